@@ -1,4 +1,4 @@
-package precision_test
+package optim_test
 
 import (
 	"math"
@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
-	"xlarun/graph/graphtest"
 	"xlarun/graph/optim"
 	"xlarun/graph/precision"
 	"xlarun/graph/random"
@@ -15,9 +14,6 @@ import (
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
-
-// floats returns the numbers of an array.
-var floats = graphtest.Floats
 
 func TestParsePolicy(t *testing.T) {
 	for _, c := range []struct{ in, out, err string }{

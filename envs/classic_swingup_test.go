@@ -1,4 +1,4 @@
-package classic
+package envs_test
 
 import (
 	"math"
@@ -7,13 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/envs/classic"
 	"xlarun/graph"
 	"xlarun/graph/random"
 )
 
 // The equations of motion in float64, with the constants of the published environment.
 func TestCartPoleSwingUpMoves(t *testing.T) {
-	e := CartPoleSwingUp{}
+	e := classic.CartPoleSwingUp{}
 	p := e.DefaultParams()
 	r := rand.New(rand.NewSource(5))
 	const n = 400
@@ -24,8 +25,8 @@ func TestCartPoleSwingUpMoves(t *testing.T) {
 		thetaDot, action = append(thetaDot, float32(r.NormFloat64()*6)), append(action, float32(r.NormFloat64()))
 	}
 	type input struct{ X, XDot, Theta, ThetaDot, Action *graph.Array }
-	got := run(t, graph.VMap(func(in input) (o outcome[CartPoleSwingUpState]) {
-		s := CartPoleSwingUpState{X: in.X, XDot: in.XDot, Theta: in.Theta, ThetaDot: in.ThetaDot,
+	got := run(t, graph.VMap(func(in input) (o outcome[classic.CartPoleSwingUpState]) {
+		s := classic.CartPoleSwingUpState{X: in.X, XDot: in.XDot, Theta: in.Theta, ThetaDot: in.ThetaDot,
 			Time: graph.Of(int32(998))}
 		o.Next, o.Obs, o.Reward, o.Terminated, o.Truncated = e.Step(random.New(0), s, in.Action, p)
 		return o
@@ -56,15 +57,15 @@ func TestCartPoleSwingUpMoves(t *testing.T) {
 // Where the pole hangs at the start: nearly still, or anywhere with any speed.
 func TestCartPoleSwingUpStarts(t *testing.T) {
 	for _, c := range []struct {
-		env   CartPoleSwingUp
+		env   classic.CartPoleSwingUp
 		width [4]float64
 	}{
-		{env: CartPoleSwingUp{}, width: [4]float64{.2, .2, .2, .2}},
-		{env: CartPoleSwingUp{Hard: true}, width: [4]float64{2.4 / math.Sqrt(3), 10 / math.Sqrt(3), math.Pi / 2 /
-			math.Sqrt(3), 10 / math.Sqrt(3)}},
+		{classic.CartPoleSwingUp{}, [4]float64{.2, .2, .2, .2}},
+		{classic.CartPoleSwingUp{Hard: true}, [4]float64{2.4 / math.Sqrt(3), 10 / math.Sqrt(3), math.Pi / 2 / math.Sqrt(3),
+			10 / math.Sqrt(3)}},
 	} {
 		p := c.env.DefaultParams()
-		s := run(t, graph.VMap(func(key random.Key) CartPoleSwingUpState {
+		s := run(t, graph.VMap(func(key random.Key) classic.CartPoleSwingUpState {
 			s, _ := c.env.Reset(key, p)
 			return s
 		}), random.Split(random.New(2), 2000))

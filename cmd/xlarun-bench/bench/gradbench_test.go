@@ -1,10 +1,11 @@
-package gradbench
+package bench_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/xlarun-bench/bench/gradbench"
 	"xlarun/cmd/xlarun-bench/bench/numbers"
 	"xlarun/graph"
 	"xlarun/xlabridge"
@@ -19,9 +20,9 @@ var jaxChecks = map[string][2]float64{
 	"gru":      {0.3373858332633972, 0.019257562626335115},
 }
 
-func TestWorkloadsAreThePeers(t *testing.T) {
+func TestGradientWorkloadsAreThePeers(t *testing.T) {
 	b := xlatest.Open(t, 1)
-	for _, w := range All() {
+	for _, w := range gradbench.All() {
 		p, err := graph.TraceArgs(w.Name, w.Args(), graph.TraceOptions{}, w.Apply)
 		require.NoError(t, err)
 		x, err := b.Compile(p, xlabridge.CompileOptions{AllCores: true})
@@ -30,7 +31,7 @@ func TestWorkloadsAreThePeers(t *testing.T) {
 		require.NoError(t, err)
 		out, err := x.Call(graph.Leaves(args))
 		require.NoError(t, err)
-		checks, err := Checks(out)
+		checks, err := gradbench.Checks(out)
 		require.NoError(t, err)
 		require.InEpsilon(t, jaxChecks[w.Name][0], checks[0], 1e-5, w.Name)
 		require.InEpsilon(t, jaxChecks[w.Name][1], checks[1], 1e-4, w.Name)

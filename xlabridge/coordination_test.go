@@ -1,4 +1,4 @@
-package coordination
+package xlabridge_test
 
 import (
 	"context"
@@ -9,10 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/coordination"
 )
 
 // serve starts a message server.
-func serve(t *testing.T, o natsserver.Options) Server {
+func serve(t *testing.T, o natsserver.Options) coordination.Server {
 	t.Helper()
 	o.Host, o.Port, o.NoLog, o.NoSigs = "127.0.0.1", -1, true, true
 	s, err := natsserver.NewServer(&o)
@@ -20,19 +21,19 @@ func serve(t *testing.T, o natsserver.Options) Server {
 	s.Start()
 	t.Cleanup(s.Shutdown)
 	require.True(t, s.ReadyForConnections(10*time.Second))
-	return Server{URL: "nats://" + s.Addr().String(), Token: o.Authorization}
+	return coordination.Server{URL: "nats://" + s.Addr().String(), Token: o.Authorization}
 }
 
 // 32.80: two processes exchange keys as plugins name them. A get waits, a key has one value, meshes are apart.
 func TestStore(t *testing.T) {
 	server := serve(t, natsserver.Options{JetStream: true, StoreDir: t.TempDir(), Authorization: "secret"})
-	a, err := Join(server, "one")
+	a, err := coordination.Join(server, "one")
 	require.NoError(t, err)
 	defer a.Close()
-	b, err := Join(server, "one")
+	b, err := coordination.Join(server, "one")
 	require.NoError(t, err)
 	defer b.Close()
-	other, err := Join(server, "other")
+	other, err := coordination.Join(server, "other")
 	require.NoError(t, err)
 	defer other.Close()
 	const key = "cuda:local_topology/node:1 ÷*>."
@@ -70,7 +71,7 @@ func TestStore(t *testing.T) {
 // 32.124: a process that waits for a key when the connection ends gets an error. It waited for ever.
 func TestGetWhenTheConnectionEnds(t *testing.T) {
 	server := serve(t, natsserver.Options{JetStream: true, StoreDir: t.TempDir()})
-	a, err := Join(server, "one")
+	a, err := coordination.Join(server, "one")
 	require.NoError(t, err)
 	time.AfterFunc(50*time.Millisecond, a.Close)
 	_, err = a.Get(t.Context(), "key")
@@ -79,13 +80,13 @@ func TestGetWhenTheConnectionEnds(t *testing.T) {
 
 // 32.81: servers that are away, that refuse, or that keep nothing are named in a sentence.
 func TestServersThatCannotServe(t *testing.T) {
-	_, err := Join(Server{URL: "nats://127.0.0.1:1"}, "one")
+	_, err := coordination.Join(coordination.Server{URL: "nats://127.0.0.1:1"}, "one")
 	require.ErrorContains(t, err, "nats://127.0.0.1:1 cannot be reached")
 	plain := serve(t, natsserver.Options{})
-	_, err = Join(plain, "one")
+	_, err = coordination.Join(plain, "one")
 	require.ErrorContains(t, err, "keeps nothing")
 	locked := serve(t, natsserver.Options{JetStream: true, StoreDir: t.TempDir(), Authorization: "secret"})
 	locked.Token = "wrong"
-	_, err = Join(locked, "one")
+	_, err = coordination.Join(locked, "one")
 	require.ErrorContains(t, err, "refuses the token of the variable XLARUN_TOKEN")
 }

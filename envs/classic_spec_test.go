@@ -1,4 +1,4 @@
-package classic
+package envs_test
 
 import (
 	"testing"
@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/envs"
+	"xlarun/envs/classic"
 	"xlarun/graph"
-	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 )
 
@@ -42,9 +42,6 @@ func TestParametersAreScalarsWithAnEffect(t *testing.T) {
 	}
 }
 
-// floats returns the numbers of an array.
-var floats = graphtest.Floats
-
 // Actions and trees that do not fit are refused with what was got and what is wanted.
 func TestStepRefuses(t *testing.T) {
 	type mistake struct {
@@ -62,7 +59,7 @@ func TestStepRefuses(t *testing.T) {
 		{name: "integers for a box", id: "MountainCarContinuous-v0", action: graph.Int32s([]int32{1}),
 			want: "the action is i32[1], want f32[1]"},
 		{name: "no action", id: "MountainCar-v0", want: "the action is nil, want Discrete(3)"},
-		{name: "another state", id: "CartPole-v1", state: PendulumState{}, action: envs.Steps(1),
+		{name: "another state", id: "CartPole-v1", state: classic.PendulumState{}, action: envs.Steps(1),
 			want: "got classic.PendulumState as state, want classic.CartPoleState"},
 		{name: "other parameters", id: "CartPole-v1", params: graph.None{}, action: envs.Steps(1),
 			want: "got graph.None as parameters, want classic.CartPoleParams"},
@@ -90,14 +87,14 @@ func TestStepRefuses(t *testing.T) {
 
 // Noise on Acrobot's torque moves the state by no more than its half-width can, and depends on the key.
 func TestAcrobotTorqueNoise(t *testing.T) {
-	first := func(e Acrobot, seed int64) float64 {
+	first := func(e classic.Acrobot, seed int64) float64 {
 		p := e.DefaultParams()
 		s, _ := e.Reset(random.New(0), p)
 		next, _, _, _, _ := e.Step(random.New(seed), s, envs.Steps(1), p)
 		return floats(t, next.Velocity2)[0]
 	}
-	still := first(Acrobot{}, 1)
-	require.Equal(t, still, first(Acrobot{}, 2))
-	require.NotEqual(t, first(Acrobot{TorqueNoise: .5}, 1), first(Acrobot{TorqueNoise: .5}, 2))
-	require.InDelta(t, still, first(Acrobot{TorqueNoise: .5}, 1), .2)
+	still := first(classic.Acrobot{}, 1)
+	require.Equal(t, still, first(classic.Acrobot{}, 2))
+	require.NotEqual(t, first(classic.Acrobot{TorqueNoise: .5}, 1), first(classic.Acrobot{TorqueNoise: .5}, 2))
+	require.InDelta(t, still, first(classic.Acrobot{TorqueNoise: .5}, 1), .2)
 }

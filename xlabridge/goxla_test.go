@@ -1,4 +1,4 @@
-package goxla_test
+package xlabridge_test
 
 import (
 	"bytes"

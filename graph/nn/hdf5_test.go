@@ -1,4 +1,4 @@
-package hdf5_test
+package nn_test
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ func sample() *hdf5.Group {
 	return g
 }
 
-func TestRoundTrip(t *testing.T) {
+func TestHDF5RoundTrip(t *testing.T) {
 	b, err := hdf5.Write(sample())
 	require.NoError(t, err)
 	got, err := hdf5.Read(b)
@@ -71,7 +71,7 @@ func TestWriteBadInput(t *testing.T) {
 func TestDamage(t *testing.T) {
 	ours, err := hdf5.Write(sample())
 	require.NoError(t, err)
-	f, err := os.Open("../testdata/python.nir.gz")
+	f, err := os.Open("nir/testdata/python.nir.gz")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, f.Close()) }()
 	z, err := gzip.NewReader(f)

@@ -1,4 +1,4 @@
-package small_test
+package envs_test
 
 import (
 	"path/filepath"
@@ -9,7 +9,7 @@ import (
 	"xlarun/envs/small"
 )
 
-func TestMatchesGymnax(t *testing.T) {
+func TestSmallEnvironmentsMatchGymnax(t *testing.T) {
 	t.Run("Catch", func(t *testing.T) { match(t, small.Catch{}, "") })
 	t.Run("DeepSea", func(t *testing.T) { match(t, small.DeepSea{}, "") })
 	t.Run("DeepSea, stochastic", func(t *testing.T) { match(t, small.DeepSea{}, "-stochastic") })
@@ -34,5 +34,5 @@ func TestMatchesGymnax(t *testing.T) {
 // match compares with the file of an environment; variant is one with other parameters.
 func match[S, P any](t *testing.T, env envs.Env[S, P], variant string) {
 	t.Parallel()
-	gymnaxtest.Match(t, env, filepath.Join("testdata", env.Spec().ID+variant+".json.gz"), nil)
+	gymnaxtest.Match(t, env, filepath.Join("small", "testdata", env.Spec().ID+variant+".json.gz"), nil)
 }

@@ -1,4 +1,4 @@
-package network
+package internal_test
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/internal/network"
 )
 
 // Environment variables that make the test's binary a node: one that answers, one that asks.
@@ -56,11 +58,11 @@ func port(t *testing.T) int {
 func TestLinks(t *testing.T) {
 	t.Run("relays", func(t *testing.T) {
 		t.Parallel()
-		testLinks(t, NewRelays())
+		testLinks(t, network.NewRelays())
 	})
 	t.Run("namespaces", func(t *testing.T) {
 		t.Parallel()
-		n, why := New(2)
+		n, why := network.New(2)
 		if why != nil {
 			t.Skipf("no network namespaces: %v", why)
 		}
@@ -68,7 +70,7 @@ func TestLinks(t *testing.T) {
 	})
 }
 
-func testLinks(t *testing.T, n Network) {
+func testLinks(t *testing.T, n network.Network) {
 	p := port(t)
 	command := func(name, at string) *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
@@ -104,14 +106,14 @@ func testLinks(t *testing.T, n Network) {
 	}
 	echo("a")
 	const delay = 60 * time.Millisecond
-	n.Set(1, 0, Link{Delay: delay})
+	n.Set(1, 0, network.Link{Delay: delay})
 	require.GreaterOrEqual(t, echo("b"), 2*delay)
-	n.Set(0, 1, Link{Loss: .3})
+	n.Set(0, 1, network.Link{Loss: .3})
 	echo(strings.Repeat("c", 20000))
-	n.Set(0, 1, Link{Cut: true})
+	n.Set(0, 1, network.Link{Cut: true})
 	const cut = 300 * time.Millisecond
 	began := time.Now()
-	time.AfterFunc(cut, func() { n.Set(0, 1, Link{}) })
+	time.AfterFunc(cut, func() { n.Set(0, 1, network.Link{}) })
 	echo("d")
 	require.GreaterOrEqual(t, time.Since(began), cut)
 	require.NoError(t, in.Close())
@@ -135,7 +137,7 @@ func TestRelayDown(t *testing.T) {
 			go func() { _, _ = io.Copy(c, c) }()
 		}
 	}()
-	r, err := NewRelay(l.Addr().String())
+	r, err := network.NewRelay(l.Addr().String())
 	require.NoError(t, err)
 	echo := func() error {
 		c, err := net.Dial("tcp", r.Address())

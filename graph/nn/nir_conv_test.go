@@ -1,4 +1,4 @@
-package nir_test
+package nn_test
 
 import (
 	"encoding/json"
@@ -24,13 +24,13 @@ func TestConvolutionsOfPython(t *testing.T) {
 		Dims []int
 		Read [][]float64
 	}
-	require.NoError(t, oracles.Read("testdata/conv.json", &v))
+	require.NoError(t, oracles.Read("nir/testdata/conv.json", &v))
 	g, err := nir.Read(packed(t, "conv.nir.gz"))
 	require.NoError(t, err)
 	layers, err := g.Layers(nir.Scale{DT: v.DT}, surrogate)
 	require.NoError(t, err)
 	require.Equal(t, 2, layers[0].(nn.Conv).Groups)
-	within(t, rows(v.Read), run(t, layers, graph.Float32s(v.X, v.Dims...)), 2e-5, "the equations of NIR")
+	alike(t, rows(v.Read), runLayers(t, layers, graph.Float32s(v.X, v.Dims...)), 2e-5, "the equations of NIR")
 }
 
 func images() []any {
@@ -73,9 +73,9 @@ func TestConvolutionsRoundTrip(t *testing.T) {
 			}
 			out = append(out, l)
 		}
-		return run(t, out, x)
+		return runLayers(t, out, x)
 	}
-	within(t, play(layers[1:]), play(read), 1e-4, "the layers read")
+	alike(t, play(layers[1:]), play(read), 1e-4, "the layers read")
 	require.Equal(t, []int{3, 9, 3}, read[3].(nn.CuBaLIF).Beta.Dims())
 
 	python := os.Getenv("XLARUN_NIR_PYTHON")
@@ -85,7 +85,7 @@ func TestConvolutionsRoundTrip(t *testing.T) {
 	name := t.TempDir() + "/conv.nir"
 	require.NoError(t, g.WriteFile(name))
 	// its check of shapes knows neither groups nor kernels that are not square
-	out, err := exec.CommandContext(t.Context(), python, "../../../third_party/oracles/nir_graphs.py", "read", name,
+	out, err := exec.CommandContext(t.Context(), python, "../../third_party/oracles/nir_graphs.py", "read", name,
 		"unchecked").Output()
 	require.NoError(t, err)
 	var seen struct{ Nodes map[string]map[string]any }

@@ -1,4 +1,4 @@
-package neuron_test
+package nn_test
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 )
 
 // A network of BrainPy 2.8.2 (on brainstate 0.5.4 and JAX 0.10.2), 4 inputs, 8 and 3 LIF neurons, 50 steps of 1 ms,
-// with its three ways of reset: every spike is equal, potentials agree to 1e-5 mV. testdata/brainpy_lif_network.json.gz
+// with its three ways of reset: every spike is equal, potentials agree to 1e-5 mV. brainpy_lif_network.json.gz
 // says how it was made. Currents there are in mA through 10 ohm, so that 1 mA lifts a potential by 10 mV at last; here
 // in pA with 0.1 nS.
 func TestNetworkAgreesWithBrainPy(t *testing.T) {
@@ -24,7 +24,7 @@ func TestNetworkAgreesWithBrainPy(t *testing.T) {
 			OutputV [][]float32 `json:"output_v"`
 		}
 	}
-	require.NoError(t, oracles.Read("testdata/brainpy_lif_network.json.gz", &g))
+	require.NoError(t, oracles.Read("../neuron/testdata/brainpy_lif_network.json.gz", &g))
 	require.Len(t, g.Variants, 3)
 	for name, v := range g.Variants {
 		l := neuron.Layer{DT: graph.Scalar(1), Model: neuron.LIF{C: graph.Scalar(1), GL: graph.Scalar(.1),
@@ -51,7 +51,7 @@ func TestNetworkAgreesWithBrainPy(t *testing.T) {
 		require.Equal(t, floats(t, graph.Of(v.Hidden)), floats(t, all.S1), name)
 		require.Equal(t, floats(t, graph.Of(v.Output)), floats(t, all.S2), name)
 		for i, pair := range [][2]*graph.Array{{graph.Of(v.HiddenV), all.V1}, {graph.Of(v.OutputV), all.V2}} {
-			most, _ := apart(t, pair[0], pair[1], 1)
+			most, _ := potentialsApart(t, pair[0], pair[1], 1)
 			require.LessOrEqual(t, most, 1e-5, "%s, layer %d", name, i)
 			t.Logf("%s, layer %d: potentials within %.1e mV", name, i+1, most)
 		}

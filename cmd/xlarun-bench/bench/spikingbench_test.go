@@ -1,4 +1,4 @@
-package spikingbench
+package bench_test
 
 import (
 	"slices"
@@ -7,8 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/xlarun-bench/bench/neurobench"
+	"xlarun/cmd/xlarun-bench/bench/spikingbench"
 	_ "xlarun/envs/all"
-	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // What `echo 1 | spiking_jax.py jax …` and `… spyx …` printed with JAX 0.10.2 and Spyx 1.0.0: the same to the last
@@ -16,10 +17,9 @@ import (
 var theirs = map[string]float64{"members": 65.23277282714844, "gradient": 100.44477844238281}
 
 // Workloads have the peers' results on one device and on two. The workload with a batch differs only in the batch.
-func TestWorkloadsAreThePeers(t *testing.T) {
+func TestSpikingWorkloadsAreThePeers(t *testing.T) {
 	for devices := 1; devices <= 2; devices++ {
-		b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: devices, NoCache: true})
-		require.NoError(t, err)
+		b := xlatest.OpenCPU(t, devices)
 		for name, want := range theirs {
 			w := named(t, name)
 			r, err := w.Open(b, neurobench.Options{Devices: devices})
@@ -30,13 +30,12 @@ func TestWorkloadsAreThePeers(t *testing.T) {
 			require.InEpsilon(t, want, got, 1e-3, "%s on %d devices", name, devices)
 			require.NoError(t, r.Close())
 		}
-		require.NoError(t, b.Close())
 	}
 }
 
-func named(t *testing.T, name string) Workload {
+func named(t *testing.T, name string) spikingbench.Workload {
 	t.Helper()
-	i := slices.IndexFunc(All(), func(w Workload) bool { return w.Name == name })
+	i := slices.IndexFunc(spikingbench.All(), func(w spikingbench.Workload) bool { return w.Name == name })
 	require.GreaterOrEqual(t, i, 0, name)
-	return All()[i]
+	return spikingbench.All()[i]
 }

@@ -1,4 +1,4 @@
-package neuron_test
+package nn_test
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
-	"xlarun/graph/graphtest"
 	"xlarun/graph/neuron"
 	"xlarun/internal/long"
 	"xlarun/third_party/oracles"
@@ -32,7 +31,7 @@ type brianCase struct {
 func brianCases(t *testing.T) []brianCase {
 	t.Helper()
 	var file struct{ Cases []brianCase }
-	require.NoError(t, oracles.Read("testdata/brian2_neurons.json.gz", &file))
+	require.NoError(t, oracles.Read("../neuron/testdata/brian2_neurons.json.gz", &file))
 	return file.Cases
 }
 
@@ -42,8 +41,8 @@ var scales = map[string]float64{"v": 100, "w": 100, "u": 10, "m": 1, "h": 1, "n"
 
 func array(a oracles.Array) *graph.Array { return graph.Float32s(a.Float32s(), a.Shape...) }
 
-// apart is how far numbers are apart, in units of a scale: the most, and the share that is within 1e-5.
-func apart(t *testing.T, want, got *graph.Array, scale float64) (most, within float64) {
+// potentialsApart is how far numbers are apart, in units of a scale: the most, and the share that is within 1e-5.
+func potentialsApart(t *testing.T, want, got *graph.Array, scale float64) (most, within float64) {
 	t.Helper()
 	require.Equal(t, want.Dims(), got.Dims())
 	w, g := floats(t, want), floats(t, got)
@@ -68,9 +67,6 @@ func wide[T any](t *testing.T, tree T) T {
 		return graph.Float64s(v, a.Dims()...)
 	}, tree)
 }
-
-// floats returns the numbers of an array.
-var floats = graphtest.Floats
 
 // Every model by every integrator is brian2's at two time steps: in float64, as brian2 counts, all spikes and
 // potentials, adaptation and gates to 1e-5; in float32 all spikes, and all but a few numbers to 1e-5. Those are of
@@ -106,19 +102,19 @@ func TestModelsAgreeWithBrian2(t *testing.T) {
 		}
 		what := fmt.Sprintf("%s by %s, %v ms", c.Name, c.Config.Method, c.Config.DT)
 		each, current := int(math.Round(1/c.Config.DT)), array(c.Inputs["current"])
-		play := xlabridge.Jit1(b, func(r run) recording { return recorded(r, each) })
-		narrow, err := play(run{l, start, current})
+		play := xlabridge.Jit1(b, func(r brianRun) recording { return recorded(r, each) })
+		narrow, err := play(brianRun{l, start, current})
 		require.NoError(t, err)
-		exact, err := play(run{wide(t, l), wide(t, start), current.Convert(graph.Float64)})
+		exact, err := play(brianRun{wide(t, l), wide(t, start), current.Convert(graph.Float64)})
 		require.NoError(t, err)
 		for _, r := range []recording{narrow, exact} {
 			require.Equal(t, floats(t, array(c.Outputs["spikes"])), floats(t, r.Spikes), what)
 		}
 		for i, name := range l.Model.Variables() {
 			want := array(c.Outputs[name])
-			most, _ := apart(t, want, exact.S[i], scales[name])
+			most, _ := potentialsApart(t, want, exact.S[i], scales[name])
 			require.LessOrEqual(t, most, 1e-5, "%s: %s", what, name)
-			most32, within := apart(t, want, narrow.S[i], scales[name])
+			most32, within := potentialsApart(t, want, narrow.S[i], scales[name])
 			require.GreaterOrEqual(t, within, .85, "%s: %s in float32", what, name)
 			t.Logf("%s: %s within %.1e of %v; in float32 %.1f %%, the others within %.1e", what, name, most,
 				scales[name], 100*within, most32)
@@ -127,8 +123,8 @@ func TestModelsAgreeWithBrian2(t *testing.T) {
 	require.Equal(t, map[string]int{"lif": 6, "expif": 4, "adex": 4, "izhikevich": 4, "hh": 4}, seen)
 }
 
-// run is a layer, its start and currents [ms, units].
-type run struct {
+// brianRun is a layer, its start and currents [ms, units].
+type brianRun struct {
 	Layer   neuron.Layer
 	Start   neuron.LayerState
 	Current *graph.Array
@@ -141,7 +137,7 @@ type recording struct {
 }
 
 // recorded runs a layer with the given number of steps in a ms.
-func recorded(r run, steps int) recording {
+func recorded(r brianRun, steps int) recording {
 	_, k := graph.Scan(func(s neuron.LayerState, now *graph.Array) (neuron.LayerState, recording) {
 		s, spikes := r.Layer.Apply(s, neuron.Arrivals{Current: now.BroadcastTo(steps, now.Dim(0))})
 		return s, recording{s.Neurons, spikes}
@@ -171,14 +167,14 @@ func TestConductancesAgreeWithBrian2(t *testing.T) {
 			return s, kept{s.Neurons[0], s.Synapses[0], s.Synapses[1], spikes}
 		}, l.Start(3), neuron.Arrivals{Excitatory: later("excitatory"), Inhibitory: later("inhibitory")})
 		require.Equal(t, floats(t, array(c.Outputs["spikes"])), floats(t, got.Spikes))
-		most, _ := apart(t, array(c.Outputs["v"]), got.V, scales["v"])
+		most, _ := potentialsApart(t, array(c.Outputs["v"]), got.V, scales["v"])
 		require.LessOrEqual(t, most, 1e-5)
 		t.Logf("%v ms: potentials within %.1e of %v", c.Config.DT, most, scales["v"])
 		// brian2 records conductances after the arrivals of the step.
 		for name, g := range map[string]*graph.Array{"ge": got.E, "gi": got.I} {
 			arrived := array(c.Inputs[map[string]string{"ge": "excitatory", "gi": "inhibitory"}[name]])
 			keep := math.Exp(-c.Config.DT / map[string]float64{"ge": 5, "gi": 10}[name])
-			most, _ := apart(t, array(c.Outputs[name]), graph.Mul(keep, g).Add(arrived), scales[name])
+			most, _ := potentialsApart(t, array(c.Outputs[name]), graph.Mul(keep, g).Add(arrived), scales[name])
 			require.LessOrEqual(t, most, 1e-5, name)
 		}
 	}
@@ -199,7 +195,7 @@ func TestSTDPAgreesWithBrian2(t *testing.T) {
 		end, _ := graph.Scan(func(s neuron.STDPState, x pair) (neuron.STDPState, graph.None) {
 			return p.Step(s, x.Pre, x.Post), graph.None{}
 		}, p.Start(array(c.Inputs["start"])), pair{array(c.Inputs["pre"]), array(c.Inputs["post"])})
-		most, _ := apart(t, array(c.Outputs["weights"]), end.W, 1)
+		most, _ := potentialsApart(t, array(c.Outputs["weights"]), end.W, 1)
 		require.LessOrEqual(t, most, 1e-5)
 	}
 	require.Equal(t, 2, seen)

@@ -1,4 +1,4 @@
-package programs_test
+package internal_test
 
 import (
 	"os"
@@ -28,7 +28,7 @@ func TestObservedProgramsAreCounted(t *testing.T) {
 	require.Equal(t, want, programs.Seen())
 	read, err := programs.Read(file)
 	require.NoError(t, err)
-	require.Equal(t, map[string]programs.Total{"xlarun/internal/programs": want}, read)
+	require.Equal(t, map[string]programs.Total{"xlarun/internal": want}, read)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
@@ -36,7 +36,7 @@ func TestObservedProgramsAreCounted(t *testing.T) {
 	for i, fields := range [][]string{{"a", "4", "compiled"}, {"a", "4", "cached"}, {"a", "4", "compiled"},
 		{"b", "11", "compiled"}} {
 		got := strings.Split(lines[i], "\t")
-		require.Equal(t, append([]string{"xlarun/internal/programs", "TestObservedProgramsAreCounted"}, fields...),
+		require.Equal(t, append([]string{"xlarun/internal", "TestObservedProgramsAreCounted"}, fields...),
 			append(got[:4:4], got[5]))
 	}
 }

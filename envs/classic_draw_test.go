@@ -1,4 +1,4 @@
-package classic
+package envs_test
 
 import (
 	"image"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/envs"
+	"xlarun/envs/classic"
 	"xlarun/envs/draw"
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -23,18 +24,18 @@ func TestDraw(t *testing.T) {
 		state any
 		at    map[image.Point]color.RGBA // of a picture of 400 x 300
 	}{
-		{"CartPole-v1", CartPoleState{X: graph.Scalar(1), XDot: graph.Scalar(0), Theta: graph.Scalar(0),
+		{"CartPole-v1", classic.CartPoleState{X: graph.Scalar(1), XDot: graph.Scalar(0), Theta: graph.Scalar(0),
 			ThetaDot: graph.Scalar(0), Time: envs.Steps(3)},
 			map[image.Point]color.RGBA{{271, 140}: draw.Wood, {255, 186}: draw.Ink, {10, 10}: draw.Paper,
 				{130, 140}: draw.Paper}},
-		{"Acrobot-v1", AcrobotState{JointAngle1: graph.Scalar(0), JointAngle2: graph.Scalar(1.5707963),
+		{"Acrobot-v1", classic.AcrobotState{JointAngle1: graph.Scalar(0), JointAngle2: graph.Scalar(1.5707963),
 			Velocity1: graph.Scalar(0), Velocity2: graph.Scalar(0), Time: envs.Steps(3)},
 			map[image.Point]color.RGBA{{200, 182}: draw.Steel, {232, 215}: draw.Accent, {168, 215}: draw.Paper}},
-		{"MountainCar-v0", MountainCarState{Position: graph.Scalar(-.5), Velocity: graph.Scalar(0),
+		{"MountainCar-v0", classic.MountainCarState{Position: graph.Scalar(-.5), Velocity: graph.Scalar(0),
 			Time: envs.Steps(0)}, map[image.Point]color.RGBA{{165, 228}: draw.Ink, {165, 280}: draw.Steel}},
-		{"MountainCarContinuous-v0", MountainCarState{Position: graph.Scalar(.5), Velocity: graph.Scalar(0),
+		{"MountainCarContinuous-v0", classic.MountainCarState{Position: graph.Scalar(.5), Velocity: graph.Scalar(0),
 			Time: envs.Steps(0)}, map[image.Point]color.RGBA{{165, 228}: draw.Paper}},
-		{"Pendulum-v1", PendulumState{Theta: graph.Scalar(1.5707963), ThetaDot: graph.Scalar(0),
+		{"Pendulum-v1", classic.PendulumState{Theta: graph.Scalar(1.5707963), ThetaDot: graph.Scalar(0),
 			LastU: graph.Scalar(-2), Time: envs.Steps(0)},
 			map[image.Point]color.RGBA{{120, 150}: draw.Wood, {280, 150}: draw.Paper}},
 	} {
@@ -58,7 +59,7 @@ func TestDraw(t *testing.T) {
 			}
 
 			_, err = d.Draw(None{}, size)
-			require.ErrorContains(t, err, "cannot draw a classic.None as "+c.id)
+			require.ErrorContains(t, err, "cannot draw a envs_test.None as "+c.id)
 			_, err = d.Draw(c.state, image.Pt(0, 300))
 			require.ErrorContains(t, err, "0 x 300 pixels")
 			state, _ := env.Reset(random.New(1), env.DefaultParams())

@@ -1,4 +1,4 @@
-package nir_test
+package nn_test
 
 import (
 	"bytes"
@@ -20,14 +20,14 @@ import (
 	"xlarun/third_party/oracles"
 )
 
-// update writes testdata/go.nir and, by the Python that XLARUN_NIR_PYTHON names, go.json.
+// update writes nir/testdata/go.nir and, by the Python that XLARUN_NIR_PYTHON names, go.json.
 var update = flag.Bool("update", false, "write the files of the round trip anew")
 
 var surrogate = nn.Surrogate{Kind: "arctan"}
 
 func packed(t testing.TB, name string) []byte {
 	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", name))
+	f, err := os.Open(filepath.Join("nir", "testdata", name))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, f.Close()) }()
 	z, err := gzip.NewReader(f)
@@ -37,8 +37,8 @@ func packed(t testing.TB, name string) []byte {
 	return b
 }
 
-// run runs layers along time, x [steps, inputs].
-func run(t *testing.T, layers []any, x *graph.Array) *graph.Array {
+// runLayers runs layers along time, x [steps, inputs].
+func runLayers(t *testing.T, layers []any, x *graph.Array) *graph.Array {
 	t.Helper()
 	for _, l := range layers {
 		switch l := l.(type) {
@@ -73,7 +73,7 @@ func rows(v [][]float64) *graph.Array {
 	return graph.Float32s(all, len(v), len(v[0]))
 }
 
-func within(t *testing.T, want, got *graph.Array, tol float64, what string) {
+func alike(t *testing.T, want, got *graph.Array, tol float64, what string) {
 	t.Helper()
 	require.Equal(t, want.Dims(), got.Dims(), what)
 	w, err := graph.Floats(want)
@@ -98,7 +98,7 @@ type vectors struct {
 // Files from Python, run as layers, give the results of NIR's equations and of Spyx.
 func TestFilesOfPython(t *testing.T) {
 	var v vectors
-	require.NoError(t, oracles.Read("testdata/graphs.json", &v))
+	require.NoError(t, oracles.Read("nir/testdata/graphs.json", &v))
 	g, err := nir.Read(packed(t, "python.nir.gz"))
 	require.NoError(t, err)
 	layers, err := g.Layers(nir.Scale{DT: v.Python.DT}, surrogate)
@@ -106,7 +106,7 @@ func TestFilesOfPython(t *testing.T) {
 	require.Len(t, layers, 6)
 	require.NotNil(t, layers[1].(nn.LIF).Wh)
 	require.Equal(t, surrogate, layers[1].(nn.LIF).Surrogate)
-	within(t, rows(v.Python.Read), run(t, layers, rows(v.Python.X)), 2e-5, "the equations of NIR")
+	alike(t, rows(v.Python.Read), runLayers(t, layers, rows(v.Python.X)), 2e-5, "the equations of NIR")
 	made, ok := g.Nodes["last"].Metadata.Items["made"].(*hdf5.Set)
 	require.True(t, ok)
 	text, err := made.Text()
@@ -117,7 +117,7 @@ func TestFilesOfPython(t *testing.T) {
 	require.NoError(t, err)
 	layers, err = g.Layers(nir.Scale{DT: 1, Rule: "spyx"}, surrogate)
 	require.NoError(t, err)
-	within(t, rows(v.Spyx.Spikes), run(t, layers, rows(v.Spyx.X)), 0, "spikes of Spyx")
+	alike(t, rows(v.Spyx.Spikes), runLayers(t, layers, rows(v.Spyx.X)), 0, "spikes of Spyx")
 }
 
 func ramp(from, to float32, dims ...int) *graph.Array {
@@ -147,7 +147,7 @@ func network() []any {
 // scale: in a file of the rules exact and euler an input of 1 moves v by 1 in a step.
 func TestRoundTrip(t *testing.T) {
 	x := ramp(0, 1, 40, 3)
-	want := run(t, network(), x)
+	want := runLayers(t, network(), x)
 	for _, rule := range []string{"", "exact", "euler", "spyx"} {
 		scale := nir.Scale{DT: 1e-3, Rule: rule}
 		g, err := nir.FromLayers(scale, network()...)
@@ -159,12 +159,12 @@ func TestRoundTrip(t *testing.T) {
 		require.Equal(t, g, again, rule)
 		layers, err := again.Layers(scale, surrogate)
 		require.NoError(t, err, rule)
-		within(t, want, run(t, layers, x), 1e-4, "the rule "+rule)
+		alike(t, want, runLayers(t, layers, x), 1e-4, "the rule "+rule)
 	}
 }
 
-// Our file, and what Python's nir reads of it: testdata/go.nir is what we write, testdata/go.json what
-// `nir_graphs.py read testdata/go.nir` prints. With XLARUN_NIR_PYTHON, a Python that has nir, it reads the file now.
+// Our file, and what Python's nir reads of it: nir/testdata/go.nir is what we write, nir/testdata/go.json what
+// `nir_graphs.py read go.nir` prints. With XLARUN_NIR_PYTHON, a Python that has nir, it reads the file now.
 func TestPythonReadsOurs(t *testing.T) {
 	g, err := nir.FromLayers(nir.Scale{DT: 1e-3}, network()...)
 	require.NoError(t, err)
@@ -172,23 +172,23 @@ func TestPythonReadsOurs(t *testing.T) {
 	require.NoError(t, err)
 	python := os.Getenv("XLARUN_NIR_PYTHON")
 	if *update {
-		require.NoError(t, os.WriteFile("testdata/go.nir", ours, 0o644))
+		require.NoError(t, os.WriteFile("nir/testdata/go.nir", ours, 0o644))
 	}
-	kept, err := os.ReadFile("testdata/go.nir")
+	kept, err := os.ReadFile("nir/testdata/go.nir")
 	require.NoError(t, err)
 	require.Equal(t, kept, ours, "another file: let Python read it anew, with -update and XLARUN_NIR_PYTHON")
 	if python != "" {
-		out, err := exec.CommandContext(t.Context(), python, "../../../third_party/oracles/nir_graphs.py", "read",
-			"testdata/go.nir").Output()
+		out, err := exec.CommandContext(t.Context(), python, "../../third_party/oracles/nir_graphs.py", "read",
+			"nir/testdata/go.nir").Output()
 		require.NoError(t, err)
 		if *update {
-			require.NoError(t, os.WriteFile("testdata/go.json", out, 0o644))
+			require.NoError(t, os.WriteFile("nir/testdata/go.json", out, 0o644))
 		}
-		seen, err := os.ReadFile("testdata/go.json")
+		seen, err := os.ReadFile("nir/testdata/go.json")
 		require.NoError(t, err)
 		require.JSONEq(t, string(seen), string(out))
 	}
-	text, err := os.ReadFile("testdata/go.json")
+	text, err := os.ReadFile("nir/testdata/go.json")
 	require.NoError(t, err)
 	var read struct {
 		Version string

@@ -1,4 +1,4 @@
-package nir_test
+package nn_test
 
 import (
 	"testing"

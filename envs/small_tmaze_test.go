@@ -1,4 +1,4 @@
-package small_test
+package envs_test
 
 import (
 	"testing"

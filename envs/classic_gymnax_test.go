@@ -1,4 +1,4 @@
-package classic
+package envs_test
 
 import (
 	"math"
@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/envs"
+	"xlarun/envs/classic"
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/third_party/oracles"
@@ -113,17 +114,17 @@ func run[A, R any](t *testing.T, f func(A) R, a A) R {
 }
 
 func TestMatchesGymnax(t *testing.T) {
-	t.Run("CartPole-v1", func(t *testing.T) { matchGymnax(t, CartPole{}) })
-	t.Run("Acrobot-v1", func(t *testing.T) { matchGymnax(t, Acrobot{}) })
-	t.Run("MountainCar-v0", func(t *testing.T) { matchGymnax(t, MountainCar{}) })
-	t.Run("MountainCarContinuous-v0", func(t *testing.T) { matchGymnax(t, MountainCarContinuous{}) })
-	t.Run("Pendulum-v1", func(t *testing.T) { matchGymnax(t, Pendulum{}) })
+	t.Run("CartPole-v1", func(t *testing.T) { matchGymnax(t, classic.CartPole{}) })
+	t.Run("Acrobot-v1", func(t *testing.T) { matchGymnax(t, classic.Acrobot{}) })
+	t.Run("MountainCar-v0", func(t *testing.T) { matchGymnax(t, classic.MountainCar{}) })
+	t.Run("MountainCarContinuous-v0", func(t *testing.T) { matchGymnax(t, classic.MountainCarContinuous{}) })
+	t.Run("Pendulum-v1", func(t *testing.T) { matchGymnax(t, classic.Pendulum{}) })
 }
 
 // matchGymnax plays every row of an environment's vectors at once, in one vmapped program for each form.
 func matchGymnax[S, P any](t *testing.T, env envs.Env[S, P]) {
 	var v vectors
-	require.NoError(t, oracles.Read(filepath.Join("testdata", env.Spec().ID+".json.gz"), &v))
+	require.NoError(t, oracles.Read(filepath.Join("classic", "testdata", env.Spec().ID+".json.gz"), &v))
 	p := env.DefaultParams()
 	matchParams(t, v, env.Spec(), reflect.ValueOf(p))
 

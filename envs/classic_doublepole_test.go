@@ -1,4 +1,4 @@
-package classic
+package envs_test
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/envs/classic"
 	"xlarun/graph"
 	"xlarun/graph/random"
 )
@@ -51,7 +52,7 @@ func (v doublePole) step(force, dt float64) doublePole {
 }
 
 func TestDoublePoleMoves(t *testing.T) {
-	e := DoublePole{Velocities: true}
+	e := classic.DoublePole{Velocities: true}
 	p := e.DefaultParams()
 	r := rand.New(rand.NewSource(5))
 	const n = 400
@@ -68,8 +69,8 @@ func TestDoublePoleMoves(t *testing.T) {
 		states, action = append(states, s), append(action, float32(r.NormFloat64()))
 	}
 	type input struct{ X, V, A, W, B, U, Action *graph.Array }
-	got := run(t, graph.VMap(func(in input) (o outcome[DoublePoleState]) {
-		s := DoublePoleState{X: in.X, XDot: in.V, Long: in.A, LongDot: in.W, Short: in.B, ShortDot: in.U,
+	got := run(t, graph.VMap(func(in input) (o outcome[classic.DoublePoleState]) {
+		s := classic.DoublePoleState{X: in.X, XDot: in.V, Long: in.A, LongDot: in.W, Short: in.B, ShortDot: in.U,
 			Recent: graph.Full(graph.ShapeOf(graph.Float32, 100), .5), Time: graph.Of(int32(500))}
 		o.Next, o.Obs, o.Reward, o.Terminated, o.Truncated = e.Step(random.New(0), s, in.Action, p)
 		return o
@@ -99,9 +100,9 @@ func TestDoublePoleMoves(t *testing.T) {
 
 // The long pole starts at 4 degrees, and a spread moves the start.
 func TestDoublePoleStarts(t *testing.T) {
-	e := DoublePole{}
+	e := classic.DoublePole{}
 	p := e.DefaultParams()
-	start := func(p DoublePoleParams) []float64 {
+	start := func(p classic.DoublePoleParams) []float64 {
 		return floats(t, run(t, func(key random.Key) *graph.Array {
 			_, obs := e.Reset(key, p)
 			return obs

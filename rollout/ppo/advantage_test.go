@@ -1,4 +1,4 @@
-package advantage_test
+package ppo_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package pjrt_test
+package xlabridge_test
 
 import (
 	"fmt"

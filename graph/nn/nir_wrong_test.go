@@ -1,4 +1,4 @@
-package nir_test
+package nn_test
 
 import (
 	"os"
@@ -108,7 +108,7 @@ func TestGraphsWithinGraphs(t *testing.T) {
 	layers, err := again.Layers(scale, surrogate)
 	require.NoError(t, err)
 	x := ramp(0, 1, 40, 3)
-	within(t, run(t, network(), x), run(t, layers, x), 1e-4, "a graph within a graph")
+	alike(t, runLayers(t, network(), x), runLayers(t, layers, x), 1e-4, "a graph within a graph")
 }
 
 // TestFilesThatAreNone (case 27.72): a pipe, a folder and a file of a terabyte, which is a hole that takes no room on

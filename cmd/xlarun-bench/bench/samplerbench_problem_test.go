@@ -1,4 +1,4 @@
-package samplerbench
+package bench_test
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/xlarun-bench/bench/bbob"
+	"xlarun/cmd/xlarun-bench/bench/samplerbench"
 	"xlarun/graph"
 	"xlarun/studies/study"
 )
@@ -14,8 +15,8 @@ import (
 // Functions are 0 at their optimum and more elsewhere, and instances follow from the seed; rotations keep lengths and
 // angles.
 func TestProblems(t *testing.T) {
-	for _, p := range Problems() {
-		if p.Name == TableName {
+	for _, p := range samplerbench.Problems() {
+		if p.Name == samplerbench.TableName {
 			continue
 		}
 		for seed := range 4 {
@@ -37,13 +38,17 @@ func TestProblems(t *testing.T) {
 					if i == j {
 						want = 1
 					}
-					require.InDelta(t, want, dot(row, other), 1e-12)
+					product := 0.
+					for k := range row {
+						product += row[k] * other[k]
+					}
+					require.InDelta(t, want, product, 1e-12)
 				}
 			}
 		}
 	}
-	require.True(t, math.IsNaN(Problem{Name: "none"}.Value(nil, Instance{})))
-	_, err := Problem{Name: "none"}.Objective(Instance{})
+	require.True(t, math.IsNaN(samplerbench.Problem{Name: "none"}.Value(nil, samplerbench.Instance{})))
+	_, err := samplerbench.Problem{Name: "none"}.Objective(samplerbench.Instance{})
 	require.ErrorContains(t, err, `no problem "none"`)
 }
 
@@ -70,7 +75,7 @@ func TestFunctionsAreThoseOfBBOB(t *testing.T) {
 		return graph.Float32s(v)
 	}
 	compared := 0
-	for _, p := range Problems() {
+	for _, p := range samplerbench.Problems() {
 		other, ok := others[map[string]string{"sphere": "sphere", "ellipsoid": "ellipsoidal", "rastrigin": "rastrigin",
 			"attractive_sector": "attractive_sector", "rosenbrock": "rosenbrock",
 			"different_powers": "different_powers", "ellipsoid_rotated": "ellipsoidal_rotated"}[p.Name]]
@@ -97,13 +102,13 @@ func TestFunctionsAreThoseOfBBOB(t *testing.T) {
 
 // The table's least value is 0, and a study finds what stands there.
 func TestTable(t *testing.T) {
-	table, err := CartPole()
+	table, err := samplerbench.CartPole()
 	require.NoError(t, err)
 	require.Equal(t, []string{"openes", "pgpe", "ars"}, table.Strategies)
 	require.Equal(t, 149.525, table.Most)
 	s, err := study.New("table", study.Options{Sampler: study.Random{}})
 	require.NoError(t, err)
-	objective, err := Problem{Name: TableName}.Objective(Instance{})
+	objective, err := samplerbench.Problem{Name: samplerbench.TableName}.Objective(samplerbench.Instance{})
 	require.NoError(t, err)
 	require.NoError(t, s.Optimize(t.Context(), 50, 1, objective))
 	trials, err := s.Trials()
