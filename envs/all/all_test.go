@@ -1,4 +1,4 @@
-package all
+package all_test
 
 import (
 	"image"
@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/envs"
+	_ "xlarun/envs/all"
 	"xlarun/envs/envtest"
 	"xlarun/graph"
 	"xlarun/graph/random"

@@ -1,4 +1,4 @@
-package program_test
+package all_test
 
 import (
 	"maps"
@@ -26,7 +26,7 @@ type exported struct {
 func catch(t *testing.T) exported {
 	t.Helper()
 	var e exported
-	require.NoError(t, oracles.Read("testdata/jax_env.json.gz", &e))
+	require.NoError(t, oracles.Read("../program/testdata/jax_env.json.gz", &e))
 	return e
 }
 

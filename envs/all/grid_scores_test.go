@@ -1,4 +1,4 @@
-package grid_test
+package all_test
 
 import (
 	"math"
