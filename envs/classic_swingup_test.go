@@ -61,8 +61,8 @@ func TestCartPoleSwingUpStarts(t *testing.T) {
 		width [4]float64
 	}{
 		{classic.CartPoleSwingUp{}, [4]float64{.2, .2, .2, .2}},
-		{classic.CartPoleSwingUp{Hard: true}, [4]float64{2.4 / math.Sqrt(3), 10 / math.Sqrt(3), math.Pi / 2 / math.Sqrt(3),
-			10 / math.Sqrt(3)}},
+		{classic.CartPoleSwingUp{Hard: true}, [4]float64{2.4 / math.Sqrt(3), 10 / math.Sqrt(3),
+			math.Pi / 2 / math.Sqrt(3), 10 / math.Sqrt(3)}},
 	} {
 		p := c.env.DefaultParams()
 		s := run(t, graph.VMap(func(key random.Key) classic.CartPoleSwingUpState {

@@ -53,10 +53,10 @@ func solvingXOR() Config {
 }
 
 // The matrix: strategies by numbers of devices. Metrics and state are equal to the byte on all of them, with stored and
-// regenerated noise, and after a resume on another number of devices. The short form has the broad run, on too few tiles
-// for 8 devices. The long form has cmaes, too, which reads its draws as a matrix, with lanes last, unrolled; every
-// strategy in a padded run, whose layout is another one for the next strategy; and one strategy of each kind in all
-// layouts and over many generations.
+// regenerated noise, and after a resume on another number of devices. The short form has the broad run, on too few
+// tiles for 8 devices. The long form has cmaes, too, which reads its draws as a matrix, with lanes last, unrolled;
+// every strategy in a padded run, whose layout is another one for the next strategy; and one strategy of each kind in
+// all layouts and over many generations.
 func TestDeterminismMatrix(t *testing.T) {
 	devices := []int{1, 2, 4, 8}
 	layout := func(lanesLast bool, unroll int) determinism {

@@ -262,8 +262,8 @@ func TestOverflowStaysOnItsPath(t *testing.T) {
 	require.Equal(t, []float64{math.Inf(1), 0, 0, 0}, floats(t, y))
 }
 
-// 31.210: a network computes genomes with more room than its own, as Wider returns them, to the same bits. The long form
-// compiles it.
+// 31.210: a network computes genomes with more room than its own, as Wider returns them, to the same bits. The long
+// form compiles it.
 func TestWider(t *testing.T) {
 	_, b := backends(t)
 	n := Network{Inputs: 3, Outputs: 2, Nodes: 9, Connections: 20, Activations: ActivationNames(),
