@@ -39,7 +39,7 @@ type determinism struct {
 // trees, normalised observations, two episodes a member, a hall of fame, and 7 tiles, of which the last is padded.
 func broad() Config {
 	c := DefaultConfig().With("strategy.rank", 2)
-	c.Strategy, c.Policy, c.Population, c.Steps, c.Tile, c.Episodes, c.Seed = "eggroll", "gru:5", 52, 20, 8, 2, 3
+	c.Strategy, c.Policy, c.Population, c.Steps, c.Tile, c.Episodes, c.Seed = "eggroll", "elman:5", 52, 20, 8, 2, 3
 	c.NormalizeObservations = true
 	return c
 }
