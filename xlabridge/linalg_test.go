@@ -11,8 +11,8 @@ import (
 )
 
 // Factorisations mapped over a batch, with their gradients, and of matrices larger than the op table's: XLA gives what
-// the interpreter gives. Of larger ones the short form compiles qr, which TestMatrixKernels lacks, and none that is made
-// of another.
+// the interpreter gives. Of larger ones the short form compiles qr, which TestMatrixKernels lacks, and none that is
+// made of another.
 func TestLinalgOnXLA(t *testing.T) {
 	t.Parallel()
 	client := open(t, Options{})

@@ -119,7 +119,7 @@ func TestRecordCarriesAndDraws(t *testing.T) {
 	requireRecords(t, r, params, random.New(3), rec)
 }
 
-// interpretedInShort returns the interpreter, and XLA in the long form: of what TestRecordIsALoop compiles in the short.
+// interpretedInShort returns the interpreter, and XLA in the long form.
 func interpretedInShort(t *testing.T) xlabridge.Backend {
 	if long.On() {
 		return xlatest.OpenCPU(t, 1)
