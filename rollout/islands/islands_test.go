@@ -80,8 +80,8 @@ func exploring() Islands {
 	return c.With("strategy.sigma", "0.05..0.5")
 }
 
-// Runs of islands, each with its own sigma, are equal to the byte on any number of devices, and after a resume. The short
-// form has two devices, on which TestGolden of cmd/xlarun keeps the bytes.
+// Runs of islands, each with its own sigma, are equal to the byte on any number of devices, and after a resume. The
+// short form has two devices, on which TestGolden of cmd/xlarun keeps the bytes.
 func TestIslandsOnDevices(t *testing.T) {
 	devices := 2
 	if long.On() {
