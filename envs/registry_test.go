@@ -29,7 +29,7 @@ func TestMakeUnknown(t *testing.T) {
 	} {
 		_, err := envs.Make(c.id)
 		require.ErrorContains(t, err, `there is no environment "`+c.id+`"`+c.hint+
-			"; known are Acrobot-v1, CartPole-v1, ")
+			"; known are Acrobot-v1, BernoulliBandit-misc-v1, ")
 	}
 }
 

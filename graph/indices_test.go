@@ -211,7 +211,7 @@ func requireIndexed(t *testing.T, o indexOp, values []int64, got []float64, what
 	}
 }
 
-// 28.382: start indices of different dtypes keep their values. The short form compiles three of the cases.
+// 28.382: start indices of different dtypes keep their values. The short form compiles two of the cases.
 func TestStartIndicesOfDifferentDTypes(t *testing.T) {
 	x := graph.Reshape(graph.Iota(4*500), 4, 500)
 	type start struct{ row, column any }
@@ -235,7 +235,7 @@ func TestStartIndicesOfDifferentDTypes(t *testing.T) {
 	}
 	compiled := cases
 	if !long.On() {
-		compiled = cases[2:5]
+		compiled = cases[2:4]
 	}
 	var rows, columns []*graph.Array // of the cases that run
 	all := func(in [2][]*graph.Array) (out []*graph.Array) {

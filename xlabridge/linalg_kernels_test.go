@@ -52,7 +52,7 @@ func TestMatrixKernels(t *testing.T) {
 	// of the right sides.
 	sizes := func(all []int) []int {
 		return slices.DeleteFunc(all, func(n int) bool {
-			return !long.On() && slices.Contains([]int{2, 4, 5, 15, 64}, n)
+			return !long.On() && slices.Contains([]int{2, 4, 5, 8, 15, 33, 64}, n)
 		})
 	}
 	for _, n := range sizes([]int{1, 2, 3, 4, 5, 8, 15, 16, 17, 33}) {
@@ -192,9 +192,12 @@ func TestMatrixKernels(t *testing.T) {
 	}
 	// Matrices of low rank: all but a few eigenvalues are rounding.
 	var calls []sample
-	for _, s := range [][2]int{{70, 7}, {90, 22}, {130, 65}, {160, 16}, {200, 100}} {
+	for i, s := range [][2]int{{70, 7}, {90, 22}, {130, 65}, {160, 16}, {200, 100}} {
 		n, rank := s[0], s[1]
-		for _, d := range []graph.DType{graph.Float32, graph.Float64} {
+		for k, d := range []graph.DType{graph.Float32, graph.Float64} {
+			if i%2 != k && !long.On() {
+				continue
+			}
 			f := func(in arrays) arrays {
 				a := graph.MatMul(in[0], graph.MatrixTranspose(in[0]))
 				w, v := graph.Eigh(a)
@@ -224,7 +227,10 @@ func TestMatrixKernels(t *testing.T) {
 	calls = nil
 	r := rand.New(rand.NewPCG(1, 2))
 	for i, c := range cases {
-		for _, d := range []graph.DType{graph.Float32, graph.Float64} {
+		for k, d := range []graph.DType{graph.Float32, graph.Float64} {
+			if i%2 != k && !long.On() { // both are one text in C
+				continue
+			}
 			const batch = 3
 			var in arrays
 			for _, dims := range c.dims {

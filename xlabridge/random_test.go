@@ -32,7 +32,7 @@ func TestRandomPrograms(t *testing.T) {
 	}
 	n := *count
 	if n == 0 {
-		if n = 8; long.On() {
+		if n = 5; long.On() {
 			n = 140
 		}
 	}

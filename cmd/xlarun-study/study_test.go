@@ -39,6 +39,7 @@ policy = "linear"
 pop = 8
 steps = 20
 generations = 2
+judge = 4
 [[param]]
 name = "sigma"
 type = "float"

@@ -148,9 +148,9 @@ var playsL2 = byHand{
 }
 
 // TestScores holds what the levels' doc comments say of play at random and by hand: a greedy policy is far ahead of a
-// random one; in L2, none without memory comes near what memory is worth, whatever it thinks of the berries. The short
-// form plays L2.
+// random one; in L2, none without memory comes near what memory is worth, whatever it thinks of the berries.
 func TestScores(t *testing.T) {
+	long.Only(t)
 	b := xlatest.OpenCPU(t, 0)
 	type player struct {
 		name        string
@@ -178,9 +178,6 @@ func TestScores(t *testing.T) {
 			{"remembers", []float32{0, 0, 0, 1, 1}, 60, 75},
 		}},
 	} {
-		if c.id != "Forage-L2-v1" && !long.On() {
-			continue
-		}
 		env, err := envs.Make(c.id)
 		require.NoError(t, err)
 		head, err := policy.HeadOf(env.Spec().Action)

@@ -114,9 +114,17 @@ func TestRecordCarriesAndDraws(t *testing.T) {
 	r.Plan.LanesLast, r.Plan.Unroll = true, 4
 	params, err := graph.Eval(r.Policy.Init(random.New(0)))
 	require.NoError(t, err)
-	rec, err := Record(xlatest.OpenCPU(t, 1), r, params, random.New(3))
+	rec, err := Record(interpretedInShort(t), r, params, random.New(3))
 	require.NoError(t, err)
 	requireRecords(t, r, params, random.New(3), rec)
+}
+
+// interpretedInShort returns the interpreter, and XLA in the long form.
+func interpretedInShort(t *testing.T) xlabridge.Backend {
+	if long.On() {
+		return xlatest.OpenCPU(t, 1)
+	}
+	return &xlabridge.Reference{}
 }
 
 // NaN is recorded: here the states after the first, and their rewards.
@@ -125,7 +133,7 @@ func TestRecordNaN(t *testing.T) {
 	p := classic.Pendulum{}.DefaultParams()
 	p.Dt = graph.Scalar(math.NaN())
 	r.EnvParams = p
-	rec, err := Record(xlatest.OpenCPU(t, 1), r, r.Policy.Init(random.New(1)), random.New(2))
+	rec, err := Record(interpretedInShort(t), r, r.Policy.Init(random.New(1)), random.New(2))
 	require.NoError(t, err)
 	require.Equal(t, 5, rec.Length)
 	require.False(t, math.IsNaN(rec.Return(1)))

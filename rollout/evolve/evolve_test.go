@@ -140,6 +140,13 @@ func TestPaddingIsMasked(t *testing.T) {
 	}
 }
 
+// againstXLA is a small run whose program is compared with the interpreter.
+func againstXLA(env, policy string) Config {
+	c := DefaultConfig()
+	c.Env, c.Policy, c.Population, c.Steps, c.Seed = env, policy, 8, 50, 3
+	return c
+}
+
 // The compiled program computes what the reference interpreter does.
 func TestReferenceAgreesWithXLA(t *testing.T) {
 	rows := []struct{ env, policy string }{{"Pendulum-v1", "mlp:16"}, {"CartPole-v1", "mlp:16,16"},
@@ -149,8 +156,7 @@ func TestReferenceAgreesWithXLA(t *testing.T) {
 	}
 	for _, x := range rows {
 		t.Run(x.env+" "+x.policy, func(t *testing.T) {
-			c := DefaultConfig()
-			c.Env, c.Policy, c.Population, c.Steps, c.Seed = x.env, x.policy, 8, 50, 3
+			c := againstXLA(x.env, x.policy)
 			want := steps(t, start(t, &xlabridge.Reference{}, c), 2)
 			got := steps(t, start(t, xlatest.Open(t, 1), c), 2)
 			for i := range want {

@@ -189,6 +189,7 @@ func TestHostsAreOneRun(t *testing.T) {
 			small := *c
 			*c = broad() // its program is that of TestDeterminismMatrix
 			c.Generations, c.Target, c.Judge = small.Generations, small.Target, small.Judge
+			c.Tune = "off" // the others measure
 		}},
 		{name: "population", change: func(c *Config) { c.Strategy, c.Episodes = "simplega", 2 }},
 		{name: "restarts", change: func(c *Config) {

@@ -54,7 +54,8 @@ func smallTrial(strategy string) Config {
 }
 
 // To the byte, each lane equals a run of its own, ends in the same generation, and does not depend on the other lanes.
-// The short form compiles openes and interprets a strategy that keeps members. XLARUN_LONG=1 compiles all strategies.
+// The short form interprets openes and a strategy that keeps members; TestStudy in cmd/xlarun-study compiles lanes.
+// XLARUN_LONG=1 compiles all strategies.
 func TestLanesAreRuns(t *testing.T) {
 	names := []string{"openes", "simplega"}
 	if long.On() {
@@ -63,7 +64,7 @@ func TestLanesAreRuns(t *testing.T) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			var b xlabridge.Backend = &xlabridge.Reference{}
-			if long.On() || name == "openes" {
+			if long.On() {
 				b = xlatest.Open(t, 2)
 			}
 			c, differs := smallTrial(name), "strategy.sigma"
@@ -87,9 +88,7 @@ func TestLanesAreRuns(t *testing.T) {
 					require.Equal(t, got.Done || got.Step == 4, got.Step == together[i][len(together[i])-1].Step)
 				}
 			}
-			if long.On() || name != "openes" {
-				require.Equal(t, together[3:4], laned(t, b, c, all[3:4]), "alone")
-			}
+			require.Equal(t, together[3:4], laned(t, b, c, all[3:4]), "alone")
 		})
 	}
 }

@@ -72,16 +72,12 @@ func evolved(t *testing.T, b xlabridge.Backend, dynamics string, generations int
 }
 
 // The second grade of parity: over 64 genotypes, fitness with currents and with conductances has a rank correlation of
-// at least 0.8, with and without synaptic time constants. XLARUN_LONG=1 tests all models.
+// at least 0.8, with and without synaptic time constants.
 func TestConductancesRankGenotypesAsCurrentsDo(t *testing.T) {
+	long.Only(t)
 	b, all := xlatest.Open(t, 1), genotypes(t)
-	models, pairs := []string{"lif"}, [][2]string{{":current", ":conductance"}}
-	if long.On() {
-		models = []string{"lif", "expif", "adex", "izhikevich", "hh"}
-		pairs = append(pairs, [2]string{"", ":shunt"})
-	}
-	for _, m := range models {
-		for _, kinds := range pairs {
+	for _, m := range []string{"lif", "expif", "adex", "izhikevich", "hh"} {
+		for _, kinds := range [][2]string{{":current", ":conductance"}, {"", ":shunt"}} {
 			x, y := fitness(t, b, "mechanistic:"+m+kinds[0], all), fitness(t, b, "mechanistic:"+m+kinds[1], all)
 			r := spearman(x, y)
 			_, sx := spread(x)

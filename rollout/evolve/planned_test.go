@@ -45,11 +45,12 @@ func TestPlannedMemoryIsThatOfTheCompiledProgram(t *testing.T) {
 		require.LessOrEqual(t, planned, most, what)
 	}
 	one := xlatest.Open(t, 1)
+	if !long.On() { // the program of TestReferenceAgreesWithXLA
+		check(one, "openes", "mlp:16", func(c *Config) { *c = againstXLA("Pendulum-v1", "mlp:16") })
+		return
+	}
 	policies := []string{"mlp:128,128", "gru:64", "spiking:64", "blockmlp:128,128", "linear", "lstm:64"}
 	for _, s := range strategy.Names() {
-		if !long.On() && s != "cmaes" { // others are below
-			continue
-		}
 		policy := policies[0]
 		if slices.Contains([]string{"cmaes", "iamalgam", "maes", "svcmaes", "xnes"}, s) {
 			// Their matrices grow with the square of the parameters.
@@ -60,18 +61,15 @@ func TestPlannedMemoryIsThatOfTheCompiledProgram(t *testing.T) {
 		}
 		check(one, s, policy, nil)
 	}
-	if long.On() {
-		for _, p := range policies[1:] {
-			check(one, "openes", p, nil)
-			check(one, "pgpe", p, nil)
-			check(one, "simplega", p, nil)
-		}
-		check(one, "eggroll", "mlp:1000,1000", func(c *Config) {
-			c.Population = 16
-			*c = c.With("strategy.optimizer", "sgd")
-		})
-		// In short, TestMemoryBudget has openes.
-		check(one, "openes", "mlp:256,256", func(c *Config) { c.Memory = 8 << 20 })
-		check(xlatest.Open(t, 2), "openes", "mlp:128,128", nil)
+	for _, p := range policies[1:] {
+		check(one, "openes", p, nil)
+		check(one, "pgpe", p, nil)
+		check(one, "simplega", p, nil)
 	}
+	check(one, "eggroll", "mlp:1000,1000", func(c *Config) {
+		c.Population = 16
+		*c = c.With("strategy.optimizer", "sgd")
+	})
+	check(one, "openes", "mlp:256,256", func(c *Config) { c.Memory = 8 << 20 })
+	check(xlatest.Open(t, 2), "openes", "mlp:128,128", nil)
 }

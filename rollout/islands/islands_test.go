@@ -14,6 +14,7 @@ import (
 	_ "xlarun/envs/classic"
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
@@ -79,10 +80,15 @@ func exploring() Islands {
 	return c.With("strategy.sigma", "0.05..0.5")
 }
 
-// Runs of islands, each with its own sigma, are equal to the byte on any number of devices, and after a resume.
+// Runs of islands, each with its own sigma, are equal to the byte on any number of devices, and after a resume. The
+// short form has two devices, on which TestGolden of cmd/xlarun keeps the bytes.
 func TestIslandsOnDevices(t *testing.T) {
+	devices := 2
+	if long.On() {
+		devices = 1
+	}
 	c := exploring()
-	one, two := archipelago(t, xlatest.Open(t, 1), c), archipelago(t, xlatest.Open(t, 2), c)
+	one, two := archipelago(t, xlatest.Open(t, devices), c), archipelago(t, xlatest.Open(t, 2), c)
 	require.Equal(t, 2, two.Profile().Devices)
 	m1, s1 := advance(t, one, 7)
 	_, middle := advance(t, two, 3)

@@ -9,6 +9,7 @@ import (
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/rollout/policy/genome"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
@@ -63,13 +64,17 @@ func TestMultispatialDraws(t *testing.T) {
 }
 
 // 31.543: the largest weight is a setting, which Box actions depend on: without hidden nodes and with a threshold of 0,
-// the weights and biases, and with them the outputs, are proportional to it.
+// the weights and biases, and with them the outputs, are proportional to it. The long form compiles it.
 func TestMultispatialLargestWeight(t *testing.T) {
+	var b xlabridge.Backend = &xlabridge.Reference{}
+	if long.On() {
+		b = xlatest.Open(t, 1)
+	}
 	outputs := func(largest float64) (out []float64) {
 		p, head, err := Make("multispatial", settings.Values{"threshold": 0, "largest-weight": largest}, twoSheets(),
 			envs.Symmetric(1, 1))
 		require.NoError(t, err)
-		actions, err := xlabridge.Jit1(xlatest.Open(t, 1), func(key random.Key) *graph.Array {
+		actions, err := xlabridge.Jit1(b, func(key random.Key) *graph.Array {
 			_, out := p.Act(p.Init(key), graph.None{}, graph.Float32s([]float32{.6, -.9, .3}), key)
 			return head.Action(out.Action)
 		})(random.New(4))

@@ -147,7 +147,7 @@ func TestResumesToTheByte(t *testing.T) {
 		long  bool
 	}{
 		"plain": {ppo(nil), true},
-		"all":   {ppo(sharded["all at once"].on(1)), false}, // the program of TestShardsOverDevices
+		"all":   {ppo(sharded["all at once"].on(3)), false}, // the program of TestShardsOverDevices
 		"memory": {ppo(func(c *Config) {
 			c.Policy, c.TargetKL, c.EnvParam = "gru:4", settings.Num(1e-5), settings.Pairs{"gravity": "9..11"}
 		}), true},

@@ -185,17 +185,17 @@ func TestNothingEntersTheArchive(t *testing.T) {
 }
 
 // What an archive takes on a device is known before it is compiled, within 10 % of the compiler's figure. The short
-// form has one; TestCompiledMemoryIsChecked has another, with tables.
+// form has one, the program of TestCompiledMemoryIsChecked.
 func TestMemoryIsPredicted(t *testing.T) {
 	c := small()
 	c.Env, c.Policy, c.Steps, c.Batch, c.Tile, c.Devices = "Arm-v0", "vector", 1, 128, 0, 1
-	grid, cvt, apart, fronts, population := c, c, c, c, c
+	grid, cvt, apart, fronts, population, small := c, c, c, c, c, tabled()
 	grid.Archive, cvt.Archive, apart.Archive = "grid:100", "cvt:5000", "unstructured:20000"
 	fronts.Env, fronts.Archive, fronts.Front, fronts.Reference = "MultiRastrigin-v0", "grid:10", 100, []float64{-3, -3}
 	population.Env, population.Archive, population.Reference = "ZDT1-v0", "nsga2:1000", []float64{-9, -9}
 	for name, c := range map[string]Config{"31.279 grid": grid, "31.280 CVT": cvt, "31.281 unstructured": apart,
-		"31.282 fronts": fronts, "31.283 NSGA-II": population} {
-		if !long.On() && name != "31.282 fronts" {
+		"31.282 fronts": fronts, "31.283 NSGA-II": population, "small": small} {
+		if !long.On() && name != "small" {
 			continue
 		}
 		s := start(t, xlatest.Open(t, 1), c)
@@ -207,10 +207,17 @@ func TestMemoryIsPredicted(t *testing.T) {
 	}
 }
 
+// tabled is an archive whose centroids are a table.
+func tabled() Config {
+	c := small()
+	c.Policy, c.Archive, c.Devices = "linear", "cvt:2000", 1
+	return c
+}
+
 // A program that takes too much memory is refused after it was compiled, when its tables are known.
 func TestCompiledMemoryIsChecked(t *testing.T) {
-	c := small()
-	c.Policy, c.Archive, c.Memory, c.Devices = "linear", "cvt:2000", 2<<20, 1
+	c := tabled()
+	c.Memory = 2 << 20
 	require.NoError(t, c.Check(plan.Machine{Devices: 1}))
 	_, err := c.Start(t.Context(), xlatest.Open(t, 1))
 	require.ErrorContains(t, err, "fewer cells: 2000 of 10 parameters and 24 members take about ", "31.284")

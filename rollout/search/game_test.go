@@ -34,7 +34,8 @@ type position struct {
 	over bool
 }
 
-// A compiled search of a game visits what a plain one visits, and a finished game is worth nothing any more.
+// A compiled search of a game visits what a plain one visits, and a finished game is worth nothing any more. The short
+// form has one game.
 func TestPlainAndCompiledOnCliques(t *testing.T) {
 	const n, edges, simulations = 5, 10, 60
 	r := rand.New(rand.NewPCG(5, 5))
@@ -51,6 +52,9 @@ func TestPlainAndCompiledOnCliques(t *testing.T) {
 	}
 	net := toy{graph.Float32s(policy, 3*edges, edges), graph.Float32s(values)}
 	for _, variant := range []board.Variant{board.Maker, board.Avoid} {
+		if variant == board.Avoid && !long.On() {
+			continue
+		}
 		g, err := board.Clique(variant, n, 3)
 		require.NoError(t, err)
 		evaluate := func(p position) (logits []float32, value float32) {
@@ -91,10 +95,9 @@ func TestPlainAndCompiledOnCliques(t *testing.T) {
 			}
 			return reward, -1, logits, value, next
 		}
-		policies := map[board.Variant][]Policy{board.Maker: {DefaultGumbel(simulations)},
-			board.Avoid: {DefaultPUCT(simulations)}}[variant]
-		if long.On() {
-			policies = []Policy{DefaultGumbel(simulations), DefaultPUCT(simulations)}
+		policies := []Policy{DefaultGumbel(simulations), DefaultPUCT(simulations)}
+		if !long.On() {
+			policies = policies[:1]
 		}
 		for _, policy := range policies {
 			m := NewModel(g, network, 1)
@@ -175,16 +178,14 @@ func uniform(actions int) Network[graph.None] {
 	}
 }
 
-// Without a network, the search finds a win in one move, and the only move that does not lose. The short form searches
-// by Gumbel.
+// Without a network, the search finds a win in one move, and the only move that does not lose. In the short form,
+// Example does.
 func TestTacticsAreFound(t *testing.T) {
+	long.Only(t)
 	g := board.TicTacToe()
 	m := NewModel(g, uniform(9), 1)
 	for _, p := range []Policy{DefaultPUCT(400), Gumbel{Options: Options{Simulations: 400}, Considered: 9, Scale: 0,
 		Transform: ByMixedValue}} {
-		if _, ok := p.(PUCT); ok && !long.On() {
-			continue
-		}
 		f := func(moves *graph.Array) *graph.Array {
 			s, _ := g.Reset(random.New(0), board.Params{})
 			s, _ = graph.Scan(func(s board.State[board.Lines], a *graph.Array) (board.State[board.Lines], graph.None) {
@@ -240,7 +241,7 @@ func TestOutputsThatAreNoNumbers(t *testing.T) {
 }
 
 // What is no number behind an action is the same to the kernel, its operations and the plain search, and no illegal
-// action is played for it.
+// action is played for it. The short form interprets the search by Gumbel.
 func TestIllegalActionsBesideNoNumbers(t *testing.T) {
 	const actions, simulations = 5, 20
 	legal := []bool{false, true, true, false, true}
@@ -261,7 +262,10 @@ func TestIllegalActionsBesideNoNumbers(t *testing.T) {
 				Legal:     graph.Of(legal), Noise: graph.Float32s(noise), Temperature: graph.Scalar(1000)}, step)
 			return outcome{r.Tree.RootVisits(), r.Action, r.ActionWeights}
 		}
-		compiled, interpreted := xlabridge.Jit1(client(t), f), xlabridge.Jit1(&xlabridge.Reference{}, f)
+		runs := []func(given) (outcome, error){xlabridge.Jit1(&xlabridge.Reference{}, f)}
+		if _, ok := p.(PUCT); ok || long.On() {
+			runs = append(runs, xlabridge.Jit1(client(t), f))
+		}
 		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 			for kind, what := range []string{"root's logit", "reward", "logit", "value"} {
 				for _, action := range []int{0, 1, 3, 4} {
@@ -274,7 +278,7 @@ func TestIllegalActionsBesideNoNumbers(t *testing.T) {
 						return x[1][a], -1, []float32{0, x[2][a], .5, .75, 1}, x[3][a], a
 					}}.Run(PlainRoot[int]{PriorLogits: x[0], Value: .1, Legal: legal, Noise: noise})
 					g := given{graph.Float32s(x[0]), graph.Float32s(x[1]), graph.Float32s(x[2]), graph.Float32s(x[3])}
-					for _, run := range []func(given) (outcome, error){compiled, interpreted} {
+					for _, run := range runs {
 						got, err := run(g)
 						require.NoError(t, err)
 						visits, err := graph.Floats(got.Visits)

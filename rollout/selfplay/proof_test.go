@@ -139,12 +139,18 @@ func TestTheTrainedNetworkIsStronger(t *testing.T) {
 	require.GreaterOrEqual(t, score, .65)
 }
 
-// A short run learns: the loss falls, and the last network beats the first.
-func TestAShortRunLearns(t *testing.T) {
+// shortRun is a run that learns within seconds.
+func shortRun() Config {
 	c := DefaultConfig()
 	c.Vertices, c.NumIterations, c.NumEpisodes, c.NumSimulations, c.Network, c.ArenaEvery, c.TrainingBatchSize = 5, 4,
 		64, 8, "mlp:32", 4, 64
 	c.Epochs, c.LearningRate = settings.Num(16), settings.Num(1e-2)
+	return c
+}
+
+// A short run learns: the loss falls, and the last network beats the first.
+func TestAShortRunLearns(t *testing.T) {
+	c := shortRun()
 	want := [2]float64{.8, .5}
 	if long.On() {
 		c.Vertices, c.NumIterations, c.NumEpisodes, c.NumSimulations, c.Network, c.ArenaEvery, c.ArenaGames = 6, 20,
@@ -190,6 +196,7 @@ func TestSecondPlayerWinsAvoid(t *testing.T) {
 // The trained network never loses Tic-tac-toe after its searches, whatever the other one plays: all lines are played
 // out, with either side.
 func TestTicTacToeIsNeverLost(t *testing.T) {
+	long.Only(t) // TestWonPositionsAreWon has another trained network
 	v := loaded(t, "tictactoe.safetensors", nil)
 	start, err := v.Start()
 	require.NoError(t, err)

@@ -119,13 +119,18 @@ func same(t testing.TB, want, got run.Snapshot, words string) {
 }
 
 // The same seed is the same games, the same learning and the same ratings, to the byte: on one device and on two, and
-// after going on from the middle. The short form has no arena; TestGolden of cmd/xlarun has one on two devices.
+// after going on from the middle. The short form has two devices and no arena; TestGolden of cmd/xlarun keeps the bytes
+// on two devices, with an arena.
 func TestTheSameOnOneAndTwoDevicesAndAfterRestore(t *testing.T) {
 	c := small()
 	if !long.On() {
 		c.ArenaEvery = 0
 	}
-	one, two := started(t, c, 1), started(t, c, 2)
+	devices := 2
+	if long.On() {
+		devices = 1
+	}
+	one, two := started(t, c, devices), started(t, c, 2)
 	first, end := iterations(t, one, 4), snapshot(t, one)
 	half, middle, rest := iterations(t, two, 2), snapshot(t, two), iterations(t, two, 2)
 	require.Equal(t, first, append(half, rest...))
@@ -138,7 +143,7 @@ func TestTheSameOnOneAndTwoDevicesAndAfterRestore(t *testing.T) {
 	require.EqualValues(t, 4, snapshot(t, again).Step)
 
 	c.Seed = 1
-	x := started(t, c, 1)
+	x := started(t, c, devices)
 	iterations(t, x, 1)
 	require.NotEqual(t, bytesOf(t, end)["replay.rows"], bytesOf(t, snapshot(t, x))["replay.rows"])
 
@@ -485,7 +490,7 @@ func TestTrainingStepsAgree(t *testing.T) {
 		c := small()
 		c.ArenaEvery, c.Epochs = 0, settings.Num(1)
 		change(&c)
-		x := started(t, c, 1)
+		x := started(t, c, 2)
 		iterations(t, x, 1)
 		w, err := floats(x.state.Learner.Weights)
 		require.NoError(t, err)
@@ -621,7 +626,7 @@ func TestEndingWithoutEvaluation(t *testing.T) {
 func TestWhatIsNoNumberTeachesNothing(t *testing.T) {
 	c := small()
 	c.ArenaEvery = 0
-	x := started(t, c, 1)
+	x := started(t, c, 2)
 	iterations(t, x, 1)
 	s := snapshot(t, x)
 	before, err := floats(x.state.Learner.Weights)
@@ -644,9 +649,9 @@ func TestWhatIsNoNumberTeachesNothing(t *testing.T) {
 // What a network scores follows from the network and the iteration, not from how often the run was evaluated before.
 func TestScoresDoNotDependOnEarlierEvaluations(t *testing.T) {
 	scores := func(every int) (all []float64) {
-		c := small()
-		c.ArenaEvery, c.NumIterations = every, 2
-		x := started(t, c, 1)
+		c := shortRun() // the programs of TestAShortRunLearns
+		c.ArenaEvery, c.NumIterations, c.Epochs = every, 2, settings.Num(1)
+		x := started(t, c, 2)
 		last := iterations(t, x, 2)[1]
 		for _, name := range []string{"loss", "score_random", "score_search", "score_untrained"} {
 			s, ok := last.Get(name)

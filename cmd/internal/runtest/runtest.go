@@ -44,12 +44,14 @@ var All = []Run{
 		"--strategy.sigma 0.05..0.3 --seed 3" + pendulum},
 	{"qd", true, "qd --generations 5 --batch 32 --archive grid:4 --descriptor observations " +
 		"--descriptor.elements 0,1 --descriptor.bounds -1,1,-1,1 --seed 3" + pendulum},
-	{"ppo", false, "ppo CartPole-v1 --target 0 --devices 2 --envs 16 --horizon 16 --steps 2048 --seed 3"},
+	{"ppo", false, "ppo CartPole-v1 --policy mlp:16 --target 0 --devices 2 --envs 16 --horizon 16 --steps 2048 " +
+		"--seed 3"},
 	{"ppo, memory, half precision", true, "ppo CartPole-v1 --target 0 --devices 1 --envs 8 --horizon 16 " +
 		"--policy gru:8 --shared --precision f16 --accumulate 2 --steps 1024 --seed 3"},
 	{"pqn", true, "pqn CartPole-v1 --target 0 --devices 1 --envs 8 --horizon 16 --steps 1024 --seed 3"},
-	{"selfplay", false, "selfplay --vertices 5 --k 3 --devices 2 --num-iterations 3 --num-episodes 8 " +
-		"--game-batch-size 4 --training-batch-size 32 --arena-games 4 --num-simulations 8 --seed 3"},
+	// The programs of TestAShortRunLearns in rollout/selfplay.
+	{"selfplay", false, "selfplay --vertices 5 --k 3 --devices 2 --network mlp:32 --num-iterations 3 " +
+		"--num-episodes 64 --training-batch-size 64 --num-simulations 8 --seed 3"},
 	{"sparse, kernel", false, sparse + "--method kernel"},
 	{"sparse, kernel in bf16", false, sparse + "--method kernel --dtype bf16"},
 	{"sparse, masked", true, sparse + "--method masked"},

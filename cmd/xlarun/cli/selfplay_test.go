@@ -32,8 +32,8 @@ func TestKnownCommandLinesOfSelfplay(t *testing.T) {
 	}{
 		{1, compiled, "--vertices 5 --k 3", map[string]any{"vertices": 5., "use_true_mctx": true,
 			"optimized_training": true}, false},
-		{2, compiled, "--use_true_mctx --game_batch_size 4", map[string]any{"use_true_mctx": true,
-			"game_batch_size": 4.}, false},
+		{2, compiled, "--use_true_mctx --game_batch_size 64", map[string]any{"use_true_mctx": true,
+			"game_batch_size": 64.}, false},
 		{3, little, "--vertices 4 --k 3 --optimized_training false --backend reference",
 			map[string]any{"optimized_training": false, "vertices": 4.}, false},
 		{4, little, "--vertices 4 --k 3 --use-true-mctx false --search puct --backend reference",

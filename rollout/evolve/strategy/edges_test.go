@@ -60,9 +60,11 @@ func TestNoStrategyBecomesNaN(t *testing.T) {
 	for _, c := range []struct {
 		parameters, members int
 		sigma               []float64 // the first that it takes; none: the default
-	}{{1, 2, nil}, {5, 12, []float64{1e30, 1e8, 1e4}}, {5, 12, []float64{1e-37, 1e-3}}, {5, 12, nil}, {24, 6, nil}} {
+		long                bool
+	}{{1, 2, nil, false}, {5, 12, []float64{1e30, 1e8, 1e4}, false}, {5, 12, []float64{1e-37, 1e-3}, false},
+		{5, 12, nil, true}, {24, 6, nil, true}} {
 		for _, name := range general() {
-			if !long.On() && c.parameters == 24 {
+			if !long.On() && c.long {
 				continue
 			}
 			s := lookup(name)

@@ -564,12 +564,13 @@ func TestNEATOfEqualAndFailedMembersEqualsThePaper(t *testing.T) {
 		"two kinds of members": func(i, _ int, _ float64) float64 { return float64(i % 2) },
 	} {
 		t.Run(what, func(t *testing.T) {
-			count := 6
+			count, nodes := 6, 15
 			if long.On() {
-				count = 25
+				count, nodes = 25, 30
 			}
 			e := fitted(t, settings.Values{"node-rate": .2, "connection-rate": .3, "stagnation": 2, "refocus": 4,
-				"compatibility-threshold": 1.5, "max-species": 12}, settings.Values{"nodes": 30, "connections": 60})
+				"compatibility-threshold": 1.5, "max-species": 12}, settings.Values{"nodes": nodes,
+				"connections": 2 * nodes})
 			generations(t, &xlabridge.Reference{}, e, count, change)
 		})
 	}

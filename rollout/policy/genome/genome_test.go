@@ -164,10 +164,19 @@ func population(n *Network, members int, seed uint64) (all []plain, stacked Geno
 		graph.ShapeOf(graph.Float32, members, 3))
 }
 
-// Networks compute what loops in plain Go do. The short form interprets those of sums, whose code is a part of the
-// others'.
+// backends returns XLA, and what checks the cases that XLA has in the long form only.
+func backends(t *testing.T) (compiled, other xlabridge.Backend) {
+	compiled, other = xlatest.Open(t, 1), &xlabridge.Reference{}
+	if long.On() {
+		other = compiled
+	}
+	return compiled, other
+}
+
+// Networks compute what loops in plain Go do. The short form compiles those of all aggregations with lanes last;
+// TestNetworksOfNeatPython compiles the rest.
 func TestNetworksEqualPlainGo(t *testing.T) {
-	client := xlatest.Open(t, 1)
+	client, reference := backends(t)
 	const members = 300
 	onlySums := every
 	onlySums.Aggregations = []string{"sum"}
@@ -177,12 +186,12 @@ func TestNetworksEqualPlainGo(t *testing.T) {
 	}{{"31.100 sums", onlySums}, {"31.101 all aggregations", every}} {
 		t.Run(c.name, func(t *testing.T) {
 			n := c.Network
-			var b xlabridge.Backend = client
-			if len(n.Aggregations) == 1 && !long.On() {
-				b = &xlabridge.Reference{}
-			}
 			all, g, x := population(&n, members, 7)
 			for name, option := range map[string][]graph.VMapOption{"first": nil, "last": {graph.LanesLast()}} {
+				b := reference
+				if len(n.Aggregations) > 1 && name == "last" {
+					b = client
+				}
 				run := xlabridge.Jit2(b, graph.VMap2(func(g Genome, x *graph.Array) *graph.Array {
 					return n.FeedForward(n.Prepare(g), x)
 				}, option...))
@@ -200,7 +209,7 @@ func TestNetworksEqualPlainGo(t *testing.T) {
 		n.Recurrent = true
 		all, g, x := population(&n, members, 8)
 		const steps = 4
-		run := xlabridge.Jit2(client, graph.VMap2(func(g Genome, x *graph.Array) *graph.Array {
+		run := xlabridge.Jit2(reference, graph.VMap2(func(g Genome, x *graph.Array) *graph.Array {
 			r := n.Prepare(g)
 			end, _ := graph.Scan(func(v, _ *graph.Array) (*graph.Array, graph.None) {
 				return n.Step(r, v, x), graph.None{}
@@ -253,9 +262,10 @@ func TestOverflowStaysOnItsPath(t *testing.T) {
 	require.Equal(t, []float64{math.Inf(1), 0, 0, 0}, floats(t, y))
 }
 
-// 31.210: a network computes genomes with more room than its own, as Wider returns them, to the same bits.
+// 31.210: a network computes genomes with more room than its own, as Wider returns them, to the same bits. The long
+// form compiles it.
 func TestWider(t *testing.T) {
-	client := xlatest.Open(t, 1)
+	_, b := backends(t)
 	n := Network{Inputs: 3, Outputs: 2, Nodes: 9, Connections: 20, Activations: ActivationNames(),
 		Aggregations: AggregationNames()}
 	wide := n
@@ -263,7 +273,7 @@ func TestWider(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 0))
 	x := graph.Float32s([]float32{.3, -1, 2})
 	outputs := func(g Genome) *graph.Array { return n.FeedForward(n.Prepare(g), x) }
-	small, large := xlabridge.Jit1(client, outputs), xlabridge.Jit1(client, outputs)
+	small, large := xlabridge.Jit1(b, outputs), xlabridge.Jit1(b, outputs)
 	for range 20 {
 		_, g := drawn(&n, r)
 		want, err := small(g)

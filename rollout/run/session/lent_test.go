@@ -26,7 +26,7 @@ import (
 func lentRun(t *testing.T, b xlabridge.Backend, change func(c *evolve.Config)) (map[string]string, *session.Outcome) {
 	kind, _ := run.Lookup("evolve")
 	c := kind.New().(*evolve.Config)
-	c.Env, c.Policy, c.Population, c.Generations, c.Steps, c.Target = "CartPole-v1", "linear", 8, 3, 40, "0"
+	c.Env, c.Policy, c.Population, c.Generations, c.Steps, c.Target = "CartPole-v1", "linear", 8, 3, 20, "0"
 	c.Devices, c.Judge = 1, 4
 	change(c)
 	dir := filepath.Join(t.TempDir(), "run")
@@ -52,8 +52,8 @@ func lentRun(t *testing.T, b xlabridge.Backend, change func(c *evolve.Config)) (
 // best member. The short form compiles one of the runs.
 func TestLentStateLeavesTheSameFiles(t *testing.T) {
 	for i, change := range []func(c *evolve.Config){
+		func(*evolve.Config) {}, // the program of TestStudy in cmd/xlarun-study
 		func(c *evolve.Config) { c.Strategy = "eggroll" },
-		func(*evolve.Config) {},
 		func(c *evolve.Config) { c.HallOfFame, c.Patience = "2", 9 },
 		func(c *evolve.Config) { c.Restarts, c.Strategy = "ipop", "cmaes" },
 	} {

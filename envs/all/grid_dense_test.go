@@ -1,0 +1,145 @@
+package all_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/envs/grid"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/internal/long"
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
+)
+
+// dense is Gather with an int8 for each cell of the grid and its margin, without hazards and decoys: the form to
+// compare field's bits with.
+type dense struct{ height, width, view int }
+
+type denseState struct {
+	Cells *graph.Array // i8[height + margin, width + margin]: 0 empty, 1 wall, 2 food
+	Y, X  *graph.Array
+}
+
+func (d dense) step(key random.Key, s denseState, action *graph.Array) (denseState, *graph.Array) {
+	reach := d.view / 2
+	cell := func(y, x *graph.Array) *graph.Array {
+		return graph.DynamicSlice(s.Cells, []*graph.Array{y.Add(reach), x.Add(reach)}, []int{1, 1}).Reshape()
+	}
+	put := func(cells, value, y, x *graph.Array) *graph.Array {
+		return graph.DynamicUpdateSlice(cells, value.Convert(graph.Int8).Reshape(1, 1),
+			[]*graph.Array{y.Add(reach), x.Add(reach)})
+	}
+	dy, dx := envs.Steps(0), envs.Steps(0)
+	for a, m := range moves {
+		is := action.Eq(a)
+		dy, dx = graph.Select(is, m[0], dy), graph.Select(is, m[1], dx)
+	}
+	blocked := cell(s.Y.Add(dy), s.X.Add(dx)).Eq(1)
+	next := denseState{Y: graph.Select(blocked, s.Y, s.Y.Add(dy)), X: graph.Select(blocked, s.X, s.X.Add(dx))}
+	eaten := cell(next.Y, next.X).Eq(2)
+	cells := put(s.Cells, graph.Select(eaten, 0, cell(next.Y, next.X).Convert(graph.Int32)), next.Y, next.X)
+
+	inner := graph.SliceAxis(graph.SliceAxis(cells, 0, reach, reach+d.height), 1, reach, reach+d.width)
+	free := inner.Eq(0).Convert(graph.Int32)
+	counts := graph.Once(free.Sum(1))
+	bits := graph.Bitcast(random.Bits(key, graph.Uint32), graph.Int32)
+	kth := graph.ShiftRightLogical(bits.And(1<<21-1).Mul(counts.Sum()), 21)
+	// the row first, then the cell in it; sums over pairs are faster than CumSum
+	upTo := func(v *graph.Array) *graph.Array {
+		i := graph.Iota(v.Dim(0))
+		return graph.Select(i.ExpandDims(0).Le(i.ExpandDims(1)), v.ExpandDims(0), 0).Sum(1)
+	}
+	sums := graph.Once(upTo(counts))
+	y := graph.Once(sums.Le(kth).Convert(graph.Int32).Sum().Min(d.height - 1))
+	row := graph.DynamicSlice(free, []*graph.Array{y, envs.Steps(0)}, []int{1, d.width}).Reshape(d.width)
+	before := graph.Select(graph.Iota(d.height).Eq(y), sums.Sub(counts), 0).Sum()
+	x := upTo(row).Le(kth.Sub(before)).Convert(graph.Int32).Sum().Min(d.width - 1)
+	now := graph.DynamicSlice(cells, []*graph.Array{y.Add(reach), x.Add(reach)}, []int{1, 1}).Reshape()
+	next.Cells = put(cells, graph.Select(eaten, 2, now.Convert(graph.Int32)), y, x)
+	seen := graph.DynamicSlice(next.Cells, []*graph.Array{next.Y, next.X}, []int{d.view, d.view})
+	layers := seen.ExpandDims(0).Eq(graph.Iota(4).Add(1).Reshape(4, 1, 1).Convert(graph.Int8))
+	return next, layers.Convert(graph.Float16)
+}
+
+// forms compiles programs that play episodes of random play of both forms, and return sums of the observations of each
+// step, weighted by layer and cell.
+func forms(t testing.TB, b xlabridge.Backend, height, width, view, episodes,
+	steps int) (bits, bytes func() *graph.Array) {
+	g, err := grid.NewGather("Gather-Test-v1", height, width, view)
+	require.NoError(t, err)
+	d, p := dense{height, width, view}, g.DefaultParams()
+	play := func(key random.Key, start func(grid.GatherState) any,
+		step func(key random.Key, state any, action *graph.Array) (any, *graph.Array)) *graph.Array {
+		first, _ := g.Reset(random.FoldIn(key, 0), p)
+		weights := graph.Iota(4 * view * view).Add(1).Convert(graph.Float32)
+		_, sums := graph.Scan(func(state any, i *graph.Array) (any, *graph.Array) {
+			act, draw := random.Split2(random.FoldIn(key, i))
+			next, obs := step(draw, state, g.Spec().Action.Sample(act))
+			return next, graph.Flatten1D(obs).Convert(graph.Float32).Mul(weights).Sum()
+		}, start(first), graph.Iota(steps).Add(1))
+		return sums
+	}
+	compile := func(start func(grid.GatherState) any,
+		step func(key random.Key, state any, action *graph.Array) (any, *graph.Array)) func() *graph.Array {
+		f := xlabridge.Jit1(b, graph.VMap(func(key random.Key) *graph.Array { return play(key, start, step) }))
+		keys := random.Split(random.New(3), episodes)
+		return func() *graph.Array {
+			out, err := f(keys)
+			require.NoError(t, err)
+			return out
+		}
+	}
+	bits = compile(func(s grid.GatherState) any { return s },
+		func(key random.Key, state any, action *graph.Array) (any, *graph.Array) {
+			next, obs, _, _, _ := g.Step(key, state.(grid.GatherState), action, p)
+			return next, obs
+		})
+	bytes = compile(func(s grid.GatherState) any {
+		cells := g.Cells(s)
+		for axis := range 2 {
+			cells = graph.Pad(cells, 1, []int{view / 2 * (1 - axis), view / 2 * axis},
+				[]int{view / 2 * (1 - axis), view / 2 * axis})
+		}
+		return denseState{cells, s.Y, s.X}
+	}, func(key random.Key, state any, action *graph.Array) (any, *graph.Array) {
+		return d.step(key, state.(denseState), action)
+	})
+	return bits, bytes
+}
+
+// Bits and bytes play the same episodes: interpreted, and in the long form compiled.
+func TestBitsEqualBytes(t *testing.T) {
+	var b xlabridge.Backend = &xlabridge.Reference{}
+	if long.On() {
+		b = xlatest.OpenCPU(t, 0)
+	}
+	bits, bytes := forms(t, b, 10, 30, 9, 8, 60)
+	require.Equal(t, floats(t, bits()), floats(t, bytes()))
+}
+
+// BenchmarkBytes reports how many times longer bytes take than bits, by turns in one process; see docs/notes/grid.md.
+func BenchmarkBytes(b *testing.B) {
+	backend, err := xlabridge.Open(b.Context(), xlabridge.Options{Backend: "cpu"})
+	require.NoError(b, err)
+	defer func() { require.NoError(b, backend.Close()) }()
+	for _, size := range [][3]int{{16, 16, 7}, {32, 32, 9}, {64, 64, 9}} {
+		bits, bytes := forms(b, backend, size[0], size[1], size[2], 512, 128)
+		_, _ = graph.Floats(bits())
+		_, _ = graph.Floats(bytes())
+		var took [2]time.Duration
+		for range 3 {
+			for i, f := range []func() *graph.Array{bits, bytes} {
+				start := time.Now()
+				_, _ = graph.Floats(f())
+				took[i] += time.Since(start)
+			}
+		}
+		perStep := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / (3 * 512 * 128) }
+		b.Logf("%v: bits %.0f ns a step, bytes %.0f ns, ratio %.2f", size, perStep(took[0]), perStep(took[1]),
+			perStep(took[1])/perStep(took[0]))
+	}
+}
