@@ -147,7 +147,7 @@ const mostBetaTerms = 500
 // modified by Thompson and Barnett, 1986). It is NaN where it has not converged.
 func betaFraction(v betaPlace) *Array {
 	type state struct{ N, C, D, H, Moved *Array }
-	small := 2 * epsilon(v.P.DType())
+	small := 2 * Finfo(v.P.DType()).Eps
 	a, b, x := v.P, v.Q, v.Y
 	c := Add(v.Rate, 1)
 	const tiny = 1e-30

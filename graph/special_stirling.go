@@ -112,9 +112,5 @@ func devianceValue(v pair) *Array {
 // normal is x, of float32 or float64, and 0 where that is below the smallest normal number: compilers take such numbers
 // for 0 in some places and not in others.
 func normal(x *Array) *Array {
-	least := 0x1p-126
-	if x.DType() == Float64 {
-		least = 0x1p-1022
-	}
-	return Select(Lt(Abs(x), least), 0, x)
+	return Select(Lt(Abs(x), Finfo(x.DType()).Tiny), 0, x)
 }
