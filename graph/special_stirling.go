@@ -64,6 +64,28 @@ func DigammaCorrection(x any) *Array {
 	return Convert(Select(low, Sub(Digamma(near), Log(near)), large), a.DType())
 }
 
+// digammaRise is digamma(x+h) - digamma(x) of positive x and h, NaN of negative ones. It keeps its digits where h is much
+// smaller than x, and where x is much smaller than h (Abramowitz and Stegun 6.3.5 and 6.3.18).
+func digammaRise(x, h *Array) *Array {
+	sum := Div(Div(h, Add(x, h)), x)
+	least := stirlingFrom(x.DType())
+	for k := 1; k < int(least); k++ {
+		y := Add(x, k)
+		sum = Add(sum, Div(h, Mul(y, Add(y, h))))
+	}
+	y := Add(x, least)
+	log := Log1p(Div(h, y))
+	sum = Add(sum, Add(log, Div(Mul(.5, h), Mul(y, Add(y, h)))))
+	q := Square(Reciprocal(y))
+	power := OnesLike(x)
+	for k, c := range []float64{1. / 12, -1. / 120, 1. / 252, -1. / 240, 1. / 132, -691. / 32760, 1. / 12,
+		-3617. / 8160} {
+		power = Mul(power, q)
+		sum = Sub(sum, Mul(Mul(c, power), Expm1(Mul(-2*float64(k+1), log))))
+	}
+	return Select(Or(Lt(x, 0), Lt(h, 0)), math.NaN(), sum)
+}
+
 // logRatio is log(x/y) of positive x and y, accurate next to 0 and where the quotient overflows. So is its derivative.
 func logRatio(x, y *Array) *Array {
 	return CustomJvp(logRatioValue, func(v, t pair) (*Array, *Array) {
