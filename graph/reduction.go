@@ -83,8 +83,8 @@ func (r Reduction) Mean(x *Array) *Array {
 	return Convert(Div(r.Sum(x), r.count("Reduction.Mean", x)), d)
 }
 
-// Variance is the sum of squared distances from the mean over the number of elements less DDof: 0 of equal elements, NaN
-// where the number is 0 or less.
+// Variance is the sum of squared distances from the mean over the number of elements less DDof: 0 of equal elements,
+// NaN where the number is 0 or less.
 func (r Reduction) Variance(x *Array) *Array {
 	const name = "Reduction.Variance"
 	d := realType(meanType(x))

@@ -64,8 +64,8 @@ func DigammaCorrection(x any) *Array {
 	return Convert(Select(low, Sub(Digamma(near), Log(near)), large), a.DType())
 }
 
-// digammaRise is digamma(x+h) - digamma(x) of positive x and h, NaN of negative ones. It keeps its digits where h is much
-// smaller than x, and where x is much smaller than h (Abramowitz and Stegun 6.3.5 and 6.3.18).
+// digammaRise is digamma(x+h) - digamma(x) of positive x and h, NaN of negative ones. It keeps its digits where one is
+// much smaller than the other (Abramowitz and Stegun 6.3.5 and 6.3.18).
 func digammaRise(x, h *Array) *Array {
 	sum := Div(Div(h, Add(x, h)), x)
 	least := stirlingFrom(x.DType())

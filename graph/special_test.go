@@ -97,7 +97,9 @@ var accuracy = []accurate{
 	{"GammaLogPDF", inaccuracy{30, 16, 1, nil}, two(graph.GammaLogPDF)},
 	{"BetaLogPDF", inaccuracy{50, 30, 1, nil}, func(x list) *graph.Array { return graph.BetaLogPDF(x[0], x[1], x[2]) }},
 	{"Expm1Rest", inaccuracy{2, 2, 1, nil}, one(graph.Expm1Rest)},
-	{"RandomGammaGrad", inaccuracy{50, 8, 1, nil}, func(x list) *graph.Array { return graph.RandomGammaGrad(x[0], x[1]) }},
+	{"RandomGammaGrad", inaccuracy{50, 8, 1, nil}, func(x list) *graph.Array {
+		return graph.RandomGammaGrad(x[0], x[1])
+	}},
 	{"Gamma.LogProb", inaccuracy{30, 16, 1, nil}, func(x list) *graph.Array {
 		return distribution.NewGamma(x[0], x[1]).LogProb(x[2])
 	}},

@@ -10,9 +10,9 @@
 // Sum them over the axes of an action. Samples equal jax.random's for the same key. Gradients go through the samples of
 // continuous distributions (reparameterisation), not through the samples of discrete ones.
 //
-// Log-probabilities, entropies and divergences in half precision are computed in float32 and rounded once. Methods state
-// their largest errors as functions of package graph do: an error of n ULP is one of n units in the last place for
-// arguments that differ by n of theirs. Where none is stated none is tested.
+// Log-probabilities, entropies and divergences in half precision are computed in float32 and rounded once. Methods
+// state their largest errors as functions of package graph do: an error of n ULP is one of n units in the last place
+// for arguments that differ by n of theirs. Where none is stated none is tested.
 package distribution
 
 import (

@@ -94,7 +94,8 @@ func chooseWeighted(op string, w words, n int, o options) *graph.Array {
 	p = p.Mul(graph.Select(enough, graph.FullLike(p.Index(0), math.Ldexp(1, -bits.Len(uint(n)))), 1))
 	total := graph.Once(graph.CumMax(graph.Select(has, graph.CumSum(p, 0), 0), 0))
 	u := w.unit(graph.ShapeOf(p.DType(), o.dims...))
-	x := total.Index(n - 1).Mul(graph.Sub(1, u)).Max(graph.Finfo(p.DType()).Tiny) // a product of 0 is less than all sums
+	tiny := graph.Finfo(p.DType()).Tiny // a product of 0 is less than all sums
+	x := total.Index(n - 1).Mul(graph.Sub(1, u)).Max(tiny)
 	last := graph.ReduceMax(graph.Select(has, graph.Iota(n), 0))
 	return firstAtLeast(total, x).Min(last)
 }

@@ -138,7 +138,8 @@ func TestNormalizedEqualAdvantages(t *testing.T) {
 					require.Zero(t, got, "%d of %v", n, v)
 				}
 			}
-			require.Zero(t, graphtest.Floats(t, explainedVariance(graph.Iota(n).Convert(graph.Float32), x))[0], "%d of %v", n, v)
+			explained := explainedVariance(graph.Iota(n).Convert(graph.Float32), x)
+			require.Zero(t, graphtest.Floats(t, explained)[0], "%d of %v", n, v)
 		}
 	}
 	none := graph.Full(graph.ShapeOf(graph.Float32, 2), math.NaN())

@@ -181,8 +181,8 @@ func normalizer(advantages *graph.Array) func(*graph.Array) *graph.Array {
 	return func(x *graph.Array) *graph.Array { return x.Sub(average).Div(deviation) }
 }
 
-// between is a mean of elements of x, not below or above all of them, where rounding may take it. So equal elements less
-// their mean are 0.
+// between is a mean of elements of x, not below or above all of them, where rounding may take it. So equal elements
+// less their mean are 0.
 func between(x *graph.Array, elements graph.Reduction, mean *graph.Array) *graph.Array {
 	return graph.Clamp(elements.Min(x), mean, elements.Max(x))
 }

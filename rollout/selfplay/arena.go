@@ -53,7 +53,8 @@ func (p *program) side(lanes int, a, b player, key random.Key, side *graph.Array
 			uniform := graph.Select(legal, graph.Scalar(0), math.Inf(-1))
 			drawn := random.Categorical(random.FoldIn(k, randomMoveKey), uniform, 0)
 			action := graph.Select(mover.Random, drawn, found.Action)
-			next, _, reward, terminated, truncated := g.env.Step(random.FoldIn(k, matchStepKey), state, action, g.params)
+			stepKey := random.FoldIn(k, matchStepKey)
+			next, _, reward, terminated, truncated := g.env.Step(stepKey, state, action, g.params)
 			return transition{next, p.sign(state).Mul(reward), terminated.Or(truncated)}
 		})(s.State, graph.Iota(lanes))
 		score := s.Score.Add(graph.Select(s.Over, 0, t.Score))
@@ -62,8 +63,8 @@ func (p *program) side(lanes int, a, b player, key random.Key, side *graph.Array
 	return graph.Select(side.Eq(0), end.Score, end.Score.Neg())
 }
 
-// Numbers that are folded into a move's key, for a random player's move, the noise of a drawn move and the environment's
-// step.
+// Numbers that are folded into a move's key, for a random player's move, the noise of a drawn move and the step of the
+// environment.
 const (
 	randomMoveKey = iota + 17
 	drawnMoveKey

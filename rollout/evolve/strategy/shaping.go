@@ -39,7 +39,8 @@ func (o Shaped) shape(s Strategy, state any, fitness *graph.Array, draws populat
 	case shapeZScore:
 		unit := magnitude(fitness)
 		fitness = fitness.Div(unit)
-		mean := graph.Clamp(fitness.ReduceMin(), fitness.Mean(), fitness.ReduceMax()) // equal to fitnesses that are equal
+		// Rounding takes the mean of equal numbers below or above them.
+		mean := graph.Clamp(fitness.ReduceMin(), fitness.Mean(), fitness.ReduceMax())
 		centred := fitness.Sub(mean)
 		least := graph.Div(float32(1e-8), unit).Div(unit).Max(minDivisor)
 		return centred.Div(centred.Square().Mean().Add(least).Sqrt())
