@@ -159,6 +159,7 @@ var fromJAX = []section{
 		{"greater_equal", graph.Ge, ""}, {"where", graph.Where, ""},
 		{"clip", graph.Clamp, "(lo, x, hi); slope 1 at a bound and at NaN, not 0.5 and 0"},
 		{"jax.Array.astype", graph.Convert, ""}, {"promote_types", graph.Promote, "with 64-bit types"},
+		{"finfo", graph.Finfo, "eps, tiny, max and nmant"},
 		{"jax.lax.bitcast_convert_type", graph.Bitcast, ""},
 		{"jax.lax.population_count bitwise_count", graph.PopCount, ""}, {"jax.lax.clz", graph.CountLeadingZeros, ""},
 		{"jax.scipy.special.erf", graph.Erf, ""}, {"jax.scipy.special.erfc", graph.Erfc, ""},

@@ -43,6 +43,46 @@ func TestCollectivesAgainstJAX(t *testing.T) {
 	}
 }
 
+// Collectives under ShardMap over 1, 2 and 3 devices have the values and gradients of JAX's shard_map.
+func TestShardMapAgainstJAX(t *testing.T) {
+	var doc struct {
+		Cases []struct {
+			Op            string
+			Input, Output oracles.Array
+			Gradient      *oracles.Array
+		}
+	}
+	require.NoError(t, oracles.Read("testdata/jax_shard.json", &doc))
+	require.NotEmpty(t, doc.Cases)
+	for i, c := range doc.Cases {
+		n := c.Input.Shape[0]
+		of, known := map[string]func(x *Array) *Array{
+			"psum":             func(x *Array) *Array { return PSum(x, "lane") },
+			"pmean":            func(x *Array) *Array { return PMean(x, "lane") },
+			"pmax":             func(x *Array) *Array { return PMax(x, "lane") },
+			"pmin":             func(x *Array) *Array { return PMin(x, "lane") },
+			"all_gather":       func(x *Array) *Array { return AllGather(x, "lane") },
+			"all_gather tiled": func(x *Array) *Array { return AllGatherTiled(x, "lane", 1) },
+			"ppermute":         func(x *Array) *Array { return PPermute(x, "lane", Ring(n, 1)...) },
+			"ppermute to one":  func(x *Array) *Array { return PPermute(x, "lane", [2]int{0, n - 1}) },
+			"all_to_all":       func(x *Array) *Array { return AllToAllTiled(x, "lane", 0, 0) },
+			"psum_scatter":     func(x *Array) *Array { return PSumScatterTiled(x, "lane", 0) },
+			"axis_index":       func(x *Array) *Array { return Mul(x, Add(1, AxisIndex("lane"))) },
+			"psum of a part":   func(x *Array) *Array { return Mul(PSum(Mul(Sin(x), x), "lane"), x) },
+		}[c.Op]
+		require.True(t, known, c.Op)
+		t.Run(fmt.Sprint(i, " ", c.Op, " on ", n), func(t *testing.T) {
+			f := ShardMap(func(x *Array) *Array { return ExpandDims(of(Squeeze(x, 0)), 0) },
+				Mesh{{Name: "lane", Size: n}}, Spec{"lane"}, Spec{"lane"})
+			x := Float32s(c.Input.Float32s(), c.Input.Shape...)
+			nearJAX(t, c.Output, f(x), 1e-6)
+			if c.Gradient != nil {
+				nearJAX(t, *c.Gradient, Grad(func(x *Array) *Array { return weighted(f(x)) })(x), 1e-6)
+			}
+		})
+	}
+}
+
 func TestTiledCollectivesRefuse(t *testing.T) {
 	x := Ones(ShapeOf(Float32, 3, 4, 2))
 	for want, f := range map[string]func(*Array) *Array{

@@ -163,11 +163,3 @@ func scaleOf(x *Array) *Array {
 	scale := Bitcast(And(Bitcast(top, unsigned), exponent), x.DType())
 	return Select(And(IsFinite(top), Gt(scale, 0)), scale, OnesLike(scale))
 }
-
-// epsilon is the distance from 1 to the next number of a dtype.
-func epsilon(d DType) float64 {
-	if d == Float64 {
-		return 0x1p-52
-	}
-	return 0x1p-23
-}

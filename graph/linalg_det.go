@@ -74,7 +74,7 @@ func detTangent(x, t *Array) (*Array, *Array) {
 	share := Exp2(Div(exponent, Convert(Max(Sum(Convert(zero, Int32)), 1), x.DType())))
 	unit := StopGradient(Select(Any(zero), Max(ReduceMax(Abs(x)), 1e-30), 1))
 	parts := Div(diagonal, unit)
-	pivot := Select(zero, Max(share, epsilon(x.DType())), parts)
+	pivot := Select(zero, Max(share, Finfo(x.DType()).Eps), parts)
 	t = Mul(t, Pow(unit, float64(x.Dim(0)-1))) // first, and so last in a gradient, where the product is tiny before
 	y := TriangularSolve(lu, Take(t, permutation, 0), UnitDiagonal())
 	y = TriangularSolve(Add(Div(lu, unit), Diag(Sub(pivot, parts))), y, UpperTriangle())

@@ -177,7 +177,7 @@ func francis(m, z *Array) (block, turned, ended *Array) {
 		left := Abs(Concatenate(0, none, Diagonal(s.M, 0, 1, -1))) // of the diagonal's elements
 		near := Add(diagonal, Concatenate(0, none, SliceAxis(diagonal, 0, 0, n-1)))
 		near = Select(Or(Eq(near, 0), Gt(s.Turn, eigMostTurns/2)), top, near)
-		small := Or(And(Le(left, Mul(near, epsilon(d))), Le(index, s.High)), Eq(left, 0))
+		small := Or(And(Le(left, Mul(near, Finfo(d).Eps)), Le(index, s.High)), Eq(left, 0))
 		s.M = Select(And(Eq(row, Add(column, 1)), ExpandDims(small, 1)), 0, s.M)
 		low := ReduceMax(Select(And(small, Le(index, s.High)), index, 0))
 		done := Lt(Sub(s.High, low), 2)
@@ -301,7 +301,7 @@ func triangleSolutions(w, t complexArray) complexArray {
 	}
 	n, d := t.Re.Dim(0), t.Re.DType()
 	rows := Iota(n)
-	least := Max(Mul(ReduceMax(Triu(t.size(), 0)), epsilon(d)), 0x1p-60)
+	least := Max(Mul(ReduceMax(Triu(t.size(), 0)), Finfo(d).Eps), 0x1p-60)
 	empty := Zeros(t.Re.shape)
 	x, _ := Scan(func(x complexArray, r row) (complexArray, None) {
 		after := Gt(rows, r.I)

@@ -270,7 +270,7 @@ func (m dense) francis(z dense) bool {
 			if near == 0 || turn > eigMostTurns/2 {
 				near = top
 			}
-			if math.Abs(m.at(i, i-1)) <= epsilon(Float64)*near {
+			if math.Abs(m.at(i, i-1)) <= Finfo(Float64).Eps*near {
 				m.set(i, i-1, 0)
 			}
 		}
@@ -383,7 +383,7 @@ func triangleVectors(w []complex128, t [][]complex128) [][]complex128 {
 			least = math.Max(least, cmplx.Abs(t[i][j]))
 		}
 	}
-	least = math.Max(least*epsilon(Float64), eigLeastGap)
+	least = math.Max(least*Finfo(Float64).Eps, eigLeastGap)
 	vectors := make([][]complex128, n)
 	for j := range n {
 		x := make([]complex128, n)

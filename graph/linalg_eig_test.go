@@ -64,7 +64,7 @@ func TestEigAgainstNumPy(t *testing.T) {
 func sameEigen(t *testing.T, c eigCase, x *Tensor, out []*Tensor, msg string) {
 	t.Helper()
 	a, n := toDense(x), x.Shape.Dims[0]
-	eps, top := epsilon(x.Shape.DType), 0.
+	eps, top := Finfo(x.Shape.DType).Eps, 0.
 	re, im := c.Re.Floats(), c.Im.Floats()
 	for k := range n {
 		top = max(top, math.Hypot(re[k], im[k]))
@@ -135,7 +135,7 @@ func TestEigGradientAgainstJAX(t *testing.T) {
 					top = max(top, math.Abs(e))
 				}
 				for k, e := range want {
-					assert.InDelta(t, e, got[k], 200*epsilon(x.DType())*c.Error*top, "element %d", k)
+					assert.InDelta(t, e, got[k], 200*Finfo(x.DType()).Eps*c.Error*top, "element %d", k)
 				}
 			}
 		})

@@ -12,7 +12,7 @@ func Pinv(x *Array, rcond ...float64) *Array {
 	if x.Rank() > 2 {
 		return VMap(func(x *Array) *Array { return Pinv(x, rcond...) })(x)
 	}
-	least := 10 * float64(max(x.Dim(0), x.Dim(1))) * epsilon(x.DType())
+	least := 10 * float64(max(x.Dim(0), x.Dim(1))) * Finfo(x.DType()).Eps
 	if len(rcond) == 1 {
 		least = rcond[0]
 	} else if len(rcond) > 1 {
@@ -43,7 +43,7 @@ func pinv(x *Array, least float64) *Array {
 // is max(m, n) epsilon. As jax.numpy.linalg.matrix_rank with rtol.
 func MatrixRank(x *Array, tol ...float64) *Array {
 	x = matrix("MatrixRank", x)
-	least := float64(max(x.Dim(-1), x.Dim(-2))) * epsilon(x.DType())
+	least := float64(max(x.Dim(-1), x.Dim(-2))) * Finfo(x.DType()).Eps
 	if len(tol) == 1 {
 		least = tol[0]
 	} else if len(tol) > 1 {

@@ -148,7 +148,7 @@ func TestFactorisations(t *testing.T) {
 	shapes := [][2]int{{1, 1}, {2, 2}, {3, 3}, {8, 8}, {9, 9}, {5, 2}, {2, 5}, {1, 3}, {6, 5}}
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, d := range []DType{Float32, Float64} {
-		tol := 40 * epsilon(d)
+		tol := 40 * Finfo(d).Eps
 		for _, scale := range scales {
 			for _, s := range shapes {
 				x := randomDense(r, d, s[0], s[1], scale)

@@ -110,7 +110,7 @@ func NanToNum(x *Array, values ...float64) *Array {
 	if !isFloat(x.DType()) {
 		return x
 	}
-	with := []float64{0, largest[x.DType()], -largest[x.DType()]}
+	with := []float64{0, Finfo(x.DType()).Max, -Finfo(x.DType()).Max}
 	copy(with, values)
 	var by [3]*Array
 	for i, v := range with {

@@ -198,13 +198,9 @@ func extremeValues(d DType, kind int) []uint64 {
 			math.Float64bits(math.Copysign(0, -1))}
 	}
 	denormal := map[DType]float64{Float32: 0x1p-140, Float64: 0x1p-1060, Float16: 0x1p-20, BFloat16: 0x1p-130}[d]
-	return []uint64{math.Float64bits(denormal), math.Float64bits(-denormal), math.Float64bits(largest[d]),
-		math.Float64bits(-largest[d])}
+	return []uint64{math.Float64bits(denormal), math.Float64bits(-denormal), math.Float64bits(Finfo(d).Max),
+		math.Float64bits(-Finfo(d).Max)}
 }
-
-// largest is the largest finite value of each float dtype.
-var largest = map[DType]float64{Float32: math.MaxFloat32, Float64: math.MaxFloat64, Float16: 65504,
-	BFloat16: 0x1.fep127}
 
 // Table holds every op by name. Functions that turn a function into a rule for it are not inlined: for each call of
 // what they were given, the compiler would search the initialisation of the whole table.

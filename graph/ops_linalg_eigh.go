@@ -113,7 +113,7 @@ func jacobiEighBy(pairs pairing, a *Array) (w, v *Array) {
 	off := func(x *Array) *Array { return Div(Sqrt(Sum(Square(Mul(x, others)))), safe) }
 	start := jacobi{X: x, W: Eye(d, m), Off: off(x), Before: FullLike(norm, math.Inf(1)),
 		Sweep: Scalar(0, Int32)}
-	end := start.iterate(epsilon(d), pairs.mostSteps, func(x, w *Array) (*Array, *Array) {
+	end := start.iterate(Finfo(d).Eps, pairs.mostSteps, func(x, w *Array) (*Array, *Array) {
 		c, s := jacobiAngles(pairs.elements(x))
 		x = pairs.rotate(x, c, s)
 		x = pairs.rotate(MatrixTranspose(x), c, s) // symmetric again

@@ -112,7 +112,7 @@ func jacobiSVD(x *Array) (u, s, vt *Array) {
 		return Sum(Square(a), 1), Sum(Square(b), 1), Sum(Mul(a, b), 1)
 	}
 	// The largest cosine between two columns; what lies below the rounding of the largest column counts as orthogonal.
-	rounding := math.Pow(epsilon(d)*float64(n), 2)
+	rounding := math.Pow(Finfo(d).Eps*float64(n), 2)
 	off := func(y *Array) *Array {
 		g := MatMul(y, MatrixTranspose(y))
 		norm := Diagonal(g, 0, 1)
@@ -122,7 +122,7 @@ func jacobiSVD(x *Array) (u, s, vt *Array) {
 	}
 	start := jacobi{X: columns, W: Eye(d, rows), Off: off(columns), Before: Full(Shape{DType: d}, math.Inf(1)),
 		Sweep: Scalar(0, Int32)}
-	end := start.iterate(epsilon(d)*math.Sqrt(float64(n)), 1, func(y, w *Array) (*Array, *Array) {
+	end := start.iterate(Finfo(d).Eps*math.Sqrt(float64(n)), 1, func(y, w *Array) (*Array, *Array) {
 		c, s := jacobiAngles(products(y))
 		return rotatePairs(y, c, s), rotatePairs(w, c, s)
 	}, off)

@@ -395,12 +395,26 @@ func inFloat32(x *Array) *Array {
 	return Convert(x, Float32)
 }
 
-// Variance is the mean squared distance from the mean, over the given axes or all. Of complex numbers it is real.
+// Variance is the mean squared distance from the mean, over the given axes or all: 0 of equal elements. Of complex
+// numbers it is real.
 func Variance(x *Array, axes ...int) *Array {
 	axes = normAxes("Variance", axes, x.Rank())
 	d := realType(meanType(x))
-	x = inFloat32(x)
+	x = fromFirst(inFloat32(x), axes)
 	return Convert(Mean(squaredSize(Sub(x, broadcastReduced(Mean(x, axes...), x, axes))), axes...), d)
+}
+
+// fromFirst is x less its first element along axes. What does not depend on a common part is then exact of equal
+// elements, whose mean rounds to another number, and keeps the digits that a large common part would cost.
+func fromFirst(x *Array, axes []int) *Array {
+	if x.Size() == 0 {
+		return x
+	}
+	first := StopGradient(x)
+	for _, axis := range axes {
+		first = SliceAxis(first, axis, 0, 1)
+	}
+	return Sub(x, first)
 }
 
 // realType is the dtype of a real or imaginary part.

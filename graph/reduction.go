@@ -83,14 +83,19 @@ func (r Reduction) Mean(x *Array) *Array {
 	return Convert(Div(r.Sum(x), r.count("Reduction.Mean", x)), d)
 }
 
-// Variance is the sum of squared distances from the mean over the number of elements less DDof; NaN where that is 0
-// or less.
+// Variance is the sum of squared distances from the mean over the number of elements less DDof: 0 of equal elements,
+// NaN where the number is 0 or less.
 func (r Reduction) Variance(x *Array) *Array {
 	const name = "Reduction.Variance"
 	d := realType(meanType(x))
 	x = inFloat32(x)
 	kept := r
 	kept.KeepDims = true
+	if r.Where == nil {
+		x = fromFirst(x, normAxes(name, r.Axes, x.Rank()))
+	} else if d := x.DType(); !isComplex(d) {
+		x = Sub(x, StopGradient(kept.Max(x)))
+	}
 	apart := squaredSize(Sub(x, kept.Mean(x)))
 	n := Sub(r.count(name, apart), r.DDof)
 	return Convert(Select(Gt(n, 0), Div(r.Sum(apart), n), math.NaN()), d)

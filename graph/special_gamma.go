@@ -108,9 +108,12 @@ func eachElement[A any](f func(A) *Array) func(A) *Array {
 }
 
 // RandomGammaGrad is the derivative of gamma draws x by their concentration a, the place in the distribution being
-// fixed: minus the derivative of GammaInc by a over the density. a and x have one shape, float32 or float64. It is
-// jax.lax.random_gamma_grad.
+// fixed: minus the derivative of GammaInc by a over the density. a and x have one shape. It is
+// jax.lax.random_gamma_grad. 16-bit floats are computed as float32. Largest error: 50 ULP in float64, 8 in float32, 1
+// in 16-bit floats.
 func RandomGammaGrad(a, x *Array) *Array {
+	d := x.DType()
+	a, x = inFloat32(a), inFloat32(x)
 	at := Select(Gt(x, 0), x, 1)
 	low, large := Le(at, Add(a, 1)), Ge(a, integralFrom)
 	b, near, far := gammaPlaces(a, at, low, large)
@@ -121,7 +124,7 @@ func RandomGammaGrad(a, x *Array) *Array {
 	log := Sub(logRatio(at, a), DigammaCorrection(Select(large, a, integralFrom)))
 	value := Mul(at, Add(Mul(k, log), moment))
 	value = Select(large, Select(low, Neg(value), value), small)
-	return Select(Eq(x, 0), 0, value) // the draw underflowed
+	return Convert(Select(Eq(x, 0), 0, value), d) // at 0 the draw underflowed
 }
 
 // smallGammaGrad is RandomGammaGrad for a below integralFrom, by the derivatives of the series and of the fraction.
@@ -146,7 +149,7 @@ const mostGammaTerms = 500
 // gammaSeries is the sum of x^n / ((a+1) … (a+n)), NaN where it has not converged.
 func gammaSeries(a, x *Array) *Array {
 	type state struct{ N, Term, Sum *Array }
-	small := epsilon(a.DType()) / 16 // the derivatives of the terms are up to some ten times larger than they
+	small := Finfo(a.DType()).Eps / 16 // the derivatives of the terms are up to some ten times larger than they
 	one := OnesLike(a)
 	goesOn := func(s state) *Array { return Gt(s.Term, Mul(small, s.Sum)) }
 	last := While(func(s state) *Array {
@@ -169,7 +172,7 @@ func gammaFraction(a, x *Array) (h, dh *Array) {
 		C, D, H dual // C: the reciprocal of the partial denominator
 		Moved   *Array
 	}
-	small := epsilon(a.DType())
+	small := Finfo(a.DType()).Eps
 	zero := ZerosLike(a)
 	start := Add(Sub(x, a), 1)
 	first := dual{Reciprocal(start), Square(Reciprocal(start))}

@@ -64,6 +64,28 @@ func DigammaCorrection(x any) *Array {
 	return Convert(Select(low, Sub(Digamma(near), Log(near)), large), a.DType())
 }
 
+// digammaRise is digamma(x+h) - digamma(x) of positive x and h, NaN of negative ones. It keeps its digits where one is
+// much smaller than the other (Abramowitz and Stegun 6.3.5 and 6.3.18).
+func digammaRise(x, h *Array) *Array {
+	sum := Div(Div(h, Add(x, h)), x)
+	least := stirlingFrom(x.DType())
+	for k := 1; k < int(least); k++ {
+		y := Add(x, k)
+		sum = Add(sum, Div(h, Mul(y, Add(y, h))))
+	}
+	y := Add(x, least)
+	log := Log1p(Div(h, y))
+	sum = Add(sum, Add(log, Div(Mul(.5, h), Mul(y, Add(y, h)))))
+	q := Square(Reciprocal(y))
+	power := OnesLike(x)
+	for k, c := range []float64{1. / 12, -1. / 120, 1. / 252, -1. / 240, 1. / 132, -691. / 32760, 1. / 12,
+		-3617. / 8160} {
+		power = Mul(power, q)
+		sum = Sub(sum, Mul(Mul(c, power), Expm1(Mul(-2*float64(k+1), log))))
+	}
+	return Select(Or(Lt(x, 0), Lt(h, 0)), math.NaN(), sum)
+}
+
 // logRatio is log(x/y) of positive x and y, accurate next to 0 and where the quotient overflows. So is its derivative.
 func logRatio(x, y *Array) *Array {
 	return CustomJvp(logRatioValue, func(v, t pair) (*Array, *Array) {
@@ -112,9 +134,5 @@ func devianceValue(v pair) *Array {
 // normal is x, of float32 or float64, and 0 where that is below the smallest normal number: compilers take such numbers
 // for 0 in some places and not in others.
 func normal(x *Array) *Array {
-	least := 0x1p-126
-	if x.DType() == Float64 {
-		least = 0x1p-1022
-	}
-	return Select(Lt(Abs(x), least), 0, x)
+	return Select(Lt(Abs(x), Finfo(x.DType()).Tiny), 0, x)
 }

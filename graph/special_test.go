@@ -15,6 +15,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/distribution"
+	"xlarun/graph/graphtest"
 	"xlarun/internal/long"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
@@ -96,6 +97,9 @@ var accuracy = []accurate{
 	{"GammaLogPDF", inaccuracy{30, 16, 1, nil}, two(graph.GammaLogPDF)},
 	{"BetaLogPDF", inaccuracy{50, 30, 1, nil}, func(x list) *graph.Array { return graph.BetaLogPDF(x[0], x[1], x[2]) }},
 	{"Expm1Rest", inaccuracy{2, 2, 1, nil}, one(graph.Expm1Rest)},
+	{"RandomGammaGrad", inaccuracy{50, 8, 1, nil}, func(x list) *graph.Array {
+		return graph.RandomGammaGrad(x[0], x[1])
+	}},
 	{"Gamma.LogProb", inaccuracy{30, 16, 1, nil}, func(x list) *graph.Array {
 		return distribution.NewGamma(x[0], x[1]).LogProb(x[2])
 	}},
@@ -133,6 +137,9 @@ var accuracy = []accurate{
 	{"Normal.LogProb", inaccuracy{2, 2, 1, nil}, func(x list) *graph.Array {
 		return distribution.NewNormal(x[0], x[1]).LogProb(x[2])
 	}},
+	{"Normal.Entropy", inaccuracy{2, 1, 1, nil}, func(x list) *graph.Array {
+		return distribution.NewNormal(0, x[0]).Entropy()
+	}},
 	{"Normal.KL", inaccuracy{1, 1, 1, nil}, func(x list) *graph.Array {
 		return distribution.NewNormal(x[0], x[1]).KL(distribution.NewNormal(x[2], x[3]))
 	}},
@@ -142,11 +149,17 @@ var accuracy = []accurate{
 	{"Laplace.LogProb", inaccuracy{2, 1, 1, nil}, func(x list) *graph.Array {
 		return distribution.NewLaplace(x[0], x[1]).LogProb(x[2])
 	}},
+	{"Laplace.Entropy", inaccuracy{1, 1, 1, nil}, func(x list) *graph.Array {
+		return distribution.NewLaplace(0, x[0]).Entropy()
+	}},
 	{"Laplace.KL", inaccuracy{2, 2, 1, nil}, func(x list) *graph.Array {
 		return distribution.NewLaplace(x[0], x[1]).KL(distribution.NewLaplace(x[2], x[3]))
 	}},
 	{"Gumbel.LogProb", inaccuracy{2, 2, 1, nil}, func(x list) *graph.Array {
 		return distribution.NewGumbel(x[0], x[1]).LogProb(x[2])
+	}},
+	{"Gumbel.Entropy", inaccuracy{2, 1, 1, nil}, func(x list) *graph.Array {
+		return distribution.NewGumbel(0, x[0]).Entropy()
 	}},
 	{"Gumbel.KL", inaccuracy{3, 4, 1, nil}, func(x list) *graph.Array {
 		return distribution.NewGumbel(x[0], x[1]).KL(distribution.NewGumbel(x[2], x[3]))
@@ -154,8 +167,31 @@ var accuracy = []accurate{
 	{"Logistic.LogProb", inaccuracy{2, 1, 1, nil}, func(x list) *graph.Array {
 		return distribution.NewLogistic(x[0], x[1]).LogProb(x[2])
 	}},
+	{"Logistic.Entropy", inaccuracy{1, 1, 1, nil}, func(x list) *graph.Array {
+		return distribution.NewLogistic(0, x[0]).Entropy()
+	}},
+	{"Uniform.LogProb", inaccuracy{1, 1, 1, nil}, func(x list) *graph.Array {
+		return distribution.NewUniform(x[0], x[1]).LogProb(x[0])
+	}},
+	{"Uniform.Entropy", inaccuracy{1, 1, 1, nil}, func(x list) *graph.Array {
+		return distribution.NewUniform(x[0], x[1]).Entropy()
+	}},
 	{"Uniform.KL", inaccuracy{1, 1, 1, nil}, func(x list) *graph.Array {
 		return distribution.NewUniform(x[0], x[1]).KL(distribution.NewUniform(x[2], x[3]))
+	}},
+	{"MultivariateNormal.LogProb", inaccuracy{2, 2, 1, nil}, func(x list) *graph.Array {
+		return each(func(x list) *graph.Array { return twoNormal(x).LogProb(graph.Stack(x[5:], 0)) }, x)
+	}},
+	{"MultivariateNormal.Entropy", inaccuracy{5, 5, 1, nil}, func(x list) *graph.Array {
+		zero := graph.ZerosLike(x[0])
+		return each(func(x list) *graph.Array { return twoNormal(x).Entropy() }, list{zero, zero, x[0], zero, x[1]})
+	}},
+	{"MultivariateNormal.KL", inaccuracy{2, 2, 1, nil}, func(x list) *graph.Array {
+		return each(func(x list) *graph.Array { return twoNormal(x).KL(twoNormal(x[5:])) }, x)
+	}},
+	{"Mixture.LogProb", inaccuracy{3, 2, 1, nil}, func(x list) *graph.Array {
+		pairs := func(i, j int) *graph.Array { return graph.Stack(list{x[i], x[j]}, -1) }
+		return distribution.NewMixture(pairs(0, 1), distribution.NewNormal(pairs(2, 4), pairs(3, 5))).LogProb(x[6])
 	}},
 	{"Bernoulli.LogProb", inaccuracy{2, 2, 1, nil}, func(x list) *graph.Array {
 		return distribution.NewBernoulli(x[0]).LogProb(graph.OnesLike(x[0]))
@@ -186,6 +222,15 @@ func one(f func(x any) *graph.Array) func(list) *graph.Array {
 
 func two(f func(x, y any) *graph.Array) func(list) *graph.Array {
 	return func(x list) *graph.Array { return f(x[0], x[1]) }
+}
+
+// each maps a function of scalars.
+func each(f func(x list) *graph.Array, x list) *graph.Array { return graph.VMap(f)(x) }
+
+// twoNormal is a distribution of two elements, of its mean and of the lower triangle of its Scale, row by row.
+func twoNormal(x list) distribution.MultivariateNormal {
+	scale := graph.Stack(list{x[2], graph.ZerosLike(x[2]), x[3], x[4]}, 0).Reshape(2, 2)
+	return distribution.MultivariateNormal{Loc: graph.Stack(x[:2], 0), Scale: scale}
 }
 
 func dirichlet(x list) distribution.Dirichlet { return distribution.NewDirichlet(graph.Stack(x, -1)) }
@@ -332,7 +377,11 @@ func TestErrorsAreDocumented(t *testing.T) {
 				}
 				name := f.Name.Name
 				if f.Recv != nil {
-					receiver, ok := f.Recv.List[0].Type.(*ast.Ident)
+					of := f.Recv.List[0].Type
+					if generic, ok := of.(*ast.IndexExpr); ok {
+						of = generic.X
+					}
+					receiver, ok := of.(*ast.Ident)
 					if !ok {
 						continue
 					}
@@ -398,4 +447,17 @@ func TestDerivativesOfTails(t *testing.T) {
 		require.NoError(t, err)
 		require.InEpsilon(t, c.want, got[0], 1e-9, i)
 	}
+}
+
+// What Finfo says of a dtype follows from the numbers next to 1 and to infinity and from the formats of IEEE 754.
+func TestFinfo(t *testing.T) {
+	for d, f := range formats {
+		info := graph.Finfo(d)
+		number := func(x *graph.Array) float64 { return graphtest.Floats(t, x)[0] }
+		require.Equal(t, number(graph.NextAfter(graph.Scalar(1, d), 2))-1, info.Eps, "%s", d)
+		require.Equal(t, number(graph.NextAfter(graph.Scalar(math.Inf(1), d), 0)), info.Max, "%s", d)
+		require.Equal(t, graph.FloatInfo{NMant: f.digits - 1, Eps: math.Ldexp(1, 1-f.digits),
+			Tiny: math.Ldexp(1, f.least), Max: f.largest()}, info, "%s", d)
+	}
+	require.ErrorContains(t, graph.Try(func() { graph.Finfo(graph.Int32) }), "want a float dtype")
 }

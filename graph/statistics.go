@@ -7,7 +7,7 @@ func Cov(x *Array, ddof float64) *Array {
 	if x.Rank() != 2 || x.Dim(1) == 0 {
 		throw(name, "got %s, want [variables, observations] with one observation or more", x.shape)
 	}
-	x = inFloat32(x)
+	x = fromFirst(inFloat32(x), []int{1})
 	x = Sub(x, Mean(x, 1).ExpandDims(1))
 	return Div(Dot(x, Conj(MatrixTranspose(x))), float64(x.Dim(1))-ddof)
 }

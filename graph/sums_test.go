@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/xlabridge"
 )
 
@@ -50,4 +51,25 @@ func TestLongSumsOfTheReference(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Equal elements have no variance, whatever their mean rounds to. A large common part costs no digits.
+func TestVarianceOfEqualElements(t *testing.T) {
+	number := func(x *graph.Array) float64 { return graphtest.Floats(t, x)[0] }
+	for _, n := range []int{1, 3, 5, 6, 7, 100} {
+		for _, v := range []float64{.1, 1000.1, 1e6 + 1, 1e30} {
+			x := graph.Full(graph.ShapeOf(graph.Float32, 1, n), v)
+			with := graph.Concatenate(1, graph.Full(graph.ShapeOf(graph.Float32, 1, 2), 7), x)
+			all := []*graph.Array{graph.Variance(x), graph.Std(x, 1), graph.Cov(x, 0), graph.Reduction{}.Variance(x),
+				graph.Reduction{Where: with.Ne(7)}.Std(with), graph.Variance(graph.Complex(x, x))}
+			for i, got := range all {
+				require.Zero(t, number(got), "%d of %d of %v", i, n, v)
+			}
+		}
+	}
+	x := graph.Iota(9).Rem(3).Convert(graph.Float32).Div(16).Add(1e6) // 0, 1/16 and 2/16 above a million
+	const want = 2. / 3 / 256
+	require.InEpsilon(t, want, number(graph.Variance(x)), 1e-6)
+	require.InEpsilon(t, want, number(graph.Reduction{Where: x.Gt(0)}.Variance(x)), 1e-6)
+	require.InEpsilon(t, want, number(graph.Cov(x.Reshape(1, 9), 0)), 1e-6)
 }

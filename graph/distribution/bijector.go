@@ -137,18 +137,23 @@ func (d Transformed[D, B]) Sample(key random.Key, dims ...int) *graph.Array {
 // SampleLogProb draws values and the logarithms of their densities, without the rounding errors of an inverse.
 func (d Transformed[D, B]) SampleLogProb(key random.Key, dims ...int) (y, logProb *graph.Array) {
 	x := d.Base.Sample(key, dims...)
-	return d.By.Forward(x), d.Base.LogProb(x).Sub(overLast(d.By.LogSlope(x), valueRank(d.Base)))
+	return d.By.Forward(x), inFloat32(d, x, func(d Transformed[D, B], x *graph.Array) *graph.Array {
+		return d.Base.LogProb(x).Sub(overLast(d.By.LogSlope(x), valueRank(d.Base)))
+	})
 }
 
 // LogProb is the logarithm of the density: -Inf where the inverse does not exist or is impossible, such as at 0 of Exp,
 // where the inverse is -Inf; NaN where y is NaN. It is -Inf there also if the density has a finite limit: a logistic
 // distribution through Sigmoid has the density 1 between 0 and 1, and LogProb is -Inf at 0 and at 1.
 func (d Transformed[D, B]) LogProb(y *graph.Array) *graph.Array {
-	x, logSlope := inverse(d.By, y)
-	base := d.Base.LogProb(x)
-	logProb := base.Sub(overLast(logSlope, valueRank(d.Base)))
-	outside := overLast(x.IsNaN().And(y.IsNaN().Not()).Convert(logProb.DType()), valueRank(d.Base)).Gt(0)
-	return graph.Select(outside.Or(base.Eq(math.Inf(-1))), math.Inf(-1), logProb)
+	d, y = promotedParts("distribution.Transformed", d, y)
+	return inFloat32(d, y, func(d Transformed[D, B], y *graph.Array) *graph.Array {
+		x, logSlope := inverse(d.By, y)
+		base := d.Base.LogProb(x)
+		logProb := base.Sub(overLast(logSlope, valueRank(d.Base)))
+		outside := overLast(x.IsNaN().And(y.IsNaN().Not()).Convert(logProb.DType()), valueRank(d.Base)).Gt(0)
+		return graph.Select(outside.Or(base.Eq(math.Inf(-1))), math.Inf(-1), logProb)
+	})
 }
 
 // inverse is Inverse of y and LogSlope there. That of an Inverted is at y, not at x, which may have been rounded.

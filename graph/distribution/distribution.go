@@ -10,10 +10,9 @@
 // Sum them over the axes of an action. Samples equal jax.random's for the same key. Gradients go through the samples of
 // continuous distributions (reparameterisation), not through the samples of discrete ones.
 //
-// Log-probabilities, entropies and divergences in half precision are computed in float32 and rounded once; those of
-// Mixture, Independent, Transformed and Divergence add up rounded ones of their parts. Methods state their largest
-// errors as functions of package graph do: an error of n ULP is one of n units in the last place for arguments that
-// differ by n of theirs. Where none is stated none is tested.
+// Log-probabilities, entropies and divergences in half precision are computed in float32 and rounded once. Methods
+// state their largest errors as functions of package graph do: an error of n ULP is one of n units in the last place
+// for arguments that differ by n of theirs. Where none is stated none is tested.
 package distribution
 
 import (
@@ -85,34 +84,54 @@ func onSupport(ok, x, y *graph.Array) *graph.Array {
 // promoted gives a distribution and x one dtype: that of the parameters or, where x is a float of another one, that of
 // their sum.
 func promoted[D any](op string, d D, x *graph.Array) (D, *graph.Array) {
+	d, x = promotedParts(op, d, x)
+	return d, x.Convert(floatOf(d))
+}
+
+// promotedParts is promoted for what is made of other distributions. Integers stay: the parts' type need not hold them.
+func promotedParts[D any](op string, d D, x *graph.Array) (D, *graph.Array) {
 	if x == nil {
 		graph.Throw(op, "got a nil value")
 	}
-	dtype := graph.Leaves(d)[0].DType()
-	if x.DType().IsFloat() && x.DType() != dtype {
+	if !x.DType().IsFloat() {
+		return d, x
+	}
+	dtype := floatOf(d)
+	if x.DType() != dtype {
 		dtype = graph.Promote(dtype, x.DType())
 	}
-	return graph.MapTree(func(a *graph.Array) *graph.Array { return a.Convert(dtype) }, d), x.Convert(dtype)
+	return converted(d, dtype), x.Convert(dtype)
+}
+
+// floatOf is the float type of a distribution's parameters: that of the first.
+func floatOf(d any) graph.DType {
+	for _, a := range graph.Leaves(d) {
+		if a.DType().IsFloat() {
+			return a.DType()
+		}
+	}
+	return graph.Float32
+}
+
+// converted is a distribution with its floats in a type.
+func converted[D any](d D, dtype graph.DType) D {
+	return graph.MapTree(func(a *graph.Array) *graph.Array {
+		if a.DType().IsFloat() {
+			return a.Convert(dtype)
+		}
+		return a
+	}, d)
 }
 
 // inFloat32 is f of a distribution, or a tree of them, and x, nil if it takes none: half precision is computed in
 // float32 and rounded once.
 func inFloat32[D any](d D, x *graph.Array, f func(d D, x *graph.Array) *graph.Array) *graph.Array {
-	dtype := graph.Leaves(d)[0].DType()
+	dtype := floatOf(d)
 	if graph.ItemSize(dtype) != 2 {
 		return f(d, x)
 	}
-	wide := func(a *graph.Array) *graph.Array { return a.Convert(graph.Float32) }
-	if x != nil {
-		x = wide(x)
+	if x != nil && x.DType().IsFloat() {
+		x = x.Convert(graph.Float32)
 	}
-	return f(graph.MapTree(wide, d), x).Convert(dtype)
-}
-
-// leastNormal is the smallest normal number of x's dtype, float32 or float64.
-func leastNormal(x *graph.Array) float64 {
-	if x.DType() == graph.Float64 {
-		return 0x1p-1022
-	}
-	return 0x1p-126
+	return f(converted(d, graph.Float32), x).Convert(dtype)
 }

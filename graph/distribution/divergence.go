@@ -10,8 +10,8 @@ import (
 // Divergence estimates the Kullback-Leibler divergence from q by n draws from p: the mean difference of their LogProb.
 // The last bijectors that two Transformed or SquashedNormal have in common are left out, since they do not change a
 // divergence. The density of p is that at a draw before it is rounded (SampleLogProb). A draw that rounds to where q
-// is impossible, such as 1 of Tanh where q has another bijector, makes the estimate infinite. It is NaN if p is a
-// Mixture of transformed ones: transform the Mixture.
+// is impossible, such as 1 of Tanh where q has another bijector, makes the estimate infinite. A Mixture of transformed
+// ones counts as a transformed Mixture, up to the last bijector with arrays of its own.
 func Divergence(key random.Key, p, q Drawable, n int) *graph.Array {
 	dims := graph.EvalShape(func() *graph.Array { return meanDifference(random.New(0), p, q, n) }).Dims()
 	p, q = uncommon(p, q)
@@ -38,6 +38,9 @@ func uncommon(p, q Drawable) (Drawable, Drawable) {
 		same++
 	}
 	if same == 0 {
+		if _, mixed := p.(interface{ mixed() }); mixed && len(byA) > 0 {
+			p = NewTransformed(a, byA) // it has SampleLogProb
+		}
 		return p, q
 	}
 	rest := func(base Drawable, by Steps) Drawable {
@@ -56,6 +59,21 @@ func (d Transformed[D, B]) parts() (Drawable, Bijector) { return d.Base, d.By }
 
 func (d SquashedNormal) parts() (Drawable, Bijector) { return d.Base, Tanh{} }
 
+// parts are the mixture of what the components transform, and the last bijectors, without arrays, that do it.
+func (d Mixture[D]) parts() (Drawable, Bijector) {
+	base, by := bijectors(d.Components)
+	n := len(by)
+	for n > 0 && len(graph.Leaves(by[n-1])) == 0 {
+		n--
+	}
+	if n > 0 {
+		base = NewTransformed(base, by[:n])
+	}
+	return Mixture[Drawable]{d.Index, base}, by[n:]
+}
+
+func (d Mixture[D]) mixed() {}
+
 // bijectors is what is transformed, and by what, one after the other.
 func bijectors(d Drawable) (base Drawable, by Steps) {
 	t, ok := d.(transformed)
@@ -63,6 +81,9 @@ func bijectors(d Drawable) (base Drawable, by Steps) {
 		return d, nil
 	}
 	inner, last := t.parts()
+	if steps, ok := last.(Steps); ok && len(steps) == 0 {
+		return d, nil
+	}
 	base, by = bijectors(inner)
 	return base, slices.Concat(by, flatSteps(last))
 }

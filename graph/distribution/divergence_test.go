@@ -76,3 +76,32 @@ func TestCategoricalOfNarrowValues(t *testing.T) {
 	d := distribution.NewCategorical(graph.Zeros(graph.ShapeOf(graph.Float32, 100)))
 	require.Equal(t, []float64{math.Inf(-1)}, floats(t, d.LogProb(graph.Scalar(100, graph.Int8))))
 }
+
+// A mixture of transformed distributions is a transformed mixture: its divergence is that of what is transformed, also
+// where draws round to the limits. It was NaN.
+func TestDivergenceOfMixtures(t *testing.T) {
+	const n = 1000
+	logits := graph.Float32s([]float32{0, 1})
+	loc, scale := graph.Float32s([]float32{-1, 3}), graph.Float32s([]float32{5, 9})
+	p, q := distribution.NewNormal(loc, scale), distribution.NewNormal(0, 6)
+	plain := distribution.NewMixture(logits, p)
+	want := floats(t, distribution.Divergence(random.New(3), plain, q, n))
+	require.InDelta(t, .1921, want[0], .085) // the integral, within three deviations of the estimate
+	tanh := distribution.Tanh{}
+	squashed := distribution.NewMixture(logits, distribution.NewSquashedNormal(loc, scale))
+	transformed := distribution.NewMixture(logits, distribution.NewTransformed(p, tanh))
+	steps := distribution.NewMixture(logits, distribution.NewTransformed(
+		distribution.NewNormal(loc.Div(2), scale.Div(2)), distribution.Steps{distribution.NewAffine(0,
+			graph.Float32s([]float32{2, 2})), tanh}))
+	for name, p := range map[string]distribution.Drawable{"squashed": squashed, "transformed": transformed,
+		"steps": steps} {
+		got := floats(t, distribution.Divergence(random.New(3), p, distribution.NewSquashedNormal(0, 6), n))
+		require.InDeltaSlice(t, want, got, 1e-4, name)
+		// Beside another bijector a draw that rounds to 1 has a density, and is impossible.
+		other := distribution.NewTransformed(q, distribution.Steps{distribution.NewAffine(0, 2), tanh})
+		got = floats(t, distribution.Divergence(random.New(3), p, other, n))
+		require.False(t, math.IsNaN(got[0]), name)
+		got = floats(t, distribution.Divergence(random.New(3), p, distribution.NewUniform(-1, 1), n))
+		require.False(t, math.IsNaN(got[0]) || math.IsInf(got[0], 0), name)
+	}
+}

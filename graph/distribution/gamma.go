@@ -33,7 +33,8 @@ func (d Gamma) LogProb(x *graph.Array) *graph.Array {
 		at := rate.Mul(x)
 		log := rate.Log()
 		// Where the product underflows the logarithms do not.
-		under := x.Ge(leastNormal(x)).And(at.Lt(leastNormal(x)))
+		tiny := graph.Finfo(x.DType()).Tiny
+		under := x.Ge(tiny).And(at.Lt(tiny))
 		y := graph.GammaLogPDF(a, graph.Select(under, 1, at)).Add(log)
 		apart := log.Add(graph.Select(under, x, 1).Log())
 		small := a.Mul(apart).Sub(graph.Select(under, x, 1).Log()).Sub(graph.Lgamma(a))
@@ -190,7 +191,7 @@ func (d Dirichlet) KL(q Dirichlet) *graph.Array {
 func divergence(b, x, y, z *graph.Array) *graph.Array {
 	ratio := x.Div(y)
 	m := ratio.Mul(z)
-	least := leastNormal(m)
+	least := graph.Finfo(m.DType()).Tiny
 	plain := ratio.Ge(least).And(m.Ge(least)).And(m.IsFinite())
 	log := x.Log().Sub(y.Log()).Add(z.Log())
 	apart := b.Mul(b.Log().Sub(log)).Sub(b).Add(log.Exp())

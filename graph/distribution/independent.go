@@ -27,11 +27,18 @@ func (d Independent[D]) Sample(key random.Key, dims ...int) *graph.Array {
 
 // LogProb is the sum of the base's over the axes.
 func (d Independent[D]) LogProb(x *graph.Array) *graph.Array {
-	return overLast(d.Base.LogProb(x), d.Axes)
+	d, x = promotedParts("distribution.Independent", d, x)
+	return inFloat32(d, x, func(d Independent[D], x *graph.Array) *graph.Array {
+		return overLast(d.Base.LogProb(x), d.Axes)
+	})
 }
 
 // Entropy is the sum of the base's over the axes.
-func (d Independent[D]) Entropy() *graph.Array { return overLast(d.Base.Entropy(), d.Axes) }
+func (d Independent[D]) Entropy() *graph.Array {
+	return inFloat32(d, nil, func(d Independent[D], _ *graph.Array) *graph.Array {
+		return overLast(d.Base.Entropy(), d.Axes)
+	})
+}
 
 // ValueRank is the number of axes of one value.
 func (d Independent[D]) ValueRank() int { return d.Axes + valueRank(d.Base) }
@@ -81,15 +88,19 @@ func (d MultivariateNormalDiag) Sample(key random.Key, dims ...int) *graph.Array
 
 // LogProb is the logarithm of the density of vectors […, n].
 func (d MultivariateNormalDiag) LogProb(x *graph.Array) *graph.Array {
-	return d.elements().LogProb(x).Sum(-1)
+	return NewIndependent(d.elements(), 1).LogProb(x)
 }
 
 // Entropy is the sum of the elements'.
-func (d MultivariateNormalDiag) Entropy() *graph.Array { return d.elements().Entropy().Sum(-1) }
+func (d MultivariateNormalDiag) Entropy() *graph.Array {
+	return NewIndependent(d.elements(), 1).Entropy()
+}
 
 // KL is the divergence from q.
 func (d MultivariateNormalDiag) KL(q MultivariateNormalDiag) *graph.Array {
-	return d.elements().KL(q.elements()).Sum(-1)
+	return inFloat32([2]Normal{d.elements(), q.elements()}, nil, func(v [2]Normal, _ *graph.Array) *graph.Array {
+		return v[0].KL(v[1]).Sum(-1)
+	})
 }
 
 // Mode is the most likely value.
@@ -120,7 +131,9 @@ func (d OneHotCategorical) Sample(key random.Key, dims ...int) *graph.Array {
 // LogProb is the sum of the logarithms of the probabilities times x, one-hot vectors […, n].
 func (d OneHotCategorical) LogProb(x *graph.Array) *graph.Array {
 	d, x = promoted("distribution.OneHotCategorical", d, x)
-	return graph.Select(x.Eq(0), 0, d.Index.LogProbs().Mul(x)).Sum(-1)
+	return inFloat32(d, x, func(d OneHotCategorical, x *graph.Array) *graph.Array {
+		return graph.Select(x.Eq(0), 0, d.Index.LogProbs().Mul(x)).Sum(-1)
+	})
 }
 
 // Entropy is minus the sum of p log p.

@@ -96,3 +96,24 @@ func TestGradientOfBetaLnBesideTheSmaller(t *testing.T) {
 		}
 	}
 }
+
+// The derivatives of BetaLn are differences of digammas without what cancels: mpmath's digamma(b) - digamma(a+b).
+func TestGradientOfBetaLnBesideATinyOne(t *testing.T) {
+	at := []float64{1e-10, 1e-6, 1e-3, 1e-20, .5, 2, 1e-10, 1e-10, 7, 1e10}
+	by := []float64{.5, 2, 3, 2, 3, 3, 20, 1e-5, 1e10, 7}
+	want := []float64{-4.9348021997032397e-10, -6.4493386479140557e-7, -.00039485702976262452, -6.449340668482264e-21,
+		-.18037230554677605, -.58333333333333333, -5.1270822935071716e-12, -.99999000026448987543, -6.9999999979e-10,
+		-21.153066595491989701}
+	for _, d := range []graph.DType{graph.Float32, graph.Float64} {
+		a, b := graph.Float64s(at).Convert(d), graph.Float64s(by).Convert(d)
+		for i, got := range floats(t, graph.Grad(func(b *graph.Array) *graph.Array {
+			return graph.BetaLn(a, b).Sum()
+		})(b)) {
+			tolerance := 1e-11
+			if d == graph.Float32 {
+				tolerance = 1e-6
+			}
+			require.InEpsilon(t, want[i], got, tolerance, "%s, %g, %g", d, at[i], by[i])
+		}
+	}
+}

@@ -47,18 +47,13 @@ func (l BatchNorm) Train(s BatchNormState, x *graph.Array) (*graph.Array, BatchN
 	if l.Axis == "" && x.Rank() == 1 {
 		graph.Throw(op, "x is %s and no axis is named: there is no batch to take a mean over", x.Shape())
 	}
-	mean := func(y *graph.Array) *graph.Array {
-		for y.Rank() > 1 {
-			y = y.Mean(0)
-		}
-		if l.Axis != "" {
-			y = graph.PMean(y, l.Axis)
-		}
-		return y
+	flat := wide.Reshape(wide.Size()/max(x.Dim(-1), 1), x.Dim(-1))
+	centred, m := centre(flat, l.Axis, 0)
+	v := centred.Square().Mean(0)
+	if l.Axis != "" {
+		v = graph.PMean(v, l.Axis)
 	}
-	m := mean(wide)
-	centred := wide.Sub(m)
-	v := mean(centred.Square())
+	centred, m = centred.Reshape(x.Dims()...), m.Squeeze(0)
 	keep := func(old, new *graph.Array) *graph.Array {
 		return graph.Mul(l.Momentum, old).Add(graph.Mul(1-l.Momentum, graph.StopGradient(new))).Convert(old.DType())
 	}

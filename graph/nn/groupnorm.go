@@ -39,7 +39,7 @@ func (l GroupNorm) Apply(x *graph.Array) *graph.Array {
 	size := x.Dim(-1) / l.Groups
 	parts := wide.Reshape(wide.Size()/max(x.Dim(-1), 1), l.Groups, size)
 	back := func(m *graph.Array) *graph.Array { return m.ExpandDims(0).ExpandDims(-1) }
-	centred := parts.Sub(back(parts.Mean(0, 2)))
+	centred, _ := centre(parts, "", 0, 2)
 	variance := back(centred.Square().Mean(0, 2)).BroadcastTo(1, l.Groups, size)
 	return finishNorm(l.Precision, x, centred.Reshape(x.Dims()...), variance.Reshape(x.Dim(-1)),
 		l.Epsilon, l.Scale, l.Bias)

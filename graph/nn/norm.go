@@ -27,7 +27,7 @@ func NewLayerNorm(n int, opts ...Option) LayerNorm {
 // Apply normalises x [features]; axes before the last one stay, and each row is normalised separately.
 func (l LayerNorm) Apply(x *graph.Array) *graph.Array {
 	wide := checkNorm("nn.LayerNorm", l.Precision, x, l.Scale, l.Bias)
-	centred := wide.Sub(wide.Mean(-1).ExpandDims(-1))
+	centred, _ := centre(wide, "", -1)
 	variance := centred.Square().Mean(-1).ExpandDims(-1)
 	return finishNorm(l.Precision, x, centred, variance, l.Epsilon, l.Scale, l.Bias)
 }
@@ -55,6 +55,32 @@ func (l RMSNorm) Apply(x *graph.Array) *graph.Array {
 	wide := checkNorm("nn.RMSNorm", l.Precision, x, l.Scale, nil)
 	square := wide.Square().Mean(-1).ExpandDims(-1)
 	return finishNorm(l.Precision, x, wide, square, l.Epsilon, l.Scale, nil)
+}
+
+// centre returns x less its mean over axes and a named one ("": none), and the mean, in which the axes have size 1.
+// Elements count from the first one: of equal ones nothing is left, and a large common part costs no digits. Less a
+// plain mean more would be left, because compilers multiply sums by the rounded 1/n.
+func centre(x *graph.Array, named string, axes ...int) (centred, mean *graph.Array) {
+	average := func(x *graph.Array) *graph.Array {
+		x = graph.Reduction{Axes: axes, KeepDims: true}.Mean(x)
+		if named != "" {
+			x = graph.PMean(x, named)
+		}
+		return x
+	}
+	if x.Size() == 0 {
+		return x, average(x)
+	}
+	first := graph.StopGradient(x) // the result does not depend on it
+	for _, axis := range axes {
+		first = graph.SliceAxis(first, axis, 0, 1)
+	}
+	if named != "" {
+		first = graph.PMax(first, named)
+	}
+	apart := x.Sub(first)
+	shift := average(apart)
+	return apart.Sub(shift), first.Add(shift)
 }
 
 // checkNorm checks sizes and converts x to the type in which its moments are computed.

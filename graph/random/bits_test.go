@@ -116,7 +116,7 @@ func drawAll(d graph.DType, first *graph.Array, step int, f func()) {
 	}
 	threeFryBits = func(_, _ *graph.Array, dims ...int) *graph.Array {
 		m := formats[d]
-		return graph.ShiftLeft(at(dims), 8*graph.ItemSize(m.drawn)-m.mantissa)
+		return graph.ShiftLeft(at(dims), 8*graph.ItemSize(m.drawn)-m.NMant)
 	}
 	// Of float64 the upper or the lower bits, and the others 0 or 1.
 	threeFryWords = func(_, _ *graph.Array, dims ...int) (a, b *graph.Array) {
@@ -153,7 +153,7 @@ func checkBounds(t *testing.T, backend xlabridge.Backend, parts int, has func(d 
 				}
 				names = append(names, fmt.Sprintf("%v %s", d, b.name))
 				drawAll(d, first, 1, func() {
-					x := b.draw(New(1), graph.ShapeOf(d, min(n, 1<<formats[d].mantissa)))
+					x := b.draw(New(1), graph.ShapeOf(d, min(n, 1<<formats[d].NMant)))
 					wrong = append(wrong, b.ok(x).Not().Convert(graph.Int32).Sum())
 				})
 			}

@@ -90,11 +90,12 @@ func chooseWeighted(op string, w words, n int, o options) *graph.Array {
 	// The running sum of a compiled program is a tree of sums: each is rounded in its own way, so that it may fall, or
 	// rise where a weight is 0. Its running maximum over the candidates with weight does neither.
 	has := p.Gt(0)
-	enough := graph.ReduceMax(p).Gt(formats[p.DType()].most / float64(n)) // their sum may overflow
+	enough := graph.ReduceMax(p).Gt(graph.Finfo(p.DType()).Max / float64(n)) // their sum may overflow
 	p = p.Mul(graph.Select(enough, graph.FullLike(p.Index(0), math.Ldexp(1, -bits.Len(uint(n)))), 1))
 	total := graph.Once(graph.CumMax(graph.Select(has, graph.CumSum(p, 0), 0), 0))
 	u := w.unit(graph.ShapeOf(p.DType(), o.dims...))
-	x := total.Index(n - 1).Mul(graph.Sub(1, u)).Max(formats[p.DType()].tiny) // a product of 0 is less than all sums
+	tiny := graph.Finfo(p.DType()).Tiny // a product of 0 is less than all sums
+	x := total.Index(n - 1).Mul(graph.Sub(1, u)).Max(tiny)
 	last := graph.ReduceMax(graph.Select(has, graph.Iota(n), 0))
 	return firstAtLeast(total, x).Min(last)
 }
@@ -109,9 +110,9 @@ func liftSmall(p *graph.Array) *graph.Array {
 		signed = graph.Int64
 	}
 	positive := graph.Select(p.Gt(0), p, 0)
-	small := graph.ReduceMax(positive).Lt(math.Ldexp(f.tiny, f.mantissa))
-	subnormal := graph.Bitcast(p, signed).Max(0).Convert(p.DType()).Mul(math.Ldexp(1, -f.mantissa))
-	lifted := graph.Select(p.Abs().Lt(f.tiny), subnormal, positive.Mul(1/f.tiny))
+	small := graph.ReduceMax(positive).Lt(math.Ldexp(f.Tiny, f.NMant))
+	subnormal := graph.Bitcast(p, signed).Max(0).Convert(p.DType()).Mul(f.Eps)
+	lifted := graph.Select(p.Abs().Lt(f.Tiny), subnormal, positive.Mul(1/f.Tiny))
 	return graph.Select(small, lifted, positive)
 }
 

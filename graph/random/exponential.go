@@ -16,6 +16,6 @@ func Gumbel(key Key, shape graph.Shape) *graph.Array {
 }
 
 func (w words) gumbel(s graph.Shape) *graph.Array {
-	u := w.uniform("random.Gumbel", s, formats[s.DType].tiny, 1) // never 0, whose logarithm is infinite
+	u := w.uniform("random.Gumbel", s, graph.Finfo(s.DType).Tiny, 1) // never 0, whose logarithm is infinite
 	return u.Log().Neg().Log().Neg()
 }

@@ -66,7 +66,7 @@ func (w words) gamma(op string, s graph.Shape, a any, inLogs bool) *graph.Array 
 		if !inLogs {
 			return y, graph.RandomGammaGrad(x.A, y).Mul(t.A)
 		}
-		sample := y.Exp().Max(formats[s.DType].tiny) // where the draw itself underflows
+		sample := y.Exp().Max(graph.Finfo(s.DType).Tiny) // where the draw itself underflows
 		return y, graph.RandomGammaGrad(x.A, sample).Div(sample).Mul(t.A)
 	})(x)
 	return y.Reshape(s.Dims...)

@@ -32,7 +32,7 @@ func TruncatedNormal(key Key, shape graph.Shape, lower, upper any) *graph.Array 
 	inverse := func(lo, hi *graph.Array) *graph.Array {
 		return graph.Mul(math.Sqrt2, graph.ErfInv(w.uniform(op, shape, cdf(lo), cdf(hi))))
 	}
-	flat := math.Sqrt2 * math.Erfinv(1-math.Ldexp(1, -formats[shape.DType].mantissa/2))
+	flat := math.Sqrt2 * math.Erfinv(1-math.Ldexp(1, -graph.Finfo(shape.DType).NMant/2))
 	a, aKnown := goNumber(lower)
 	b, bKnown := goNumber(upper)
 	var x *graph.Array
@@ -89,7 +89,7 @@ func nextUp(x *graph.Array) *graph.Array {
 	bits := graph.Bitcast(x, f.uint)
 	// The bits of a float, read as a number, grow with its magnitude.
 	next := graph.Bitcast(graph.Select(x.Gt(0), bits.Add(1), bits.Sub(1)), x.DType())
-	next = graph.Select(x.Ge(-f.tiny).And(x.Lt(f.tiny)), graph.Select(x.Lt(0), graph.ZerosLike(x), f.tiny), next)
+	next = graph.Select(x.Ge(-f.Tiny).And(x.Lt(f.Tiny)), graph.Select(x.Lt(0), graph.ZerosLike(x), f.Tiny), next)
 	last := x.Eq(math.Inf(1)).Or(x.IsNaN())
 	return graph.Select(last, x, next)
 }

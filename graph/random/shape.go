@@ -10,23 +10,21 @@ import (
 
 // format is what sampling has to know of a float type.
 type format struct {
-	mantissa int         // explicit bits of the significand
-	one      uint64      // the bits of 1.0
-	uint     graph.DType // the unsigned type of the same width
-	drawn    graph.DType // the unsigned type whose random bits fill the significand
-	tiny     float64     // the smallest normal number
-	most     float64     // the largest number
+	graph.FloatInfo
+	one   uint64      // the bits of 1.0
+	uint  graph.DType // the unsigned type of the same width
+	drawn graph.DType // the unsigned type whose random bits fill the significand
 }
 
 var formats = map[graph.DType]format{
-	graph.Float64:  {52, 0x3FF0000000000000, graph.Uint64, graph.Uint64, math.Ldexp(1, -1022), math.MaxFloat64},
-	graph.Float32:  {23, 0x3F800000, graph.Uint32, graph.Uint32, math.Ldexp(1, -126), math.MaxFloat32},
-	graph.Float16:  {10, 0x3C00, graph.Uint16, graph.Uint16, math.Ldexp(1, -14), 65504},
-	graph.BFloat16: {7, 0x3F80, graph.Uint16, graph.Uint8, math.Ldexp(1, -126), 0xFFp120},
+	graph.Float64:  {graph.Finfo(graph.Float64), 0x3FF0000000000000, graph.Uint64, graph.Uint64},
+	graph.Float32:  {graph.Finfo(graph.Float32), 0x3F800000, graph.Uint32, graph.Uint32},
+	graph.Float16:  {graph.Finfo(graph.Float16), 0x3C00, graph.Uint16, graph.Uint16},
+	graph.BFloat16: {graph.Finfo(graph.BFloat16), 0x3F80, graph.Uint16, graph.Uint8},
 }
 
 // aboveMinusOne is the smallest number of the type that is larger than -1.
-func (f format) aboveMinusOne() float64 { return math.Ldexp(1, -f.mantissa-1) - 1 }
+func (f format) aboveMinusOne() float64 { return math.Ldexp(1, -f.NMant-1) - 1 }
 
 // floatShape refuses shapes that a continuous distribution cannot fill.
 func floatShape(op string, s graph.Shape) graph.Shape {

@@ -20,10 +20,10 @@ func F(key Key, shape graph.Shape, numerator, denominator any) *graph.Array {
 	f := formats[shape.DType]
 	logN, logD := LogGamma(forN, shape, n.Div(2)), LogGamma(forD, shape, d.Div(2))
 	x, y := logN.Exp().Mul(2).Div(n), logD.Exp().Mul(2).Div(d)
-	held := func(x *graph.Array) *graph.Array { return x.Ge(f.tiny).And(x.Le(f.most)) }
+	held := func(x *graph.Array) *graph.Array { return x.Ge(f.Tiny).And(x.Le(f.Max)) }
 	both := held(x).And(held(y))
 	// Draws of few degrees of freedom are smaller than the type's numbers: their quotient is that of their logarithms.
-	far := logN.Max(-f.most / 2).Sub(logD.Max(-f.most / 2)).Add(d.Log()).Sub(n.Log()).Exp()
+	far := logN.Max(-f.Max / 2).Sub(logD.Max(-f.Max / 2)).Add(d.Log()).Sub(n.Log()).Exp()
 	return graph.Select(both, x.Div(graph.Select(both, y, 1)), far)
 }
 

@@ -13,7 +13,7 @@ import (
 func Cauchy(key Key, shape graph.Shape) *graph.Array {
 	const op = "random.Cauchy"
 	shape = floatShape(op, shape)
-	epsilon := math.Ldexp(1, -formats[shape.DType].mantissa)
+	epsilon := graph.Finfo(shape.DType).Eps
 	u := wordsOf(op, key).uniform(op, shape, epsilon, 1)
 	return graph.Tan(u.Sub(.5).Mul(math.Pi))
 }
@@ -22,7 +22,7 @@ func Cauchy(key Key, shape graph.Shape) *graph.Array {
 func Logistic(key Key, shape graph.Shape) *graph.Array {
 	const op = "random.Logistic"
 	shape = floatShape(op, shape)
-	u := wordsOf(op, key).uniform(op, shape, formats[shape.DType].tiny, 1)
+	u := wordsOf(op, key).uniform(op, shape, graph.Finfo(shape.DType).Tiny, 1)
 	return u.Log().Sub(graph.Log1p(u.Neg()))
 }
 
@@ -78,7 +78,7 @@ func Wald(key Key, shape graph.Shape, mean any) *graph.Array {
 	m := parameter(op, "mean", mean, shape.DType, shape.Dims)
 	first, second := wordsOf(op, key).split2()
 	v, z := first.once().normal(floatShape(op, shape)), second.once().unit(shape)
-	y := v.Square().Max(formats[shape.DType].tiny)
+	y := v.Square().Max(graph.Finfo(shape.DType).Tiny)
 	w := m.Mul(y)
 	larger := graph.Add(1, w.Add(w.Sqrt().Mul(w.Add(4).Sqrt())).Div(2)) // over the mean
 	x := graph.Select(graph.IsInf(larger), y.Reciprocal(), m.Div(larger))

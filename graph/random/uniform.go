@@ -32,7 +32,7 @@ func (w words) uniform(op string, s graph.Shape, lo, hi any) *graph.Array {
 	}
 	l, h := parameter(op, "lo", lo, s.DType, s.Dims), parameter(op, "hi", hi, s.DType, s.Dims)
 	f := formats[s.DType]
-	if known && !(math.Abs(b-a) <= f.most) {
+	if known && !(math.Abs(b-a) <= f.Max) {
 		graph.Throw(op, "got the bounds %v and %v, whose difference %s cannot hold: draw a wider type", lo, hi, s.DType)
 	}
 	x := u.Mul(h.Sub(l)).Add(l)
@@ -44,12 +44,12 @@ func (w words) uniform(op string, s graph.Shape, lo, hi any) *graph.Array {
 
 // reaches reports whether rounding makes the largest draw of [a, b) b, in any order of the operations.
 func (f format) reaches(a, b float64) bool {
-	of := func(x float64) *big.Float { return new(big.Float).SetPrec(uint(f.mantissa + 1)).SetFloat64(x) }
+	of := func(x float64) *big.Float { return new(big.Float).SetPrec(uint(f.NMant + 1)).SetFloat64(x) }
 	rounded := func() *big.Float { return of(0) }
 	exact := func() *big.Float { return new(big.Float).SetPrec(5000) }
 	lo, hi := of(a), of(b)
 	width := rounded().Sub(hi, lo)
-	epsilon := math.Ldexp(1, -f.mantissa)
+	epsilon := f.Eps
 	last, behind := of(1-epsilon), of(2-epsilon) // the largest u, and that behind 1
 	for _, x := range []*big.Float{
 		rounded().Add(exact().Mul(last, width), lo),
@@ -67,6 +67,6 @@ func (f format) reaches(a, b float64) bool {
 func (w words) unit(s graph.Shape) *graph.Array {
 	f := formats[s.DType]
 	b := w.bits(graph.ShapeOf(f.drawn, s.Dims...))
-	b = graph.ShiftRightLogical(b.Convert(f.uint), 8*graph.ItemSize(f.drawn)-f.mantissa)
+	b = graph.ShiftRightLogical(b.Convert(f.uint), 8*graph.ItemSize(f.drawn)-f.NMant)
 	return graph.Bitcast(b.Or(f.one), s.DType).Sub(1)
 }

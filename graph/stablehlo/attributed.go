@@ -1,6 +1,8 @@
 package stablehlo
 
 import (
+	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -226,7 +228,50 @@ func callFunction(m *importer, o *op, s *scope) []*graph.Array {
 	if !ok || len(args) != len(f.params) {
 		m.refuse(o, "there is no function @%s of %d arguments", name, len(args))
 	}
+	if body := f.inline(o, fmt.Sprintf("%%%d/", m.ops)); body != nil {
+		return m.nested(f, func() []*graph.Array { return m.run(body, s) })
+	}
 	return m.call(f, args)
+}
+
+// inline is the function's body with the names of a call: its operands, its results, and for values in between names
+// with a prefix. So the scope of the call knows what made each value. It is nil if an op has regions, or if a result is
+// a parameter or another result.
+func (f *function) inline(call *op, prefix string) (body []*op) {
+	if len(f.body) == 0 || len(call.results) == 0 {
+		return nil
+	}
+	names := map[string]string{}
+	for i, p := range f.params {
+		names[p.name] = call.operands[i]
+	}
+	last := f.body[len(f.body)-1]
+	if !isReturn(last) || len(last.operands) != len(call.results) {
+		return nil
+	}
+	results := map[string]string{}
+	for i, name := range last.operands {
+		if names[name] != "" || results[name] != "" {
+			return nil
+		}
+		results[name] = call.results[i]
+	}
+	for _, o := range f.body {
+		if len(o.regions) > 0 {
+			return nil
+		}
+		step := *o
+		step.operands, step.results = nil, nil
+		for _, name := range o.operands {
+			step.operands = append(step.operands, cmp.Or(names[name], prefix+name)) // the latter has no value
+		}
+		for _, name := range o.results {
+			names[name] = cmp.Or(results[name], prefix+name)
+			step.results = append(step.results, names[name])
+		}
+		body = append(body, &step)
+	}
+	return body
 }
 
 // topK is chlo.top_k, along the last axis.

@@ -55,7 +55,7 @@ func (s *scope) infiniteFactor(product string) string {
 		return ""
 	}
 	for _, name := range o.operands {
-		if s.isConstant(name) && startsInfinite(s.definition(name)) {
+		if c := s.constantOf(name); c != nil && startsInfinite(c) {
 			return name
 		}
 	}
@@ -85,15 +85,22 @@ func (s *scope) condition(name string) (value, threshold string, at int) {
 		return "", "", 0
 	}
 	value, threshold = o.operands[0], o.operands[1]
-	if !s.isConstant(threshold) {
+	if s.constantOf(threshold) == nil {
 		return "", "", 0
 	}
 	return value, threshold, map[string]int{"LT": 2, "GT": 2, "LE": 1, "GE": 1}[o.direction()]
 }
 
-func (s *scope) isConstant(name string) bool {
+// constantOf is the constant that a value is, or is the numbers of; nil if it is none.
+func (s *scope) constantOf(name string) *op {
 	o := s.definition(name)
-	return o != nil && o.name == "stablehlo.constant"
+	for o != nil && unchanged[o.name] && len(o.operands) == 1 {
+		o = s.definition(o.operands[0])
+	}
+	if o == nil || o.name != "stablehlo.constant" {
+		return nil
+	}
+	return o
 }
 
 // formula lists the ops by which a value depends on another one, in order. It is nil if one of them is not elementwise,
@@ -101,7 +108,7 @@ func (s *scope) isConstant(name string) bool {
 func (s *scope) formula(value, from string) (ops []*op) {
 	depends := map[string]bool{from: true}
 	known := map[string]bool{from: true}
-	ok, isSingular := true, s.isConstant(from)
+	ok, isSingular := true, s.constantOf(from) != nil
 	var visit func(name string) bool
 	visit = func(name string) bool {
 		if known[name] {
@@ -109,7 +116,7 @@ func (s *scope) formula(value, from string) (ops []*op) {
 		}
 		known[name] = true
 		o := s.definition(name)
-		if o == nil || s.isConstant(name) {
+		if o == nil || o.name == "stablehlo.constant" {
 			return false
 		}
 		for _, operand := range o.operands {

@@ -30,10 +30,23 @@ func TestFormulasThatAreNotSelected(t *testing.T) {
 %p = stablehlo.compare EQ, %x, %c, FLOAT : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xi1>
 %r = stablehlo.multiply %x, %i : tensor<3xf32>
 %y = stablehlo.select %p, %r, %x : tensor<3xi1>, tensor<3xf32>`, []float64{1, 1, math.Inf(1)}},
+		"called functions": {`%c = stablehlo.constant dense<1.0> : tensor<f32>
+%t = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<f32>) -> tensor<3xf32>
+%p = stablehlo.compare LT, %x, %t, FLOAT : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xi1>
+%r = call @root(%x) : (tensor<3xf32>) -> tensor<3xf32>
+%y = call @either(%p, %x, %r) : (tensor<3xi1>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>`,
+			[]float64{1, .5, .25}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := stablehlo.Parse("f.mlir", "func.func @main(%x: tensor<3xf32>) -> (tensor<3xf32>) {\n"+c.body+
-				"\nreturn %y : tensor<3xf32>\n}")
+				"\nreturn %y : tensor<3xf32>\n}\n"+`func.func private @root(%p: tensor<3xf32>) -> tensor<3xf32> {
+%x = stablehlo.sqrt %p : tensor<3xf32>
+return %x : tensor<3xf32>
+}
+func.func private @either(%x: tensor<3xi1>, %p: tensor<3xf32>, %q: tensor<3xf32>) -> tensor<3xf32> {
+%y = stablehlo.select %x, %p, %q : tensor<3xi1>, tensor<3xf32>
+return %y : tensor<3xf32>
+}`)
 			require.NoError(t, err)
 			x := graph.Float32s([]float32{0, 1, 4})
 			slope := graph.Grad(func(x *graph.Array) *graph.Array { return f.Call(x)[0].Sum() })(x)

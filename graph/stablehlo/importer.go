@@ -68,15 +68,22 @@ func (s *scope) number(name string) (float64, bool) {
 
 // call records a function.
 func (m *importer) call(f *function, args []*graph.Array) []*graph.Array {
+	return m.nested(f, func() []*graph.Array {
+		s := (*scope)(nil).inner()
+		for i, p := range f.params {
+			s.values[p.name] = args[i]
+		}
+		return m.run(f.body, s)
+	})
+}
+
+// nested records a function by its body.
+func (m *importer) nested(f *function, body func() []*graph.Array) []*graph.Array {
 	if m.depth++; m.depth > maxDepth {
 		graph.Throw("stablehlo", "%s: functions call each other more than %d deep", m.file, maxDepth)
 	}
 	defer func() { m.depth-- }()
-	s := (*scope)(nil).inner()
-	for i, p := range f.params {
-		s.values[p.name] = args[i]
-	}
-	out := m.run(f.body, s)
+	out := body()
 	same := func(a *graph.Array, want graph.Shape) bool { return a.Shape().Equal(want) }
 	if !slices.EqualFunc(out, f.results, same) {
 		graph.Throw("stablehlo", "%s: a function returns %d arrays that are not those of its head, %v", m.file,
@@ -91,7 +98,7 @@ func (m *importer) run(ops []*op, s *scope) []*graph.Array {
 		if m.ops++; m.ops > maxOps {
 			m.refuse(o, "the functions have more than %d ops, each call counted", maxOps)
 		}
-		if o.name == "return" || o.name == "stablehlo.return" || o.name == "func.return" {
+		if isReturn(o) {
 			return m.operands(o, s)
 		}
 		out := m.apply(o, s)
@@ -106,7 +113,10 @@ func (m *importer) run(ops []*op, s *scope) []*graph.Array {
 			if !a.Shape().Equal(want[i]) {
 				m.refuse(o, "its result is %s, the file says %s", a.Shape(), want[i])
 			}
-			s.values[o.results[i]], s.ops[o.results[i]] = a, o
+			s.values[o.results[i]] = a
+			if s.ops[o.results[i]] == nil || !isCall(o) { // an op of a function that was called inline stays
+				s.ops[o.results[i]] = o
+			}
 			if unchanged[o.name] && a.Rank() == 0 {
 				if x, ok := s.number(o.operands[0]); ok {
 					s.numbers[o.results[i]] = x
@@ -117,6 +127,12 @@ func (m *importer) run(ops []*op, s *scope) []*graph.Array {
 	graph.Throw("stablehlo", "%s: a function has no return", m.file)
 	return nil
 }
+
+func isReturn(o *op) bool {
+	return o.name == "return" || o.name == "stablehlo.return" || o.name == "func.return"
+}
+
+func isCall(o *op) bool { return o.name == "call" || o.name == "func.call" }
 
 // unchanged are ops that give the number of a scalar back.
 var unchanged = map[string]bool{"stablehlo.broadcast_in_dim": true, "stablehlo.reshape": true}

@@ -54,7 +54,13 @@ func (m Moments) MergeRows() Moments {
 			dims := append([]int{x.Dim(0)}, slices.Repeat([]int{1}, x.Rank()-1)...)
 			return share.Reshape(dims...).Mul(x).Sum(0)
 		}
-		mean := average(m.Mean)
+		// Means of no observations are 0. Rounded shares do not add up to 1: equal means would give another one.
+		counts := m.Count.Gt(0)
+		for counts.Rank() < m.Mean.Rank() {
+			counts = counts.ExpandDims(-1)
+		}
+		known := graph.Reduction{Axes: []int{0}, Where: counts}
+		mean := graph.Select(counts.Any(), graph.Clamp(known.Min(m.Mean), average(m.Mean), known.Max(m.Mean)), 0)
 		return Moments{count, mean, average(m.Variance.Add(m.Mean.Sub(mean).Square()))}
 	})
 }

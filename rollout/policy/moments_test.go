@@ -121,3 +121,18 @@ func TestNormalizing(t *testing.T) {
 	_, _, err = MakeNormalizing("linea", nil, box, envs.Discrete{N: 2})
 	require.ErrorContains(t, err, "linear")
 }
+
+// The mean of equal means is that mean, whatever their shares add up to. An observation that never changes is 0 when it
+// is normalised; it was up to ten deviations away.
+func TestMomentsOfEqualRows(t *testing.T) {
+	for _, v := range []float64{.1, 1000.1, 1e6 + 1} {
+		for _, counts := range [][]float64{{3, 7}, {1, 1, 1}, {0, 10, 0, 3, 5, 11}} {
+			n := len(counts)
+			means := graph.Full(graph.ShapeOf(graph.Float64, n, 1), float64(float32(v)))
+			count := graph.Float64s(counts)
+			m := Moments{count, graph.Select(count.Gt(0).ExpandDims(-1), means, 0), graph.ZerosLike(means)}.MergeRows()
+			require.Equal(t, []float64{float64(float32(v))}, floats(t, m.Mean), "%v", counts)
+			require.Zero(t, floats(t, m.Variance)[0], "%v", counts)
+		}
+	}
+}

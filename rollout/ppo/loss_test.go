@@ -1,12 +1,14 @@
 package ppo
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/nn"
 	"xlarun/graph/optim"
 	"xlarun/graph/random"
@@ -122,4 +124,24 @@ func TestAgainstJAX(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 2, count)
 	}
+}
+
+// Equal advantages are 0 when they are normalised, and equal targets have no variance that could be explained: the
+// rounded mean of equal numbers is another one.
+func TestNormalizedEqualAdvantages(t *testing.T) {
+	for _, n := range []int{1, 3, 5, 7, 100} {
+		for _, v := range []float64{.1, 1000.1, -1e6 - 1} {
+			x := graph.Full(graph.ShapeOf(graph.Float32, n), v)
+			some := graph.Concatenate(0, x, graph.Float32s([]float32{float32(math.NaN())}))
+			for _, a := range []*graph.Array{x, some} {
+				for _, got := range graphtest.Floats(t, normalizer(a)(x)) {
+					require.Zero(t, got, "%d of %v", n, v)
+				}
+			}
+			explained := explainedVariance(graph.Iota(n).Convert(graph.Float32), x)
+			require.Zero(t, graphtest.Floats(t, explained)[0], "%d of %v", n, v)
+		}
+	}
+	none := graph.Full(graph.ShapeOf(graph.Float32, 2), math.NaN())
+	require.Equal(t, []float64{0}, graphtest.Floats(t, normalizer(none)(graph.Scalar(0))))
 }

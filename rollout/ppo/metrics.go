@@ -137,8 +137,10 @@ func (m lossMetrics) means() lossMetrics {
 // explainedVariance returns the share of the variance of targets that values explain: 1 is all, below 0 is worse than
 // the mean of targets.
 func explainedVariance(values, targets *graph.Array) *graph.Array {
-	variance := graph.Flatten1D(targets).Variance()
-	residual := graph.Flatten1D(targets.Sub(values)).Variance()
+	of := func(x *graph.Array) *graph.Array {
+		return x.Sub(between(x, graph.Reduction{}, x.Mean())).Square().Mean()
+	}
+	variance, residual := of(graph.Flatten1D(targets)), of(graph.Flatten1D(targets.Sub(values)))
 	return graph.Select(variance.Gt(0), graph.Sub(1, residual.Div(variance.Max(1e-30))), 0.)
 }
 

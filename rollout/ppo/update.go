@@ -176,9 +176,15 @@ func normalizer(advantages *graph.Array) func(*graph.Array) *graph.Array {
 	valid := advantages.IsNaN().Not()
 	n := valid.Convert(graph.Float32).Sum().Max(1)
 	mean := func(x *graph.Array) *graph.Array { return graph.Select(valid, x, 0.).Sum().Div(n) }
-	average := mean(advantages)
+	average := graph.Select(valid.Any(), between(advantages, graph.Reduction{Where: valid}, mean(advantages)), 0.)
 	deviation := mean(advantages.Sub(average).Square()).Sqrt().Add(1e-8)
 	return func(x *graph.Array) *graph.Array { return x.Sub(average).Div(deviation) }
+}
+
+// between is a mean of elements of x, not below or above all of them, where rounding may take it. So equal elements
+// less their mean are 0.
+func between(x *graph.Array, elements graph.Reduction, mean *graph.Array) *graph.Array {
+	return graph.Clamp(elements.Min(x), mean, elements.Max(x))
 }
 
 // lossMetrics are metrics of an update's minibatches, f32[] each: sums while epochs run, then means. Minibatches and

@@ -53,7 +53,8 @@ func (p *program) side(lanes int, a, b player, key random.Key, side *graph.Array
 			uniform := graph.Select(legal, graph.Scalar(0), math.Inf(-1))
 			drawn := random.Categorical(random.FoldIn(k, randomMoveKey), uniform, 0)
 			action := graph.Select(mover.Random, drawn, found.Action)
-			next, _, reward, terminated, truncated := g.env.Step(k, state, action, g.params)
+			stepKey := random.FoldIn(k, matchStepKey)
+			next, _, reward, terminated, truncated := g.env.Step(stepKey, state, action, g.params)
 			return transition{next, p.sign(state).Mul(reward), terminated.Or(truncated)}
 		})(s.State, graph.Iota(lanes))
 		score := s.Score.Add(graph.Select(s.Over, 0, t.Score))
@@ -62,19 +63,29 @@ func (p *program) side(lanes int, a, b player, key random.Key, side *graph.Array
 	return graph.Select(side.Eq(0), end.Score, end.Score.Neg())
 }
 
-// Numbers that are folded into a move's key, for a random player's move and for the noise of a drawn move.
+// Numbers that are folded into a move's key, for a random player's move, the noise of a drawn move and the step of the
+// environment.
 const (
-	randomMoveKey = 17
-	drawnMoveKey  = 18
+	randomMoveKey = iota + 17
+	drawnMoveKey
+	matchStepKey
 )
 
-// matchMove searches a position without noise. drawn, bool[]: the move is drawn at random by the search's policy.
+// matchMove searches a position without noise. drawn, bool[]: the move is drawn at random by the search's policy; nil:
+// it is not.
 func (p *program) matchMove(m search.Model[any, any, searchParams], params searchParams, key random.Key, state any,
 	drawn *graph.Array) search.Result[search.Position[any]] {
-	root := p.root(m, params, state, graph.Select(drawn, graph.Scalar(1), graph.Scalar(0)))
+	temperature := graph.Scalar(0)
+	if drawn != nil {
+		temperature = graph.Select(drawn, graph.Scalar(1), temperature)
+	}
+	root := p.root(m, params, state, temperature)
 	if p.config.Search == "gumbel" {
-		noise := random.Gumbel(random.FoldIn(key, drawnMoveKey), root.PriorLogits.Shape())
-		root.Noise = graph.Select(drawn, noise, graph.ZerosLike(noise))
+		root.Noise = graph.ZerosLike(root.PriorLogits)
+		if drawn != nil {
+			noise := random.Gumbel(random.FoldIn(key, drawnMoveKey), root.PriorLogits.Shape())
+			root.Noise = graph.Select(drawn, noise, root.Noise)
+		}
 	}
 	return search.Run(p.config.matchSearch(), params, key, root, m.Step)
 }
@@ -95,12 +106,12 @@ type advice struct {
 }
 
 // advise searches positions, u32[n, words], without noise.
-func (p *program) advise(by player, key random.Key, positions *graph.Array) advice {
+func (p *program) advise(by player, positions *graph.Array) advice {
 	m, params := p.model(), p.searchParams(by)
 	return graph.VMap(func(words *graph.Array) advice {
 		state := p.game.unpack(words)
 		root := m.Root(params, state)
-		r := p.matchMove(m, params, key, state, graph.Of(false))
+		r := p.matchMove(m, params, random.Clone(random.New(0)), state, nil) // the same search whenever it is asked
 		t := r.Tree
 		return advice{Action: r.Action, Visits: t.RootVisits(), Values: t.ChildValues().Index(0),
 			Value: t.RootValue(), Prior: graph.Softmax(root.PriorLogits, 0), Legal: root.Legal,

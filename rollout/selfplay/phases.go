@@ -58,7 +58,7 @@ func (t *Training) PhasesOf(repeats int, names ...string) (phases []run.Phase, e
 		}
 	}()
 	t.step = min(t.step, int64(t.config.NumIterations)-1) // the last evaluation is a longer one
-	keys, number := t.keys(), graph.Of(int32(t.step))
+	keys, number := t.keys, graph.Of(int32(t.step))
 	games := func() error {
 		_, err := t.games(keys[1], number)
 		return err
@@ -145,7 +145,7 @@ type searchInputs struct {
 func (t *Training) timeSearch(name string, repeats, turns int) (phase run.Phase, err error) {
 	p, c := *t.program, t.compiler()
 	p.network, c.profile = idleNetwork{t.program.network, t.program.game.actions}, nil
-	in := searchInputs{playInputs{t.state.Learner.Weights, t.keys()[1], graph.Of(int32(t.step)),
+	in := searchInputs{playInputs{t.state.Learner.Weights, t.keys[1], graph.Of(int32(t.step)),
 		t.layout.gameTiles.Count(), t.program.inputs()}, graph.Scalar(0)}
 	stage, err := newStage(c, name, t.state.Replay, in, func(r replay, in searchInputs) playing {
 		by := networkPlayer(in.Play.Weights)

@@ -131,10 +131,10 @@ func TestTheTrainedNetworkIsStronger(t *testing.T) {
 	untrained := networkPlayer(graph.Float32s(x.pool.checkpoints[0].weights))
 	chance := untrained
 	chance.Random = graph.Of(true)
-	score, err := x.playMatch(networkPlayer(v.weights), chance, x.keys()[3])
+	score, err := x.playMatch(networkPlayer(v.weights), chance, x.keys[3])
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, score, .95)
-	score, err = x.playMatch(networkPlayer(v.weights), untrained, x.keys()[3])
+	score, err = x.playMatch(networkPlayer(v.weights), untrained, x.keys[3])
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, score, .65)
 }

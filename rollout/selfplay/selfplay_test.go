@@ -638,7 +638,7 @@ func TestWhatIsNoNumberTeachesNothing(t *testing.T) {
 	}
 	shape := s.Arrays["replay.rows"].Dims()
 	x.state.Replay.Rows = must(xlabridge.Put(x.backend, x.devices, graph.Uint32s(rows, shape...)))
-	v, err := x.learn(x.keys()[2], graph.Of(int32(1)), 3)
+	v, err := x.learn(x.keys[2], graph.Of(int32(1)), 3)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, v[slices.Index(trainMetrics, "skipped")])
 	after, err := floats(x.state.Learner.Weights)

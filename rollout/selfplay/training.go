@@ -24,6 +24,7 @@ type Training struct {
 	backend xlabridge.Backend
 	devices int
 	options xlabridge.CompileOptions
+	keys    []random.Key // of the initial parameters, the games, the training and the matches
 
 	play    *stage[replay, playInputs, playing]
 	plain   *plainPlay // instead of play, without UseTrueMCTX
@@ -114,7 +115,8 @@ func New(b xlabridge.Backend, c Config) (*Training, error) {
 	if c.Devices > 0 {
 		devices = min(c.Devices, devices)
 	}
-	t := &Training{config: c, program: p, backend: b, devices: devices}
+	t := &Training{config: c, program: p, backend: b, devices: devices,
+		keys: random.SplitN(random.New(c.Seed), 4)}
 	p.config = &t.config
 	on := plan.MachineOf(b, devices)
 	on.Devices = devices
@@ -144,9 +146,6 @@ func New(b xlabridge.Backend, c Config) (*Training, error) {
 	t.profile.Chosen = chosen
 	return t, nil
 }
-
-// keys returns the keys of the initial parameters, the games, the training and the matches.
-func (t *Training) keys() []random.Key { return random.SplitN(random.New(t.config.Seed), 4) }
 
 // compiler returns the compiler of the run's programs.
 func (t *Training) compiler() compiler {
@@ -222,7 +221,7 @@ func (t *Training) compileArena(s state) (err error) {
 
 // reset puts the first state on the devices.
 func (t *Training) reset() error {
-	s, err := t.newState(t.keys()[0])
+	s, err := t.newState(t.keys[0])
 	if err != nil {
 		return err
 	}
@@ -245,7 +244,7 @@ func (t *Training) Step(context.Context) (run.Metrics, error) {
 	}
 	t.busy = 0
 	m := run.Metrics{Step: t.step + 1}
-	number, keys := graph.Of(int32(t.step)), t.keys()
+	number, keys := graph.Of(int32(t.step)), t.keys
 	start := time.Now()
 	played, err := t.games(keys[1], number)
 	if err != nil {

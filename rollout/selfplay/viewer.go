@@ -53,7 +53,7 @@ func (v *Viewer) compileAdvice(n int) (*stage[graph.None, adviceInputs, advice],
 	}
 	positions := graph.Zeros(graph.ShapeOf(graph.Uint32, n, p.game.stateWords()))
 	return newStage(v.compiler, "advice", graph.None{}, adviceInputs{networkPlayer(weights), positions},
-		func(_ graph.None, in adviceInputs) advice { return p.advise(in.Player, random.New(0), in.Positions) })
+		func(_ graph.None, in adviceInputs) advice { return p.advise(in.Player, in.Positions) })
 }
 
 // ask searches positions, given as the words of their states.

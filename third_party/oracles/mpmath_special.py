@@ -127,13 +127,13 @@ def legendre(n):
 POINTS = legendre(120)
 
 
-def tail(exponent, rate, curve):
+def tail(exponent, rate, curve, weight=lambda s: 1):
     """The integral of exp(-exponent(s)) from 0, which begins as rate s + curve s²/2."""
     with mp.workdps(40):
         reach = 200 / (rate + mp.sqrt(rate * rate + 200 * curve))
         while exponent(reach) < 90:
             reach *= 1.25
-        return reach * sum(w * mp.exp(-exponent(reach * s)) for s, w in POINTS)
+        return reach * sum(w * weight(reach * s) * mp.exp(-exponent(reach * s)) for s, w in POINTS)
 
 
 def gammainc(a, x, lower):
@@ -152,6 +152,24 @@ def gammainc(a, x, lower):
     else:
         part, low = mp.exp(log) * tail(lambda s: x * mp.expm1(-s) + a * s, a - x, x), True
     return part if low == lower else 1 - part
+
+
+def gamma_draw_slope(a, x):
+    """The derivative of a gamma draw x by a, its place in the distribution being fixed."""
+    if x < a + 1 and (a < 300 or x < a / 2):  # by the series
+        term = total = mp.mpf(1)
+        n = slopes = slope = mp.mpf(0)
+        while term > total * mp.mpf(10) ** -80:
+            n += 1
+            term *= x / (a + n)
+            slopes += 1 / (a + n)
+            total += term
+            slope -= term * slopes
+        return -x / a * (total * (mp.log(x) - mp.psi(0, a + 1)) + slope)
+    log, near = mp.log(x) - digamma(a), (x - a, x) if x >= a else (a - x, x)
+    sign = 1 if x >= a else -1
+    parts = [tail(lambda s: x * mp.expm1(sign * s) - sign * a * s, *near, weight) for weight in (lambda s: 1, lambda s: sign * s)]
+    return sign * x * (parts[0] * log + parts[1])
 
 
 def betainc(a, b, x):
@@ -339,6 +357,26 @@ def categorical_kl(*x):
     return sum(mp.exp(v) * (v - w) for v, w in zip(p, q))
 
 
+def two_normal_log(a, b, c, d, e, x, y):
+    """The density of two normal variables: means a and b, Scale [[c, 0], [d, e]]."""
+    u = (x - a) / c
+    v = (y - b - d * u) / e
+    return -(u * u + v * v) / 2 - mp.log(c) - mp.log(e) - mp.log(2 * mp.pi)
+
+
+def two_normal_kl(a, b, c, d, e, f, g, h, i, j):
+    u = (a - f) / h
+    v = (b - g - i * u) / j
+    first, last = c / h, e / j
+    across = (d - i * first) / j
+    return (first ** 2 + last ** 2 + across ** 2 + u * u + v * v) / 2 - 1 - mp.log(first) - mp.log(last)
+
+
+def mixture_log(k, l, m, s, n, q, x):
+    logs = [a + normal_log(b, c, x) for a, b, c in zip(log_softmax((k, l)), (m, n), (s, q))]
+    return max(logs) + mp.log1p(mp.exp(min(logs) - max(logs)))
+
+
 def record(name, f, points):
     """Points whose value float64 cannot hold are left out, as those at a pole."""
     points = list(dict.fromkeys(points if isinstance(points[0], tuple) else [(p,) for p in points]))
@@ -463,6 +501,27 @@ def main():
         record("GammaLogPDF", lambda a, x: gamma_log(a, 1, x), gammas[1::2]), record("BetaLogPDF", beta_log, betas[1::2]),
         record("Expm1Rest", lambda x: mp.expm1(x) - x, tails),
         record("Uniform.KL", uniform_kl, [(0.0, 1.0, -v, w) for v in (0.0, 0.25, *positive([-24, 3, 20])) for w in (1.0, 7.0, *close[:4])]),
+    ]
+    scales = [*positive(DOUBLE[1:-1]), *middle[::3], *close]
+    ends = [(0.0, 1.0), *((-a, b) for a, b in pairs([-24, -4, 0, 3, 20], [-20, -4, 0, 5, 24])), *((1.0, v) for v in close[:4])]
+
+    def vectors(kinds, n):
+        """Random numbers: "+" of a positive one, "-" of one of any sign, "s" of one whose exponent is small."""
+        e = {"+": HALF[:-2], "-": [-10, -4, -1, 0, 1, 3, 6, 10], "s": [-4, -2, -1, 0, 1, 2, 3, 4]}
+        return [tuple(positive([R.choice(e[k])])[0] * (1.0 if k == "+" else float(R.choice([-1, 1]))) for k in kinds) for _ in range(n)]
+
+    covariances = vectors("--+-+--", 150) + [(a, b, 2.0 ** k, 2.0 ** (k - 2), 2.0 ** k, a, b) for a, b in ((1.0, -3.0), (0.25, 2.0)) for k in (-60, -10, 0, 7, 60)]
+    divergences = vectors("--+-+--+-+", 150) + [(1.0, b, c, d, c, 1.0, b, 1.0, d, 1.0) for b in (-3.0, 2.0) for d in (0.0, 0.5) for c in close]
+    divergences += [(1.0, c, 2.0, 0.5, 1.0, 1.0, 1.0, 2.0, 0.5 * d, 1.0) for c, d in zip(close, reversed(close))]
+    cases += [
+        record("RandomGammaGrad", gamma_draw_slope, gammas), record("Normal.Entropy", lambda s: mp.log(2 * mp.pi * mp.e) / 2 + mp.log(s), scales),
+        record("Laplace.Entropy", lambda s: 1 + mp.log(2 * s), scales), record("Gumbel.Entropy", lambda s: 1 + mp.euler + mp.log(s), scales),
+        record("Logistic.Entropy", lambda s: 2 + mp.log(s), scales), record("Uniform.LogProb", lambda a, b: -mp.log(b - a), ends),
+        record("Uniform.Entropy", lambda a, b: mp.log(b - a), ends),
+        record("MultivariateNormal.LogProb", two_normal_log, covariances),
+        record("MultivariateNormal.Entropy", lambda s, q: mp.log(2 * mp.pi * mp.e) + mp.log(s) + mp.log(q), pairs(FEW, FEW)),
+        record("MultivariateNormal.KL", two_normal_kl, divergences),
+        record("Mixture.LogProb", mixture_log, vectors("ss-+-+-", 200) + [(0.0, 0.0, a, s, -a, s, 0.0) for a, s in pairs([-4, 0, 3, 7], [-7, 0, 5])]),
     ]
     write(os.path.join(out, "mpmath_special.json.gz"), {"versions": versions_of("mpmath", "numpy"), "cases": cases})
 

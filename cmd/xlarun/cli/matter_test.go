@@ -69,6 +69,13 @@ var matterCases = []matterCase{
 		"threshold-min": "-100"}, "", false},
 }
 
+// sparseCase is a matterCase with the pictures in the folder data.
+func sparseCase(data string) matterCase {
+	return matterCase{"sparse", 3, map[string]string{"data": data, "pop": "4", "steps": "8", "batch": "8",
+		"hidden": "8,6", "density": "0.5", "mutate-every": "2", "mutate-fraction": "0.5", "shared": "0.4",
+		"select": "0.5", "held-out": "20"}, "", false}
+}
+
 // withoutEffect are settings that need not change the course of those experiments, and why.
 var withoutEffect = map[string]string{
 	"backend":            "results do not depend on it, up to rounding",
@@ -205,9 +212,7 @@ func TestEverySettingMatters(t *testing.T) {
 	cases := slices.Clone(matterCases)
 	data := t.TempDir()
 	halves(t, data)
-	cases = append(cases, matterCase{"sparse", 3, map[string]string{"data": data, "pop": "4", "steps": "8",
-		"batch": "8", "hidden": "8,6", "density": "0.5", "mutate-every": "2", "mutate-fraction": "0.5", "shared": "0.4",
-		"select": "0.5", "held-out": "20"}, "", false})
+	cases = append(cases, sparseCase(data))
 	add := func(rounds int, part string, pairs ...string) {
 		values := map[string]string{"env": "Pendulum-v1", "pop": "8", "policy": "mlp:4", "steps": "4", "target": "0"}
 		for i := 0; i < len(pairs); i += 2 {

@@ -230,6 +230,7 @@ func TestShaping(t *testing.T) {
 		{5, shapeRanks, 0, []float32{2, nan, 3, 1}, []float64{1. / 6, -.5, .5, -1. / 6}},
 		{6, shapeRaw, .5, []float32{2, nan, 3, 1}, []float64{0, -1, 1, -1}},
 		{7, shapeRaw, 0, []float32{-5, nan, -3, -2}, []float64{-5, -5, -3, -2}},
+		{8, shapeZScore, 0, []float32{1000.1, 1000.1, 1000.1}, []float64{0, 0, 0}}, // was 0.5
 	} {
 		e := &OpenES{gaussian{Sigma: settings.Num(1)}, Shaped{Shaping: c.shaping, WeightDecay: c.decay}}
 		state := e.Init(graph.Float32s([]float32{2}), 4) // squares are 4

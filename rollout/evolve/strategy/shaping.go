@@ -36,7 +36,9 @@ func (o Shaped) shape(s Strategy, state any, fitness *graph.Array, draws populat
 	case shapeZScore:
 		unit := magnitude(fitness)
 		fitness = fitness.Div(unit)
-		centred := fitness.Sub(fitness.Mean())
+		// Rounding takes the mean of equal numbers below or above them.
+		mean := graph.Clamp(fitness.ReduceMin(), fitness.Mean(), fitness.ReduceMax())
+		centred := fitness.Sub(mean)
 		least := graph.Div(float32(1e-8), unit).Div(unit).Max(minDivisor)
 		return centred.Div(centred.Square().Mean().Add(least).Sqrt())
 	}
