@@ -71,7 +71,7 @@ func TestProseIsNotWide(t *testing.T) { checkWidths(t, "*.md", wideProse) }
 
 func TestGoIsNotWide(t *testing.T) { checkWidths(t, "*.go", wideCode) }
 
-// 32.241: C is not wide either. `clang-format -i FILE` formats a file.
+// C is not wide either. `clang-format -i FILE` formats a file.
 func TestCIsNotWide(t *testing.T) { checkWidths(t, "*.[ch]", wideCode) }
 
 // checkWidths checks all files of the repository whose names match a pattern.

@@ -83,15 +83,15 @@ func TestDoublePoleMoves(t *testing.T) {
 		force := 10 * min(max(float64(action[i]), -1), 1)
 		s = s.step(force, .01).step(force, .01)
 		for j, scale := range []float64{4.8, 2, .52, 2, .52, 2} {
-			require.InDelta(t, s[j], obs[6*i+j]*scale, 3e-5*max(1, math.Abs(s[j])), "31.128: row %d, number %d", i, j)
+			require.InDelta(t, s[j], obs[6*i+j]*scale, 3e-5*max(1, math.Abs(s[j])), "row %d, number %d", i, j)
 		}
 		fallen := math.Abs(s[0]) > 2.4 || max(math.Abs(s[2]), math.Abs(s[4])) > 36*math.Pi/180
-		require.Equal(t, fallen, over[i] != 0, "31.129: row %d is %v", i, s)
+		require.Equal(t, fallen, over[i] != 0, "row %d is %v", i, s)
 		want := .1
 		if fallen {
 			want += .9 * 750 / (99*.5 + math.Abs(s[0]) + math.Abs(s[1]) + math.Abs(s[2]) + math.Abs(s[3]))
 		}
-		require.InDelta(t, want, reward[i], 1e-3, "31.130: row %d", i)
+		require.InDelta(t, want, reward[i], 1e-3, "row %d", i)
 		ended += over[i]
 	}
 	require.Greater(t, ended, 40.)
@@ -108,10 +108,10 @@ func TestDoublePoleStarts(t *testing.T) {
 			return obs
 		}, random.New(3)))
 	}
-	require.InDeltaSlice(t, []float64{0, 4 * math.Pi / 180 / .52, 0}, start(p), 1e-6, "31.131")
+	require.InDeltaSlice(t, []float64{0, 4 * math.Pi / 180 / .52, 0}, start(p), 1e-6)
 	p.Spread = graph.Scalar(1)
 	drawn := start(p)
-	require.NotZero(t, drawn[0], "31.132")
+	require.NotZero(t, drawn[0])
 	require.LessOrEqual(t, math.Abs(drawn[0]), 2.16/4.8)
 	require.LessOrEqual(t, math.Abs(drawn[1]), 3.6*math.Pi/180/.52)
 }

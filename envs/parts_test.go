@@ -168,7 +168,7 @@ func (walker) DescribeStep(_, next CorridorState, _ *graph.Array, _ CorridorPara
 	return next.X.Reshape(1)
 }
 
-// 31.87: under AutoReset a StepDescriber was gone, and its descriptor was still in the Spec.
+// Under AutoReset a StepDescriber was gone, and its descriptor was still in the Spec.
 func TestAutoResetHasNoStepDescriber(t *testing.T) {
 	auto := envs.AutoReset(walker{})
 	require.Nil(t, envs.PartsOf(auto).StepDescriber)

@@ -44,7 +44,7 @@ func TestNearest(t *testing.T) {
 	known := []string{"openes", "pgpe", "snes", "activation"}
 	for name, want := range map[string]string{"open-es": "openes", "OpenES": "openes", "sns": "snes", "adam": "",
 		"p": "pgpe", "": "",
-		"population": ""} { // 27.190: half of its letters are in "activation"
+		"population": ""} { // half of its letters are in "activation"
 		require.Equal(t, want, envs.Nearest(name, known), name)
 	}
 }

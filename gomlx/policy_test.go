@@ -26,7 +26,7 @@ func counter(scope *model.Scope, x *mlgraph.Node, carry []*mlgraph.Node, outputs
 
 var pair = envs.Box{Low: []float64{-1}, High: []float64{1}, Dims: []int{2}, DType: graph.Float32}
 
-// 30.250: a network with memory, stepped by Scan, is a loop in Go. Under VMap members have memories of their own.
+// A network with memory, stepped by Scan, is a loop in Go. Under VMap members have memories of their own.
 func TestRecurrentPolicy(t *testing.T) {
 	p, err := gomlx.NewRecurrentPolicy(counter, []graph.Shape{graph.ShapeOf(graph.Float32, 3),
 		graph.ShapeOf(graph.Int32)}, pair, 2)
@@ -74,7 +74,7 @@ func TestRecurrentPolicy(t *testing.T) {
 	}
 }
 
-// 30.251: a next carry of other shapes, a carry of another type.
+// A next carry of other shapes, a carry of another type.
 func TestRecurrentPolicyRefuses(t *testing.T) {
 	forgetful := func(scope *model.Scope, x *mlgraph.Node, _ []*mlgraph.Node, outputs int) (*mlgraph.Node,
 		[]*mlgraph.Node) {

@@ -25,14 +25,14 @@ func TestAccumulators(t *testing.T) {
 		product  string // its types in StableHLO
 		x        float64
 	}{
-		{"30.225 bfloat16", dtypes.BFloat16, dtypes.Float32,
+		{"bfloat16", dtypes.BFloat16, dtypes.Float32,
 			"(tensor<3x300xbf16>, tensor<300x2xbf16>) -> (tensor<3x2xf32>)", 1 + 1./128},
-		{"30.226 float16", dtypes.Float16, dtypes.Float32,
+		{"float16", dtypes.Float16, dtypes.Float32,
 			"(tensor<3x300xf16>, tensor<300x2xf16>) -> (tensor<3x2xf32>)", 1 + 1./1024},
-		{"30.227 int8", dtypes.Int8, dtypes.Int32, "(tensor<3x300xi8>, tensor<300x2xi8>) -> (tensor<3x2xi32>)", -128},
-		{"30.228 no sign", dtypes.Uint8, dtypes.Int32,
+		{"int8", dtypes.Int8, dtypes.Int32, "(tensor<3x300xi8>, tensor<300x2xi8>) -> (tensor<3x2xi32>)", -128},
+		{"no sign", dtypes.Uint8, dtypes.Int32,
 			"(tensor<3x300xui8>, tensor<300x2xui8>) -> (tensor<3x2xi32>)", 255},
-		{"30.229 integers as floats, which are converted", dtypes.Int8, dtypes.Float32,
+		{"integers as floats, which are converted", dtypes.Int8, dtypes.Float32,
 			"(tensor<3x300xf32>, tensor<300x2xf32>) -> (tensor<3x2xf32>)", 127},
 	} {
 		left, right := graph.ShapeOf(s.operands, 3, 300), graph.ShapeOf(s.operands, 300, 2)

@@ -26,12 +26,12 @@ func TestPrograms(t *testing.T) {
 		name  string
 		build func(x *mlgraph.Node) nodes
 	}{
-		{"30.167 sort, the largest and the least", func(x *mlgraph.Node) nodes {
+		{"sort, the largest and the least", func(x *mlgraph.Node) nodes {
 			values, indices := mlgraph.TopK(x, 2, 1)
 			least, at := mlgraph.BottomK(x, 3, 0)
 			return nodes{mlgraph.Sort(x, 1, true), mlgraph.Sort(x, 0, false), values, indices, least, at}
 		}},
-		{"30.168 while, which reads a value from outside", func(x *mlgraph.Node) nodes {
+		{"while, which reads a value from outside", func(x *mlgraph.Node) nodes {
 			g := x.Graph()
 			limit := mlgraph.Const(g, int32(5))
 			cond := mlgraph.NewClosure(g, func(g *mlgraph.Graph) nodes {
@@ -46,7 +46,7 @@ func TestPrograms(t *testing.T) {
 			})
 			return mlgraph.While(cond, body, mlgraph.Const(g, int32(0)), mlgraph.ZerosLike(x))
 		}},
-		{"30.169 if", func(x *mlgraph.Node) nodes {
+		{"if", func(x *mlgraph.Node) nodes {
 			g := x.Graph()
 			branch := func(f func(x *mlgraph.Node) *mlgraph.Node) *mlgraph.Function {
 				return mlgraph.NewClosure(g, func(*mlgraph.Graph) nodes { return nodes{f(x)} })
@@ -55,21 +55,21 @@ func TestPrograms(t *testing.T) {
 			return nodes{mlgraph.If(large, branch(mlgraph.Neg), branch(mlgraph.Square))[0],
 				mlgraph.If(mlgraph.LogicalNot(large), branch(mlgraph.Neg), branch(mlgraph.Square))[0]}
 		}},
-		{"30.170 a function that is called twice", func(x *mlgraph.Node) nodes {
+		{"a function that is called twice", func(x *mlgraph.Node) nodes {
 			f := mlgraph.NewFunction(x.Graph(), "twice", func(g *mlgraph.Graph) nodes {
 				x := mlgraph.Parameter(g, "x", x.Shape())
 				return nodes{mlgraph.Add(x, x)}
 			})
 			return f.Call(f.Call(x)[0])
 		}},
-		{"30.171 windows, statistics and cumulated sums", func(x *mlgraph.Node) nodes {
+		{"windows, statistics and cumulated sums", func(x *mlgraph.Node) nodes {
 			picture := mlgraph.Reshape(mlgraph.MinScalar(x, 9), 1, 3, 4, 1)
 			return nodes{mlgraph.MaxPool(picture).Window(2).Strides(1).Done(),
 				mlgraph.MeanPool(picture).Window(2).PadSame().Done(), mlgraph.ArgMax(x, 1), mlgraph.ArgMin(x, 0),
 				mlgraph.ReduceVariance(mlgraph.MinScalar(x, 9), 1), mlgraph.CumSum(mlgraph.MinScalar(x, 9), 1),
 				mlgraph.Softmax(mlgraph.MinScalar(x, 9), 1)}
 		}},
-		{"30.172 gathers and scatters", func(x *mlgraph.Node) nodes {
+		{"gathers and scatters", func(x *mlgraph.Node) nodes {
 			g := x.Graph()
 			rows := mlgraph.Const(g, [][]int32{{2}, {0}, {2}, {1}})
 			taken := mlgraph.Gather(x, rows)
@@ -113,7 +113,7 @@ func TestEdges(t *testing.T) {
 		require.NoError(t, err)
 		return all
 	}
-	t.Run("30.173 no elements", func(t *testing.T) {
+	t.Run("no elements", func(t *testing.T) {
 		out := run(t, func(f compute.Function) (all []compute.Value, err error) {
 			floats, err := f.Constant([]float32{}, 2, 0)
 			require.NoError(t, err)
@@ -138,7 +138,7 @@ func TestEdges(t *testing.T) {
 			require.Equal(t, want, got.Interface())
 		}
 	})
-	t.Run("30.173 places in one vector, which are moved inside", func(t *testing.T) {
+	t.Run("places in one vector, which are moved inside", func(t *testing.T) {
 		out := run(t, func(f compute.Function) ([]compute.Value, error) {
 			x, err := f.Constant([]int32{0, 1, 2, 3, 4, 5}, 2, 3)
 			require.NoError(t, err)
@@ -157,7 +157,7 @@ func TestEdges(t *testing.T) {
 			require.Equal(t, want, got)
 		}
 	})
-	t.Run("30.173 complex numbers and transforms", func(t *testing.T) {
+	t.Run("complex numbers and transforms", func(t *testing.T) {
 		out := run(t, func(f compute.Function) (all []compute.Value, err error) {
 			add := func(v compute.Value, err error) compute.Value {
 				require.NoError(t, err)
@@ -177,7 +177,7 @@ func TestEdges(t *testing.T) {
 			require.InDeltaSlice(t, want, got, 1e-6)
 		}
 	})
-	t.Run("30.173 total order", func(t *testing.T) {
+	t.Run("total order", func(t *testing.T) {
 		nan, inf := math.NaN(), math.Inf(1)
 		sorted := []float64{math.Copysign(nan, -1), -inf, -2, math.Copysign(0, -1), 0, 1, inf, math.Copysign(nan, 1)}
 		out := run(t, func(f compute.Function) ([]compute.Value, error) {
@@ -200,7 +200,7 @@ func TestEdges(t *testing.T) {
 
 // A gradient of a pool goes to the first largest element, or the first least one, of each window.
 func TestSelectAndScatter(t *testing.T) {
-	t.Run("30.173 the largest and the least", func(t *testing.T) {
+	t.Run("the largest and the least", func(t *testing.T) {
 		builder := gomlx.On(&xlabridge.Reference{}).Builder("pool")
 		f := builder.Main()
 		x, err := f.Constant([]float32{1, 3, 2, 4, 5, 5}, 6)

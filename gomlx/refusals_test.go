@@ -28,14 +28,14 @@ func TestRefusals(t *testing.T) {
 		build func(scope *model.Scope, x *mlgraph.Node) *mlgraph.Node
 		want  string
 	}{
-		{"30.174 complex numbers of float64 parts", func(_ *model.Scope, x *mlgraph.Node) *mlgraph.Node {
+		{"complex numbers of float64 parts", func(_ *model.Scope, x *mlgraph.Node) *mlgraph.Node {
 			x = mlgraph.ConvertDType(x, dtypes.Float64)
 			return mlgraph.Real(mlgraph.Complex(x, x))
 		}, "xlarun has complex numbers of float32 parts, got Float64"},
-		{"30.174 dtypes", func(_ *model.Scope, x *mlgraph.Node) *mlgraph.Node {
+		{"dtypes", func(_ *model.Scope, x *mlgraph.Node) *mlgraph.Node {
 			return mlgraph.ConvertDType(x, dtypes.Complex128)
 		}, "xlarun has no arrays of the dtype Complex128"},
-		{"30.174 comparators", func(_ *model.Scope, x *mlgraph.Node) *mlgraph.Node {
+		{"comparators", func(_ *model.Scope, x *mlgraph.Node) *mlgraph.Node {
 			bySize := mlgraph.NewClosure(x.Graph(), func(g *mlgraph.Graph) []*mlgraph.Node {
 				a := mlgraph.Parameter(g, "a", shapes.Make(dtypes.Float32))
 				b := mlgraph.Parameter(g, "b", shapes.Make(dtypes.Float32))
@@ -43,11 +43,11 @@ func TestRefusals(t *testing.T) {
 			})
 			return mlgraph.SortFunc(bySize, 1, true, x)[0]
 		}, "xlarun sorts by comparators that compare the two elements of one input"},
-		{"30.174 shapes", func(_ *model.Scope, x *mlgraph.Node) *mlgraph.Node {
+		{"shapes", func(_ *model.Scope, x *mlgraph.Node) *mlgraph.Node {
 			f := mlgraph.Const(x.Graph(), []float32{1, 2, 3})
 			return mlgraph.Dot(x, f).Product()
 		}, "refusals_test.go"},
-		{"30.174 variables that change", func(scope *model.Scope, x *mlgraph.Node) *mlgraph.Node {
+		{"variables that change", func(scope *model.Scope, x *mlgraph.Node) *mlgraph.Node {
 			v := scope.VariableWithValue("count", float32(0))
 			v.SetNodeValue(mlgraph.AddScalar(v.NodeValue(x.Graph()), 1))
 			return x
@@ -60,7 +60,7 @@ func TestRefusals(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 		})
 	}
-	t.Run("30.175 what is listed as known is written, and nothing else", func(t *testing.T) {
+	t.Run("what is listed as known is written, and nothing else", func(t *testing.T) {
 		known := (&gomlx.Backend{}).Capabilities().Operations
 		checked := 0
 		for op := compute.OpTypeInvalid; op < compute.OpTypeLast; op++ {
@@ -85,7 +85,7 @@ func TestRefusals(t *testing.T) {
 		}
 		require.Greater(t, checked, 100)
 	})
-	t.Run("30.176 policies", func(t *testing.T) {
+	t.Run("policies", func(t *testing.T) {
 		space := envs.Box{Low: []float64{-1}, High: []float64{1}, Dims: []int{3}, DType: graph.Float32}
 		wide := func(scope *model.Scope, x *mlgraph.Node, outputs int) *mlgraph.Node {
 			return layers.DenseWithBias(scope, x, outputs+1)
@@ -105,7 +105,7 @@ func TestRefusals(t *testing.T) {
 		require.ErrorContains(t, err, "policy: got a GoMLX network, want one that can be recorded for observations of "+
 			"f32[1,3]: ")
 	})
-	t.Run("30.177 backends", func(t *testing.T) {
+	t.Run("backends", func(t *testing.T) {
 		_, err := gomlx.Open("gpu")
 		require.EqualError(t, err, "the backend xlarun:gpu is not known: want one of cpu, cuda, rocm, tpu and "+
 			"reference after the colon")
@@ -119,7 +119,7 @@ func TestRefusals(t *testing.T) {
 
 // Variables that are not trained are constants, and those with values start from them.
 func TestVariables(t *testing.T) {
-	t.Run("30.178 which variables are parameters", func(t *testing.T) {
+	t.Run("which variables are parameters", func(t *testing.T) {
 		store := model.NewStore()
 		store.VariableWithValue("/given", []float32{4, 5})
 		build := func(scope *model.Scope, x []*mlgraph.Node) []*mlgraph.Node {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// 28.43: a footprint has the arguments, the results that replace none, and the values that exist together.
+// A footprint has the arguments, the results that replace none, and the values that exist together.
 func TestFootprint(t *testing.T) {
 	x := Abstract(ShapeOf(Float32, 32, 32))
 	const kib = 4
@@ -41,7 +41,7 @@ func TestFootprint(t *testing.T) {
 	}
 }
 
-// 31.443: a chain of 40 squares that are fused has 2^40 ways to its input, which is read once.
+// A chain of 40 squares that are fused has 2^40 ways to its input, which is read once.
 func TestFootprintOfSquares(t *testing.T) {
 	p, err := TraceArgs("f", []any{Abstract(ShapeOf(Float32, 32, 32))}, TraceOptions{}, func(a []any) any {
 		x := a[0].(*Array)
@@ -56,7 +56,7 @@ func TestFootprintOfSquares(t *testing.T) {
 	require.Equal(t, Footprint{Arguments: 4096, Results: 4096}, got)
 }
 
-// 31.444: two results that are one value go in the places of two arguments. Only the first of them is read where the
+// Two results that are one value go in the places of two arguments. Only the first of them is read where the
 // result is written, and needs a copy.
 func TestFootprintOfOneValueTwice(t *testing.T) {
 	x := Abstract(ShapeOf(Float32, 32, 32))
@@ -74,7 +74,7 @@ func TestFootprintOfOneValueTwice(t *testing.T) {
 	}
 }
 
-// 31.445: a CPU computes an array of int32 before it sums it, and an accelerator computes each element where it sums
+// A CPU computes an array of int32 before it sums it, and an accelerator computes each element where it sums
 // it.
 func TestFootprintOfReductions(t *testing.T) {
 	for _, d := range []DType{Float32, Int32} {

@@ -11,7 +11,7 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// 28.388: the edges of a histogram, and so the counts, are the same compiled and interpreted.
+// The edges of a histogram, and so the counts, are the same compiled and interpreted.
 func TestHistogramOnItsEdges(t *testing.T) {
 	client := xlatest.OpenCPU(t, 0)
 	counts, limits := []int{20}, [][2]float64{{-3, 7.5}, {2, 2}}
@@ -49,7 +49,7 @@ func TestHistogramOnItsEdges(t *testing.T) {
 	}
 }
 
-// 28.390: numbers that lie on the edges are counted as by jax.numpy.histogram (JAX 0.10.2, CPU, 64-bit types on). They
+// Numbers that lie on the edges are counted as by jax.numpy.histogram (JAX 0.10.2, CPU, 64-bit types on). They
 // are x = i / bins, rounded to the dtype, and 2x - 1 between -1 and 1.
 func TestHistogramCountsAsJAX(t *testing.T) {
 	for _, c := range []struct {

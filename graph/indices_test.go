@@ -135,7 +135,7 @@ func indexOps() []indexOp {
 	}
 }
 
-// 28.380: every op that reads indices, with indices of every integer dtype as arguments and as constants, gives what
+// Every op that reads indices, with indices of every integer dtype as arguments and as constants, gives what
 // its definition says, on the reference interpreter and on XLA: beyond what narrow dtypes hold, with the top bit of
 // unsigned ones set, and under VMap and Scan. The short form compiles arguments of a narrow unsigned and of a wide
 // signed dtype, in turn.
@@ -144,7 +144,7 @@ func TestIndicesOfAllDTypes(t *testing.T) {
 	for _, b := range []struct {
 		name    string
 		backend xlabridge.Backend
-	}{{"28.380 interpreted", &xlabridge.Reference{}}, {"28.381 compiled", xlatest.OpenCPU(t, 0)}} {
+	}{{"interpreted", &xlabridge.Reference{}}, {"compiled", xlatest.OpenCPU(t, 0)}} {
 		cases := indexCases
 		if _, interpreted := b.backend.(*xlabridge.Reference); !interpreted && !long.On() {
 			cases = slices.DeleteFunc(slices.Clone(cases), func(c indexCase) bool {
@@ -211,7 +211,7 @@ func requireIndexed(t *testing.T, o indexOp, values []int64, got []float64, what
 	}
 }
 
-// 28.382: start indices of different dtypes keep their values. The short form compiles two of the cases.
+// Start indices of different dtypes keep their values. The short form compiles two of the cases.
 func TestStartIndicesOfDifferentDTypes(t *testing.T) {
 	x := graph.Reshape(graph.Iota(4*500), 4, 500)
 	type start struct{ row, column any }
@@ -258,7 +258,7 @@ func TestStartIndicesOfDifferentDTypes(t *testing.T) {
 		name    string
 		backend xlabridge.Backend
 		cases   []startCase
-	}{{"28.382 interpreted", &xlabridge.Reference{}, cases}, {"28.383 compiled", xlatest.OpenCPU(t, 0), compiled}} {
+	}{{"interpreted", &xlabridge.Reference{}, cases}, {"compiled", xlatest.OpenCPU(t, 0), compiled}} {
 		t.Run(b.name, func(t *testing.T) {
 			rows, columns = nil, nil
 			for _, c := range b.cases {
@@ -276,7 +276,7 @@ func TestStartIndicesOfDifferentDTypes(t *testing.T) {
 	}
 }
 
-// 28.384: what only wide values of 64-bit indices show, and the dtypes of results.
+// What only wide values of 64-bit indices show, and the dtypes of results.
 func TestWideIndices(t *testing.T) {
 	wide := graph.Of([]int64{1 << 40, math.MinInt64, 3})
 	unsigned := graph.Of([]uint64{1 << 63, math.MaxUint64, 3})
@@ -315,7 +315,7 @@ func TestWideIndices(t *testing.T) {
 	}
 }
 
-// 28.385: no lanes and no steps are sizes as others are; negative ones are refused by name.
+// No lanes and no steps are sizes as others are; negative ones are refused by name.
 func TestSizesOfZeroAreGiven(t *testing.T) {
 	x := graph.Scalar(2)
 	y := graph.VMap(func(x *graph.Array) *graph.Array { return graph.Sin(x) }, graph.InAxes(graph.Unmapped),
@@ -331,7 +331,7 @@ func TestSizesOfZeroAreGiven(t *testing.T) {
 	}), "has 3 lanes along axis 0, others have 0")
 }
 
-// 28.386: taking from arrays without elements, as JAX does.
+// Taking from arrays without elements, as JAX does.
 func TestTakeOfEmptyArrays(t *testing.T) {
 	empty := func(dims ...int) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, dims...)) }
 	zeros := func(dims ...int) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Int32, dims...)) }

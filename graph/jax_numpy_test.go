@@ -34,100 +34,100 @@ func raveledOf(x list) raveled { return raveled{x[0], x[1:]} }
 
 // numpyFunctions names ours for each of JAX's.
 var numpyFunctions = map[string]func(functionAttrs, list) list{
-	"30.70 arange": single(func(a functionAttrs, x list) *graph.Array {
+	"arange": single(func(a functionAttrs, x list) *graph.Array {
 		return graph.Arange(a.Dims[0], a.Dims[1], a.Dims[2])
 	}),
-	"30.71 arange of floats": single(func(a functionAttrs, x list) *graph.Array {
+	"arange of floats": single(func(a functionAttrs, x list) *graph.Array {
 		return graph.Arange(a.Values[0], a.Values[1], a.Values[2])
 	}),
-	"30.72 geomspace": single(func(a functionAttrs, x list) *graph.Array {
+	"geomspace": single(func(a functionAttrs, x list) *graph.Array {
 		return graph.Geomspace(a.Values[0], a.Values[1], a.N)
 	}),
-	"30.73 logspace": single(func(a functionAttrs, x list) *graph.Array {
+	"logspace": single(func(a functionAttrs, x list) *graph.Array {
 		return graph.Logspace(a.Values[0], a.Values[1], a.N, a.Values[2])
 	}),
-	"30.74 ravel_pytree": single(func(a functionAttrs, x list) *graph.Array {
+	"ravel_pytree": single(func(a functionAttrs, x list) *graph.Array {
 		flat, _ := graph.Ravel(raveledOf(x))
 		return flat
 	}),
-	"30.75 ravel_pytree and back": func(a functionAttrs, x list) list {
+	"ravel_pytree and back": func(a functionAttrs, x list) list {
 		flat, unravel := graph.Ravel(raveledOf(x))
 		return graph.Leaves(unravel(flat.Mul(2)))
 	},
-	"30.76 reductions that keep axes": single(func(a functionAttrs, x list) *graph.Array {
+	"reductions that keep axes": single(func(a functionAttrs, x list) *graph.Array {
 		return reduced(a, graph.Reduction{KeepDims: true}, x[0])
 	}),
-	"30.77 reductions where": single(func(a functionAttrs, x list) *graph.Array {
+	"reductions where": single(func(a functionAttrs, x list) *graph.Array {
 		return reduced(a, graph.Reduction{Where: x[1]}, x[0])
 	}),
-	"30.78 reductions of nothing": single(func(a functionAttrs, x list) *graph.Array {
+	"reductions of nothing": single(func(a functionAttrs, x list) *graph.Array {
 		return reduced(a, graph.Reduction{Where: x[1]}, x[0])
 	}),
-	"30.79 ddof": single(func(a functionAttrs, x list) *graph.Array {
+	"ddof": single(func(a functionAttrs, x list) *graph.Array {
 		if len(x) > 1 {
 			return reduced(a, graph.Reduction{Where: x[1]}, x[0])
 		}
 		return reduced(a, graph.Reduction{}, x[0])
 	}),
-	"30.80 cov":      single(func(a functionAttrs, x list) *graph.Array { return graph.Cov(x[0], a.DDof) }),
-	"30.81 corrcoef": single(func(a functionAttrs, x list) *graph.Array { return graph.CorrCoef(x[0]) }),
-	"30.82 average": single(func(a functionAttrs, x list) *graph.Array {
+	"cov":      single(func(a functionAttrs, x list) *graph.Array { return graph.Cov(x[0], a.DDof) }),
+	"corrcoef": single(func(a functionAttrs, x list) *graph.Array { return graph.CorrCoef(x[0]) }),
+	"average": single(func(a functionAttrs, x list) *graph.Array {
 		return graph.Average(x[0], x[1], a.Axes...)
 	}),
-	"30.83 ptp": overAxes(graph.Range), "30.84 count_nonzero": overAxes(graph.CountNonzero),
-	"30.85 correlate": single(func(a functionAttrs, x list) *graph.Array {
+	"ptp": overAxes(graph.Range), "count_nonzero": overAxes(graph.CountNonzero),
+	"correlate": single(func(a functionAttrs, x list) *graph.Array {
 		return graph.Correlate(x[0], x[1], a.Mode)
 	}),
-	"30.86 hypot": binary(graph.Hypot), "30.87 copysign": binary(graph.CopySign),
-	"30.88 heaviside": binary(graph.Heaviside), "30.89 fmax": binary(graph.FMax), "30.90 fmin": binary(graph.FMin),
-	"30.91 logaddexp2": binary(graph.LogAddExp2), "30.92 signbit": unary(graph.SignBit),
-	"30.93 divmod": func(a functionAttrs, x list) list {
+	"hypot": binary(graph.Hypot), "copysign": binary(graph.CopySign),
+	"heaviside": binary(graph.Heaviside), "fmax": binary(graph.FMax), "fmin": binary(graph.FMin),
+	"logaddexp2": binary(graph.LogAddExp2), "signbit": unary(graph.SignBit),
+	"divmod": func(a functionAttrs, x list) list {
 		q, r := graph.DivMod(x[0], x[1])
 		return list{q, r}
 	},
-	"30.94 modf": func(a functionAttrs, x list) list {
+	"modf": func(a functionAttrs, x list) list {
 		f, w := graph.Modf(x[0])
 		return list{f, w}
 	},
-	"30.95 degrees": unary(graph.Degrees), "30.96 radians": unary(graph.Radians), "30.97 sinc": unary(graph.Sinc),
-	"30.98 interp": single(func(a functionAttrs, x list) *graph.Array { return graph.Interp(x[0], x[1], x[2]) }),
-	"30.99 trapezoid": single(func(a functionAttrs, x list) *graph.Array {
+	"degrees": unary(graph.Degrees), "radians": unary(graph.Radians), "sinc": unary(graph.Sinc),
+	"interp": single(func(a functionAttrs, x list) *graph.Array { return graph.Interp(x[0], x[1], x[2]) }),
+	"trapezoid": single(func(a functionAttrs, x list) *graph.Array {
 		return graph.Trapezoid(x[0], a.Q, a.Axis)
 	}),
-	"30.100 gradient": single(func(a functionAttrs, x list) *graph.Array { return graph.Slope(x[0], a.Q, a.Axis) }),
-	"30.101 polyval":  single(func(a functionAttrs, x list) *graph.Array { return graph.PolyVal(x[0], x[1]) }),
-	"30.102 polyfit":  single(func(a functionAttrs, x list) *graph.Array { return graph.PolyFit(x[0], x[1], a.N) }),
-	"30.103 vander":   single(func(a functionAttrs, x list) *graph.Array { return graph.Vander(x[0], a.N) }),
-	"30.104 unwrap":   single(func(a functionAttrs, x list) *graph.Array { return graph.Unwrap(x[0], a.Q, a.Axis) }),
-	"30.105 toeplitz": single(func(a functionAttrs, x list) *graph.Array { return graph.Toeplitz(x[0], x[1:]...) }),
-	"30.106 block_diag": single(func(a functionAttrs, x list) *graph.Array {
+	"gradient": single(func(a functionAttrs, x list) *graph.Array { return graph.Slope(x[0], a.Q, a.Axis) }),
+	"polyval":  single(func(a functionAttrs, x list) *graph.Array { return graph.PolyVal(x[0], x[1]) }),
+	"polyfit":  single(func(a functionAttrs, x list) *graph.Array { return graph.PolyFit(x[0], x[1], a.N) }),
+	"vander":   single(func(a functionAttrs, x list) *graph.Array { return graph.Vander(x[0], a.N) }),
+	"unwrap":   single(func(a functionAttrs, x list) *graph.Array { return graph.Unwrap(x[0], a.Q, a.Axis) }),
+	"toeplitz": single(func(a functionAttrs, x list) *graph.Array { return graph.Toeplitz(x[0], x[1:]...) }),
+	"block_diag": single(func(a functionAttrs, x list) *graph.Array {
 		return graph.BlockDiag(x...)
 	}),
-	"30.107 swapaxes": single(func(a functionAttrs, x list) *graph.Array {
+	"swapaxes": single(func(a functionAttrs, x list) *graph.Array {
 		return graph.SwapAxes(x[0], a.Dims[0], a.Dims[1])
 	}),
-	"30.108 rot90": single(func(a functionAttrs, x list) *graph.Array { return graph.Rot90(x[0], a.N) }),
-	"30.109 ravel_multi_index": single(func(a functionAttrs, x list) *graph.Array {
+	"rot90": single(func(a functionAttrs, x list) *graph.Array { return graph.Rot90(x[0], a.N) }),
+	"ravel_multi_index": single(func(a functionAttrs, x list) *graph.Array {
 		return graph.RavelMultiIndex(x, a.Dims...)
 	}),
-	"30.110 tril_indices": func(a functionAttrs, x list) list {
+	"tril_indices": func(a functionAttrs, x list) list {
 		r, c := graph.TrilIndices(a.Dims[0], a.Dims[1])
 		return list{r, c}
 	},
-	"30.111 triu_indices": func(a functionAttrs, x list) list {
+	"triu_indices": func(a functionAttrs, x list) list {
 		r, c := graph.TriuIndices(a.Dims[0], a.Dims[1])
 		return list{r, c}
 	},
-	"30.113 ndtr": unary(graph.Ndtr), "30.113 log_ndtr": unary(graph.LogNdtr), "30.113 ndtri": unary(graph.Ndtri),
-	"30.113 logit": unary(graph.Logit), "30.114 gammainc": binary(graph.GammaInc),
-	"30.114 gammaincc": binary(graph.GammaIncC), "30.115 zeta": binary(graph.Zeta),
-	"30.115 polygamma": single(func(a functionAttrs, x list) *graph.Array { return graph.Polygamma(a.N, x[0]) }),
-	"30.116 betaln":    binary(graph.BetaLn),
-	"30.116 betainc": single(func(a functionAttrs, x list) *graph.Array {
+	"ndtr": unary(graph.Ndtr), "log_ndtr": unary(graph.LogNdtr), "ndtri": unary(graph.Ndtri),
+	"logit": unary(graph.Logit), "gammainc": binary(graph.GammaInc),
+	"gammaincc": binary(graph.GammaIncC), "zeta": binary(graph.Zeta),
+	"polygamma": single(func(a functionAttrs, x list) *graph.Array { return graph.Polygamma(a.N, x[0]) }),
+	"betaln":    binary(graph.BetaLn),
+	"betainc": single(func(a functionAttrs, x list) *graph.Array {
 		return graph.BetaInc(x[0], x[1], x[2])
 	}),
-	"30.117 entr": unary(graph.Entr), "30.117 rel_entr": binary(graph.RelEntr), "30.117 kl_div": binary(graph.KLDiv),
-	"30.112 isin": single(func(a functionAttrs, x list) *graph.Array { return graph.IsIn(x[0], x[1]) }),
+	"entr": unary(graph.Entr), "rel_entr": binary(graph.RelEntr), "kl_div": binary(graph.KLDiv),
+	"isin": single(func(a functionAttrs, x list) *graph.Array { return graph.IsIn(x[0], x[1]) }),
 }
 
 // Every vector of functions of jax.numpy, with gradients.

@@ -238,7 +238,7 @@ func TestEigEdges(t *testing.T) {
 	}
 }
 
-// Case 27.99: the imaginary part of a negative number alone is 0 and not -0, as of any real eigenvalue.
+// The imaginary part of a negative number alone is 0 and not -0, as of any real eigenvalue.
 func TestEigOfOneElementHasNoNegativeZero(t *testing.T) {
 	for _, x := range []float64{-3, 3, -math.MaxFloat64, -math.SmallestNonzeroFloat64, 0} {
 		a := Float64s([]float64{x}, 1, 1)

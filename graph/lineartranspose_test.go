@@ -11,7 +11,7 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// 30.202: the transpose of a linear function multiplies by the transpose of its matrix.
+// The transpose of a linear function multiplies by the transpose of its matrix.
 func TestLinearTranspose(t *testing.T) {
 	type pair struct{ X, Y *graph.Array }
 	w := graph.Float32s([]float32{1, 2, 3, 4, 5, 6}, 3, 2)
@@ -52,7 +52,7 @@ func TestLinearTranspose(t *testing.T) {
 	}
 }
 
-// 30.203: a function of the host that knows no lanes is called for each of them.
+// A function of the host that knows no lanes is called for each of them.
 func TestEachLane(t *testing.T) {
 	calls := 0
 	graph.RegisterHostFunction("half_sum", graph.EachLane(func(args []*graph.Array) ([]*graph.Array, error) {

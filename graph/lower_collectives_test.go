@@ -36,10 +36,10 @@ func TestJoinedGathers(t *testing.T) {
 			return c.f(in[0].(*Array), in[1].(*Array))
 		})
 		require.NoError(t, err, c.what)
-		require.Equal(t, c.after, opsOf(t, TargetTPU, p)["all_gather"], "29.262 %s", c.what)
-		require.Greater(t, opsOf(t, TargetCUDA, p)["all_gather"], c.after-number(c.after == 2), "29.263 %s", c.what)
+		require.Equal(t, c.after, opsOf(t, TargetTPU, p)["all_gather"], "%s", c.what)
+		require.Greater(t, opsOf(t, TargetCUDA, p)["all_gather"], c.after-number(c.after == 2), "%s", c.what)
 		alike := func(g *Graph) []*Tensor { // what four devices that hold the same compute
-			require.NoError(t, g.Verify(), "29.264 %s", c.what)
+			require.NoError(t, g.Verify(), "%s", c.what)
 			g = newLowering(g, TargetTPU, func(o *Op) lowerRule {
 				if o.Name != "all_gather" {
 					return nil
@@ -52,7 +52,7 @@ func TestJoinedGathers(t *testing.T) {
 		}
 		want, got := alike(p.Graph), alike(lowerCollectives(p.Graph, TargetTPU))
 		for i := range want {
-			require.Equal(t, want[i].V, got[i].V, "29.265 %s, result %d", c.what, i)
+			require.Equal(t, want[i].V, got[i].V, "%s, result %d", c.what, i)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A loop that is one function has the same turns when it counts them. Case 27.154: a loop whose first integer was the
+// A loop that is one function has the same turns when it counts them. A loop whose first integer was the
 // largest one did nothing in its turns, and so had no end.
 func TestCountedTurns(t *testing.T) {
 	type inputs struct{ Start, Counter *Array }

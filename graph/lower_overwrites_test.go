@@ -25,19 +25,19 @@ func TestOverwrites(t *testing.T) {
 		target  Target
 		rank    int // of the concatenation
 	}{
-		{"28.291 a rolled array and a select", 64, rolled, TargetCPUKernels, 3},
-		{"28.292 too few elements", 63, rolled, TargetCPUKernels, 2},
-		{"28.293 no select", 64, func(x *Array) *Array { return x.Add(Roll(x, 1, 1)) }, TargetCPUKernels, 2},
-		{"28.294 a select of another shape", 64, func(x *Array) *Array {
+		{"a rolled array and a select", 64, rolled, TargetCPUKernels, 3},
+		{"too few elements", 63, rolled, TargetCPUKernels, 2},
+		{"no select", 64, func(x *Array) *Array { return x.Add(Roll(x, 1, 1)) }, TargetCPUKernels, 2},
+		{"a select of another shape", 64, func(x *Array) *Array {
 			row := x.Index(0)
 			return Select(row.Gt(50.), row, 0.).Add(Roll(x, 1, 1))
 		}, TargetCPUKernels, 2},
-		{"28.295 CPUs without kernels", 64, rolled, TargetCPU, 2},
-		{"28.296 a GPU", 64, rolled, TargetCUDA, 2},
-		{"28.297 in a loop", 64, func(x *Array) *Array {
+		{"CPUs without kernels", 64, rolled, TargetCPU, 2},
+		{"a GPU", 64, rolled, TargetCUDA, 2},
+		{"in a loop", 64, func(x *Array) *Array {
 			return ForiLoop(0, 4, func(_, x *Array) *Array { return rolled(x).Add(1) }, x)
 		}, TargetCPUKernels, 3},
-		{"28.298 a select in a loop, beside a concatenation outside", 64, func(x *Array) *Array {
+		{"a select in a loop, beside a concatenation outside", 64, func(x *Array) *Array {
 			return ForiLoop(0, 4, func(_, x *Array) *Array { return Select(x.Gt(50.), 0., x.Add(1)) }, Roll(x, 1, 1))
 		}, TargetCPUKernels, 2},
 	} {

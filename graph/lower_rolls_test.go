@@ -25,31 +25,31 @@ func TestRolls(t *testing.T) {
 		target         Target
 		concatenations int // in the lowered program
 	}{
-		{"28.320 the neighbours in a grid", []int{64, 64}, neighbours, TargetCPUKernels, 2},
-		{"28.321 CPUs without kernels", []int{32, 128}, neighbours, TargetCPU, 2},
-		{"28.322 a GPU", []int{64, 64}, neighbours, TargetCUDA, 8},
-		{"28.323 too few elements", []int{63, 65}, neighbours, TargetCPUKernels, 8},
-		{"28.324 short rows", []int{256, 31}, neighbours, TargetCPUKernels, 8},
-		{"28.325 in a loop", []int{64, 64}, func(x *Array) *Array {
+		{"the neighbours in a grid", []int{64, 64}, neighbours, TargetCPUKernels, 2},
+		{"CPUs without kernels", []int{32, 128}, neighbours, TargetCPU, 2},
+		{"a GPU", []int{64, 64}, neighbours, TargetCUDA, 8},
+		{"too few elements", []int{63, 65}, neighbours, TargetCPUKernels, 8},
+		{"short rows", []int{256, 31}, neighbours, TargetCPUKernels, 8},
+		{"in a loop", []int{64, 64}, func(x *Array) *Array {
 			return ForiLoop(0, 3, func(_, x *Array) *Array { return neighbours(x).Mul(.125) }, x)
 		}, TargetCPUKernels, 2},
-		{"28.326 one axis, unlike places", []int{4096}, func(x *Array) *Array {
+		{"one axis, unlike places", []int{4096}, func(x *Array) *Array {
 			return Roll(x, 3, 0).Sub(Roll(x, -8, 0)).Mul(Roll(x, 4095, 0))
 		}, TargetCPUKernels, 1},
-		{"28.327 too far", []int{4096}, func(x *Array) *Array { return Roll(x, 9, 0).Sub(Roll(x, -9, 0)) },
+		{"too far", []int{4096}, func(x *Array) *Array { return Roll(x, 9, 0).Sub(Roll(x, -9, 0)) },
 			TargetCPUKernels, 2},
-		{"28.328 only one roll", []int{64, 64}, func(x *Array) *Array { return x.Sub(Roll(x, 1, 1)) },
+		{"only one roll", []int{64, 64}, func(x *Array) *Array { return x.Sub(Roll(x, 1, 1)) },
 			TargetCPUKernels, 1},
-		{"28.329 twice along one axis", []int{64, 64}, func(x *Array) *Array {
+		{"twice along one axis", []int{64, 64}, func(x *Array) *Array {
 			once := Roll(x, 1, 0)
 			return once.Mul(2).Add(Roll(x, -1, 0)).Sub(Roll(once, 1, 0)).Mul(Roll(once, -2, 0))
 		}, TargetCPUKernels, 2},
-		{"28.330 other concatenations", []int{64, 64}, func(x *Array) *Array {
+		{"other concatenations", []int{64, 64}, func(x *Array) *Array {
 			twice := Concatenate(0, SliceAxis(x, 0, 1, 64), SliceAxis(x, 0, 0, 2)) // the second row twice
 			other := Concatenate(0, SliceAxis(x, 0, 1, 64), SliceAxis(x.Mul(2), 0, 0, 1))
 			return SliceAxis(twice, 0, 0, 64).Sub(other)
 		}, TargetCPUKernels, 2},
-		{"28.331 several batches", []int{2, 48, 48}, func(x *Array) *Array { return VMap(neighbours)(x) },
+		{"several batches", []int{2, 48, 48}, func(x *Array) *Array { return VMap(neighbours)(x) },
 			TargetCPUKernels, 2},
 	} {
 		p, err := Trace("rolls", c.f, Abstract(ShapeOf(Float32, c.dims...)))

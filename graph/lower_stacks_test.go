@@ -46,9 +46,9 @@ func TestStackedProducts(t *testing.T) {
 	} {
 		p := stacked(c.parts, c.size, c.dtype)
 		for _, target := range []Target{TargetCUDA, TargetTPU} {
-			require.Equal(t, c.dots, opsOf(t, target, p)["dot_general"], "29.129 %s", c.what)
+			require.Equal(t, c.dots, opsOf(t, target, p)["dot_general"], "%s", c.what)
 		}
-		require.Equal(t, 1, opsOf(t, TargetCPU, p)["dot_general"], "29.129 CPUs")
+		require.Equal(t, 1, opsOf(t, TargetCPU, p)["dot_general"], "CPUs")
 		var in []*Tensor
 		for i, a := range p.Inputs {
 			x := newTensor(a)
@@ -58,7 +58,7 @@ func TestStackedProducts(t *testing.T) {
 			in = append(in, x)
 		}
 		require.Equal(t, interpretLowered(t, TargetCPU, p, in...)[0].V, interpretLowered(t, TargetCUDA, p, in...)[0].V,
-			"29.130 %s", c.what)
+			"%s", c.what)
 	}
 }
 
@@ -89,10 +89,10 @@ func TestSlicesInLoops(t *testing.T) {
 		return false
 	}
 	for _, target := range []Target{TargetCUDA, TargetTPU} {
-		require.True(t, slicedInLoop(target, large), "29.131 %s", target)
-		require.False(t, slicedInLoop(target, small), "29.131 %s", target)
+		require.True(t, slicedInLoop(target, large), "%s", target)
+		require.False(t, slicedInLoop(target, small), "%s", target)
 	}
-	require.False(t, slicedInLoop(TargetCPU, large), "29.131 CPUs")
+	require.False(t, slicedInLoop(TargetCPU, large), "CPUs")
 	x, at := newTensor(large.Inputs[0]), newTensor(large.Inputs[1])
 	for k := range x.V {
 		x.SetF(k, float64(k%13)-6)
@@ -100,7 +100,7 @@ func TestSlicesInLoops(t *testing.T) {
 	for _, place := range []float64{-1, 0, 2, 9} { // clamped to the array
 		at.SetF(0, place)
 		require.Equal(t, interpretLowered(t, TargetCPU, large, x, at)[0].V,
-			interpretLowered(t, TargetCUDA, large, x, at)[0].V, "29.132 at %g", place)
+			interpretLowered(t, TargetCUDA, large, x, at)[0].V, "at %g", place)
 	}
 }
 
@@ -139,21 +139,21 @@ func TestWrittenOutProducts(t *testing.T) {
 		layer                    func(w, x *Array) *Array
 		dots, rows               int // that are left on a GPU, and on a TPU
 	}{
-		{"29.180 a layer", leastMembers, 7, 9, Float32, 1, vectorFirst, 0, 1},
-		{"29.181 a layer with its matrix first", leastMembers, 7, 9, Float32, 1, matrixFirst, 0, 1},
-		{"29.182 few outputs", leastMembers, 7, fewOutputs, Float32, 1, vectorFirst, 0, fewOutputs},
+		{"a layer", leastMembers, 7, 9, Float32, 1, vectorFirst, 0, 1},
+		{"a layer with its matrix first", leastMembers, 7, 9, Float32, 1, matrixFirst, 0, 1},
+		{"few outputs", leastMembers, 7, fewOutputs, Float32, 1, vectorFirst, 0, fewOutputs},
 		// On a TPU a matrix that is transposed inside the loop is not cut.
-		{"29.183 few outputs with the matrix first", leastMembers, 7, 2, Float32, 1, matrixFirst, 0, 1},
-		{"29.184 one input and one output", leastMembers, 1, 1, Float32, 1, vectorFirst, 0, 1},
-		{"29.185 the most terms", leastMembers, mostWritten, 2, Float32, 1, vectorFirst, 0, 2},
-		{"29.192 two steps in a turn", leastMembers, 7, 2, Float32, 2, vectorFirst, 0, 4},
-		{"29.193 a layer, two steps in a turn", leastMembers, 7, 9, Float32, 2, vectorFirst, 0, 2},
-		{"29.186 too many terms", leastMembers, mostWritten + 1, 2, Float32, 1, vectorFirst, 1, 1},
-		{"29.187 too few members", leastMembers - 1, 7, 9, Float32, 1, vectorFirst, 1, 1},
-		{"29.188 outside of a loop", leastMembers, 7, 9, Float32, 0, vectorFirst, 1, 1},
-		{"29.191 no terms", leastMembers, 0, 2, Float32, 1, vectorFirst, 1, 1},
-		{"29.189 bfloat16", leastMembers, 7, 9, BFloat16, 1, vectorFirst, 1, 1},
-		{"29.190 two matrices", leastMembers, 7, 9, Float32, 1, func(w, _ *Array) *Array {
+		{"few outputs with the matrix first", leastMembers, 7, 2, Float32, 1, matrixFirst, 0, 1},
+		{"one input and one output", leastMembers, 1, 1, Float32, 1, vectorFirst, 0, 1},
+		{"the most terms", leastMembers, mostWritten, 2, Float32, 1, vectorFirst, 0, 2},
+		{"two steps in a turn", leastMembers, 7, 2, Float32, 2, vectorFirst, 0, 4},
+		{"a layer, two steps in a turn", leastMembers, 7, 9, Float32, 2, vectorFirst, 0, 2},
+		{"too many terms", leastMembers, mostWritten + 1, 2, Float32, 1, vectorFirst, 1, 1},
+		{"too few members", leastMembers - 1, 7, 9, Float32, 1, vectorFirst, 1, 1},
+		{"outside of a loop", leastMembers, 7, 9, Float32, 0, vectorFirst, 1, 1},
+		{"no terms", leastMembers, 0, 2, Float32, 1, vectorFirst, 1, 1},
+		{"bfloat16", leastMembers, 7, 9, BFloat16, 1, vectorFirst, 1, 1},
+		{"two matrices", leastMembers, 7, 9, Float32, 1, func(w, _ *Array) *Array {
 			return Transpose(w, 1, 0).Dot(w)
 		}, 1, 1},
 	} {
@@ -176,7 +176,7 @@ func TestWrittenOutProducts(t *testing.T) {
 	}
 }
 
-// 28.290 In a loop whose constants are cut, a slice of a concatenation, or of its sum with another array, takes what
+// In a loop whose constants are cut, a slice of a concatenation, or of its sum with another array, takes what
 // lies there, whatever lengths are concatenated. Only a stack, whose parts have length 1, goes away.
 func TestPartsOfStacks(t *testing.T) {
 	for _, c := range []struct {

@@ -144,21 +144,21 @@ func TestTargets(t *testing.T) {
 			return Einsum("ab,bc->ac", x, y)
 		}, matrix(128, 64), matrix(64, 128),
 			map[Target]map[string]int{TargetCPUKernelsAlways: {"custom_call": 0, "dot_general": 1}}},
-		{"28.1: a weight's gradient in bfloat16 calls a kernel where there is one", func(x, y *Array) *Array {
+		{"a weight's gradient in bfloat16 calls a kernel where there is one", func(x, y *Array) *Array {
 			return Einsum("ab,ac->bc", Convert(x, BFloat16), Convert(y, BFloat16))
 		}, matrix(256, 64), matrix(256, 128), map[Target]map[string]int{half: {"custom_call": 1,
 			"dot_general": 0, "transpose": 0}, TargetCPUKernels: {"custom_call": 0, "dot_general": 1}, TargetCPU: {
 			"custom_call": 0}, TargetCUDA: {"custom_call": 0}}},
-		{"28.2: with few rows it is not worth it", func(x, y *Array) *Array {
+		{"with few rows it is not worth it", func(x, y *Array) *Array {
 			return Dot(Convert(x, BFloat16), Convert(y, BFloat16))
 		}, matrix(2, 256), matrix(256, 256), map[Target]map[string]int{half: {"custom_call": 0},
 			TargetCPUKernelsAlways: {"custom_call": 1}}},
-		{"28.110: bytes with an int32 result call a kernel where there is one", func(x, y *Array) *Array {
+		{"bytes with an int32 result call a kernel where there is one", func(x, y *Array) *Array {
 			return DotGeneral(Convert(x, Int8), Convert(y, Int8), nil, nil, []int{0}, []int{0}, PreferredDType(Int32))
 		}, matrix(256, 64), matrix(256, 128), map[Target]map[string]int{int8s: {"custom_call": 1,
 			"dot_general": 0}, narrow: {"custom_call": 1}, half: {"custom_call": 0},
 			TargetCPU: {"custom_call": 0, "dot_general": 1}}},
-		{"28.3: in float32 nothing changes", func(x, y *Array) *Array {
+		{"in float32 nothing changes", func(x, y *Array) *Array {
 			return Einsum("ab,ac->bc", x, y)
 		}, matrix(256, 64), matrix(256, 128), map[Target]map[string]int{half: {"custom_call": 1,
 			"dot_general": 1}, TargetCPUKernels: {"custom_call": 1, "dot_general": 1}}},

@@ -11,7 +11,7 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// 28.387: compiled and interpreted give the same middle of two large numbers.
+// Compiled and interpreted give the same middle of two large numbers.
 func TestMedianOfLargeNumbers(t *testing.T) {
 	f := func(x *graph.Array) []*graph.Array {
 		return []*graph.Array{graph.Median(x, 0), graph.Quantile(x, .5, 0), graph.NanMedian(x, 0),

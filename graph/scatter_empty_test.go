@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestScatterOfNothing (case 27.47): an array without rows stays as it is, whatever is written into it, and so does one
+// TestScatterOfNothing: an array without rows stays as it is, whatever is written into it, and so does one
 // into which nothing is written. The gradients are ones and zeros.
 func TestScatterOfNothing(t *testing.T) {
 	for name, f := range map[string]func(x, i, u *Array, mode ...IndexMode) *Array{"add": ScatterAdd, "set": ScatterSet,

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGradientOfScatterMul (case 27.43): the derivative of each factor is the product of the others, also where
+// TestGradientOfScatterMul: the derivative of each factor is the product of the others, also where
 // factors are 0, infinitesimal or repeated.
 func TestGradientOfScatterMul(t *testing.T) {
 	for _, c := range []struct {

@@ -30,14 +30,14 @@ func TestFixedPoint(t *testing.T) {
 	}
 	rows := [][]int32{{9, 1, 2, 3}, {1, 2, 3, 4}, {5, 0, 7, 0}}
 	want := []int{9, 9, 9, 9, 1, 2, 3, 4, 5, 5, 7, 7}
-	t.Run("31.310 each lane stands still where it does alone", func(t *testing.T) {
+	t.Run("each lane stands still where it does alone", func(t *testing.T) {
 		all := append(append(append([]int32{}, rows[0]...), rows[1]...), rows[2]...)
 		require.Equal(t, want, numbersOf(t, func() *Array { return VMap(spread)(Reshape(Of(all), 3, 4)) }))
 		for i, row := range rows {
 			require.Equal(t, want[4*i:4*i+4], numbersOf(t, func() *Array { return spread(Of(row)) }))
 		}
 	})
-	t.Run("31.311 floats are refused", func(t *testing.T) {
+	t.Run("floats are refused", func(t *testing.T) {
 		err := Try(func() { FixedPoint(func(x *Array) *Array { return x }, Of([]float32{1})) })
 		require.ErrorContains(t, err, "FixedPoint: got f32[1], want whole numbers or bools")
 	})
@@ -56,13 +56,13 @@ func TestSparsity(t *testing.T) {
 			return DynamicUpdateIndex(y, digits, i, 0)
 		}, Zeros(ShapeOf(Int32, m.Dim(0))))
 	}
-	t.Run("31.312 compressed rows", func(t *testing.T) {
+	t.Run("compressed rows", func(t *testing.T) {
 		got := numbersOf(t, func() *Array {
 			return flat(SparsityOf(mask(2, 3, false, true, true, false, false, true), Of(int32(2))))
 		})
 		require.Equal(t, []int{1, 2, 5, 0, 0, 0 /* columns */, 1, 2, 2, 0, 0, 0 /* starts */, 0, 2, 3, 2}, got)
 	})
-	t.Run("31.313 none and all, in rows of even and odd length", func(t *testing.T) {
+	t.Run("none and all, in rows of even and odd length", func(t *testing.T) {
 		none := mask(2, 2, false, false, false, false)
 		require.Equal(t, []int{0, 0}, numbersOf(t, func() *Array { return visited(none) }))
 		require.Equal(t, []int{123}, numbersOf(t, func() *Array { return visited(mask(1, 3, true, true, true)) }))
@@ -70,7 +70,7 @@ func TestSparsity(t *testing.T) {
 			return visited(mask(4, 2, true, true, false, false, false, true, true, false))
 		}))
 	})
-	t.Run("31.314 lanes have the union of their places", func(t *testing.T) {
+	t.Run("lanes have the union of their places", func(t *testing.T) {
 		got := numbersOf(t, func() *Array {
 			return VMap(func(m *Array) *Array { return visited(m) })(Reshape(Of([]bool{
 				true, false, false, false, false, true,
@@ -78,7 +78,7 @@ func TestSparsity(t *testing.T) {
 		})
 		require.Equal(t, []int{12, 3, 12, 3}, got)
 	})
-	t.Run("31.315 what is no mask is refused", func(t *testing.T) {
+	t.Run("what is no mask is refused", func(t *testing.T) {
 		err := Try(func() { SparsityOf(Of([]bool{true}), Of(int32(1))) })
 		require.ErrorContains(t, err, "SparsityOf: got bool[1], want bool[rows, columns]")
 	})

@@ -54,7 +54,7 @@ func port(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// 32.70: what a link does to packets: a delay, a loss, a cut, and all is well again.
+// What a link does to packets: a delay, a loss, a cut, and all is well again.
 func TestLinks(t *testing.T) {
 	t.Run("relays", func(t *testing.T) {
 		t.Parallel()
@@ -123,7 +123,7 @@ func testLinks(t *testing.T, n network.Network) {
 	require.NoError(t, n.Close())
 }
 
-// 32.71: a relay that is down refuses connections, and lets them through when it is up.
+// A relay that is down refuses connections, and lets them through when it is up.
 func TestRelayDown(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ func jupyter(t *testing.T) string {
 	return python
 }
 
-// 30.3: the notebooks run as they are, and show what their text says. The stop button stops the run of ppo-live with
+// The notebooks run as they are, and show what their text says. The stop button stops the run of ppo-live with
 // its state, and the next cell goes on from there.
 func TestNotebooks(t *testing.T) {
 	python := jupyter(t)

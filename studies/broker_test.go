@@ -22,12 +22,12 @@ func TestEngineThatIsHindered(t *testing.T) {
 	dir, socket := filepath.Join(t.TempDir(), "engine"), filepath.Join(t.TempDir(), "socket")
 	open := func(l Listen) (*broker, error) { return openBroker(dir, socket, l, time.Second) }
 
-	// Case 1: a socket that cannot be bound is an error, not a panic.
+	// A socket that cannot be bound is an error, not a panic.
 	_, err := openBroker(filepath.Join(t.TempDir(), "engine"), filepath.Join(t.TempDir(), "none", "socket"), Listen{},
 		time.Second)
 	require.Error(t, err)
 
-	// Case 2: a store that is no folder is made anew.
+	// A store that is no folder is made anew.
 	e, err := open(Listen{})
 	require.NoError(t, err)
 	require.Empty(t, e.damage)
@@ -39,7 +39,7 @@ func TestEngineThatIsHindered(t *testing.T) {
 	require.NotEmpty(t, e.damage)
 	e.close()
 
-	// Case 3: where the address is taken the store stays.
+	// Where the address is taken the store stays.
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = taken.Close() }()
@@ -54,7 +54,7 @@ func TestEngineThatIsHindered(t *testing.T) {
 	require.FileExists(t, kept)
 }
 
-// Case 4: after all leases were lost, the worker that is at work goes on with the revision that it knows; another's is
+// After all leases were lost, the worker that is at work goes on with the revision that it knows; another's is
 // refused.
 func TestLeaseGivenBack(t *testing.T) {
 	l := &lease{revision: 9, Former: []uint64{0, 7}}
@@ -65,7 +65,7 @@ func TestLeaseGivenBack(t *testing.T) {
 	require.False(t, (&lease{revision: 9}).fences(0))
 }
 
-// TestQueueHasNoFiles (case 27.44): the server keeps a file about each consumer of a stream on disk. A flipped bit
+// TestQueueHasNoFiles: the server keeps a file about each consumer of a stream on disk. A flipped bit
 // in it made the server take all memory of the machine, or deliver no trial. A store that still has it is made anew.
 func TestQueueHasNoFiles(t *testing.T) {
 	t.Parallel()
@@ -97,7 +97,7 @@ func TestQueueHasNoFiles(t *testing.T) {
 	require.Empty(t, consumers())
 }
 
-// 32.130: a message server that purges a stream while its disk is full and its files are gone waits for itself for
+// A message server that purges a stream while its disk is full and its files are gone waits for itself for
 // ever. The broker leaves it behind: its clients are disconnected, and the next broker listens on the same address.
 func TestServerThatHangs(t *testing.T) {
 	t.Parallel()
@@ -126,13 +126,13 @@ func TestServerThatHangs(t *testing.T) {
 	require.NoError(t, err)
 	defer next.close()
 	require.Equal(t, l.Address, next.address())
-	require.NotEqual(t, b.dir, next.dir, "29.113 the next broker has a folder of its own")
-	require.NoDirExists(t, b.dir, "29.113")
+	require.NotEqual(t, b.dir, next.dir, "the next broker has a folder of its own")
+	require.NoDirExists(t, b.dir)
 	_, err = next.leases.Put(t.Context(), "1", []byte("lease"))
 	require.NoError(t, err)
 }
 
-// 32.183: a trial that was delivered, and that nobody has claimed, is delivered again after half a lease.
+// A trial that was delivered, and that nobody has claimed, is delivered again after half a lease.
 func TestDeliveredAgainAfterHalfALease(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"xlarun/studies/study"
 )
 
-// 32.23: workers that die at the same time, or with their coordinator, died of something else than their trials.
+// Workers that die at the same time, or with their coordinator, died of something else than their trials.
 func TestExcusedDeaths(t *testing.T) {
 	start := time.Now()
 	at := start
@@ -58,7 +58,7 @@ func TestExcusedDeaths(t *testing.T) {
 	require.Nil(t, given.death, "it gave the trial back")
 }
 
-// 32.24: a study whose workers are all killed at once, more often than attempts allow, fails no trial.
+// A study whose workers are all killed at once, more often than attempts allow, fails no trial.
 func TestAllWorkersKilledAtOnce(t *testing.T) {
 	t.Parallel()
 	more := "attempts = 1\nlease = \"20s\"\ntrials = 2\nworkers = 2\nwindow = 2\n[run]\nsteps = 40\nwait = \"20ms\"\n"

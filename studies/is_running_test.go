@@ -14,7 +14,7 @@ import (
 	"xlarun/studies/study"
 )
 
-// Case 1: trials of an interrupted study were shown as running for ever.
+// Trials of an interrupted study were shown as running for ever.
 func TestAttended(t *testing.T) {
 	t.Parallel()
 	_, s := written(t, "trials = 40\nwindow = 2\ntrials-as = \"processes\"\n[run]\nwait = \"20ms\"\n")
@@ -93,7 +93,7 @@ func TestAttended(t *testing.T) {
 	require.NoError(t, d.Close())
 }
 
-// Case 2: an enqueued value out of range was replaced without a message.
+// An enqueued value out of range was replaced without a message.
 func TestEnqueuedWhatCannotBe(t *testing.T) {
 	t.Parallel()
 	for _, as := range []string{"lanes", "processes"} {

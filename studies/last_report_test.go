@@ -30,7 +30,7 @@ func checkLastReports(t *testing.T, s *Spec, trials []*study.FrozenTrial) {
 	}
 }
 
-// TestCurvesReachTheEnd (case 27.88): a complete trial has reported at its last step too, whatever report-every is, as
+// TestCurvesReachTheEnd: a complete trial has reported at its last step too, whatever report-every is, as
 // a lane and alone. A trial that fails there has no such report.
 func TestCurvesReachTheEnd(t *testing.T) {
 	keep := func(func() (*checkpoint, error)) error { return nil }
@@ -85,7 +85,7 @@ func TestCurvesReachTheEnd(t *testing.T) {
 	}
 }
 
-// TestCurvesOfSolvedRuns (case 27.88): a run that reaches its goal before its last step ends its curve there.
+// TestCurvesOfSolvedRuns: a run that reaches its goal before its last step ends its curve there.
 func TestCurvesOfSolvedRuns(t *testing.T) {
 	s, err := Parse([]byte(strings.NewReplacer("report-every = 1\n", "report-every = 1000\n", "generations = 4",
 		"generations = 40", "target = 11", "target = 10").Replace(lanedSpec)), nil)

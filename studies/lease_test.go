@@ -31,12 +31,11 @@ func (s slowLeases) Update(ctx context.Context, key string, value []byte, revisi
 	return 0, context.DeadlineExceeded
 }
 
-// A write of a lease times out, and a new server takes the study over: the worker keeps its trial. 32.120: the write
-// was not stored, and the leases are lost too. 32.121: it was not stored. 32.122: it was stored.
+// A write of a lease times out, and a new server takes the study over: the worker keeps its trial.
 func TestLeaseWhoseWriteFails(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]struct{ stored, lost bool }{
-		"32.120": {false, true}, "32.121": {false, false}, "32.122": {true, false},
+		"the leases are lost too": {false, true}, "it was not stored": {false, false}, "it was stored": {true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -66,7 +65,7 @@ func TestLeaseWhoseWriteFails(t *testing.T) {
 	}
 }
 
-// 32.170: the message server does not store that a worker gives its trial back, so the worker still has it.
+// The message server does not store that a worker gives its trial back, so the worker still has it.
 func TestReleaseThatIsNotStored(t *testing.T) {
 	t.Parallel()
 	c, d, trial := newTestSession(t, "lease = \"15s\"\n")
@@ -91,7 +90,7 @@ func TestReleaseThatIsNotStored(t *testing.T) {
 	require.NotNil(t, got.Job)
 }
 
-// 32.123: all leases are lost while a result is being written: no other worker gets the trial.
+// All leases are lost while a result is being written: no other worker gets the trial.
 func TestNoLeaseWhileAResultIsWritten(t *testing.T) {
 	t.Parallel()
 	d, trial := newTestServer(t, "lease = \"15s\"\n")
@@ -108,7 +107,7 @@ func TestNoLeaseWhileAResultIsWritten(t *testing.T) {
 	require.NotNil(t, d.leases[trial])
 }
 
-// 32.133: a lease lasts from the answer to its worker, not from the question: the message server took half a minute to
+// A lease lasts from the answer to its worker, not from the question: the message server took half a minute to
 // store a checkpoint, and no other worker gets the trial meanwhile.
 func TestLeaseLastsFromTheAnswer(t *testing.T) {
 	t.Parallel()
@@ -127,7 +126,7 @@ func TestLeaseLastsFromTheAnswer(t *testing.T) {
 	require.NotZero(t, got.Busy, "the worker a has it")
 }
 
-// 32.181: a lease that is granted lasts from the answer too, and so does one that is granted once more to a worker that
+// A lease that is granted lasts from the answer too, and so does one that is granted once more to a worker that
 // has not heard the answer. The observer gets the instant at which the lease begins.
 func TestGrantedLeaseLastsFromTheAnswer(t *testing.T) {
 	t.Parallel()
@@ -159,7 +158,7 @@ func TestGrantedLeaseLastsFromTheAnswer(t *testing.T) {
 	require.NotNil(t, got.Job, "the lease of a is over")
 }
 
-// 32.182: a worker that waits for a trial says that it is there, and learns how long a lease is.
+// A worker that waits for a trial says that it is there, and learns how long a lease is.
 func TestHello(t *testing.T) {
 	t.Parallel()
 	d, _ := newTestServer(t, "lease = \"8s\"\n")
@@ -175,7 +174,7 @@ func TestHello(t *testing.T) {
 	require.EqualValues(t, -1, all[0].Trial)
 }
 
-// 32.221: workers that were not heard for two leases do not count. A hello that comes late leaves a worker its trial.
+// Workers that were not heard for two leases do not count. A hello that comes late leaves a worker its trial.
 func TestWorkersThatAreHeard(t *testing.T) {
 	t.Parallel()
 	d, trial := newTestServer(t, "lease = \"8s\"\n")
@@ -232,7 +231,7 @@ func (s slowBowls) Backend(ctx context.Context, e run.Experiment) (xlabridge.Bac
 	return s.bowls.Backend(ctx, e)
 }
 
-// 31.446: a worker stands still for longer than a lease, and another one gets its trial. The first one says so when its
+// A worker stands still for longer than a lease, and another one gets its trial. The first one says so when its
 // next request is refused: a report, or the result of a trial without reports.
 func TestLostTrialIsTold(t *testing.T) {
 	for name, steps := range map[string]int{"report": 6, "result": 1} {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLookingAtALock (case 27.41): a process that looks whether a study runs does not keep another from starting it,
+// TestLookingAtALock: a process that looks whether a study runs does not keep another from starting it,
 // and two that look do not see each other.
 func TestLookingAtALock(t *testing.T) {
 	t.Parallel()

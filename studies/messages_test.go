@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// 32.126: a message server removes the folders of servers that were killed, and no others.
+// A message server removes the folders of servers that were killed, and no others.
 func TestStoresOfKilledServers(t *testing.T) {
 	t.Parallel()
 	in := t.TempDir()

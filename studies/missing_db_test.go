@@ -22,7 +22,7 @@ func longStudy(t *testing.T, as string) (s *Spec, path string, ended chan error)
 	return s, path, make(chan error, 1)
 }
 
-// Case 1: a study whose database was removed while it ran went on to its end in a file that nobody could open, and
+// A study whose database was removed while it ran went on to its end in a file that nobody could open, and
 // ended as if all were well.
 func TestRemovedDatabase(t *testing.T) {
 	t.Parallel()
@@ -46,7 +46,7 @@ func TestRemovedDatabase(t *testing.T) {
 	}
 }
 
-// Case 2: what a study that was deleted from its database while it ran, as Optuna deletes one, came to was no sentence.
+// What a study that was deleted from its database while it ran, as Optuna deletes one, came to was no sentence.
 func TestDeletedStudy(t *testing.T) {
 	t.Parallel()
 	for _, as := range []string{"lanes", "processes"} {

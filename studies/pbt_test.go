@@ -72,7 +72,7 @@ func pbtGoesOn(t *testing.T, at string) {
 	text, err := os.ReadFile(trace)
 	require.NoError(t, err)
 	require.Equal(t, 5*9*2, strings.Count(string(text), "."), "no step is computed twice")
-	// Case 27.153: the end of a trial is computed again from the parameters of all before it.
+	// The end of a trial is computed again from the parameters of all before it.
 	for _, number := range []int{0, 7, 24} {
 		again, err := s.EndOfPBT(t.Context(), bowls{}, trials, trials[number])
 		require.NoError(t, err)
@@ -207,7 +207,7 @@ func TestStatesAreAskedForAgain(t *testing.T) {
 	}
 }
 
-// Case 27.160: the notice had the name of a variable in place of a word.
+// The notice had the name of a variable in place of a word.
 func TestAnEndThatIsNotStoredIsTold(t *testing.T) {
 	told := stderrOf(t, func() {
 		(&attempt{worker: &worker{js: withoutStore{}}}).storeEnd(t.Context(), 7, &checkpoint{})

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Case 1: a study that listened on all addresses told workers to join 0.0.0.0.
+// A study that listened on all addresses told workers to join 0.0.0.0.
 func TestAddressesThatOthersReach(t *testing.T) {
 	t.Parallel()
 	for _, plain := range []string{"127.0.0.1:4222", "head:4222", "[fe80::1]:4222"} {

@@ -90,13 +90,13 @@ func TestSpecs(t *testing.T) {
 		{"no name of a parameter", `name = "y"`, ``, `key "param" number 3 has no name`},
 		{"fixed and searched", "steps = 3", "y = 3", `key "run.y" is searched`},
 		{"a seed of a run", "steps = 3", "seed = 3", `key "run.seed" is given`},
-		{"27.100: rounds of a run", "steps = 3", "rounds = 3",
+		{"rounds of a run", "steps = 3", "rounds = 3",
 			`key "run.rounds" does not end a trial: use the setting that is the length`},
-		{"27.100: steps in all", "steps = 3", "total_steps = 3", `key "run.total-steps" does not end a trial`},
-		{"27.100: time of a run", "steps = 3", "for = '1s'", `key "run.for" does not end a trial`},
-		{"27.100: steps in all that are searched", `name = "y"`, `name = "total-steps"`,
+		{"steps in all", "steps = 3", "total_steps = 3", `key "run.total-steps" does not end a trial`},
+		{"time of a run", "steps = 3", "for = '1s'", `key "run.for" does not end a trial`},
+		{"steps in all that are searched", `name = "y"`, `name = "total-steps"`,
 			`key "param.total-steps" does not end a trial`},
-		{"27.100: rounds that are searched", `name = "y"`, `name = "rounds"`, `key "param.rounds" does not end`},
+		{"rounds that are searched", `name = "y"`, `name = "rounds"`, `key "param.rounds" does not end`},
 		{"a list of texts", "steps = 3", "steps = ['a']", `key "run.steps" got a list with a`},
 		{"a date", "steps = 3", "steps = 2026-01-02", `key "run.steps" got 2026-01-02`},
 		{"tables in tables", "steps = 3", "a.b.c = 3", `key "run.a.b" got a table`},
@@ -117,7 +117,7 @@ func TestSpecs(t *testing.T) {
 		`key "metric" got lost, which runs of bowl do not have: they have step, loss, x`)
 }
 
-// TestNotices (case 27.103): settings that have no effect are named.
+// TestNotices: settings that have no effect are named.
 func TestNotices(t *testing.T) {
 	const never = "pruner median never ends a trial early: runs of 3 steps have no report before their last, as " +
 		"report-every is 3; a smaller one has effect"

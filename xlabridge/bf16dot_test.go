@@ -51,7 +51,7 @@ var products = []product{
 	{"ji,kj->ik", []int{513, 261}, []int{31, 513}},
 	{"ij,jk->ik", []int{1, 512}, []int{512, 257}},
 	{"ij,jk->ik", []int{257, 514}, []int{514, 1}},
-	{"ij,jk->ik", []int{30, 511}, []int{511, 290}}, // 28.189 the last pair has one element
+	{"ij,jk->ik", []int{30, 511}, []int{511, 290}}, // the last pair has one element
 	{"j,jk->k", []int{40}, []int{40, 50}},
 	{"ij,j->i", []int{40, 50}, []int{50}},
 	{"i,j->ij", []int{40}, []int{50}},

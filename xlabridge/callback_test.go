@@ -130,11 +130,11 @@ func TestCallbackPanics(t *testing.T) {
 				}
 			}()
 			_, _ = sum(both)
-		}, "case 7")
+		})
 	}
 	fail = false
 	y, err := sum(both)
-	require.NoError(t, err, "case 7: the next call")
+	require.NoError(t, err, "the next call")
 	require.Equal(t, []float64{3}, floats(t, y))
 }
 

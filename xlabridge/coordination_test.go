@@ -24,7 +24,7 @@ func serve(t *testing.T, o natsserver.Options) coordination.Server {
 	return coordination.Server{URL: "nats://" + s.Addr().String(), Token: o.Authorization}
 }
 
-// 32.80: two processes exchange keys as plugins name them. A get waits, a key has one value, meshes are apart.
+// Two processes exchange keys as plugins name them. A get waits, a key has one value, meshes are apart.
 func TestStore(t *testing.T) {
 	server := serve(t, natsserver.Options{JetStream: true, StoreDir: t.TempDir(), Authorization: "secret"})
 	a, err := coordination.Join(server, "one")
@@ -68,7 +68,7 @@ func TestStore(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// 32.124: a process that waits for a key when the connection ends gets an error. It waited for ever.
+// A process that waits for a key when the connection ends gets an error. It waited for ever.
 func TestGetWhenTheConnectionEnds(t *testing.T) {
 	server := serve(t, natsserver.Options{JetStream: true, StoreDir: t.TempDir()})
 	a, err := coordination.Join(server, "one")
@@ -78,7 +78,7 @@ func TestGetWhenTheConnectionEnds(t *testing.T) {
 	require.ErrorContains(t, err, "the mesh one has lost its server")
 }
 
-// 32.81: servers that are away, that refuse, or that keep nothing are named in a sentence.
+// Servers that are away, that refuse, or that keep nothing are named in a sentence.
 func TestServersThatCannotServe(t *testing.T) {
 	_, err := coordination.Join(coordination.Server{URL: "nats://127.0.0.1:1"}, "one")
 	require.ErrorContains(t, err, "nats://127.0.0.1:1 cannot be reached")

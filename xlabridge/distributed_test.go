@@ -136,8 +136,8 @@ const xp_api *GetPjrtApi(void) {
 }`, "-shared", "-fPIC")
 }
 
-// 32.77: a plugin's client finds those of other processes by the store's callbacks: each puts its own key and gets the
-// other's. 32.78: what goes wrong in a store is an error of the plugin's call, with the code that the plugin knows.
+// A plugin's client finds those of other processes by the store's callbacks: each puts its own key and gets the
+// other's. What goes wrong in a store is an error of the plugin's call, with the code that the plugin knows.
 func TestStoreOfProcesses(t *testing.T) {
 	plugin := storePlugin(t)
 	store := &memoryStore{data: map[string][]byte{}}
@@ -172,7 +172,7 @@ func TestStoreOfProcesses(t *testing.T) {
 	}
 }
 
-// 32.79: the plugin for CPUs has no options for processes, so it is refused before it is loaded. With the options it is
+// The plugin for CPUs has no options for processes, so it is refused before it is loaded. With the options it is
 // the plugin that refuses.
 func TestStoreOfCPUs(t *testing.T) {
 	d := &Distributed{ProcessID: 1, NumProcesses: 2, Store: &memoryStore{data: map[string][]byte{}}}

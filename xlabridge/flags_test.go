@@ -351,7 +351,7 @@ func TestOptionsThatThePluginDoesNotAccept(t *testing.T) {
 	require.Contains(t, info.Reason, "compiled without xla_cpu_prefer_vector_width:")
 	require.Contains(t, info.Reason, "compiled without xla_nonsense:")
 
-	// 28.221: without a cache, too, the reason names the options that are left out, once.
+	// Without a cache, too, the reason names the options that are left out, once.
 	info = run(with(map[string]any{"xla_nonsense": true}), CompileOptions{NoCache: true})
 	require.Equal(t, cache.Off, info.Cache)
 	require.Equal(t, 1, strings.Count(info.Reason, "compiled without xla_nonsense"), info.Reason)

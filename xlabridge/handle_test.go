@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// 28.220: an object that is closed during a donation is freed, also if the donation fails. Close of the client waited
+// An object that is closed during a donation is freed, also if the donation fails. Close of the client waited
 // for it for ever.
 func TestHandleClosedDuringDonation(t *testing.T) {
 	c := open(t, Options{Devices: 1})

@@ -9,7 +9,7 @@ import (
 	"xlarun/graph"
 )
 
-// 30.30: a program calls a function of the host: once a step of a scan for all lanes of VMap, on the device and in the
+// A program calls a function of the host: once a step of a scan for all lanes of VMap, on the device and in the
 // interpreter. Results of several dtypes come back, and errors end the call with one sentence.
 func TestHostCall(t *testing.T) {
 	calls, lanes := 0, 0

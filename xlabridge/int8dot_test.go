@@ -88,7 +88,7 @@ func TestInt8Dot(t *testing.T) {
 		got, err := run(in)
 		require.NoError(t, err)
 		for i, spec := range specs {
-			require.Equal(t, floats(t, want[i]), floats(t, got[i]), "28.100 %s of %v", spec, in[i][0].Shape())
+			require.Equal(t, floats(t, want[i]), floats(t, got[i]), "%s of %v", spec, in[i][0].Shape())
 		}
 	})
 }
@@ -103,13 +103,13 @@ func TestInt8DotWithoutKernel(t *testing.T) {
 		x, y []int
 		fn   func(x, y *graph.Array) *graph.Array
 	}{
-		{"28.101 no rows", []int{0, 5}, []int{5, 3}, dot},
-		{"28.102 no terms", []int{9, 0}, []int{0, 12}, dot},
-		{"28.103 lanes on both sides", []int{4, 9, 33}, []int{4, 33, 17}, graph.VMap2(dot)},
-		{"28.104 lanes last", []int{9, 33, 4}, []int{33, 17, 4}, func(x, y *graph.Array) *graph.Array {
+		{"no rows", []int{0, 5}, []int{5, 3}, dot},
+		{"no terms", []int{9, 0}, []int{0, 12}, dot},
+		{"lanes on both sides", []int{4, 9, 33}, []int{4, 33, 17}, graph.VMap2(dot)},
+		{"lanes last", []int{9, 33, 4}, []int{33, 17, 4}, func(x, y *graph.Array) *graph.Array {
 			return graph.VMap2(dot, graph.InAxes(2, 2), graph.LanesLast())(x, y)
 		}},
-		{"28.105 a vector", []int{40, 300}, []int{300}, func(x, y *graph.Array) *graph.Array {
+		{"a vector", []int{40, 300}, []int{300}, func(x, y *graph.Array) *graph.Array {
 			return int8Dot("ij,j->i", x, y)
 		}},
 	} {
@@ -139,7 +139,7 @@ func TestInt8DotWraps(t *testing.T) {
 			least(8, terms), least(terms, 8))
 		require.NoError(t, err)
 		for i, v := range floats(t, got) {
-			require.Equal(t, float64(int32(sum)), v, fmt.Sprintf("28.106 element %d", i))
+			require.Equal(t, float64(int32(sum)), v, fmt.Sprintf("element %d", i))
 		}
 	})
 }
@@ -167,18 +167,18 @@ func TestBF16DotToFloat32(t *testing.T) {
 	require.NoError(t, err)
 	l, err := p.Lower(c.Target())
 	require.NoError(t, err)
-	require.False(t, l.Graph.Uses("dot_general"), "28.107 the gradient's products call the kernel")
+	require.False(t, l.Graph.Uses("dot_general"), "the gradient's products call the kernel")
 	eachSet(t, kernels.BF16, func(t *testing.T) {
 		got, err := Jit2(c, dot)(x, y)
 		require.NoError(t, err)
 		require.Equal(t, graph.Float32, got.DType())
 		w := floats(t, want)
 		for i, v := range floats(t, got) {
-			require.InDelta(t, w[i], v, 2e-4, "28.108 element %d", i)
+			require.InDelta(t, w[i], v, 2e-4, "element %d", i)
 		}
 	})
 	g, err := Jit2(c, gradient)(x, y)
 	require.NoError(t, err)
-	require.Equal(t, graph.BFloat16, g[0].DType(), "28.109 gradients have the operands' dtype")
+	require.Equal(t, graph.BFloat16, g[0].DType(), "gradients have the operands' dtype")
 	require.Equal(t, graph.BFloat16, g[1].DType())
 }

@@ -9,7 +9,7 @@ import (
 	"xlarun/graph"
 )
 
-// TestNilArguments (case 27.97) is graphtest's TestNothing, compiled: a nil argument of an interface type has no
+// TestNilArguments is graphtest's TestNothing, compiled: a nil argument of an interface type has no
 // arrays.
 func TestNilArguments(t *testing.T) {
 	client := open(t, Options{})

@@ -99,7 +99,7 @@ func TestPool(t *testing.T) {
 			require.LessOrEqual(t, more-used, int64(size)*5/4+64<<10, "%d bytes", size)
 			_, without := os.Stat("/sys/kernel/mm/transparent_hugepage")
 			if p, err := b.inner.UnsafePointer(); err == nil && without == nil {
-				require.Equal(t, size >= 8<<20, largePages(t, uintptr(p)), "31.506: %d bytes", size)
+				require.Equal(t, size >= 8<<20, largePages(t, uintptr(p)), "%d bytes", size)
 			}
 		} else {
 			settled(blocks, used, "%d bytes", size)

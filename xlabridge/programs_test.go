@@ -73,7 +73,7 @@ func TestPutFreesOnError(t *testing.T) {
 	require.Len(t, c.live, before)
 }
 
-// 28.223: an array that is nil is an error of Put and ShardMap, not a panic.
+// An array that is nil is an error of Put and ShardMap, not a panic.
 func TestNilArrays(t *testing.T) {
 	c := open(t, Options{})
 	values := []*array{graph.Iota(3), nil}
@@ -230,7 +230,7 @@ func TestJitOfTracedValues(t *testing.T) {
 		return y
 	})
 	_, err := outer(graph.Scalar(1))
-	require.ErrorContains(t, err, "call the function itself there, not its Jit", "case 1: another")
+	require.ErrorContains(t, err, "call the function itself there, not its Jit", "another")
 	var sum func(x *graph.Array) (*graph.Array, error)
 	sum = Jit1(c, func(x *graph.Array) *graph.Array {
 		half, err := sum(graph.SliceAxis(x, 0, 0, 1))
@@ -240,5 +240,5 @@ func TestJitOfTracedValues(t *testing.T) {
 		return half
 	})
 	_, err = sum(graph.Float32s([]float32{1, 2}, 2))
-	require.ErrorContains(t, err, "call the function itself there, not its Jit", "case 2: itself")
+	require.ErrorContains(t, err, "call the function itself there, not its Jit", "itself")
 }

@@ -19,7 +19,7 @@ func TestReadBack(t *testing.T) {
 			require.NoError(t, err)
 			x, err := c.Compile(p, CompileOptions{})
 			require.NoError(t, err)
-			require.True(t, x.Executable.Info().Stored, "29.125 %s", x.Executable.Info().Reason)
+			require.True(t, x.Executable.Info().Stored, "%s", x.Executable.Info().Reason)
 			entries, err := c.Cache().List()
 			require.NoError(t, err)
 			require.Len(t, entries, 1)
@@ -27,24 +27,24 @@ func TestReadBack(t *testing.T) {
 			require.NoError(t, err)
 			payload, _, err := c.Cache().Get(key)
 			require.NoError(t, err)
-			require.NoError(t, c.readBack(payload, 1), "29.125")
-			require.Error(t, c.readBack(payload[:len(payload)/2], 1), "29.126 cut")
+			require.NoError(t, c.readBack(payload, 1))
+			require.Error(t, c.readBack(payload[:len(payload)/2], 1), "cut")
 			require.EqualError(t, c.readBack([]byte("program"), 1),
-				"entry is damaged: it holds no program of a plugin", "29.126")
+				"entry is damaged: it holds no program of a plugin")
 			if c.Backend() == "tpu" {
-				require.ErrorContains(t, c.readBack(payload, 2), "a program with 1 results in it, not 2", "29.127")
+				require.ErrorContains(t, c.readBack(payload, 2), "a program with 1 results in it, not 2")
 				changed := append([]byte{}, payload...)
 				changed[len(changed)/2] ^= 1
-				require.ErrorContains(t, c.readBack(changed, 1), "the plugin cannot read it", "29.126")
+				require.ErrorContains(t, c.readBack(changed, 1), "the plugin cannot read it")
 				return
 			}
 			require.ErrorContains(t, checkCubins(payload, 75),
-				"its machine code is not for compute capability 7.5", "29.128")
+				"its machine code is not for compute capability 7.5")
 		})
 	}
 }
 
-// 29.170: programs that only call libraries, or copy, are read back, too.
+// Programs that only call libraries, or copy, are read back, too.
 func TestReadBackOfSmallPrograms(t *testing.T) {
 	for _, name := range []string{"h100", "v5e:2x2"} {
 		for what, f := range map[string]func(x *graph.Array) []*graph.Array{

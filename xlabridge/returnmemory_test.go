@@ -33,7 +33,7 @@ func mapped(t *testing.T, file string) (bytes int64) {
 	return bytes
 }
 
-// 28.44: of the 65 MB of the plugin's file that opening it maps, few stay mapped, and what was given back works.
+// Of the 65 MB of the plugin's file that opening it maps, few stay mapped, and what was given back works.
 func TestOpeningGivesMemoryBack(t *testing.T) {
 	if runtime.GOOS != "linux" || !hostmemory.Kept() {
 		t.Skip("the memory of the C library is not ours")
@@ -53,8 +53,8 @@ func TestOpeningGivesMemoryBack(t *testing.T) {
 	require.NoError(t, x.Close())
 }
 
-// What compiling maps of the plugin's file stays until arrays need the memory. 28.317: a small program does not
-// need it. 28.318: a large array does. 28.319: so does a program with large results. 28.410: after ReturnMemory nothing
+// What compiling maps of the plugin's file stays until arrays need the memory. A small program does not
+// need it. A large array does. So does a program with large results. After ReturnMemory nothing
 // is left to give back.
 func TestCompilingGivesMemoryBackWhenNeeded(t *testing.T) {
 	if runtime.GOOS != "linux" || !hostmemory.Kept() {

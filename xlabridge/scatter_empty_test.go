@@ -7,7 +7,7 @@ import (
 	"xlarun/graph"
 )
 
-// TestScatterOfNothing (case 27.47) is graph's test of that name, compiled.
+// TestScatterOfNothing is graph's test of that name, compiled.
 func TestScatterOfNothing(t *testing.T) {
 	client := open(t, Options{Devices: 1})
 	var calls []sample

@@ -115,7 +115,7 @@ func TestTiledProductsOfNoNumbers(t *testing.T) {
 	}
 }
 
-// Case 1: a loop with a product costs no digits of a long sum elsewhere in the program.
+// A loop with a product costs no digits of a long sum elsewhere in the program.
 func TestTiledProductsLeaveSumsAlone(t *testing.T) {
 	const n = 1 << 22
 	f := func(x, w *graph.Array) []*graph.Array {

@@ -34,7 +34,7 @@ func TestTopologyOfAnotherBackend(t *testing.T) {
 	on, err := topology.Parse("h100")
 	require.NoError(t, err)
 	_, err = Open(t.Context(), Options{Backend: "tpu", Topology: &on})
-	require.EqualError(t, err, "backend tpu: the topology h100 is one of cuda; use --backend cuda", "29.22")
+	require.EqualError(t, err, "backend tpu: the topology h100 is one of cuda; use --backend cuda")
 }
 
 // A topology compiles, keeps programs in the cache, and runs nothing.
@@ -43,12 +43,12 @@ func TestTopology(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			c := openTopology(t, name, Options{CacheDir: dir})
-			require.Equal(t, c.Topology().Devices, c.NumDevices(), "29.23")
+			require.Equal(t, c.Topology().Devices, c.NumDevices())
 			all, err := c.NumGlobalDevices()
-			require.NoError(t, err, "28.224")
-			require.Equal(t, c.NumDevices(), all, "28.224")
+			require.NoError(t, err)
+			require.Equal(t, c.NumDevices(), all)
 			require.Equal(t, c.Backend(), c.Platform())
-			require.Regexp(t, `^1\.\d+\.\d+$`, c.StableHLO(), "29.80")
+			require.Regexp(t, `^1\.\d+\.\d+$`, c.StableHLO())
 			devices := min(4, c.NumDevices())
 			p, err := graph.TraceArgs("sum", []any{graph.Abstract(graph.ShapeOf(graph.Float32, 8, 64))},
 				graph.TraceOptions{Replicas: devices}, func(args []any) any {
@@ -66,29 +66,29 @@ func TestTopology(t *testing.T) {
 				infos = append(infos, x.Executable.Info())
 				m, err := x.Executable.Memory()
 				require.NoError(t, err)
-				require.GreaterOrEqual(t, m.Arguments, int64(8*64*4), "29.24 the memory comes with the "+
+				require.GreaterOrEqual(t, m.Arguments, int64(8*64*4), "the memory comes with the "+
 					"cached program, too")
 				_, err = x.Call([]*graph.Array{graph.Ones(graph.ShapeOf(graph.Float32, 8, 64))})
 				require.ErrorContains(t, err, "program sum was compiled for "+name+", which is not on this machine, "+
-					"so it did not run", "29.26, 29.360: the call itself fails, not the first read of its result")
+					"so it did not run", "the call itself fails, not the first read of its result")
 				_, err = x.Executable.Execute(nil, nil)
-				require.ErrorContains(t, err, "did not run", "29.27")
+				require.ErrorContains(t, err, "did not run")
 			}
 			require.Equal(t, cache.Miss, infos[0].Cache)
-			require.Equal(t, cache.Hit, infos[1].Cache, "29.28 %s", infos[1].Reason)
+			require.Equal(t, cache.Hit, infos[1].Cache, "%s", infos[1].Reason)
 			require.Equal(t, infos[0].Bytes, infos[1].Bytes)
 			entries, err := c.Cache().List()
 			require.NoError(t, err)
 			require.Len(t, entries, 1)
-			require.NotEmpty(t, entries[0].Meta.Ahead, "29.29 the entry is marked")
+			require.NotEmpty(t, entries[0].Meta.Ahead, "the entry is marked")
 			uncached, err := c.Compile(p, CompileOptions{NoCache: true})
 			require.NoError(t, err)
 			loops, err := uncached.Executable.Loops()
 			require.NoError(t, err)
-			require.NotEmpty(t, loops[0].Kernels, "29.30")
+			require.NotEmpty(t, loops[0].Kernels)
 			require.Equal(t, devices > 1, len(loops[0].Collectives) > 0)
 			_, err = c.CompileText("broken", "module {", CompileOptions{})
-			require.ErrorContains(t, err, "compile broken for "+name, "29.31")
+			require.ErrorContains(t, err, "compile broken for "+name)
 		})
 	}
 }
@@ -102,18 +102,18 @@ func TestTopologyCalls(t *testing.T) {
 		c := openTopology(t, "v5e:2x2", Options{NoCache: true, Zeros: zeros})
 		y, err := Jit1(c, square)(x)
 		if !zeros {
-			require.ErrorContains(t, err, "program jit was compiled for v5e:2x2", "29.360")
+			require.ErrorContains(t, err, "program jit was compiled for v5e:2x2")
 			require.Nil(t, y)
 			d, err := Put(c, 1, x)
 			require.NoError(t, err)
 			_, err = graph.Floats(d)
-			require.ErrorContains(t, err, "so it has no elements", "29.360")
+			require.ErrorContains(t, err, "so it has no elements")
 			continue
 		}
 		require.NoError(t, err)
 		got, err := graph.Floats(y)
 		require.NoError(t, err)
-		require.Equal(t, make([]float64, 8), got, "29.25")
+		require.Equal(t, make([]float64, 8), got)
 	}
 }
 
@@ -136,8 +136,8 @@ func TestDamagedEntryOfATopology(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, bytes, 0o600))
 	second := compile()
 	require.Equal(t, cache.Miss, second.Cache)
-	require.Len(t, warned, 1, "29.361")
-	require.Contains(t, warned[0], "program least was compiled anew: its entry ", "29.361")
+	require.Len(t, warned, 1)
+	require.Contains(t, warned[0], "program least was compiled anew: its entry ")
 	require.Equal(t, cache.Hit, compile().Cache)
 	require.Len(t, warned, 1)
 }
@@ -156,20 +156,20 @@ func TestCompiledAhead(t *testing.T) {
 	meta.Ahead = []byte(`{"outputs":2}`)
 	require.NoError(t, c.Cache().Put(key, meta, payload))
 	hit := run(c)
-	require.Equal(t, []string{cache.Hit, compiledAhead}, []string{hit.Cache, hit.Reason}, "29.36")
+	require.Equal(t, []string{cache.Hit, compiledAhead}, []string{hit.Cache, hit.Reason})
 
 	looking := openAlone(t, Options{CacheDir: dir, PlansOnly: true})
-	require.Equal(t, cache.Off, run(looking).Cache, "29.345 a program is compiled anew")
-	require.NotNil(t, looking.Cache(), "29.346 and the store of plans is there")
+	require.Equal(t, cache.Off, run(looking).Cache, "a program is compiled anew")
+	require.NotNil(t, looking.Cache(), "and the store of plans is there")
 
 	var warned []string
 	renewing := openAlone(t, Options{CacheDir: dir, Renew: true, Warn: func(s string) { warned = append(warned, s) }})
 	miss := run(renewing)
-	require.Equal(t, []string{cache.Miss, errRenewed.Error()}, []string{miss.Cache, miss.Reason}, "29.37")
+	require.Equal(t, []string{cache.Miss, errRenewed.Error()}, []string{miss.Cache, miss.Reason})
 	require.True(t, miss.Stored)
 	require.Empty(t, warned, "nothing is wrong")
 	again := run(renewing)
-	require.Equal(t, []string{cache.Hit, ""}, []string{again.Cache, again.Reason}, "29.38 it has replaced the other")
+	require.Equal(t, []string{cache.Hit, ""}, []string{again.Cache, again.Reason}, "it has replaced the other")
 }
 
 // A miss of an accelerator says what the same program is there for.
@@ -186,7 +186,7 @@ func TestOtherEntries(t *testing.T) {
 		[]byte("program")))
 	other := &request{store: store, overrides: map[string]any{cudaDataDir: "/home/two/cuda"}}
 	require.Equal(t, key, other.key(l, code, "mlir", pjrt.CompileOptions(0), h100),
-		"29.39 folders are no part of the key")
+		"folders are no part of the key")
 	require.NotEqual(t, key, other.key(l, code, "mlir", pjrt.CompileOptions(0, 1), h100))
 	other.key(l, code, "mlir", pjrt.CompileOptions(0), h200)
 	for _, c := range []struct {
@@ -201,6 +201,6 @@ func TestOtherEntries(t *testing.T) {
 		{"cpu", "cpu\n1\ncpu", "b1", "", cache.ErrAbsent},
 	} {
 		got := other.similarEntry(&library{fingerprint: c.plugin}, c.platform, c.err)
-		require.Equal(t, c.want, got, "29.40 %s", c.name)
+		require.Equal(t, c.want, got, "%s", c.name)
 	}
 }

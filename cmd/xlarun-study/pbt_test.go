@@ -11,7 +11,7 @@ import (
 	"xlarun/graph/safetensors"
 )
 
-// TestPBTIsNotRepeated (case 27.101): nothing says that a run with the settings of a trial of population-based training
+// TestPBTIsNotRepeated: nothing says that a run with the settings of a trial of population-based training
 // repeats it. Its trials go on from others.
 func TestPBTIsNotRepeated(t *testing.T) {
 	t.Parallel()
@@ -30,7 +30,7 @@ report-every = 1
 	require.Contains(t, out, "the settings that it ended with are in best.toml: xlarun evolve best.toml starts a run "+
 		"with them from the beginning, which does not repeat the trial")
 	require.Contains(t, s.Read(t, "best.toml"), "generations = 2")
-	// Case 27.153: --member was refused for every trial of pbt.
+	// --member was refused for every trial of pbt.
 	member := func(args ...string) *safetensors.File {
 		args = append([]string{"study", "best", "spec.toml", "--member"}, args...)
 		require.Contains(t, s.Do(t, args...), "repeating it, after the trials that it goes on from\nthe best member, ")

@@ -15,7 +15,7 @@ import (
 
 var joinsBy = regexp.MustCompile(`hosts join by: xlarun evolve ENV --join (nats://127\.0\.0\.1:\d+)/NAME`)
 
-// 32.22: serve without a study carries the messages of hosts, with a token, until it is interrupted. A flag of studies
+// Serve without a study carries the messages of hosts, with a token, until it is interrupted. A flag of studies
 // is refused.
 func TestServeWithoutAStudy(t *testing.T) {
 	t.Parallel()

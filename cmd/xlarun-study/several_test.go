@@ -26,7 +26,7 @@ low = 0.01
 high = 1
 `
 
-// TestTrialsAreNoIslands (case 27.166): all trials of a study of islands had one name, so that most of them failed.
+// TestTrialsAreNoIslands: all trials of a study of islands had one name, so that most of them failed.
 func TestTrialsAreNoIslands(t *testing.T) {
 	t.Parallel()
 	s := shelltest.New(t)
@@ -49,13 +49,13 @@ trials = 1
 population = 3
 pruner = "median"
 `+smallRun), 0o666))
-	// 27.103: what has no effect is said.
+	// What has no effect is said.
 	out := s.Do(t, "study", "run", "spec.toml")
 	require.Contains(t, out, "population has no effect with the sampler tpe: it is for nsga2, cmaes and pbt\n")
 	require.Contains(t, out, "pruner median never ends a trial early: runs of 2 steps have no report before their last")
 	s.Do(t, "study", "run", "spec.toml", "--name", "two", "--seed", "1")
 
-	// 27.102: a run names one of the studies without a flag of study best.
+	// A run names one of the studies without a flag of study best.
 	message := s.Refused(t, "evolve", "--from-study", "mine.db")
 	require.Contains(t, message, "mine.db has the studies one, two: say which by --from-study mine.db:STUDY")
 	for i, at := range []string{"mine.db:two", "mine.db:two:0"} {
@@ -63,7 +63,7 @@ pruner = "median"
 		s.Do(t, "evolve", "--from-study", at, "--out", folder)
 	}
 	require.Equal(t, s.Read(t, "a", "metrics.jsonl"), s.Read(t, "b", "metrics.jsonl"))
-	// 27.151: the line of JSON has the trials, and the config if it goes to stdout.
+	// The line of JSON has the trials, and the config if it goes to stdout.
 	best := s.Result(t, "study", "best", "mine.db", "--study", "two")
 	require.Len(t, best["trials"], 1)
 	require.NotContains(t, best, "config")
@@ -72,7 +72,7 @@ pruner = "median"
 	require.Contains(t, s.Refused(t, "evolve", "--from-study", "mine.db:three"), "has the studies one, two")
 	require.Contains(t, s.Refused(t, "evolve", "--from-study", ""), "--from-study is empty")
 
-	// 27.104: a file that is cut and a folder are named, by every command that looks.
+	// A file that is cut and a folder are named, by every command that looks.
 	whole, err := os.ReadFile(filepath.Join(s.Dir, "mine.db"))
 	require.NoError(t, err)
 	for _, size := range []int{len(whole) / 2, 5000, 4096, 512, 150} {
@@ -89,6 +89,6 @@ pruner = "median"
 		`key "storage" got a, which is a folder: give the path of a file in it`)
 	require.Contains(t, s.Refused(t, "study", "show", "a"),
 		"a is a folder: give the file of a study that was run, or its database")
-	// 27.105: the folder of a run has no studies to choose from.
+	// The folder of a run has no studies to choose from.
 	require.Contains(t, s.Refused(t, "study", "watch", "a", "--study", "one"), "--study got one, but a is a folder")
 }

@@ -27,7 +27,7 @@ func TestNilsOfStrategiesNameTheMethod(t *testing.T) {
 	}
 }
 
-// TestTreesOfStrategiesNameTheMethod (case 27.110): a tree of another structure was an error in xlarun's own code, or a
+// TestTreesOfStrategiesNameTheMethod: a tree of another structure was an error in xlarun's own code, or a
 // panic in the user's policy.
 func TestTreesOfStrategiesNameTheMethod(t *testing.T) {
 	for method, want := range map[string]string{
@@ -40,7 +40,7 @@ func TestTreesOfStrategiesNameTheMethod(t *testing.T) {
 	}
 }
 
-// TestResultsOfPoliciesNameTheMethod (case 27.45): a method of a policy that returns nil, or an output that cannot be
+// TestResultsOfPoliciesNameTheMethod: a method of a policy that returns nil, or an output that cannot be
 // used, is reported with its line. Some were panics inside of xlarun, and a nil of Start was accepted by evolve.
 func TestResultsOfPoliciesNameTheMethod(t *testing.T) {
 	for fault, want := range map[string]string{
@@ -53,9 +53,9 @@ func TestResultsOfPoliciesNameTheMethod(t *testing.T) {
 		"Act: narrow":     "Act: got the Action f32[1], want f32[2]",
 		"Act: carry": "Act: the carry that it gets and the carry that it returns differ in structure: " +
 			"value only in the carry that it returns",
-		// Case 27.144: integers were taken by evolve, and refused by ppo in its own code.
+		// Integers were taken by evolve, and refused by ppo in its own code.
 		"Act: integers": "Act: got the Action i32[2], want f32[2]",
-		// Case 27.145: both kinds named a loop of their own.
+		// Both kinds named a loop of their own.
 		"Act: carry of another dtype": "Act: the carry[1] goes in as f32[3] and comes out as i32[3], want the same: " +
 			"convert or reshape it, or let Start return it so",
 		"Act: carry of another shape": "Act: the carry[0] goes in as f32[] and comes out as f32[1], want the same: " +

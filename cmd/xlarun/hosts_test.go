@@ -46,7 +46,7 @@ func (m *messageServer) stop() {
 	m.WaitForShutdown()
 }
 
-// 32.20: three hosts that are killed, suspended and cut off, with a server that goes away, have the metrics, the
+// Three hosts that are killed, suspended and cut off, with a server that goes away, have the metrics, the
 // members and the last checkpoint of one host. One of them is never killed. What computes a chunk does not matter, so
 // the short form interprets it.
 func TestHostsUnderFaults(t *testing.T) {

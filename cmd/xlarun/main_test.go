@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { shelltest.Main(m, main) }
 
-// 30.278: the program passes its exit status on, here 2.
+// The program passes its exit status on, here 2.
 func TestExitStatus(t *testing.T) {
 	require.Contains(t, shelltest.New(t).Refused(t, "evolve", "--pop", "0"), "--pop got 0")
 }

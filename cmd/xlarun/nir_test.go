@@ -13,7 +13,7 @@ import (
 	"xlarun/graph/random"
 )
 
-// Case 27.152: a run whose searches start again went on only if the policy's file was there as it had been.
+// A run whose searches start again went on only if the policy's file was there as it had been.
 func TestRestartsOfANIRFileGoOnWithoutIt(t *testing.T) {
 	s := shelltest.New(t)
 	t.Chdir(s.Dir)

@@ -11,7 +11,7 @@ import (
 	"xlarun/cmd/internal/shelltest"
 )
 
-// Case 27.148: commands said that a pipe was broken when the reader of their list had seen enough, as head has.
+// Commands said that a pipe was broken when the reader of their list had seen enough, as head has.
 func TestUnreadListsEndQuietly(t *testing.T) {
 	s := shelltest.New(t)
 	for _, c := range []struct {

@@ -11,7 +11,7 @@ import (
 	"xlarun/internal/long"
 )
 
-// 30.220: a program that is built without C runs on the interpreter, and says so of other backends. It is also built
+// A program that is built without C runs on the interpreter, and says so of other backends. It is also built
 // for macOS. Building all of it takes a minute, so the short form leaves it out.
 func TestBuiltWithoutC(t *testing.T) {
 	long.Only(t)

@@ -44,7 +44,7 @@ func array(a oracles.Array, d graph.DType) *graph.Array {
 	return graph.FromBytes(graph.ShapeOf(d, a.Shape...), a.Data)
 }
 
-// 30.24: episodes of an exported environment equal JAX's, step by step, under VMap and Scan.
+// Episodes of an exported environment equal JAX's, step by step, under VMap and Scan.
 func TestRolloutsEqualJAX(t *testing.T) {
 	e := catch(t)
 	env, err := envs.Make("program:" + folder(t, e.Files))
@@ -75,7 +75,7 @@ func TestRolloutsEqualJAX(t *testing.T) {
 	same(array(e.Done, graph.Bool), all.Terminated)
 }
 
-// 30.25: an exported environment keeps the rules of environments, the step limit among them.
+// An exported environment keeps the rules of environments, the step limit among them.
 func TestCheck(t *testing.T) {
 	files := catch(t).Files
 	env, err := envs.Make("program:" + folder(t, files))
@@ -92,7 +92,7 @@ func TestCheck(t *testing.T) {
 	require.Equal(t, 3, env.Spec().MaxSteps)
 }
 
-// 30.26: the id of a Spec has the digest of the files, and opens nothing else.
+// The id of a Spec has the digest of the files, and opens nothing else.
 func TestDigest(t *testing.T) {
 	files := catch(t).Files
 	dir := folder(t, files)
@@ -107,7 +107,7 @@ func TestDigest(t *testing.T) {
 	require.ErrorContains(t, err, "program:"+dir+" has changed: its digest is ")
 }
 
-// 30.27: what does not fit together is refused by one sentence with the file.
+// What does not fit together is refused by one sentence with the file.
 func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct{ file, old, by, want string }{
 		"no step":   {"step.mlir", "", "", "step.mlir: it cannot be read (no such file or directory)"},

@@ -254,7 +254,7 @@ func TestCheckFindsFaults(t *testing.T) {
 		{"observe", "the observation that Observe gives is not that of Step"},
 		{"integer reward", "the reward: got i32[], want f32[]"},
 		{"nan reward", "the reward is NaN"},
-		{"large reward", "the reward is 1, want at most MaxReward, 0.5"}, // 31.448
+		{"large reward", "the reward is 1, want at most MaxReward, 0.5"},
 		{"integer end", "terminated: got i32[], want bool[]"},
 		{"no end", "truncated: got nil, want bool[]"},
 		{"truncated early", "step 2 of random play (lane 0): truncated is true, want it in step 8 (MaxSteps) alone"},
@@ -283,7 +283,7 @@ func (twice) DescribeStep(_, _ nimState, _ *graph.Array, _ nimParams) *graph.Arr
 	return graph.Float32s([]float32{0, 0})
 }
 
-// 31.88: an environment is a Describer or a StepDescriber.
+// An environment is a Describer or a StepDescriber.
 func TestCheckFindsTwoDescriptors(t *testing.T) {
 	err := Check(envs.Erase(twice{}))
 	require.ErrorContains(t, err, `the environment "Nim-v0" has Describe and DescribeStep, want one of them`)

@@ -10,7 +10,7 @@ import (
 	"xlarun/rollout/episode"
 )
 
-// 31.472: an action has the place of the cell that it leads to: what lies there on each sheet decides about the reward.
+// An action has the place of the cell that it leads to: what lies there on each sheet decides about the reward.
 func TestActionsHaveThePlacesOfCells(t *testing.T) {
 	for _, c := range []struct {
 		id, params string

@@ -46,14 +46,14 @@ func pictures(t *testing.T) string {
 	return folder(t, []uint32{40, 6, 5}, data, labels)
 }
 
-// 30.245: transitions and resets equal gymnax's.
+// Transitions and resets equal gymnax's.
 func TestMatchesGymnax(t *testing.T) {
 	b, err := read(pictures(t))
 	require.NoError(t, err)
 	gymnaxtest.Match[State, Params](t, b, "testdata/MNISTBandit-bsuite-v1.json.gz", nil)
 }
 
-// 30.246: it keeps its Spec, and is drawn.
+// It keeps its Spec, and is drawn.
 func TestKeepsItsSpec(t *testing.T) {
 	dir := pictures(t)
 	env, err := envs.Make("mnist:" + dir)
@@ -76,7 +76,7 @@ func TestKeepsItsSpec(t *testing.T) {
 	require.ErrorContains(t, err, "cannot draw a int")
 }
 
-// 30.247: pictures that are missing or damaged are one sentence.
+// Pictures that are missing or damaged are one sentence.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ name, folder, want string }{
 		{"no folder", filepath.Join(t.TempDir(), "none"), "cannot be read"},
@@ -87,7 +87,7 @@ func TestRefusals(t *testing.T) {
 		_, err := envs.Make("mnist:" + c.folder)
 		require.ErrorContains(t, err, c.want, c.name)
 	}
-	// 30.248: without the data set, the command that fetches it is named.
+	// Without the data set, the command that fetches it is named.
 	t.Setenv("XLARUN_CACHE", t.TempDir())
 	_, err := envs.Make("mnist:")
 	require.ErrorContains(t, err, "run xlarun sparse --steps 1 --out none, or give a folder")

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// 30.39: FuzzPipe looks for first lines and answers of a process on which a reader panics or hangs.
+// FuzzPipe looks for first lines and answers of a process on which a reader panics or hangs.
 func FuzzPipe(f *testing.F) {
 	greeting := `{"protocol": 1, "observation": {"shape": [2]}, "action": {"n": 3}, "max_steps": 5}` + "\n"
 	for _, answer := range []string{"ok 14\n01234567890123", "ok 14\n0", "error no\n", "ok -1\n", "ok 99999999999999\n",

@@ -13,7 +13,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// 30.40: the script of examples/gymnasium steps Gymnasium's CartPole as our own steps, from the same states. It needs a
+// The script of examples/gymnasium steps Gymnasium's CartPole as our own steps, from the same states. It needs a
 // Python with gymnasium.
 func TestGymnasiumScript(t *testing.T) {
 	python := os.Getenv("XLARUN_GYMNASIUM")

@@ -53,7 +53,7 @@ func episode(env envs.Environment, steps int) func(key random.Key) transition {
 	}
 }
 
-// 30.31: episodes of a process under VMap and Scan equal a loop in Go, on the device and in the interpreter. After the
+// Episodes of a process under VMap and Scan equal a loop in Go, on the device and in the interpreter. After the
 // end nothing changes.
 func TestEpisodesEqualALoop(t *testing.T) {
 	const members, steps = 7, 8
@@ -90,7 +90,7 @@ func TestEpisodesEqualALoop(t *testing.T) {
 	}
 }
 
-// 30.32: under AutoReset, which resets in every step, episodes follow each other.
+// Under AutoReset, which resets in every step, episodes follow each other.
 func TestAutoReset(t *testing.T) {
 	env := opened(t, "", 0)
 	require.NoError(t, envtest.First(env, env.DefaultParams()))
@@ -114,7 +114,7 @@ func TestAutoReset(t *testing.T) {
 	}
 }
 
-// 30.33: a process that is dead, silent, or wrong is one sentence, each time.
+// A process that is dead, silent, or wrong is one sentence, each time.
 func TestProcessesThatBreak(t *testing.T) {
 	for way, want := range map[string]string{
 		"dead":   "the process ended by exit status 3, its last words: the simulator exploded",
@@ -152,7 +152,7 @@ func TestProcessesThatBreak(t *testing.T) {
 	}
 }
 
-// 30.34: a command that was not allowed is not run.
+// A command that was not allowed is not run.
 func TestCommandsAreAllowed(t *testing.T) {
 	file := t.TempDir() + "/made"
 	_, err := envs.Make("exec:touch " + file)
@@ -160,7 +160,7 @@ func TestCommandsAreAllowed(t *testing.T) {
 	require.NoFileExists(t, file)
 }
 
-// 30.35: several members may begin with one state. A state in the middle of an episode goes on once.
+// Several members may begin with one state. A state in the middle of an episode goes on once.
 func TestStatesAreNotCopied(t *testing.T) {
 	env := opened(t, "", 0)
 	params := env.DefaultParams()
@@ -178,7 +178,7 @@ func TestStatesAreNotCopied(t *testing.T) {
 	require.ErrorContains(t, err, "an episode goes on from one state twice")
 }
 
-// 30.36: an episode that another process played begins anew: its step counts as truncated and gives no reward.
+// An episode that another process played begins anew: its step counts as truncated and gives no reward.
 func TestAnotherProcessBeginsAnew(t *testing.T) {
 	env := opened(t, "", 0)
 	params := env.DefaultParams()

@@ -174,7 +174,7 @@ func TestA2C(t *testing.T) {
 	require.NotContains(t, string(config), "updates =", "--rounds is its only end")
 	r = commandLine(t, "a2c", "Pendulum-v1", "--rounds", "3", "--out", "none") // a box of actions
 	require.Equal(t, 3., r["updates"])
-	// Case 27.141: the critic of a network of a file has another number of outputs than the file.
+	// The critic of a network of a file has another number of outputs than the file.
 	g, err := nir.FromLayers(nir.Scale{DT: 1e-3}, nn.NewDense(random.New(1), 4, 2))
 	require.NoError(t, err)
 	require.NoError(t, g.WriteFile("network.nir"))

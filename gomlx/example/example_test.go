@@ -36,7 +36,7 @@ func TestDocument(t *testing.T) {
 
 // A GoMLX network learns by evolution and by gradients, and its members have GoMLX's names.
 func TestNetworksLearn(t *testing.T) {
-	t.Run("30.179 evolve and ppo", func(t *testing.T) {
+	t.Run("evolve and ppo", func(t *testing.T) {
 		folder := filepath.Join(t.TempDir(), "run")
 		r := run(t, "evolve", "CartPole-v1", "--policy", "gomlx-mlp", "--pop", "64", "--generations", "30", "--seed",
 			"1", "--tune", "off", "--out", folder, "--json")

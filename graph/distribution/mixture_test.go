@@ -18,17 +18,17 @@ func TestDrawsOfMixturesAndTransforms(t *testing.T) {
 	v := func(x ...float64) *graph.Array { return graph.Of(x) }
 	mixture := distribution.NewMixture(v(math.Log(.25), math.Log(.75)), distribution.NewNormal(v(-2, 2), v(.5, 1)))
 	x := mixture.Sample(random.New(1), n)
-	require.InDelta(t, 1, floats(t, x.Mean())[0], .05, "30.123 the mean")
-	require.InDelta(t, .25*(.25+9)+.75*(1+1), floats(t, x.Variance())[0], .1, "30.123 the variance")
+	require.InDelta(t, 1, floats(t, x.Mean())[0], .05, "the mean")
+	require.InDelta(t, .25*(.25+9)+.75*(1+1), floats(t, x.Variance())[0], .1, "the variance")
 	by := distribution.Steps{distribution.NewAffine(.1, .2), distribution.Sigmoid{}}
 	d := distribution.NewTransformed(distribution.NewMultivariateNormalDiag(v(0, 1), v(1, 2)), by)
 	y, logProb := d.SampleLogProb(random.New(2), 5)
-	require.InDeltaSlice(t, floats(t, d.LogProb(y)), floats(t, logProb), 1e-6, "30.124 the density of a draw")
+	require.InDeltaSlice(t, floats(t, d.LogProb(y)), floats(t, logProb), 1e-6, "the density of a draw")
 	outside := floats(t, distribution.NewTransformed(distribution.NewNormal(0, 1), distribution.Exp{}).LogProb(
 		v(-1, math.NaN(), 1)))
-	require.Equal(t, math.Inf(-1), outside[0], "30.124 a value that no draw has")
+	require.Equal(t, math.Inf(-1), outside[0], "a value that no draw has")
 	require.True(t, math.IsNaN(outside[1]))
 	p, q := distribution.NewNormal(0, 1), distribution.NewNormal(1, 2)
 	got := floats(t, distribution.Divergence(random.New(3), p, q, n))[0]
-	require.InDelta(t, floats(t, p.KL(q))[0], got, .02, "30.123 the divergence")
+	require.InDelta(t, floats(t, p.KL(q))[0], got, .02, "the divergence")
 }

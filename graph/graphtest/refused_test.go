@@ -20,126 +20,126 @@ func TestRefusedArguments(t *testing.T) {
 	step := func(t optim.Transform) { optimised(t, graph.Float32s([]float32{1})) }
 	at := func(s optim.Schedule) { s(graph.Of(int32(3))) }
 	for _, c := range []struct {
-		number, want string
-		call         func()
+		want string
+		call func()
 	}{
-		{"27.60", "random.SplitN: got n = 1099511627776, want at most 65536", func() {
+		{"random.SplitN: got n = 1099511627776, want at most 65536", func() {
 			random.SplitN(random.New(1), 1<<40)
 		}},
-		{"27.60", "Split: got 1099511627776 for the number of results, want from 0 to 65536", func() {
+		{"Split: got 1099511627776 for the number of results, want from 0 to 65536", func() {
 			graph.Split(graph.Zeros(f32(0)), 1<<40, 0)
 		}},
-		{"27.60", "Unstack: got 1099511627776 for the number of results", func() {
+		{"Unstack: got 1099511627776 for the number of results", func() {
 			graph.Unstack(graph.Zeros(f32(1<<40, 0)), 0)
 		}},
-		{"27.60", "Ring: got -1 for the number of results", func() { graph.Ring(-1, 1) }},
-		{"27.60", "Linspace: got 1099511627776 numbers; want from 0 to 16777216", func() {
+		{"Ring: got -1 for the number of results", func() { graph.Ring(-1, 1) }},
+		{"Linspace: got 1099511627776 numbers; want from 0 to 16777216", func() {
 			graph.Linspace(0, 1, 1<<40)
 		}},
-		{"27.61", "gather: got [3] for the axes without a window, want different ones from 0 to 1", func() {
+		{"gather: got [3] for the axes without a window, want different ones from 0 to 1", func() {
 			graph.Gather(x, i, dims{Window: []int{0}, Collapsed: []int{3}, Coordinates: []int{0}, Sizes: []int{1, 4}})
 		}},
-		{"27.61", "gather: got [-1] for the axes of coordinates, want different ones from 0 to 1", func() {
+		{"gather: got [-1] for the axes of coordinates, want different ones from 0 to 1", func() {
 			graph.Gather(x, i, dims{Window: []int{0}, Collapsed: []int{0}, Coordinates: []int{-1}, Sizes: []int{1, 4}})
 		}},
-		{"27.61", "gather: got [1 0] for the window axes, want different ones from 0 to 1, ascending", func() {
+		{"gather: got [1 0] for the window axes, want different ones from 0 to 1, ascending", func() {
 			graph.Gather(x, i, dims{Window: []int{1, 0}, Coordinates: []int{0}, Sizes: []int{1, 4}})
 		}},
-		{"27.61", "gather: got [] for the window axes, want 1 of them", func() {
+		{"gather: got [] for the window axes, want 1 of them", func() {
 			graph.Gather(x, i, dims{Collapsed: []int{0}, Coordinates: []int{0}, Sizes: []int{1, 4}})
 		}},
-		{"27.61", "gather: slice size 2 along axis 0, which has no window: want 1", func() {
+		{"gather: slice size 2 along axis 0, which has no window: want 1", func() {
 			graph.Gather(x, i, dims{Window: []int{0}, Collapsed: []int{0}, Coordinates: []int{0}, Sizes: []int{2, 4}})
 		}},
-		{"27.61", "gather: got 1 batch axes and 0 of the indices, want as many", func() {
+		{"gather: got 1 batch axes and 0 of the indices, want as many", func() {
 			graph.Gather(x, i, dims{Window: []int{0}, Batch: []int{1}, Coordinates: []int{0}, Sizes: []int{3, 1}})
 		}},
-		{"27.61", "gather: the batch axes 0 of f32[3,4] and 0 of the indices i32[2,1] differ in size", func() {
+		{"gather: the batch axes 0 of f32[3,4] and 0 of the indices i32[2,1] differ in size", func() {
 			graph.Gather(x, graph.Of([][]int32{{0}, {1}}), dims{Window: []int{1}, Batch: []int{0},
 				IndexBatch: []int{0}, Coordinates: []int{1}, Sizes: []int{1, 1}})
 		}},
-		{"27.61", "scatter: got [7] for the window axes, want different ones from 0 to 0", func() {
+		{"scatter: got [7] for the window axes, want different ones from 0 to 0", func() {
 			graph.Scatter("sum", x, i, graph.Ones(f32(4)), dims{Window: []int{7}, Collapsed: []int{0},
 				Coordinates: []int{0}, Sizes: []int{1, 4}})
 		}},
-		{"27.62", "Scan: got 4294967296 steps, want at most 2147483647", func() {
+		{"Scan: got 4294967296 steps, want at most 2147483647", func() {
 			scan(graph.Scalar(0), graph.Length(1<<32))
 		}},
-		{"27.62", "Scan: got Unroll(2147483648) for 2147483647 steps, want at most 65536 of them in one turn", func() {
+		{"Scan: got Unroll(2147483648) for 2147483647 steps, want at most 65536 of them in one turn", func() {
 			scan(graph.Scalar(0), graph.Length(math.MaxInt32), graph.Unroll(1<<31))
 		}},
-		{"27.62", "WhileBounded: got at most 2147483648 turns, want from 0 to 2147483647", func() {
+		{"WhileBounded: got at most 2147483648 turns, want from 0 to 2147483647", func() {
 			graph.WhileBounded(func(c array) array { return graph.Lt(c, 3) }, func(c array) array { return c },
 				graph.Scalar(0), 1<<31)
 		}},
-		{"27.63", "got the dtype DType(77), want one of [Bool", func() { graph.Zeros(graph.ShapeOf(77, 2)) }},
-		{"27.64", `Spec: mesh axis "i" has 0 devices, want 1 or more`, func() {
+		{"got the dtype DType(77), want one of [Bool", func() { graph.Zeros(graph.ShapeOf(77, 2)) }},
+		{`Spec: mesh axis "i" has 0 devices, want 1 or more`, func() {
 			graph.Spec{"i"}.Cut(graph.Mesh{{Name: "i"}}, f32(6))
 		}},
-		{"27.64", `Spec: mesh axis "i" has -2 devices, want 1 or more`, func() {
+		{`Spec: mesh axis "i" has -2 devices, want 1 or more`, func() {
 			graph.Spec{"i"}.Cut(graph.Mesh{{Name: "i", Size: -2}}, f32(6))
 		}},
-		{"27.66", "UnravelIndex: got dims [-1 2] for indices i32[1], want sizes of at least 0 whose product", func() {
+		{"UnravelIndex: got dims [-1 2] for indices i32[1], want sizes of at least 0 whose product", func() {
 			graph.UnravelIndex(i, -1, 2)
 		}},
-		{"27.66", "UnravelIndex: got dims [65536 65536] for indices i32[1]", func() {
+		{"UnravelIndex: got dims [65536 65536] for indices i32[1]", func() {
 			graph.UnravelIndex(i, 1<<16, 1<<16)
 		}},
-		{"27.67", "Nonzero: got f32[3,4], a size of 2147483648", func() { graph.Nonzero(x, 1<<31) }},
-		{"27.67", "Nonzero: got 2147483648 to fill up with, want a number that fits in an int32", func() {
+		{"Nonzero: got f32[3,4], a size of 2147483648", func() { graph.Nonzero(x, 1<<31) }},
+		{"Nonzero: got 2147483648 to fill up with, want a number that fits in an int32", func() {
 			graph.Nonzero(x, 2, 1<<31)
 		}},
-		{"27.67", "Unique: got a size of 2147483648", func() { graph.Unique(i, 1<<31) }},
-		{"27.67", "Histogram: got 2147483647 intervals, want from 1 to 2147483646", func() {
+		{"Unique: got a size of 2147483648", func() { graph.Unique(i, 1<<31) }},
+		{"Histogram: got 2147483647 intervals, want from 1 to 2147483646", func() {
 			graph.Histogram(x, math.MaxInt32, 0, 1)
 		}},
-		{"27.68", "optim.Linear: got 2147483648 steps, want from 1 to 2147483647", func() {
+		{"optim.Linear: got 2147483648 steps, want from 1 to 2147483647", func() {
 			at(optim.Linear(1, 0, 1<<31))
 		}},
-		{"27.68", "optim.Polynomial: got the step -4294967296, want one that fits in an int32", func() {
+		{"optim.Polynomial: got the step -4294967296, want one that fits in an int32", func() {
 			at(optim.Polynomial(1, 0, 2, 10, -1<<32))
 		}},
-		{"27.68", "optim.Join: got the step 2147483648, want one that fits in an int32", func() {
+		{"optim.Join: got the step 2147483648, want one that fits in an int32", func() {
 			at(optim.Join([]optim.Schedule{optim.Constant(1), optim.Constant(2)}, []int{1 << 31}))
 		}},
-		{"27.68", "optim.PiecewiseConstant: got the step 2147483648", func() {
+		{"optim.PiecewiseConstant: got the step 2147483648", func() {
 			at(optim.PiecewiseConstant(1, map[int]float64{1 << 31: 2}))
 		}},
-		{"27.68", "optim.WarmupCosine: got a warm-up of -1 steps of 10, want from 0 to fewer than all", func() {
+		{"optim.WarmupCosine: got a warm-up of -1 steps of 10, want from 0 to fewer than all", func() {
 			at(optim.WarmupCosine(0, 1, -1, 10, 0))
 		}},
-		{"27.68", "MultiSteps: got a step every 2147483648 gradients, want from 1 to 2147483647", func() {
+		{"MultiSteps: got a step every 2147483648 gradients, want from 1 to 2147483647", func() {
 			optim.MultiSteps(optim.SGD(.1), 1<<31)
 		}},
-		{"27.68", "ApplyIfFinite: got at most 2147483648 steps in a row, want from 0 to 2147483647", func() {
+		{"ApplyIfFinite: got at most 2147483648 steps in a row, want from 0 to 2147483647", func() {
 			optim.ApplyIfFinite(optim.SGD(.1), 1<<31)
 		}},
-		{"27.69", "optim.Chain: transform 1 is nil", func() { optim.Chain(optim.SGD(.1), nil) }},
-		{"27.69", "optim.Flattened: transform 0 is nil", func() { optim.Flattened(noTransform) }},
-		{"27.69", "optim.Masked: transform 0 is nil", func() { optim.Masked(nil, optim.MatricesOnly) }},
-		{"27.69", "optim.Masked: got a nil mask", func() { optim.Masked(optim.SGD(.1), nil) }},
-		{"27.69", "optim.MultiSteps: transform 0 is nil", func() { optim.MultiSteps(nil, 2) }},
-		{"27.69", "optim.ApplyIfFinite: transform 0 is nil", func() { optim.ApplyIfFinite(nil, 2) }},
-		{"27.69", "optim.ScaleBySchedule: got a nil Schedule", func() { optim.ScaleBySchedule(nil) }},
-		{"27.69", "optim.Stateless: got a nil function", func() { optim.Stateless(nil) }},
-		{"27.69", "optim.InjectHyperparams: got a nil function", func() { optim.InjectHyperparams[array](x, nil) }},
-		{"27.69", "optim.InjectHyperparams: transform 0 is nil", func() {
+		{"optim.Chain: transform 1 is nil", func() { optim.Chain(optim.SGD(.1), nil) }},
+		{"optim.Flattened: transform 0 is nil", func() { optim.Flattened(noTransform) }},
+		{"optim.Masked: transform 0 is nil", func() { optim.Masked(nil, optim.MatricesOnly) }},
+		{"optim.Masked: got a nil mask", func() { optim.Masked(optim.SGD(.1), nil) }},
+		{"optim.MultiSteps: transform 0 is nil", func() { optim.MultiSteps(nil, 2) }},
+		{"optim.ApplyIfFinite: transform 0 is nil", func() { optim.ApplyIfFinite(nil, 2) }},
+		{"optim.ScaleBySchedule: got a nil Schedule", func() { optim.ScaleBySchedule(nil) }},
+		{"optim.Stateless: got a nil function", func() { optim.Stateless(nil) }},
+		{"optim.InjectHyperparams: got a nil function", func() { optim.InjectHyperparams[array](x, nil) }},
+		{"optim.InjectHyperparams: transform 0 is nil", func() {
 			step(optim.InjectHyperparams(x, func(array) optim.Transform { return nil }))
 		}},
-		{"27.69", "optim.Update: transform 0 is nil", func() { optim.Step(noTransform, x, x, nil) }},
-		{"27.69", "optim.StepIf: the condition is nil, want a bool scalar", func() {
+		{"optim.Update: transform 0 is nil", func() { optim.Step(noTransform, x, x, nil) }},
+		{"optim.StepIf: the condition is nil, want a bool scalar", func() {
 			optim.StepIf(nil, optim.SGD(.1), x, x, nil)
 		}},
 	} {
 		err := graph.Try(c.call)
-		assert.ErrorContains(t, err, c.want, "case %s", c.number)
+		assert.ErrorContains(t, err, c.want)
 		if err != nil {
-			assert.Contains(t, err.Error(), "_test.go:", "case %s", c.number)
+			assert.Contains(t, err.Error(), "_test.go:", c.want)
 		}
 	}
 }
 
-// TestHugeDiagonals (case 27.65): Tril and Triu took the number of a diagonal modulo 2^32.
+// TestHugeDiagonals: Tril and Triu took the number of a diagonal modulo 2^32.
 func TestHugeDiagonals(t *testing.T) {
 	x := graph.Reshape(graph.Convert(graph.Iota(12), graph.Float32), 3, 4)
 	all, err := graph.Floats(x)
@@ -161,7 +161,7 @@ func TestHugeDiagonals(t *testing.T) {
 	}
 }
 
-// TestNothing (case 27.69): a nil is an empty tree where the type of the tree is an interface.
+// TestNothing: a nil is an empty tree where the type of the tree is an interface.
 func TestNothing(t *testing.T) {
 	p, err := graph.Trace("nothing", func(x any) any { return x }, any(nil))
 	require.NoError(t, err)
@@ -169,7 +169,7 @@ func TestNothing(t *testing.T) {
 	assert.Nil(t, optim.ApplyUpdates[any](nil, nil))
 }
 
-// TestScheduleOfLateSteps (case 27.68): the count of a schedule that begins before the first step does not overflow.
+// TestScheduleOfLateSteps: the count of a schedule that begins before the first step does not overflow.
 func TestScheduleOfLateSteps(t *testing.T) {
 	s := optim.Polynomial(1, .25, 1, 10, math.MinInt32)
 	for _, count := range []int32{0, 5, math.MaxInt32} {

@@ -111,7 +111,7 @@ func TestGraphsWithinGraphs(t *testing.T) {
 	alike(t, runLayers(t, network(), x), runLayers(t, layers, x), 1e-4, "a graph within a graph")
 }
 
-// TestFilesThatAreNone (case 27.72): a pipe, a folder and a file of a terabyte, which is a hole that takes no room on
+// TestFilesThatAreNone: a pipe, a folder and a file of a terabyte, which is a hole that takes no room on
 // the disk, are refused before they are read. The pipe waited for ever, the hole ended the program.
 func TestFilesThatAreNone(t *testing.T) {
 	dir := t.TempDir()

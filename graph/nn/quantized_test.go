@@ -58,7 +58,7 @@ func TestQuantizedDense(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []int{rows, out}, got.Dims())
 		for i, v := range floats(t, got) {
-			require.InDelta(t, want[i], v, 1e-5, "28.112 %s, element %d", name, i)
+			require.InDelta(t, want[i], v, 1e-5, "%s, element %d", name, i)
 		}
 	}
 }
@@ -77,11 +77,11 @@ func TestQuantizedMLP(t *testing.T) {
 	exact, mapped, whole := floats(t, out[0]), floats(t, out[1]), floats(t, out[2])
 	largest := max(slices.Max(exact), -slices.Min(exact))
 	for i, v := range exact {
-		require.InDelta(t, v, mapped[i], .03*largest, "28.113 element %d", i)
-		require.InDelta(t, mapped[i], whole[16+i], 1e-5, "28.114 element %d", i)
+		require.InDelta(t, v, mapped[i], .03*largest, "element %d", i)
+		require.InDelta(t, mapped[i], whole[16+i], 1e-5, "element %d", i)
 	}
 	for i := range 16 {
-		require.True(t, math.IsNaN(whole[i]), "28.115 element %d of a row of NaN or infinities", i)
+		require.True(t, math.IsNaN(whole[i]), "element %d of a row of NaN or infinities", i)
 	}
 }
 

@@ -18,7 +18,7 @@ func TestAttentionCache(t *testing.T) {
 	for _, c := range []struct {
 		description string
 		capacity    int
-	}{{"30.125 a cache of all steps", 7}, {"30.126 a cache of the last three", 3}} {
+	}{{"a cache of all steps", 7}, {"a cache of the last three", 3}} {
 		_, steps := graph.Scan(func(cache nn.AttentionCache, x *graph.Array) (nn.AttentionCache, *graph.Array) {
 			return m.Step(cache, x)
 		}, m.Cache(c.capacity), x)

@@ -57,7 +57,7 @@ func read(t *testing.T, file []byte) *stablehlo.Function {
 	return f
 }
 
-// 30.230: bytecode gives the graph of the text, with the names of the arguments.
+// Bytecode gives the graph of the text, with the names of the arguments.
 func TestBytecode(t *testing.T) {
 	all := cases(t)
 	for _, c := range all {
@@ -70,7 +70,7 @@ func TestBytecode(t *testing.T) {
 			require.Equal(t, text.Outputs(), f.Outputs())
 		})
 	}
-	// 30.231: an artifact of StableHLO 1.13, and the file of Exported.serialize.
+	// An artifact of StableHLO 1.13, and the file of Exported.serialize.
 	forms, _ := binaryForms(t)
 	mlp := recorded(t, read(t, all[0].Bytecode))
 	for _, c := range forms {
@@ -78,7 +78,7 @@ func TestBytecode(t *testing.T) {
 	}
 }
 
-// 30.232: what cannot be read is one sentence with the file.
+// What cannot be read is one sentence with the file.
 func TestBytecodeRefusals(t *testing.T) {
 	_, refused := binaryForms(t)
 	for i, want := range []string{"stablehlo.rng: this op is not known here",
@@ -99,22 +99,22 @@ func TestBytecodeRefusals(t *testing.T) {
 		file []byte
 		want string
 	}{
-		{"30.233 the magic alone", good[:4], "f.mlir: its head ends too early: 0 bytes are left, 1 are wanted"},
-		{"30.234 another version", changed(4, 0x0F), "MLIR bytecode of version 7, want 6"},
-		{"30.235 half of it", good[:len(good)/2], "ends too early"},
-		{"30.236 no ops", good[:24], "ends too early"},
-		{"30.237 a section of another kind", changed(4+1+18, 0x7F), "a section of kind 127, which is not known here"},
+		{"the magic alone", good[:4], "f.mlir: its head ends too early: 0 bytes are left, 1 are wanted"},
+		{"another version", changed(4, 0x0F), "MLIR bytecode of version 7, want 6"},
+		{"half of it", good[:len(good)/2], "ends too early"},
+		{"no ops", good[:24], "ends too early"},
+		{"a section of another kind", changed(4+1+18, 0x7F), "a section of kind 127, which is not known here"},
 	} {
 		_, err := stablehlo.Text("f.mlir", c.file)
 		require.ErrorContains(t, err, c.want, c.name)
 	}
-	// 30.238: text is returned as it is.
+	// Text is returned as it is.
 	text, err := stablehlo.Text("f.mlir", []byte("module {\n}\n"))
 	require.NoError(t, err)
 	require.Equal(t, "module {\n}\n", text)
 }
 
-// 30.239: an Exported of jax.export is known by the bytecode inside, whatever its offsets are.
+// An Exported of jax.export is known by the bytecode inside, whatever its offsets are.
 func TestExported(t *testing.T) {
 	forms, _ := binaryForms(t)
 	file := forms[1].Bytecode
@@ -131,7 +131,7 @@ func TestExported(t *testing.T) {
 		_, ok := bytecode.Exported(file[:n])
 		require.False(t, ok, "%d bytes", n)
 	}
-	// 31.342: a file that lacks its end is refused, also if the module in it is whole.
+	// A file that lacks its end is refused, also if the module in it is whole.
 	_, err := stablehlo.Text("f.jax", file)
 	require.NoError(t, err)
 	for n := bytes.Index(file, inner[:8]) + 8; n < len(file); n++ {

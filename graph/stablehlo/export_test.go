@@ -121,7 +121,7 @@ func TestRandomProgramsComeBack(t *testing.T) {
 	}
 }
 
-// 30.13: what Program.Export writes has in jax.export.deserialize the values that it has here, and so have random
+// What Program.Export writes has in jax.export.deserialize the values that it has here, and so have random
 // programs with their gradients.
 func TestExport(t *testing.T) {
 	var file struct {
@@ -185,7 +185,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// 30.14: a program that cannot stand alone is refused.
+// A program that cannot stand alone is refused.
 func TestExportRefuses(t *testing.T) {
 	outside := graph.Float32s(make([]float32, 5000)) // small arrays become constants
 	vector := graph.Abstract(graph.ShapeOf(graph.Float32, 5000))

@@ -95,7 +95,7 @@ func repeatedSize(size, axes int) []int {
 	return sizes
 }
 
-// 30.260: the size of a tensor is refused before the product of its axes overflows.
+// The size of a tensor is refused before the product of its axes overflows.
 func TestSizesOverflow(t *testing.T) {
 	one := make([]byte, 8)
 	negative, zero := []int{1 << 40, 1 << 23}, []int{1 << 32, 1 << 32}
@@ -105,10 +105,10 @@ func TestSizesOverflow(t *testing.T) {
 		list  []byte
 		want  string
 	}{
-		{"30.261 a negative product", negative, one, "1099511627776x8388608xi64>, whose size is not known here"},
-		{"30.262 a product of zero", zero, nil, "4294967296x4294967296xi64>, whose size is not known here"},
-		{"30.263 no elements", []int{0, 1 << 40}, nil, ""},
-		{"30.264 one element for all", []int{4}, one, ""},
+		{"a negative product", negative, one, "1099511627776x8388608xi64>, whose size is not known here"},
+		{"a product of zero", zero, nil, "4294967296x4294967296xi64>, whose size is not known here"},
+		{"no elements", []int{0, 1 << 40}, nil, ""},
+		{"one element for all", []int{4}, one, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text, err := bytecode.Text(hostile(c.sizes, 1, 1, 1, reverseOp, c.list))
@@ -129,16 +129,16 @@ func TestSizesOverflow(t *testing.T) {
 	}
 }
 
-// 30.265: a long line is refused while it is made: its memory is in proportion to the file.
+// A long line is refused while it is made: its memory is in proportion to the file.
 func TestLongLines(t *testing.T) {
 	wide := repeatedSize(1<<62-1, 64)
 	for _, c := range []struct {
 		name string
 		file []byte
 	}{
-		{"30.266 the types of operands", hostile(wide, 1, 20_000, 1, returnOp, nil)},
-		{"30.267 the types of outputs", hostile(wide, 1, 1, 20_000, returnOp, nil)},
-		{"30.268 the names of parameters", hostile([]int{1}, 10_000, 1, 1, returnOp, nil)},
+		{"the types of operands", hostile(wide, 1, 20_000, 1, returnOp, nil)},
+		{"the types of outputs", hostile(wide, 1, 1, 20_000, returnOp, nil)},
+		{"the names of parameters", hostile([]int{1}, 10_000, 1, 1, returnOp, nil)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var before, after runtime.MemStats

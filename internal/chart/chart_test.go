@@ -35,7 +35,7 @@ func TestTicks(t *testing.T) {
 		{Range{1e17, 1e17}, 2, false, "9.99e16 1e17 1.001e17"},
 		{Range{-1e308, 1.7e308}, 3, false, "-1e308 0 1e308"},
 		{empty, 2, false, "0 0.5 1.0"},
-		{Range{0, 1}, 5, true, "0 1"}, // case 27.81: there is no generation 0.2
+		{Range{0, 1}, 5, true, "0 1"}, // there is no generation 0.2
 		{Range{1, 3}, 8, true, "1 2 3"},
 		{Range{1, 1}, 8, true, "1"},
 		{Range{0, 1e7}, 5, true, "0 2e6 4e6 6e6 8e6 1e7"},
@@ -195,7 +195,7 @@ func TestDashes(t *testing.T) {
 	require.Equal(t, [][]Point{{{0, 0}, {4, 0}, {7, 0}}, {{9, 0}, {10, 0}}}, dashed([][]Point{line}, []float64{7, 2}))
 }
 
-// 30.2: a picture inside of a page has no background, and the text's colour of the page. Marks keep their colours.
+// A picture inside of a page has no background, and the text's colour of the page. Marks keep their colours.
 func TestInline(t *testing.T) {
 	c := &Chart{XLabel: "x"}
 	c.Add(Line{Points: []Point{{0, 1}, {1, 2}}, Colour: color.RGBA{1, 2, 3, 255}, Width: 1})
@@ -213,7 +213,7 @@ func TestInline(t *testing.T) {
 	require.NotContains(t, string(own), "currentColor")
 }
 
-// 28.347: a long text of the legend, or title, ran off the picture.
+// A long text of the legend, or title, ran off the picture.
 func TestLongTexts(t *testing.T) {
 	const width = 300.
 	c := Chart{}

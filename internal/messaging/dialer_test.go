@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// 32.220: the connection to a machine that takes nothing, but whose kernel acknowledges, stays through many silences,
+// The connection to a machine that takes nothing, but whose kernel acknowledges, stays through many silences,
 // and loses no byte.
 func TestSlowReaderKeepsItsConnection(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -41,7 +41,7 @@ func TestSlowReaderKeepsItsConnection(t *testing.T) {
 	require.Error(t, err)
 }
 
-// 32.180: a connection waits from the moment when something is not acknowledged, until an acknowledgement comes.
+// A connection waits from the moment when something is not acknowledged, until an acknowledgement comes.
 func TestUnanswered(t *testing.T) {
 	var u unanswered
 	start := time.Now()

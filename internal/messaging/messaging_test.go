@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// 32.131: an address has a server and a name. The error of a wrong one says what an address is.
+// An address has a server and a name. The error of a wrong one says what an address is.
 func TestAddress(t *testing.T) {
 	for text, want := range map[string][2]string{
 		"nats://head:4222/try":  {"nats://head:4222", "try"},
@@ -32,7 +32,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// 32.132: an error of a server says what to do.
+// An error of a server says what to do.
 func TestUnreachable(t *testing.T) {
 	_, err := Server{URL: "nats://127.0.0.1:1"}.Connect("test")
 	require.ErrorContains(t, err, "nats://127.0.0.1:1 cannot be reached")

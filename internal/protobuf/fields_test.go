@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// 27.221: fields come back as they were written. A message that is cut within a field is none.
+// Fields come back as they were written. A message that is cut within a field is none.
 func TestFields(t *testing.T) {
 	var m Message
 	m.Int(1, 300)

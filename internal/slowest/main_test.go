@@ -34,7 +34,7 @@ FAIL: p TestBroken/case, p TestBroken, p
 `, out.String())
 }
 
-// 32.260: a test that never ended was not named, and the dump of its goroutines was not shown.
+// A test that never ended was not named, and the dump of its goroutines was not shown.
 func TestUnfinished(t *testing.T) {
 	in := `{"Action":"run","Package":"p","Test":"TestHangs"}
 {"Action":"output","Package":"p","Test":"TestHangs","Output":"=== RUN   TestHangs\n"}

@@ -25,7 +25,7 @@ DIGESTS = [path for path in sorted(DATA.glob("*.safetensors")) if b'"digest"' in
     ("pendulum", [True], "the actions are a Box"),
 ])
 def test_masks(file, legal, want):
-    """Case 27.106: a mask that allows nothing, or is one of other actions."""
+    """A mask that allows nothing, or is one of other actions."""
     member = xlarun.load(DATA / f"{file}.safetensors")
     with pytest.raises(ValueError, match=want):
         member.act(np.zeros(member.observation_space["shape"]), legal=legal)
@@ -40,7 +40,7 @@ def test_mask_of_each_choice():
 
 @pytest.mark.parametrize("file", ["cartpole", "cnn", "gru", "spiking", "nir", "pendulum-normalized", "normedmlp"])
 def test_sizes_of_observations(file):
-    """Case 27.106: an observation of another size, a batch, or a number."""
+    """An observation of another size, a batch, or a number."""
     member = xlarun.load(DATA / f"{file}.safetensors")
     shape = member.observation_space["shape"]
     n = int(np.prod(shape))
@@ -53,7 +53,7 @@ def test_sizes_of_observations(file):
 
 
 def test_discrete_observations():
-    """Case 27.106: a number that is no observation is not the last one."""
+    """A number that is no observation is not the last one."""
     member = xlarun.load(DATA / "cartpole.safetensors")
     member.observation_space = {"type": "Discrete", "n": 4, "shape": [], "dtype": "int32"}
     assert member.act(3)[0] == member.act(np.int32(3))[0]
@@ -65,7 +65,7 @@ def test_discrete_observations():
 @pytest.mark.parametrize("path", sorted(DATA.glob("*.safetensors")), ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_outputs_of_nan(path):
-    """Case 27.106: one NaN makes all outputs NaN; rollout/episode/member_nan_test.go has the same for Go."""
+    """One NaN makes all outputs NaN; rollout/episode/member_nan_test.go has the same for Go."""
     member = xlarun.load(path)
     observation = np.full(member.observation_space["shape"], 0.1)
     observation.flat[0] = np.nan
@@ -76,7 +76,7 @@ def test_outputs_of_nan(path):
 
 
 def test_nan_acts_as_in_go():
-    """Case 27.106: NaN outputs: the first is the largest, but with a mask they are the least finite number."""
+    """NaN outputs: the first is the largest, but with a mask they are the least finite number."""
     member = xlarun.load(DATA / "cartpole.safetensors")
     nan = np.full(4, np.nan)
     assert member.act(nan)[0] == 0
@@ -93,7 +93,7 @@ def test_crc32c():
 
 @pytest.mark.parametrize("path", DIGESTS, ids=lambda path: path.stem)
 def test_damaged_files(tmp_path, path):
-    """Case 27.107: a bit that has changed in an array or in the metadata."""
+    """A bit that has changed in an array or in the metadata."""
     whole = path.read_bytes()
     xlarun.load(path)
     length = int.from_bytes(whole[:8], "little")
@@ -108,7 +108,7 @@ def test_damaged_files(tmp_path, path):
 
 
 def test_digest_of_no_array(tmp_path):
-    """Case 27.107: a digest of a file that has nothing else, and a file without one."""
+    """A digest of a file that has nothing else, and a file without one."""
     for digest, damaged in [("crc32c:00000001", True), ("", True), ("crc32c:00000000", False), (None, False)]:
         metadata = {} if digest is None else {"digest": digest}
         header = json.dumps({"__metadata__": metadata}).encode()
@@ -120,7 +120,7 @@ def test_digest_of_no_array(tmp_path):
 
 @pytest.mark.parametrize("metadata", [[], "x", 3, None, {"digest": 3}, {"policy": ["mlp"]}])
 def test_metadata_of_no_texts(tmp_path, metadata):
-    """Case 27.107: metadata that are no texts."""
+    """Metadata that are no texts."""
     header = json.dumps({"__metadata__": metadata}).encode()
     file = tmp_path / "a.safetensors"
     file.write_bytes(len(header).to_bytes(8, "little") + header)
@@ -134,14 +134,14 @@ def test_metadata_of_no_texts(tmp_path, metadata):
     (1.0, False, "state is None: give the state that act returned"),
 ])
 def test_rewards(reward, started, want):
-    """Case 27.164: no reward made all weights NaN, and no state was an error of Python's own."""
+    """No reward made all weights NaN, and no state was an error of Python's own."""
     member = xlarun.load(DATA / "spiking-rewarded.safetensors")
     with pytest.raises(ValueError, match=want):
         member.learn(member.start() if started else None, reward)
 
 
 def test_transformer_without_heads():
-    """Case 29.111: a member of an earlier release is one sentence."""
+    """A member of an earlier release is one sentence."""
     member = xlarun.load(DATA / "transformer.safetensors")
     for key in ("heads", "memory"):
         metadata = {k: v for k, v in member.metadata.items() if k != key}

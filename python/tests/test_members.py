@@ -114,7 +114,7 @@ def test_bad_files(tmp_path):
     ('{"a": {"dtype": "F33", "shape": [1], "data_offsets": [0, 4]}}', "has the dtype F33"),
 ])
 def test_bad_headers(tmp_path, entry, want):
-    """Case 27.73: a header that lies about its arrays is one sentence, and nothing of the size that it names is made."""
+    """A header that lies about its arrays is one sentence, and nothing of the size that it names is made."""
     path = tmp_path / "a.safetensors"
     path.write_bytes(len(entry).to_bytes(8, "little") + entry.encode() + bytes(8))
     with pytest.raises(ValueError, match=want):

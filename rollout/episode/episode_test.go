@@ -192,7 +192,7 @@ func (f forgetful) Act(_, carry any, _ *graph.Array, _ random.Key) (any, policy.
 	return steps.Add(1), policy.Output{Action: out}
 }
 
-// Case 301: NaN outputs of a policy with memory make the member fail, although a head turns them into an action. Steps
+// NaN outputs of a policy with memory make the member fail, although a head turns them into an action. Steps
 // after an episode's end do not count.
 func TestOutputsThatAreNoNumbers(t *testing.T) {
 	env, err := envs.Make("CartPole-v1")

@@ -23,7 +23,7 @@ func TestJudgement(t *testing.T) {
 		failed, full             int // full: of 5 steps
 	}{
 		{1, "numbers", []float64{1, 2, 6}, []float64{4, 5, 9}, 3, math.Sqrt(7), math.Sqrt(7. / 3), 6, 0, 1},
-		{2, "one: its spread is not known (27.49)", []float64{-5}, []float64{7}, -5, nan, nan, 7, 0, 0},
+		{2, "one: its spread is not known", []float64{-5}, []float64{7}, -5, nan, nan, 7, 0, 0},
 		{3, "what is no number is left out", []float64{1, nan, 3}, []float64{4, 5, 8}, 2, math.Sqrt2, 1, 6, 1, 0},
 		{4, "and what is infinite", []float64{inf, 1, 3, -inf}, []float64{1, 4, 8, 1}, 2, math.Sqrt2, 1, 6, 2, 0},
 		{5, "nothing but failures", []float64{inf, nan}, []float64{4, 5}, -inf, nan, nan, 0, 2, 0},
@@ -38,7 +38,7 @@ func TestJudgement(t *testing.T) {
 		}
 		require.Equal(t, c.mean, j.Mean, "case %d: %s", c.number, c.what)
 		require.Equal(t, c.failed, j.Failed, "case %d: %s", c.number, c.what)
-		require.Equal(t, c.full, j.Full, "31.349 case %d: %s", c.number, c.what)
+		require.Equal(t, c.full, j.Full, "case %d: %s", c.number, c.what)
 		none := 0
 		for _, x := range j.Return {
 			require.False(t, math.IsInf(x, 0), "case %d: %s", c.number, c.what)
@@ -50,7 +50,7 @@ func TestJudgement(t *testing.T) {
 	}
 }
 
-// 32.236: a judgement of many steps takes several calls of the program, tells how far it is, and is the same.
+// A judgement of many steps takes several calls of the program, tells how far it is, and is the same.
 func TestJudgementInBatches(t *testing.T) {
 	env := envs.Erase(classic.CartPole{})
 	p, head, err := policy.Make("linear", nil, env.Spec().Observation, env.Spec().Action)

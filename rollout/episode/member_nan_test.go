@@ -13,7 +13,7 @@ import (
 	"xlarun/rollout/policy"
 )
 
-// TestNaNObservations (case 27.106): what docs/how-to/members.md says of an observation that is NaN holds in Go, too.
+// TestNaNObservations: what docs/how-to/members.md says of an observation that is NaN holds in Go, too.
 // python/tests/test_bad_arguments.py has the same for NumPy.
 func TestNaNObservations(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.safetensors")

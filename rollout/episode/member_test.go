@@ -30,18 +30,18 @@ func TestMembersActAsInNumPy(t *testing.T) {
 	}
 	require.NoError(t, oracles.Read("testdata/member_act.json", &vectors))
 	require.Len(t, vectors.Members, 36)
-	// Case 1: with every activation that mlp takes.
+	// With every activation that mlp takes.
 	seen := map[string]bool{}
 	defer func() {
 		choice, ok := settings.Lookup(&policy.MLPSettings{}, "activation")
 		require.True(t, ok)
 		for _, name := range strings.Split(strings.TrimPrefix(choice.Wants, "one of "), ", ") {
-			require.True(t, seen[name], "case 1: %s in %v", name, seen)
+			require.True(t, seen[name], "%s in %v", name, seen)
 		}
-		// Case 2: every policy that the Python package steps.
+		// Every policy that the Python package steps.
 		require.NotEmpty(t, vectors.Policies)
 		for _, name := range vectors.Policies {
-			require.True(t, seen[name], "case 2: %s in %v", name, seen)
+			require.True(t, seen[name], "%s in %v", name, seen)
 		}
 	}()
 	for _, v := range vectors.Members {

@@ -173,7 +173,7 @@ func TestMemoryIsCheckedBeforeAnything(t *testing.T) {
 	require.ErrorContains(t, x.Fit(), "256 members of 386 parameters take about")
 }
 
-// Case 1: the largest population in an error fits on the devices of the run, and one that is larger by a whole tile
+// The largest population in an error fits on the devices of the run, and one that is larger by a whole tile
 // does not.
 func TestLargestPopulationThatFits(t *testing.T) {
 	for _, policy := range []string{"mlp:16,16", "mlp:512,512", "linear"} {

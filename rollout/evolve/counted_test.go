@@ -26,13 +26,13 @@ func TestTilesAreCounted(t *testing.T) {
 		devices int
 		config  Config
 	}{
-		{"27.119 one device", 1, small(func(c *Config) {})},
-		{"27.120 several devices, the last tiles are padding", 4, small(func(c *Config) {
+		{"one device", 1, small(func(c *Config) {})},
+		{"several devices, the last tiles are padding", 4, small(func(c *Config) {
 			c.Population, c.Policy, c.HallOfFame = 72, "mlp:64", "0"
 		})},
-		{"27.121 a tile for each device", 2, small(func(c *Config) { c.Tile = 24 })},
-		{"27.122 large matrices", 2, small(func(c *Config) { c.Policy, c.Steps = "mlp:64,64", 30 })},
-		{"27.123 noise that is drawn twice", 2, small(func(c *Config) { c.Strategy = "pgpe" })},
+		{"a tile for each device", 2, small(func(c *Config) { c.Tile = 24 })},
+		{"large matrices", 2, small(func(c *Config) { c.Policy, c.Steps = "mlp:64,64", 30 })},
+		{"noise that is drawn twice", 2, small(func(c *Config) { c.Strategy = "pgpe" })},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			if row.devices != 4 { // it counts as the others do

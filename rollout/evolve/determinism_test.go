@@ -92,7 +92,7 @@ func TestDeterminismMatrix(t *testing.T) {
 			}, []int{1, 8}, 4, true})
 		case "eggroll":
 			own = append(own, wide, determinism{short, func(c *Config) { *c = broad() }, []int{1, 8}, 4, true})
-		case "neat": // 28.303: its sums of floats are no trees, on however many devices
+		case "neat": // its sums of floats are no trees, on however many devices
 			own = append(own, determinism{"long sums", func(c *Config) { *c = solvingXOR() }, []int{1, 2, 4}, 4, false})
 		}
 		for _, row := range own {

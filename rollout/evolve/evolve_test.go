@@ -197,7 +197,7 @@ func TestSeedsDiffer(t *testing.T) {
 	require.NotEqual(t, after(1)["strategy.mean"], after(2)["strategy.mean"])
 }
 
-// Case 1: Candidates reads the snapshot alone, while another goroutine steps on.
+// Candidates reads the snapshot alone, while another goroutine steps on.
 func TestCandidatesWhileItSteps(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy = 4, 3, "linear"

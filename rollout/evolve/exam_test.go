@@ -14,7 +14,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// 31.346: a run that has reached its target goes on until its centre passes the exam. Its mean return
+// A run that has reached its target goes on until its centre passes the exam. Its mean return
 // equals the mean over episodes that are played one by one.
 func TestExam(t *testing.T) {
 	c := DefaultConfig()
@@ -48,9 +48,9 @@ func TestExam(t *testing.T) {
 	require.Contains(t, c.Measures(), examReturn)
 
 	e := start(t, &xlabridge.Reference{}, c)
-	require.NotNil(t, judgeOf(e), "31.374: it is compiled at the start")
+	require.NotNil(t, judgeOf(e), "it is compiled at the start")
 	m.Values = append(m.Values[:len(m.Values)-1], run.Value{Name: examReturn, Number: math.Inf(-1)})
-	require.Contains(t, e.Ending(m), "; the exam failed: returns of its episodes are not finite", "31.375")
+	require.Contains(t, e.Ending(m), "; the exam failed: returns of its episodes are not finite")
 
 	c.ExamTarget = mean - .01
 	m, _ = exam(c)
@@ -62,38 +62,38 @@ func TestExam(t *testing.T) {
 	require.True(t, math.IsNaN(of(t, m, examReturn)))
 
 	for name, change := range map[string]func(c *Config){
-		"exam-param":                     func(c *Config) { c.ExamParam = settings.Pairs{"gravit": "1"} },
-		"exam-steps":                     func(c *Config) { c.ExamTarget = 0 },
-		"no target":                      func(c *Config) { c.Target = "0" },
-		"32.230 CartPole gives 1 a step": func(c *Config) { c.ExamTarget = 31 },
-		"32.230 no float32":              func(c *Config) { c.ExamTarget, c.Env = 1e300, "Acrobot-v1" },
+		"exam-param":              func(c *Config) { c.ExamParam = settings.Pairs{"gravit": "1"} },
+		"exam-steps":              func(c *Config) { c.ExamTarget = 0 },
+		"no target":               func(c *Config) { c.Target = "0" },
+		"CartPole gives 1 a step": func(c *Config) { c.ExamTarget = 31 },
+		"no float32":              func(c *Config) { c.ExamTarget, c.Env = 1e300, "Acrobot-v1" },
 	} {
 		other := c.clone()
-		if name == "32.230 no float32" {
+		if name == "no float32" {
 			other.ExamParam = nil
 		}
 		change(&other)
 		_, err := other.Start(t.Context(), &xlabridge.Reference{})
 		var wrong *settings.Error
-		require.ErrorAs(t, err, &wrong, "31.347 %s", name)
-		require.Contains(t, wrong.Key, "exam", "31.347 %s", name)
+		require.ErrorAs(t, err, &wrong, "%s", name)
+		require.Contains(t, wrong.Key, "exam", "%s", name)
 	}
 	for env, most := range map[string]float64{"Pendulum-v1": 0, "MountainCar-v0": -1, "Reacher-misc-v1": 30} {
 		other := c.clone()
 		other.Env, other.ExamTarget, other.ExamParam = env, most+.5, nil
-		require.ErrorContains(t, other.checkExam(), fmt.Sprintf("at most %g, the largest return", most), "31.447")
+		require.ErrorContains(t, other.checkExam(), fmt.Sprintf("at most %g, the largest return", most))
 		other.ExamTarget = most - .5
-		require.NoError(t, other.checkExam(), "31.447 %s", env)
+		require.NoError(t, other.checkExam(), "%s", env)
 	}
 	other := c.clone()
 	other.ExamSteps, other.ExamParam = 1000, nil
-	require.Contains(t, other.Remark(), "the later ones of --exam-steps 1000 are", "31.370")
+	require.Contains(t, other.Remark(), "the later ones of --exam-steps 1000 are")
 	_, err := c.LaneCost()
-	require.ErrorContains(t, err, "lanes hold no exams", "31.348")
+	require.ErrorContains(t, err, "lanes hold no exams")
 }
 
-// 32.231: the first exam that is not passed is a notice, and the display has its return. While an exam runs, the round
-// tells how many of its episodes are done. 32.232: a search that starts again holds the same compiled exam.
+// The first exam that is not passed is a notice, and the display has its return. While an exam runs, the round
+// tells how many of its episodes are done. A search that starts again holds the same compiled exam.
 func TestExamIsShown(t *testing.T) {
 	c := DefaultConfig()
 	c.Policy, c.Population, c.Steps, c.Target, c.Tune = "linear", 8, 3, "2", "off"
@@ -134,12 +134,12 @@ func TestExamIsShown(t *testing.T) {
 	require.NoError(t, err)
 	xlabridge.Free(results)
 	_, total, _ := r.Counter().Done()
-	require.Zero(t, total, "31.440: the exam of an earlier generation is not shown in the next one")
+	require.Zero(t, total, "the exam of an earlier generation is not shown in the next one")
 	r.config.Env = "none"
 	require.Error(t, r.replace())
 	require.NoError(t, r.Close())
 	_, err = examScore(first, graph.Of(float32(0)), random.New(0))
-	require.ErrorContains(t, err, "closed", "31.442: a search that cannot start leaves no exam open")
+	require.ErrorContains(t, err, "closed", "a search that cannot start leaves no exam open")
 	rows := c.Board()
 	require.Equal(t, "exam", rows[len(rows)-1].Label)
 	require.Equal(t, " of 200", rows[len(rows)-1].Parts[0].Behind)

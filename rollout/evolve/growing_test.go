@@ -25,7 +25,7 @@ func cramped() Config {
 	return c.With("strategy.node-rate", .2).With("strategy.connection-rate", .1)
 }
 
-// 31.211: a run whose genomes are full moves to more room: arrays are longer, and the networks are the same. It goes on
+// A run whose genomes are full moves to more room: arrays are longer, and the networks are the same. It goes on
 // from a snapshot of any room to the same bytes; in the long form with compiled programs on one device and on two.
 func TestGrow(t *testing.T) {
 	const last = 6
@@ -136,7 +136,7 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// 31.213: where members cannot grow, --grow is refused with a sentence.
+// Where members cannot grow, --grow is refused with a sentence.
 func TestGrowRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Config)
@@ -155,7 +155,7 @@ func TestGrowRefused(t *testing.T) {
 	require.ErrorContains(t, err, "lanes have one program")
 }
 
-// 31.216: where the next size needs more memory than there is, the run says so once and goes on with its size.
+// Where the next size needs more memory than there is, the run says so once and goes on with its size.
 func TestGrowStopsAtTheMemory(t *testing.T) {
 	c := cramped()
 	b := &xlabridge.Reference{} // which compiles nothing, so that only the estimate counts

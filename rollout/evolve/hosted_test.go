@@ -174,7 +174,7 @@ func TestAHostThatWaitsIsInterrupted(t *testing.T) {
 	}
 }
 
-// 32.10: the metrics of several hosts are the bytes of one host's, whatever the search, the number of hosts and the
+// The metrics of several hosts are the bytes of one host's, whatever the search, the number of hosts and the
 // number of their devices. The short form compiles the run that has all at once, and interprets the others.
 func TestHostsAreOneRun(t *testing.T) {
 	t.Parallel()
@@ -230,7 +230,7 @@ func TestHostsAreOneRun(t *testing.T) {
 	}
 }
 
-// 32.11: a host that joins late has the metrics of all generations.
+// A host that joins late has the metrics of all generations.
 func TestAHostJoinsLate(t *testing.T) {
 	t.Parallel()
 	c := smallRun(func(c *Config) { c.Generations = 12 })
@@ -260,7 +260,7 @@ func TestAHostJoinsLate(t *testing.T) {
 	}
 }
 
-// 32.12: a host with other settings, or without the server's token, is refused in one sentence.
+// A host with other settings, or without the server's token, is refused in one sentence.
 func TestHostsThatAreRefused(t *testing.T) {
 	const token = "a token of 16 or more"
 	server := messageServer(t, token)
@@ -293,22 +293,22 @@ func TestHostsThatAreRefused(t *testing.T) {
 	t.Setenv("XLARUN_TOKEN", "")
 	_, err = c.Start(t.Context(), &xlabridge.Reference{})
 	require.EqualError(t, err, "the server at "+server+" wants a token: give it by --token-file or the variable "+
-		"XLARUN_TOKEN", "32.270")
+		"XLARUN_TOKEN")
 	c.TokenFile = filepath.Join(t.TempDir(), "token2")
 	require.NoError(t, os.WriteFile(c.TokenFile, []byte("another token of 16 or more\n"), 0o600))
 	_, err = c.Start(t.Context(), &xlabridge.Reference{})
 	require.EqualError(t, err, "the server at "+server+" refuses the token of --token-file "+c.TokenFile+
-		": give the one that the server was started with", "32.271 it cannot be reached")
+		": give the one that the server was started with", "it cannot be reached")
 	c.TokenFile = ""
 	c.Join = "nats://127.0.0.1:1/x"
 	_, err = c.Start(t.Context(), &xlabridge.Reference{})
 	require.ErrorContains(t, err, "nats://127.0.0.1:1 cannot be reached")
 	unreached, ok := errors.AsType[*messaging.ConnectError](err)
 	require.True(t, ok)
-	require.Equal(t, "no_server", unreached.ErrorCode(), "28.349 it was failed")
+	require.Equal(t, "no_server", unreached.ErrorCode(), "it was failed")
 }
 
-// 32.13: the error of a chunk with two results names the member.
+// The error of a chunk with two results names the member.
 func TestTheMemberThatDiffers(t *testing.T) {
 	t.Parallel()
 	c := smallRun(nil)
@@ -331,7 +331,7 @@ func TestTheMemberThatDiffers(t *testing.T) {
 	require.Equal(t, want, seen, fmt.Sprint(len(rows[0])))
 }
 
-// 32.21: notices name hosts that join and leave, if they are few.
+// Notices name hosts that join and leave, if they are few.
 func TestChangesOfHosts(t *testing.T) {
 	for _, c := range []struct{ before, now, want string }{
 		{"", "a", ""},
@@ -348,7 +348,7 @@ func TestChangesOfHosts(t *testing.T) {
 	}
 }
 
-// 30.271: hosts that share the server's outage have not left, however long it was; those that are gone after it have.
+// Hosts that share the server's outage have not left, however long it was; those that are gone after it have.
 func TestNoticesOfAnOutage(t *testing.T) {
 	const server = "nats://here"
 	now := time.Time{}.Add(time.Hour)
@@ -377,8 +377,8 @@ func TestNoticesOfAnOutage(t *testing.T) {
 	}
 }
 
-// 32.233: a host says once that the server has gone, and once that it is back. 32.234: the number of hosts that are
-// alive has a name of its own. 32.235: the display has the mean share of the newest generations.
+// A host says once that the server has gone, and once that it is back. The number of hosts that are
+// alive has a name of its own. The display has the mean share of the newest generations.
 func TestTheServerGoes(t *testing.T) {
 	t.Parallel()
 	o := &natsserver.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true}
@@ -431,7 +431,7 @@ func TestTheServerGoes(t *testing.T) {
 	require.InDelta(t, .5/3, m.Timings[len(m.Timings)-4].Number, 1e-12, "no chunk since")
 }
 
-// 32.26: islands of two processes exchange members by a message server, and write the files of islands.
+// Islands of two processes exchange members by a message server, and write the files of islands.
 func TestIslandsByAMessageServer(t *testing.T) {
 	t.Parallel()
 	server := messageServer(t, "")
@@ -466,7 +466,7 @@ func TestIslandsByAMessageServer(t *testing.T) {
 	both.Wait()
 }
 
-// TestDefaultsAreTheSameRun (case 32.60): a host that was resumed has all settings in its config, and one that joins
+// TestDefaultsAreTheSameRun: a host that was resumed has all settings in its config, and one that joins
 // with the same flags has defaults. They refused each other.
 func TestDefaultsAreTheSameRun(t *testing.T) {
 	c := DefaultConfig()
@@ -477,7 +477,7 @@ func TestDefaultsAreTheSameRun(t *testing.T) {
 	require.NotEqual(t, c.identity(), given.identity())
 }
 
-// 32.75: a host that waits for others, which are all done, ends with a sentence; one with another goal waits, and one
+// A host that waits for others, which are all done, ends with a sentence; one with another goal waits, and one
 // that does not wait computes all of it.
 func TestHostsThatAreDone(t *testing.T) {
 	server := keepingServer(t)
@@ -493,7 +493,7 @@ func TestHostsThatAreDone(t *testing.T) {
 	require.ErrorContains(t, err, "the other hosts were done ")
 	require.ErrorContains(t, err, "after generation 6, and no more hosts join: leave out --hosts to compute all of it ")
 	joinTime = usual
-	got := [2]string{} // 32.125: the same run is repeated, by hosts that do not start at the same time
+	got := [2]string{} // the same run is repeated, by hosts that do not start at the same time
 	var repeats sync.WaitGroup
 	for i := range 2 {
 		repeats.Go(func() {
@@ -517,7 +517,7 @@ func TestHostsThatAreDone(t *testing.T) {
 	require.NoError(t, errors.Join(errs[:]...))
 }
 
-// 32.76: a host keeps the metrics of the newest rounds only.
+// A host keeps the metrics of the newest rounds only.
 func TestKeptRounds(t *testing.T) {
 	var rounds []roundMetrics
 	for i := range 25 {

@@ -11,7 +11,7 @@ import (
 	"xlarun/rollout/plan"
 )
 
-// 31.214: the rule puts lanes last where an episode's steps are arithmetic on single numbers, whatever the policy is
+// The rule puts lanes last where an episode's steps are arithmetic on single numbers, whatever the policy is
 // called, and leaves what the settings give.
 func TestRuleOfLanes(t *testing.T) {
 	for _, c := range []struct {
@@ -41,7 +41,7 @@ func TestRuleOfLanes(t *testing.T) {
 	}
 }
 
-// 31.317: tiles of genomes are as large as their connections allow, not as a matrix of all nodes would.
+// Tiles of genomes are as large as their connections allow, not as a matrix of all nodes would.
 func TestTilesOfGenomes(t *testing.T) {
 	config := DefaultConfig()
 	config.Env, config.Policy, config.Strategy, config.Population = "CartPole-v1", "genome", "neat", 1000

@@ -11,7 +11,7 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// 31.120: NEAT solves XOR in every run. Over 100 runs (XLARUN_LONG=1) it needs no more evaluations than the paper's, on
+// NEAT solves XOR in every run. Over 100 runs (XLARUN_LONG=1) it needs no more evaluations than the paper's, on
 // average 4,755 with a standard deviation of 2,553, although the answers have to be better than right when rounded: the
 // errors add up to less than 0.5. The worst run of the paper took 13,459.
 func TestNEATSolvesXOR(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// 28.42: the memory that is predicted from the traced program is within a tenth of what the compiler then says, or 2
+// The memory that is predicted from the traced program is within a tenth of what the compiler then says, or 2
 // KiB further off: for every strategy, and for policies of all kinds. Known errors are on one side. XLA takes the 32
 // slices of lmmaes out of a loop and keeps them all. It copies a parameter of svcmaes, to compute a matrix from it
 // twice. It cuts the many small arrays of neat in another way. Where noise is drawn again, XLA shares two arrays of the

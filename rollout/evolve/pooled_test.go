@@ -23,7 +23,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Case 27.143: an island that cannot share its folder, or whose name is not free, was refused only after the backend
+// An island that cannot share its folder, or whose name is not free, was refused only after the backend
 // was opened and the generation compiled. A resumed island goes on under the name that it has.
 func TestIslandIsRefusedBeforeTheBackendOpens(t *testing.T) {
 	dir := t.TempDir()
@@ -76,7 +76,7 @@ func TestIslandIsRefusedBeforeTheBackendOpens(t *testing.T) {
 	}
 }
 
-// Case 27.161: profile played an island's generations into the folder that the islands share. The other islands took
+// Profile played an island's generations into the folder that the islands share. The other islands took
 // its members, and the island could not begin any more.
 func TestAnIslandAloneSharesNothing(t *testing.T) {
 	shared := filepath.Join(t.TempDir(), "shared")
@@ -100,7 +100,7 @@ func TestAnIslandAloneSharesNothing(t *testing.T) {
 	require.DirExists(t, filepath.Join(shared, "migration_pool", "island-a", "gen-1"))
 }
 
-// Case 27.162: members were not exchanged if the same network was given in other words, and were exchanged between
+// Members were not exchanged if the same network was given in other words, and were exchanged between
 // networks of other settings.
 func TestIslandsCompareNetworks(t *testing.T) {
 	network := func(text string, own settings.Values) string {
@@ -138,7 +138,7 @@ func (unbent) Act(_, carry any, _ *graph.Array, _ random.Key) (any, policy.Outpu
 	return carry, policy.Output{Action: graph.Zeros(graph.ShapeOf(graph.Float32, 2))}
 }
 
-// Case 27.163: a policy without parameters was a panic in xlarun's own code.
+// A policy without parameters was a panic in xlarun's own code.
 func TestAPolicyWithoutParametersIsRefused(t *testing.T) {
 	policy.MustRegister("test-unbent", func() policy.Maker { return &unbent{} })
 	for _, strategy := range []string{"openes", "simplega", "eggroll"} {

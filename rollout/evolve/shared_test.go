@@ -65,7 +65,7 @@ func TestSharedRunsAreTheSameOnAnyDevices(t *testing.T) {
 	sameBytes(t, bytesOf(t, one), bytesOf(t, resumed), "resumed")
 }
 
-// Case 1: the first state of a large member, computed on the devices, equals the interpreter's up to rounding.
+// The first state of a large member, computed on the devices, equals the interpreter's up to rounding.
 func TestLargeMembersStartOnTheDevices(t *testing.T) {
 	c := sharing("mlp:512,520")
 	c.Population, c.Steps, c.Tile, c.Devices, c.HallOfFame = 2, 1, 2, 2, "0"

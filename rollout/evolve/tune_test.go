@@ -117,7 +117,7 @@ func TestMemoryBudget(t *testing.T) {
 	require.ErrorContains(t, err, "that --memory allows; ")
 }
 
-// Case 1: measurements that run past the deadline share nothing with the run, and Close waits for them.
+// Measurements that run past the deadline share nothing with the run, and Close waits for them.
 func TestCloseWaitsForLateMeasurements(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy = 4, 3, "linear"

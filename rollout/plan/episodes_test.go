@@ -26,7 +26,7 @@ func TestEpisodeBatch(t *testing.T) {
 // An accelerator takes two steps of an episode in an iteration, if their number is even; a CPU takes one.
 func TestDefaultUnroll(t *testing.T) {
 	for steps, want := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 499: 1, 500: 2} {
-		assert.Equal(t, want, DefaultUnroll(steps, true), "29.200 %d steps", steps)
-		assert.Equal(t, 1, DefaultUnroll(steps, false), "29.200 %d steps", steps)
+		assert.Equal(t, want, DefaultUnroll(steps, true), "%d steps", steps)
+		assert.Equal(t, 1, DefaultUnroll(steps, false), "%d steps", steps)
 	}
 }

@@ -16,7 +16,7 @@ func TestPlanInWords(t *testing.T) {
 	require.Equal(t, map[string]any{"xla_cpu_prefer_vector_width": 256}, Plan{VectorWidth: 256}.Compile().XLA)
 }
 
-// 28.260: a size is larger than what is free or allowed, and one byte is one.
+// A size is larger than what is free or allowed, and one byte is one.
 func TestMoreThan(t *testing.T) {
 	require.Equal(t, ", which is more than the 1 byte that --memory allows", MoreThan(1, true))
 	require.Equal(t, ", which is more than the 1.5 GiB that is free", MoreThan(3<<29, false))

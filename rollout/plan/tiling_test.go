@@ -26,13 +26,13 @@ func TestTileSizes(t *testing.T) {
 		require.Equal(t, c.want, x.Tile(), "%+v", c)
 	}
 	require.Equal(t, 10000, TilingOf(10000, 2, Reads{Params: 4 * 386}, 1, true).Tile(),
-		"29.32 one tile, a quarter above the wanted size")
-	require.Equal(t, 1024, TilingOf(1024, 2, Reads{Params: 4 * 4610}, 1, true).Tile(), "29.33 the whole population")
-	require.Equal(t, 8192, TilingOf(65536, 2, Reads{Params: 4 * 4610}, 1, true).Tile(), "29.34")
+		"one tile, a quarter above the wanted size")
+	require.Equal(t, 1024, TilingOf(1024, 2, Reads{Params: 4 * 4610}, 1, true).Tile(), "the whole population")
+	require.Equal(t, 8192, TilingOf(65536, 2, Reads{Params: 4 * 4610}, 1, true).Tile())
 	require.Equal(t, 512, TilingOf(1024, 2, Reads{Params: 4 * 386}, 16, true).Tile())
 }
 
-// 28.90: tiles of members that share their matrices do not shrink with the network: a product of 26 rows took half as
+// Tiles of members that share their matrices do not shrink with the network: a product of 26 rows took half as
 // long again as one of 64.
 func TestSharedTileSizes(t *testing.T) {
 	for _, c := range []struct{ population, group, episodes, want int }{
@@ -47,7 +47,7 @@ func TestSharedTileSizes(t *testing.T) {
 	}
 }
 
-// 32.263: a list of connections that a tile's members share is worth larger tiles. Tiles of 128 genomes of 34 nodes and
+// A list of connections that a tile's members share is worth larger tiles. Tiles of 128 genomes of 34 nodes and
 // 352 connections were faster than tiles of 72.
 func TestTileSizesOfGenomes(t *testing.T) {
 	for _, c := range []struct{ population, nodes, connections, want int }{

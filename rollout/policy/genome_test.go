@@ -12,7 +12,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// 31.542: a maker is a GenomeMaker exactly if it makes a GenomePolicy.
+// A maker is a GenomeMaker exactly if it makes a GenomePolicy.
 func TestGenomePolicies(t *testing.T) {
 	require.Subset(t, GenomePolicies(), []string{"genome", "hyperneat", "multispatial"})
 	for _, name := range Names() {
@@ -26,7 +26,7 @@ func TestGenomePolicies(t *testing.T) {
 	}
 }
 
-// 31.215: genomes are drawn and have sizes, also those of hyperneat and with normalised observations; other members
+// Genomes are drawn and have sizes, also those of hyperneat and with normalised observations; other members
 // have neither.
 func TestDrawingAndSizes(t *testing.T) {
 	box, action := envs.Box{Dims: []int{3}, Low: []float64{-1}, High: []float64{1}, DType: graph.Float32},

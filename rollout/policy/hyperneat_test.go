@@ -38,7 +38,7 @@ func document(inputs, outputs int, connections ...connection) (d genome.Document
 	return d
 }
 
-// 31.133: the perceptron that a genome draws, in plain Go: weight = tanh(1.5·gauss(x1 - x2 + .3) - .4·y1),
+// The perceptron that a genome draws, in plain Go: weight = tanh(1.5·gauss(x1 - x2 + .3) - .4·y1),
 // bias = tanh(.7·x2).
 func TestHyperNEATDraws(t *testing.T) {
 	p, _, err := Make("hyperneat:3", settings.Values{"threshold": .25, "largest-weight": 2}, envs.Symmetric(1, 1),
@@ -94,7 +94,7 @@ func TestHyperNEATDraws(t *testing.T) {
 	require.InDeltaSlice(t, values, floats(t, out), 1e-5)
 }
 
-// 31.134: what a genome has no room for, or no function.
+// What a genome has no room for, or no function.
 func TestHyperNEATRefuses(t *testing.T) {
 	_, _, err := Make("hyperneat", settings.Values{"connections": 7}, envs.Symmetric(1), envs.Discrete{N: 2})
 	require.ErrorContains(t, err, "connections")

@@ -24,7 +24,7 @@ func twoSheets() envs.Box {
 	return box
 }
 
-// 31.470: the weights that a genome draws, in plain Go: tanh(1.2·x2 - .9·y1) for elements of the first sheet,
+// The weights that a genome draws, in plain Go: tanh(1.2·x2 - .9·y1) for elements of the first sheet,
 // tanh(1.1·distance + .4·dx - .3·dy) for those of the second, and biases tanh(.8·y2).
 func TestMultispatialDraws(t *testing.T) {
 	p, _, err := Make("multispatial", settings.Values{"threshold": .25}, twoSheets(),
@@ -63,7 +63,7 @@ func TestMultispatialDraws(t *testing.T) {
 	require.InDeltaSlice(t, want, floats(t, out), 1e-5)
 }
 
-// 31.543: the largest weight is a setting, which Box actions depend on: without hidden nodes and with a threshold of 0,
+// The largest weight is a setting, which Box actions depend on: without hidden nodes and with a threshold of 0,
 // the weights and biases, and with them the outputs, are proportional to it. The long form compiles it.
 func TestMultispatialLargestWeight(t *testing.T) {
 	var b xlabridge.Backend = &xlabridge.Reference{}
@@ -91,7 +91,7 @@ func TestMultispatialLargestWeight(t *testing.T) {
 	}
 }
 
-// 31.471: an observation without places, other outputs than places, and too little room.
+// An observation without places, other outputs than places, and too little room.
 func TestMultispatialRefuses(t *testing.T) {
 	for _, c := range []struct {
 		observation envs.Space

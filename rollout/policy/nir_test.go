@@ -220,7 +220,7 @@ func TestNIRThatDoesNotFit(t *testing.T) {
 		{"nir:" + file, settings.Values{"layers": "linear:6:2,lif:3"}, 3, 2, "lif:3 takes 3 inputs, the layer before"},
 		{"nir:" + file, settings.Values{"layers": "conv:6:2"}, 3, 2, `there is no layer "conv" among affine, linear`},
 		{"nir:" + file, settings.Values{"layers": "linear:6:999999999999"}, 3, 2, "want 1 to 16777216"},
-		// Case 27.137: only the encoder population has fields.
+		// Only the encoder population has fields.
 		{"nir:" + file, settings.Values{"fields": 1, "encoder": "population"}, 3, 2,
 			"policy.fields: got 1, want 2 or more for the encoder population of " + file},
 		{"nir:" + fileWith("fields", "1"), settings.Values{"substeps": 5000}, 3, 2, "policy.substeps: got 5000"},
@@ -258,7 +258,7 @@ func TestNIRWithoutItsFile(t *testing.T) {
 	}
 }
 
-// Case 27.133: the settings of a file that was read make the same policy, or an error if the file has changed.
+// The settings of a file that was read make the same policy, or an error if the file has changed.
 func TestNIRSettingsOfAFile(t *testing.T) {
 	g := small(t)
 	SetNIRMetadata(g, map[string]string{"format": nirFormat, "gain": "2", "substeps": "5"})
@@ -299,7 +299,7 @@ func TestNIRSettingsOfAFile(t *testing.T) {
 	require.ErrorContains(t, err, `policy.layers: got "affine:6:2", want the layers of `+file+", affine:6:4,lif:4,")
 }
 
-// Case 27.135: a file that is written again under the same name is read again, graph and parameters alike, and a name
+// A file that is written again under the same name is read again, graph and parameters alike, and a name
 // means another file in another working directory.
 func TestNIRFilesOfOneName(t *testing.T) {
 	for _, gain := range []string{"2", "3"} {
@@ -321,7 +321,7 @@ func TestNIRFilesOfOneName(t *testing.T) {
 	}
 }
 
-// Case 27.136: of two wrong metadata the first in the order of the settings is named, and what is wrong is said to be
+// Of two wrong metadata the first in the order of the settings is named, and what is wrong is said to be
 // metadata.
 func TestNIRMetadataThatAreWrong(t *testing.T) {
 	for i, c := range []struct {
@@ -346,7 +346,7 @@ func TestNIRMetadataThatAreWrong(t *testing.T) {
 	}
 }
 
-// Case 27.140: MakeCritic makes a critic with other outputs than the actor's of any policy. Those of a file stay where
+// MakeCritic makes a critic with other outputs than the actor's of any policy. Those of a file stay where
 // there are more, and all are new where there are fewer.
 func TestNIRWithOtherOutputs(t *testing.T) {
 	g := small(t, nn.NewLI(2, nn.Decay(.8)))

@@ -315,7 +315,7 @@ func (*forgetful) Learn(carry any, _ *graph.Array) any {
 	return carry.(*graph.Array).Convert(graph.Int32)
 }
 
-// Case 27.145: the carry that Learn changes was found by the loop over an episode's steps, which named its own line.
+// The carry that Learn changes was found by the loop over an episode's steps, which named its own line.
 func TestLearnKeepsTheCarry(t *testing.T) {
 	_, err := Build(&forgetful{own{Level: settings.Num(0), Times: 1}}, observation, 1)
 	require.Regexp(t, `^policy_test\.go:\d+: the policy's Learn: the carry goes in as f32\[\] and comes out as i32`,

@@ -47,7 +47,7 @@ func jaxArray(a oracles.Array) *graph.Array {
 
 var fourElements = envs.Box{Low: []float64{-1}, High: []float64{1}, Dims: []int{4}, DType: graph.Float32}
 
-// 30.20: networks that JAX exported act as in JAX, one by one and as a population under VMap; without their files, too.
+// Networks that JAX exported act as in JAX, one by one and as a population under VMap; without their files, too.
 func TestProgramActsAsInJAX(t *testing.T) {
 	for _, c := range jaxPolicies(t) {
 		t.Run(c.Name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestProgramActsAsInJAX(t *testing.T) {
 	}
 }
 
-// 30.21: leaves are named as in the parameter file, whose order does not matter.
+// Leaves are named as in the parameter file, whose order does not matter.
 func TestProgramNamesLeaves(t *testing.T) {
 	for i, want := range []string{"params.Dense_0.bias", "Dense_0.bias", "0.0"} {
 		p, _, err := Make("program:"+jaxPolicies(t)[i].files(t), nil, fourElements, envs.Discrete{N: 2})
@@ -85,7 +85,7 @@ func TestProgramNamesLeaves(t *testing.T) {
 	}
 }
 
-// 30.22: a program or a parameter file that does not fit is refused by one sentence that says why.
+// A program or a parameter file that does not fit is refused by one sentence that says why.
 func TestProgramRefusals(t *testing.T) {
 	c := jaxPolicies(t)[0]
 	path := c.files(t)
@@ -123,7 +123,7 @@ func TestProgramRefusals(t *testing.T) {
 			"returns f32[2]"},
 		"no names": {plain(func(text string) string { return strings.ReplaceAll(text, " loc(\"", " lac(\"") }),
 			fourElements, 2, "a program with the names of its arguments, as exported.mlir_module() writes it"},
-		"30.252 several platforms": {plain(func(text string) string {
+		"several platforms": {plain(func(text string) string {
 			return strings.Replace(text, "@main(", "@main(%platform: tensor<i32>, ", 1)
 		}), fourElements, 2, "a program for one platform"},
 		"one argument": {replaced(`loc("args[0]")`, `loc("variables[0]")`), fourElements, 2,
@@ -170,7 +170,7 @@ func TestProgramRefusals(t *testing.T) {
 	require.ErrorContains(t, err, `policy.module: got "abc", want a program as a run packs it`)
 }
 
-// 30.23: the settings of a run name the digest of the parameter file: another file is refused, and the program is in
+// The settings of a run name the digest of the parameter file: another file is refused, and the program is in
 // the settings.
 func TestProgramOfARun(t *testing.T) {
 	c := jaxPolicies(t)[0]

@@ -62,7 +62,7 @@ func TestWeightsArePlasticWithinAnEpisode(t *testing.T) {
 	}
 }
 
-// Case 1: a delay does not change when a neuron spiked. The weights of the first layer, whose inputs have no delay,
+// A delay does not change when a neuron spiked. The weights of the first layer, whose inputs have no delay,
 // change in the same way with delays and without; later weights do not.
 func TestPlasticityTakesSpikesAsTheyLeave(t *testing.T) {
 	x := random.Uniform(random.New(1), graph.ShapeOf(graph.Float32, 6, 3), -1, 1)

@@ -35,9 +35,9 @@ func TestTransformerRefusals(t *testing.T) {
 		values            settings.Values
 		want              string
 	}{
-		{"30.127 one size", "transformer:8", nil, "want the width and the number of blocks"},
-		{"30.128 heads that do not divide", "transformer:12,1", nil, "want a multiple of 8"},
-		{"30.129 no memory", "transformer:8,1", settings.Values{"memory": "0"}, "memory"},
+		{"one size", "transformer:8", nil, "want the width and the number of blocks"},
+		{"heads that do not divide", "transformer:12,1", nil, "want a multiple of 8"},
+		{"no memory", "transformer:8,1", settings.Values{"memory": "0"}, "memory"},
 	} {
 		_, _, err := Make(c.spec, c.values, observation, envs.Discrete{N: 3})
 		require.ErrorContains(t, err, c.want, c.description)

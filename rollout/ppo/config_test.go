@@ -68,7 +68,7 @@ func TestRefuses(t *testing.T) {
 		{func(c *Config) {
 			c.Policy, c.Parted = "blockmlp:64,64", settings.Values{"policy.masks": "own"}
 		}, `policy: got "blockmlp:64,64", want one whose parameters are all floats, which gradients can change: its ` +
-			`Blocks[0].From is i32[2]`}, // case 27.167: it named no policy
+			`Blocks[0].From is i32[2]`}, // it named no policy
 		{func(c *Config) {
 			c.Env = "Torn-v0"
 		}, tornError},

@@ -36,7 +36,7 @@ func requirePhases(t *testing.T, r *Training, rest float64) []run.Phase {
 	return phases
 }
 
-// TestPhases (case 28.20): the phases of an update add up to it, for one agent and for several, cut into tiles or not,
+// TestPhases: the phases of an update add up to it, for one agent and for several, cut into tiles or not,
 // for every kind of minibatch and of optimiser state.
 func TestPhases(t *testing.T) {
 	for name, change := range map[string]func(c *Config){

@@ -118,12 +118,12 @@ func TestPrecisionByBackend(t *testing.T) {
 		on           xlabridge.Backend
 		want         string
 	}{
-		{"28.116 short products", "mlp:16", withMethod{b, "avx512_bf16"}, "f32"},
-		{"28.117 long products", wide, withMethod{b, "avx512_bf16"}, "bf16"},
-		{"28.118 tiles", wide, withMethod{b, "amx"}, "bf16"},
-		{"28.119 no instructions", wide, withMethod{b, ""}, "f32"},
-		{"28.120 the interpreter", wide, &xlabridge.Reference{}, "f32"},
-		{"28.121 an accelerator", "mlp:16", asTPU{b}, "bf16"},
+		{"short products", "mlp:16", withMethod{b, "avx512_bf16"}, "f32"},
+		{"long products", wide, withMethod{b, "avx512_bf16"}, "bf16"},
+		{"tiles", wide, withMethod{b, "amx"}, "bf16"},
+		{"no instructions", wide, withMethod{b, ""}, "f32"},
+		{"the interpreter", wide, &xlabridge.Reference{}, "f32"},
+		{"an accelerator", "mlp:16", asTPU{b}, "bf16"},
 	} {
 		config := small(func(s *Config) { s.Precision, s.Policy = "auto", c.policy })
 		got, err := config.resolved(c.on, config.program)
@@ -133,7 +133,7 @@ func TestPrecisionByBackend(t *testing.T) {
 	training, err := New(&xlabridge.Reference{}, small(func(c *Config) { c.Precision = "auto" }))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, training.Close()) })
-	require.Equal(t, "f32", training.Profile().Chosen["precision"], "28.122 what was chosen is kept")
+	require.Equal(t, "f32", training.Profile().Chosen["precision"], "what was chosen is kept")
 	_, err = New(asTPU{b}, small(func(c *Config) { c.Precision = "f16" }))
 	require.ErrorContains(t, err, "precision: got \"f16\", want bf16 or f32: the backend tpu does not compute in f16")
 	_, err = New(&xlabridge.Reference{}, small(func(c *Config) { c.Precision = "f16" }))

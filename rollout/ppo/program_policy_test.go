@@ -32,7 +32,7 @@ func linearProgram(t *testing.T, params map[string]*graph.Array) string {
 	return path
 }
 
-// 30.29: ppo trains a program as it trains the network of ours with the same parameters. Its critic is another network.
+// Ppo trains a program as it trains the network of ours with the same parameters. Its critic is another network.
 func TestProgramLearnsLikeANetworkOfOurs(t *testing.T) {
 	start := map[string]*graph.Array{"b": graph.Float32s([]float32{.3}),
 		"w": graph.Float32s([]float32{.1, -.2, .4}, 3, 1)}

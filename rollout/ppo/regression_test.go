@@ -55,7 +55,7 @@ func (e lure) Step(_ random.Key, s, action *graph.Array,
 
 // Mistakes that were made once. No case needs a backend.
 func TestRegressions(t *testing.T) {
-	// Case 1: rewards that are NaN ended learning for good.
+	// Rewards that are NaN ended learning for good.
 	failed := 0.
 	_, metrics := evalUpdates(t, smallProgram(t, func(c *Config) {
 		c.Env, c.NormalizeRewards, c.Epochs = "Flawed-v0", true, 1
@@ -63,37 +63,37 @@ func TestRegressions(t *testing.T) {
 	for _, m := range metrics {
 		failed += m["failed"]
 		for _, name := range []string{"recent_return", "policy_loss", "value_loss", "entropy", "gradient_norm"} {
-			require.False(t, math.IsNaN(m[name]), "case 1: %s", name)
+			require.False(t, math.IsNaN(m[name]), "%s", name)
 		}
-		require.EqualValues(t, -4, m["recent_return"], "case 1")
-		require.Zero(t, m["skipped"], "case 1")
+		require.EqualValues(t, -4, m["recent_return"])
+		require.Zero(t, m["skipped"])
 	}
-	require.Positive(t, failed, "case 1")
-	// Case 2: NaN gradients made all parameters NaN.
+	require.Positive(t, failed)
+	// NaN gradients made all parameters NaN.
 	states, metrics := evalUpdates(t, smallProgram(t, func(c *Config) {
 		c.LearningRate, c.Epochs = settings.Num(1e38), 1
 	}), 4)
 	last := metrics[3]
-	require.EqualValues(t, 4, last["skipped"]+last["minibatches"], "case 2")
-	require.Positive(t, last["skipped"], "case 2")
+	require.EqualValues(t, 4, last["skipped"]+last["minibatches"])
+	require.Positive(t, last["skipped"])
 	for _, x := range floatsOf(t, []any{states[3].Params, states[3].Optimizer, states[3].Best.Actor}) {
-		require.False(t, math.IsNaN(x), "case 2")
+		require.False(t, math.IsNaN(x))
 	}
-	// Case 7: the means over minibatches were 0 where all minibatches were skipped.
-	require.Zero(t, last["minibatches"], "case 7")
+	// The means over minibatches were 0 where all minibatches were skipped.
+	require.Zero(t, last["minibatches"])
 	for _, name := range []string{"policy_loss", "value_loss", "entropy", "kl", "clip_fraction", "gradient_norm"} {
-		require.True(t, math.IsNaN(last[name]), "case 7: %s", name)
+		require.True(t, math.IsNaN(last[name]), "%s", name)
 	}
 	config := small(nil)
 	for _, row := range config.Board() {
-		require.True(t, row.Gaps, "case 7: %s", row.Label)
+		require.True(t, row.Gaps, "%s", row.Label)
 	}
-	// Case 3: an agent without an episode was taken for better than one with a negative return.
+	// An agent without an episode was taken for better than one with a negative return.
 	mean, err := graph.Floats(
 		nanToLowest(recent{graph.Float32s([]float32{-900, 0}), graph.Float32s([]float32{3, 0})}.mean()))
 	require.NoError(t, err)
-	require.Equal(t, []float64{-300, math.Inf(-1)}, mean, "case 3")
-	// Case 4: members were judged by episodes of the default length.
+	require.Equal(t, []float64{-300, math.Inf(-1)}, mean)
+	// Members were judged by episodes of the default length.
 	for given, want := range map[string]int{"": 200, "1000": 1000, "50..70": 70} {
 		c := DefaultConfig()
 		c.Env = "Pendulum-v1"
@@ -101,18 +101,18 @@ func TestRegressions(t *testing.T) {
 			c.EnvParam = settings.Pairs{"max-steps": given}
 		}
 		play, err := c.Rollout()
-		require.NoError(t, err, "case 4: %s", given)
-		require.Equal(t, want, play.Steps, "case 4: %s", given)
+		require.NoError(t, err, "%s", given)
+		require.Equal(t, want, play.Steps, "%s", given)
 	}
-	// Case 5: normalised pictures with their channels first were taken for others.
+	// Normalised pictures with their channels first were taken for others.
 	c := small(func(c *Config) {
 		c.Env, c.Policy, c.NormalizeObservations = "Gather-v1", "cnn:4", true
 	})
 	g, err := c.program()
 	require.NoError(t, err)
 	require.Equal(t, []int{3, 3, 4, 4}, policy.Unwrap(g.standalone).Init(
-		random.New(0)).(policy.CNNParams).Convs[0].W.Dims(), "case 5")
-	// Case 6: matrices that keep memory are orthogonal of scale 1.
+		random.New(0)).(policy.CNNParams).Convs[0].W.Dims())
+	// Matrices that keep memory are orthogonal of scale 1.
 	c = small(func(c *Config) { c.Policy = "elman:6" })
 	g, err = c.program()
 	require.NoError(t, err)
@@ -120,25 +120,25 @@ func TestRegressions(t *testing.T) {
 		if d := a.Dims(); len(d) == 2 && d[0] == 6 && d[1] == 6 {
 			v, err := graph.Floats(graph.Dot(a, graph.Transpose(a, 1, 0)))
 			require.NoError(t, err)
-			require.InDelta(t, 1, v[0], 1e-4, "case 6")
-			require.InDelta(t, 0, v[1], 1e-4, "case 6")
+			require.InDelta(t, 1, v[0], 1e-4)
+			require.InDelta(t, 0, v[1], 1e-4)
 		}
 	}
-	// Case 8: steps without a return that is a number had the advantage 0, which is better than others where those are
+	// Steps without a return that is a number had the advantage 0, which is better than others where those are
 	// normalised: they were learned.
 	_, metrics = evalUpdates(t, smallProgram(t, func(c *Config) {
 		c.Env, c.Policy, c.Envs, c.Epochs, c.LearningRate, c.Anneal = "Lure-v0", "linear", 16, 2, settings.Num(.05),
 			false
 	}), 8)
 	t.Log(metrics[0]["failed"], metrics[7]["failed"])
-	require.Less(t, metrics[7]["failed"], .5*16*16, "case 8: a third, by chance")
-	require.Positive(t, metrics[7]["failed"], "case 8")
-	// Case 9: the last line of a run in which every episode failed did not say so.
+	require.Less(t, metrics[7]["failed"], .5*16*16, "a third, by chance")
+	require.Positive(t, metrics[7]["failed"])
+	// The last line of a run in which every episode failed did not say so.
 	require.Contains(t, (&Training{config: small(nil), target: math.NaN()}).Ending(
 		run.Metrics{Values: []run.Value{{Name: "recent_return", Number: -1}, {Name: "failed", Number: 7},
 			{Name: "episodes", Number: 0}, {Name: "minibatches", Number: 1}}}),
-		"the 7 episodes that ended in the last update have returns that are not finite", "case 9")
-	// Case 27.146: nothing said that the environment goes on where its limit of steps is.
+		"the 7 episodes that ended in the last update have returns that are not finite")
+	// Nothing said that the environment goes on where its limit of steps is.
 	for _, c := range []struct {
 		updates int64
 		param   settings.Pairs
@@ -151,13 +151,13 @@ func TestRegressions(t *testing.T) {
 	} {
 		endless := &Training{config: small(func(ppo *Config) { ppo.EnvParam = c.param }), target: math.NaN()}
 		require.Equal(t, c.want, endless.Ending(run.Metrics{Step: c.updates, Values: []run.Value{
-			{Name: "recent_return", Number: math.NaN()}}}), "case 27.146")
+			{Name: "recent_return", Number: math.NaN()}}}))
 	}
-	// Case 10: one lucky episode ended a run: what is recent was one return.
+	// One lucky episode ended a run: what is recent was one return.
 	for k, weights := range [][]float64{{0, 30}, {9, 30}, {10, 30}, {30, 9.5}} {
 		c := small(func(c *Config) { c.Agents = 2 })
 		g, err := c.program()
-		require.NoError(t, err, "case 10")
+		require.NoError(t, err)
 		r := &Training{Loop: &run.Loop{}, config: c, program: g, target: -5}
 		names := r.program.metricNames()
 		numbers := make([]float64, 0, 2*(len(names)+1))
@@ -167,12 +167,12 @@ func TestRegressions(t *testing.T) {
 			numbers = append(numbers, row...)
 		}
 		m, err := r.metrics(numbers)
-		require.NoError(t, err, "case 10")
-		require.Equal(t, min(weights[0], weights[1]) >= minEpisodes, m.Done, "case 10: %d", k)
+		require.NoError(t, err)
+		require.Equal(t, min(weights[0], weights[1]) >= minEpisodes, m.Done, "%d", k)
 		_, err = r.metrics(numbers[1:])
-		require.ErrorContains(t, err, "an update returned 37 numbers, want 19 metrics of 2 agents", "case 10")
+		require.ErrorContains(t, err, "an update returned 37 numbers, want 19 metrics of 2 agents")
 	}
-	// Case 11: infinite rewards were learned where rewards are normalised.
+	// Infinite rewards were learned where rewards are normalised.
 	d := discountedSums{graph.Zeros(graph.ShapeOf(graph.Float32, 1)), policy.NoMoments()}
 	column := func(values ...float32) *graph.Array { return graph.Float32s(values, len(values), 1) }
 	never := graph.Zeros(graph.ShapeOf(graph.Bool, 5, 1))
@@ -180,21 +180,20 @@ func TestRegressions(t *testing.T) {
 		float32(math.NaN())), Terminated: never, Truncated: never}, graph.Scalar(.9))
 	v, err := graph.Floats(rewards)
 	require.NoError(t, err)
-	require.Greater(t, v[2], v[0], "case 11")
+	require.Greater(t, v[2], v[0])
 	for _, k := range []int{1, 3, 4} {
-		require.True(t, math.IsNaN(v[k]), "case 11: %v", v)
+		require.True(t, math.IsNaN(v[k]), "%v", v)
 	}
-	// Case 12: an environment whose Spec names no objectives, or too few, had its objectives taken for returns of
+	// An environment whose Spec names no objectives, or too few, had its objectives taken for returns of
 	// further agents.
 	for _, id := range []string{"Untold-v0", "Twice-v0"} {
 		_, err := New(&xlabridge.Reference{}, small(func(c *Config) { c.Env = id }))
-		require.ErrorContains(t, err, id+": Objectives: got f32[2], want f32[", "case 12")
+		require.ErrorContains(t, err, id+": Objectives: got f32[2], want f32[")
 	}
-	// Case 13: objectives with the names of other metrics, or of each other, were written twice under one name.
+	// Objectives with the names of other metrics, or of each other, were written twice under one name.
 	require.Equal(t, []string{"objective_entropy", "a_b", "objective_a_b", "objective_env_steps",
 		"objective_objective_entropy"},
-		objectiveNames([]string{"entropy", "a b", "a_b", "env_steps", "objective entropy"}, []string{"entropy"}),
-		"case 13")
+		objectiveNames([]string{"entropy", "a b", "a_b", "env_steps", "objective entropy"}, []string{"entropy"}))
 }
 
 // untold gives two objectives, and names fewer.

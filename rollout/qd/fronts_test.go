@@ -180,7 +180,7 @@ func TestSeveralObjectivesOnAnyDevices(t *testing.T) {
 	}
 }
 
-// TestElitesAreNamedAsCellTakesThem (case 31.254): an elite of a front had the name of its cell only, and an archive
+// TestElitesAreNamedAsCellTakesThem: an elite of a front had the name of its cell only, and an archive
 // without cells named cells.
 func TestElitesAreNamedAsCellTakesThem(t *testing.T) {
 	fitness := []float64{math.Inf(-1), 3, 4, 5, math.Inf(-1), 6}

@@ -9,7 +9,7 @@ import (
 	"xlarun/rollout/plan"
 )
 
-// TestHypervolumeOfManyPlaces (case 31.251): with three objectives all pairs of places were in memory at once.
+// TestHypervolumeOfManyPlaces: with three objectives all pairs of places were in memory at once.
 func TestHypervolumeOfManyPlaces(t *testing.T) {
 	const places, points = 100_000, 12
 	flat := make([]float32, 3*points)
@@ -24,7 +24,7 @@ func TestHypervolumeOfManyPlaces(t *testing.T) {
 	require.InDelta(t, want, floats(t, hypervolume(graph.Concatenate(0, empty, few), reference))[0], 1e-3)
 }
 
-// TestHypervolumesAreCounted (case 31.252): the check of memory and time did not know of hypervolumes.
+// TestHypervolumesAreCounted: the check of memory and time did not know of hypervolumes.
 func TestHypervolumesAreCounted(t *testing.T) {
 	c := small()
 	c.Env, c.Policy, c.Archive, c.Front, c.Memory = "MultiRastrigin-v0", "vector", "grid:32", 50, 46<<20

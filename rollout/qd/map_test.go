@@ -33,15 +33,15 @@ func TestMap(t *testing.T) {
 		large, err := s.Map(mapSide, mapSide)
 		require.NoError(t, err)
 		kept := files[1].JSON.(*mapFile)
-		require.Equal(t, runfolder.MapFile, files[1].Name, "31.291")
-		require.Equal(t, snapshot.Step, kept.Generation, "31.291")
-		require.Equal(t, []string{"mean distance from the middle (m)", "mean speed (m/s)"}, kept.Names, "31.291")
+		require.Equal(t, runfolder.MapFile, files[1].Name)
+		require.Equal(t, snapshot.Step, kept.Generation)
+		require.Equal(t, []string{"mean distance from the middle (m)", "mean speed (m/s)"}, kept.Names)
 		for y, row := range large {
 			for x, f := range row {
 				if kept.Rows[y][x] == nil {
-					require.True(t, math.IsNaN(f), "31.291")
+					require.True(t, math.IsNaN(f))
 				} else {
-					require.Equal(t, f, *kept.Rows[y][x], "31.291")
+					require.Equal(t, f, *kept.Rows[y][x])
 				}
 			}
 		}
@@ -84,7 +84,7 @@ func TestMap(t *testing.T) {
 	}
 }
 
-// TestMapOfManyCells (case 31.260): the first picture made the centres of all cells.
+// TestMapOfManyCells: the first picture made the centres of all cells.
 func TestMapOfManyCells(t *testing.T) {
 	r := &Run{program: &Program{Container: eliteCells{grid{4096, 4096}, 2}}, inputs: Inputs{Tables: graph.None{}}}
 	cells, err := r.cellsOf(4, 2)
@@ -93,7 +93,7 @@ func TestMapOfManyCells(t *testing.T) {
 		1536*4096 + 1024, 2560*4096 + 1024, 3584*4096 + 1024}, cells)
 }
 
-// Case 31.501: without descriptors a map shows the first two objectives, within the bounds of those of the elites. It
+// Without descriptors a map shows the first two objectives, within the bounds of those of the elites. It
 // was empty, so that the page of such a run had only curves.
 func TestMapOfObjectives(t *testing.T) {
 	c := small()

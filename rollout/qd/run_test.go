@@ -112,7 +112,7 @@ func TestElitesAreTheirEpisodes(t *testing.T) {
 	cells, fitness := floats(t, arrays["cell"]), floats(t, arrays["fitness"])
 	require.Equal(t, float64(len(cells)), floats(t, state.Archive.(Elites).Count)[0])
 	for _, generation := range floats(t, arrays["generation"]) {
-		require.Equal(t, 1., generation, "31.343: generations count from 1, as the rows of metrics do")
+		require.Equal(t, 1., generation, "generations count from 1, as the rows of metrics do")
 	}
 	params, err := s.member(state.Archive.(Elites).Genomes.Index(int(cells[0])))
 	require.NoError(t, err)
@@ -174,7 +174,7 @@ func TestDroppedAndClipped(t *testing.T) {
 	}
 }
 
-// TestNothingEntersTheArchive (case 31.89): with a threshold above every fitness the archive stayed empty in silence.
+// TestNothingEntersTheArchive: with a threshold above every fitness the archive stayed empty in silence.
 func TestNothingEntersTheArchive(t *testing.T) {
 	c := small()
 	c.Annealing = Annealing{Rate: settings.Num(.1), Min: settings.Num(1e9)}
@@ -193,8 +193,8 @@ func TestMemoryIsPredicted(t *testing.T) {
 	grid.Archive, cvt.Archive, apart.Archive = "grid:100", "cvt:5000", "unstructured:20000"
 	fronts.Env, fronts.Archive, fronts.Front, fronts.Reference = "MultiRastrigin-v0", "grid:10", 100, []float64{-3, -3}
 	population.Env, population.Archive, population.Reference = "ZDT1-v0", "nsga2:1000", []float64{-9, -9}
-	for name, c := range map[string]Config{"31.279 grid": grid, "31.280 CVT": cvt, "31.281 unstructured": apart,
-		"31.282 fronts": fronts, "31.283 NSGA-II": population, "small": small} {
+	for name, c := range map[string]Config{"grid": grid, "CVT": cvt, "unstructured": apart,
+		"fronts": fronts, "NSGA-II": population, "small": small} {
 		if !long.On() && name != "small" {
 			continue
 		}
@@ -220,7 +220,7 @@ func TestCompiledMemoryIsChecked(t *testing.T) {
 	c.Memory = 2 << 20
 	require.NoError(t, c.Check(plan.Machine{Devices: 1}))
 	_, err := c.Start(t.Context(), xlatest.Open(t, 1))
-	require.ErrorContains(t, err, "fewer cells: 2000 of 10 parameters and 24 members take about ", "31.284")
+	require.ErrorContains(t, err, "fewer cells: 2000 of 10 parameters and 24 members take about ")
 }
 
 // nanOf is a descriptor that is NaN: in episodes that begin to the left, or in all.
@@ -255,66 +255,66 @@ func TestBadInput(t *testing.T) {
 		change func(c *Config)
 		want   string
 	}{
-		{"31.50 no descriptor", func(c *Config) { c.Env = "Acrobot-v1" }, "Acrobot-v1 describes no behaviour"},
-		{"31.51 sides", func(c *Config) { c.Archive = "grid:4,4,4" }, "2 numbers, one for each number"},
-		{"31.52 cells", func(c *Config) { c.Archive = "grid:100000" }, "at most 16777216 cells"},
-		{"31.53 too many cells", func(c *Config) { c.Archive, c.Memory = "cvt:1000", 4000 }, "fewer cells: 1000 "},
-		{"31.54 unknown archive", func(c *Config) { c.Archive = "gird" }, "did you mean grid?"},
-		{"31.55 unknown emitter", func(c *Config) { c.Emitter = "line" }, "one of "},
-		{"31.56 bounds", func(c *Config) { c.Parted = c.Parted.With("emitter.bounds", "1,0") }, "LOW,HIGH"},
-		{"31.57 an unbounded element", func(c *Config) { c.Descriptor = "observations" }, "finite bounds of element 1"},
-		{"31.58 a missing element", func(c *Config) {
+		{"no descriptor", func(c *Config) { c.Env = "Acrobot-v1" }, "Acrobot-v1 describes no behaviour"},
+		{"sides", func(c *Config) { c.Archive = "grid:4,4,4" }, "2 numbers, one for each number"},
+		{"cells", func(c *Config) { c.Archive = "grid:100000" }, "at most 16777216 cells"},
+		{"too many cells", func(c *Config) { c.Archive, c.Memory = "cvt:1000", 4000 }, "fewer cells: 1000 "},
+		{"unknown archive", func(c *Config) { c.Archive = "gird" }, "did you mean grid?"},
+		{"unknown emitter", func(c *Config) { c.Emitter = "line" }, "one of "},
+		{"bounds", func(c *Config) { c.Parted = c.Parted.With("emitter.bounds", "1,0") }, "LOW,HIGH"},
+		{"an unbounded element", func(c *Config) { c.Descriptor = "observations" }, "finite bounds of element 1"},
+		{"a missing element", func(c *Config) {
 			c.Descriptor = "observations"
 			c.Parted = c.Parted.With("descriptor.elements", "4")
 		}, "numbers from 0 to 3"},
-		{"31.59 sample", func(c *Config) { c.Sample = 3 }, "xlarun play RUN --cell N"},
-		{"31.60 an unknown environment", func(c *Config) { c.Env = "Nothing-v0" }, "env"},
-		{"31.61 a strategy's number", func(c *Config) {
+		{"sample", func(c *Config) { c.Sample = 3 }, "xlarun play RUN --cell N"},
+		{"an unknown environment", func(c *Config) { c.Env = "Nothing-v0" }, "env"},
+		{"a strategy's number", func(c *Config) {
 			c.Parted = c.Parted.With("strategy.sigma", 2)
 		}, "isoline has no"},
-		{"31.62 a strategy's text", func(c *Config) {
+		{"a strategy's text", func(c *Config) {
 			c.Parted = c.Parted.With("strategy.sigma", "x")
 		}, "want a number"},
-		{"31.63 a game", func(c *Config) { c.Env = "TicTacToe-v1" }, "environment of one player"},
-		{"31.64 a strategy that nothing uses", func(c *Config) { c.Strategy = "snes" }, "isoline has no"},
-		{"31.507 a strategy that cannot emit", func(c *Config) { c.Emitter, c.Strategy = "searches", "neat" },
+		{"a game", func(c *Config) { c.Env = "TicTacToe-v1" }, "environment of one player"},
+		{"a strategy that nothing uses", func(c *Config) { c.Strategy = "snes" }, "isoline has no"},
+		{"a strategy that cannot emit", func(c *Config) { c.Emitter, c.Strategy = "searches", "neat" },
 			"one that searches vectors, such as sepcmaes: the genomes of neat"},
-		{"31.65 cells are counted before they are computed", func(c *Config) {
+		{"cells are counted before they are computed", func(c *Config) {
 			c.Archive, c.Memory = "cvt:16777216", 1<<30
 		}, "fewer cells: 16777216 "},
-		{"31.173 one objective", func(c *Config) { c.Front = 5 },
+		{"one objective", func(c *Config) { c.Front = 5 },
 			"such as MultiRastrigin-v0, Noisy-v0, ZDT1-v0: this one"},
-		{"31.174 no descriptor but objectives", func(c *Config) { c.Env, c.Policy = "ZDT1-v0", "vector" },
+		{"no descriptor but objectives", func(c *Config) { c.Env, c.Policy = "ZDT1-v0", "vector" },
 			"--archive nsga2 needs none"},
-		{"31.175 a front without cells", several(func(c *Config) { c.Archive, c.Front = "nsga2", 3 }),
+		{"a front without cells", several(func(c *Config) { c.Archive, c.Front = "nsga2", 3 }),
 			"nsga2 has no cells"},
-		{"31.186 a front without cells", several(func(c *Config) { c.Archive = "unstructured" }),
+		{"a front without cells", several(func(c *Config) { c.Archive = "unstructured" }),
 			"unstructured has no cells"},
-		{"31.187 novelty of an archive with cells", func(c *Config) {
+		{"novelty of an archive with cells", func(c *Config) {
 			c.Emitter, c.Parted = "searches", c.Parted.With("emitter.ranking", "novelty")
 		}, "measures no novelty"},
-		{"31.188 elites no distance apart", func(c *Config) {
+		{"elites no distance apart", func(c *Config) {
 			c.Archive, c.Parted = "unstructured", c.Parted.With("archive.distance", "0")
 		}, "a number above 0"},
-		{"31.189 more elites than memory", func(c *Config) { c.Archive, c.Memory = "unstructured:1000000", 1<<20 },
+		{"more elites than memory", func(c *Config) { c.Archive, c.Memory = "unstructured:1000000", 1<<20 },
 			"fewer elites: 1000000 "},
-		{"31.176 an unknown objective", several(func(c *Config) { c.Names = "at_0,at_1" }),
+		{"an unknown objective", several(func(c *Config) { c.Names = "at_0,at_1" }),
 			"of these: at_0, at_2.2, return"},
-		{"31.177 an objective twice", several(func(c *Config) { c.Names = "at_0,at_0" }), "different objectives"},
-		{"31.178 one of the objectives", several(func(c *Config) { c.Names = "at_0" }), "two or more"},
-		{"31.179 a short reference point", several(func(c *Config) { c.Reference = []float64{1} }),
+		{"an objective twice", several(func(c *Config) { c.Names = "at_0,at_0" }), "different objectives"},
+		{"one of the objectives", several(func(c *Config) { c.Names = "at_0" }), "two or more"},
+		{"a short reference point", several(func(c *Config) { c.Reference = []float64{1} }),
 			"\"1\", want 2 numbers"},
-		{"31.415 no reference point", several(func(c *Config) { c.Reference = nil }), "want 2 numbers with commas"},
+		{"no reference point", several(func(c *Config) { c.Reference = nil }), "want 2 numbers with commas"},
 
-		{"31.180 searches by one fitness", several(func(c *Config) { c.Emitter = "searches" }), "isoline or sbx"},
-		{"31.181 thresholds", several(func(c *Config) { c.Annealing.Rate.Value = .1 }), "here are several objectives"},
-		{"31.182 objectives of a plain archive", several(func(c *Config) { c.Front, c.Names = 0, "at_0" }),
+		{"searches by one fitness", several(func(c *Config) { c.Emitter = "searches" }), "isoline or sbx"},
+		{"thresholds", several(func(c *Config) { c.Annealing.Rate.Value = .1 }), "here are several objectives"},
+		{"objectives of a plain archive", several(func(c *Config) { c.Front, c.Names = 0, "at_0" }),
 			"--front 50 or --archive nsga2"},
-		{"31.183 a large population", several(func(c *Config) {
+		{"a large population", several(func(c *Config) {
 			c.Front, c.Archive, c.Batch, c.Memory = 0, "nsga2:60000", 60000, 1<<30
 		}), "60000 members take about"},
-		{"31.184 mutation without bounds", func(c *Config) { c.Emitter = "sbx" }, "--emitter isoline needs none"},
-		{"31.185 a descriptor without use", several(func(c *Config) {
+		{"mutation without bounds", func(c *Config) { c.Emitter = "sbx" }, "--emitter isoline needs none"},
+		{"a descriptor without use", several(func(c *Config) {
 			c.Front, c.Archive, c.Descriptor = 0, "nsga2", "observations"
 		}), "has no use for descriptors"},
 	} {
@@ -333,11 +333,11 @@ func TestBadInput(t *testing.T) {
 func TestEmitterOfAnArchive(t *testing.T) {
 	c := DefaultConfig()
 	c.Env, c.Archive = "ZDT1-v0", "nsga2:20"
-	require.Equal(t, "sbx", c.Suggested()["emitter"], "31.292")
+	require.Equal(t, "sbx", c.Suggested()["emitter"])
 	c.Env = "Gather-v1"
-	require.NotContains(t, c.Suggested(), "emitter", "31.293 genomes without bounds")
+	require.NotContains(t, c.Suggested(), "emitter", "genomes without bounds")
 	c.Env, c.Archive = "Arm-v0", "grid:8"
-	require.NotContains(t, c.Suggested(), "emitter", "31.294")
+	require.NotContains(t, c.Suggested(), "emitter")
 }
 
 // A reference point from which hypervolumes are infinite is refused; one at the bound gives finite ones.
@@ -345,12 +345,12 @@ func TestReferenceIsNear(t *testing.T) {
 	c := small()
 	several(func(*Config) {})(&c)
 	c.Reference = []float64{-1, -1.1e15}
-	require.ErrorContains(t, c.Check(plan.Machine{Devices: 1}), "numbers from -1e+15 to 1e+15", "31.295")
+	require.ErrorContains(t, c.Check(plan.Machine{Devices: 1}), "numbers from -1e+15 to 1e+15")
 	c.Reference[1] = math.NaN()
-	require.ErrorContains(t, c.Check(plan.Machine{Devices: 1}), "a number for each objective", "31.296")
+	require.ErrorContains(t, c.Check(plan.Machine{Devices: 1}), "a number for each objective")
 	for k := 2; k <= mostObjectives; k++ {
 		sum := graph.Full(graph.ShapeOf(graph.Float32, k), 2*mostReference(k)).Prod().Mul(mostCells)
-		require.False(t, math.IsInf(floats(t, sum)[0], 1), "31.297")
+		require.False(t, math.IsInf(floats(t, sum)[0], 1))
 	}
 }
 
@@ -364,14 +364,14 @@ func TestProgramIsMadeOnce(t *testing.T) {
 	require.NoError(t, err)
 	q, err := once.program()
 	require.NoError(t, err)
-	require.Same(t, p, q, "31.298")
+	require.Same(t, p, q)
 	q, err = c.once().program()
 	require.NoError(t, err)
-	require.NotSame(t, p, q, "31.299")
-	require.Equal(t, .5, q.Emitter.(*IsoLine).IsoSigma.Value, "31.299")
+	require.NotSame(t, p, q)
+	require.Equal(t, .5, q.Emitter.(*IsoLine).IsoSigma.Value)
 	c.Archive = "grid:0"
 	_, err = c.once().program()
-	require.Error(t, err, "31.300")
+	require.Error(t, err)
 }
 
 // The stored config has the layout that was chosen, and a run with it gives the same bytes.
@@ -380,15 +380,15 @@ func TestChosenLayout(t *testing.T) {
 	c.Tile, c.Unroll = 0, 0
 	r := start(t, &xlabridge.Reference{}, c)
 	chosen := r.Profile().Chosen
-	require.Positive(t, chosen["tile"], "31.420")
-	require.Equal(t, 1, chosen["unroll"], "31.421")
+	require.Positive(t, chosen["tile"])
+	require.Equal(t, 1, chosen["unroll"])
 	_, want := advance(t, r, 2)
 	require.NoError(t, chosen.Apply(&c, "the run", ""))
 	_, got := advance(t, start(t, &xlabridge.Reference{}, c), 2)
-	require.Equal(t, want, got, "31.422")
+	require.Equal(t, want, got)
 }
 
-// Case 31.500: an environment suggests a reference point for those of its objectives that a run names, too.
+// An environment suggests a reference point for those of its objectives that a run names, too.
 func TestReferenceOfNamedObjectives(t *testing.T) {
 	c := small()
 	several(func(c *Config) { c.Reference = nil })(&c)
@@ -403,7 +403,7 @@ func TestReferenceOfNamedObjectives(t *testing.T) {
 	require.NotContains(t, c.Suggested(), "reference-point", "one elite in a cell")
 }
 
-// Case 31.505: what a program is for names no strategy and no descriptor that the run does not use.
+// What a program is for names no strategy and no descriptor that the run does not use.
 func TestPurposeNamesWhatIsUsed(t *testing.T) {
 	c := small()
 	require.Equal(t, "qd env CartPole-v1, policy linear, steps 20, episodes 1, batch 24, archive grid:6, emitter "+
@@ -418,17 +418,17 @@ func TestPurposeNamesWhatIsUsed(t *testing.T) {
 func TestNobodyExceedsTheReference(t *testing.T) {
 	o := Objectives{Reference: []float64{3, -2.5}}
 	require.Contains(t, o.remark(0, 4), "no member exceeds the reference point in all objectives: "+
-		"--reference-point 3,-2.5", "31.423")
-	require.Empty(t, o.remark(0, 0), "31.424 nobody at all")
-	require.Empty(t, o.remark(.5, 4), "31.425")
+		"--reference-point 3,-2.5")
+	require.Empty(t, o.remark(0, 0), "nobody at all")
+	require.Empty(t, o.remark(.5, 4))
 	c := small()
 	several(func(c *Config) { c.Reference = []float64{1000, 1000} })(&c)
 	p, err := c.program()
 	require.NoError(t, err)
 	metric := func(name string) float64 { return map[string]float64{"elites": 3}[name] }
-	require.Contains(t, p.Container.Summary(metric), "--reference-point 1000,1000", "31.426")
+	require.Contains(t, p.Container.Summary(metric), "--reference-point 1000,1000")
 	c.Front, c.Archive = 0, "nsga2:20"
 	p, err = c.program()
 	require.NoError(t, err)
-	require.Contains(t, p.Container.Summary(metric), "--reference-point 1000,1000", "31.427")
+	require.Contains(t, p.Container.Summary(metric), "--reference-point 1000,1000")
 }

@@ -38,7 +38,7 @@ func TestBandit(t *testing.T) {
 	require.Equal(t, []float64{kindDirection, 1, kindOptimisation}, floats(t, e.choose(s, restart, 10)))
 }
 
-// 31.85: the members of the first generation came from the policy's Init, and yet counted for the bandit.
+// The members of the first generation came from the policy's Init, and yet counted for the bandit.
 func TestBanditDoesNotCountTheFirstGeneration(t *testing.T) {
 	c := small()
 	c.Emitter, c.Strategy = "searches", "snes"
@@ -79,7 +79,7 @@ func (c *centred) Tell(_ random.Key, state any, _ Archive, _ Child, _ Batch, _ C
 
 func init() { MustRegisterEmitter("centred", func() Emitter { return &centred{} }) }
 
-// 31.86: only the emitter searches could have a strategy. An own one has it, with its settings.
+// Only the emitter searches could have a strategy. An own one has it, with its settings.
 func TestOwnEmitterHasTheStrategy(t *testing.T) {
 	c := small()
 	c.Emitter, c.Strategy, c.Parted = "centred", "snes", c.Parted.With("strategy.sigma", "0.25")
@@ -93,7 +93,7 @@ func TestOwnEmitterHasTheStrategy(t *testing.T) {
 	require.Equal(t, "0.25", sigma.Text())
 }
 
-// Case 31.508: every other strategy searches for the archive.
+// Every other strategy searches for the archive.
 func TestAllStrategiesEmit(t *testing.T) {
 	for _, name := range strategy.Names() {
 		if name == "neat" {

@@ -68,7 +68,7 @@ func TestNovelty(t *testing.T) {
 	require.Equal(t, []float64{0, 1, 0}, floats(t, full.NoRoom.Convert(graph.Float32)))
 	require.Equal(t, []float64{4}, floats(t, a.Size()))
 
-	// Case 31.256: members that are not valid counted in the mean novelty, as if they had the descriptor 0.
+	// Members that are not valid counted in the mean novelty, as if they had the descriptor 0.
 	require.InDeltaSlice(t, []float64{.65, .4}, floats(t, full.Novelty)[:2], 1e-6)
 	mean := slices.Index(c.Metrics(), "mean_novelty")
 	require.InDelta(t, .525, floats(t, a.Metrics(full, Scoring{})[mean])[0], 1e-6)
@@ -117,7 +117,7 @@ func (*ownNovelty) Make(of Measures) (Container, error) {
 	return struct{ NoveltyContainer }{made.(NoveltyContainer)}, err
 }
 
-// TestNoveltyOfAnArchiveOfOnesOwn (case 31.259): only the built-in archive could measure novelty.
+// TestNoveltyOfAnArchiveOfOnesOwn: only the built-in archive could measure novelty.
 func TestNoveltyOfAnArchiveOfOnesOwn(t *testing.T) {
 	c := small()
 	c.Archive, c.Emitter, c.Strategy = "own-novelty", "searches", "snes"

@@ -42,7 +42,7 @@ func chanceModel(actions, outcomes int) Stochastic[chanceTable, *graph.Array, *g
 	}
 }
 
-// 30.210: trees of games with chance equal mctx's. The short form compiles one search and interprets the shorter
+// Trees of games with chance equal mctx's. The short form compiles one search and interprets the shorter
 // ones.
 func TestStochasticTreesAreThoseOfMctx(t *testing.T) {
 	var v struct {
@@ -84,7 +84,7 @@ func TestStochasticTreesAreThoseOfMctx(t *testing.T) {
 	}
 }
 
-// 30.211: models that do not fit are refused in a sentence.
+// Models that do not fit are refused in a sentence.
 func TestStochasticRefusals(t *testing.T) {
 	zero := graph.Scalar(0)
 	root := Root[*graph.Array]{PriorLogits: graph.Float32s([]float32{0, 1}), Value: zero, Embedding: zero}

@@ -9,7 +9,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// TestPhases (case 28.21): the phases of an iteration have names, times and work; search, network and training add up
+// TestPhases: the phases of an iteration have names, times and work; search, network and training add up
 // to the work of the whole programs, to 5 %, and nothing of the run is changed.
 func TestPhases(t *testing.T) {
 	all := []string{PhaseSearch, PhaseNetwork, PhaseTraining, PhaseArena}

@@ -11,8 +11,8 @@ func TestPrecisionAuto(t *testing.T) {
 	c := small()
 	c.Precision = "auto"
 	x := startedOn(t, interpreted(t), c)
-	require.Equal(t, "f32", x.config.Precision, "28.123 short products")
-	require.Equal(t, "f32", x.Profile().Chosen["precision"], "28.124 what was chosen is kept")
+	require.Equal(t, "f32", x.config.Precision, "short products")
+	require.Equal(t, "f32", x.Profile().Chosen["precision"], "what was chosen is kept")
 	require.Contains(t, x.Profile().Chosen, "lanes")
 	for network, least := range map[string]float64{"mlp:8": 5, "mlp:512,512": 200} {
 		c.Network = network
@@ -20,7 +20,7 @@ func TestPrecisionAuto(t *testing.T) {
 		require.NoError(t, err)
 		terms, err := p.terms()
 		require.NoError(t, err)
-		require.Greater(t, terms, least, "28.125 %s", network)
-		require.Less(t, terms, 3*least, "28.126 %s", network)
+		require.Greater(t, terms, least, "%s", network)
+		require.Less(t, terms, 3*least, "%s", network)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Case 1: a range with the larger bound first is refused.
+// A range with the larger bound first is refused.
 func TestReversedRanges(t *testing.T) {
 	t.Parallel()
 	type several struct {

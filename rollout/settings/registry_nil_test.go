@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Case 27.117: a function that makes nil was registered, and was a nil dereference in xlarun's own code later.
+// A function that makes nil was registered, and was a nil dereference in xlarun's own code later.
 func TestRegisterRefusesNil(t *testing.T) {
 	pointers := NewRegistry[*needy]("pkg", "part", "thing")
 	require.ErrorContains(t, pointers.Register("a", func() *needy { return nil }), "a function that returns nil for a")

@@ -75,7 +75,7 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// 31.541: names are joined as in a sentence, also none and one.
+// Names are joined as in a sentence, also none and one.
 func TestAnyOf(t *testing.T) {
 	for want, names := range map[string][]string{"": nil, "a": {"a"}, "a or b": {"a", "b"},
 		"a, b or c": {"a", "b", "c"}} {

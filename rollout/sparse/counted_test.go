@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// 27.129: the members of each round are counted, on one device and on two, where the loop over them has no kernel too.
+// The members of each round are counted, on one device and on two, where the loop over them has no kernel too.
 func TestMembersAreCounted(t *testing.T) {
 	for _, devices := range []int{1, 2} {
 		for _, method := range []string{"kernel", "masked"} {

@@ -92,7 +92,7 @@ func TestOrder(t *testing.T) {
 	require.NotEqual(t, epochs[0], epochs[1])
 }
 
-// TestIDXThatIsNoFile (case 27.70): a pipe with the name of an IDX file is refused. Reading it waited for ever.
+// TestIDXThatIsNoFile: a pipe with the name of an IDX file is refused. Reading it waited for ever.
 func TestIDXThatIsNoFile(t *testing.T) {
 	dir := writeSet(t, goodSet())
 	name := filepath.Join(dir, "train-images-idx3-ubyte")
@@ -102,7 +102,7 @@ func TestIDXThatIsNoFile(t *testing.T) {
 	require.ErrorContains(t, err, "train-images-idx3-ubyte cannot be read (it is no file): give a folder")
 }
 
-// TestIDXOfAnotherSize (case 27.71): a file whose size differs from its head's is refused before it is read. A file
+// TestIDXOfAnotherSize: a file whose size differs from its head's is refused before it is read. A file
 // with a hole of a terabyte, which takes no room on the disk, ended the program for want of memory.
 func TestIDXOfAnotherSize(t *testing.T) {
 	dir := writeSet(t, goodSet())

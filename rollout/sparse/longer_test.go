@@ -45,8 +45,8 @@ func TestResumedWithMoreSteps(t *testing.T) {
 		tests     []int64 // of the longer run
 		rows      bool    // are equal, too: the short run ends with a test of the longer one
 	}{
-		{"27.130 the length is a multiple of the interval of tests", 5, []int64{5, 10, 15, 20, 21}, true},
-		{"27.131 a last test of the short run, between two of the longer one", 7, []int64{7, 14, 21}, false},
+		{"the length is a multiple of the interval of tests", 5, []int64{5, 10, 15, 20, 21}, true},
+		{"a last test of the short run, between two of the longer one", 7, []int64{7, 14, 21}, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			first, _, middle := toEnd(begin(short, row.testEvery), short)

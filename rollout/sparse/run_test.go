@@ -112,7 +112,7 @@ func TestEndingNamesTheMembersThatFailed(t *testing.T) {
 		require.Equal(t, c.want, failures(c.train, c.test), "case %d", c.number)
 	}
 
-	// Case 7: a learning rate that makes all of them fail.
+	// A learning rate that makes all of them fail.
 	c := tiny()
 	c.LearningRate, c.Method, c.Devices = 1e30, "kernel", 1
 	e := &Experiment{Config: c, Data: stripes(6, 200, 70)}
@@ -124,8 +124,7 @@ func TestEndingNamesTheMembersThatFailed(t *testing.T) {
 		m, err = r.Step(t.Context())
 		require.NoError(t, err)
 	}
-	require.Contains(t, r.Describe().Ending(m), "; the loss of all 3 members is not finite: take a smaller --lr",
-		"case 7")
+	require.Contains(t, r.Describe().Ending(m), "; the loss of all 3 members is not finite: take a smaller --lr")
 }
 
 // The index is computed once for each topology.

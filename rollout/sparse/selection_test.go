@@ -197,7 +197,7 @@ func TestSelectionRefuses(t *testing.T) {
 		want   string
 	}{
 		{func(c *Config) { c.Select, c.MutateEvery = .2, 0 }, "select: got 0.2, want --mutate-every above 0"},
-		// 27.191: a step would have an example twice.
+		// A step would have an example twice.
 		{func(c *Config) { c.Batch = 201 }, "batch: got 201, want at most 200, the examples of the training data"},
 		{func(c *Config) { c.Select, c.HeldOut = .2, 200 }, "held-out: got 200, want fewer than the 200 examples"},
 		{func(c *Config) { c.Select = .6 }, "select: got 0.6"},
@@ -210,7 +210,7 @@ func TestSelectionRefuses(t *testing.T) {
 	}
 }
 
-// Case 27.147: as many examples held out as there are was refused only after all data were read.
+// As many examples held out as there are was refused only after all data were read.
 func TestHeldOutIsCheckedBeforeTheDataAreRead(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "train-labels-idx1-ubyte"), make([]byte, 8+200), 0o666))

@@ -154,7 +154,7 @@ func (s *simulated) history() {
 	}
 }
 
-// 32.73: the checker finds what is wrong with coordinators that are broken, and nothing with one that is not.
+// The checker finds what is wrong with coordinators that are broken, and nothing with one that is not.
 func TestBrokenCoordinators(t *testing.T) {
 	well := &simulated{}
 	well.history()

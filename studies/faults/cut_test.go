@@ -12,7 +12,7 @@ import (
 	"xlarun/internal/network"
 )
 
-// 32.184: workers whose links were cut, for longer than a lease too, are heard within half a lease after the cut. The
+// Workers whose links were cut, for longer than a lease too, are heard within half a lease after the cut. The
 // kernel alone would send again after up to as long as the cut lasted: 1.2 s and 3.2 s after cuts of 2.1 s and 3.5 s.
 func TestCutLinks(t *testing.T) {
 	long.Only(t)

@@ -103,7 +103,7 @@ func (z size) undisturbedResults(t *testing.T, variant string) []string {
 	return run.(func() []string)()
 }
 
-// 32.72: histories of faults. Each trial is told once, none is lost or invented, the values are those of an undisturbed
+// Histories of faults. Each trial is told once, none is lost or invented, the values are those of an undisturbed
 // run, no two workers have a trial at once, and workers are back within a lease.
 func TestHistories(t *testing.T) {
 	z, histories, together, first := shortForm, 2, 2, uint64(1)

@@ -11,7 +11,7 @@ import (
 	"xlarun/studies/rdb/rdbtest"
 )
 
-// 32.185: the kernel asks after two seconds whether a server still knows a connection, and asks for five minutes.
+// The kernel asks after two seconds whether a server still knows a connection, and asks for five minutes.
 func TestKeepAlive(t *testing.T) {
 	d, err := Open(rdbtest.Start(t).Database(t))
 	require.NoError(t, err)

@@ -225,7 +225,7 @@ func groupsShareACommit(t *testing.T, path string) {
 	}
 }
 
-// TestCloseWhileOthersWrite (case 27.42): a write during Close is stored or gets ErrClosed. It panicked.
+// TestCloseWhileOthersWrite: a write during Close is stored or gets ErrClosed. It panicked.
 func TestCloseWhileOthersWrite(t *testing.T) { onEach(t, closeWhileOthersWrite) }
 
 func closeWhileOthersWrite(t *testing.T, path string) {

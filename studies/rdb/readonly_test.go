@@ -37,7 +37,7 @@ func one(t *testing.T, d *DB, value float64) {
 	require.NoError(t, s.Tell(x, value))
 }
 
-// Case 1: a study on media that cannot be written to was called no database of studies; as it is after its end, and as
+// A study on media that cannot be written to was called no database of studies; as it is after its end, and as
 // a kill leaves it, with what was written last in the log beside it.
 func TestLookWhereNothingCanBeWritten(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Case 1: trials that break constraints which Optuna keeps with them were called the best.
+// Trials that break constraints which Optuna keeps with them were called the best.
 func TestBestIsFeasible(t *testing.T) {
 	t.Parallel()
 	trial := func(number int64, value float64, attrs ...string) *FrozenTrial {

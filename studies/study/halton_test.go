@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Case 27.210: a study of quasi-random trials with conditional or enqueued parameters chose other values after it was
+// A study of quasi-random trials with conditional or enqueued parameters chose other values after it was
 // resumed, because a parameter's base was the order in which this process had first asked for it.
 func TestHaltonResumes(t *testing.T) {
 	unit := Distribution{Kind: Float, High: 1}

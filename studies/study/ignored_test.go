@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Case 1: values that were enqueued and that a parameter does not take were replaced without a word.
+// Values that were enqueued and that a parameter does not take were replaced without a word.
 func TestEnqueuedValuesThatCannotBe(t *testing.T) {
 	t.Parallel()
 	s, err := New("s", Options{Sampler: Random{}})
@@ -56,7 +56,7 @@ func TestEnqueuedValuesThatCannotBe(t *testing.T) {
 	require.Len(t, kept, 1)
 }
 
-// Case 2: a number that JSON has not took all that was enqueued with it along, without a word. Case 3: numbers between
+// A number that JSON has not took all that was enqueued with it along, without a word. Numbers between
 // two steps were run.
 func TestEnqueuedByPython(t *testing.T) {
 	t.Parallel()

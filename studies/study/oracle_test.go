@@ -157,10 +157,10 @@ func TestFrontsOfTooFewValues(t *testing.T) {
 	trials := []*FrozenTrial{{Number: 0, State: Complete, Values: []float64{1, 1}}, {Number: 1, State: Complete},
 		{Number: 2, State: Complete, Values: []float64{0}}, {Number: 3, State: Complete, Values: []float64{1, 0}}}
 	fronts := v.fronts(trials)
-	require.Equal(t, [][]*FrozenTrial{{trials[0], trials[2]}, {trials[3]}, {trials[1]}}, fronts, "31.428")
-	require.Equal(t, []*FrozenTrial{trials[0], trials[2], trials[3]}, v.survivors(trials, 3), "31.429")
-	require.Len(t, v.survivors(trials, 1), 1, "31.430")
-	require.Len(t, Best(trials, v.Directions), 2, "31.431")
+	require.Equal(t, [][]*FrozenTrial{{trials[0], trials[2]}, {trials[3]}, {trials[1]}}, fronts)
+	require.Equal(t, []*FrozenTrial{trials[0], trials[2], trials[3]}, v.survivors(trials, 3))
+	require.Len(t, v.survivors(trials, 1), 1)
+	require.Len(t, Best(trials, v.Directions), 2)
 }
 
 // functions are the functions of the script. They are minimised.

@@ -183,7 +183,7 @@ func TestNSGA2(t *testing.T) {
 	require.ErrorContains(t, err, "one objective")
 }
 
-// Case 27.213: with the factor 1 the pruner never returned.
+// With the factor 1 the pruner never returned.
 func TestFactorsOfPruners(t *testing.T) {
 	for _, factor := range []int64{math.MinInt64, -1, 1} {
 		for _, pruner := range []Pruner{ASHA{Factor: factor}, Hyperband{Factor: factor, Most: 9}} {

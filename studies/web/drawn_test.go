@@ -278,7 +278,7 @@ func TestWorkersAreDrawn(t *testing.T) {
 	}
 }
 
-// TestPointsAloneAreDrawn (case 27.80): a report between two that are no numbers is a dash.
+// TestPointsAloneAreDrawn: a report between two that are no numbers is a dash.
 func TestPointsAloneAreDrawn(t *testing.T) {
 	for name, c := range map[string]struct {
 		values []float64
@@ -330,7 +330,7 @@ func TestLongCurvesReachTheEnd(t *testing.T) {
 	}
 }
 
-// TestTicksAreWhole (case 27.81): there is no trial 0.2, no step and no generation 1.5.
+// TestTicksAreWhole: there is no trial 0.2, no step and no generation 1.5.
 func TestTicksAreWhole(t *testing.T) {
 	for n, want := range map[int][]string{1: {"0", "1"}, 2: {"0", "1"}, 3: {"0", "1", "2"}, 12: {"0", "2", "4", "6",
 		"8", "10"}} {
@@ -339,7 +339,7 @@ func TestTicksAreWhole(t *testing.T) {
 	}
 }
 
-// TestTicksDiffer (case 27.82): the numbers at an axis have as many digits as tell them apart.
+// TestTicksDiffer: the numbers at an axis have as many digits as tell them apart.
 func TestTicksDiffer(t *testing.T) {
 	for _, values := range [][2]float64{{484.21, 484.29}, {1e6 + 1, 1e6 + 9}, {-1.00001, -1.00002}, {1e-5, 1.001e-5},
 		{0, 1e-9}, {-1e300, 1e300}, {5, 5}, {123456, 123457}} {
@@ -351,7 +351,7 @@ func TestTicksDiffer(t *testing.T) {
 	}
 }
 
-// TestInfiniteResultsAreRanked (case 27.83): an infinite result is the best or the worst, as in the server's own order.
+// TestInfiniteResultsAreRanked: an infinite result is the best or the worst, as in the server's own order.
 func TestInfiniteResultsAreRanked(t *testing.T) {
 	inf := math.Inf(1)
 	for _, c := range []struct {
@@ -381,7 +381,7 @@ func TestInfiniteResultsAreRanked(t *testing.T) {
 	}
 }
 
-// TestChoicesAreDrawn (cases 27.84 and 27.98): a choice has its place at its axis, whatever its text, be it a list or
+// TestChoicesAreDrawn: a choice has its place at its axis, whatever its text, be it a list or
 // an object.
 func TestChoicesAreDrawn(t *testing.T) {
 	choices := []any{nil, true, int64(3), 2.5, 1e-7, 1e21, "a<b", `"quoted" & more`, "null", "ä", "",
@@ -411,7 +411,7 @@ func TestChoicesAreDrawn(t *testing.T) {
 	require.Contains(t, texts(parallel.all("title")), `"quoted" & more`)
 }
 
-// TestTrialsOfFewParameters (case 27.85): a pruned trial of one parameter is a dash, and one without any is not drawn.
+// TestTrialsOfFewParameters: a pruned trial of one parameter is a dash, and one without any is not drawn.
 func TestTrialsOfFewParameters(t *testing.T) {
 	space := map[string]study.Distribution{"x": {Kind: study.Float, High: 1}}
 	trials := []*study.FrozenTrial{
@@ -428,7 +428,7 @@ func TestTrialsOfFewParameters(t *testing.T) {
 	require.Empty(t, notes(parallel))
 }
 
-// TestNamesOfAxes (case 27.85): names and choices are cut to what there is room for; their titles are whole.
+// TestNamesOfAxes: names and choices are cut to what there is room for; their titles are whole.
 func TestNamesOfAxes(t *testing.T) {
 	for _, n := range []int{1, 3, 12, 40} {
 		x := &study.FrozenTrial{State: study.Complete, Values: []float64{1}, Params: map[string]float64{},
@@ -458,7 +458,7 @@ func TestNamesOfAxes(t *testing.T) {
 	}
 }
 
-// TestReportOfNaN (case 27.86): the last report of a trial that is no number is called NaN.
+// TestReportOfNaN: the last report of a trial that is no number is called NaN.
 func TestReportOfNaN(t *testing.T) {
 	w := load(t, with(t, study.Minimize, &study.FrozenTrial{State: study.Pruned, Intermediate: []study.Reported{
 		{Step: 7, Value: math.NaN()}}}))
@@ -467,7 +467,7 @@ func TestReportOfNaN(t *testing.T) {
 	require.Equal(t, "NaN at step 7", w.good().id(t, "trials").rows()[1][2])
 }
 
-// TestNamesOfObjectives (case 27.87): the names that Optuna's set_metric_names gave, and numbers without them.
+// TestNamesOfObjectives: the names that Optuna's set_metric_names gave, and numbers without them.
 func TestNamesOfObjectives(t *testing.T) {
 	for text, want := range map[string][]string{
 		`["loss", "speed"]`:      {"loss (minimize)", "speed (maximize)"},

@@ -172,7 +172,7 @@ func TestDamagedIslands(t *testing.T) {
 }
 
 // TestIslandsThatBegin: before the first checkpoint and before the first generation the page says so; of a generation
-// in which all members of an island failed there is a gap, and a point alone is a dash (case 27.80).
+// in which all members of an island failed there is a gap, and a point alone is a dash.
 func TestIslandsThatBegin(t *testing.T) {
 	page := load(t, archipelago(t, "")).good()
 	for _, id := range []string{"means", "diversity", "foreign"} {

@@ -23,7 +23,7 @@ func TestShowsIslands(t *testing.T) {
 	put := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
-	// 27.105: a file without a kind is of no run.
+	// A file without a kind is of no run.
 	for _, text := range []string{"", "oh", "kind = 3\n"} {
 		put("config.toml", text)
 		_, err = OpenRun(loopback, dir)

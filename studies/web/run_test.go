@@ -26,7 +26,7 @@ func TestRunIsDrawn(t *testing.T) {
 		return p
 	}
 	page := load(t, open()).good()
-	require.Equal(t, "Nothing was measured yet.", page.id(t, "curves").text(), "31.285 before the first row")
+	require.Equal(t, "Nothing was measured yet.", page.id(t, "curves").text(), "before the first row")
 	require.Contains(t, page.id(t, "map-section").Attrs, "hidden")
 
 	put("metrics.jsonl", `{"generation":1,"coverage":0.25,"qd_score":3,"dropped":0,"seconds":1}
@@ -38,25 +38,25 @@ func TestRunIsDrawn(t *testing.T) {
 	put("best.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>")
 	p := open()
 	page = load(t, p).good()
-	require.Equal(t, []string{"3generations", "75 %coverage", "9qd score"}, texts(page.class("tile")), "31.286")
-	require.Len(t, page.id(t, "curves").all("svg"), 2, "31.286 without what never changes, and timings")
+	require.Equal(t, []string{"3generations", "75 %coverage", "9qd score"}, texts(page.class("tile")))
+	require.Len(t, page.id(t, "curves").all("svg"), 2, "without what never changes, and timings")
 	cells := page.id(t, "map").class("cell")
-	require.Equal(t, []string{"4", "1.5", "2"}, texts(cells), "31.287 a square for each elite")
-	require.Equal(t, cells[1].Attrs["x"], page.id(t, "map").class("axis")[0].Attrs["x1"]+".0", "31.287 first column")
+	require.Equal(t, []string{"4", "1.5", "2"}, texts(cells), "a square for each elite")
+	require.Equal(t, cells[1].Attrs["x"], page.id(t, "map").class("axis")[0].Attrs["x1"]+".0", "first column")
 	require.NotEqual(t, cells[0].Attrs["fill"], cells[1].Attrs["fill"])
 	images := page.id(t, "pictures").all("img")
-	require.Len(t, images, 1, "31.288")
+	require.Len(t, images, 1)
 	status, text, _ := get(t, http.DefaultClient, p.URL()+"best.svg")
-	require.Equal(t, 200, status, "31.288")
+	require.Equal(t, 200, status)
 	require.Contains(t, text, "<svg")
 	for _, name := range []string{"config.toml", "metrics.jsonl", "best.gif", "best.svg/../config.toml"} {
 		status, _, _ = get(t, http.DefaultClient, p.URL()+name)
-		require.Equal(t, 404, status, "31.289 no other file: %s", name)
+		require.Equal(t, 404, status, "no other file: %s", name)
 	}
 	put(runfolder.MapFile, "{half")
 	put("metrics.jsonl", "{\"epoch\":1,\"loss\":2}\n{\"epoch\":2,\"loss\":1}\n")
 	data, err := runOf(dir, "qd")
 	require.NoError(t, err)
-	require.Equal(t, json.RawMessage(nil), data.Map, "31.290 a damaged map")
-	require.Equal(t, "epoch", data.Unit, "31.301 the unit of a kind of one's own")
+	require.Equal(t, json.RawMessage(nil), data.Map, "a damaged map")
+	require.Equal(t, "epoch", data.Unit, "the unit of a kind of one's own")
 }

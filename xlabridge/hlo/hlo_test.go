@@ -81,40 +81,40 @@ func TestLoops(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "m", m.Name)
 	loops := m.Loops()
-	require.Len(t, loops, 3, "29.07 the entry and both loops, but not the fusion")
+	require.Len(t, loops, 3, "the entry and both loops, but not the fusion")
 	entry, outer, inner := loops[0], loops[1], loops[2]
 	require.Equal(t, []Kernel{{"f", "fusion", 128, 128}, {"s", "sort", 0, 0}, {"r", "reduce", 0, 0}}, entry.Kernels,
-		"29.08 of a conditional, the branch with more kernels")
+		"of a conditional, the branch with more kernels")
 	require.Equal(t, []Kernel{{"ar", "all-reduce", 16, 0}}, entry.Collectives,
-		"29.09 the end of a collective is no launch")
-	require.InDelta(t, 2.5e-6, entry.Seconds, 1e-12, "29.10")
+		"the end of a collective is no launch")
+	require.InDelta(t, 2.5e-6, entry.Seconds, 1e-12)
 	require.EqualValues(t, 4, entry.Launches)
 	require.Equal(t, []Kernel{{"g", "gemm", 20, 0}, {"t", "transpose", 0, 0}}, outer.Kernels,
-		"29.11 calls are followed")
-	require.EqualValues(t, 10, outer.Trips, "29.12 the condition compares with a constant")
+		"calls are followed")
+	require.EqualValues(t, 10, outer.Trips, "the condition compares with a constant")
 	require.EqualValues(t, 20, outer.Launches)
 	require.Equal(t, 2, inner.Depth)
-	require.EqualValues(t, 500, inner.Trips, "29.13 the compiler says it")
+	require.EqualValues(t, 500, inner.Trips, "the compiler says it")
 	require.EqualValues(t, 5000, inner.Launches)
-	require.False(t, AtLeast(loops), "29.342 the length of each loop is known")
+	require.False(t, AtLeast(loops), "the length of each loop is known")
 
 	// In microseconds, with a byte each: the entry's fusion reads and writes 256 bytes, its all-reduce 16, and two
 	// kernels of no bytes take the time of a launch. Then 10 turns of 20 bytes and a launch, and 5,000 turns of 4
 	// bytes.
-	require.InDelta(t, 256+16+2+10*(20+1)+5000*4, 1e6*Estimate(loops, 1e6, 1e-6), 1e-6, "29.35")
+	require.InDelta(t, 256+16+2+10*(20+1)+5000*4, 1e6*Estimate(loops, 1e6, 1e-6), 1e-6)
 	with, err := Parse("hlo_with_config", message(1, testModule(), 2, "config"))
 	require.NoError(t, err)
-	require.Equal(t, loops, with.Loops(), "29.14")
+	require.Equal(t, loops, with.Loops())
 }
 
 // A condition that does more than compare with a constant has no known bound.
 func TestUnknownTurns(t *testing.T) {
 	for name, condition := range map[string][]byte{
-		"29.15 another input": computation(3, "c", instruction("p", "parameter"), instruction("lt", "compare")),
-		"29.16 an early end": computation(3, "c", instruction("p", "parameter"),
+		"another input": computation(3, "c", instruction("p", "parameter"), instruction("lt", "compare")),
+		"an early end": computation(3, "c", instruction("p", "parameter"),
 			instruction("ten", "constant", InstructionLiteral, message(LiteralS32, []byte{10})),
 			instruction("lt", "compare"), instruction("and", "and")),
-		"29.17 a fraction": computation(3, "c", instruction("x", "constant", InstructionLiteral, message(8, 1.5)),
+		"a fraction": computation(3, "c", instruction("x", "constant", InstructionLiteral, message(8, 1.5)),
 			instruction("lt", "compare")),
 	} {
 		m, err := Parse("hlo", message(ModuleEntry, 1, ModuleComputations, computation(1, "main",
@@ -125,20 +125,20 @@ func TestUnknownTurns(t *testing.T) {
 		require.Len(t, loops, 2, name)
 		require.Zero(t, loops[1].Trips, name)
 		require.EqualValues(t, 1, loops[1].Launches, name)
-		require.True(t, AtLeast(loops), "29.340 the loop may turn more than once")
+		require.True(t, AtLeast(loops), "the loop may turn more than once")
 		text, err := json.Marshal(loops[1])
 		require.NoError(t, err)
-		require.NotContains(t, string(text), "trips", "29.341 a number that is not known is absent, not 0")
+		require.NotContains(t, string(text), "trips", "a number that is not known is absent, not 0")
 	}
 }
 
 func TestDamaged(t *testing.T) {
 	_, err := Parse("mlir", nil)
-	require.ErrorContains(t, err, `got a program in the format "mlir"`, "29.18")
+	require.ErrorContains(t, err, `got a program in the format "mlir"`)
 	_, err = Parse("hlo", nil)
-	require.ErrorContains(t, err, "no entry computation", "29.19")
+	require.ErrorContains(t, err, "no entry computation")
 	whole := testModule()
-	for n := range whole { // 29.20: a program cut short is an error or a shorter program, never a panic
+	for n := range whole { // a program cut short is an error or a shorter program, never a panic
 		if m, err := Parse("hlo", whole[:n]); err == nil {
 			m.Loops()
 		}

@@ -299,8 +299,8 @@ func TestOffline(t *testing.T) {
 			`run "xlarun plugin install cpu" with network access (on another machine if need be, then copy its folder `+
 			`Fake.pjrt-1.2-testos-testarch to `+s.Dir+`), give a plugin with --plugin PATH, or use --backend reference`)
 	_, err = s.find(background, Request{Offline: true, Ahead: true})
-	require.ErrorContains(t, err, "), or give a plugin with --plugin PATH", "29.363")
-	require.NotContains(t, err.Error(), "reference", "29.363: the interpreter compiles for no device")
+	require.ErrorContains(t, err, "), or give a plugin with --plugin PATH")
+	require.NotContains(t, err.Error(), "reference", "the interpreter compiles for no device")
 	_, err = os.Stat(s.Dir)
 	require.ErrorIs(t, err, os.ErrNotExist)
 

@@ -58,7 +58,7 @@ func TestCommittedPins(t *testing.T) {
 	}
 }
 
-// 29.101: a platform may have supporting wheels and no plugin.
+// A platform may have supporting wheels and no plugin.
 func TestSupportWithoutPlugin(t *testing.T) {
 	pins := pinSet{{Backend: "cuda", OS: "testos", Arch: "testarch", Files: []string{"lib/*"}}}
 	plugin, support := pins.forPlatform("cuda", "testos", "testarch", choice{})

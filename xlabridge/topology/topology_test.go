@@ -11,7 +11,7 @@ import (
 // The table is whole: each device has what its plugin asks for, within the bounds of what is sold.
 func TestTable(t *testing.T) {
 	for _, d := range table() {
-		t.Run("29.01 "+d.Name, func(t *testing.T) {
+		t.Run(d.Name, func(t *testing.T) {
 			require.NotEmpty(t, d.Source)
 			require.NotEmpty(t, d.Kind)
 			require.Greater(t, d.Memory, int64(8<<30))
@@ -49,13 +49,13 @@ func TestParse(t *testing.T) {
 		{"v4:2x2x1", "tpu", "TPU v4", 8}, // two cores of each chip
 	} {
 		got, err := Parse(c.name)
-		require.NoError(t, err, "29.02 %s", c.name)
+		require.NoError(t, err, "%s", c.name)
 		require.Equal(t, []any{c.name, c.backend, c.kind, c.devices},
 			[]any{got.Name, got.Backend, got.Kind, got.Devices})
 	}
 	for _, name := range Names("") {
 		_, err := Parse(name)
-		require.NoError(t, err, "29.03 %s", name)
+		require.NoError(t, err, "%s", name)
 	}
 	require.True(t, slices.IsSorted([]int{len(Names("tpu")), len(Names(""))}))
 	for name, want := range map[string]string{
@@ -68,9 +68,9 @@ func TestParse(t *testing.T) {
 		"h100x999":    "got h100x999, wants 1 to 64 cards",
 		"v5e":         "got the slice v5e without its shape, wants one such as v5e:2x2",
 		"v5e:3x3":     "got the shape 3x3 of v5e, wants one of 2x2, 2x4",
-		"v5ex2":       `got "v5ex2", wants a card`, // 28.222: a TPU has slices, no boxes
+		"v5ex2":       `got "v5ex2", wants a card`, // a TPU has slices, no boxes
 		"v5e:":        "got the shape  of v5e, wants one of",
-		"H100":        `such as v5e:2x2, did you mean h100?`, // 29.362
+		"H100":        `such as v5e:2x2, did you mean h100?`,
 		"V6E:2x4":     `a slice of TPUs (v4, v5e, v5p, v6e) such as v5e:2x2, did you mean v6e:2x4?`,
 		"v5litepod-4": "did you mean v5e:2x2?",
 		"v6e-8":       "did you mean v6e:2x4?",
@@ -79,7 +79,7 @@ func TestParse(t *testing.T) {
 		"ring":        `got "ring", wants a card`,
 	} {
 		_, err := Parse(name)
-		require.ErrorContains(t, err, want, "29.04 %s", name)
+		require.ErrorContains(t, err, want, "%s", name)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestTopology(t *testing.T) {
 	require.NoError(t, err)
 	name, options := box.Options()
 	require.Equal(t, "a100", name)
-	require.Equal(t, "1x1x4", options["topology"], "29.05")
+	require.Equal(t, "1x1x4", options["topology"])
 	require.True(t, strings.HasPrefix(options["target_config"], "gpu_device_info {"))
 	slice, err := Parse("v6e:2x4")
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestTopology(t *testing.T) {
 		require.NoError(t, err)
 		got, err := t0.With(8)
 		require.NoError(t, err)
-		require.Equal(t, want, got.Name, "29.06 %s", from)
+		require.Equal(t, want, got.Name, "%s", from)
 		require.Equal(t, 8, got.Devices)
 	}
 	_, err = slice.With(1 << 20)
@@ -115,12 +115,12 @@ func TestOfKind(t *testing.T) {
 		want, err := Parse(name)
 		require.NoError(t, err)
 		got, ok := OfKind(want.Kind, want.Devices)
-		require.True(t, ok, "29.79 %s", name)
-		require.Equal(t, want.Devices, got.Devices, "29.79 %s", name)
-		require.Equal(t, want.Kind, got.Kind, "29.79 %s", name)
+		require.True(t, ok, "%s", name)
+		require.Equal(t, want.Devices, got.Devices, "%s", name)
+		require.Equal(t, want.Kind, got.Kind, "%s", name)
 	}
 	for kind, n := range map[string]int{"cpu": 1, "": 1, "NVIDIA H100 80GB HBM3": 0} {
 		_, ok := OfKind(kind, n)
-		require.False(t, ok, "29.79 %q", kind)
+		require.False(t, ok, "%q", kind)
 	}
 }

@@ -19,20 +19,20 @@ func TestPipProgress(t *testing.T) {
 		"Installing collected packages: six, numpy, jax":                 "installing 3 packages",
 		"Collecting six": "", "": "", "Downloading": "", "Requirement already satisfied: six": "",
 	} {
-		require.Equal(t, want, step(line), "29.121 %q", line)
+		require.Equal(t, want, step(line), "%q", line)
 	}
 	var out strings.Builder
 	script := `echo "Collecting a"; echo "Installing collected packages: a"; echo "one" >&2
 		echo "no such package" >&2; exit 3`
 	err := runPip(&out, exec.CommandContext(t.Context(), "sh", "-c", script))
-	require.EqualError(t, err, "no such package: exit status 3", "29.122")
-	require.Equal(t, "installing 1 package\n", out.String(), "29.122")
+	require.EqualError(t, err, "no such package: exit status 3")
+	require.Equal(t, "installing 1 package\n", out.String())
 	for script, want := range map[string]string{
 		`echo "error: no compiler" >&2; echo "hint: see above" >&2; exit 1`: "error: no compiler: exit status 1",
 		`exit 2`: "exit status 2",
 	} {
 		err := runPip(&out, exec.CommandContext(t.Context(), "sh", "-c", script))
-		require.EqualError(t, err, want, "29.171")
+		require.EqualError(t, err, want)
 	}
-	require.Error(t, runPip(&out, exec.CommandContext(t.Context(), "/there/is/no/python")), "29.122")
+	require.Error(t, runPip(&out, exec.CommandContext(t.Context(), "/there/is/no/python")))
 }

@@ -34,13 +34,13 @@ func TestWriteMeasured(t *testing.T) {
 			"| a "+
 			"round |\n| --- | --- | --- | --- | --- |\n"+
 			"| a step | 4.5, 5 | 1 MB, 2 MB | 3 GB | 1.5 ms |\n| no rounds | 7, 7 | 1 MB, 1 MB | – | – |\n\n"+
-			measuredEnd+"\n\nafter\n", string(text), "29.77, 29.108")
+			measuredEnd+"\n\nafter\n", string(text))
 	}
 	require.NoError(t, os.WriteFile(page, []byte("nothing\n"), 0o600))
-	require.ErrorContains(t, writeMeasured(page, on, rows), "between which the table is written", "29.77")
+	require.ErrorContains(t, writeMeasured(page, on, rows), "between which the table is written")
 }
 
-// 29.109: the devices of this machine are not those that --topologies names.
+// The devices of this machine are not those that --topologies names.
 func TestBackendWithTopologies(t *testing.T) {
 	cmd := aotCommand(&host{})
 	cmd.SetArgs([]string{"--backend", "cuda", "--topologies", "h100"})

@@ -320,7 +320,7 @@ func TestAgainst(t *testing.T) {
 	}
 }
 
-// 28.92: a run of 500 trials gave the time of one trial, so that a turn of 0.3 s took minutes. An update of ppo gave
+// A run of 500 trials gave the time of one trial, so that a turn of 0.3 s took minutes. An update of ppo gave
 // the time of a million steps, so that a turn of 2 s was one update.
 func TestRunsFillTurns(t *testing.T) {
 	for _, c := range []struct {
@@ -332,7 +332,7 @@ func TestRunsFillTurns(t *testing.T) {
 	}
 }
 
-// 28.91: a workload of a suite runs by the benches of both revisions in turn. One that a revision lacks is left out.
+// A workload of a suite runs by the benches of both revisions in turn. One that a revision lacks is left out.
 func TestAgainstWorkloads(t *testing.T) {
 	b := newBed(t, Workload{Name: "one", What: "a thing"}, Workload{Name: "new", What: "another thing"})
 	a := &against{host: b.host, flags: againstFlags{revision: "REV", check: true, rounds: 2},

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// 28.350: the table had no time of the slow runs.
+// The table had no time of the slow runs.
 func TestP99(t *testing.T) {
 	require.Zero(t, p99(nil))
 	require.Zero(t, p99(make([]float64, 99)), "too few")

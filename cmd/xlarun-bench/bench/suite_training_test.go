@@ -18,7 +18,7 @@ func (f *fakePhases) PhasesOf(repeats int, names ...string) ([]run.Phase, error)
 
 func (f *fakePhases) Close() error { return nil }
 
-// Case 27.180: a turn of a short phase took a thousand times as long as it should, because a timed call that ran the
+// A turn of a short phase took a thousand times as long as it should, because a timed call that ran the
 // phase 1,024 times counted as one run. Its processor time was that of the whole call, too.
 func TestShortPhasesFillATurn(t *testing.T) {
 	f := &fakePhases{}

@@ -45,7 +45,7 @@ func TestEveryWorkloadCompilesAhead(t *testing.T) {
 			}
 			for _, w := range s.Workloads(o) {
 				row := s.Name + " " + w.Name + " for " + name
-				t.Run("29.43 "+row, func(t *testing.T) {
+				t.Run(row, func(t *testing.T) {
 					if w.Start != steady || !strings.Contains(row, os.Getenv("XLARUN_WALK")) {
 						t.Skip("the same program as another row, or not chosen")
 					}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Case 27.90: a member whose mean return is NaN is never chosen beside one with a number.
+// A member whose mean return is NaN is never chosen beside one with a number.
 func TestBestMember(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct {

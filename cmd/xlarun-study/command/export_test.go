@@ -10,8 +10,8 @@ import (
 	"xlarun/studies/study"
 )
 
-// NaN and both infinities differ in both formats: JSON had null for all three. 32.237: NaN is null, as in all JSON.
-// 32.262: infinities have one spelling in both formats, also those of a parameter.
+// NaN and both infinities differ in both formats: JSON had null for all three. NaN is null, as in all JSON.
+// Infinities have one spelling in both formats, also those of a parameter.
 func TestExportOfNoNumbers(t *testing.T) {
 	trial := &study.FrozenTrial{Number: 0, State: study.Complete, Values: []float64{math.Inf(-1), math.NaN()},
 		Params: map[string]float64{"bound": 1}, Distributions: map[string]study.Distribution{

@@ -21,7 +21,7 @@ type counted struct {
 
 func (c *counted) Close() error { c.closed++; return c.err }
 
-// Case 27.155: the backend on which study best --member repeated the trials of pbt stayed open, beside that of the run
+// The backend on which study best --member repeated the trials of pbt stayed open, beside that of the run
 // which then judged their end. A GPU's memory is enough for one.
 func TestMakerClosesItsBackends(t *testing.T) {
 	m := newMaker(&cli.App{}, "spec.toml")

@@ -13,7 +13,7 @@ import (
 	"xlarun/studies/study"
 )
 
-// Case 27.150: trials with an infinite value were left out of the picture, and nothing said so.
+// Trials with an infinite value were left out of the picture, and nothing said so.
 func TestTrialsThatAreNotDrawnAreCounted(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Case 27.214: "--threads 0" and "--workers -1" were "more than this machine's cores", and a worker could have more
+// "--threads 0" and "--workers -1" were "more than this machine's cores", and a worker could have more
 // threads than there are cores.
 func TestWorkerCount(t *testing.T) {
 	for _, c := range []struct {

@@ -149,7 +149,7 @@ func (l *leaver) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Case 27.165: a game whose reader had left, as head does, read its input without an end.
+// A game whose reader had left, as head does, read its input without an end.
 func TestGameEndsWhenNobodyReads(t *testing.T) {
 	o, v := opened(t, untrained(t, 4, "maker"), 4)
 	err := o.person(console.Streams{In: &endless{t, 100}, Out: &leaver{8}}, v)

@@ -21,7 +21,7 @@ func TestCacheTable(t *testing.T) {
 	entries := []cacheEntry{entry("generation", long), entry("jit", ""),
 		entry("tiles of 1024, lanes last, unroll 4 (estimated)", "policy.module "+strings.Repeat("x", 2000))}
 	table := newCacheTable(entries, display.Style{Unicode: true})
-	// 28.342: the column FOR was cut at 80 columns, and gone where a name was long.
+	// The column FOR was cut at 80 columns, and gone where a name was long.
 	for _, columns := range []int{60, 80, 100, 120, 200} {
 		lines := table.lines(columns)
 		text := strings.Join(strings.Fields(strings.Join(lines, " ")), " ")
@@ -35,7 +35,7 @@ func TestCacheTable(t *testing.T) {
 			require.LessOrEqual(t, utf8.RuneCountInString(line), columns, line)
 		}
 	}
-	// 29.368: the table did not say for which device an entry is.
+	// The table did not say for which device an entry is.
 	onDevice := entry("generation", "ppo Pong")
 	onDevice.Meta.Platform = "cuda\nNVIDIA H100 80GB HBM3"
 	require.Regexp(t, "ppo Pong; on NVIDIA H100 80GB HBM3$", newCacheTable([]cacheEntry{onDevice},
@@ -43,5 +43,5 @@ func TestCacheTable(t *testing.T) {
 	require.Len(t, table.lines(0), 1+len(entries), "a line for each entry where there is no terminal")
 	require.Contains(t, table.lines(0)[1], "0123456789ab  "+long)
 	require.Regexp(t, `0123456789ab  -$`, table.lines(0)[2])
-	require.Greater(t, len(table.lines(1)), len(table.lines(60)), "28.343 a terminal of one column")
+	require.Greater(t, len(table.lines(1)), len(table.lines(60)), "a terminal of one column")
 }

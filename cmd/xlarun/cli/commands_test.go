@@ -70,7 +70,7 @@ func TestHelpOfParts(t *testing.T) {
 			require.LessOrEqual(t, utf8.RuneCountInString(line), 120, "%s: %s", name, line)
 		}
 	}
-	// Case 27.149: 500 episodes were said to be what is played of a selfplay run, too.
+	// 500 episodes were said to be what is played of a selfplay run, too.
 	require.Contains(t, strings.Join(strings.Fields(shown("play", "--help")), " "), "--episodes int fresh episodes to "+
 		"play; of a selfplay run, games against a random player, 20 if not given (default 500)")
 	require.NotContains(t, shown("render", "--help"), "--episodes")
@@ -84,7 +84,7 @@ func TestHelpOfParts(t *testing.T) {
 	require.Regexp(t, `(?m)^CartPole-v1 +observations f32\[4\] +actions Discrete\(2\) +500 steps, solved at 475$`,
 		shown("help", "environments"))
 	require.Contains(t, shown("__complete", "evolve", "--strategy.max"), "--strategy.max-speed")
-	// 27.200: the word at the cursor may be empty. 27.201: values of choices, and environments.
+	// The word at the cursor may be empty. Values of choices, and environments.
 	require.Contains(t, shown("__complete", ""), "evolve\t")
 	require.Contains(t, shown("__complete", "evolve", ""), "CartPole-v1\n")
 	require.Contains(t, shown("__complete", "evolve", "--strategy", ""), "openes\n")
@@ -94,7 +94,7 @@ func TestHelpOfParts(t *testing.T) {
 	require.Equal(t, StatusUsage, b.do("help", "environments", "CartPole"))
 	require.Contains(t, b.err.String(), `there is no environment "CartPole", did you mean CartPole-v1? (there are A`)
 	require.Equal(t, StatusUsage, b.do("help", "envs"))
-	require.Contains(t, b.err.String(), `there is no command "envs", did you mean environments?`, "31.341")
+	require.Contains(t, b.err.String(), `there is no command "envs", did you mean environments?`)
 	require.Equal(t, StatusUsage, b.do("help", "strategiess"))
 	require.Contains(t, b.err.String(), "did you mean strategies?")
 	require.Regexp(t, `(?m)^CartPole-v1 .*\nDescriptor, .*\n.*--env-param NAME=VALUE:\n`+
@@ -102,7 +102,7 @@ func TestHelpOfParts(t *testing.T) {
 		shown("help", "environments", "CartPole-v1"))
 	require.Contains(t, shown("help", "environments", "TicTacToe-v1"), "It has no parameters.")
 	require.Contains(t, shown("help", "environments", "MultiRastrigin-v0"), "Descriptor, for xlarun qd: x₁ -2 to 4, "+
-		"x₂ -2 to 4.\nObjectives, for xlarun qd --front 20: at_0, at_2.2.\n", "31.504")
+		"x₂ -2 to 4.\nObjectives, for xlarun qd --front 20: at_0, at_2.2.\n")
 	b.err.b.Reset()
 	b.out.b.Reset()
 	require.Equal(t, StatusUsage, b.do("evolve", "--help", "--strategy", "pgp"))
@@ -121,8 +121,8 @@ func TestHelpOfAdvancedFlags(t *testing.T) {
 	for _, kind := range allKinds() {
 		short, all := shown(kind.Name, "--help"), shown("help", kind.Name, "--all")
 		require.NotContains(t, all, "More flags")
-		require.Equal(t, all, shown(kind.Name, "--help", "--all"), "31.340 --help --all of %s", kind.Name)
-		require.Contains(t, short, "xlarun "+kind.Name+" --help --all describes", "32.242 it is named")
+		require.Equal(t, all, shown(kind.Name, "--help", "--all"), "--help --all of %s", kind.Name)
+		require.Contains(t, short, "xlarun "+kind.Name+" --help --all describes", "it is named")
 		described, named, found := strings.Cut(short, "More flags")
 		require.True(t, found, "the help of %s", kind.Name)
 		session := defaultSessionSettings()
@@ -243,7 +243,7 @@ func TestCacheCommands(t *testing.T) {
 	b.out.b.Reset()
 	require.Equal(t, StatusOK, b.do("cache", "list"))
 	require.Regexp(t, `(?m)^plan +tiles of 48 \(quick\) +\d+ B +2\.5 s .* evolve two$`, b.out.String())
-	// Case 27.211: list said "all well" of programs that it had not read.
+	// List said "all well" of programs that it had not read.
 	require.Regexp(t, `2 programs, 10\.\d kB, and 1 plan, \d+ B, in .*cache\n`, b.out.String())
 
 	damage := func(path string) {
@@ -268,7 +268,7 @@ func TestCacheCommands(t *testing.T) {
 	require.Contains(t, b.err.String(), "xlarun cache verify: 2 entries are damaged")
 	require.Regexp(t, `(?m)^plan +\(damaged\) +\d+ B +- +- .* entry is damaged: `, b.out.String())
 	require.Contains(t, b.out.String(), "damaged: "+filepath.Join(c.Plans().Dir(), plan.String()+".xlaplan")+
-		" (entry is damaged: ", "32.238: the file is named")
+		" (entry is damaged: ", "the file is named")
 	require.Contains(t, b.out.String(), "; 2 damaged, in ")
 
 	if os.Geteuid() == 0 { // who alone can give files away
@@ -282,7 +282,7 @@ func TestCacheCommands(t *testing.T) {
 		require.NoError(t, os.Chown(two, 0, -1))
 	}
 
-	// 29.367: only the damaged entries could not be removed alone.
+	// Only the damaged entries could not be removed alone.
 	damaged := cache.NewKey([]byte("three"))
 	require.NoError(t, c.Put(damaged, cache.Metadata{Name: "three"}, make([]byte, 50)))
 	damage(filepath.Join(dir, damaged.String()+".xlaprogram"))

@@ -113,7 +113,7 @@ func TestConfigFilesThatAreNone(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(filepath.Join("run", "config.toml"), 0o600))
 	for i, c := range []struct{ args, want string }{
 		{"evolve --config pipe.toml", "--config pipe.toml is no regular file: give the path of a TOML file"},
-		{"profile pipe.toml", "the config pipe.toml is no regular file"}, // 29.366
+		{"profile pipe.toml", "the config pipe.toml is no regular file"},
 		{"evolve --config folder.toml", "--config folder.toml is a folder: give the path of a TOML file"},
 		{"evolve --config link.toml", "--config link.toml cannot be read (no such file or directory)"},
 		{"evolve --config loop.toml", "--config loop.toml cannot be read (too many levels of symbolic links)"},

@@ -69,7 +69,7 @@ func TestEarlyEndGoesOn(t *testing.T) {
 	require.Equal(t, 3., result(t, b)["generations"])
 }
 
-// 27.48: A resume with nothing left to do changes nothing in config.toml, and says what had ended the run. An end that
+// A resume with nothing left to do changes nothing in config.toml, and says what had ended the run. An end that
 // the run is past is refused. A new end replaces the stored ones.
 func TestResumeWithEnds(t *testing.T) {
 	b := onInterpreter(t)
@@ -130,8 +130,8 @@ func TestResumeWithEnds(t *testing.T) {
 	require.Contains(t, read(t, "rounds", "config.toml"), "total-steps = 0")
 }
 
-// Cases 31.502: a run of qd that has reached the goal it is resumed with has nothing to do; it once computed one more
-// generation. 31.503: what was not measured then is null in the JSON; it was 0.
+// A run of qd that has reached the goal it is resumed with has nothing to do; it once computed one more
+// generation. What was not measured then is null in the JSON; it was 0.
 func TestResumeWithAGoalThatIsReached(t *testing.T) {
 	b := onInterpreter(t)
 	require.Equal(t, StatusOK, b.do("qd", "CartPole-v1", "--archive", "grid:4", "--batch", "8", "--policy", "linear",
@@ -149,7 +149,7 @@ func TestResumeWithAGoalThatIsReached(t *testing.T) {
 	require.EqualValues(t, 3, result(t, b)["generations"], "a goal that is farther away")
 }
 
-// 30.274: a resumed search that has reached its goal has nothing to do, as a run of qd has. One with an exam holds it
+// A resumed search that has reached its goal has nothing to do, as a run of qd has. One with an exam holds it
 // first, after another generation.
 func TestResumedSearchesWhoseGoalIsReached(t *testing.T) {
 	b := onInterpreter(t)
@@ -177,7 +177,7 @@ func TestResumedSearchesWhoseGoalIsReached(t *testing.T) {
 	}
 }
 
-// 29.290: ppo and pqn that have reached the goal they are resumed with end at once, too. They once computed one more
+// Ppo and pqn that have reached the goal they are resumed with end at once, too. They once computed one more
 // update.
 func TestResumedLearningWhoseGoalIsReached(t *testing.T) {
 	b := onInterpreter(t)

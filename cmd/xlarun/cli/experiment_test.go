@@ -50,7 +50,7 @@ func TestReadTask(t *testing.T) {
 	}
 }
 
-// TestExperimentsOfArguments (case 32.275): "warmup ppo Acrobot-v1" compiled ppo on CartPole-v1 and evolve on
+// TestExperimentsOfArguments: "warmup ppo Acrobot-v1" compiled ppo on CartPole-v1 and evolve on
 // Acrobot-v1, and "inspect evolve CartPole-v1" was refused.
 func TestExperimentsOfArguments(t *testing.T) {
 	b := newBed(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestStudyArguments (case 27.102): --from-study names a file, a study of a database with several, and a trial.
+// TestStudyArguments: --from-study names a file, a study of a database with several, and a trial.
 func TestStudyArguments(t *testing.T) {
 	odd := filepath.Join(t.TempDir(), "odd:7")
 	require.NoError(t, os.WriteFile(odd, nil, 0o600))
@@ -37,7 +37,7 @@ func TestStudyArguments(t *testing.T) {
 	}
 }
 
-// TestFromStudyIsRefused (cases 27.102, 27.151): what study best answers names no flag that the run does not have, and
+// TestFromStudyIsRefused: what study best answers names no flag that the run does not have, and
 // no study is no reason to train with the defaults.
 func TestFromStudyIsRefused(t *testing.T) {
 	b := newBed(t)

@@ -62,7 +62,7 @@ func TestInspect(t *testing.T) {
 	require.Contains(t, errText, "did you mean optimized?")
 }
 
-// Case 27.161: profile and inspect made the folder that islands share, and profile wrote members into it.
+// Profile and inspect made the folder that islands share, and profile wrote members into it.
 func TestLookingAtAnIslandSharesNothing(t *testing.T) {
 	b := onInterpreter(t)
 	island := strings.Fields("CartPole-v1 --backend reference --policy linear --pop 4 --steps 2 --migrants 1 " +
@@ -111,8 +111,8 @@ func TestPeerOf(t *testing.T) {
 		x, err := (&flagValues{values: values}).resolve(kind, "", nil)
 		require.NoError(t, err)
 		p, ok := peerOf(x)
-		require.Equal(t, c.want != "", ok, "29.74 %v", c.args)
-		require.Equal(t, c.want, strings.TrimSpace(p.script+" "+strings.Join(p.args, " ")), "29.74")
+		require.Equal(t, c.want != "", ok, "%v", c.args)
+		require.Equal(t, c.want, strings.TrimSpace(p.script+" "+strings.Join(p.args, " ")))
 	}
 }
 
@@ -133,32 +133,32 @@ func TestInspectCodegen(t *testing.T) {
 func TestInspectPeersRefuses(t *testing.T) {
 	status, _, errText := runInspect(t, "--peers")
 	require.Equal(t, StatusUsage, status)
-	require.Contains(t, errText, "add --topology h100", "29.75")
+	require.Contains(t, errText, "add --topology h100")
 	status, _, errText = runInspect(t, "--peers", "--strategy", "pgpe")
 	require.Equal(t, StatusUsage, status)
-	require.Contains(t, errText, "--peers has no JAX program for this work of evolve", "29.76")
+	require.Contains(t, errText, "--peers has no JAX program for this work of evolve")
 }
 
 // The plan is shown with where it comes from. --phase with --json printed no JSON, and --dump wrote among old files.
 func TestInspectPlan(t *testing.T) {
 	_, out, errText := runInspect(t, "--json")
-	require.Contains(t, out, "\nplan: 1 device, tiles of 8, ", "29.347 %s", errText)
-	require.Contains(t, out, " (by the rule)\n", "29.347")
+	require.Contains(t, out, "\nplan: 1 device, tiles of 8, ", "%s", errText)
+	require.Contains(t, out, " (by the rule)\n")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	var got map[string]any
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &got))
-	require.Equal(t, "static", got["plan_source"], "29.347")
+	require.Equal(t, "static", got["plan_source"])
 	_, out, errText = runInspect(t, "--unroll", "2")
-	require.Contains(t, out, " (given)\n", "29.348 %s", errText)
+	require.Contains(t, out, " (given)\n", "%s", errText)
 
 	status, out, errText := runInspect(t, "--phase", "traced", "--json")
-	require.Equal(t, StatusUsage, status, "29.349")
-	require.Contains(t, errText, "--phase prints the text of a program", "29.349")
-	require.Equal(t, 1, strings.Count(out, "\n"), "29.349 the error alone: %s", out)
+	require.Equal(t, StatusUsage, status)
+	require.Contains(t, errText, "--phase prints the text of a program")
+	require.Equal(t, 1, strings.Count(out, "\n"), "the error alone: %s", out)
 
 	old := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(old, "old.txt"), nil, 0o600))
 	status, _, errText = runInspect(t, "--dump", old)
-	require.Equal(t, StatusUsage, status, "29.350")
-	require.Contains(t, errText, "has files already, wants a new or empty folder", "29.350")
+	require.Equal(t, StatusUsage, status)
+	require.Contains(t, errText, "has files already, wants a new or empty folder")
 }

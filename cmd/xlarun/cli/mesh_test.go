@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// 32.82: doctor joins a mesh by a server, and says what is wrong with the flags, the server and the backend.
+// Doctor joins a mesh by a server, and says what is wrong with the flags, the server and the backend.
 func TestMesh(t *testing.T) {
 	b := newBed(t)
 	for want, args := range map[string][]string{

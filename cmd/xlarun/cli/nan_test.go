@@ -35,7 +35,7 @@ func TestEvolveStopsAtTheFirstNaN(t *testing.T) {
 	require.NoDirExists(t, "runs")
 }
 
-// Case 31.509: the interpreter, which stops at the first NaN, runs a population by objectives. The differences of
+// The interpreter, which stops at the first NaN, runs a population by objectives. The differences of
 // places without a member were NaN.
 func TestPopulationByObjectivesHasNoNaN(t *testing.T) {
 	b := newBed(t)

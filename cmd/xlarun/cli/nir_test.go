@@ -26,7 +26,7 @@ func fileOf(t *testing.T, name string, inputs int, metadata map[string]string) {
 	require.NoError(t, g.WriteFile(name))
 }
 
-// Case 27.134: a run of a policy of a file goes on to the byte when the file has changed, is gone, or is named by a
+// A run of a policy of a file goes on to the byte when the file has changed, is gone, or is named by a
 // path that is relative to another folder. A new run with its config begins from the same numbers.
 func TestRunOfANIRFileGoesOnToTheByte(t *testing.T) {
 	b := onInterpreter(t)
@@ -65,7 +65,7 @@ func TestRunOfANIRFileGoesOnToTheByte(t *testing.T) {
 	requireSame(t, filepath.Join(dir, "whole"), filepath.Join(dir, "elsewhere"), same...)
 }
 
-// Case 27.139: the policy of a run that goes on reads no file, and its config still names the file's digest for new
+// The policy of a run that goes on reads no file, and its config still names the file's digest for new
 // runs. A search that may start again from the file's numbers reads it.
 func TestResumedRunReadsNoNIRFile(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -89,7 +89,7 @@ func TestResumedRunReadsNoNIRFile(t *testing.T) {
 	}
 }
 
-// Case 27.138: settings whose effect depends on the encoder are taken or refused by the encoder that the file names.
+// Settings whose effect depends on the encoder are taken or refused by the encoder that the file names.
 func TestFlagsOfANIRFile(t *testing.T) {
 	b := onInterpreter(t)
 	fileOf(t, "population.nir", 15, map[string]string{"encoder": "population"})

@@ -71,7 +71,7 @@ func TestBadPlanFlags(t *testing.T) {
 	require.Empty(t, memory(t, x))
 }
 
-// 28.346: what did not fit was said of a setting that nobody gave. 30.272: the sentence had two endings.
+// What did not fit was said of a setting that nobody gave. The sentence had two endings.
 func TestDefaultsThatDoNotFit(t *testing.T) {
 	resolve := func(name string, values map[string]string) error {
 		kind, ok := run.Lookup(name)
@@ -113,7 +113,7 @@ func TestDefaultsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// 32.277: the default of 5 migrants was refused for small populations.
+// The default of 5 migrants was refused for small populations.
 func TestMigrantsFitThePopulation(t *testing.T) {
 	for pop, want := range map[string]string{"4": "1", "16": "4", "20": "5", "64": "5"} {
 		for _, name := range []string{"islands", "evolve"} {

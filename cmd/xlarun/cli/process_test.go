@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// 30.37: a file does not run a command: not a config, not a run that goes on, not a member. The command line does.
+// A file does not run a command: not a config, not a run that goes on, not a member. The command line does.
 func TestFilesRunNoCommands(t *testing.T) {
 	b := onInterpreter(t)
 	env := "exec:" + simulated.Command("", 0)
@@ -55,7 +55,7 @@ func TestFilesRunNoCommands(t *testing.T) {
 	require.Contains(t, b.err.String(), "--agents got 2, wants 1 for the environment exec:")
 }
 
-// 30.38: a run whose process dies ends with one sentence, keeps its checkpoints, and goes on to the same bytes.
+// A run whose process dies ends with one sentence, keeps its checkpoints, and goes on to the same bytes.
 func TestRunKeepsItsStateWhenTheProcessDies(t *testing.T) {
 	b := onInterpreter(t)
 	flag := t.TempDir() + "/dies"

@@ -35,7 +35,7 @@ func programFile(t *testing.T) string {
 	return path
 }
 
-// 30.28: a run of a program goes on to the byte when its files are gone, also one that reads the parameters again, and
+// A run of a program goes on to the byte when its files are gone, also one that reads the parameters again, and
 // a member of it needs no file.
 func TestRunOfAProgramGoesOnWithoutItsFiles(t *testing.T) {
 	b := onInterpreter(t)

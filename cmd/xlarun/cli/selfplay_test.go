@@ -80,7 +80,7 @@ func TestSelfplayFolder(t *testing.T) {
 	onCPU.Do(t, "render", "run", "--backend", "reference")
 	require.FileExists(t, filepath.Join(dir, "run", "render.gif"))
 	onCPU.Do(t, "export", "run", "--out", "network.safetensors")
-	refused := newBed(t) // 27.50
+	refused := newBed(t)
 	for _, c := range [][2]string{
 		{"x.onnx", "--out x.onnx: a member of a run of selfplay has no ONNX model, since it acts in no environment"},
 		{"x.safetensors --actions greedy",
@@ -91,7 +91,7 @@ func TestSelfplayFolder(t *testing.T) {
 		require.Contains(t, refused.err.String(), c[1])
 	}
 	for _, c := range []string{"play --member foo", "play --steps 1", "play --actions greedy", "render --png p",
-		"render --size 9x9", "render --frames 3", "play --env-param a=3"} { // 27.116
+		"render --size 9x9", "render --frames 3", "play --env-param a=3"} {
 		words := strings.Fields(c)
 		args := append([]string{words[0], filepath.Join(dir, "run")}, words[1:]...)
 		require.Equal(t, StatusUsage, refused.do(args...), c)

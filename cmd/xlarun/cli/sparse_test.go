@@ -99,7 +99,7 @@ func TestSparse(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(first), string(second))
 
-	// Case 27.132: a run goes on with more steps, to the bytes of the run that had them from the start.
+	// A run goes on with more steps, to the bytes of the run that had them from the start.
 	require.Contains(t, string(config), "test-every = 2")
 	require.Equal(t, StatusOK, b.do("sparse", "--resume", "run", "--steps", "13"), "%s", b.err)
 	require.Equal(t, StatusOK, b.do("sparse", "--config", "again/config.toml", "--steps", "13", "--out", "long"), "%s",

@@ -90,7 +90,7 @@ func TestSuggestionsStay(t *testing.T) {
 	require.NoError(t, os.RemoveAll("a"))
 }
 
-// TestQDSuggestionsAreAccepted (case 31.250): qd refused its own suggested reference point of MultiRastrigin-v0 and
+// TestQDSuggestionsAreAccepted: qd refused its own suggested reference point of MultiRastrigin-v0 and
 // Gather-v1, without objectives and with others than the environment's own.
 func TestQDSuggestionsAreAccepted(t *testing.T) {
 	kind, _ := run.Lookup("qd")
@@ -126,13 +126,13 @@ func TestQDSuggestionsAreAccepted(t *testing.T) {
 	require.ErrorContains(t, err, "wants 3 numbers with commas between, a value of each of at_0, at_2.2, return")
 	named := map[string]string{"front": "5", "objectives": "at_2.2,at_0", "archive": "grid:8"}
 	_, err = (&flagValues{values: named}).resolve(kind, "MultiRastrigin-v0", nil)
-	require.NoError(t, err, "31.500: the environment suggests a point for objectives that are named, too")
+	require.NoError(t, err, "the environment suggests a point for objectives that are named, too")
 	three["reference-point"] = "-4000,-4000,-4000"
 	_, err = (&flagValues{values: three}).resolve(kind, "MultiRastrigin-v0", nil)
 	require.NoError(t, err)
 }
 
-// 32.240: a flag that switches a part off leaves the settings that need it without effect, also those of a file. They
+// A flag that switches a part off leaves the settings that need it without effect, also those of a file. They
 // are the defaults again, and a line says so. It was an error that named only the file.
 func TestFlagsThatSwitchSettingsOff(t *testing.T) {
 	kind, ok := run.Lookup("evolve")

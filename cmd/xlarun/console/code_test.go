@@ -64,7 +64,7 @@ func TestFailuresAsJSON(t *testing.T) {
 		{"", result, "", "", 1, "", ""},
 		{"--json=false", errors.New("bad"), "", "", 1, "", ""},
 		{"--json", nil, "", "", 0, "", ""},
-		// Case 27.151: what has to be chosen stands apart from the flag that chooses it.
+		// What has to be chosen stands apart from the flag that chooses it.
 		{"--json", UsageError{ChoiceError{"a.db has the studies b, c", "study"}}, CodeBadInput,
 			"tool: a.db has the studies b, c: say which by --study", 2, "a.db has the studies b, c", "study"},
 	} {
@@ -85,7 +85,7 @@ func TestFailuresAsJSON(t *testing.T) {
 	}
 }
 
-// Case 27.92: the line of JSON of a failure is valid whatever the result is. A result without members adds nothing.
+// The line of JSON of a failure is valid whatever the result is. A result without members adds nothing.
 func TestFailuresWithoutAResultAsJSON(t *testing.T) {
 	for _, result := range []any{nil, map[string]int{}, map[string]int(nil), struct{}{}, (*Failure)(nil), []int{1}, 3,
 		"", math.NaN(), func() {}} {

@@ -55,7 +55,7 @@ func TestStatusAndSentence(t *testing.T) {
 	}
 }
 
-// TestTerminated (case 27.182): the line of JSON has the exit status after SIGTERM. It had that of Ctrl-C.
+// TestTerminated: the line of JSON has the exit status after SIGTERM. It had that of Ctrl-C.
 func TestTerminated(t *testing.T) {
 	ended, cancel := context.WithCancelCause(context.Background())
 	cancel(ErrTerminated)

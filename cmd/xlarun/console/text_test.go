@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// 28.340: help was up to 237 columns wide.
+// Help was up to 237 columns wide.
 func TestParagraphs(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", ""},
 		{"one two\nthree", "one two\nthree\n"},
 		{"one. two.\nthree four five six", "one. two.\nthree four five six\n"},
-		{"one two three four. five\n\nsix", "one two three four.\nfive\n\nsix\n"}, // 30.279 a stop ends no paragraph
+		{"one two three four. five\n\nsix", "one two three four.\nfive\n\nsix\n"}, // a stop ends no paragraph
 		{"one two three four five six", "one two three four\nfive six\n"},
 		{"one.\ntwo", "one.\ntwo\n"},
 		{"one\n\ntwo", "one\n\ntwo\n"},
@@ -31,5 +31,5 @@ func TestList(t *testing.T) {
 	assert.Equal(t, "  a    one two three four five six seven\n       eight\n  bcd\n",
 		List("  ", [][2]string{{"a", "one two three four five six seven eight"}, {"bcd", ""}}, 40))
 	assert.Equal(t, "long-name  one two three four\n           five\n",
-		List("", [][2]string{{"long-name", "one two three four five"}}, 10), "28.341 no room beside the names")
+		List("", [][2]string{{"long-name", "one two three four five"}}, 10), "no room beside the names")
 }

@@ -11,7 +11,7 @@ import (
 	"xlarun/rollout/run"
 )
 
-// 30.1: a run in a notebook's cell has a head with the newest numbers and the time left, and lines for notices and the
+// A run in a notebook's cell has a head with the newest numbers and the time left, and lines for notices and the
 // summary. Nothing is sent here, because the pipe is not set when the text is drawn.
 func TestCell(t *testing.T) {
 	var out bytes.Buffer

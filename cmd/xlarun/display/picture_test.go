@@ -30,7 +30,7 @@ func TestPicture(t *testing.T) {
 	require.Equal(t, 3, calls)
 	require.NoError(t, p.update(News{}, now.Add(4*pictureEvery), true))
 	gone := News{Map: func(int, int) ([][]float64, error) { return nil, errors.New("gone") }}
-	require.ErrorContains(t, p.update(gone, now, true), "gone", "31.257 errors vanished")
+	require.ErrorContains(t, p.update(gone, now, true), "gone", "errors vanished")
 	require.NoError(t, p.update(gone, now, true), "it is said once")
 	require.Equal(t, rows, p.rows, "a picture stays until there is another")
 
@@ -47,7 +47,7 @@ func TestPicture(t *testing.T) {
 	require.Empty(t, p.lines(grid{40, 12, Style{}}, "archive"), "a narrow terminal")
 	p.rows = [][]float64{{3}, {3}}
 	require.Equal(t, "#", draw(Style{}), "equal numbers")
-	// Case 31.253: with elites of one fitness, empty cells were drawn as full.
+	// With elites of one fitness, empty cells were drawn as full.
 	p.rows = [][]float64{{3, nan}, {nan, nan}}
 	require.Equal(t, "# ", draw(Style{}))
 	p.rows = [][]float64{{nan}, {nan}}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// 32.239: lines of lists fit the terminal. What is no terminal gets them whole.
+// Lines of lists fit the terminal. What is no terminal gets them whole.
 func TestCut(t *testing.T) {
 	for _, c := range []struct {
 		text, want string

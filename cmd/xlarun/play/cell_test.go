@@ -39,7 +39,7 @@ func (b *bed) saveElites(folder string, cells []int32) (*episode.Rollout, any) {
 	return r, members
 }
 
-// 31.373: an archive of format version 1 counts generations from 0, later ones from 1.
+// An archive of format version 1 counts generations from 0, later ones from 1.
 func TestCellOfFirstFormat(t *testing.T) {
 	b := newBed(t)
 	b.saveElites("run", []int32{2, 7})
@@ -57,7 +57,7 @@ func TestCellOfFirstFormat(t *testing.T) {
 	}
 }
 
-// 31.172: --cell 7.1 is the second elite of the front of cell 7.
+// --cell 7.1 is the second elite of the front of cell 7.
 func TestCellOfFront(t *testing.T) {
 	b := newBed(t)
 	b.saveElites("run", []int32{2, 7, 7})
@@ -104,16 +104,16 @@ func TestBadCells(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"31.171 a place beyond a front", []string{"run", "--cell", "7.1"}, "it has 1, counted from 0"},
-		{"31.77 a word", []string{"run", "--cell", "x"},
+		{"a place beyond a front", []string{"run", "--cell", "7.1"}, "it has 1, counted from 0"},
+		{"a word", []string{"run", "--cell", "x"},
 			`--cell got "x", wants a cell such as 17, or an elite of its front such as 17.2`},
-		{"31.78 a number below 0", []string{"run", "--cell=-1"}, "wants a cell such as 17"},
-		{"31.79 two members", []string{"run", "--cell", "2", "--member", "best"}, "leave one of them out"},
-		{"31.80 an empty archive", []string{"empty", "--cell", "2"}, "a cell without an elite: the archive is empty\n"},
-		{"31.81 all elites are listed", []string{"run", "--cell", "3"}, "these have one (3): 2, 7, 9\n"},
-		{"31.82 some are listed", []string{"full", "--cell", "9"}, "these have one (9): 0, 1, 2, 3, 4, 5, 6, 7, …\n"},
-		{"31.83 beyond the last cell", []string{"run", "--cell", "12"}, "wants a cell from 0 to 11"},
-		{"31.84 another kind of run", []string{"other", "--cell", "2"}, "give a run of qd"},
+		{"a number below 0", []string{"run", "--cell=-1"}, "wants a cell such as 17"},
+		{"two members", []string{"run", "--cell", "2", "--member", "best"}, "leave one of them out"},
+		{"an empty archive", []string{"empty", "--cell", "2"}, "a cell without an elite: the archive is empty\n"},
+		{"all elites are listed", []string{"run", "--cell", "3"}, "these have one (3): 2, 7, 9\n"},
+		{"some are listed", []string{"full", "--cell", "9"}, "these have one (9): 0, 1, 2, 3, 4, 5, 6, 7, …\n"},
+		{"beyond the last cell", []string{"run", "--cell", "12"}, "wants a cell from 0 to 11"},
+		{"another kind of run", []string{"other", "--cell", "2"}, "give a run of qd"},
 	} {
 		status, _, errs := b.run(append([]string{"play"}, c.args...)...)
 		require.Equal(t, console.StatusUsage, status, c.name)

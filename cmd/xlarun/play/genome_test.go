@@ -21,16 +21,16 @@ func TestPlayOfNeatPython(t *testing.T) {
 	require.NoError(t, os.WriteFile("net.json", []byte(pythonNetwork), 0o644))
 	status, out, errs := b.run("play", "net.json", "--episodes", "2", "--frames", "2")
 	require.Equal(t, console.StatusOK, status, errs)
-	require.Contains(t, out, "of at most 5 steps", "31.135")
-	require.Contains(t, out, "network      net-play.svg", "31.136")
+	require.Contains(t, out, "of at most 5 steps")
+	require.Contains(t, out, "network      net-play.svg")
 	drawing, err := os.ReadFile("net-play.svg")
 	require.NoError(t, err)
-	require.Contains(t, string(drawing), "0: 1 to 3, weight -1.5", "31.136: the second input has the number 1")
+	require.Contains(t, string(drawing), "0: 1 to 3, weight -1.5", "the second input has the number 1")
 	status, _, errs = b.run("export", "net.json", "--out", "net.safetensors")
 	require.Equal(t, console.StatusOK, status, errs)
 }
 
-// 31.344: a genome in a file may have been edited, so results that the file names are not its own.
+// A genome in a file may have been edited, so results that the file names are not its own.
 func TestPlayDropsResultsOfGenomes(t *testing.T) {
 	b := newBed(t)
 	saved := strings.Replace(pythonNetwork, `"steps":5`, `"steps":5,"mean_return":"7","standard_error":"1",
@@ -52,7 +52,7 @@ func TestPlayWantsAnEnvironment(t *testing.T) {
 	require.NoError(t, os.WriteFile("net.json", []byte(`{"format_version":"1.0","network_type":"feedforward",
 "topology":{"input_keys":[-1],"output_keys":[0]}}`), 0o644))
 	status, _, errs := b.run("play", "net.json")
-	require.Equal(t, console.StatusUsage, status, "31.137")
+	require.Equal(t, console.StatusUsage, status)
 	require.Contains(t, errs, "names no environment in its metadata")
 }
 
@@ -66,22 +66,22 @@ func TestPlayRefusesContradictions(t *testing.T) {
 	require.Equal(t, console.StatusOK, status, errs)
 	text, err := os.ReadFile("good.json")
 	require.NoError(t, err)
-	require.NotContains(t, string(text), "digest", "31.473: a file that people edit has none")
+	require.NotContains(t, string(text), "digest", "a file that people edit has none")
 	for _, c := range []struct{ name, old, new, want string }{
-		{"31.474 not recurrent, as its policy is", `"recurrent": true,
+		{"not recurrent, as its policy is", `"recurrent": true,
   "nodes"`, `"recurrent": false,
   "nodes"`, "its connections form a cycle, but recurrent is false"},
-		{"31.475 recurrent, as its policy is not", `\"recurrent\":true`, `\"recurrent\":false`,
+		{"recurrent, as its policy is not", `\"recurrent\":true`, `\"recurrent\":false`,
 			"the genome is recurrent, and the policy is not"},
-		{"31.476 described as not recurrent", `"recurrent": "true"`, `"recurrent": "false"`,
+		{"described as not recurrent", `"recurrent": "true"`, `"recurrent": "false"`,
 			"bad.json contradicts itself: its metadata say recurrent false, and its policy genome has true"},
-		{"31.477 other inputs", `"inputs": "3"`, `"inputs": "4"`,
+		{"other inputs", `"inputs": "3"`, `"inputs": "4"`,
 			"its metadata say inputs 4, and its policy genome has 3"},
-		{"31.478 another environment", `"env": "Pendulum-v1"`, `"env": "CartPole-v1"`,
+		{"another environment", `"env": "Pendulum-v1"`, `"env": "CartPole-v1"`,
 			"want at least 6: 4 inputs and 2 outputs"},
-		{"31.479 a format to come", `"format_version": "1"`, `"format_version": "7"`,
+		{"a format to come", `"format_version": "1"`, `"format_version": "7"`,
 			`bad.json has the format_version "7" of an xlarun member, want "1": another version of xlarun wrote it`},
-		{"31.480 no room", `\"nodes\":4`, `\"nodes\":3`, "policy.nodes: got 3, want at least 4"},
+		{"no room", `\"nodes\":4`, `\"nodes\":3`, "policy.nodes: got 3, want at least 4"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.Contains(t, string(text), c.old)

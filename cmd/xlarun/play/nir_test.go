@@ -36,7 +36,7 @@ func TestExportedNIRPlaysAlike(t *testing.T) {
 			require.InDelta(t, *want.Std, *got.Std, 1e-4*(*want.Error), file)
 		}
 	}
-	// Case 27.142: the member of the last file needs no NIR file. Another file of the same name is another member.
+	// The member of the last file needs no NIR file. Another file of the same name is another member.
 	back, err := Open("spiking-back.safetensors", "")
 	require.NoError(t, err)
 	require.Contains(t, back.Metadata["policy_settings"], `"layers":"affine:`)

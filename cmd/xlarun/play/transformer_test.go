@@ -9,7 +9,7 @@ import (
 	"xlarun/graph"
 )
 
-// 29.110: a member whose file was changed by hand is one sentence.
+// A member whose file was changed by hand is one sentence.
 func TestHeadsOfTransformer(t *testing.T) {
 	for _, c := range []struct{ heads, memory, want string }{
 		{"0", "4", "the member's heads are 0, want a whole number that divides its width 8"},

@@ -41,7 +41,7 @@ func mapOf(t *testing.T, dir string) *chart.Chart {
 	return charts[0]
 }
 
-// 31.170: elites by several objectives are dots, and the non-dominated ones a staircase, with or without cells.
+// Elites by several objectives are dots, and the non-dominated ones a staircase, with or without cells.
 func TestFrontChart(t *testing.T) {
 	arrays, metadata := gridFile()
 	arrays["objectives"] = graph.Float32s([]float32{1, 4, 2, 3}, 2, 2)
@@ -57,7 +57,7 @@ func TestFrontChart(t *testing.T) {
 	charts, err = archiveCharts(saveArchive(t, arrays, metadata))
 	require.NoError(t, err)
 	require.Len(t, charts, 1)
-	// Case 31.255: with three objectives the first two alone were said to be all.
+	// With three objectives the first two alone were said to be all.
 	metadata["objectives"] = "a; b; c"
 	arrays["objectives"] = graph.Float32s([]float32{1, 4, 0, 1, 3, 1, 0, 4, 0}, 3, 3)
 	charts, err = archiveCharts(saveArchive(t, arrays, metadata))
@@ -79,7 +79,7 @@ func TestArchiveMap(t *testing.T) {
 	}
 	require.Contains(t, drawn(t, c), "#fde725", "the best cell is yellow")
 
-	// 31.70: elites of one fitness have one colour, and no legend.
+	// Elites of one fitness have one colour, and no legend.
 	arrays["fitness"] = graph.Float32s([]float32{7, 7})
 	c = mapOf(t, saveArchive(t, arrays, metadata))
 	require.NotContains(t, drawn(t, c), ">7<")
@@ -143,27 +143,27 @@ func TestDamagedArchives(t *testing.T) {
 		name, want string
 		change     func(arrays map[string]*graph.Array, metadata map[string]string)
 	}{
-		{"31.66 a cell beyond the last one", "an elite in the cell 4, and cells from 0 to 3",
+		{"a cell beyond the last one", "an elite in the cell 4, and cells from 0 to 3",
 			func(a map[string]*graph.Array, _ map[string]string) { a["cell"] = graph.Int32s([]int32{0, 4}) }},
-		{"31.67 a cell that is no number", "an elite in the cell NaN",
+		{"a cell that is no number", "an elite in the cell NaN",
 			func(a map[string]*graph.Array, _ map[string]string) {
 				a["cell"] = graph.Float32s([]float32{0, float32(math.NaN())})
 			}},
-		{"31.68 fewer cells than numbers", "it has 1 cells of elites and the fitness of 2",
+		{"fewer cells than numbers", "it has 1 cells of elites and the fitness of 2",
 			func(a map[string]*graph.Array, _ map[string]string) { a["cell"] = graph.Int32s([]int32{1}) }},
-		{"31.69 centres of no numbers", "do not belong together",
+		{"centres of no numbers", "do not belong together",
 			func(a map[string]*graph.Array, m map[string]string) {
 				a["centres"] = graph.Zeros(graph.ShapeOf(graph.Float32, 4, 0))
 				m["low"], m["high"] = "", ""
 				delete(m, "sides")
 			}},
-		{"31.71 one centre as a scalar", "do not belong together",
+		{"one centre as a scalar", "do not belong together",
 			func(a map[string]*graph.Array, _ map[string]string) { a["centres"] = graph.Scalar(1) }},
-		{"31.72 no fitness", `no tensor "fitness"`,
+		{"no fitness", `no tensor "fitness"`,
 			func(a map[string]*graph.Array, _ map[string]string) { delete(a, "fitness") }},
-		{"31.73 no centres", `no tensor "centres"`,
+		{"no centres", `no tensor "centres"`,
 			func(a map[string]*graph.Array, _ map[string]string) { delete(a, "centres") }},
-		{"31.74 bounds of other descriptors", "do not belong together",
+		{"bounds of other descriptors", "do not belong together",
 			func(_ map[string]*graph.Array, m map[string]string) { m["low"] = "0" }},
 	} {
 		arrays, metadata := gridFile()
@@ -173,7 +173,7 @@ func TestDamagedArchives(t *testing.T) {
 		require.NotContains(t, err.Error(), "\n", c.name)
 	}
 
-	// 31.75: a byte that has changed.
+	// A byte that has changed.
 	dir := saveArchive(t, first(gridFile()), map[string]string{})
 	path := filepath.Join(dir, runfolder.ArchiveFile)
 	data, err := os.ReadFile(path)

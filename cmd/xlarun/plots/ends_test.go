@@ -12,7 +12,7 @@ import (
 	"xlarun/internal/chart"
 )
 
-// TestCurvesReachTheEnd (case 27.88): a curve ends at the last number of its metric, whatever is left out before it. A
+// TestCurvesReachTheEnd: a curve ends at the last number of its metric, whatever is left out before it. A
 // metric that is not measured in every row is one line; null is a gap.
 func TestCurvesReachTheEnd(t *testing.T) {
 	for _, c := range []struct {
@@ -69,7 +69,7 @@ func TestCurvesReachTheEnd(t *testing.T) {
 	}
 }
 
-// TestHistoryReachesTheEnd (case 27.88): the best so far goes on to the newest trial, complete or not.
+// TestHistoryReachesTheEnd: the best so far goes on to the newest trial, complete or not.
 func TestHistoryReachesTheEnd(t *testing.T) {
 	for _, c := range []struct {
 		trials   Trials
@@ -88,7 +88,7 @@ func TestHistoryReachesTheEnd(t *testing.T) {
 		text, err := os.ReadFile(out)
 		require.NoError(t, err)
 		require.Contains(t, string(text), "the loss")
-		require.NotContains(t, string(text), ">0.5<", "there is no trial 0.5 (case 27.81)")
+		require.NotContains(t, string(text), ">0.5<", "there is no trial 0.5")
 		require.Positive(t, strings.Count(string(text), "<path"))
 	}
 	require.ErrorContains(t, History("a.png", "a study", "x", Trials{Count: 3}, true), "there is nothing to draw")

@@ -17,7 +17,7 @@ func caught(f func()) (text string) {
 	return ""
 }
 
-// 30.241: numbers of one to nine bytes, as MLIR's document of the format has them.
+// Numbers of one to nine bytes, as MLIR's document of the format has them.
 func TestNumbers(t *testing.T) {
 	for want, raw := range map[uint64][]byte{
 		0: {0x01}, 5: {0x0B}, 127: {0xFF}, 128: {0x02, 0x02}, 16383: {0xFE, 0xFF}, 16384: {0x04, 0x00, 0x02},
@@ -36,7 +36,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// 30.242: what a file refers to is bounded: axes of a type, elements of a list, types that refer to themselves.
+// What a file refers to is bounded: axes of a type, elements of a list, types that refer to themselves.
 func TestBounds(t *testing.T) {
 	axes := append([]byte{tensorTypeCode<<1 | 1, 65<<1 | 1}, make([]byte, 65)...)
 	m := &module{types: []entry{{"vhlo", true, axes}}}
@@ -51,7 +51,7 @@ func TestBounds(t *testing.T) {
 		caught(func() { m.list(0) }))
 }
 
-// 30.243: truth values are packed, eight in a byte.
+// Truth values are packed, eight in a byte.
 func TestUnpack(t *testing.T) {
 	require.Equal(t, []byte{1, 0, 1, 0, 0, 0, 0, 0, 1, 1}, unpack([]byte{0b101, 0b11}, 10))
 	require.Equal(t, []byte{1}, unpack([]byte{0xFF}, 10))

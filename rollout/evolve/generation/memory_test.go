@@ -150,7 +150,7 @@ func TestMemoryIsOfWhatIsHeld(t *testing.T) {
 		require.ErrorContains(t, x.Fit(), c.want, "case %d: %s", c.number, c.what)
 	}
 
-	// Case 11: episodes of a member that run side by side have a state each, before and after a step.
+	// Episodes of a member that run side by side have a state each, before and after a step.
 	const stepBytes = 4 << 20
 	var carried [2]int64
 	for i, batch := range []int{1, 4} {
@@ -165,9 +165,9 @@ func TestMemoryIsOfWhatIsHeld(t *testing.T) {
 		x.Lay(layout)
 		carried[i], _ = x.Memory()
 	}
-	require.InEpsilon(t, 2*8*(4-1)*stepBytes, carried[1]-carried[0], .01, "case 11")
+	require.InEpsilon(t, 2*8*(4-1)*stepBytes, carried[1]-carried[0], .01)
 
-	// Case 7: draws of two bytes take half the room.
+	// Draws of two bytes take half the room.
 	config := DefaultSearch()
 	config.Policy = "mlp:16"
 	var need [2]int64
@@ -179,6 +179,6 @@ func TestMemoryIsOfWhatIsHeld(t *testing.T) {
 		x.Lay(x.Layout)
 		rows := x.Groups.Rows(graph.Float32, x.Groups.Lanes, x.Params)
 		need[i], _ = x.Memory()
-		require.EqualValues(t, rows.Size()*2*i, need[0]-need[i], "case 7")
+		require.EqualValues(t, rows.Size()*2*i, need[0]-need[i])
 	}
 }

@@ -25,8 +25,8 @@ func TestChecksFollowTheConfig(t *testing.T) {
 	require.NoError(t, check(&once, plan.Machine{Devices: 2}))
 	kept := once.made.setup
 	require.NoError(t, check(&once, plan.Machine{Devices: 2}))
-	require.Same(t, kept, once.made.setup, "case 1: what was made is not made again")
-	require.ErrorContains(t, check(&once, small), "256 members of 386 parameters", "case 2: a smaller machine")
+	require.Same(t, kept, once.made.setup, "what was made is not made again")
+	require.ErrorContains(t, check(&once, small), "256 members of 386 parameters", "a smaller machine")
 	other, clone := once.With("strategy.sigma", .2), once.Clone()
 	require.Nil(t, other.made)
 	require.Nil(t, clone.made)
@@ -35,32 +35,32 @@ func TestChecksFollowTheConfig(t *testing.T) {
 	require.True(t, normalized.Options.NormalizeObservations)
 	require.NotSame(t, kept, once.made.setup)
 	c.Population = 257
-	require.ErrorContains(t, check(&c, plan.Machine{Devices: 2}), "pop: got 257", "case 3: another population")
+	require.ErrorContains(t, check(&c, plan.Machine{Devices: 2}), "pop: got 257", "another population")
 	c.Population, c.Policy = 256, "mlp:8"
 	x, err := c.NewSetup(Options{}, plan.Machine{Devices: 2})
 	require.NoError(t, err)
-	require.Equal(t, 58, x.Params, "case 4: another policy")
+	require.Equal(t, 58, x.Params, "another policy")
 	c.Parted = settings.Values{"strategy.sigma": .1}
 	require.NoError(t, check(&c, plan.Machine{Devices: 2}))
 	c.Parted["strategy.sigma"] = -1.
 	require.ErrorContains(t, check(&c, plan.Machine{Devices: 2}), "strategy.sigma",
-		"case 5: a setting of a part, in the same map")
+		"a setting of a part, in the same map")
 	delete(c.Parted, "strategy.sigma")
 	x.Rollout.Episodes, x.Search.Population = 7, 2
 	y, err := c.NewSetup(Options{}, plan.Machine{Devices: 2})
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 256}, []int{y.Rollout.Episodes, y.Search.Population},
-		"case 6: an experiment is its caller's")
+		"an experiment is its caller's")
 	c.Devices = 3
-	require.ErrorContains(t, check(&c, plan.Machine{Devices: 2}), "devices: got 3", "case 7")
+	require.ErrorContains(t, check(&c, plan.Machine{Devices: 2}), "devices: got 3")
 	c.Devices, c.EnvParam = 0, settings.Pairs{"gravity": "9.8"}
 	require.NoError(t, check(&c, plan.Machine{Devices: 2}))
 	c.EnvParam["gravitas"] = "1"
 	require.ErrorContains(t, check(&c, plan.Machine{Devices: 2}), "gravitas",
-		"case 8: a parameter of the environment, in the same map")
+		"a parameter of the environment, in the same map")
 	delete(c.EnvParam, "gravitas")
 	var all sync.WaitGroup
-	for range 4 { // case 9: several may check one config
+	for range 4 { // several may check one config
 		all.Go(func() { assert.NoError(t, check(&once, plan.Machine{Devices: 1})) })
 	}
 	all.Wait()

@@ -63,7 +63,7 @@ func TestTunerKeepsAllCoresBusy(t *testing.T) {
 	}
 }
 
-// 31.540: on an accelerator one, two and four steps of an iteration are measured, whether the number of steps is even
+// On an accelerator one, two and four steps of an iteration are measured, whether the number of steps is even
 // or odd, and whatever the default is.
 func TestTunerOnAnAcceleratorTriesUnrolls(t *testing.T) {
 	for steps, unroll := range map[int]int{200: 2, 199: 1} {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// 32.7: a message is read as it was written, and foreign bytes are refused.
+// A message is read as it was written, and foreign bytes are refused.
 func TestMessages(t *testing.T) {
 	for _, m := range []Message{
 		{Kind: Hello, From: "a", Run: "r", Identity: Identity{"seed": "1"}, Data: []byte{}},
@@ -31,7 +31,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// 32.8: hostile numbers in messages do nothing.
+// Hostile numbers in messages do nothing.
 func TestHostileMessages(t *testing.T) {
 	id := Identity{"seed": "1"}
 	h := New("me", id, 3)
@@ -58,7 +58,7 @@ func TestHostileMessages(t *testing.T) {
 	require.Nil(t, h.checkpoint)
 }
 
-// 32.9: the error of another run names the first setting that differs, and the probe only if nothing else does.
+// The error of another run names the first setting that differs, and the probe only if nothing else does.
 func TestRefused(t *testing.T) {
 	mine := Identity{"seed": "1", "pop": "8", ProbeKey: "aa"}
 	for want, other := range map[string]Identity{
@@ -76,7 +76,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestHostsThatLeftHaveJoined (case 32.61): a host that compiled while another one did the whole run waited for it for
+// TestHostsThatLeftHaveJoined: a host that compiled while another one did the whole run waited for it for
 // ever.
 func TestHostsThatLeftHaveJoined(t *testing.T) {
 	identity := Identity{"seed": "1"}
@@ -93,7 +93,7 @@ func TestHostsThatLeftHaveJoined(t *testing.T) {
 	require.Equal(t, []string{"a"}, h.Alive(0))
 }
 
-// 32.74: a host forgets hosts that are gone and what came of their states, and counts no more than a run may wait for.
+// A host forgets hosts that are gone and what came of their states, and counts no more than a run may wait for.
 func TestHostsForget(t *testing.T) {
 	identity := Identity{"seed": "1"}
 	h := New("a", identity, 0)

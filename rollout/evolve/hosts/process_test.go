@@ -19,7 +19,7 @@ func (*quietBus) Largest() int                { return 1000 }
 func (b *quietBus) Connected() (uint64, bool) { return b.connection, b.connected }
 func (*quietBus) Close()                      {}
 
-// 28.348: hosts counted as alive while their server was out. 30.270: a host counted as one that has left before it
+// Hosts counted as alive while their server was out. A host counted as one that has left before it
 // could be heard after an outage.
 func TestHostsWithoutTheirServer(t *testing.T) {
 	bus := &quietBus{connected: true}

@@ -86,7 +86,7 @@ func came(p *Pool) (text []string) {
 	return text
 }
 
-// 32.25: members travel by messages, each once. Those of a past generation are refused, and those of islands that have
+// Members travel by messages, each once. Those of a past generation are refused, and those of islands that have
 // left or that are silent are not taken. A name belongs to one run.
 func TestIslandsExchangeMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Case 27.118: two runs that began with one island's name at the same moment wrote into each other's entries.
+// Two runs that began with one island's name at the same moment wrote into each other's entries.
 func TestOneRunHasAName(t *testing.T) {
 	dir := t.TempDir()
 	first, second, other := New(dir, "a"), New(dir, "a"), New(dir, "b")

@@ -63,12 +63,12 @@ func TestHugeFitnessIsOnlyLarge(t *testing.T) {
 			require.Zero(t, x, "of equal members")
 		}
 	}
-	// case 4: one pair far above all others, which are no elites
+	// One pair far above all others, which are no elites
 	v := weights(1, func(*graph.Array) *graph.Array {
 		f := graph.Float32s([]float32{1e21, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 10)
 		return ars(.5)(f)
 	})
 	for _, x := range v {
-		require.False(t, math.IsNaN(x) || math.IsInf(x, 0), "case 4")
+		require.False(t, math.IsNaN(x) || math.IsInf(x, 0))
 	}
 }

@@ -517,25 +517,25 @@ func TestNEATEqualsThePaper(t *testing.T) {
 		{"one species, parents without connections", settings.Values{"compatibility-threshold": 100,
 			"connection-rate": .05, "toggle-rate": 1}, settings.Values{"initial": "none", "nodes": 9,
 			"connections": 12}, false},
-		{"31.110 feed-forward", many, settings.Values{"nodes": 40, "connections": 60}, false},
-		{"31.111 recurrent, several activations", many, settings.Values{"recurrent": true, "activations": "tanh,sin",
+		{"feed-forward", many, settings.Values{"nodes": 40, "connections": 60}, false},
+		{"recurrent, several activations", many, settings.Values{"recurrent": true, "activations": "tanh,sin",
 			"nodes": 30, "connections": 60}, false},
-		{"31.112 little room", many, settings.Values{"nodes": 7, "connections": 9}, false},
-		{"31.113 no connections at first", many, settings.Values{"initial": "none", "nodes": 9, "connections": 30},
+		{"little room", many, settings.Values{"nodes": 7, "connections": 9}, false},
+		{"no connections at first", many, settings.Values{"initial": "none", "nodes": 9, "connections": 30},
 			true},
-		{"31.114 few species", settings.Values{"node-rate": .3, "max-species": 3, "compatibility-threshold": .5},
+		{"few species", settings.Values{"node-rate": .3, "max-species": 3, "compatibility-threshold": .5},
 			settings.Values{"nodes": 33, "connections": 50}, true},
-		{"31.404 means of parents", settings.Values{"average-rate": .6, "node-rate": .2, "connection-rate": .3},
+		{"means of parents", settings.Values{"average-rate": .6, "node-rate": .2, "connection-rate": .3},
 			settings.Values{"nodes": 20, "connections": 40}, true},
-		{"27.220 means of parents, few species", settings.Values{"average-rate": .6, "node-rate": .3,
+		{"means of parents, few species", settings.Values{"average-rate": .6, "node-rate": .3,
 			"connection-rate": .3, "max-species": 3, "compatibility-threshold": .5},
 			settings.Values{"nodes": 33, "connections": 50}, false},
-		{"31.482 recurrent, several activations, no connections at first", many, settings.Values{"recurrent": true,
+		{"recurrent, several activations, no connections at first", many, settings.Values{"recurrent": true,
 			"activations": "tanh,sin", "initial": "none", "nodes": 30, "connections": 60}, false},
-		{"31.484 a target number of species, several aggregations", settings.Values{"node-rate": .2,
+		{"a target number of species, several aggregations", settings.Values{"node-rate": .2,
 			"connection-rate": .3, "function-rate": .5, "target-species": 5, "threshold-step": .25, "max-species": 8},
 			settings.Values{"aggregations": "sum,max,mean", "nodes": 30, "connections": 50}, false},
-		{"31.486 no connections at first, no genome is small", settings.Values{"small-genome": 0,
+		{"no connections at first, no genome is small", settings.Values{"small-genome": 0,
 			"connection-rate": .1, "compatibility-threshold": 1.5, "max-species": 4}, settings.Values{"initial": "none",
 			"nodes": 9, "connections": 20}, false},
 	} {
@@ -576,7 +576,7 @@ func TestNEATOfEqualAndFailedMembersEqualsThePaper(t *testing.T) {
 	}
 }
 
-// 31.485: so they do with random settings. A child with the means of its parents is half-way between them. If both
+// So they do with random settings. A child with the means of its parents is half-way between them. If both
 // stand for species and there is no room for more, rounding decides which is the nearest; in these seeds nothing
 // depends on it.
 func TestNEATOfRandomSettingsEqualsThePaper(t *testing.T) {
@@ -769,7 +769,7 @@ func (p *plainNEAT) compare(t *testing.T, s NEATState, what string) {
 	}
 }
 
-// 31.483: genomes without a common gene are exactly (E + D)/N apart, so that equally distant species tie, and the
+// Genomes without a common gene are exactly (E + D)/N apart, so that equally distant species tie, and the
 // oldest one is the nearest. Two quotients, E/N and D/N, would each be rounded.
 func TestNEATDistancesTie(t *testing.T) {
 	client := xlatest.Open(t, 1)
@@ -806,7 +806,7 @@ func TestNEATDistancesTie(t *testing.T) {
 	require.Equal(t, want, floatsOf(t, d))
 }
 
-// 31.115: members that fail, or have a huge fitness, leave a state of whole species and valid parents. If all fail, all
+// Members that fail, or have a huge fitness, leave a state of whole species and valid parents. If all fail, all
 // species count the same.
 func TestNEATOfExtremeFitness(t *testing.T) {
 	const members = 12
@@ -851,7 +851,7 @@ func TestNEATOfExtremeFitness(t *testing.T) {
 	}
 }
 
-// 31.116: NEAT takes genomes only.
+// NEAT takes genomes only.
 func TestNEATWantsGenomes(t *testing.T) {
 	p, _, err := policy.Make("mlp:4", nil, envs.Symmetric(1, 1, 1), envs.Discrete{N: 2})
 	require.NoError(t, err)

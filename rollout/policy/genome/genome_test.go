@@ -183,7 +183,7 @@ func TestNetworksEqualPlainGo(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		Network
-	}{{"31.100 sums", onlySums}, {"31.101 all aggregations", every}} {
+	}{{"sums", onlySums}, {"all aggregations", every}} {
 		t.Run(c.name, func(t *testing.T) {
 			n := c.Network
 			all, g, x := population(&n, members, 7)
@@ -204,7 +204,7 @@ func TestNetworksEqualPlainGo(t *testing.T) {
 			}
 		})
 	}
-	t.Run("31.102 recurrent", func(t *testing.T) {
+	t.Run("recurrent", func(t *testing.T) {
 		n := every
 		n.Recurrent = true
 		all, g, x := population(&n, members, 8)
@@ -236,7 +236,7 @@ func TestNetworksEqualPlainGo(t *testing.T) {
 	})
 }
 
-// 31.316: a value that overflows reaches the nodes that are connected with it, and no others, whatever the other lanes
+// A value that overflows reaches the nodes that are connected with it, and no others, whatever the other lanes
 // connect.
 func TestOverflowStaysOnItsPath(t *testing.T) {
 	n := Network{Inputs: 1, Outputs: 2, Nodes: 5, Connections: 4, Activations: []string{"square"},
@@ -262,7 +262,7 @@ func TestOverflowStaysOnItsPath(t *testing.T) {
 	require.Equal(t, []float64{math.Inf(1), 0, 0, 0}, floats(t, y))
 }
 
-// 31.210: a network computes genomes with more room than its own, as Wider returns them, to the same bits. The long
+// A network computes genomes with more room than its own, as Wider returns them, to the same bits. The long
 // form compiles it.
 func TestWider(t *testing.T) {
 	_, b := backends(t)
@@ -296,7 +296,7 @@ func TestWider(t *testing.T) {
 	}
 }
 
-// 31.372: a NaN among a node's terms makes the node NaN, whatever its aggregation is and wherever the term stands.
+// A NaN among a node's terms makes the node NaN, whatever its aggregation is and wherever the term stands.
 func TestNaNStays(t *testing.T) {
 	for _, aggregation := range AggregationNames() {
 		n := Network{Inputs: 2, Outputs: 1, Nodes: 3, Connections: 2, Activations: []string{"identity"},

@@ -37,9 +37,9 @@ func TestNetworksOfNeatPython(t *testing.T) {
 	cases := pythonCases(t)
 	require.Len(t, cases, 1000)
 	for _, recurrent := range []bool{false, true} {
-		name := "31.120 feed-forward"
+		name := "feed-forward"
 		if recurrent {
-			name = "31.121 recurrent"
+			name = "recurrent"
 		}
 		t.Run(name, func(t *testing.T) {
 			n := every
@@ -101,13 +101,13 @@ func TestFilesOfNeatPythonThatCannotBeRead(t *testing.T) {
 	const start = `{"format_version":"1.0","network_type":"feedforward","topology":{"input_keys":[-1],` +
 		`"output_keys":[0]},"connections":[{"from":-1,"to":0,"weight":1,"enabled":true}],"nodes":[{"id":0,`
 	for _, c := range []struct{ name, text, want string }{
-		{"31.122 type", `{"format_version":"1.0","network_type":"iznn"}`, "feedforward or recurrent"},
-		{"31.123 version", `{"format_version":"2.0","network_type":"recurrent"}`, `format "2.0"`},
-		{"31.124 activation", start + `"activation":{"name":"softplus"},"aggregation":{"name":"sum"}}]}`, "softplus"},
-		{"31.125 own function", start + `"activation":{"name":"sin","custom":true},"aggregation":{"name":"sum"}}]}`,
+		{"type", `{"format_version":"1.0","network_type":"iznn"}`, "feedforward or recurrent"},
+		{"version", `{"format_version":"2.0","network_type":"recurrent"}`, `format "2.0"`},
+		{"activation", start + `"activation":{"name":"softplus"},"aggregation":{"name":"sum"}}]}`, "softplus"},
+		{"own function", start + `"activation":{"name":"sin","custom":true},"aggregation":{"name":"sum"}}]}`,
 			"genomes do not have"},
-		{"31.126 aggregation", start + `"activation":{"name":"sin"},"aggregation":{"name":"median"}}]}`, "median"},
-		{"31.127 no numbers", start + `"bias":"much"}]}`,
+		{"aggregation", start + `"activation":{"name":"sin"},"aggregation":{"name":"median"}}]}`, "median"},
+		{"no numbers", start + `"bias":"much"}]}`,
 			"not a network of neat-python in JSON: line 1: nodes.bias is of the type string, want a number"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRowsBecomeTextLater (case 28.24): Log only queues a row. Whoever needs the rows finds those that are queued: the
+// TestRowsBecomeTextLater: Log only queues a row. Whoever needs the rows finds those that are queued: the
 // last row, the end of a run, a checkpoint.
 func TestRowsBecomeTextLater(t *testing.T) {
 	row := func(step int64) Row {

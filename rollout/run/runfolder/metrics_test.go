@@ -171,7 +171,7 @@ func TestEventsOfARunThatGoesOn(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
-// TestEventsByEnvironmentSteps (case 27.46): the axis of TensorBoard can be the steps that steps per second count, in a
+// TestEventsByEnvironmentSteps: the axis of TensorBoard can be the steps that steps per second count, in a
 // run that is resumed too.
 func TestEventsByEnvironmentSteps(t *testing.T) {
 	for _, c := range []struct {

@@ -9,7 +9,7 @@ import (
 	"xlarun/rollout/episode"
 )
 
-// TestDrawings (case 28.23): a run that goes on draws its best member for at most a 500th of its time; its first
+// TestDrawings: a run that goes on draws its best member for at most a 500th of its time; its first
 // judgement and its end draw anyway.
 func TestDrawings(t *testing.T) {
 	start := time.Unix(1000, 0)

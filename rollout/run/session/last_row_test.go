@@ -15,7 +15,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// TestLogsReachTheEnd (case 27.89): the logs of a run that has ended have its last row, also after 4,096 rows, of which
+// TestLogsReachTheEnd: the logs of a run that has ended have its last row, also after 4,096 rows, of which
 // not all are kept. A run that goes on from there has the logs of one that never stopped.
 func TestLogsReachTheEnd(t *testing.T) {
 	dir := t.TempDir()

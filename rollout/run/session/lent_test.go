@@ -48,7 +48,7 @@ func lentRun(t *testing.T, b xlabridge.Backend, change func(c *evolve.Config)) (
 	return files, o
 }
 
-// 28.40: a run whose state is not copied leaves the same checkpoints and members, to the byte, and the outcome has the
+// A run whose state is not copied leaves the same checkpoints and members, to the byte, and the outcome has the
 // best member. The short form compiles one of the runs.
 func TestLentStateLeavesTheSameFiles(t *testing.T) {
 	for i, change := range []func(c *evolve.Config){
@@ -111,7 +111,7 @@ func (e lendingExperiment) Job() *run.Job {
 	return job
 }
 
-// 28.41: an interrupt inside of a round of a run whose state is lent leaves the last checkpoint, and says which.
+// An interrupt inside of a round of a run whose state is lent leaves the last checkpoint, and says which.
 func TestInterruptOfALentState(t *testing.T) {
 	session.Lend(t, 1)
 	ctx, cancel := context.WithCancel(context.Background())

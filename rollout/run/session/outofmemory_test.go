@@ -52,7 +52,7 @@ func TestOutOfMemorySaysWhatFits(t *testing.T) {
 		require.NoError(t, f.Set(c.size))
 		err := run.OutOfMemory(c.err, e)
 		require.ErrorIs(t, err, c.err)
-		require.Regexp(t, `.*\Q`+c.ends+`\E$`, err.Error(), "29.64, 29.106 %s", c.kind)
-		require.NotContains(t, err.Error(), "\n", "29.64 one sentence")
+		require.Regexp(t, `.*\Q`+c.ends+`\E$`, err.Error(), "%s", c.kind)
+		require.NotContains(t, err.Error(), "\n", "one sentence")
 	}
 }

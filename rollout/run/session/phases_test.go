@@ -9,7 +9,7 @@ import (
 	"xlarun/rollout/run"
 )
 
-// TestPhasesAreTimedLate (case 28.25): the programs of the phases may take as long to compile as those of the run, and
+// TestPhasesAreTimedLate: the programs of the phases may take as long to compile as those of the run, and
 // the run stops meanwhile. So that is a 50th of the time at most.
 func TestPhasesAreTimedLate(t *testing.T) {
 	for _, c := range []struct {

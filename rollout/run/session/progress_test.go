@@ -17,10 +17,10 @@ func TestTimeLeft(t *testing.T) {
 		doneIn, taken, expected time.Duration
 		want                    time.Duration
 	}{
-		{"27.124 nothing is known", 0, 0, 0, 12 * second, 0, 0},
+		{"nothing is known", 0, 0, 0, 12 * second, 0, 0},
 		{"as the last round", 0, 0, 0, 12 * second, 60 * second, 48 * second},
 		{"longer than the last round", 0, 0, 0, 70 * second, 60 * second, 0},
-		{"27.125 a quarter is done", 32, 128, 10 * second, 10 * second, 0, 30 * second},
+		{"a quarter is done", 32, 128, 10 * second, 10 * second, 0, 30 * second},
 		{"and then a while nothing more", 32, 128, 10 * second, 15 * second, 0, 25 * second},
 		{"the next part is late", 1, 2, 10 * second, 25 * second, 0, 0},
 		{"parts count more than the last round", 1, 2, 10 * second, 10 * second, 1000 * second, 10 * second},
@@ -51,7 +51,7 @@ func TestWatchRound(t *testing.T) {
 	watchRound(func(Progress) { t.Error("a short round says nothing") }, "update 3", nil, 0)()
 }
 
-// 31.441: the time that an exam still takes counts from its start, not from that of the round.
+// The time that an exam still takes counts from its start, not from that of the round.
 func TestTimeLeftOfAnExam(t *testing.T) {
 	const second = time.Second
 	counter := run.NewStageCounter()

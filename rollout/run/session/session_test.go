@@ -137,7 +137,7 @@ func TestRunWithoutAFolder(t *testing.T) {
 	require.ErrorIs(t, err, w.err, "an error of the observer is one of the run")
 }
 
-// TestSlowFilesDoNotKeepTheStateOld (case 27.181): the further files of the first step take 100 ms. The state that an
+// TestSlowFilesDoNotKeepTheStateOld: the further files of the first step take 100 ms. The state that an
 // interrupt saved 600 ms later was the first step's, because it was copied again after 50 times as long.
 func TestSlowFilesDoNotKeepTheStateOld(t *testing.T) { synctest.Test(t, slowFilesDoNotKeepTheStateOld) }
 

@@ -16,17 +16,17 @@ func TestStatesThatComeBackAreNoGrowth(t *testing.T) {
 	require.Eventually(t, idle, time.Minute, time.Millisecond)
 	p.next.Store(0)
 	first := p.finished.Load()
-	require.NotNil(t, first, "case 1: what is new is looked at")
+	require.NotNil(t, first, "what is new is looked at")
 	for range 1000 {
 		p.Exchange(100*leastGrowth, 100*leastGrowth)
 	}
-	require.Same(t, first, p.finished.Load(), "case 2: what comes back is not")
+	require.Same(t, first, p.finished.Load(), "what comes back is not")
 	p.Exchange(100*leastGrowth, 60*leastGrowth)
 	p.Exchange(60*leastGrowth, 60*leastGrowth+mostGrowth-1)
-	require.Same(t, first, p.finished.Load(), "case 3: not yet so much more")
+	require.Same(t, first, p.finished.Load(), "not yet so much more")
 	p.Exchange(60*leastGrowth+mostGrowth-1, 60*leastGrowth+mostGrowth)
 	require.Eventually(t, idle, time.Minute, time.Millisecond)
-	require.NotSame(t, first, p.finished.Load(), "case 4: so much more")
+	require.NotSame(t, first, p.finished.Load(), "so much more")
 	require.EqualValues(t, 60*leastGrowth+mostGrowth, p.held.Load())
 }
 

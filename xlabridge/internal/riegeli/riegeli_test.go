@@ -52,10 +52,10 @@ func TestRecords(t *testing.T) {
 		first, outer := []byte("first"), append([]byte("head "), inner...)
 		got, err := Records(file(kind, first, long, outer))
 		require.NoError(t, err)
-		require.Len(t, got, 5, "29.123")
-		require.Equal(t, [][]byte{first, long, outer}, got[:3], "29.123")
-		require.Equal(t, "inside", string(got[3]), "29.123")
-		require.Empty(t, got[4], "29.123")
+		require.Len(t, got, 5)
+		require.Equal(t, [][]byte{first, long, outer}, got[:3])
+		require.Equal(t, "inside", string(got[3]))
+		require.Empty(t, got[4])
 	}
 }
 
@@ -67,7 +67,7 @@ func TestBrokenRecords(t *testing.T) {
 			continue
 		}
 		_, err := Records(whole[:n])
-		require.Error(t, err, "29.124 %d of %d bytes", n, len(whole))
+		require.Error(t, err, "%d of %d bytes", n, len(whole))
 	}
 	for at := blockHeader + chunkHeader + 8; at < len(whole); at++ { // no change makes it crash
 		broken := slices.Clone(whole)
@@ -75,7 +75,7 @@ func TestBrokenRecords(t *testing.T) {
 		_, _ = Records(broken)
 	}
 	_, err := Records(nil)
-	require.EqualError(t, err, "it is no file of records", "29.124")
+	require.EqualError(t, err, "it is no file of records")
 	_, err = Records(file('b', []byte("x")))
-	require.ErrorContains(t, err, "compressed in a way that is not known here", "29.124")
+	require.ErrorContains(t, err, "compressed in a way that is not known here")
 }

@@ -49,7 +49,7 @@ func TestReachedCounts(t *testing.T) {
 	long.Only(t)
 	rows := Rows()
 	for _, c := range reached {
-		t.Run("29.133 "+c.row+" for "+c.target, func(t *testing.T) {
+		t.Run(c.row+" for "+c.target, func(t *testing.T) {
 			at := slices.IndexFunc(rows, func(r Row) bool { return r.Name == c.row })
 			require.GreaterOrEqual(t, at, 0)
 			on, err := topology.Parse(c.target)

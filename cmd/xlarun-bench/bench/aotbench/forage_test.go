@@ -34,7 +34,7 @@ func read(t *testing.T, name string, into any) {
 //	forage_jax.py check L2 3 400 1,1,2,0,3,1,4,0,2,2,1,0,0,3,3,1
 func TestPeersLevelsAreOurs(t *testing.T) {
 	for _, name := range []string{"spiking_jax-L0.json", "forage_jax-L0.json", "forage_jax-L2.json"} {
-		t.Run("29.240 "+name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			var want struct {
 				Env                   string
 				Seed                  int64
@@ -111,7 +111,7 @@ func TestPeersPoliciesAreOurs(t *testing.T) {
 	require.NoError(t, err)
 	spec := env.Spec()
 	for name, params := range map[string]func() any{"outputs-gru.json": gru, "outputs-spiking.json": neurons} {
-		t.Run("29.241 "+name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			var want struct {
 				Policy  string
 				Outputs [][]float64

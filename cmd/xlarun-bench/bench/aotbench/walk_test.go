@@ -119,7 +119,7 @@ func TestEveryProgramCompilesAhead(t *testing.T) {
 	for _, r := range walk() {
 		kinds = append(kinds, r.Kind)
 		for _, name := range walkTargets {
-			t.Run("29.41 "+r.Name+" for "+name, func(t *testing.T) {
+			t.Run(r.Name+" for "+name, func(t *testing.T) {
 				if !strings.Contains(r.Name+" for "+name, os.Getenv("XLARUN_WALK")) {
 					t.Skip("XLARUN_WALK chooses others")
 				}
@@ -146,6 +146,6 @@ func TestEveryProgramCompilesAhead(t *testing.T) {
 		}
 	}
 	for _, k := range run.Kinds() {
-		require.Contains(t, kinds, k.Name, "29.42 each kind of run has a row")
+		require.Contains(t, kinds, k.Name, "each kind of run has a row")
 	}
 }

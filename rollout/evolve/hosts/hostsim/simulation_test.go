@@ -45,7 +45,7 @@ func requireSame(t *testing.T, r Result, want []string) {
 	}
 }
 
-// 32.1: hosts share a generation, and have the states of one host.
+// Hosts share a generation, and have the states of one host.
 func TestHostsShareAGeneration(t *testing.T) {
 	want := alone(t)
 	one := Run(usualOptions(1), time.Hour).Time
@@ -66,7 +66,7 @@ func TestHostsShareAGeneration(t *testing.T) {
 	}
 }
 
-// 32.2: a fast host takes chunks of a slow one.
+// A fast host takes chunks of a slow one.
 func TestFastHostsTakeMore(t *testing.T) {
 	o := usualOptions(2)
 	o.Speed = func(host int) float64 { return []float64{1, 3}[host] }
@@ -76,7 +76,7 @@ func TestFastHostsTakeMore(t *testing.T) {
 	require.Less(t, r.Time, one*32/100)
 }
 
-// 32.3: hosts that are killed, suspended, cut off or late change no byte.
+// Hosts that are killed, suspended, cut off or late change no byte.
 func TestFaults(t *testing.T) {
 	want := alone(t)
 	for name, faults := range map[string][]Fault{
@@ -96,7 +96,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// 32.4: random faults and lost messages. One host is never killed.
+// Random faults and lost messages. One host is never killed.
 func TestRandomFaults(t *testing.T) {
 	want := alone(t)
 	for seed := range uint64(60) {
@@ -118,7 +118,7 @@ func TestRandomFaults(t *testing.T) {
 	}
 }
 
-// 32.5: a kill costs less than the time of a chunk, on average over when it happens.
+// A kill costs less than the time of a chunk, on average over when it happens.
 func TestAKillCostsLessThanAChunk(t *testing.T) {
 	want := alone(t)
 	o := usualOptions(2)
@@ -137,7 +137,7 @@ func TestAKillCostsLessThanAChunk(t *testing.T) {
 	require.Less(t, lost/kills, o.Chunk)
 }
 
-// 32.6: a machine that computes wrong rows is found when a chunk is computed twice.
+// A machine that computes wrong rows is found when a chunk is computed twice.
 func TestABrokenMachineIsFound(t *testing.T) {
 	o := usualOptions(2)
 	o.Speed = func(host int) float64 { return []float64{1, .1}[host] } // host 0 computes what host 1 is late with
