@@ -50,7 +50,7 @@ var fromJAX = []section{
 		{"jit", xlabridge.Jit1[array, array], "Jit2, Jit3 for more arguments; the first argument is the client, " +
 			"donation an option"},
 		{"vmap", graph.VMap[array, array], "VMap2, VMap3 for more arguments; options InAxes, InAxesAt (single " +
-			"leaves), OutAxis, AxisName, AxisSize, LanesLast"},
+			"leaves), OutAxis, AxisName, AxisSize, BatchLast"},
 		{"grad", graph.Grad[array], "by the one argument, a tree; Grad2, Grad3 by the first of several"},
 		{"grad", graph.Grads3[array, array, array], "argnums: by all of several arguments; what is dropped costs " +
 			"nothing. Grads2, ValueAndGrads2, ValueAndGrads3 too"},
@@ -376,7 +376,7 @@ var fromJAX = []section{
 		{"optax.smooth_labels", nn.SmoothLabels, ""}, {"optax.ctc_loss", nn.CTC, "of one example"},
 		{"optax.losses.ntxent", nn.NTXent, ""}, {"optax.losses.triplet_margin_loss", nn.TripletMargin, ""},
 	}},
-	{"Optimisers", "optax", []counterpart{
+	{"Optimizers", "optax", []counterpart{
 		{"GradientTransformation", (*optim.Transform)(nil), ""}, {"sgd", optim.SGD, ""}, {"adam", optim.Adam, ""},
 		{"adamw", optim.AdamW, ""}, {"radam", optim.RAdam, ""}, {"rmsprop", optim.RMSProp, ""},
 		{"lion", optim.Lion, ""}, {"contrib.muon", optim.Muon, ""}, {"contrib.scale_by_muon", optim.ScaleByMuon, ""},

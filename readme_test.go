@@ -69,7 +69,7 @@ func TestExtendingExample(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, m[1], 0o644))
 	args := append([]string{"run", file}, strings.Fields(string(m[2]))...)
 	args = append(args, "--backend", "reference", "--policy", "linear", "--pop", "4", "--steps", "9", "--generations",
-		"2", "--judge", "2", "--out", "none")
+		"2", "--eval-episodes", "2", "--out", "none")
 	out, err := exec.Command("go", args...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "generation 2: best ever ")

@@ -54,11 +54,11 @@ var strategies = []described{
 	{"sepcmaes", "CMA-ES with a diagonal covariance (Ros and Hansen, 2008)", "4 n"},
 	{"crfmnes", "fast moving natural evolution strategy: a diagonal and one long axis (Nomura and Ono, 2022)", "5 n"},
 	{"de", "differential evolution, best/1/bin or rand/1/bin, without dithering (Storn and Price, 1997)", "n a member"},
-	{"pso", "particle swarm optimisation (Kennedy and Eberhart, 1995)", "3 n a member"},
+	{"pso", "particle swarm optimization (Kennedy and Eberhart, 1995)", "3 n a member"},
 	{"simplega", "genetic algorithm with one mutation rate", "n an elite"},
 	{"samrga", "genetic algorithm whose mutation rates are inherited", "n an elite"},
 	{"maes", "CMA-ES without a covariance (Beyer and Sendhoff, 2017)", "n²"},
-	{"lmmaes", "the same with 4 + 3·log n vectors in place of a matrix (Loshchilov et al., 2019)", "(6 + 3·log n) n"},
+	{"lmmaes", "the same with 4 + 3·log n vectors instead of a matrix (Loshchilov et al., 2019)", "(6 + 3·log n) n"},
 	{"rmes", "noise along a few evolution paths (Li and Zhang, 2018)", "4 n"},
 	{"svcmaes", "searches by CMA-ES that repel each other (Braun et al., 2024)", "2 n² a search"},
 	{"iamalgam", "normal distribution of the better half, with anticipated shifts (Bosman et al., 2013)", "2 n²"},
@@ -80,7 +80,7 @@ var strategies = []described{
 
 var policies = []described{
 	{"mlp", "perceptron with hidden layers of these sizes", ""},
-	{"normedmlp", "perceptron with layer normalisation before each activation", ""},
+	{"normedmlp", "perceptron with layer normalization before each activation", ""},
 	{"linear", "one layer", ""},
 	{"blockmlp", "perceptron with block-sparse layers between its hidden layers", ""},
 	{"cnn", "convolutions with so many channels, then a perceptron; observations are [height, width, channels]", ""},
@@ -118,7 +118,7 @@ var auxiliaryLosses = []described{
 
 var networks = []described{
 	{"mlp", "perceptron with hidden layers of these sizes", ""},
-	{"graph", "message passing between the edges of a graph; for games that colour edges", ""},
+	{"graph", "message passing between the edges of a graph; for games that color edges", ""},
 	{"tower", "residual convolutions; for games with a board as picture", ""},
 }
 
@@ -169,7 +169,7 @@ var families = []family{
 	{"Foraging", ticks(forageText), []string{"Forage-L0-v1", "Forage-L1-v1", "Forage-L2-v1", "Gather-v1"}},
 	{"Tasks of one step", "The action is the solution, for the policy `vector` ([qd.md](../explanation/qd.md), " +
 		"`go doc xlarun/envs/tasks`).", []string{"Arm-v0", "Rastrigin-v0", "MultiRastrigin-v0", "ZDT1-v0"}},
-	{"Games", "Games of two players for tree search, and Ramsey colourings, a puzzle for one. Tic-tac-toe, Connect\n" +
+	{"Games", "Games of two players for tree search, and Ramsey colorings, a puzzle for one. Tic-tac-toe, Connect\n" +
 		"Four, Hex and Othello equal pgx 2.6.0's, move by move. See [self-play.md](../explanation/self-play.md).",
 		[]string{"TicTacToe-v1", "ConnectFour-v1", "Hex-v1", "Othello-v1", "Clique-6-3-v1", "Clique-14-4-v1",
 			"Clique-avoid-6-3-v1", "Ramsey-5-3-v1"}},

@@ -17,7 +17,7 @@ import (
 	"xlarun/graph/random"
 )
 
-// Pixels of known states: where a part of the picture must be, and in which colour.
+// Pixels of known states: where a part of the picture must be, and in which color.
 func TestDraw(t *testing.T) {
 	for _, c := range []struct {
 		id    string

@@ -23,7 +23,7 @@
 // An environment with more methods has optional abilities. Each ability is an interface:
 //
 //   - Drawer draws a state. Package draw has a canvas.
-//   - Describer has a behaviour descriptor.
+//   - Describer has a behavior descriptor.
 //   - Scorer has several objectives.
 //   - Masker has illegal actions.
 //   - Game has several players. Referee implements the rules that all games share.

@@ -59,7 +59,7 @@ type Spec struct {
 	LegalMask bool
 	// Host is true if steps run on the host, one batch at a time. Runs then use one device.
 	Host bool
-	// Descriptor has the bounds of the behaviour descriptor, f32[d], of a Describer or a StepDescriber; no Dims: no
+	// Descriptor has the bounds of the behavior descriptor, f32[d], of a Describer or a StepDescriber; no Dims: no
 	// descriptor. Descriptors has the names of its elements, such as "mean speed (m/s)", for pictures; nil: none.
 	Descriptor  Box
 	Descriptors []string

@@ -115,7 +115,7 @@ var methods = map[string]func(reflect.Type) (reflect.Method, bool){
 	"Sample":    func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Sample") },
 	"Member":    func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Member") },
 	"Tell":      func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Tell") },
-	"Centre":    func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Centre") },
+	"Mean":      func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Mean") },
 }
 
 // ResultError is the error of a method of v that returned what cannot be used. what is v's role, such as "policy".

@@ -8,21 +8,21 @@ import (
 
 // Drawer is an Env whose states can be drawn.
 type Drawer interface {
-	// Draw paints one concrete state of one member as an image of size pixels; package draw has a canvas and colours
+	// Draw paints one concrete state of one member as an image of size pixels; package draw has a canvas and colors
 	// for it. Errors: a state of another environment, a traced state, the state of a whole population, a size below 1
 	// or above draw.MaxSide.
 	Draw(state any, size image.Point) (image.Image, error)
 }
 
-// Describer is an Env with a behaviour descriptor, for quality-diversity search (Mouret and Clune, "Illuminating search
+// Describer is an Env with a behavior descriptor, for quality-diversity search (Mouret and Clune, "Illuminating search
 // spaces by mapping elites", 2015).
 type Describer[S, P any] interface {
-	// Describe is the behaviour descriptor of an episode: f32[d], the shape of Spec().Descriptor and within its bounds.
+	// Describe is the behavior descriptor of an episode: f32[d], the shape of Spec().Descriptor and within its bounds.
 	// state is the last state of the episode.
 	Describe(state S, p P) *graph.Array
 }
 
-// StepDescriber is an Env whose behaviour descriptor is a mean over the steps of an episode: a mean speed, the share of
+// StepDescriber is an Env whose behavior descriptor is a mean over the steps of an episode: a mean speed, the share of
 // steps to the north, berries a step. An Env is a Describer or a StepDescriber, not both.
 type StepDescriber[S, P any] interface {
 	// DescribeStep is what the descriptor is the mean of: f32[d], the shape of Spec().Descriptor, finite. The step

@@ -19,7 +19,7 @@ func TestSmallEnvironmentsMatchGymnax(t *testing.T) {
 	t.Run("FourRooms", func(t *testing.T) { match(t, small.FourRooms{}, "") })
 	t.Run("FourRooms, random", func(t *testing.T) { match(t, small.FourRooms{}, "-random") })
 	t.Run("MetaMaze", func(t *testing.T) { match(t, small.MetaMaze{}, "") })
-	t.Run("MetaMaze, normalised", func(t *testing.T) { match(t, small.MetaMaze{}, "-normalised") })
+	t.Run("MetaMaze, normalized", func(t *testing.T) { match(t, small.MetaMaze{}, "-normalized") })
 	t.Run("BernoulliBandit", func(t *testing.T) { match(t, small.BernoulliBandit{}, "") })
 	t.Run("GaussianBandit", func(t *testing.T) { match(t, small.GaussianBandit{}, "") })
 	t.Run("SimpleBandit", func(t *testing.T) { match(t, small.SimpleBandit{}, "") })

@@ -34,7 +34,7 @@ type Model struct {
 const rngState = model.RNGStateVariableName
 
 // NewModel records a model for inputs of given shapes. Variables of the store that have values, such as those of a
-// loaded checkpoint, start from them, and the others are drawn by their initialisers. A nil store means a new one.
+// loaded checkpoint, start from them, and the others are drawn by their initializers. A nil store means a new one.
 // What GoMLX or package graph refuses is an error.
 func NewModel(store *model.Store, build Build, inputs ...graph.Shape) (m *Model, err error) {
 	if store == nil {
@@ -92,7 +92,7 @@ func newModel(store *model.Store, build Build, inputs []graph.Shape) (m *Model, 
 	return m, m.draw(recorder, store, missing)
 }
 
-// draw records the initialisers of variables without values. Those that are no parameters are computed at once.
+// draw records the initializers of variables without values. Those that are no parameters are computed at once.
 func (m *Model) draw(recorder *Backend, store *model.Store, missing []*model.Variable) error {
 	if len(missing) == 0 {
 		return nil
@@ -122,14 +122,14 @@ func (m *Model) draw(recorder *Backend, store *model.Store, missing []*model.Var
 	return nil
 }
 
-// drawAll runs the initialisers.
+// drawAll runs the initializers.
 func (m *Model) drawAll(key random.Key) []*graph.Array {
 	args := make([]*graph.Array, len(m.initialize.params))
 	for i, name := range m.initialize.variables() {
 		if name == rngState {
 			args[i] = stateOf(key)
 		} else if args[i] = m.values[name]; args[i] == nil {
-			graph.Throw("gomlx.Model.Init", "an initialiser reads the variable %q, which has no value yet", name)
+			graph.Throw("gomlx.Model.Init", "an initializer reads the variable %q, which has no value yet", name)
 		}
 	}
 	return m.initialize.replay(args, nil)
@@ -184,7 +184,7 @@ func (m *Model) outputs() int {
 	return n
 }
 
-// Init returns one member's parameters: those that have values, and draws of the others by GoMLX's initialisers. The
+// Init returns one member's parameters: those that have values, and draws of the others by GoMLX's initializers. The
 // key decides the draws.
 func (m *Model) Init(key random.Key) map[string]*graph.Array {
 	var drawn []*graph.Array

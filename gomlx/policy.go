@@ -110,7 +110,7 @@ func leading(s graph.Shape) graph.Shape {
 	return graph.ShapeOf(s.DType, append([]int{1}, s.Dims...)...)
 }
 
-// Init draws one member's parameters by GoMLX's initialisers.
+// Init draws one member's parameters by GoMLX's initializers.
 func (p *Policy) Init(key random.Key) any { return p.Model.Init(key) }
 
 // Start returns a carry of zeros; the empty tree of a network without memory.

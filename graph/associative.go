@@ -51,7 +51,7 @@ func AssociativeScan[T any](f func(a, b T) T, xs T, opts ...CumulativeOption) T 
 	return unflattenAs[T](tree, leaves)
 }
 
-// prefixes combines neighbours, scans over the pairs, which gives every second result, and takes one more step for
+// prefixes combines neighbors, scans over the pairs, which gives every second result, and takes one more step for
 // those between.
 func prefixes(pairs func(a, b []*Array) []*Array, xs []*Array) []*Array {
 	n := xs[0].Dim(0)

@@ -50,10 +50,10 @@ func AxisSize(n int) VMapOption {
 	return func(c *vmapConfig) { c.size = n }
 }
 
-// LanesLast keeps the lanes on the last axis of what is computed inside, and writes small matrix products as sums of
+// BatchLast keeps the lanes on the last axis of what is computed inside, and writes small matrix products as sums of
 // products of lanes: faster for narrow networks on CPUs, where lanes then fill vector registers. Results are the same
 // up to the order of additions.
-func LanesLast() VMapOption { return func(c *vmapConfig) { c.last = true } }
+func BatchLast() VMapOption { return func(c *vmapConfig) { c.last = true } }
 
 // VMap turns a function of one member into a function of a population: every leaf of the argument and of the result
 // gets one more axis. The function is traced once, unbatched.

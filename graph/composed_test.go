@@ -22,7 +22,7 @@ func TestComposed(t *testing.T) {
 			single := traceCase(t, c, c.Inputs)
 			for mask := 1; mask < 1<<len(c.Inputs); mask++ {
 				checkVMap(t, c, r, single, mask, 3, 0, randomCaseTensor)
-				checkVMap(t, c, r, single, mask, 3, -1, randomCaseTensor, LanesLast())
+				checkVMap(t, c, r, single, mask, 3, -1, randomCaseTensor, BatchLast())
 				checkVMap(t, c, r, single, mask, 0, 0, randomCaseTensor)
 			}
 			if c.Rough || len(floatInputs(c)) == 0 {

@@ -67,7 +67,7 @@ func histogramEdges(low, high *Array, bins int) *Array {
 	return Convert(Add(wide(both[0]), Mul(wide(both[1]), place)), d)
 }
 
-// HistogramOf counts how many elements of x lie between neighbours of the ascending edges, as Histogram does; with
+// HistogramOf counts how many elements of x lie between neighbors of the ascending edges, as Histogram does; with
 // weights of x's shape it adds these up instead.
 func HistogramOf(x, edges *Array, weights ...*Array) *Array {
 	if edges.Rank() != 1 || edges.Size() < 2 {

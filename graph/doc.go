@@ -23,11 +23,11 @@
 // docs/reference/from-jax.md is written.
 //
 // Functions look their op up by name, op("add"), because rules call functions and functions call ops. Go refuses to
-// initialise variables in a circle.
+// initialize variables in a circle.
 //
 // # VMap
 //
-// The function is traced without the new axis, and batch.go rewrites the graph by the ops' Batch rules. LanesLast keeps
+// The function is traced without the new axis, and batch.go rewrites the graph by the ops' Batch rules. BatchLast keeps
 // the lanes on the last axis and unrolls small contractions. An axis of size 0 never reaches the rules. Collectives
 // over the mapped axis are resolved by its name.
 //

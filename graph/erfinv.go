@@ -20,7 +20,7 @@ func init() {
 	}
 }
 
-// erfInvCoefficients are the coefficients of the polynomials for the centre and for the tails, highest power first.
+// erfInvCoefficients are the coefficients of the polynomials for the center and for the tails, highest power first.
 var erfInvCoefficients = [2][9]float64{
 	{2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164,
 		0.246640727, 1.50140941},

@@ -26,7 +26,7 @@ func TestShortLoops(t *testing.T) {
 		{"a short axis", []int{100, 4}, loop(sin), 1, 400},
 		{"a long axis", []int{4, 100}, loop(sin), 0, 400},
 		{"nothing but a few", []int{4, 4}, loop(sin), 0, 16},
-		{"lanes first", []int{1000, 6}, VMap(loop(func(x *Array) *Array {
+		{"batch first", []int{1000, 6}, VMap(loop(func(x *Array) *Array {
 			return Add(x, CumSum(Sin(x), 0))
 		})), 1, 6000},
 		{"a large product", []int{100, 4}, loop(func(x *Array) *Array {

@@ -9,7 +9,7 @@ func FixedPoint(f func(x *Array) *Array, x *Array) *Array {
 			x.shape)
 	}
 	type loop struct{ X, Before *Array }
-	changed := func(l loop) *Array { return LanesMax(Convert(Any(Ne(l.X, l.Before)), Int32)) }
+	changed := func(l loop) *Array { return BatchMax(Convert(Any(Ne(l.X, l.Before)), Int32)) }
 	return While(func(l loop) *Array { return Gt(changed(l), 0) }, func(l loop) loop {
 		return loop{f(l.X), l.X}
 	}, loop{f(x), x}).X

@@ -8,7 +8,7 @@ import (
 // Indices may have any integer dtype. A narrow one need not hold the size of the axis, to which indices are compared
 // and up to which they are moved, so that narrow indices are widened first.
 
-// IndexArray returns indices, integers of any shape, in a dtype that holds the sizes of axes: int32 in place of a
+// IndexArray returns indices, integers of any shape, in a dtype that holds the sizes of axes: int32 instead of a
 // narrower one. It is for authors of functions that read indices; errors name the function.
 func IndexArray(function string, indices *Array) *Array {
 	if !isInt(indices.DType()) {

@@ -41,7 +41,7 @@ type indexOp struct {
 	name string
 	f    func(i *graph.Array) *graph.Array
 	want func(i int64) float64
-	// count: the result counts the places that want gives, [axisSize], in place of listing them.
+	// count: the result counts the places that want gives, [axisSize], instead of listing them.
 	count bool
 }
 

@@ -95,7 +95,7 @@ func Vander(x *Array, n int) *Array {
 	return Stack(columns, 1)
 }
 
-// Unwrap adds multiples of the period to the elements along an axis, so that neighbours differ by half a period at
+// Unwrap adds multiples of the period to the elements along an axis, so that neighbors differ by half a period at
 // most: angles that go on. The period of radians is 2 math.Pi.
 func Unwrap(x *Array, period float64, axis int) *Array {
 	axis = checkAxis("Unwrap", axis, x.Rank())

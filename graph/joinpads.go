@@ -13,7 +13,7 @@ func joinPads(a, b *Array) *Array {
 
 func joinIn(s *scope, a, b *Array) *Array {
 	if n := a.node; n != nil && a.scope == s && n.Op.Name == "add" {
-		// An earlier piece may be the neighbour; the others then may be neighbours of both.
+		// An earlier piece may be the neighbor; the others then may be neighbors of both.
 		for i, x := range n.Inputs {
 			if c := joinIn(s, x, b); c != nil {
 				other := n.Inputs[1-i]

@@ -217,7 +217,7 @@ func doubleShift(m, z, low, high, turn *Array) (shifted, turned *Array) {
 	return end.M, end.Z
 }
 
-// twoBlocks holds, for each pair of neighbouring rows of a quasi-triangular matrix, the block [[a, b], [c, d]]. isBlock
+// twoBlocks holds, for each pair of neighboring rows of a quasi-triangular matrix, the block [[a, b], [c, d]]. isBlock
 // marks the pairs that are one.
 type twoBlocks struct {
 	diagonal, isBlock, sub *Array

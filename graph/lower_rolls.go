@@ -6,7 +6,7 @@ import (
 )
 
 // A rolled array is two slices, one after the other. XLA computes it inside of what reads it, where each element asks
-// which slice it lies in: the sum of the eight neighbours in a grid of 256 x 256 took 80 us. So arrays that are rolls
+// which slice it lies in: the sum of the eight neighbors in a grid of 256 x 256 took 80 us. So arrays that are rolls
 // of one array by a few places, as in stencils and cellular automata, become slices of that array with a border: its
 // last elements lie before the first, and its first after the last. The array with its border is stored once.
 

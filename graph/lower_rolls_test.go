@@ -8,7 +8,7 @@ import (
 
 // Rolls of one array become slices of it with a border, on CPUs, and give the same results.
 func TestRolls(t *testing.T) {
-	neighbours := func(x *Array) *Array { // weighted, so that no two may be exchanged
+	neighbors := func(x *Array) *Array { // weighted, so that no two may be exchanged
 		sum, weight := ZerosLike(x), 0.
 		for dy := -1; dy <= 1; dy++ {
 			for dx := -1; dx <= 1; dx++ {
@@ -25,13 +25,13 @@ func TestRolls(t *testing.T) {
 		target         Target
 		concatenations int // in the lowered program
 	}{
-		{"the neighbours in a grid", []int{64, 64}, neighbours, TargetCPUKernels, 2},
-		{"CPUs without kernels", []int{32, 128}, neighbours, TargetCPU, 2},
-		{"a GPU", []int{64, 64}, neighbours, TargetCUDA, 8},
-		{"too few elements", []int{63, 65}, neighbours, TargetCPUKernels, 8},
-		{"short rows", []int{256, 31}, neighbours, TargetCPUKernels, 8},
+		{"the neighbors in a grid", []int{64, 64}, neighbors, TargetCPUKernels, 2},
+		{"CPUs without kernels", []int{32, 128}, neighbors, TargetCPU, 2},
+		{"a GPU", []int{64, 64}, neighbors, TargetCUDA, 8},
+		{"too few elements", []int{63, 65}, neighbors, TargetCPUKernels, 8},
+		{"short rows", []int{256, 31}, neighbors, TargetCPUKernels, 8},
 		{"in a loop", []int{64, 64}, func(x *Array) *Array {
-			return ForiLoop(0, 3, func(_, x *Array) *Array { return neighbours(x).Mul(.125) }, x)
+			return ForiLoop(0, 3, func(_, x *Array) *Array { return neighbors(x).Mul(.125) }, x)
 		}, TargetCPUKernels, 2},
 		{"one axis, unlike places", []int{4096}, func(x *Array) *Array {
 			return Roll(x, 3, 0).Sub(Roll(x, -8, 0)).Mul(Roll(x, 4095, 0))
@@ -49,7 +49,7 @@ func TestRolls(t *testing.T) {
 			other := Concatenate(0, SliceAxis(x, 0, 1, 64), SliceAxis(x.Mul(2), 0, 0, 1))
 			return SliceAxis(twice, 0, 0, 64).Sub(other)
 		}, TargetCPUKernels, 2},
-		{"several batches", []int{2, 48, 48}, func(x *Array) *Array { return VMap(neighbours)(x) },
+		{"several batches", []int{2, 48, 48}, func(x *Array) *Array { return VMap(neighbors)(x) },
 			TargetCPUKernels, 2},
 	} {
 		p, err := Trace("rolls", c.f, Abstract(ShapeOf(Float32, c.dims...)))

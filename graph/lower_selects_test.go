@@ -32,7 +32,7 @@ func TestSelectedWritesOutside(t *testing.T) {
 		indices *Array
 		rows    int
 	}{
-		{"2^32 and its neighbours", Of([]int64{1 << 32, 1<<32 + 1, -1 << 32, 1}), 3},
+		{"2^32 and its neighbors", Of([]int64{1 << 32, 1<<32 + 1, -1 << 32, 1}), 3},
 		{"2^32 in one whole window", Of([]int64{1 << 32, 0, -1, 1}), 1},
 		{"no sign", Of([]uint64{math.MaxUint64, 1 << 63, 1 << 32, 2}), 3},
 		{"2^31 and more", Of([]uint32{math.MaxUint32, 1 << 31, 3, 2}), 3},

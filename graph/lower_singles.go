@@ -32,7 +32,7 @@ func membersOf(n *Node) (members int) {
 	return members
 }
 
-// singlesForMembers is the scan with an array in place of each single number of its carry; nil: it has none.
+// singlesForMembers is the scan with an array instead of each single number of its carry; nil: it has none.
 func singlesForMembers(l *lowering, n *Node, in []*Array) []*Array {
 	a, body := n.Attrs.(scanAttrs), n.Bodies[0]
 	members := membersOf(n)

@@ -157,7 +157,7 @@ func tiledProduct(n *Node, in []*Array) []*Array {
 
 // fewVectors is the number of rows or columns below which a product with a matrix that lies by what is contracted, such
 // as the gradient of a last layer's weights, is a sum of the matrix's rows for each of them. Tiles are too wide for it,
-// and the compiler's code for the transposed product is not vectorised.
+// and the compiler's code for the transposed product is not vectorized.
 const fewVectors = 4
 
 // vectorByVector is the product of the transpose of x [batch, contracted, n] with y [batch, contracted, few], which lie

@@ -3,7 +3,7 @@ package graph
 import "math"
 
 // Sine and cosine on the CPU are library calls there, one element at a time. This is straight arithmetic that
-// vectorises.
+// vectorizes.
 
 // turnParts add up to 1/2π, from its bit of weight 2^-3 to that of 2^-171. The product of any float32 with one of the
 // first four, of 29 bits each, is exact in float64, and so are its whole turns, which are taken away; of the last one
@@ -18,7 +18,7 @@ var sinePolynomial = []float64{2.605780537e-6, -1.980960224e-4, 8.333066478e-3, 
 const leastTrig = 8
 
 // lowerTrig is the Lower rule of sine, and of cosine, which is a quarter of a turn ahead. x is t turns and whole ones
-// (Payne and Hanek, "Radian reduction for trigonometric functions", 1983, with parts in floating point in place of
+// (Payne and Hanek, "Radian reduction for trigonometric functions", 1983, with parts in floating point instead of
 // integers); the sine is the same at 1/2 - t, so that the polynomial is asked for a quarter of a turn to both sides at
 // most.
 func lowerTrig(ahead float64) lowerRule {

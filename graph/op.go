@@ -20,7 +20,7 @@ type Op struct {
 	JVP func(n *Node, in, out, tangents []*Array) []*Array
 	// Transpose gives the cotangents of those inputs that linear marks, from the results' cotangents (nil: zero).
 	Transpose func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array
-	// Derivative gives the results with their tangents, in place of JVP, where they come out of the bodies together.
+	// Derivative gives the results with their tangents, instead of JVP, where they come out of the bodies together.
 	Derivative func(n *Node, in, tangents []*Array) (outs, outTangents []*Array)
 	// NotDifferentiable says why there is no JVP.
 	NotDifferentiable string
@@ -54,7 +54,7 @@ type Op struct {
 	// Run is Eval for ops that run their bodies, by the interpreter that runs them.
 	Run func(n *Node, in []*Tensor, r *interpreter) []*Tensor
 	// ByRows reports that the op works on rows of elements: it looks up by index, orders, factorises, transforms or
-	// calls a kernel. With lanes last, the elements of a row lie apart in memory.
+	// calls a kernel. With batch last, the elements of a row lie apart in memory.
 	ByRows bool
 	// Cost is the work of a node, see Graph.Cost.
 	Cost costRule
@@ -203,7 +203,7 @@ func extremeValues(d DType, kind int) []uint64 {
 }
 
 // Table holds every op by name. Functions that turn a function into a rule for it are not inlined: for each call of
-// what they were given, the compiler would search the initialisation of the whole table.
+// what they were given, the compiler would search the initialization of the whole table.
 var Table = map[string]*Op{}
 
 func register(op *Op) *Op {
@@ -215,7 +215,7 @@ func register(op *Op) *Op {
 }
 
 // op looks an op up. Functions name their op instead of referring to a variable, because rules call functions and
-// functions call ops: a variable would be initialised in a circle.
+// functions call ops: a variable would be initialized in a circle.
 func op(name string) *Op {
 	if o := Table[name]; o != nil {
 		return o

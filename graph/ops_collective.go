@@ -41,7 +41,7 @@ func (m Mesh) axes() []*axis {
 }
 
 // collectiveAttrs names the axis that a collective runs over. For a device axis, stride is the distance between
-// neighbours along it and devices the number of all devices; both are 0 for a vmapped one.
+// neighbors along it and devices the number of all devices; both are 0 for a vmapped one.
 type collectiveAttrs struct {
 	axis            string
 	size            int

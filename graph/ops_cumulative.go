@@ -102,7 +102,7 @@ var _ = register(&Op{
 					}})
 			}
 		}
-		// The kernel takes one row, or 64 neighbours at a time.
+		// The kernel takes one row, or 64 neighbors at a time.
 		for i, shape := range []Shape{ShapeOf(Float32, 2, 9), ShapeOf(Float64, 3, 65), ShapeOf(Float32, 2, 3, 64),
 			ShapeOf(Int32, 3, 2, 65), ShapeOf(Float32, 1, 130)} {
 			kind, axis := []string{"sum", "prod", "max", "min"}[i%4], shape.Rank()-1-i%2

@@ -140,7 +140,7 @@ func RegisterHostFunction(name string, f HostFunction) {
 // HostCall calls the function registered under a name whenever a running program needs its results, of the shapes
 // outs: JAX's pure_callback with vmap_method "broadcast_all". Under VMap it is one call for all lanes (see
 // EachLane). Equal arguments should give equal results: a program may leave out a call whose results it does not
-// use, and call again in place of keeping results. It runs on CPUs and on the interpreter, and has no derivative. A
+// use, and call again instead of keeping results. It runs on CPUs and on the interpreter, and has no derivative. A
 // call takes tens of microseconds.
 func HostCall(name string, outs []Shape, args ...*Array) []*Array {
 	if len(args) == 0 || slices.Contains(args, nil) {

@@ -130,7 +130,7 @@ func jacobiSVD(x *Array) (u, s, vt *Array) {
 	norms := Sqrt(Sum(Square(y), 1))
 	sorted := SortKV([]*Array{norms, Iota(n)}, 0, 1, Descending())
 	y, w = Take(y, sorted[1], 0), Take(w, sorted[1], 0)
-	// y = s u^T row by row. QR normalises the columns and completes them where s is zero.
+	// y = s u^T row by row. QR normalizes the columns and completes them where s is zero.
 	q, r := householder(MatrixTranspose(y))
 	u = Mul(q, Select(Lt(Diagonal(r, 0, 1), 0), Full(Shape{DType: d}, -1), 1))
 	signs := canonicalSigns(u)

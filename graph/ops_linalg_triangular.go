@@ -135,7 +135,7 @@ func number(b bool) int {
 	return 0
 }
 
-// solveLanes folds the lane axis, at place at of the last input, into its neighbour behind, applies n, and unfolds.
+// solveLanes folds the lane axis, at place at of the last input, into its neighbor behind, applies n, and unfolds.
 func solveLanes(b *batching, n *Node, in []*Array, rhs *Array, at int) ([]*Array, []int) {
 	dims := rhs.Dims()
 	folded := slices.Concat(dims[:at], []int{dims[at] * dims[at+1]}, dims[at+2:])

@@ -445,7 +445,7 @@ func LogSumExp(x *Array, axes ...int) *Array {
 	return Add(Log(Sum(Exp(Sub(x, broadcastReduced(m, x, axes))), axes...)), m)
 }
 
-// Softmax is exp(x) normalised over an axis.
+// Softmax is exp(x) normalized over an axis.
 func Softmax(x *Array, axis int) *Array {
 	x = asFloat(x)
 	axes := []int{checkAxis("Softmax", axis, x.Rank())}

@@ -75,7 +75,7 @@ var _ = register(&Op{
 	},
 })
 
-// shortRun is the number of elements side by side up to which a concatenation under VMap keeps lanes last: it would be
+// shortRun is the number of elements side by side up to which a concatenation under VMap keeps batch last: it would be
 // written one short run a lane otherwise, not one vector of lanes a piece.
 const shortRun = 32
 
@@ -111,7 +111,7 @@ func Stack(arrays []*Array, axis int) *Array {
 	return Concatenate(axis, in...)
 }
 
-// padAttrs: low and high may be negative (they cut), interior puts so many elements between neighbours.
+// padAttrs: low and high may be negative (they cut), interior puts so many elements between neighbors.
 type padAttrs struct{ low, high, interior []int }
 
 var _ = register(&Op{
@@ -213,7 +213,7 @@ func Pad(x *Array, value any, before, after []int) *Array {
 	return PadConfig(x, value, before, after, make([]int, x.Rank()))
 }
 
-// PadConfig is Pad with interior elements between neighbours; negative counts cut.
+// PadConfig is Pad with interior elements between neighbors; negative counts cut.
 func PadConfig(x *Array, value any, low, high, interior []int) *Array {
 	v, s := operand("Pad", value)
 	if v == nil {

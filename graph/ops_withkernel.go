@@ -2,7 +2,7 @@ package graph
 
 import "slices"
 
-// withKernelAttrs names the kernel that is called in place of the body.
+// withKernelAttrs names the kernel that is called instead of the body.
 type withKernelAttrs struct{ kernel *Kernel }
 
 func (a withKernelAttrs) String() string { return "{" + a.kernel.Target + "}" }

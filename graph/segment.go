@@ -93,8 +93,8 @@ func segmentOthers(x, ids *Array) *Array {
 	around := func(edge *Array, reverse bool, opts ...CumulativeOption) *Array {
 		sorted.Reset = edge
 		run := AssociativeScan(segmentTimes, sorted, opts...).Value
-		neighbour := shiftAxis(run, 0, 1, 1, reverse)
-		return Select(broadcastInDim(edge, rows.Dims(), []int{0}), OnesLike(rows), neighbour)
+		neighbor := shiftAxis(run, 0, 1, 1, reverse)
+		return Select(broadcastInDim(edge, rows.Dims(), []int{0}), OnesLike(rows), neighbor)
 	}
 	before := around(Or(begins, first), false)
 	behind := around(Or(ends, last), true, Reversed())

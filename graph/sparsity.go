@@ -18,11 +18,11 @@ func SparsityOf(mask, count *Array) Sparsity {
 	}
 	rows, columns := mask.Dim(0), mask.Dim(1)
 	all := rows * columns
-	has := LanesMax(Convert(Flatten1D(mask), Int32))
+	has := BatchMax(Convert(Flatten1D(mask), Int32))
 	ends := CumSum(has, 0) // of the places up to each one
 	at := ScatterSet(Zeros(ShapeOf(Int32, all)), Select(Gt(has, 0), Sub(ends, 1), int32(all)), Iota(all))
 	starts := Concatenate(0, Zeros(ShapeOf(Int32, 1)), IndexAxis(Reshape(ends, rows, columns), 1, columns-1))
-	return Sparsity{At: at, Columns: Rem(at, columns), Starts: starts, Rows: LanesMax(count)}
+	return Sparsity{At: at, Columns: Rem(at, columns), Starts: starts, Rows: BatchMax(count)}
 }
 
 // foldUnroll is the number of places in a turn of FoldRow's loop: 2 took 8 % less time than 1 in networks of 34 nodes

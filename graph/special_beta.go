@@ -97,7 +97,7 @@ func edgeLog(a, edge, y *Array) *Array {
 // betaArguments is a tree of the arguments of BetaInc.
 type betaArguments struct{ A, B, X *Array }
 
-// BetaInc is the regularised incomplete beta function: the probability that a beta variable with the concentrations a
+// BetaInc is the regularized incomplete beta function: the probability that a beta variable with the concentrations a
 // and b is below x. a and b are positive and finite, x is from 0 to 1; else NaN. It has derivatives by all three.
 // 16-bit floats are computed as float32. Largest error: 40 ULP in float64, 20 in float32, 1 in 16-bit floats; for
 // values below 1, in ULP of 1 unless x is below (a+1)/(a+b+2).

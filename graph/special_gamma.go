@@ -2,7 +2,7 @@ package graph
 
 import "math"
 
-// GammaInc is the regularised lower incomplete gamma function P(a, x): the probability that a gamma variable of
+// GammaInc is the regularized lower incomplete gamma function P(a, x): the probability that a gamma variable of
 // concentration a is below x. a is positive, x at least 0; else NaN. It has derivatives by both. 16-bit floats are
 // computed as float32. Largest error: 20 ULP in float64, 15 in float32, 1 in 16-bit floats.
 func GammaInc(a, x any) *Array { return gammaTails("GammaInc", a, x, true) }
@@ -59,7 +59,7 @@ func GammaLogPDF(a, x any) *Array {
 	return Convert(Select(IsNaN(at), at, y), in[0].DType())
 }
 
-// gammaValues are the lower and the upper regularised incomplete gamma function. Below about the mean a
+// gammaValues are the lower and the upper regularized incomplete gamma function. Below about the mean a
 // series gives the lower one, times x^a e^-x / gamma(a+1). Above it a continued fraction gives the upper one, times
 // x^a e^-x / gamma(a) (Abramowitz and Stegun 6.5.29 and 6.5.31). Both are integrals where a is large.
 func gammaValues(a, x *Array) (lower, upper *Array) {

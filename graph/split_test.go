@@ -29,7 +29,7 @@ func TestSplitAxes(t *testing.T) {
 	}{
 		{"a state vector", []int{3}, steps(lorenz), 0},
 		{"under vmap", []int{4, 3}, VMap(steps(lorenz)), 0},
-		{"under vmap, lanes last", []int{4, 3}, VMap(steps(lorenz), LanesLast()), 0},
+		{"under vmap, batch last", []int{4, 3}, VMap(steps(lorenz), BatchLast()), 0},
 		{"under two vmaps", []int{2, 4, 3}, VMap(VMap(steps(lorenz))), 0},
 		{"written with the population's axis", []int{4, 3}, steps(func(s *Array) *Array {
 			x, y := IndexAxis(s, 1, 0), SliceAxis(s, 1, 1, 3)

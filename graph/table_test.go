@@ -117,8 +117,8 @@ func TestVMapIsLoop(t *testing.T) {
 				checkVMap(t, c, r, single, mask, lanes, 0, randomCaseTensor)
 				if lanes == 3 {
 					checkVMap(t, c, r, single, mask, lanes, -1, randomCaseTensor)
-					checkVMap(t, c, r, single, mask, lanes, 0, randomCaseTensor, LanesLast())
-					checkVMap(t, c, r, single, mask, lanes, -1, randomCaseTensor, LanesLast())
+					checkVMap(t, c, r, single, mask, lanes, 0, randomCaseTensor, BatchLast())
+					checkVMap(t, c, r, single, mask, lanes, -1, randomCaseTensor, BatchLast())
 				}
 			}
 		}

@@ -9,11 +9,11 @@ import (
 type windowGeometry struct {
 	strides        []int
 	padding        [][2]int // before and after, in elements of the dilated array; negative ones cut
-	baseDilation   []int    // d - 1 zeros (neutral elements) between neighbours of the array
+	baseDilation   []int    // d - 1 zeros (neutral elements) between neighbors of the array
 	windowDilation []int    // a window takes every d-th element
 }
 
-// dilated is the size of an axis of n elements with d - 1 holes between neighbours.
+// dilated is the size of an axis of n elements with d - 1 holes between neighbors.
 func dilated(n, d int) int { return max(0, (n-1)*d+1) }
 
 // positions is how many windows of the given size fit along axis i of n elements.
@@ -121,7 +121,7 @@ func WindowDilation(dilation ...int) WindowOption {
 	return func(c *windowConfig) { c.windowDilation = slices.Clone(dilation) }
 }
 
-// BaseDilation puts d - 1 neutral elements between neighbours of the input along each axis (default d = 1). A
+// BaseDilation puts d - 1 neutral elements between neighbors of the input along each axis (default d = 1). A
 // convolution with it is a transposed ("fractionally strided") one.
 func BaseDilation(dilation ...int) WindowOption {
 	return func(c *windowConfig) { c.baseDilation = slices.Clone(dilation) }

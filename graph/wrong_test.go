@@ -62,10 +62,10 @@ func TestOnceWrong(t *testing.T) {
 				})(x))
 			})(Scalar(3))
 		}, []float64{1 + math.Ln2}},
-		{14, "nor inside Scan, with lanes last", func() *Array {
+		{14, "nor inside Scan, with batch last", func() *Array {
 			return Grad(func(v *Array) *Array {
 				end, _ := Scan(func(c *Array, _ None) (*Array, None) {
-					return Add(c, VMap(logOrZero, LanesLast())(v)), None{}
+					return Add(c, VMap(logOrZero, BatchLast())(v)), None{}
 				}, ZerosLike(v), None{}, Length(2))
 				return Sum(end)
 			})(f(0, 1, 2))
@@ -181,13 +181,13 @@ func TestOnceWrong(t *testing.T) {
 				return Concatenate(0, a, b, c)
 			}, []float64{0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1,
 				0}},
-		{107, "products of empty matrices with lanes last", func() *Array {
+		{107, "products of empty matrices with batch last", func() *Array {
 			empty := VMap(func(x *Array) *Array {
 				return MatMul(x, Transpose(x))
-			}, LanesLast())(Zeros(ShapeOf(Float32, 2, 0, 3)))
+			}, BatchLast())(Zeros(ShapeOf(Float32, 2, 0, 3)))
 			none := VMap(func(x *Array) *Array {
 				return MatMul(x, Transpose(x))
-			}, LanesLast())(Zeros(ShapeOf(Float32, 2, 3, 0)))
+			}, BatchLast())(Zeros(ShapeOf(Float32, 2, 3, 0)))
 			return Concatenate(0, Reshape(empty, 0), Sum(none, 1, 2))
 		}, []float64{0, 0}},
 		{108, "the angle of a point of integers", func() *Array {

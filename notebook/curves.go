@@ -10,7 +10,7 @@ import (
 	"xlarun/internal/chart"
 )
 
-// palette has colours that can be told apart on white and on black.
+// palette has colors that can be told apart on white and on black.
 var palette = []color.RGBA{{0x2f, 0x80, 0xd0, 255}, {0xd9, 0x7b, 0x1f, 255}, {0x2f, 0x9e, 0x57, 255},
 	{0xb0, 0x5c, 0xc2, 255}, {0xd1, 0x4b, 0x4b, 255}, {0x86, 0x86, 0x86, 255}}
 
@@ -102,8 +102,8 @@ func (c *Curves) picture() (fragment, text string) {
 }
 
 // addLine draws a line with a name; "" for none. Values that are not finite leave gaps.
-func addLine(c *chart.Chart, name string, xs, ys []float64, colour int) {
-	line := chart.Line{Colour: palette[colour%len(palette)], Width: 1.8}
+func addLine(c *chart.Chart, name string, xs, ys []float64, color int) {
+	line := chart.Line{Color: palette[color%len(palette)], Width: 1.8}
 	if name != "" {
 		c.Legend(name, line)
 	}

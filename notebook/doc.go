@@ -8,7 +8,7 @@
 //		curves.Add(float64(g), best, mean) // the picture moves while the cell runs
 //	}
 //
-// A display is HTML with an SVG element or an embedded picture. It loads nothing from the network, and its colours are
+// A display is HTML with an SVG element or an embedded picture. It loads nothing from the network, and its colors are
 // readable on a light and on a dark page. A new kind of display is one file: it calls HTML, or NewLive if it moves.
 //
 // A cell is a process of its own. Files keep values between cells: package graph/safetensors for arrays, the folder of

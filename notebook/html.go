@@ -11,7 +11,7 @@ const (
 	mimeText = "text/plain"
 )
 
-// style is the style of a display. A notebook says its text's colour in a variable; elsewhere it is inherited.
+// style is the style of a display. A notebook says its text's color in a variable; elsewhere it is inherited.
 const style = "color:var(--jp-content-font-color1,var(--vscode-editor-foreground,inherit));" +
 	"font-family:var(--jp-ui-font-family,Helvetica,Arial,sans-serif);font-size:13px;line-height:1.4"
 

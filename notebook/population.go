@@ -60,7 +60,7 @@ func (p *Population) Add(generation int, fitness *graph.Array) error {
 func quantilesOf(x float64, values []float64) quantiles {
 	values = slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return !finite(v) })
 	slices.Sort(values)
-	at := func(q float64) float64 { // between neighbours, as NumPy's default
+	at := func(q float64) float64 { // between neighbors, as NumPy's default
 		if len(values) == 0 {
 			return math.NaN()
 		}
@@ -92,7 +92,7 @@ func (p *Population) picture() (fragment, text string) {
 	}
 	for _, band := range bands {
 		stretches(xs, func(i int) bool { return finite(median[i]) }, func(from, to int) {
-			b := chart.Band{Colour: palette[0]}
+			b := chart.Band{Color: palette[0]}
 			for _, r := range p.rows[from:to] {
 				low, high := band(r)
 				b.Low = append(b.Low, chart.Point{X: r.x, Y: low})
@@ -103,7 +103,7 @@ func (p *Population) picture() (fragment, text string) {
 	}
 	addLine(c, "best "+number(last.top), xs, top, 1)
 	addLine(c, "median "+number(last.median), xs, median, 0)
-	c.Legend("all, middle half", chart.Band{Colour: palette[0]})
+	c.Legend("all, middle half", chart.Band{Color: palette[0]})
 	text = fmt.Sprintf("generation %.0f: best %s, median %s, worst %s", last.x, number(last.top), number(last.median),
 		number(last.worst))
 	return draw(c, 260), text

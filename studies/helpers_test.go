@@ -41,9 +41,9 @@ type bowl struct {
 }
 
 func (b *bowl) Job() *run.Job {
-	return &run.Job{Title: "bowl", Last: b.Steps, Board: func() []run.Row { return nil }, Start: b.Start,
+	return &run.Job{Title: "bowl", Last: b.Steps, Board: func() []run.DisplayRow { return nil }, Start: b.Start,
 		Measures: func() []string { return []string{"loss", "x"} },
-		Lanes: &run.LaneChoice{Numbers: func() []string { return []string{"x"} }, Cost: b.LaneCost,
+		Lanes: &run.LaneChoice{Numbers: func() []string { return []string{"x"} }, Cost: b.VectorizedCost,
 			Open: b.OpenLanes}}
 }
 
@@ -54,12 +54,12 @@ func (b *bowl) Start(context.Context, xlabridge.Backend) (run.Run, error) {
 	return &bowling{bowl: b}, nil
 }
 
-// LaneCost returns the cost of a lane. It grows with the rounds.
-func (b *bowl) LaneCost() (run.LaneCost, error) {
+// VectorizedCost returns the cost of a lane. It grows with the rounds.
+func (b *bowl) VectorizedCost() (run.VectorizedCost, error) {
 	if b.How == "error" {
-		return run.LaneCost{}, settings.Wrong("how", b.How, "another way: lanes start")
+		return run.VectorizedCost{}, settings.Wrong("how", b.How, "another way: lanes start")
 	}
-	return run.LaneCost{Work: float64(b.Steps) * 1e6, Bytes: 64 << min(b.Y, 40)}, nil
+	return run.VectorizedCost{Work: float64(b.Steps) * 1e6, Bytes: 64 << min(b.Y, 40)}, nil
 }
 
 // OpenLanes makes lanes of bowls.

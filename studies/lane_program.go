@@ -67,32 +67,34 @@ func (s *Spec) FitsLanes(runs Runs) error {
 }
 
 // laneCost returns the cost of one run.
-func (s *Spec) laneCost(runs Runs) (run.LaneCost, error) {
+func (s *Spec) laneCost(runs Runs) (run.VectorizedCost, error) {
 	for key, isSet := range map[string]bool{"timeout": s.Timeout != "none" && s.Timeout != "", "memory": s.Memory != 0,
 		"stall": s.Stall != "none" && s.Stall != ""} {
 		if isSet {
-			return run.LaneCost{}, wrong(key, "bounds what a trial takes in a process of its own, and lanes are of "+
+			return run.VectorizedCost{}, wrong(key, "bounds what a trial takes in a process of its own, and lanes "+
+				"are of "+
 				"one: leave it out")
 		}
 	}
 	if s.Sampler == samplerPBT {
-		return run.LaneCost{}, wrong("sampler", "got pbt, whose trials go on from one another's states, and those of "+
+		return run.VectorizedCost{}, wrong("sampler", "got pbt, whose trials go on from one another's states, and "+
+			"those of "+
 			"lanes are not kept")
 	}
 	if tune, given := s.Fixed["tune"]; given && tune != "off" {
-		return run.LaneCost{}, wrong("run.tune", "got %v, wants off: all lanes have the plan by rule", tune)
+		return run.VectorizedCost{}, wrong("run.tune", "got %v, wants off: all lanes have the plan by rule", tune)
 	}
 	examples, err := s.Examples()
 	if err != nil {
-		return run.LaneCost{}, err
+		return run.VectorizedCost{}, err
 	}
 	e, err := runs.Resolve(s.Kind, s.laneValues(examples[0]))
 	if err != nil {
-		return run.LaneCost{}, err
+		return run.VectorizedCost{}, err
 	}
 	job := e.Job()
 	if _, err = s.laneSettings(job); err != nil {
-		return run.LaneCost{}, err
+		return run.VectorizedCost{}, err
 	}
 	return job.Lanes.Cost()
 }

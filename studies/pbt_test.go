@@ -207,7 +207,7 @@ func TestStatesAreAskedForAgain(t *testing.T) {
 	}
 }
 
-// The notice had the name of a variable in place of a word.
+// The notice had the name of a variable instead of a word.
 func TestAnEndThatIsNotStoredIsTold(t *testing.T) {
 	told := stderrOf(t, func() {
 		(&attempt{worker: &worker{js: withoutStore{}}}).storeEnd(t.Context(), 7, &checkpoint{})

@@ -23,7 +23,7 @@ type Pool struct {
 	// Limit is the number of workers that may die right after their start, one after the other, before the pool starts
 	// no more. 0: no limit.
 	Limit int
-	// NoRestart makes the pool start no worker in place of one that has ended.
+	// NoRestart makes the pool start no worker instead of one that has ended.
 	NoRestart bool
 
 	workers     map[int]*process

@@ -38,7 +38,7 @@ type Join struct {
 	// Away is called about every five seconds while nobody answers, with the time since somebody did; nil: it is not.
 	Away func(since time.Duration)
 
-	socket string // of a worker of the coordinator's machine, in place of the URL
+	socket string // of a worker of the coordinator's machine, instead of the URL
 }
 
 // Worker runs trials of a study whose database is on this machine, until the study is over. It holds the lock of its

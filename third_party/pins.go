@@ -1,5 +1,5 @@
 // Package thirdparty embeds the pins of the files that the project downloads: distribution, file, checksum, size and
-// licence. It also embeds the comparison programs.
+// license. It also embeds the comparison programs.
 package thirdparty
 
 import _ "embed"

@@ -54,7 +54,8 @@ func openCubin(code []byte) (c cubin, ok bool) {
 func (c cubin) check(capability int) error {
 	for n := range len(c.headers) / sectionHeader {
 		header := c.headers[n*sectionHeader:]
-		at, size := binary.LittleEndian.Uint64(header[sectionOffset:]), binary.LittleEndian.Uint64(header[sectionBytes:])
+		at, size := binary.LittleEndian.Uint64(header[sectionOffset:]),
+			binary.LittleEndian.Uint64(header[sectionBytes:])
 		whole := at <= uint64(len(c.code)) && size <= uint64(len(c.code))-at
 		if !whole && binary.LittleEndian.Uint32(header[sectionType:]) != noBits {
 			return fmt.Errorf("its machine code ends within %s", c.name(n))

@@ -106,8 +106,8 @@ func TestInt8DotWithoutKernel(t *testing.T) {
 		{"no rows", []int{0, 5}, []int{5, 3}, dot},
 		{"no terms", []int{9, 0}, []int{0, 12}, dot},
 		{"lanes on both sides", []int{4, 9, 33}, []int{4, 33, 17}, graph.VMap2(dot)},
-		{"lanes last", []int{9, 33, 4}, []int{33, 17, 4}, func(x, y *graph.Array) *graph.Array {
-			return graph.VMap2(dot, graph.InAxes(2, 2), graph.LanesLast())(x, y)
+		{"batch last", []int{9, 33, 4}, []int{33, 17, 4}, func(x, y *graph.Array) *graph.Array {
+			return graph.VMap2(dot, graph.InAxes(2, 2), graph.BatchLast())(x, y)
 		}},
 		{"a vector", []int{40, 300}, []int{300}, func(x, y *graph.Array) *graph.Array {
 			return int8Dot("ij,j->i", x, y)

@@ -27,7 +27,7 @@ type Options struct {
 	// Topology, if not nil, makes a client that compiles for these devices, which need not be there, and runs nothing:
 	// Client.Compile returns a program, and calling it is an error, as is calling a function of Jit1.
 	Topology *topology.Topology
-	// Zeros makes the calls of a topology's programs return zeros of the right shapes in place of the error. It is for
+	// Zeros makes the calls of a topology's programs return zeros of the right shapes instead of the error. It is for
 	// programs whose shapes follow from results.
 	Zeros bool
 	// Renew compiles programs again that are in the cache without having been compiled on their device. Such programs

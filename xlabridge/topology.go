@@ -42,7 +42,7 @@ func withoutTPU(o Options) error {
 	return nil
 }
 
-// createTopology makes the plugin's topology in place of a client.
+// createTopology makes the plugin's topology instead of a client.
 func (c *Client) createTopology(ctx context.Context, o Options) error {
 	t := &absentDevices{Topology: *o.Topology, zeros: o.Zeros}
 	lib := c.lib

@@ -39,7 +39,7 @@ func TestServeWithoutAStudy(t *testing.T) {
 		s.Read(t, "output"))[1], "nats://")), "address already in use: give another port")
 	address := joinsBy.FindStringSubmatch(s.Read(t, "output"))[1]
 	args := []string{"evolve", "CartPole-v1", "--backend", "reference", "--policy", "linear", "--pop", "8", "--tile",
-		"2", "--steps", "5", "--generations", "3", "--target", "0", "--judge", "1"}
+		"2", "--steps", "5", "--generations", "3", "--target", "0", "--eval-episodes", "1"}
 	s.Do(t, append(args, "--out", "one")...)
 	args = append(args, "--join", address+"/try", "--hosts", "2")
 	stranger := s.Command(append(args, "--out", "none")...)

@@ -39,7 +39,7 @@ policy = "linear"
 pop = 8
 steps = 20
 generations = 2
-judge = 4
+eval-episodes = 4
 [[param]]
 name = "sigma"
 type = "float"
@@ -289,7 +289,8 @@ func TestRunsInTheBrowser(t *testing.T) {
 	t.Parallel()
 	s := shelltest.New(t)
 	s.Do(t, "islands", "CartPole-v1", "--backend", "reference", "--islands", "3", "--migrate-every", "2", "--migrants",
-		"2", "--pop", "8", "--policy", "linear", "--steps", "5", "--judge", "2", "--target", "0", "--generations", "4",
+		"2", "--pop", "8", "--policy", "linear", "--steps", "5", "--eval-episodes", "2", "--target", "0",
+		"--generations", "4",
 		"--out", "run")
 	page, end := watch(t, s, "run", "the run")
 	var shown struct {
@@ -308,7 +309,7 @@ func TestRunsInTheBrowser(t *testing.T) {
 	require.Equal(t, shown.Rows[3]["best_mean"], best)
 	end()
 	s.Do(t, "evolve", "CartPole-v1", "--backend", "reference", "--pop", "8", "--policy", "linear", "--steps", "5",
-		"--judge", "2", "--target", "0", "--generations", "3", "--out", "evolve")
+		"--eval-episodes", "2", "--target", "0", "--generations", "3", "--out", "evolve")
 	page, end = watch(t, s, "evolve", "the run")
 	shown.Rows = nil
 	require.NoError(t, json.Unmarshal([]byte(pageData(t, page, "")), &shown))

@@ -17,7 +17,7 @@ var mistaken = strings.Fields("evolve CartPole-v1 --pop 8 --steps 5 --generation
 // A nil that a method of a strategy returns is reported with the line of the method. Some nils were panics inside of
 // xlarun, others errors that named no line of the user.
 func TestNilsOfStrategiesNameTheMethod(t *testing.T) {
-	for _, method := range []string{"GroupSize", "Init", "Sample", "Member", "Tell", "Centre"} {
+	for _, method := range []string{"GroupSize", "Init", "Sample", "Member", "Tell", "Mean"} {
 		want := "got nil, want a tree of arrays"
 		if method == "GroupSize" {
 			want = "got 0, want 1 or more"
@@ -32,7 +32,7 @@ func TestNilsOfStrategiesNameTheMethod(t *testing.T) {
 func TestTreesOfStrategiesNameTheMethod(t *testing.T) {
 	for method, want := range map[string]string{
 		"Member": `got a \*graph\.Array of 1 leaf, want a .* of \d+ leaves, as the genome that Init gets`,
-		"Centre": `got a graph\.None of 0 leaves, want a .* of \d+ leaves, as the genome that Init gets`,
+		"Mean":   `got a graph\.None of 0 leaves, want a .* of \d+ leaves, as the genome that Init gets`,
 		"Tell":   `got a \[\]interface \{\} of \d+ leaves, want a .* of \d+ leaves, as the state that it gets`,
 	} {
 		text := fails(t, cli.StatusFailed, append(mistaken, "--strategy=faulty", "--fault", method+": tree")...)
@@ -79,7 +79,7 @@ func TestPanicsOfPartsAreOneLine(t *testing.T) {
 	}{
 		{append(mistaken, "--policy", "faulty", "--policy.fault"), []string{"Make", "Init", "Start", "Act"}},
 		{append(mistaken, "--strategy", "faulty", "--strategy.fault"), []string{"GroupSize", "Init", "Sample", "Member",
-			"Tell", "Centre"}},
+			"Tell", "Mean"}},
 		{[]string{"faulty", "--out", "none", "--backend", "reference", "--fault"}, []string{"Board", "Start", "round",
 			"Step"}},
 	} {

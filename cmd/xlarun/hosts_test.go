@@ -56,7 +56,7 @@ func TestHostsUnderFaults(t *testing.T) {
 		histories, size = 50, "--policy mlp:16,16 --pop 256 --tile 16 --steps 500"
 	}
 	s := shelltest.New(t)
-	args := strings.Fields("evolve CartPole-v1 --generations 30 --target 1000 --judge 5 --devices 1 " +
+	args := strings.Fields("evolve CartPole-v1 --generations 30 --target 1000 --eval-episodes 5 --devices 1 " +
 		"--checkpoint-every 5 " + size)
 	s.Do(t, append(args, "--out", "warm", "--generations", "1")...)
 	began := time.Now()
@@ -136,8 +136,8 @@ func (h *history) run(t *testing.T) {
 		require.Equal(t, 0, status, "host %d: %s", i, &host.process.Err)
 		t.Logf("%5d ms: host %d is done", time.Since(began).Milliseconds(), i)
 		last := host.folders[len(host.folders)-1]
-		for _, file := range []string{"metrics.jsonl", "best.safetensors", "centre.safetensors",
-			"fame-1.safetensors", "checkpoints/000030.safetensors", "config.toml"} {
+		for _, file := range []string{"metrics.jsonl", "best.safetensors", "mean.safetensors",
+			"hall-of-fame-1.safetensors", "checkpoints/000030.safetensors", "config.toml"} {
 			require.True(t, h.s.Read(t, "one", file) == h.s.Read(t, last, file), "%s of host %d", file, i)
 		}
 	}

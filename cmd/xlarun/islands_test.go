@@ -39,7 +39,8 @@ func TestIslandsShareAFolder(t *testing.T) {
 	command := func(i int, more ...string) *shelltest.Process {
 		return s.Command(append([]string{"evolve", "CartPole-v1", "--backend", "reference", "--island",
 			fmt.Sprintf("%02d", i), "-p", "16", "-g", "40", "--migration-dir", "shared", "--migrate-every", "4",
-			"--migrants", "3", "--policy", "linear", "--steps", "25", "--judge", "2", "--target", "0", "--strategy",
+			"--migrants", "3", "--policy", "linear", "--steps", "25", "--eval-episodes", "2", "--target", "0",
+			"--strategy",
 			"simplega", "--out", fmt.Sprint("run-", i)}, more...)...)
 	}
 	// A stranger's members are of another network.

@@ -22,7 +22,8 @@ func TestRestartsOfANIRFileGoOnWithoutIt(t *testing.T) {
 	require.NoError(t, g.WriteFile("network.nir"))
 	// Nobody reaches the top in two steps: all returns are equal, and the search has converged after 27 generations.
 	run := []string{"evolve", "MountainCar-v0", "--backend", "reference", "--policy", "nir:network.nir",
-		"--policy.input", "observation", "--policy.substeps", "1", "--pop", "16", "--steps", "2", "--judge", "1",
+		"--policy.input", "observation", "--policy.substeps", "1", "--pop", "16", "--steps", "2", "--eval-episodes",
+		"1",
 		"--target", "0", "--restarts", "ipop"}
 	inProcess.Do(t, append(run, "--generations", "30", "--out", "whole")...)
 	require.Contains(t, read(t, "whole", "metrics.jsonl"), `"restarts":1`)
@@ -34,7 +35,7 @@ func TestRestartsOfANIRFileGoOnWithoutIt(t *testing.T) {
 	resume := func(name string) []string { return []string{"evolve", "--resume", name, "--generations", "30"} }
 	goesOn := func(name string) {
 		inProcess.Do(t, resume(name)...)
-		for _, file := range []string{"metrics.jsonl", "best.safetensors", "centre.safetensors", "policy.copy"} {
+		for _, file := range []string{"metrics.jsonl", "best.safetensors", "mean.safetensors", "policy.copy"} {
 			require.Equal(t, read(t, "whole", file), read(t, name, file), "%s: %s", name, file)
 		}
 	}

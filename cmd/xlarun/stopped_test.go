@@ -27,7 +27,7 @@ var stops = []os.Signal{os.Kill, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP
 // all kinds in this process. The long form stops runs of all kinds 75 times.
 func TestStoppedRunsResume(t *testing.T) {
 	evolve := []string{"evolve", "--policy", "mlp:5,3", "--steps", "33", "--generations", "41", "--target", "0",
-		"--judge", "7", "--seed", "3"}
+		"--eval-episodes", "7", "--seed", "3"}
 	for _, c := range []struct {
 		number int
 		what   string
@@ -45,14 +45,15 @@ func TestStoppedRunsResume(t *testing.T) {
 			"2", "--num-episodes", "6", "--game-batch-size", "4", "--training-batch-size", "8", "--network", "mlp:4",
 			"--arena-games", "2", "--arena-every", "3", "--num-iterations", "23", "--pool", "3", "--seed", "3"}, true},
 		{6, "ppo, several agents with memory, all statistics", []string{"ppo", "Pendulum-v1", "--policy", "gru:3",
-			"--envs", "4", "--horizon", "16", "--steps", "1856", "--agents", "3", "--entropy", "0,0.01", "--value",
-			"popart", "--normalize-observations", "--normalize-rewards", "--target", "0", "--judge", "5", "--seed",
+			"--envs", "4", "--horizon", "16", "--steps", "1856", "--agents", "3", "--entropy-coef", "0,0.01", "--value",
+			"popart", "--normalize-observations", "--normalize-rewards", "--target", "0", "--eval-episodes", "5",
+			"--seed",
 			"3"}, true},
 		{7, "pqn", []string{"pqn", "--policy", "normedmlp:5", "--envs", "4", "--horizon", "16", "--steps", "2624",
-			"--target", "0", "--judge", "5", "--seed", "3"}, true},
+			"--target", "0", "--eval-episodes", "5", "--seed", "3"}, true},
 		{8, "islands", []string{"islands", "CartPole-v1", "--backend", "reference", "--islands", "4", "--topology",
 			"random", "--migrate-every", "2", "--migrants", "2", "--pop", "8", "--policy", "linear", "--steps", "5",
-			"--judge", "2", "--target", "0", "--generations", "12", "--strategy.sigma", "0.05..0.5"}, true},
+			"--eval-episodes", "2", "--target", "0", "--generations", "12", "--strategy.sigma", "0.05..0.5"}, true},
 	} {
 		count := len(stops)
 		if long.On() {

@@ -29,7 +29,7 @@ function excerpt(query, text) {
   return (from ? "…" : "") + text.slice(from, at + 90) + (at + 90 < text.length ? "…" : "");
 }
 
-// show lists what was found in place of the list of pages.
+// show lists what was found instead of the list of pages.
 function show(query, doc) {
   const list = doc.getElementById("results"), found = find(query, sections);
   list.replaceChildren(...found.map((section) => {

@@ -51,7 +51,7 @@ func TestEveryEnvironmentKeepsItsSpec(t *testing.T) {
 	}
 }
 
-// Every environment can be drawn: after a few steps the picture has more than one colour. Draw refuses values that
+// Every environment can be drawn: after a few steps the picture has more than one color. Draw refuses values that
 // are not a state of one member.
 func TestEveryEnvironmentDraws(t *testing.T) {
 	for _, id := range envs.IDs() {
@@ -80,13 +80,13 @@ func TestEveryEnvironmentDraws(t *testing.T) {
 			size := image.Pt(240, 180)
 			img, err := d.Draw(state, size)
 			require.NoError(t, err)
-			colours := map[color.Color]bool{}
+			colors := map[color.Color]bool{}
 			for y := range size.Y {
 				for x := range size.X {
-					colours[img.At(x, y)] = true
+					colors[img.At(x, y)] = true
 				}
 			}
-			require.Greater(t, len(colours), 2)
+			require.Greater(t, len(colors), 2)
 			if dir := os.Getenv("XLARUN_PICTURES"); dir != "" { // to look at them
 				f, err := os.Create(filepath.Join(dir, id+".png"))
 				require.NoError(t, err)

@@ -1,5 +1,5 @@
 // Package board has two-player games with perfect information: Tic-tac-toe, Connect Four, Hex, Othello, and games of
-// colouring the edges of a complete graph (Clique). Player 0 begins. The winner gets 1, the loser -1; a draw gives 0.
+// coloring the edges of a complete graph (Clique). Player 0 begins. The winner gets 1, the loser -1; a draw gives 0.
 //
 // All games except the clique games equal the games of the same name in pgx 2.6.0, move by move in 2,000 random games
 // each. Two things differ: pgx draws the player who begins, and its observations are bools, not float32.
@@ -115,8 +115,8 @@ func ownAndOther(cells, player *graph.Array) *graph.Array {
 	return graph.Stack([]*graph.Array{own, other}, 1).Convert(graph.Float32)
 }
 
-// colours are the colours of the two players.
-var colours = []color.Color{draw.Ink, draw.Signal}
+// colors are the colors of the two players.
+var colors = []color.Color{draw.Ink, draw.Signal}
 
 // drawCells paints a board of cells 0, 1 and 2, the first at the top left. It shifts each row to the right of the one
 // above by shift cells.
@@ -130,7 +130,7 @@ func drawCells(size image.Point, cells []float64, rows, columns int, shift float
 		at := draw.At(float64(i%columns)+shift*float64(i/columns)+.5, float64(rows-i/columns)-.5)
 		c.Rectangle(draw.Wood, draw.At(at.X-.47, at.Y-.47), draw.At(at.X+.47, at.Y+.47))
 		if x != 0 {
-			c.Disc(colours[int(x)-1], at, .38)
+			c.Disc(colors[int(x)-1], at, .38)
 		}
 	}
 	return c.Image(), nil

@@ -24,7 +24,7 @@ func must[T any](x T, err error) T {
 	return x
 }
 
-// Variant is the result of closing a clique of your own colour.
+// Variant is the result of closing a clique of your own color.
 type Variant int
 
 const (
@@ -37,19 +37,19 @@ func (v Variant) String() string { return []string{"maker", "avoid"}[v] }
 // MaxVertices is the largest number of vertices.
 const MaxVertices = 32
 
-// Edges is the colouring of a complete graph: bit e of a colour's words is 1 if edge e has the colour. The order of the
+// Edges is the coloring of a complete graph: bit e of a color's words is 1 if edge e has the color. The order of the
 // edges is (0, 1), (0, 2), …, (1, 2), …
 type Edges struct {
-	Coloured *graph.Array // u32[2, words]
+	Colored *graph.Array // u32[2, words]
 }
 
-// Clique is a game on a complete graph with the given number of vertices. In each move a player colours one edge, the
-// action, in its own colour. The first player who closes a clique of k vertices in its own colour wins (Maker) or loses
+// Clique is a game on a complete graph with the given number of vertices. In each move a player colors one edge, the
+// action, in its own color. The first player who closes a clique of k vertices in its own color wins (Maker) or loses
 // (Avoid). k is one number for both players, or one for each. Observation f32[edges, 3]: your edges, the opponent's
 // edges, ones for player 1. Registered as Clique-6-3-v1, Clique-14-4-v1 and Clique-avoid-6-3-v1. Errors: vertices or k
 // out of range.
 func Clique(v Variant, vertices int, k ...int) (Game[Edges], error) {
-	c, err := newColouring(vertices, k)
+	c, err := newColoring(vertices, k)
 	if err == nil && (v < Maker || v > Avoid) {
 		err = fmt.Errorf("board.Clique: got the variant %d, want Maker or Avoid", int(v))
 	}
@@ -64,7 +64,7 @@ func Clique(v Variant, vertices int, k ...int) (Game[Edges], error) {
 }
 
 type cliqueRules struct {
-	colouring
+	coloring
 	variant Variant
 }
 
@@ -73,7 +73,7 @@ func (r cliqueRules) start() Edges { return r.noEdges() }
 func (r cliqueRules) legal(b Edges, _ *graph.Array) *graph.Array { return r.free(b) }
 
 func (r cliqueRules) move(b Edges, player, action *graph.Array) moved[Edges] {
-	next, closed := r.colour(b, player, action)
+	next, closed := r.color(b, player, action)
 	m := moved[Edges]{board: next, ends: closed.Or(r.free(next).Any().Not()), wins: closed}
 	if r.variant == Avoid {
 		m.wins, m.loses = envs.False(), closed
@@ -90,7 +90,7 @@ func (r cliqueRules) observe(b Edges, player *graph.Array) *graph.Array {
 }
 
 func (r cliqueRules) draw(id string, state any, size image.Point) (image.Image, error) {
-	words, err := draw.Grid(id, state, func(s State[Edges]) *graph.Array { return s.Board.Coloured }, 2, r.words)
+	words, err := draw.Grid(id, state, func(s State[Edges]) *graph.Array { return s.Board.Colored }, 2, r.words)
 	if err != nil {
 		return nil, err
 	}
@@ -99,24 +99,24 @@ func (r cliqueRules) draw(id string, state any, size image.Point) (image.Image, 
 
 // RamseyGame is the puzzle that Ramsey makes.
 type RamseyGame struct {
-	colouring
+	coloring
 	spec envs.Spec
 }
 
-// RamseyState is a colouring, and whether the puzzle is over.
+// RamseyState is a coloring, and whether the puzzle is over.
 type RamseyState struct {
 	Board Edges
 	Over  *graph.Array // bool[]
 	Time  *graph.Array // i32[]
 }
 
-// Ramsey is a puzzle for one player: colour all edges of a complete graph in two colours without closing a clique of
-// k[0] vertices in the first colour or k[1] vertices in the second. With a single k it holds for both. Action e colours
-// edge e in the first colour, action edges + e in the second. Each edge gives a reward of 1 / edges, so that a return
-// of 1 is a complete colouring. A clique ends the episode without a reward, as does colouring an edge again.
+// Ramsey is a puzzle for one player: color all edges of a complete graph in two colors without closing a clique of
+// k[0] vertices in the first color or k[1] vertices in the second. With a single k it holds for both. Action e colors
+// edge e in the first color, action edges + e in the second. Each edge gives a reward of 1 / edges, so that a return
+// of 1 is a complete coloring. A clique ends the episode without a reward, as does coloring an edge again.
 // Observation f32[edges, 2]. Registered as Ramsey-5-3-v1. Errors: vertices or k out of range.
 func Ramsey(vertices int, k ...int) (RamseyGame, error) {
-	c, err := newColouring(vertices, k)
+	c, err := newColoring(vertices, k)
 	if err != nil {
 		return RamseyGame{}, err
 	}
@@ -131,20 +131,20 @@ func (r RamseyGame) Spec() envs.Spec { return r.spec }
 // DefaultParams are empty.
 func (RamseyGame) DefaultParams() Params { return Params{} }
 
-// Reset removes all colours.
+// Reset removes all colors.
 func (r RamseyGame) Reset(_ random.Key, p Params) (RamseyState, *graph.Array) {
 	s := RamseyState{r.noEdges(), envs.False(), envs.Steps(0)}
 	return s, r.Observe(s, p)
 }
 
-// Step colours an edge.
+// Step colors an edge.
 func (r RamseyGame) Step(_ random.Key, s RamseyState, action *graph.Array,
 	p Params) (next RamseyState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(r.spec, action)
 	second := action.Ge(r.edges)
 	edge := action.Sub(graph.Select(second, r.edges, 0))
 	free := r.free(s.Board).And(graph.Iota(r.edges).Eq(edge)).Any()
-	board, closed := r.colour(s.Board, second.Convert(graph.Int32), edge)
+	board, closed := r.color(s.Board, second.Convert(graph.Int32), edge)
 	fails := free.Not().Or(closed)
 	next = RamseyState{Board: graph.SelectTree(s.Over, s.Board, board), Time: s.Time.Add(1)}
 	full := r.free(next.Board).Any().Not()
@@ -153,12 +153,12 @@ func (r RamseyGame) Step(_ random.Key, s RamseyState, action *graph.Array,
 	return next, r.Observe(next, p), reward, next.Over, envs.False()
 }
 
-// Observe is both colours.
+// Observe is both colors.
 func (r RamseyGame) Observe(s RamseyState, _ Params) *graph.Array {
 	return graph.Stack([]*graph.Array{r.has(s.Board, 0), r.has(s.Board, 1)}, 1).Convert(graph.Float32)
 }
 
-// Legal is the mask of the edges without a colour, once for each colour; all true after the end.
+// Legal is the mask of the edges without a color, once for each color; all true after the end.
 func (r RamseyGame) Legal(s RamseyState, _ Params) *graph.Array {
 	free := r.free(s.Board)
 	return s.Over.Or(graph.Concatenate(0, free, free))
@@ -166,7 +166,7 @@ func (r RamseyGame) Legal(s RamseyState, _ Params) *graph.Array {
 
 // Draw paints the graph.
 func (r RamseyGame) Draw(state any, size image.Point) (image.Image, error) {
-	words, err := draw.Grid(r.spec.ID, state, func(s RamseyState) *graph.Array { return s.Board.Coloured }, 2, r.words)
+	words, err := draw.Grid(r.spec.ID, state, func(s RamseyState) *graph.Array { return s.Board.Colored }, 2, r.words)
 	if err != nil {
 		return nil, err
 	}

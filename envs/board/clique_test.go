@@ -52,12 +52,12 @@ func TestSolutions(t *testing.T) {
 	}
 }
 
-// plain is a simple implementation of a clique game: a matrix of colours.
+// plain is a simple implementation of a clique game: a matrix of colors.
 type plain struct {
-	n      int
-	k      [2]int
-	colour [][]int // -1: none
-	moves  int
+	n     int
+	k     [2]int
+	color [][]int // -1: none
+	moves int
 }
 
 func newPlain(n int, k ...int) *plain {
@@ -67,29 +67,29 @@ func newPlain(n int, k ...int) *plain {
 		for i := range row {
 			row[i] = -1
 		}
-		p.colour = append(p.colour, row)
+		p.color = append(p.color, row)
 	}
 	return p
 }
 
-func (p *plain) play(edge, colour int) {
+func (p *plain) play(edge, color int) {
 	a, b := Ends(p.n, edge)
-	p.colour[a][b], p.colour[b][a] = colour, colour
+	p.color[a][b], p.color[b][a] = color, color
 	p.moves++
 }
 
 // hasClique checks all sets of vertices.
-func (p *plain) hasClique(colour int) bool {
+func (p *plain) hasClique(color int) bool {
 	found := false
 	all := make([]int, p.n)
 	for i := range all {
 		all[i] = i
 	}
-	choices(all, p.k[colour], func(set []int) {
+	choices(all, p.k[color], func(set []int) {
 		whole := true
 		for i, a := range set {
 			for _, b := range set[i+1:] {
-				whole = whole && p.colour[a][b] == colour
+				whole = whole && p.color[a][b] == color
 			}
 		}
 		found = found || whole
@@ -110,7 +110,7 @@ func TestSolutionsByRulesAlone(t *testing.T) {
 			known := map[string]int{}
 			var value func(p *plain) int
 			value = func(p *plain) int {
-				key := fmt.Sprint(p.colour)
+				key := fmt.Sprint(p.color)
 				if v, ok := known[key]; ok {
 					return v
 				}
@@ -118,7 +118,7 @@ func TestSolutionsByRulesAlone(t *testing.T) {
 				var set [2]uint32
 				for e := range edges {
 					a, b := Ends(n, e)
-					if c := p.colour[a][b]; c >= 0 {
+					if c := p.color[a][b]; c >= 0 {
 						set[c] |= 1 << e
 						continue
 					}
@@ -132,13 +132,13 @@ func TestSolutionsByRulesAlone(t *testing.T) {
 					default:
 						best = max(best, -value(p))
 					}
-					p.colour[a][b], p.colour[b][a] = -1, -1
+					p.color[a][b], p.color[b][a] = -1, -1
 					p.moves--
 				}
 				known[key] = best
 				got, ok := s.Value(set[0], set[1])
 				require.True(t, ok)
-				require.Equal(t, best, got, "%v %v", variant, p.colour)
+				require.Equal(t, best, got, "%v %v", variant, p.color)
 				return best
 			}
 			value(newPlain(n, k...))
@@ -207,7 +207,7 @@ func TestCliqueGamesByRulesAlone(t *testing.T) {
 	}
 }
 
-// R(3, 3) = 6: some colouring of K_5 has no triangle of one colour, every one of K_6 has.
+// R(3, 3) = 6: some coloring of K_5 has no triangle of one color, every one of K_6 has.
 func TestRamseyByPlainLoops(t *testing.T) {
 	without := func(n int) int {
 		edges, found := n*(n-1)/2, 0
@@ -227,11 +227,11 @@ func TestRamseyByPlainLoops(t *testing.T) {
 		}
 		return found
 	}
-	require.Equal(t, 12, without(5)) // both colours are cycles of five
+	require.Equal(t, 12, without(5)) // both colors are cycles of five
 	require.Equal(t, 0, without(6))
 }
 
-// A colouring of K_5 in two cycles solves the puzzle, a triangle ends it, and so does an edge that has its colour.
+// A coloring of K_5 in two cycles solves the puzzle, a triangle ends it, and so does an edge that has its color.
 func TestRamsey(t *testing.T) {
 	g, err := Ramsey(5, 3)
 	require.NoError(t, err)
@@ -289,14 +289,14 @@ func TestRotatedRamseyIsRamseyAtAllImages(t *testing.T) {
 			for (set[0]|set[1])>>free&1 == 1 {
 				free = (free + 1) % edges
 			}
-			colour := r.IntN(2)
+			color := r.IntN(2)
 			count := 0
 			for by := 0; by < c.vertices; by += c.step {
 				a, b := Ends(c.vertices, free)
 				a, b = (a+by)%c.vertices, (b+by)%c.vertices
 				image := Edge(c.vertices, min(a, b), max(a, b))
-				count += int(1 - set[colour]>>image&1)
-				set[colour] |= 1 << image
+				count += int(1 - set[color]>>image&1)
+				set[color] |= 1 << image
 			}
 			closed := false
 			vertices := make([]int, c.vertices)
@@ -307,14 +307,14 @@ func TestRotatedRamseyIsRamseyAtAllImages(t *testing.T) {
 				mono := true
 				for i, b := range chosen {
 					for _, a := range chosen[:i] {
-						mono = mono && set[colour]>>Edge(c.vertices, a, b)&1 == 1
+						mono = mono && set[color]>>Edge(c.vertices, a, b)&1 == 1
 					}
 				}
 				closed = closed || mono
 			})
-			require.Equal(t, !closed, open[colour*edges+free] == 1, "case %d, move %d", number, moves)
+			require.Equal(t, !closed, open[color*edges+free] == 1, "case %d, move %d", number, moves)
 			var reward, terminated *graph.Array
-			s, _, reward, terminated, _ = g.Step(random.New(0), s, graph.Of(int32(colour*edges+free)), Params{})
+			s, _, reward, terminated, _ = g.Step(random.New(0), s, graph.Of(int32(color*edges+free)), Params{})
 			got, err := graph.Float(reward)
 			require.NoError(t, err)
 			want := float64(count) / float64(edges)
@@ -389,7 +389,7 @@ func TestPermuted(t *testing.T) {
 	}
 }
 
-// An edge of each colour in K_4: there are two such colourings up to the vertices' names, as the edges touch or not.
+// An edge of each color in K_4: there are two such colorings up to the vertices' names, as the edges touch or not.
 func TestCanonical(t *testing.T) {
 	seen := map[[2]uint32]int{}
 	for e := range 6 {

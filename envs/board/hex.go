@@ -55,7 +55,7 @@ func (r hexRules) move(b HexBoard, player, action *graph.Array) moved[HexBoard] 
 	after := graph.Select(here, mark, before)
 	own := after.Eq(mark)
 	// The new stone and the groups beside it become one group.
-	beside := here.Convert(graph.Float32).Reshape(1, cells).Dot(r.neighbours()).Index(0)
+	beside := here.Convert(graph.Float32).Reshape(1, cells).Dot(r.neighbors()).Index(0)
 	touched := own.And(beside.Gt(0).And(before.Ne(0)))
 	same := b.Groups.Reshape(cells, 1).Eq(b.Groups.Reshape(1, cells))
 	joined := here.Or(own.And(same.And(touched.Reshape(1, cells)).Any(1)))
@@ -70,8 +70,8 @@ func (r hexRules) move(b HexBoard, player, action *graph.Array) moved[HexBoard] 
 	return moved[HexBoard]{board: HexBoard{after, groups, b.Moves.Add(1)}, ends: wins, wins: wins}
 }
 
-// neighbours is the adjacency matrix of the cells, f32[cells, cells].
-func (r hexRules) neighbours() *graph.Array {
+// neighbors is the adjacency matrix of the cells, f32[cells, cells].
+func (r hexRules) neighbors() *graph.Array {
 	cells := r.side * r.side
 	ones := make([]float32, cells*cells)
 	for cell := range cells {

@@ -18,7 +18,7 @@ type OthelloBoard struct {
 }
 
 // Othello is played on 8 x 8 cells. A new stone must enclose opponent's stones in a line between itself and another
-// stone of its player; the enclosed stones change colour. Actions are the cells, row by row, and pass, which is legal
+// stone of its player; the enclosed stones change color. Actions are the cells, row by row, and pass, which is legal
 // only if there is no other move. The game ends when the board is full, a player has no stones, or both pass. The
 // player with more stones wins. Observation f32[8, 8, 2]: your stones and the opponent's stones.
 func Othello() Game[OthelloBoard] {

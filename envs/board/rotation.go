@@ -7,9 +7,9 @@ import (
 	"xlarun/graph"
 )
 
-// Rotated is the puzzle of the colourings that stay the same when every vertex v becomes v + step, modulo the number of
-// vertices. A move colours an edge and all of its images under these rotations, and is rewarded for each of them. With
-// a step of 1 these are the circulant colourings; as many steps as there are vertices leave all colourings. Errors: a
+// Rotated is the puzzle of the colorings that stay the same when every vertex v becomes v + step, modulo the number of
+// vertices. A move colors an edge and all of its images under these rotations, and is rewarded for each of them. With
+// a step of 1 these are the circulant colorings; as many steps as there are vertices leave all colorings. Errors: a
 // step that does not divide the number of vertices.
 func (r RamseyGame) Rotated(step int) (RamseyGame, error) {
 	n := r.vertices
@@ -36,7 +36,7 @@ func (r RamseyGame) Rotated(step int) (RamseyGame, error) {
 	return r, nil
 }
 
-// share is the part of all edges that colouring an edge colours, f32[].
+// share is the part of all edges that coloring an edge colors, f32[].
 func (r RamseyGame) share(edge *graph.Array) *graph.Array {
 	if r.images == nil {
 		return graph.Scalar(1 / float64(r.edges))

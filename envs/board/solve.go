@@ -5,14 +5,14 @@ import (
 	"math/bits"
 )
 
-// MostSolved is the largest number of vertices for Solve: 15 edges, 3^15 colourings.
+// MostSolved is the largest number of vertices for Solve: 15 edges, 3^15 colorings.
 const MostSolved = 6
 
 // Solution has the value of every position of a clique game and plays it perfectly. It measures learned players.
 type Solution struct {
-	c       colouring
+	c       coloring
 	variant Variant
-	value   []int8 // by number of the colouring, for the player to move; or unreached
+	value   []int8 // by number of the coloring, for the player to move; or unreached
 	ternary []int  // by set of edges: the sum of 3^e
 	through [2][][]uint32
 }
@@ -26,19 +26,19 @@ func Solve(v Variant, vertices int, k ...int) (*Solution, error) {
 		return nil, err
 	}
 	if vertices > MostSolved {
-		return nil, fmt.Errorf("board.Solve: got %d vertices, want at most %d: there are 3^%d colourings", vertices,
+		return nil, fmt.Errorf("board.Solve: got %d vertices, want at most %d: there are 3^%d colorings", vertices,
 			MostSolved, vertices*(vertices-1)/2)
 	}
 	r, _ := g.rules.(cliqueRules)
-	s := &Solution{c: r.colouring, variant: v, ternary: make([]int, 1<<r.edges)}
+	s := &Solution{c: r.coloring, variant: v, ternary: make([]int, 1<<r.edges)}
 	for set := 1; set < len(s.ternary); set++ {
 		low := bits.TrailingZeros(uint(set))
 		s.ternary[set] = s.ternary[set&(set-1)] + pow3(low)
 	}
-	for colour := range 2 {
-		n := r.throughEdge(r.k[colour])
+	for color := range 2 {
+		n := r.throughEdge(r.k[color])
 		for e := range r.edges {
-			s.through[colour] = append(s.through[colour], r.closes[colour][e*n:(e+1)*n])
+			s.through[color] = append(s.through[color], r.closes[color][e*n:(e+1)*n])
 		}
 	}
 	s.value = make([]int8, pow3(r.edges))
@@ -57,31 +57,31 @@ func pow3(n int) int {
 	return p
 }
 
-// number is the number of a colouring: the sum of 3^e times 1 or 2.
-func (s *Solution) number(coloured [2]uint32) int {
-	return s.ternary[coloured[0]] + 2*s.ternary[coloured[1]]
+// number is the number of a coloring: the sum of 3^e times 1 or 2.
+func (s *Solution) number(colored [2]uint32) int {
+	return s.ternary[colored[0]] + 2*s.ternary[colored[1]]
 }
 
 // mover is the player to move.
-func mover(coloured [2]uint32) int {
-	return (bits.OnesCount32(coloured[0]) + bits.OnesCount32(coloured[1])) % 2
+func mover(colored [2]uint32) int {
+	return (bits.OnesCount32(colored[0]) + bits.OnesCount32(colored[1])) % 2
 }
 
-// after colours an edge, and reports whether this closes a clique.
-func (s *Solution) after(coloured [2]uint32, edge int) (next [2]uint32, closed bool) {
-	p := mover(coloured)
+// after colors an edge, and reports whether this closes a clique.
+func (s *Solution) after(colored [2]uint32, edge int) (next [2]uint32, closed bool) {
+	p := mover(colored)
 	for _, others := range s.through[p][edge] {
-		if others&^coloured[p] == 0 {
+		if others&^colored[p] == 0 {
 			closed = true
 		}
 	}
-	coloured[p] |= 1 << edge
-	return coloured, closed
+	colored[p] |= 1 << edge
+	return colored, closed
 }
 
 // worth is the value of a move for its player.
-func (s *Solution) worth(coloured [2]uint32, edge int) int8 {
-	next, closed := s.after(coloured, edge)
+func (s *Solution) worth(colored [2]uint32, edge int) int8 {
+	next, closed := s.after(colored, edge)
 	switch {
 	case closed && s.variant == Maker:
 		return 1
@@ -93,16 +93,16 @@ func (s *Solution) worth(coloured [2]uint32, edge int) int8 {
 	return -s.search(next)
 }
 
-func (s *Solution) search(coloured [2]uint32) int8 {
-	at := s.number(coloured)
+func (s *Solution) search(colored [2]uint32) int8 {
+	at := s.number(colored)
 	if v := s.value[at]; v != unreached {
 		return v
 	}
 	best := int8(-1)
 	for edge := range s.c.edges {
 		// No early exit: the table has every reachable position.
-		if (coloured[0]|coloured[1])>>edge&1 == 0 {
-			best = max(best, s.worth(coloured, edge))
+		if (colored[0]|colored[1])>>edge&1 == 0 {
+			best = max(best, s.worth(colored, edge))
 		}
 	}
 	s.value[at] = best
@@ -110,7 +110,7 @@ func (s *Solution) search(coloured [2]uint32) int8 {
 }
 
 // Value is the value of a position for the player to move: 1, 0 or -1. ok is false for positions that are not reachable
-// or where the game is over. Bit e of first and second is 1 if edge e has that player's colour.
+// or where the game is over. Bit e of first and second is 1 if edge e has that player's color.
 func (s *Solution) Value(first, second uint32) (value int, ok bool) {
 	if (first|second)>>s.c.edges != 0 || first&second != 0 {
 		return 0, false
@@ -130,13 +130,13 @@ func (s *Solution) Best(first, second uint32) []int {
 	}
 	var moves []int
 	for edge := range s.c.edges {
-		if coloured := [2]uint32{first, second}; (first|second)>>edge&1 == 0 && int(s.worth(coloured, edge)) == v {
+		if colored := [2]uint32{first, second}; (first|second)>>edge&1 == 0 && int(s.worth(colored, edge)) == v {
 			moves = append(moves, edge)
 		}
 	}
 	return moves
 }
 
-// Table is the values of all colourings. The index is the sum over the edges of 3^e times 1 (first player) or 2 (second
+// Table is the values of all colorings. The index is the sum over the edges of 3^e times 1 (first player) or 2 (second
 // player). The value is 2 for positions that are not reachable or where the game is over.
 func (s *Solution) Table() []int8 { return s.value }

@@ -34,7 +34,7 @@ type AcrobotParams struct {
 	Dt                       *graph.Array `above:"0"` // seconds between steps
 	LinkLength1              *graph.Array `above:"0"` // the second link's does not enter the dynamics
 	LinkMass1, LinkMass2     *graph.Array `above:"0"`
-	LinkComPos1, LinkComPos2 *graph.Array `min:"0"`   // from a link's upper end to its centre of mass
+	LinkComPos1, LinkComPos2 *graph.Array `min:"0"`   // from a link's upper end to its center of mass
 	LinkMOI                  *graph.Array `above:"0"` // moment of inertia of either link
 	MaxVel1, MaxVel2         *graph.Array `above:"0"` // rad/s
 	MaxSteps                 *graph.Array `min:"1"`

@@ -47,7 +47,7 @@ type DoublePoleParams struct {
 	ThetaThreshold *graph.Array `above:"0"` // radians
 	XThreshold     *graph.Array `above:"0"`
 	Calm           *graph.Array `min:"0" max:"1"` // part of the fitness that asks for poles that stand still
-	// Spread is how much of the ranges of the paper's test of generalisation a start is drawn from: ±2.16 m and
+	// Spread is how much of the ranges of the paper's test of generalization a start is drawn from: ±2.16 m and
 	// ±1.35 m/s of the cart, ±3.6 degrees and ±8.6 degrees/s of the long pole. 0: no draw.
 	Spread   *graph.Array `min:"0" max:"1"`
 	MaxSteps *graph.Array `min:"1"`

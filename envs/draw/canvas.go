@@ -1,4 +1,4 @@
-// Package draw paints states of environments. It has a canvas in an environment's coordinates, shared colours, and
+// Package draw paints states of environments. It has a canvas in an environment's coordinates, shared colors, and
 // functions that read a concrete state. A Draw method reads the state (Scalars, Grid), makes a canvas, paints, and
 // returns its image.
 package draw
@@ -16,7 +16,7 @@ import (
 // MaxSide is the maximum side of an image in pixels.
 const MaxSide = 8192
 
-// The colours of drawings. Paper is the background.
+// The colors of drawings. Paper is the background.
 var (
 	Paper  = color.RGBA{0xfa, 0xfa, 0xf7, 0xff}
 	Ink    = color.RGBA{0x26, 0x32, 0x38, 0xff}
@@ -75,11 +75,11 @@ func (c *Canvas) Rectangle(fill color.Color, low, high Point) {
 }
 
 // Disc fills a circle.
-func (c *Canvas) Disc(fill color.Color, centre Point, radius float64) {
+func (c *Canvas) Disc(fill color.Color, center Point, radius float64) {
 	const corners = 48
 	points := make([]Point, corners)
 	for i := range points {
-		points[i] = centre.Polar(2*math.Pi*float64(i)/corners, radius)
+		points[i] = center.Polar(2*math.Pi*float64(i)/corners, radius)
 	}
 	c.Polygon(fill, points...)
 }

@@ -143,7 +143,7 @@ func randomBits(key random.Key) *graph.Array {
 func (g Gather) Step(key random.Key, s GatherState, action *graph.Array,
 	p GatherParams) (next GatherState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(g.Spec(), action)
-	seen := func(move [2]int) *graph.Array { // the objects in a neighbouring cell, i32[4]
+	seen := func(move [2]int) *graph.Array { // the objects in a neighboring cell, i32[4]
 		w, b := g.place(g.reach()+move[0], g.reach()+move[1])
 		return bit(graph.IndexAxis(s.View, 1, w), b)
 	}

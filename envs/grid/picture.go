@@ -8,7 +8,7 @@ import (
 	"xlarun/graph"
 )
 
-// The colours of the ground, of the view, and of the shade on walls.
+// The colors of the ground, of the view, and of the shade on walls.
 var (
 	ground = color.RGBA{0xec, 0xed, 0xe8, 0xff}
 	lit    = color.RGBA{0xd8, 0xe3, 0xea, 0xff}

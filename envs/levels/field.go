@@ -218,7 +218,7 @@ func (z size) newPicture(pixels image.Point, x, y float64) (*picture, error) {
 	return p, nil
 }
 
-// The colours of the ground and of the view.
+// The colors of the ground and of the view.
 var (
 	ground = color.RGBA{0xec, 0xed, 0xe8, 0xff}
 	lit    = color.RGBA{0xd8, 0xe3, 0xea, 0xff}

@@ -166,7 +166,7 @@ func predatorLayer(right, down *graph.Array) *graph.Array {
 	return graph.Once(graph.ReduceOr(bits, 0))
 }
 
-// Draw paints the map, the view brighter, with a bar below in the colour of the good kind, thick in steps with a cue.
+// Draw paints the map, the view brighter, with a bar below in the color of the good kind, thick in steps with a cue.
 func (e ForageL2) Draw(state any, pixels image.Point) (image.Image, error) {
 	id := e.Spec().ID
 	v, err := draw.Scalars(id, state, func(s ForageL2State) []*graph.Array {

@@ -183,7 +183,7 @@ func TestScores(t *testing.T) {
 		head, err := policy.HeadOf(env.Spec().Action)
 		require.NoError(t, err)
 		r := &episode.Rollout{Env: env, Policy: c.policy, Head: head, Steps: env.Spec().MaxSteps, Episodes: 1}
-		judge, err := episode.NewJudge(b, r, c.policy.Init(random.New(0)), len(c.players), 500, "policies by hand")
+		judge, err := episode.NewEvaluator(b, r, c.policy.Init(random.New(0)), len(c.players), 500, "policies by hand")
 		require.NoError(t, err)
 		members := make([]any, len(c.players))
 		for i, p := range c.players {

@@ -95,10 +95,10 @@ func settle(values ...**graph.Array) {
 	}
 }
 
-// layer is how paint draws a channel: as squares of a colour.
+// layer is how paint draws a channel: as squares of a color.
 type layer struct {
 	channel int
-	colour  color.Color
+	color   color.Color
 	size    float64 // side of the squares, in cells
 }
 
@@ -134,11 +134,11 @@ func paint[S any](id string, state any, size image.Point, time func(S) *graph.Ar
 				continue
 			}
 			x, y, half := float64(i%side)+.5, float64(side-1-i/side)+.5, l.size/2
-			c.Rectangle(l.colour, draw.At(x-half, y-half), draw.At(x+half, y+half))
+			c.Rectangle(l.color, draw.At(x-half, y-half), draw.At(x+half, y+half))
 		}
 	}
 	return c.Image(), nil
 }
 
-// faint is the colour of trails.
+// faint is the color of trails.
 var faint = color.RGBA{0xb9, 0xc4, 0xca, 0xff}

@@ -1,4 +1,4 @@
-// Package mnist has a bandit over pictures of digits, bsuite's "mnist" (Osband et al., "Behaviour suite for
+// Package mnist has a bandit over pictures of digits, bsuite's "mnist" (Osband et al., "Behavior suite for
 // reinforcement learning", 2020). Its id is "mnist:" with the pictures of MNIST, which
 //
 //	xlarun sparse --steps 1 --out none
@@ -138,7 +138,7 @@ func (b *Bandit) Step(_ random.Key, s State, action *graph.Array,
 	return next, b.zeros(), reward, envs.True(), truncated
 }
 
-// Draw paints the picture, and a frame in the colour of the last answer.
+// Draw paints the picture, and a frame in the color of the last answer.
 func (b *Bandit) Draw(state any, size image.Point) (image.Image, error) {
 	v, err := draw.Scalars(b.id, state, func(s State) []*graph.Array {
 		return []*graph.Array{s.Picture, s.Regret, s.Time}

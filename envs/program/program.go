@@ -8,7 +8,7 @@
 //
 //	jax.export.export(jax.jit(step, keep_unused=True))(key, state, action).mlir_module()
 //
-// The state may be any tree. step may return one flag, done, in place of terminated and truncated; it counts as
+// The state may be any tree. step may return one flag, done, instead of terminated and truncated; it counts as
 // terminated. The step limit is kept here, too: the functions need not know it. The id of such an environment is
 // "program:FOLDER", or "program:FOLDER@DIGEST", which refuses other files than those with the digest.
 package program
@@ -185,7 +185,7 @@ func parse(folder string, texts map[string][]byte) (e *Env, err error) {
 	}
 	for _, flag := range out[2+e.leaves:] {
 		if !flag.Equal(graph.ShapeOf(graph.Bool)) {
-			return nil, wrong("step.mlir", "step returns %s in place of a flag, want bool[]", flag)
+			return nil, wrong("step.mlir", "step returns %s instead of a flag, want bool[]", flag)
 		}
 	}
 	if d := observation.DType; !slices.Contains([]graph.DType{graph.Float32, graph.Int32, graph.Uint8, graph.Bool}, d) {

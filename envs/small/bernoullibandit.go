@@ -80,7 +80,7 @@ func (e BernoulliBandit) Draw(state any, size image.Point) (image.Image, error) 
 	}
 	for i, probability := range []float64{v[0], 1 - v[0]} {
 		x := .5 + float64(i)
-		c.Rectangle(qualityColour(probability > .5), draw.At(x-.25, 0), draw.At(x+.25, min(max(probability, 0), 1)))
+		c.Rectangle(qualityColor(probability > .5), draw.At(x-.25, 0), draw.At(x+.25, min(max(probability, 0), 1)))
 		if int(v[1]) == i {
 			c.Disc(draw.Wood, draw.At(x, -.2), .12)
 			if v[2] == 0 {

@@ -83,7 +83,7 @@ func (e DiscountingChain) Draw(state any, size image.Point) (image.Image, error)
 	for i, length := range []float64{1, 1.7, 3.2, 5.5, 10} {
 		y := 5 - float64(i)
 		c.Line(draw.Steel, draw.At(0, y), draw.At(length, y), .06)
-		c.Disc(qualityColour(i == 0), draw.At(length, y), .25)
+		c.Disc(qualityColor(i == 0), draw.At(length, y), .25)
 		if int(v[0]) == i {
 			c.Disc(draw.Ink, draw.At(min(root(v[1]), 10), y), .3)
 		}

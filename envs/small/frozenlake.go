@@ -12,7 +12,7 @@ import (
 func init() { envs.MustRegister(FrozenLake{}) }
 
 // FrozenLake is a walk over ice of 4 x 4 fields from the first to the last one, past four holes: action 0 goes left,
-// 1 down, 2 right, 3 up. With probability SuccessRate the action counts, else one of its two neighbours. The goal
+// 1 down, 2 right, 3 up. With probability SuccessRate the action counts, else one of its two neighbors. The goal
 // pays 1. The goal and the holes terminate; truncated after 100 steps. Gymnasium calls it solved at a mean return of
 // 0.7.
 //

@@ -89,7 +89,7 @@ func bars(size image.Point, most float64, chosen int, heights ...float64) (image
 	}
 	for i, height := range heights {
 		x, h := .5+float64(i), min(max(height/most, -1), 1)
-		c.Rectangle(qualityColour(height > 0), draw.At(x-.25, min(h, 0)), draw.At(x+.25, max(h, 0)))
+		c.Rectangle(qualityColor(height > 0), draw.At(x-.25, min(h, 0)), draw.At(x+.25, max(h, 0)))
 		if i == chosen {
 			c.Disc(draw.Wood, draw.At(x, -1.3), .12)
 		}

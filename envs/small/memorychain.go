@@ -78,6 +78,6 @@ func (e MemoryChain) Draw(state any, size image.Point) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Disc(qualityColour(v[0] == 1), draw.At(0, 1.5), .6)
+	c.Disc(qualityColor(v[0] == 1), draw.At(0, 1.5), .6)
 	return c.Image(), nil
 }

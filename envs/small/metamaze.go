@@ -25,7 +25,7 @@ type MetaMaze struct{}
 type MetaMazeParams struct {
 	Reward        *graph.Array
 	Punishment    *graph.Array
-	NormalizeTime *graph.Array // show time / 50 - 1 in place of the time
+	NormalizeTime *graph.Array // show time / 50 - 1 instead of the time
 	MaxSteps      *graph.Array `min:"1"`
 }
 

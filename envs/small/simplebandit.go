@@ -12,7 +12,7 @@ import (
 func init() { envs.MustRegister(SimpleBandit{}) }
 
 // SimpleBandit has eleven arms, which pay 0, 0.1, …, 1 in an order that Reset draws. An episode is one step. The
-// observation f32[1, 1] is 1, so that the best mean of a policy over fresh episodes is 0.5. Equal to gymnax 1.0.1.
+// observation f32[1, 1] is 1, so that the best mean of a policy over new episodes is 0.5. Equal to gymnax 1.0.1.
 type SimpleBandit struct{}
 
 // SimpleBanditParams is an int32 scalar.

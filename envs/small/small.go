@@ -1,7 +1,7 @@
 // Package small has small environments that each test one ability: memory (MemoryChain, TMaze), credit assignment
 // (UmbrellaChain, DiscountingChain), exploration (DeepSea, FourRooms, FrozenLake), learning within an episode
 // (BernoulliBandit, GaussianBandit, MetaMaze, PointRobot), control (Catch, Pong, Reacher, Swimmer), no skill
-// (SimpleBandit), several choices at once (Lander). IDs that end in bsuite are from Osband et al., "Behaviour suite for
+// (SimpleBandit), several choices at once (Lander). IDs that end in bsuite are from Osband et al., "Behavior suite for
 // reinforcement learning" (2020).
 //
 // All except TMaze and Lander equal the environments of the same name in gymnax 1.0.1. The comments list differences
@@ -63,13 +63,13 @@ func newBoard(size image.Point, rows, columns int) (board, error) {
 func (b board) middle(y, x float64) draw.Point { return draw.At(x+.5, float64(b.rows)-y-.5) }
 
 // fill paints a square in a cell; share is its side.
-func (b board) fill(colour color.Color, y, x, share float64) {
+func (b board) fill(color color.Color, y, x, share float64) {
 	m := b.middle(y, x)
-	b.Rectangle(colour, draw.At(m.X-share/2, m.Y-share/2), draw.At(m.X+share/2, m.Y+share/2))
+	b.Rectangle(color, draw.At(m.X-share/2, m.Y-share/2), draw.At(m.X+share/2, m.Y+share/2))
 }
 
 // dot paints a disc in a cell.
-func (b board) dot(colour color.Color, y, x, radius float64) { b.Disc(colour, b.middle(y, x), radius) }
+func (b board) dot(color color.Color, y, x, radius float64) { b.Disc(color, b.middle(y, x), radius) }
 
 // chain is a canvas with n steps in a row; the steps played are filled.
 func chain(size image.Point, n, played int) (*draw.Canvas, error) {
@@ -79,18 +79,18 @@ func chain(size image.Point, n, played int) (*draw.Canvas, error) {
 	}
 	c.Line(draw.Steel, draw.At(0, 0), draw.At(float64(n), 0), .06)
 	for i := range n + 1 {
-		colour := color.Color(draw.Steel)
+		color := color.Color(draw.Steel)
 		if i <= played {
-			colour = draw.Ink
+			color = draw.Ink
 		}
-		c.Disc(colour, draw.At(float64(i), 0), .2)
+		c.Disc(color, draw.At(float64(i), 0), .2)
 	}
 	c.Disc(draw.Accent, draw.At(float64(min(played, n+1)), 0), .35)
 	return c, nil
 }
 
-// qualityColour is the colour for good or bad.
-func qualityColour(good bool) color.Color {
+// qualityColor is the color for good or bad.
+func qualityColor(good bool) color.Color {
 	if good {
 		return draw.Accent
 	}

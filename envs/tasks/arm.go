@@ -13,7 +13,7 @@ func init() { envs.MustRegister(NewArm(100)) }
 // Arm is the planar arm of Cully et al., "Robots that can adapt like animals" (2015), with the formulas of QDax 0.5.0.
 // The action f32[joints], clipped to [0, 1], has the angle of each joint against the link before it, 0 for -π and 1 for
 // π. The reward is minus the standard deviation of the action. The descriptor is the position of the hand, in a square
-// of side 1 that the straight arm reaches from its centre.
+// of side 1 that the straight arm reaches from its center.
 type Arm struct{ size }
 
 // NewArm returns an arm with a number of joints.
@@ -31,7 +31,7 @@ func (a Arm) Resize(name string, value int) (envs.Environment, error) {
 	return envs.Erase[State, Params](Arm{s}), err
 }
 
-// Reset starts with the hand in the centre.
+// Reset starts with the hand in the center.
 func (Arm) Reset(random.Key, Params) (State, *graph.Array) {
 	return State{envs.Steps(0), graph.Float32s([]float32{.5, .5})}, nothing()
 }

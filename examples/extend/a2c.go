@@ -23,8 +23,10 @@ func init() {
 		Name: "a2c", Short: "Train an actor and a critic by advantage actor-critic", Argument: "env", Version: 2,
 		Unit: "update", Work: "environment steps", Length: "updates", Unbounded: true,
 		New: func() run.Experiment {
-			return &A2C{Playing: run.Playing{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:64,64"}, Steps: 500,
-				Episodes: 1, Aim: run.Aim{Target: "auto", Judge: 100}}, Envs: 16, Horizon: 16, Updates: 2000,
+			return &A2C{EpisodeSettings: run.EpisodeSettings{EnvSettings: run.EnvSettings{Env: "CartPole-v1",
+				Policy: "mlp:64,64"}, Steps: 500,
+				Episodes: 1, GoalSettings: run.GoalSettings{Target: "auto", EvalEpisodes: 100}}, Envs: 16, Horizon: 16,
+				Updates:      2000,
 				LearningRate: settings.Num(2e-3), Gamma: settings.Num(.99), Lambda: settings.Num(.95),
 				Entropy: settings.Num(.01), ValueWeight: settings.Num(.5)}
 		},
@@ -32,9 +34,9 @@ func init() {
 }
 
 // A2C is the synchronous form of Mnih et al., "Asynchronous methods for deep reinforcement learning" (2016), with
-// generalised advantage estimates: an update plays a rollout and takes one step by its gradient.
+// generalized advantage estimates: an update plays a rollout and takes one step by its gradient.
 type A2C struct {
-	run.Playing
+	run.EpisodeSettings
 	run.Common
 	Envs         int             `set:"envs" min:"1" max:"1048576" help:"environments that are played at a time"`
 	Horizon      int             `set:"horizon" min:"1" max:"65536" help:"steps of each environment in an update"`
@@ -42,8 +44,8 @@ type A2C struct {
 	LearningRate settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
 	Gamma        settings.Number `set:"gamma" min:"0" max:"1" help:"discount of a step"`
 	Lambda       settings.Number `set:"lambda" min:"0" max:"1" help:"weight of longer returns"`
-	Entropy      settings.Number `set:"entropy" min:"0" help:"weight of the entropy that is added"`
-	ValueWeight  settings.Number `set:"value-weight" min:"0" help:"weight of the value's loss"`
+	Entropy      settings.Number `set:"entropy-coef" min:"0" help:"weight of the entropy that is added"`
+	ValueWeight  settings.Number `set:"value-coef" min:"0" help:"weight of the value's loss"`
 }
 
 // Job says what is run, until which update, and which setting the memory grows with.
@@ -52,11 +54,11 @@ func (a *A2C) Job() *run.Job {
 }
 
 // Board shows the mean return of recent episodes and the entropy.
-func (a *A2C) Board() []run.Row { return run.Curves("recent_return", "entropy") }
+func (a *A2C) Board() []run.DisplayRow { return run.Curves("recent_return", "entropy") }
 
 // Rollout draws actions, or takes the most probable ones: the judge plays both ways.
 func (a *A2C) Rollout() (*episode.Rollout, error) {
-	r, err := a.Playing.Rollout()
+	r, err := a.EpisodeSettings.Rollout()
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +105,7 @@ type a2c struct {
 
 // Start compiles an update for a backend.
 func (a *A2C) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) {
-	rollout, err := a.Playing.Rollout()
+	rollout, err := a.EpisodeSettings.Rollout()
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +229,7 @@ func (x *a2c) loss(params Networks, examples example) (*graph.Array, Losses) {
 
 // update plays a trajectory and takes one step by its gradient.
 func (x *a2c) update(s Learner, in map[string]*graph.Array) (Learner, *graph.Array) {
-	bound := *x // with the program's inputs in place of the settings' numbers
+	bound := *x // with the program's inputs instead of the settings' numbers
 	bound.A2C, bound.rollout = settings.Bind(x.A2C, in, ""), x.rollout.Bound(in)
 	x = &bound
 	params := s.Train.Params

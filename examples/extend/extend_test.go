@@ -101,8 +101,10 @@ func TestMemoryIsNeeded(t *testing.T) {
 
 // Rounds are what a loop over the members makes.
 func TestSearch(t *testing.T) {
-	s := &Search{Playing: run.Playing{Scene: run.Scene{Env: "TMaze-v0", Policy: "memory:3"}, Steps: 8, Episodes: 3,
-		Aim: run.Aim{Target: "0", Judge: 1}}, Members: 5, Rounds: 2, Common: run.Common{Seed: 4}}
+	s := &Search{EpisodeSettings: run.EpisodeSettings{EnvSettings: run.EnvSettings{Env: "TMaze-v0", Policy: "memory:3"},
+		Steps: 8, Episodes: 3,
+		GoalSettings: run.GoalSettings{Target: "0", EvalEpisodes: 1}}, Members: 5, Rounds: 2,
+		Common: run.Common{Seed: 4}}
 	x, err := s.Start(t.Context(), &xlabridge.Reference{})
 	require.NoError(t, err)
 	r, err := s.Rollout()
@@ -236,7 +238,8 @@ func TestRule(t *testing.T) {
 // The own emitter and descriptor fill cells, and the emitter learns its standard deviation by the 1/5 rule.
 func TestQualityDiversity(t *testing.T) {
 	args := []string{"qd", "CartPole-v1", "--policy", "mlp:4", "--steps", "40", "--archive", "grid:20", "--emitter",
-		"fifth", "--descriptor", "shares", "--descriptor.actions", "0", "--batch", "64", "-g", "20", "--judge", "2",
+		"fifth", "--descriptor", "shares", "--descriptor.actions", "0", "--batch", "64", "-g", "20", "--eval-episodes",
+		"2",
 		"--out", "none"}
 	r := commandLine(t, args...)
 	require.Equal(t, []any{.1, []any{0.}}, []any{r["emitter.sigma"], r["descriptor.actions"]})

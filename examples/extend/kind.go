@@ -17,15 +17,17 @@ func init() {
 		Name: "search", Short: "Draw members at random and keep the best", Argument: "env", Version: 1, Unit: "round",
 		Work: "environment steps of all members",
 		New: func() run.Experiment {
-			return &Search{Playing: run.Playing{Scene: run.Scene{Env: "TMaze-v0", Policy: "memory:8"}, Steps: 12,
-				Episodes: 16, Aim: run.Aim{Target: "auto", Judge: 100}}, Members: 512, Rounds: 50}
+			return &Search{EpisodeSettings: run.EpisodeSettings{EnvSettings: run.EnvSettings{Env: "TMaze-v0",
+				Policy: "memory:8"}, Steps: 12,
+				Episodes: 16, GoalSettings: run.GoalSettings{Target: "auto", EvalEpisodes: 100}}, Members: 512,
+				Rounds: 50}
 		},
 	})
 }
 
 // Search is random search.
 type Search struct {
-	run.Playing
+	run.EpisodeSettings
 	run.Common
 	Members int `set:"members" min:"1" max:"1048576" help:"members that are drawn in a round"`
 	Rounds  int `set:"rounds" program:"no" resume:"any" min:"1" max:"1073741823" help:"rounds at most"`
@@ -37,7 +39,7 @@ func (s *Search) Job() *run.Job {
 }
 
 // Board shows the best return so far and the mean of a round.
-func (s *Search) Board() []run.Row { return run.Curves("best_return", "mean_return") }
+func (s *Search) Board() []run.DisplayRow { return run.Curves("best_return", "mean_return") }
 
 // State is the state of the search.
 type State struct {
@@ -49,7 +51,7 @@ type State struct {
 
 // Start compiles a round for a backend.
 func (s *Search) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) {
-	play, err := s.Spread(b, s.Devices, s.Members)
+	play, err := s.PopulationRollout(b, s.Devices, s.Members)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +61,7 @@ func (s *Search) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) 
 		Name: "round", Purpose: run.Purpose("search", s), Plan: play.Plan, Work: play.EnvSteps(),
 		Metrics: []string{"best_return", "mean_return"}, Goal: run.Value{Name: "best_return",
 			Number: s.Goal(play.Env.Spec())},
-	}, first, play.Inputs(), func(now State, in episode.SpreadInputs) (State, *graph.Array) {
+	}, first, play.Inputs(), func(now State, in episode.PopulationInputs) (State, *graph.Array) {
 		return round(play, now, in)
 	})
 	if err != nil {
@@ -71,7 +73,7 @@ func (s *Search) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) 
 }
 
 // round draws members and plays them. It keeps only their returns, and draws the best again from its key.
-func round(play *episode.Spread, s State, in episode.SpreadInputs) (State, *graph.Array) {
+func round(play *episode.PopulationRollout, s State, in episode.PopulationInputs) (State, *graph.Array) {
 	key := random.FoldIn(s.Key, s.Round)
 	member := func(_ *graph.Array, key random.Key) any { return play.Policy.Init(key) }
 	returns := play.Play(in, key, member).Fitness()

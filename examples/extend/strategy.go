@@ -38,5 +38,5 @@ func (p *Parents) Tell(mean any, e strategy.Evaluation, z population.Draws) any 
 	return strategy.Move(mean, p.Sigma.Array(), z.Sum(strategy.LogWeights(e.Fitness, p.Parents), nil))
 }
 
-// Centre is the mean.
-func (*Parents) Centre(mean any) any { return mean }
+// Mean is the mean.
+func (*Parents) Mean(mean any) any { return mean }

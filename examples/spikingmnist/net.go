@@ -43,15 +43,15 @@ func (o options) coded(key random.Key, picture *graph.Array) *graph.Array {
 	return nn.LatencyCode(bright, o.steps, .01)
 }
 
-// learner is a net with its optimiser's state and the key of its data order.
+// learner is a net with its optimizer's state and the key of its data order.
 type learner struct {
 	Net net
 	Opt optim.State
 	Key random.Key
 }
 
-// optimiser is Adam, whose rate falls to a tenth over all epochs.
-func (o options) optimiser() optim.Transform {
+// optimizer is Adam, whose rate falls to a tenth over all epochs.
+func (o options) optimizer() optim.Transform {
 	return optim.Adam(optim.Cosine(o.rate, o.epochs*o.batches(), .1))
 }
 
@@ -59,7 +59,7 @@ func (o options) optimiser() optim.Transform {
 func (o options) newLearner(i *graph.Array) learner {
 	of := random.SplitN(random.FoldIn(random.New(o.seed), i), 2)
 	n := newNet(of[0], o.hidden)
-	return learner{n, o.optimiser().Init(n), of[1]}
+	return learner{n, o.optimizer().Init(n), of[1]}
 }
 
 // epoch takes a learner through all pictures once, in an order of its own, and gives the mean loss of the batches.
@@ -77,7 +77,7 @@ func (o options) epoch(l learner, number *graph.Array, d pictures) (learner, *gr
 				return nn.CrossEntropy(n.apply(spikes), y)
 			})(spikes, y).Mean()
 		})(l.Net)
-		l.Net, l.Opt = optim.Step(o.optimiser(), l.Net, g, l.Opt)
+		l.Net, l.Opt = optim.Step(o.optimizer(), l.Net, g, l.Opt)
 		return l, loss
 	}, l, step{graph.Iota(o.batches()), batches})
 	return l, losses.Mean()

@@ -118,11 +118,11 @@ func (p *Program) Check(reverse bool) error {
 	if err != nil {
 		return fmt.Errorf("vmapped: %w", err)
 	}
-	last, err := call(Interpreted, graph.VMap(p.Fn, graph.LanesLast()), columns)
+	last, err := call(Interpreted, graph.VMap(p.Fn, graph.BatchLast()), columns)
 	if err != nil {
-		return fmt.Errorf("vmapped, lanes last: %w", err)
+		return fmt.Errorf("vmapped, batch last: %w", err)
 	}
-	if err := near("lanes last against lanes first", got, last, 1e-10); err != nil {
+	if err := near("batch last against batch first", got, last, 1e-10); err != nil {
 		return err
 	}
 	want := make([][]float64, 3)

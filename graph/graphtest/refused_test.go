@@ -17,7 +17,7 @@ import (
 func TestRefusedArguments(t *testing.T) {
 	x, i := graph.Ones(f32(3, 4)), graph.Of([]int32{1})
 	noTransform := optim.Transform(nil)
-	step := func(t optim.Transform) { optimised(t, graph.Float32s([]float32{1})) }
+	step := func(t optim.Transform) { optimized(t, graph.Float32s([]float32{1})) }
 	at := func(s optim.Schedule) { s(graph.Of(int32(3))) }
 	for _, c := range []struct {
 		want string

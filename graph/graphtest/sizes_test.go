@@ -545,7 +545,7 @@ func sizeTakers() map[string]func(n int) any {
 		"MultiSteps":    func(n int) optim.Transform { return optim.MultiSteps(optim.SGD(.1), n) },
 		"MomentDType":   func(n int) optim.Transform { return optim.Adam(.1, optim.MomentDType(graph.DType(n))) },
 	} {
-		m["optim."+name] = func(n int) any { return optimised(t(n), v) }
+		m["optim."+name] = func(n int) any { return optimized(t(n), v) }
 	}
 	return m
 }
@@ -579,7 +579,7 @@ func lowered(p *graph.Program, err error) any {
 
 func collective(f func(x array) array, x array) any { return graph.VMap(f, graph.AxisName("i"))(x) }
 
-func optimised(t optim.Transform, params array) any {
+func optimized(t optim.Transform, params array) any {
 	state := t.Init(params)
 	for range 2 {
 		params, state = optim.Step(t, params, params, state)

@@ -205,7 +205,7 @@ func valueTakers() map[string]func(v any) any {
 			return optim.InjectHyperparams(v, func(h any) optim.Transform { return optim.SGD(h) })
 		},
 	} {
-		m["optim."+name] = func(v any) any { return optimised(t(v), x) }
+		m["optim."+name] = func(v any) any { return optimized(t(v), x) }
 	}
 	return m
 }

@@ -32,7 +32,7 @@ func Elu(x *graph.Array, alpha any) *graph.Array {
 	return graph.Select(positive, x, graph.Expm1(graph.Select(positive, 0, x)).Mul(alpha))
 }
 
-// Selu is the self-normalising Elu (Klambauer et al., "Self-normalizing neural networks", 2017).
+// Selu is the self-normalizing Elu (Klambauer et al., "Self-normalizing neural networks", 2017).
 func Selu(x *graph.Array) *graph.Array {
 	const alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 	return Elu(x, alpha).Mul(scale)

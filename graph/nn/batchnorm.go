@@ -5,10 +5,10 @@ import (
 	"xlarun/graph/precision"
 )
 
-// BatchNorm normalises features to mean 0 and variance 1 over a batch, then applies a learned scale and bias (Ioffe and
+// BatchNorm normalizes features to mean 0 and variance 1 over a batch, then applies a learned scale and bias (Ioffe and
 // Szegedy, "Batch normalization", 2015). The batch is all axes of x except the last, and the named axis of VMap or
 // ShardMap if Axis is set. The running averages, a BatchNormState, are not parameters: Train takes and returns them,
-// and no optimiser changes them.
+// and no optimizer changes them.
 //
 //	y, state := l.Train(state, x) // under graph.VMap(…, graph.AxisName("batch")) for l.Axis "batch"
 type BatchNorm struct {
@@ -26,7 +26,7 @@ type BatchNormState struct {
 	Var  *graph.Array // [features]
 }
 
-// NewBatchNorm makes a normalisation over n features whose batch is the named axis ("": none) and x's leading axes.
+// NewBatchNorm makes a normalization over n features whose batch is the named axis ("": none) and x's leading axes.
 // Options: Epsilon, Momentum, NoScale, NoBias, Precision.
 func NewBatchNorm(n int, axis string, opts ...Option) (BatchNorm, BatchNormState) {
 	const op = "nn.NewBatchNorm"
@@ -39,7 +39,7 @@ func NewBatchNorm(n int, axis string, opts ...Option) (BatchNorm, BatchNormState
 	return l, BatchNormState{graph.Zeros(s), graph.Ones(s)}
 }
 
-// Train normalises x […, features] by its batch's mean and variance, and updates the running averages.
+// Train normalizes x […, features] by its batch's mean and variance, and updates the running averages.
 func (l BatchNorm) Train(s BatchNormState, x *graph.Array) (*graph.Array, BatchNormState) {
 	const op = "nn.BatchNorm"
 	wide := checkNorm(op, l.Precision, x, l.Scale, l.Bias)
@@ -48,20 +48,20 @@ func (l BatchNorm) Train(s BatchNormState, x *graph.Array) (*graph.Array, BatchN
 		graph.Throw(op, "x is %s and no axis is named: there is no batch to take a mean over", x.Shape())
 	}
 	flat := wide.Reshape(wide.Size()/max(x.Dim(-1), 1), x.Dim(-1))
-	centred, m := centre(flat, l.Axis, 0)
-	v := centred.Square().Mean(0)
+	centered, m := center(flat, l.Axis, 0)
+	v := centered.Square().Mean(0)
 	if l.Axis != "" {
 		v = graph.PMean(v, l.Axis)
 	}
-	centred, m = centred.Reshape(x.Dims()...), m.Squeeze(0)
+	centered, m = centered.Reshape(x.Dims()...), m.Squeeze(0)
 	keep := func(old, new *graph.Array) *graph.Array {
 		return graph.Mul(l.Momentum, old).Add(graph.Mul(1-l.Momentum, graph.StopGradient(new))).Convert(old.DType())
 	}
 	next := BatchNormState{keep(s.Mean, m), keep(s.Var, v)}
-	return finishNorm(l.Precision, x, centred, v, l.Epsilon, l.Scale, l.Bias), next
+	return finishNorm(l.Precision, x, centered, v, l.Epsilon, l.Scale, l.Bias), next
 }
 
-// Apply normalises x […, features] by the running averages, for inference.
+// Apply normalizes x […, features] by the running averages, for inference.
 func (l BatchNorm) Apply(s BatchNormState, x *graph.Array) *graph.Array {
 	wide := checkNorm("nn.BatchNorm", l.Precision, x, l.Scale, l.Bias)
 	wantLast("nn.BatchNorm", "x", x, s.Mean.Dim(0))

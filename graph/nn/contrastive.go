@@ -6,7 +6,7 @@ import (
 	"xlarun/graph"
 )
 
-// NTXent is the normalised temperature-scaled cross entropy of embeddings [n, width] with integer labels [n]: a
+// NTXent is the normalized temperature-scaled cross entropy of embeddings [n, width] with integer labels [n]: a
 // scalar (Chen et al., "A simple framework for contrastive learning of visual representations", 2020). Embeddings of
 // one label are pulled together; each is compared with those of other labels. The temperature is usually 0.07. Where no
 // two have one label, and of 0 rows, the loss is 0; optax.losses.ntxent's is NaN.

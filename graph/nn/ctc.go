@@ -21,7 +21,7 @@ func CTC(logits, label *graph.Array, steps, length any) *graph.Array {
 	}
 	label = graph.IndexArray(op, label)
 	count, letters := wholeNumber(op, "steps", steps), wholeNumber(op, "length", length)
-	// The logarithm of a probability of next to nothing, in place of -Inf, whose derivatives would be NaN.
+	// The logarithm of a probability of next to nothing, instead of -Inf, whose derivatives would be NaN.
 	const never = -1e5
 	n := label.Dim(0)
 	logs := graph.LogSoftmax(atLeastFloat32(logits), -1)

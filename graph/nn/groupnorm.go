@@ -5,9 +5,9 @@ import (
 	"xlarun/graph/precision"
 )
 
-// GroupNorm normalises groups of features to mean 0 and variance 1, over the group and all axes before the last, then
+// GroupNorm normalizes groups of features to mean 0 and variance 1, over the group and all axes before the last, then
 // applies a learned scale and bias (Wu and He, "Group normalization", 2018). One feature a group is instance
-// normalisation.
+// normalization.
 type GroupNorm struct {
 	Scale     *graph.Array `tree:"optional"` // [features]; nil: 1
 	Bias      *graph.Array `tree:"optional"` // [features]; nil: 0
@@ -16,7 +16,7 @@ type GroupNorm struct {
 	Precision precision.Policy
 }
 
-// NewGroupNorm makes a normalisation of n features in groups. Options: Epsilon, NoScale, NoBias, Precision.
+// NewGroupNorm makes a normalization of n features in groups. Options: Epsilon, NoScale, NoBias, Precision.
 func NewGroupNorm(n, groups int, opts ...Option) GroupNorm {
 	const op = "nn.NewGroupNorm"
 	c := readOptions(op, opts, "Epsilon", "NoScale", "NoBias", "Precision")
@@ -29,7 +29,7 @@ func NewGroupNorm(n, groups int, opts ...Option) GroupNorm {
 	return l
 }
 
-// Apply normalises x [spatial…, features].
+// Apply normalizes x [spatial…, features].
 func (l GroupNorm) Apply(x *graph.Array) *graph.Array {
 	const op = "nn.GroupNorm"
 	wide := checkNorm(op, l.Precision, x, l.Scale, l.Bias)
@@ -39,8 +39,8 @@ func (l GroupNorm) Apply(x *graph.Array) *graph.Array {
 	size := x.Dim(-1) / l.Groups
 	parts := wide.Reshape(wide.Size()/max(x.Dim(-1), 1), l.Groups, size)
 	back := func(m *graph.Array) *graph.Array { return m.ExpandDims(0).ExpandDims(-1) }
-	centred, _ := centre(parts, "", 0, 2)
-	variance := back(centred.Square().Mean(0, 2)).BroadcastTo(1, l.Groups, size)
-	return finishNorm(l.Precision, x, centred.Reshape(x.Dims()...), variance.Reshape(x.Dim(-1)),
+	centered, _ := center(parts, "", 0, 2)
+	variance := back(centered.Square().Mean(0, 2)).BroadcastTo(1, l.Groups, size)
+	return finishNorm(l.Precision, x, centered.Reshape(x.Dims()...), variance.Reshape(x.Dim(-1)),
 		l.Epsilon, l.Scale, l.Bias)
 }

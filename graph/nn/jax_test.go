@@ -353,7 +353,7 @@ var likeOthers = map[string]string{"lstm_scan": "gru_scan", "rnn_scan": "gru_sca
 	"mha_cross": "mha"}
 
 // Every vector from flax, optax and jax.nn on the reference interpreter; on XLA in the short form one of each layer,
-// function and initialiser. Several are one program.
+// function and initializer. Several are one program.
 func TestAgainstJAX(t *testing.T) {
 	var doc struct{ Cases []jaxCase }
 	require.NoError(t, oracles.Read("testdata/jax_nn.json.gz", &doc))

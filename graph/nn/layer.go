@@ -1,4 +1,4 @@
-// Package nn holds layers, initialisers, activations and losses. They work on one example, without a batch axis;
+// Package nn holds layers, initializers, activations and losses. They work on one example, without a batch axis;
 // graph.VMap adds the batch axis.
 //
 // A layer is a struct, a plain tree: its leaves are the parameters (*graph.Array), its other exported fields are

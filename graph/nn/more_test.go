@@ -36,7 +36,7 @@ func TestMinGRUSteps(t *testing.T) {
 	}
 }
 
-// A batch of lanes under VMap with a named axis is normalised as a batch in an array.
+// A batch of lanes under VMap with a named axis is normalized as a batch in an array.
 func TestBatchNormOverLanes(t *testing.T) {
 	x := random.Normal(random.New(3), graph.ShapeOf(graph.Float32, 8, 2, 4))
 	lanes, state := nn.NewBatchNorm(4, "batch", nn.Momentum(.5))

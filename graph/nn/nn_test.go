@@ -30,7 +30,7 @@ func eval[A, R any](t *testing.T, f func(A) R, a A) []*graph.Array {
 	return out
 }
 
-// Constructors give the shapes that they promise, and draw as the initialisers do from the keys that they name.
+// Constructors give the shapes that they promise, and draw as the initializers do from the keys that they name.
 func TestConstructors(t *testing.T) {
 	key := random.New(3)
 	k1, _ := random.Split2(key)
@@ -248,7 +248,7 @@ func TestDropout(t *testing.T) {
 }
 
 // In float64 the draws of a VarianceScaling are jax.nn.initializers' in 64-bit mode, not scaled by a float32.
-func TestInitialisersOfDoubles(t *testing.T) {
+func TestInitializersOfDoubles(t *testing.T) {
 	s := graph.ShapeOf(graph.Float64, 2, 3)
 	for _, c := range []struct {
 		init nn.Initializer
@@ -362,7 +362,7 @@ func TestErrors(t *testing.T) {
 		{"nn.NewDense: got the option Strides, want one of Weights, Bias, NoBias, Precision", func() {
 			nn.NewDense(key, 1, 3, nn.Strides(2))
 		}},
-		{"nn.NewDense: got a nil initialiser", func() { nn.NewDense(key, 1, 3, nn.Weights(nil)) }},
+		{"nn.NewDense: got a nil initializer", func() { nn.NewDense(key, 1, 3, nn.Weights(nil)) }},
 		{"nn.Dense: x is f32[3], want […, 4]", func() { nn.NewDense(key, 4, 3).Apply(x) }},
 		{"nn.NewMLP: got sizes [4]", func() { nn.NewMLP(key, []int{4}) }},
 		{"nn.NewConv: got 2 groups, want a number that divides 3 and 4 features", func() {

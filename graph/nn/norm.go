@@ -5,7 +5,7 @@ import (
 	"xlarun/graph/precision"
 )
 
-// LayerNorm normalises features to mean 0 and variance 1, then applies a learned scale and bias (Ba et al., "Layer
+// LayerNorm normalizes features to mean 0 and variance 1, then applies a learned scale and bias (Ba et al., "Layer
 // normalization", 2016). Mean and variance are computed in float32 or float64.
 type LayerNorm struct {
 	Scale     *graph.Array `tree:"optional"` // [features]; nil: 1
@@ -14,7 +14,7 @@ type LayerNorm struct {
 	Precision precision.Policy
 }
 
-// NewLayerNorm makes a normalisation over n features. Options: Epsilon, NoScale, NoBias, Precision.
+// NewLayerNorm makes a normalization over n features. Options: Epsilon, NoScale, NoBias, Precision.
 func NewLayerNorm(n int, opts ...Option) LayerNorm {
 	const op = "nn.NewLayerNorm"
 	c := readOptions(op, opts, "Epsilon", "NoScale", "NoBias", "Precision")
@@ -24,12 +24,12 @@ func NewLayerNorm(n int, opts ...Option) LayerNorm {
 	return l
 }
 
-// Apply normalises x [features]; axes before the last one stay, and each row is normalised separately.
+// Apply normalizes x [features]; axes before the last one stay, and each row is normalized separately.
 func (l LayerNorm) Apply(x *graph.Array) *graph.Array {
 	wide := checkNorm("nn.LayerNorm", l.Precision, x, l.Scale, l.Bias)
-	centred, _ := centre(wide, "", -1)
-	variance := centred.Square().Mean(-1).ExpandDims(-1)
-	return finishNorm(l.Precision, x, centred, variance, l.Epsilon, l.Scale, l.Bias)
+	centered, _ := center(wide, "", -1)
+	variance := centered.Square().Mean(-1).ExpandDims(-1)
+	return finishNorm(l.Precision, x, centered, variance, l.Epsilon, l.Scale, l.Bias)
 }
 
 // RMSNorm scales features to mean square 1, then applies a learned scale (Zhang and Sennrich, "Root mean square layer
@@ -40,7 +40,7 @@ type RMSNorm struct {
 	Precision precision.Policy
 }
 
-// NewRMSNorm makes a normalisation over n features. Options: Epsilon, NoScale, Precision.
+// NewRMSNorm makes a normalization over n features. Options: Epsilon, NoScale, Precision.
 func NewRMSNorm(n int, opts ...Option) RMSNorm {
 	const op = "nn.NewRMSNorm"
 	c := readOptions(op, opts, "Epsilon", "NoScale", "Precision")
@@ -50,17 +50,17 @@ func NewRMSNorm(n int, opts ...Option) RMSNorm {
 	return l
 }
 
-// Apply normalises x [features]; axes before the last one stay, and each row is normalised separately.
+// Apply normalizes x [features]; axes before the last one stay, and each row is normalized separately.
 func (l RMSNorm) Apply(x *graph.Array) *graph.Array {
 	wide := checkNorm("nn.RMSNorm", l.Precision, x, l.Scale, nil)
 	square := wide.Square().Mean(-1).ExpandDims(-1)
 	return finishNorm(l.Precision, x, wide, square, l.Epsilon, l.Scale, nil)
 }
 
-// centre returns x less its mean over axes and a named one ("": none), and the mean, in which the axes have size 1.
+// center returns x less its mean over axes and a named one ("": none), and the mean, in which the axes have size 1.
 // Elements count from the first one: of equal ones nothing is left, and a large common part costs no digits. Less a
 // plain mean more would be left, because compilers multiply sums by the rounded 1/n.
-func centre(x *graph.Array, named string, axes ...int) (centred, mean *graph.Array) {
+func center(x *graph.Array, named string, axes ...int) (centered, mean *graph.Array) {
 	average := func(x *graph.Array) *graph.Array {
 		x = graph.Reduction{Axes: axes, KeepDims: true}.Mean(x)
 		if named != "" {
@@ -96,13 +96,13 @@ func checkNorm(op string, p precision.Policy, x, scale, bias *graph.Array) *grap
 	return atLeastFloat32(toCompute(p, x))
 }
 
-func finishNorm(p precision.Policy, x, centred, variance *graph.Array, epsilon float64, scale,
+func finishNorm(p precision.Policy, x, centered, variance *graph.Array, epsilon float64, scale,
 	bias *graph.Array) *graph.Array {
 	factor := variance.Add(epsilon).Rsqrt()
 	if scale != nil {
 		factor = factor.Mul(scale)
 	}
-	y := centred.Mul(factor)
+	y := centered.Mul(factor)
 	if bias != nil {
 		y = y.Add(bias)
 	}

@@ -13,7 +13,7 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// Normalised equal elements are 0, however large they are, and a large common part costs no digits. A plain mean of
+// Normalized equal elements are 0, however large they are, and a large common part costs no digits. A plain mean of
 // equal elements is another number: on XLA up to 8 standard deviations were left of them.
 func TestNormsOfEqualElements(t *testing.T) {
 	layer := nn.NewLayerNorm(5, nn.Epsilon(1e-12))

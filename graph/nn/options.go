@@ -31,19 +31,19 @@ type config struct {
 	spikingOptions
 }
 
-// Weights sets the initialiser of a layer's weights (default LecunNormal; Embedding: normal, of variance 1/width).
+// Weights sets the initializer of a layer's weights (default LecunNormal; Embedding: normal, of variance 1/width).
 func Weights(i Initializer) Option { return Option{"Weights", func(c *config) { c.weights = i }} }
 
-// Recurrent sets the initialiser of the weights from state to state (default Orthogonal(1), gate by gate).
+// Recurrent sets the initializer of the weights from state to state (default Orthogonal(1), gate by gate).
 func Recurrent(i Initializer) Option { return Option{"Recurrent", func(c *config) { c.recurrent = i }} }
 
-// Bias sets the initialiser of the bias (default Zeros).
+// Bias sets the initializer of the bias (default Zeros).
 func Bias(i Initializer) Option { return Option{"Bias", func(c *config) { c.bias = i }} }
 
 // NoBias leaves the bias out: the field stays nil.
 func NoBias() Option { return Option{"NoBias", func(c *config) { c.noBias = true }} }
 
-// NoScale leaves a normalisation's scale out: the field stays nil.
+// NoScale leaves a normalization's scale out: the field stays nil.
 func NoScale() Option { return Option{"NoScale", func(c *config) { c.noScale = true }} }
 
 // Precision sets the element types of parameters, computation and results (default: float32 parameters; the
@@ -52,13 +52,13 @@ func Precision(p precision.Policy) Option {
 	return Option{"Precision", func(c *config) { c.precision = p }}
 }
 
-// Epsilon sets what a normalisation adds to the variance (default 1e-6; BatchNorm 1e-5).
+// Epsilon sets what a normalization adds to the variance (default 1e-6; BatchNorm 1e-5).
 func Epsilon(e float64) Option { return Option{"Epsilon", func(c *config) { c.epsilon = e }} }
 
 // Momentum sets the fraction of its running averages that a BatchNorm keeps at each step (default 0.99).
 func Momentum(m float64) Option { return Option{"Momentum", func(c *config) { c.momentum = m }} }
 
-// ForgetBias sets the initial bias of an LSTM's forget gate (default 0), on top of the bias initialiser's.
+// ForgetBias sets the initial bias of an LSTM's forget gate (default 0), on top of the bias initializer's.
 func ForgetBias(b float64) Option { return Option{"ForgetBias", func(c *config) { c.forgetBias = b }} }
 
 // Causal lets each position of an attention see itself and earlier positions only.
@@ -103,7 +103,7 @@ func readOptions(op string, opts []Option, known ...string) config {
 		o.set(&c)
 	}
 	if c.weights == nil || c.recurrent == nil || c.bias == nil {
-		graph.Throw(op, "got a nil initialiser")
+		graph.Throw(op, "got a nil initializer")
 	}
 	return c
 }
@@ -113,7 +113,7 @@ func (c config) shape(dims ...int) graph.Shape {
 	return graph.ShapeOf(paramType(c.precision), dims...)
 }
 
-// scaleAndBias are the initial scale and bias of a normalisation of n features; nil if the options leave them out.
+// scaleAndBias are the initial scale and bias of a normalization of n features; nil if the options leave them out.
 func (c config) scaleAndBias(n int) (scale, bias *graph.Array) {
 	if !c.noScale {
 		scale = graph.Ones(c.shape(n))

@@ -15,7 +15,7 @@ func WeightNorm(w, scale *graph.Array) *graph.Array {
 // adversarial networks", 2018). The value is estimated by power iterations from u [1, out]: one is enough if u comes
 // from the step before, a random vector from which to start needs more. Gradients take the singular vectors as
 // constants.
-func SpectralNorm(w, u *graph.Array, iterations int) (normalised, next *graph.Array) {
+func SpectralNorm(w, u *graph.Array, iterations int) (normalized, next *graph.Array) {
 	const op = "nn.SpectralNorm"
 	if u.Rank() != 2 || u.Dim(0) != 1 || u.Dim(1) != w.Dim(-1) || iterations < 1 {
 		graph.Throw(op, "got weights %s, a vector %s and %d iterations, want [1, %d] and at least 1", w.Shape(),

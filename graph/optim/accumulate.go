@@ -10,7 +10,7 @@ import (
 // MultiStepsState is the state of MultiSteps.
 type MultiStepsState struct {
 	MiniStep     *graph.Array // int32 scalar in [0, every): gradients in Mean
-	GradientStep *graph.Array // int32 scalar: steps of the inner optimiser
+	GradientStep *graph.Array // int32 scalar: steps of the inner optimizer
 	Inner        State
 	Mean         any // of the gradients since the last step, like the parameters, in float32 at least
 }
@@ -20,7 +20,7 @@ type multiSteps struct {
 	every int
 }
 
-// MultiSteps accumulates gradients: after the given number of calls the inner optimiser gets their mean. In the other
+// MultiSteps accumulates gradients: after the given number of calls the inner optimizer gets their mean. In the other
 // calls the updates are zero and its state does not change. A NaN counts in the one mean that it is part of; in
 // optax.MultiSteps, which multiplies by 0 where this selects, it stays.
 func MultiSteps(inner Transform, every int) Transform {

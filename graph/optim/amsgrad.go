@@ -12,7 +12,7 @@ type AMSGradState struct {
 
 type scaleByAMSGrad struct{ c config }
 
-// ScaleByAMSGrad is ScaleByAdam with the largest average of the squares so far in place of the present one (Reddi et
+// ScaleByAMSGrad is ScaleByAdam with the largest average of the squares so far instead of the present one (Reddi et
 // al., "On the convergence of Adam and beyond", 2018), both averages with bias correction. Its state is an
 // AMSGradState. Options: B1, B2, Eps, EpsRoot, MomentDType (of Mu).
 func ScaleByAMSGrad(opts ...Option) Transform {

@@ -13,7 +13,7 @@ type clipUp struct {
 	r rate
 }
 
-// ClipUp normalises the gradient to the length of the learning rate, adds it to the velocity, and clips the velocity's
+// ClipUp normalizes the gradient to the length of the learning rate, adds it to the velocity, and clips the velocity's
 // norm (Toklu, Liskowski and Srivastava, "ClipUp: a simple and powerful optimizer for distribution-based policy
 // evolution", 2020). Norms are over all leaves. Its state is a ClipUpState. Options: Momentum (default 0.9), MaxSpeed
 // (default twice the learning rate), Eps.

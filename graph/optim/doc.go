@@ -1,4 +1,4 @@
-// Package optim turns gradients into steps: gradient transformations in the manner of optax, chained into optimisers,
+// Package optim turns gradients into steps: gradient transformations in the manner of optax, chained into optimizers,
 // over any tree of parameters.
 //
 //	opt := optim.Chain(optim.ClipByGlobalNorm(0.5), optim.Adam(optim.Linear(2.5e-4, 0, 10_000)))
@@ -13,7 +13,7 @@
 //
 // Hyper-parameters (learning rates, decay rates, …) are Go numbers, which become constants of the program, or scalar
 // arrays, which are its inputs. A sweep over an array needs no new compilation, and VMap over it makes a population of
-// optimisers. Learning rates can also be a Schedule. InjectHyperparams keeps arrays in the state.
+// optimizers. Learning rates can also be a Schedule. InjectHyperparams keeps arrays in the state.
 //
 // Leaves that are not floats (counters, keys) pass through untouched.
 package optim

@@ -14,7 +14,7 @@ type inject[H any] struct {
 }
 
 // InjectHyperparams keeps hyper-parameters (a tree of scalar arrays) in the state, so that they can change between
-// steps without a new compilation. build makes the optimiser for given hyper-parameters.
+// steps without a new compilation. build makes the optimizer for given hyper-parameters.
 //
 //	type hyper struct{ Rate, Decay *graph.Array }
 //	opt := optim.InjectHyperparams(hyper{graph.Scalar(1e-3), graph.Scalar(1e-4)}, func(h hyper) optim.Transform {

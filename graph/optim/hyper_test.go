@@ -45,9 +45,9 @@ func TestHyperparamsDoNotCompileAgain(t *testing.T) {
 	}
 }
 
-// A population of optimisers, each with its own learning rate and weight decay: vmap over hyper-parameters, inside a
+// A population of optimizers, each with its own learning rate and weight decay: vmap over hyper-parameters, inside a
 // Scan over time, gives what each of them gives alone with its numbers written into the program.
-func TestPopulationOfOptimisers(t *testing.T) {
+func TestPopulationOfOptimizers(t *testing.T) {
 	rates, decays := []float32{.001, .01, .1, 1}, []float32{0, .1, 0, .01}
 	loss := func(w *graph.Array) *graph.Array {
 		return w.Sub(graph.Float32s([]float32{1, -2})).Square().Sum()

@@ -20,7 +20,7 @@ type lookahead struct {
 	rate  any
 }
 
-// Lookahead runs an optimiser and, after so many steps, moves slow parameters toward the fast ones by a rate and
+// Lookahead runs an optimizer and, after so many steps, moves slow parameters toward the fast ones by a rate and
 // sets the fast ones to them (Zhang et al., "Lookahead optimizer: k steps forward, 1 step back", 2019). The
 // parameters of the caller are the fast ones; Slow of the state, a LookaheadState, are those to evaluate.
 func Lookahead(inner Transform, every int, rate any) Transform {

@@ -32,7 +32,7 @@ type masked struct {
 }
 
 // Masked applies a transform to the leaves in the mask; other updates pass through. A Chain of masked transforms gives
-// each part of a model its own optimiser. Masked(Scale(0), mask) freezes leaves.
+// each part of a model its own optimizer. Masked(Scale(0), mask) freezes leaves.
 func Masked(inner Transform, mask Mask) Transform {
 	if wantTransform("Masked", inner); mask == nil {
 		graph.Throw("optim.Masked", "got a nil mask")

@@ -28,7 +28,7 @@ func ScaleByMuon(opts ...Option) Transform {
 
 // Muon is ScaleByMuon for matrices [in, out], times sqrt(max(1, out/in)) and the learning rate, with decoupled weight
 // decay; all other parameters use AdamW with Nesterov momentum. Embeddings and the output layer are matrices too; use
-// Masked to optimise them with Adam. Options: Momentum, Eps, MomentDType, WeightDecay (of matrices, default 0),
+// Masked to optimize them with Adam. Options: Momentum, Eps, MomentDType, WeightDecay (of matrices, default 0),
 // DecayMask, and B1, B2, EpsRoot for AdamW.
 func Muon(learningRate any, opts ...Option) Transform {
 	defaults := config{b1: .9, b2: .999, eps: 1e-8, epsRoot: 0., momentum: .95, weightDecay: 0.}
@@ -71,7 +71,7 @@ func (m scaleByMuon) Update(grads any, state State, _ any) (any, State) {
 }
 
 // newtonSchulz moves the singular values of a matrix near 1, by five steps of an odd polynomial of degree 5. Its
-// coefficients maximise the slope at 0 (Jordan et al.).
+// coefficients maximize the slope at 0 (Jordan et al.).
 func newtonSchulz(x *graph.Array, eps any) *graph.Array {
 	tall := x.Dim(0) > x.Dim(1)
 	if tall {

@@ -18,7 +18,7 @@ import (
 type model struct {
 	Hidden struct{ W, B *graph.Array } // f32 [3, 2], [2]
 	Scales []*graph.Array              // two of f32 []
-	Seen   *graph.Array                // i32 []: a counter that no optimiser touches
+	Seen   *graph.Array                // i32 []: a counter that no optimizer touches
 }
 
 func newModel() model {
@@ -41,7 +41,7 @@ func distance(m model) *graph.Array {
 	return sum
 }
 
-// every is one optimiser of each kind, with a learning rate at which it gets somewhere in 200 steps.
+// every is one optimizer of each kind, with a learning rate at which it gets somewhere in 200 steps.
 func every() map[string]optim.Transform {
 	return map[string]optim.Transform{
 		"sgd":      optim.SGD(.1),
@@ -60,9 +60,9 @@ func every() map[string]optim.Transform {
 	}
 }
 
-// Every optimiser finds the minimum, as the body of a Scan, with its state as the carry and its shapes and dtypes kept:
+// Every optimizer finds the minimum, as the body of a Scan, with its state as the carry and its shapes and dtypes kept:
 // interpreted, and in the long form compiled. TestAgreesWithOptax compiles them all.
-func TestEveryOptimiserLearns(t *testing.T) {
+func TestEveryOptimizerLearns(t *testing.T) {
 	type carry struct {
 		Params model
 		State  optim.State
@@ -165,7 +165,7 @@ func equal(t *testing.T, a, b any) bool {
 	return same
 }
 
-// Masked transforms give parts of a model different optimisers.
+// Masked transforms give parts of a model different optimizers.
 func TestMasked(t *testing.T) {
 	isHidden := func(path string, _ *graph.Array) bool { return path == ".Hidden.W" || path == ".Hidden.B" }
 	rest := func(path string, p *graph.Array) bool { return !isHidden(path, p) }
@@ -239,7 +239,7 @@ func TestErrors(t *testing.T) {
 		want string
 	}{
 		{"made, not used", func() { optim.SGD(.1, optim.B1(.3)) }, "SGD: it has no option B1"},
-		{"option of another optimiser", step(func() optim.Transform {
+		{"option of another optimizer", step(func() optim.Transform {
 			return optim.SGD(.1, optim.B1(.9))
 		}), "SGD: it has no option B1, want one of Momentum, Nesterov, MomentDType"},
 		{"nesterov alone", step(func() optim.Transform {

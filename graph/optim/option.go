@@ -8,14 +8,14 @@ import (
 	"xlarun/graph"
 )
 
-// Option sets a hyper-parameter of an optimiser; each optimiser says which ones it takes. Values are numbers or
+// Option sets a hyper-parameter of an optimizer; each optimizer says which ones it takes. Values are numbers or
 // scalar arrays.
 type Option struct {
 	name string
 	set  func(*config) error
 }
 
-// config holds every hyper-parameter; optimisers use those they know.
+// config holds every hyper-parameter; optimizers use those they know.
 type config struct {
 	b1, b2, eps, epsRoot, decay, momentum, weightDecay, maxSpeed, initial any
 
@@ -26,19 +26,19 @@ type config struct {
 	momentDType                                    graph.DType
 }
 
-// configure applies opts to the defaults; allowed are the names that the optimiser takes.
-func configure(optimiser string, defaults config, opts []Option, allowed ...string) (config, error) {
+// configure applies opts to the defaults; allowed are the names that the optimizer takes.
+func configure(optimizer string, defaults config, opts []Option, allowed ...string) (config, error) {
 	for _, o := range opts {
 		if !slices.Contains(allowed, o.name) {
-			return defaults, fmt.Errorf("%s: it has no option %s, want one of %s", optimiser, o.name,
+			return defaults, fmt.Errorf("%s: it has no option %s, want one of %s", optimizer, o.name,
 				strings.Join(allowed, ", "))
 		}
 		if err := o.set(&defaults); err != nil {
-			return defaults, fmt.Errorf("%s: %w", optimiser, err)
+			return defaults, fmt.Errorf("%s: %w", optimizer, err)
 		}
 	}
 	if defaults.nesterov && defaults.momentum == nil && slices.Contains(allowed, "Momentum") {
-		return defaults, fmt.Errorf("%s: got Nesterov without Momentum: give the momentum too", optimiser)
+		return defaults, fmt.Errorf("%s: got Nesterov without Momentum: give the momentum too", optimizer)
 	}
 	return defaults, nil
 }

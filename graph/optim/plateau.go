@@ -28,7 +28,7 @@ type Plateau struct {
 type reduceOnPlateau struct{ p Plateau }
 
 // ReduceOnPlateau multiplies updates by a scale, at first 1, which it reduces when the loss has stopped falling. It
-// stands after an optimiser in a Chain. SetLoss gives it the loss before each step; steps without it, or with NaN,
+// stands after an optimizer in a Chain. SetLoss gives it the loss before each step; steps without it, or with NaN,
 // do not count. Its state is a PlateauState. See also torch.optim.lr_scheduler.ReduceLROnPlateau.
 func ReduceOnPlateau(p Plateau) Transform {
 	if p.Factor == 0 {

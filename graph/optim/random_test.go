@@ -18,7 +18,7 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// randomCase is a random optimiser over 1,000 steps: third_party/oracles/random_optax.py says what the fields hold.
+// randomCase is a random optimizer over 1,000 steps: third_party/oracles/random_optax.py says what the fields hold.
 type randomCase struct {
 	Kind   string
 	Spec   spec
@@ -49,7 +49,7 @@ type randomVectors struct {
 	}
 }
 
-// spec is the name of an optimiser or of a schedule, with its arguments.
+// spec is the name of an optimizer or of a schedule, with its arguments.
 type spec = config
 
 func (c config) name() string { return arg[string](c, "name") }
@@ -96,8 +96,8 @@ func randomSchedule(c spec) optim.Schedule {
 	panic("no schedule " + c.name())
 }
 
-// randomOptimiser is a transform of a random case.
-func randomOptimiser(c spec) optim.Transform {
+// randomOptimizer is a transform of a random case.
+func randomOptimizer(c spec) optim.Transform {
 	var rate any
 	if raw, ok := c["rate"]; ok && raw[0] == '{' {
 		rate = randomSchedule(arg[spec](c, "rate"))
@@ -110,7 +110,7 @@ func randomOptimiser(c spec) optim.Transform {
 		}
 		return otherwise
 	}
-	inner := func() optim.Transform { return randomOptimiser(arg[spec](c, "inner")) }
+	inner := func() optim.Transform { return randomOptimizer(arg[spec](c, "inner")) }
 	options := c.options()
 	if names, ok := c["mask"]; ok && string(names) == "[]" {
 		options = append(options, optim.DecayMask(masked(nil)))
@@ -174,7 +174,7 @@ func randomOptimiser(c spec) optim.Transform {
 	case "chain":
 		var parts []optim.Transform
 		for _, p := range arg[[]spec](c, "parts") {
-			parts = append(parts, randomOptimiser(p))
+			parts = append(parts, randomOptimizer(p))
 		}
 		return optim.Chain(parts...)
 	case "multi_steps":
@@ -189,7 +189,7 @@ func randomOptimiser(c spec) optim.Transform {
 		labels := arg[[]int](c, "labels")
 		parts := map[string]optim.Transform{}
 		for i, p := range arg[[]spec](c, "parts") {
-			parts[fmt.Sprint(i)] = randomOptimiser(p)
+			parts[fmt.Sprint(i)] = randomOptimizer(p)
 		}
 		return optim.Partition(parts, func(path string, _ *graph.Array) string {
 			return fmt.Sprint(labels[path[len(`["`)]-'a'])
@@ -258,7 +258,7 @@ func (c randomCase) inputs(steps int) (start, gradients tree) {
 
 // steps are the parameters after each step, of all lanes: [lanes, steps, ...].
 func (c randomCase) steps(start, gradients tree) tree {
-	opt := randomOptimiser(c.Spec)
+	opt := randomOptimizer(c.Spec)
 	return graph.VMap(func(gradients tree) tree {
 		state := opt.Init(start)
 		if c.Count > 0 {
@@ -299,7 +299,7 @@ func (c randomCase) tolerance(steps int) float64 {
 		tolerance = max(tolerance, map[string]float64{"float32": 2e-5, "float16": 2e-2, "bfloat16": 6e-2}[l.DType])
 	}
 	if steps > 20 && (c.Feedback || strings.Contains(c.String(), "add_decayed_weights") || tolerance > 1e-3) {
-		return max(.05, 4*tolerance) // near the minimum normalised steps are signs of rounding noise
+		return max(.05, 4*tolerance) // near the minimum normalized steps are signs of rounding noise
 	}
 	if steps > 20 {
 		return 8 * tolerance // rounding adds up
@@ -307,10 +307,10 @@ func (c randomCase) tolerance(steps int) float64 {
 	return tolerance
 }
 
-// TestRandomOptimisers takes steps with random optimisers: chains, masks, all dtypes, lanes with NaN and infinities,
+// TestRandomOptimizers takes steps with random optimizers: chains, masks, all dtypes, lanes with NaN and infinities,
 // which stay in their lane. The short form takes 20 steps, the long form 1,000. Once all are interpreted, XLA gets a
 // few, in the long form all.
-func TestRandomOptimisers(t *testing.T) {
+func TestRandomOptimizers(t *testing.T) {
 	var v randomVectors
 	require.NoError(t, oracles.Read("testdata/random_optax.json.gz", &v))
 	require.NotEmpty(t, v.Cases)

@@ -13,14 +13,14 @@ type rate struct {
 	schedule Schedule
 }
 
-func readRate(optimiser string, v any) (rate, error) {
+func readRate(optimizer string, v any) (rate, error) {
 	if s, ok := v.(func(*graph.Array) *graph.Array); ok {
 		v = Schedule(s)
 	}
 	if s, ok := v.(Schedule); ok && s != nil {
 		return rate{schedule: s}, nil
 	}
-	value, err := number(optimiser+": learning rate", v)
+	value, err := number(optimizer+": learning rate", v)
 	return rate{value: value}, err
 }
 
@@ -48,7 +48,7 @@ func ScaleBySchedule(s Schedule) Transform {
 }
 
 // ScaleByLearningRate multiplies updates by minus the learning rate (a number, a scalar array or a Schedule). It is the
-// last transform of an optimiser that minimises.
+// last transform of an optimizer that minimizes.
 func ScaleByLearningRate(learningRate any) Transform {
 	r, err := readRate("ScaleByLearningRate", learningRate)
 	switch {

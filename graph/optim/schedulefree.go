@@ -8,7 +8,7 @@ type ScheduleFreeState struct {
 	WeightSum *graph.Array // float64 scalar: sum of the weights of the steps
 	MaxRate   *graph.Array // scalar: the largest learning rate so far, float64 if a parameter is, else float32
 	Base      State
-	Z         any // the parameters that the base optimiser steps
+	Z         any // the parameters that the base optimizer steps
 }
 
 type scheduleFree struct {
@@ -18,7 +18,7 @@ type scheduleFree struct {
 }
 
 // ScheduleFree replaces the learning rate's schedule by an average of the parameters (Defazio et al., "The road less
-// scheduled", 2024). base is the optimiser, with the same learning rate and without momentum. Gradients are taken at
+// scheduled", 2024). base is the optimizer, with the same learning rate and without momentum. Gradients are taken at
 // the caller's parameters, between the base's and their average; ScheduleFreeParams gives the average, which is to
 // be evaluated. Its state is a ScheduleFreeState. Options: B1 (the weight of the average in the caller's parameters,
 // default 0.9).

@@ -8,7 +8,7 @@ func ScaleBySign() Transform {
 }
 
 // SignSGD steps by the learning rate against the sign of each gradient (Bernstein et al., "signSGD: compressed
-// optimisation for non-convex problems", 2018).
+// optimization for non-convex problems", 2018).
 func SignSGD(learningRate any) Transform {
 	return Chain(ScaleBySign(), ScaleByLearningRate(learningRate))
 }

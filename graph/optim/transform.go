@@ -32,7 +32,7 @@ func Update[P any](t Transform, grads P, state State, params P) (P, State) {
 	return u, next
 }
 
-// Step is one step of an optimiser: the new parameters, in the dtypes they had, and the next state.
+// Step is one step of an optimizer: the new parameters, in the dtypes they had, and the next state.
 func Step[P any](t Transform, params, grads P, state State) (P, State) {
 	checkSame("optim.Step", "the gradients", grads, "the parameters", params)
 	updates, next := Update(t, grads, state, params)
@@ -132,7 +132,7 @@ func refuse(err error) Transform {
 func stateOf[S any](op string, state State) S {
 	s, ok := state.(S)
 	if !ok {
-		graph.Throw(op, "got a state of type %T, want %s: pass the state that this optimiser's Init made", state,
+		graph.Throw(op, "got a state of type %T, want %s: pass the state that this optimizer's Init made", state,
 			reflect.TypeFor[S]())
 	}
 	return s
@@ -221,7 +221,7 @@ func wide(a *graph.Array) graph.DType {
 	return graph.Float32
 }
 
-// widest is the dtype of what an optimiser computes for all leaves together: float64 if one of them is, else float32.
+// widest is the dtype of what an optimizer computes for all leaves together: float64 if one of them is, else float32.
 func widest(params any) graph.DType {
 	d := graph.Float32
 	for _, p := range graph.Leaves(params) {

@@ -23,7 +23,7 @@ import (
 // tree is the parameters of the vectors: "w" [3, 4] and "b" [4], float32.
 type tree = map[string]*graph.Array
 
-// run is an optimiser's parameters after the given number of steps.
+// run is an optimizer's parameters after the given number of steps.
 type run struct {
 	Name   string
 	Config config
@@ -36,7 +36,7 @@ type vectors struct {
 	Gradients  map[string]oracles.Array
 	Holes      []int
 	Losses     []float32
-	Optimisers []run
+	Optimizers []run
 	Schedules  []struct {
 		Name   string
 		Config config
@@ -54,7 +54,7 @@ func read(t *testing.T) vectors {
 	t.Helper()
 	var v vectors
 	require.NoError(t, oracles.Read("testdata/optax.json.gz", &v))
-	require.Greater(t, len(v.Optimisers), 50)
+	require.Greater(t, len(v.Optimizers), 50)
 	require.Greater(t, len(v.Schedules), 6)
 	require.Len(t, v.Transforms, 6)
 	return v
@@ -76,7 +76,7 @@ func arg[T any](c config, name string) T {
 func (c config) f(name string) float64 { return arg[float64](c, name) }
 func (c config) i(name string) int     { return arg[int](c, name) }
 
-// options gives an optimiser's options from those arguments that the vector names.
+// options gives an optimizer's options from those arguments that the vector names.
 func (c config) options() []optim.Option {
 	var out []optim.Option
 	for name, value := range map[string]func(any) optim.Option{
@@ -120,13 +120,13 @@ func (c config) without(names ...string) config {
 	return out
 }
 
-// plain are the optimisers that take a learning rate and options.
+// plain are the optimizers that take a learning rate and options.
 var plain = map[string]func(any, ...optim.Option) optim.Transform{"adagrad": optim.Adagrad, "adadelta": optim.Adadelta,
 	"amsgrad": optim.AMSGrad, "nadam": optim.NAdam, "nadamw": optim.NAdamW, "adamax": optim.Adamax,
 	"adabelief": optim.AdaBelief, "yogi": optim.Yogi, "lamb": optim.LAMB, "adafactor": optim.Adafactor,
 	"prodigy": optim.Prodigy}
 
-func optimiser(name string, c config) optim.Transform {
+func optimizer(name string, c config) optim.Transform {
 	lr := c.f("learning_rate")
 	if f := plain[name]; f != nil {
 		return f(lr, c.options()...)
@@ -182,7 +182,7 @@ func optimiser(name string, c config) optim.Transform {
 	case "multi_steps":
 		return optim.MultiSteps(optim.Adam(lr, c.options()...), c.i("every"))
 	}
-	panic("no optimiser " + name)
+	panic("no optimizer " + name)
 }
 
 func schedule(name string, c config) optim.Schedule {
@@ -238,7 +238,7 @@ type training struct {
 
 // steps are the parameters (or what else the vector keeps) after each of the 100 steps, taken in a Scan.
 func (o run) steps(v vectors, start, gradients tree) tree {
-	opt, average := optimiser(o.Name, o.Config), optim.Transform(optim.Chain())
+	opt, average := optimizer(o.Name, o.Config), optim.Transform(optim.Chain())
 	if o.Name == "apply_if_finite" || o.Name == "zero_nans" {
 		at := graph.Iota(100).ExpandDims(1).Eq(graph.Of(v.Holes)).Any(1)
 		hole := at.Reshape(100, 1, 1).And(graph.Iota(12).Reshape(3, 4).Eq(6))
@@ -270,21 +270,21 @@ func (o run) steps(v vectors, start, gradients tree) tree {
 	return shown
 }
 
-// likeAdam are optimisers that are elementwise arithmetic on moments, as Adam is. Only the long form compiles them.
+// likeAdam are optimizers that are elementwise arithmetic on moments, as Adam is. Only the long form compiles them.
 var likeAdam = []string{"adamw", "rmsprop", "lion", "adagrad", "adadelta", "amsgrad", "nadam", "nadamw", "adamax",
 	"adabelief", "yogi", "signum"}
 
-// TestAgreesWithOptax takes 100 steps with each optimiser: on XLA, in the short form, with one of each name, and with
+// TestAgreesWithOptax takes 100 steps with each optimizer: on XLA, in the short form, with one of each name, and with
 // Adam for likeAdam. All are one program.
 func TestAgreesWithOptax(t *testing.T) {
 	v := read(t)
 	for _, name := range likeAdam {
-		require.True(t, slices.ContainsFunc(v.Optimisers, func(o run) bool { return o.Name == name }), name)
+		require.True(t, slices.ContainsFunc(v.Optimizers, func(o run) bool { return o.Name == name }), name)
 	}
 	for name, backend := range xlatest.Backends(t) {
-		optimisers := v.Optimisers
+		optimizers := v.Optimizers
 		if name == "xla" {
-			optimisers = long.Sample(optimisers, func(o run) string {
+			optimizers = long.Sample(optimizers, func(o run) string {
 				if slices.Contains(likeAdam, o.Name) {
 					return "adam"
 				}
@@ -292,14 +292,14 @@ func TestAgreesWithOptax(t *testing.T) {
 			})
 		}
 		got, err := xlabridge.Jit2(backend, func(start, gradients tree) []tree {
-			out := make([]tree, len(optimisers))
-			for i, o := range optimisers {
+			out := make([]tree, len(optimizers))
+			for i, o := range optimizers {
 				out[i] = o.steps(v, start, gradients)
 			}
 			return out
 		})(arrays(v.Start), arrays(v.Gradients))
 		require.NoError(t, err)
-		for i, o := range optimisers {
+		for i, o := range optimizers {
 			t.Run(fmt.Sprintf("%s/%d %s", name, i, o.Name), func(t *testing.T) {
 				require.Len(t, o.Params, 4)
 				for step, want := range o.Params {
@@ -322,8 +322,8 @@ func TestAgreesWithOptax(t *testing.T) {
 func TestStepAlone(t *testing.T) {
 	v := read(t)
 	gradients := arrays(v.Gradients)
-	o := v.Optimisers[slices.IndexFunc(v.Optimisers, func(o run) bool { return o.Name == "adam_schedule" })]
-	opt := optimiser(o.Name, o.Config)
+	o := v.Optimizers[slices.IndexFunc(v.Optimizers, func(o run) bool { return o.Name == "adam_schedule" })]
+	opt := optimizer(o.Name, o.Config)
 	for name, backend := range xlatest.Backends(t) {
 		t.Run(name, func(t *testing.T) {
 			step := xlabridge.Jit2(backend, func(c training, g tree) training {

@@ -79,7 +79,7 @@ func (s *scope) isNeutral(name, by string, d graph.DType) bool {
 	return ok && (n == reductions[by].neutral || least) && (!bits || d == graph.Bool)
 }
 
-// reduceBy reduces by any region: pairs of neighbours are combined until one element is left.
+// reduceBy reduces by any region: pairs of neighbors are combined until one element is left.
 func (m *importer) reduceBy(o *op, s *scope, axes []int, x, init []*graph.Array) []*graph.Array {
 	if len(o.regions) != 1 {
 		m.refuse(o, "it has %d regions, want one", len(o.regions))
@@ -141,7 +141,7 @@ func (m *importer) reduceBy(o *op, s *scope, axes []int, x, init []*graph.Array)
 }
 
 // argExtremes are the ops of reducers of argmax, with their operands: x and y are values, i and j their indices, a
-// digit is the result of an earlier op. argmin has LT in place of GT. The second is Program.Export's for whole numbers.
+// digit is the result of an earlier op. argmin has LT instead of GT. The second is Program.Export's for whole numbers.
 var argExtremes = [][]string{
 	{"compare GT x y", "compare NE x x", "or 0 1", "compare EQ x y", "compare LT i j", "and 3 4", "or 2 5",
 		"select 2 x y", "select 6 i j", "return 7 8"},

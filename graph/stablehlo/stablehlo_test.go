@@ -254,7 +254,7 @@ func TestRefusals(t *testing.T) {
 			"tensor<i1>", 1), unknownOrder},
 		{"sort by the lowest bits", sortBy(constant("%k", 3) +
 			"%c = stablehlo.and %a, %k : tensor<i32>\n%d = stablehlo.and %b, %k : tensor<i32>\n"), unknownOrder},
-		{"sort by zero in place of more than 5", sortBy(constant("%k", 5) + constant("%z", 0) + less("%p", "%k", "%a") +
+		{"sort by zero instead of more than 5", sortBy(constant("%k", 5) + constant("%z", 0) + less("%p", "%k", "%a") +
 			less("%q", "%k", "%b") + "%c = stablehlo.select %p, %z, %a : tensor<i1>, tensor<i32>\n" +
 			"%d = stablehlo.select %q, %z, %b : tensor<i1>, tensor<i32>\n"), unknownOrder},
 		{"sort that turns around below zero", sortBy(constant("%z", 0) + less("%p", "%a", "%z") +

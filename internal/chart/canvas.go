@@ -17,7 +17,7 @@ import (
 // Formats are the names of the formats that Draw writes.
 var Formats = []string{"png", "svg", "pdf", "jpg", "tiff", "eps"}
 
-// Inline is the format of an SVG element inside of a page. Its text and its axes have the colour of the page's text.
+// Inline is the format of an SVG element inside of a page. Its text and its axes have the color of the page's text.
 const Inline = "inline"
 
 // Point is a position. In a mark it is in data units, on a canvas in pixels of 1/96 inch, y downwards.
@@ -35,12 +35,12 @@ type canvas interface {
 
 // pen is the style of a polyline. dashes holds alternating lengths of dashes and gaps.
 type pen struct {
-	colour color.NRGBA
+	color  color.NRGBA
 	width  float64
 	dashes []float64
 }
 
-// label is a line of text. Its baseline begins, is centred or ends at a point (align 0, .5 or 1).
+// label is a line of text. Its baseline begins, is centered or ends at a point (align 0, .5 or 1).
 type label struct {
 	string
 	at     Point

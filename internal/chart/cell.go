@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Cell is a polygon in a colour for its value, from dark blue (0) over green to yellow (1). Without corners, nothing is
+// Cell is a polygon in a color for its value, from dark blue (0) over green to yellow (1). Without corners, nothing is
 // drawn.
 type Cell struct {
 	Corners []Point
@@ -20,13 +20,13 @@ func (m Cell) draw(c canvas, place func(Point) Point) {
 	}
 	corners := mapped(m.Corners, place)
 	c.fill(sequential(m.Value), corners)
-	// A thin line of the same colour closes the seam between neighbours.
+	// A thin line of the same color closes the seam between neighbors.
 	c.stroke(pen{sequential(m.Value), .5, nil}, append(corners, corners[0]))
 }
 
 func (m Cell) sample(c canvas, left Point) { c.fill(sequential(m.Value), box(left, sampleWidth, 12)) }
 
-// sequentialStops are equally distant colours of the map "viridis" of van der Walt and Smith (2015).
+// sequentialStops are equally distant colors of the map "viridis" of van der Walt and Smith (2015).
 var sequentialStops = [][3]float64{{68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {253, 231, 37}}
 
 func sequential(v float64) color.NRGBA {

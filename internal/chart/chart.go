@@ -34,7 +34,7 @@ const (
 	entryGap   = 16. // between two entries of the legend
 )
 
-var gridColour, axisColour = color.NRGBA{225, 225, 225, 255}, color.NRGBA{120, 120, 120, 255}
+var gridColor, axisColor = color.NRGBA{225, 225, 225, 255}, color.NRGBA{120, 120, 120, 255}
 
 // Draw draws rows of charts in one of Formats. All rows have equally many charts. width and height are the size of the
 // picture in pixels of 1/96 inch; the legends add to its height.
@@ -165,7 +165,7 @@ func (c *Chart) draw(out canvas, corner, cell Point, left, legend float64) {
 		return Point{low.X + inset + across*x.fraction(p.X), low.Y - inset - up*y.fraction(p.Y)}
 	}
 	xTicks, yTicks := x.ticks(int((high.X-low.X)/90), c.Counts), c.yTicks(cell.Y-legend)
-	grid := pen{gridColour, 1, nil}
+	grid := pen{gridColor, 1, nil}
 	for _, t := range xTicks {
 		point := crisp(place(Point{t.value, y.Min}))
 		out.stroke(grid, []Point{{point.X, low.Y}, {point.X, high.Y}})
@@ -179,7 +179,7 @@ func (c *Chart) draw(out canvas, corner, cell Point, left, legend float64) {
 	for _, m := range c.marks {
 		m.draw(out, place)
 	}
-	axis := pen{axisColour, 1, nil}
+	axis := pen{axisColor, 1, nil}
 	meet := crisp(low)
 	out.stroke(axis, []Point{crisp(Point{low.X, high.Y}), meet, crisp(Point{high.X, low.Y})})
 	for _, t := range xTicks {

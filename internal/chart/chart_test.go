@@ -57,7 +57,7 @@ func TestTicks(t *testing.T) {
 func sampleChart() *Chart {
 	c := &Chart{Title: "first & <second>", XLabel: "x", YLabel: "naïve y"}
 	blue, red := color.RGBA{0, 0, 255, 255}, color.RGBA{255, 0, 0, 255}
-	line := Line{Points: []Point{{0, 0}, {5, 10}, {10, 0}}, Colour: blue, Width: 3}
+	line := Line{Points: []Point{{0, 0}, {5, 10}, {10, 0}}, Color: blue, Width: 3}
 	c.Add(Heat{2, 2, func(row, column int) float64 { return []float64{-1, 1, 0, math.NaN()}[2*row+column] }})
 	c.Add(Band{[]Point{{0, 2}, {10, 2}}, []Point{{0, 4}, {10, 4}}, color.RGBA{0, 255, 0, 255}})
 	c.Add(Spikes{[]Point{{3, 8}}, red})
@@ -195,10 +195,10 @@ func TestDashes(t *testing.T) {
 	require.Equal(t, [][]Point{{{0, 0}, {4, 0}, {7, 0}}, {{9, 0}, {10, 0}}}, dashed([][]Point{line}, []float64{7, 2}))
 }
 
-// A picture inside of a page has no background, and the text's colour of the page. Marks keep their colours.
+// A picture inside of a page has no background, and the text's color of the page. Marks keep their colors.
 func TestInline(t *testing.T) {
 	c := &Chart{XLabel: "x"}
-	c.Add(Line{Points: []Point{{0, 1}, {1, 2}}, Colour: color.RGBA{1, 2, 3, 255}, Width: 1})
+	c.Add(Line{Points: []Point{{0, 1}, {1, 2}}, Color: color.RGBA{1, 2, 3, 255}, Width: 1})
 	picture, err := Draw(Inline, 200, 100, []*Chart{c})
 	require.NoError(t, err)
 	require.NotContains(t, string(picture), "<rect")

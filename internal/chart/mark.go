@@ -20,19 +20,19 @@ const sampleWidth = 20
 // Line is a polyline.
 type Line struct {
 	Points []Point
-	Colour color.RGBA
+	Color  color.RGBA
 	Width  float64
 	Dashes []float64 // lengths of dashes and gaps; nil means a solid line
 }
 
-func (l Line) pen() pen { return pen{color.NRGBA(l.Colour), l.Width, l.Dashes} }
+func (l Line) pen() pen { return pen{color.NRGBA(l.Color), l.Width, l.Dashes} }
 
 func (l Line) extend(x, y *Range) { extend(x, y, l.Points) }
 
 func (l Line) draw(c canvas, place func(Point) Point) {
 	points := mapped(l.Points, place)
 	if len(points) == 1 {
-		c.stroke(pen{l.pen().colour, 4, nil}, points)
+		c.stroke(pen{l.pen().color, 4, nil}, points)
 		return
 	}
 	c.stroke(l.pen(), points)
@@ -45,7 +45,7 @@ func (l Line) sample(c canvas, left Point) {
 // Dots are filled circles.
 type Dots struct {
 	Points []Point
-	Colour color.RGBA
+	Color  color.RGBA
 	Radius float64
 }
 
@@ -56,23 +56,23 @@ func (d Dots) draw(c canvas, place func(Point) Point) {
 	for _, p := range d.Points {
 		dots = append(dots, []Point{place(p)})
 	}
-	c.stroke(pen{color.NRGBA(d.Colour), 2 * d.Radius, nil}, dots...)
+	c.stroke(pen{color.NRGBA(d.Color), 2 * d.Radius, nil}, dots...)
 }
 
 func (d Dots) sample(c canvas, left Point) {
-	c.stroke(pen{color.NRGBA(d.Colour), 2 * d.Radius, nil}, []Point{{left.X + sampleWidth/2, left.Y}})
+	c.stroke(pen{color.NRGBA(d.Color), 2 * d.Radius, nil}, []Point{{left.X + sampleWidth/2, left.Y}})
 }
 
-// Band is the area between two curves over the same x, in a light shade of a colour.
+// Band is the area between two curves over the same x, in a light shade of a color.
 type Band struct {
 	Low, High []Point
-	Colour    color.RGBA
+	Color     color.RGBA
 }
 
 // bandAlpha is the opacity of a band, of 255.
 const bandAlpha = 50
 
-func (b Band) shade() color.NRGBA { return color.NRGBA{b.Colour.R, b.Colour.G, b.Colour.B, bandAlpha} }
+func (b Band) shade() color.NRGBA { return color.NRGBA{b.Color.R, b.Color.G, b.Color.B, bandAlpha} }
 
 func (b Band) extend(x, y *Range) {
 	extend(x, y, b.Low)
@@ -92,7 +92,7 @@ func (b Band) sample(c canvas, left Point) { c.fill(b.shade(), box(left, sampleW
 // Spikes are short upright strokes, .8 high in units of y.
 type Spikes struct {
 	Points []Point
-	Colour color.RGBA
+	Color  color.RGBA
 }
 
 func (s Spikes) extend(x, y *Range) { extend(x, y, s.Points) }
@@ -104,12 +104,12 @@ func (s Spikes) draw(c canvas, place func(Point) Point) {
 		strokes = append(strokes, box(place(p), 1, high))
 	}
 	if len(strokes) > 0 {
-		c.fill(color.NRGBA(s.Colour), strokes...)
+		c.fill(color.NRGBA(s.Color), strokes...)
 	}
 }
 
 func (s Spikes) sample(c canvas, left Point) {
-	c.fill(color.NRGBA(s.Colour), box(left, sampleWidth, 10))
+	c.fill(color.NRGBA(s.Color), box(left, sampleWidth, 10))
 }
 
 // Heat is a map of values from -1 (blue) over 0 (grey) to 1 (red). Row 0 is at the bottom. NaN is white.
@@ -151,7 +151,7 @@ func diverging(v float64) color.NRGBA {
 	return color.NRGBA{channel(0), channel(1), channel(2), 255}
 }
 
-// whole rounds a point to the corner of a pixel, so that neighbouring cells leave no seam.
+// whole rounds a point to the corner of a pixel, so that neighboring cells leave no seam.
 func whole(p Point) Point { return Point{math.Round(p.X), math.Round(p.Y)} }
 
 // box returns a rectangle. left is the middle of its left edge.

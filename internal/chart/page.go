@@ -23,9 +23,9 @@ func newPage(format string, width, height float64) *page {
 	return &page{format: format, width: width, height: height, alphas: map[uint8]bool{}}
 }
 
-// colour sets a colour with an operator of PDF: rg for filling, RG for stroking. PostScript has no transparency, so
-// EPS gets the colour as it looks on white.
-func (p *page) colour(c color.NRGBA, operator string) {
+// color sets a color with an operator of PDF: rg for filling, RG for stroking. PostScript has no transparency, so
+// EPS gets the color as it looks on white.
+func (p *page) color(c color.NRGBA, operator string) {
 	rgb := [3]float64{float64(c.R) / 255, float64(c.G) / 255, float64(c.B) / 255}
 	if p.format == "eps" {
 		for i, v := range rgb {
@@ -45,7 +45,7 @@ func (p *page) path(points []Point) {
 }
 
 func (p *page) fill(c color.NRGBA, contours ...[]Point) {
-	p.colour(c, "rg")
+	p.color(c, "rg")
 	for _, contour := range contours {
 		p.path(contour)
 		p.WriteString("h\n")
@@ -54,7 +54,7 @@ func (p *page) fill(c color.NRGBA, contours ...[]Point) {
 }
 
 func (p *page) stroke(s pen, lines ...[]Point) {
-	p.colour(s.colour, "RG")
+	p.color(s.color, "RG")
 	end := 0
 	for _, line := range lines {
 		p.path(line)

@@ -57,15 +57,15 @@ func (r *raster) stroke(p pen, lines ...[]Point) {
 			before = n
 		}
 	}
-	r.fill(p.colour, contours...)
+	r.fill(p.color, contours...)
 }
 
 // disc returns a polygon close to a circle, with the orientation that stroke needs.
-func disc(centre Point, radius float64) (points []Point) {
+func disc(center Point, radius float64) (points []Point) {
 	const corners = 24
 	for i := range corners {
 		sin, cos := math.Sincos(-2 * math.Pi * float64(i) / corners)
-		points = append(points, Point{centre.X + radius*cos, centre.Y + radius*sin})
+		points = append(points, Point{center.X + radius*cos, center.Y + radius*sin})
 	}
 	return points
 }

@@ -12,7 +12,7 @@ import (
 // svg is a canvas of SVG elements.
 type svg struct {
 	bytes.Buffer
-	inline bool // text and axes have the colour of the text around the picture, and there is no background
+	inline bool // text and axes have the color of the text around the picture, and there is no background
 }
 
 // newInline returns the canvas of a picture inside of a page, light or dark.
@@ -51,8 +51,8 @@ func (s *svg) stroke(p pen, lines ...[]Point) {
 			end = "round"
 		}
 	}
-	fmt.Fprintf(s, `" stroke="%s"%s stroke-width="%s" stroke-linecap="%s" stroke-linejoin="round"`, s.hex(p.colour),
-		s.opacity("stroke", p.colour), decimal(p.width), end)
+	fmt.Fprintf(s, `" stroke="%s"%s stroke-width="%s" stroke-linecap="%s" stroke-linejoin="round"`, s.hex(p.color),
+		s.opacity("stroke", p.color), decimal(p.width), end)
 	if len(p.dashes) > 0 {
 		fmt.Fprintf(s, ` stroke-dasharray="%s"`, decimals(p.dashes))
 	}
@@ -87,8 +87,8 @@ func (s *svg) encode() ([]byte, error) {
 	return s.Bytes(), nil
 }
 
-// inherited are the colours that an inline picture takes from the page, and their opacity.
-var inherited = map[color.NRGBA]uint8{ink: 255, axisColour: 140, gridColour: 40}
+// inherited are the colors that an inline picture takes from the page, and their opacity.
+var inherited = map[color.NRGBA]uint8{ink: 255, axisColor: 140, gridColor: 40}
 
 func (s *svg) hex(c color.NRGBA) string {
 	if _, ok := inherited[c]; ok && s.inline {

@@ -30,7 +30,7 @@ class MLP(Stateless):
 
 
 class NormedMLP(Stateless):
-    """Layers with layer normalisation (flax's LayerNorm)."""
+    """Layers with layer normalization (flax's LayerNorm)."""
 
     def outputs(self, x):
         a, x = self.arrays, x.reshape(-1)

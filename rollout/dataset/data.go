@@ -30,7 +30,7 @@ type set struct {
 	File     string `toml:"file"`
 	SHA256   string `toml:"sha256"`
 	Size     int64  `toml:"size"`
-	Licence  string `toml:"licence"`
+	Licence  string `toml:"license"`
 	Unpacked int64  `toml:"unpacked"`
 	Files    []file `toml:"files"`
 }

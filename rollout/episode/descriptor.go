@@ -5,7 +5,7 @@ import (
 	"xlarun/graph"
 )
 
-// Descriptor describes the behaviour in an episode by numbers, for quality-diversity search. Its methods are traced,
+// Descriptor describes the behavior in an episode by numbers, for quality-diversity search. Its methods are traced,
 // for one episode.
 type Descriptor interface {
 	// Space has the bounds of the numbers: f32[d].

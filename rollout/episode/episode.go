@@ -1,4 +1,4 @@
-// Package episode plays the episodes of members in their environments, and summarises or records them. Members are
+// Package episode plays the episodes of members in their environments, and summarizes or records them. Members are
 // written unbatched; Evaluate maps over them.
 package episode
 
@@ -31,7 +31,7 @@ type Rollout struct {
 	Head      policy.Head
 	Steps     int       // environment steps per episode, 1 or more
 	Episodes  int       // episodes per member, 1 or more; a Summary has their means
-	Plan      plan.Plan // how it is computed; the zero value: lanes first, one step per turn of the loop
+	Plan      plan.Plan // how it is computed; the zero value: batch first, one step per turn of the loop
 	Gather    bool      // a Summary has the moments of the observations
 	// Descriptor describes episodes; nil: the environment does in the last state, if it is a Describer.
 	Descriptor Descriptor
@@ -176,10 +176,10 @@ func (r *Rollout) prepared(params any) any {
 		}
 		return p.PrepareShared(s)
 	}
-	// With lanes last, vectors run over the lanes, and rows need no padding.
+	// With batch last, vectors run over the lanes, and rows need no padding.
 	decoded, _ := policy.Unwrap(r.Policy).(policy.Decoded)
 	always := decoded != nil && decoded.PreparesAlways()
-	if p, ok := r.Policy.(policy.Preparer); ok && (!r.Plan.LanesLast || always) {
+	if p, ok := r.Policy.(policy.Preparer); ok && (!r.Plan.BatchLast || always) {
 		return p.Prepare(params)
 	}
 	return params
@@ -208,7 +208,7 @@ func (r *Rollout) Inputs() map[string]*graph.Array {
 	return in
 }
 
-// Bound returns the rollout with a program's inputs in place of the policy's Numbers and of the environment's given
+// Bound returns the rollout with a program's inputs instead of the policy's Numbers and of the environment's given
 // parameters.
 func (r *Rollout) Bound(in map[string]*graph.Array) *Rollout {
 	bound := *r

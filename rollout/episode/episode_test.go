@@ -111,8 +111,8 @@ func TestEnvParamsAreUsed(t *testing.T) {
 func TestPlansGiveTheSameEpisodes(t *testing.T) {
 	keys := random.Split(random.New(5), 3)
 	var want []float64
-	for _, p := range []plan.Plan{{}, {LanesLast: true}, {Unroll: 4}, {LanesLast: true, Unroll: 2}, {EpisodeBatch: 1},
-		{EpisodeBatch: 2, Unroll: 4}, {EpisodeBatch: 4}, {EpisodeBatch: 1, LanesLast: true}} {
+	for _, p := range []plan.Plan{{}, {BatchLast: true}, {Unroll: 4}, {BatchLast: true, Unroll: 2}, {EpisodeBatch: 1},
+		{EpisodeBatch: 2, Unroll: 4}, {EpisodeBatch: 4}, {EpisodeBatch: 1, BatchLast: true}} {
 		r := newRollout(t, "Pendulum-v1", "mlp:3", 7, 4)
 		r.Plan, r.Gather = p, true
 		population := graph.VMap(func(k random.Key) any { return r.Policy.Init(k) })(random.Split(random.New(6), 3))

@@ -91,7 +91,7 @@ func ExampleMember() {
 }
 
 // A judge plays members on many episodes at once.
-func ExampleNewJudge() {
+func ExampleNewEvaluator() {
 	client, err := xlabridge.Open(context.Background(), xlabridge.Options{Backend: "cpu", Devices: 1})
 	if err != nil {
 		log.Fatal(err)
@@ -102,7 +102,7 @@ func ExampleNewJudge() {
 		log.Fatal(err)
 	}
 	// docs/how-to/members.md: begin
-	judge, err := episode.NewJudge(client, m.Rollout, m.Params, 1, 500, "my champion")
+	judge, err := episode.NewEvaluator(client, m.Rollout, m.Params, 1, 500, "my champion")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -28,7 +28,7 @@ const (
 	keySettings = "policy_settings" // JSON
 	keySteps    = "steps"
 	keyParams   = "env_params" // as on the command line; absent if all are defaults
-	// keyNormalized is "true" if the arrays Observation.Mean and Observation.Deviation normalise observations, else
+	// keyNormalized is "true" if the arrays Observation.Mean and Observation.Deviation normalize observations, else
 	// absent.
 	keyNormalized = "normalized_observations"
 	// keyActions is policy.Sampled or policy.Greedy if the member has a distribution over actions, else absent.
@@ -48,7 +48,7 @@ func DescribeParams(metadata map[string]string, given []EnvParam) {
 	}
 }
 
-// DescribeNormalized adds to a member's metadata whether observations are normalised.
+// DescribeNormalized adds to a member's metadata whether observations are normalized.
 func DescribeNormalized(metadata map[string]string, p policy.Policy) {
 	if _, normalizes := p.(*policy.Normalizing); normalizes {
 		metadata[keyNormalized] = "true"

@@ -89,7 +89,7 @@ func TestLoadIsWhatWasSaved(t *testing.T) {
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "member.safetensors")
 	metadata := Describe("Acrobot-v1", "mlp:3", settings.Values{"activation": "elu"}, 70)
-	metadata["member"] = "centre"
+	metadata["member"] = "mean"
 	require.NoError(t, safetensors.Save(path, params, metadata))
 	m, err := Load(path)
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ const (
 
 // Narrow reports whether the steps of an episode are arithmetic on single numbers, for which the lanes of a vector are
 // members: there is no product beyond a narrow one, and nothing that works on rows. Then an episode is fastest with
-// lanes last, because the compiler makes one loop over the lanes of a step. Nothing is computed.
+// batch last, because the compiler makes one loop over the lanes of a step. Nothing is computed.
 func (r *Rollout) Narrow() bool {
 	short := *r
 	short.Steps = 2
@@ -30,7 +30,7 @@ func (r *Rollout) Narrow() bool {
 	}
 	const lanes = 8
 	many := func(a *graph.Array) *graph.Array { return a.BroadcastTo(append([]int{lanes}, a.Dims()...)...) }
-	short.Plan.LanesLast = true
+	short.Plan.BatchLast = true
 	mapped, err := graph.TraceArgs("narrow", []any{graph.MapTree(many, params), random.Split(random.New(0), lanes)},
 		graph.TraceOptions{}, func(in []any) any {
 			f, _ := short.Evaluate(in[0], in[1].(random.Key))

@@ -111,7 +111,7 @@ func TestRecordingsEnd(t *testing.T) {
 func TestRecordCarriesAndDraws(t *testing.T) {
 	r := newRollout(t, "Pendulum-v1", "linear", 9, 1)
 	r.Policy = drifter{}
-	r.Plan.LanesLast, r.Plan.Unroll = true, 4
+	r.Plan.BatchLast, r.Plan.Unroll = true, 4
 	params, err := graph.Eval(r.Policy.Init(random.New(0)))
 	require.NoError(t, err)
 	rec, err := Record(interpretedInShort(t), r, params, random.New(3))

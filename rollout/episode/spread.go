@@ -6,34 +6,37 @@ import (
 	"xlarun/rollout/population"
 )
 
-// Spread is a Rollout of a population that is cut over devices.
-type Spread struct {
+// PopulationRollout is a Rollout of a population that is cut over devices.
+type PopulationRollout struct {
 	*Rollout
 	Tiles population.Tiles // of the members
 }
 
-// SpreadInputs are the inputs of a program with Spread.Play.
-type SpreadInputs struct {
+// PopulationInputs are the inputs of a program with PopulationRollout.Play.
+type PopulationInputs struct {
 	Tiles  *graph.Array            // i32[]; see population.Each
 	Policy map[string]*graph.Array // the policy's Numbers, and the environment's given parameters
 }
 
 // Inputs returns the inputs of a program with Play.
-func (s *Spread) Inputs() SpreadInputs { return SpreadInputs{s.Tiles.Count(), s.Rollout.Inputs()} }
+func (s *PopulationRollout) Inputs() PopulationInputs {
+	return PopulationInputs{s.Tiles.Count(), s.Rollout.Inputs()}
+}
 
 // Play plays the episodes of all members, inside a program that every device runs. member returns the unbatched
 // parameters of a member, given its number, i32[], and Key(key, number). The result has the members in order along axis
 // 0. It is the same on every device and for any number of devices.
-func (s *Spread) Play(in SpreadInputs, key random.Key, member func(number *graph.Array,
+func (s *PopulationRollout) Play(in PopulationInputs, key random.Key, member func(number *graph.Array,
 	key random.Key) (params any)) Summary {
 	return PlayEach(s, in, key, func(number *graph.Array, key random.Key, play func(params any) Summary) Summary {
 		return play(member(number, key))
 	})
 }
 
-// PlayEach is Spread.Play with a result of any tree: one gets a member's number, its key, and the function that plays
-// the member's episodes.
-func PlayEach[R any](s *Spread, in SpreadInputs, key random.Key, one func(number *graph.Array, key random.Key,
+// PlayEach is PopulationRollout.Play with a result of any tree: one gets a member's number, its key, and the function
+// that plays the member's episodes.
+func PlayEach[R any](s *PopulationRollout, in PopulationInputs, key random.Key, one func(number *graph.Array,
+	key random.Key,
 	play func(params any) Summary) R) R {
 	bound := s.Bound(in.Policy)
 	return population.Map(s.Tiles, in.Tiles, func(number *graph.Array) R {
@@ -45,7 +48,7 @@ func PlayEach[R any](s *Spread, in SpreadInputs, key random.Key, one func(number
 }
 
 // Key returns the key with which Play makes a member.
-func (s *Spread) Key(key random.Key, number *graph.Array) random.Key {
+func (s *PopulationRollout) Key(key random.Key, number *graph.Array) random.Key {
 	memberKey, _ := memberKeys(key, number)
 	return memberKey
 }
@@ -57,6 +60,6 @@ func memberKeys(key random.Key, number *graph.Array) (own, episodes random.Key) 
 }
 
 // EnvSteps returns the environment steps of one Play.
-func (s *Spread) EnvSteps() float64 {
+func (s *PopulationRollout) EnvSteps() float64 {
 	return float64(s.Tiles.Items) * float64(max(1, s.Episodes)) * float64(s.Steps)
 }

@@ -1,7 +1,7 @@
 package evolve
 
 import (
-	"xlarun/rollout/evolve/lanes"
+	"xlarun/rollout/evolve/vectorized"
 	"xlarun/rollout/run"
 )
 
@@ -14,7 +14,7 @@ func (c *Config) Job() *run.Job {
 		Purpose: c.Purpose(), Measures: c.Measures, Check: c.Check, Size: "pop", StartAlone: c.StartAlone,
 		Redraws: c.restarts(), // a search that starts again draws its first genome with Init
 		Plan:    &run.PlanChoice{Tune: c.Tune, Given: c.Given(), Choose: c.ChoosePlan},
-		Lanes: &run.LaneChoice{Numbers: func() []string { return lanes.Numbers(&c.Search) }, Cost: c.LaneCost,
+		Lanes: &run.LaneChoice{Numbers: func() []string { return lanes.Numbers(&c.Search) }, Cost: c.VectorizedCost,
 			Open: c.OpenLanes}}, c.Rollout)
 	job.Suggested, job.Remark = c.Suggested, c.Remark
 	job.Play.Again = &run.Again{Count: c.MemberCount, Make: c.Remake}

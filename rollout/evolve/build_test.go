@@ -29,5 +29,5 @@ func featureOf[F feature](e *Evolution) (f F) {
 	return f
 }
 
-// judgeOf returns the judge of a run's exam.
-func judgeOf(e *Evolution) *episode.ActingJudge { return featureOf[*exam](e).judge }
+// judgeOf returns the judge of a run's validation.
+func judgeOf(e *Evolution) *episode.ActingEvaluator { return featureOf[*validation](e).judge }

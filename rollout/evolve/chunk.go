@@ -17,7 +17,7 @@ const usualChunks = 64
 // chunk is the program that computes some of a generation's tiles on a host. When the rows of all tiles are there, the
 // state's loop ends the generation.
 type chunk struct {
-	*run.Beside
+	*run.SideProgram
 	inputs generation.Inputs
 	zeros  generation.Results // rows of all tiles
 	sizes  []int              // bytes of a tile's row, leaf after leaf
@@ -46,7 +46,7 @@ func (e *search) join(b xlabridge.Backend, o run.LoopOptions, first generation.S
 	}
 	of := generation.Chunk{Inputs: in, First: graph.Int32s(make([]int32, e.setup.Groups.Devices)),
 		Count: graph.Int32s(make([]int32, e.setup.Groups.Devices))}
-	p.Beside, err = run.NewBeside(e.Loop, "chunk", of,
+	p.SideProgram, err = run.NewSideProgram(e.Loop, "chunk", of,
 		func(s generation.State, in generation.Chunk) generation.Results {
 			return program.EvaluateChunk(s, in, p.each)
 		})

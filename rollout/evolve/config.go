@@ -15,14 +15,14 @@ import (
 // Config is one experiment. Start from DefaultConfig: zero means zero, except where a field says otherwise.
 type Config struct {
 	generation.Search
-	// NormalizeObservations normalises observations by the statistics of all earlier generations; see
+	// NormalizeObservations normalizes observations by the statistics of all earlier generations; see
 	// policy.Normalizing.
 	NormalizeObservations bool `set:"normalize-observations" help:"members see each observation less its mean, over its standard deviation, of all that were made in the generations before"`
 
 	GrowSettings                `advanced:""`
 	RestartSettings             `advanced:""`
 	generation.PatienceSettings `advanced:""`
-	ExamSettings                `advanced:""`
+	ValidationSettings          `advanced:""`
 	PoolSettings                `advanced:""`
 	HostSettings                `advanced:"" flag:"names a server and files"`
 }
@@ -30,8 +30,8 @@ type Config struct {
 // DefaultConfig is evosax's Open_ES on CartPole.
 func DefaultConfig() Config {
 	return Config{Search: generation.DefaultSearch(), RestartSettings: RestartSettings{Restarts: RestartsNone},
-		ExamSettings: ExamSettings{ExamEpisodes: 100},
-		PoolSettings: PoolSettings{MigrationSettings: generation.DefaultMigration()}}
+		ValidationSettings: ValidationSettings{ValidationEpisodes: 100},
+		PoolSettings:       PoolSettings{MigrationSettings: generation.DefaultMigration()}}
 }
 
 // With returns the config with one more setting of a part: With("strategy.sigma", .2).
@@ -43,7 +43,7 @@ func (c Config) With(name string, value any) Config {
 // clone returns a copy that shares no map with c.
 func (c *Config) clone() Config {
 	clone := *c
-	clone.Search, clone.ExamParam = c.Search.Clone(), maps.Clone(c.ExamParam)
+	clone.Search, clone.ValidationParam = c.Search.Clone(), maps.Clone(c.ValidationParam)
 	return clone
 }
 
@@ -58,7 +58,7 @@ func (c *Config) options() generation.Options {
 
 // Suggested returns settings for the environment, and of an island as many migrants as the population allows.
 func (c *Config) Suggested() settings.Values {
-	values := c.Playing.Suggested()
+	values := c.EpisodeSettings.Suggested()
 	if c.Island != "" {
 		c.SuggestMigrants(values, c.MigrationSettings)
 	}
@@ -98,14 +98,14 @@ func (c *Config) setup(on plan.Machine) (*generation.Setup, error) {
 	if err := c.checkGrow(x.Strategy); err != nil {
 		return nil, err
 	}
-	if err := c.checkExam(); err != nil {
+	if err := c.checkValidation(); err != nil {
 		return nil, err
 	}
 	if err := settings.Check(c); err != nil {
 		return nil, err
 	}
 	usual := DefaultConfig()
-	for _, other := range []string{"patience", "exam-target"} {
+	for _, other := range []string{"patience", "validation-target"} {
 		if err := settings.CheckChanged(c, &usual, other); err != nil {
 			return nil, err
 		}
@@ -133,8 +133,8 @@ func (c *Config) Measures() []string {
 	if c.Grow {
 		names = append(names, roomNodes, roomConnections)
 	}
-	if c.ExamTarget != 0 {
-		names = append(names, examReturn)
+	if c.ValidationTarget != 0 {
+		names = append(names, validationReturn)
 	}
 	return names
 }

@@ -97,7 +97,7 @@ func TestBadConfigs(t *testing.T) {
 		{"negative weight decay", func(c *Config) {
 			*c = c.With("strategy.weight-decay", -1)
 		}, `strategy.weight-decay: got -1, want a number from 0 on`},
-		{"unknown optimiser", func(c *Config) { *c = c.With("strategy.optimizer", "sgd"); c.Strategy = "pgpe" },
+		{"unknown optimizer", func(c *Config) { *c = c.With("strategy.optimizer", "sgd"); c.Strategy = "pgpe" },
 			`strategy.optimizer: got "sgd", want one of adam, clipup`},
 		{"setting of nothing", func(c *Config) {
 			*c = c.With("head.sigma", 1)

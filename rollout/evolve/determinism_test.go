@@ -36,7 +36,7 @@ type determinism struct {
 }
 
 // broad is a run with much of what runs can have: members that share their matrices and have memory, genomes that are
-// trees, normalised observations, two episodes a member, a hall of fame, and 7 tiles, of which the last is padded.
+// trees, normalized observations, two episodes a member, a hall of fame, and 7 tiles, of which the last is padded.
 func broad() Config {
 	c := DefaultConfig().With("strategy.rank", 2)
 	c.Strategy, c.Policy, c.Population, c.Steps, c.Tile, c.Episodes, c.Seed = "eggroll", "elman:5", 52, 20, 8, 2, 3
@@ -54,14 +54,14 @@ func solvingXOR() Config {
 
 // The matrix: strategies by numbers of devices. Metrics and state are equal to the byte on all of them, with stored and
 // regenerated noise, and after a resume on another number of devices. The short form has the broad run, on too few
-// tiles for 8 devices. The long form has cmaes, too, which reads its draws as a matrix, with lanes last, unrolled;
+// tiles for 8 devices. The long form has cmaes, too, which reads its draws as a matrix, with batch last, unrolled;
 // every strategy in a padded run, whose layout is another one for the next strategy; and one strategy of each kind in
 // all layouts and over many generations.
 func TestDeterminismMatrix(t *testing.T) {
 	devices := []int{1, 2, 4, 8}
 	layout := func(lanesLast bool, unroll int) determinism {
-		return determinism{fmt.Sprintf("lanes last %v, unroll %d", lanesLast, unroll), func(c *Config) {
-			c.Tile, c.LanesLast, c.Unroll = 32, lanesLast, unroll
+		return determinism{fmt.Sprintf("batch last %v, unroll %d", lanesLast, unroll), func(c *Config) {
+			c.Tile, c.BatchLast, c.Unroll = 32, lanesLast, unroll
 		}, []int{1, 8}, 4, false}
 	}
 	rows := []determinism{{"default", func(c *Config) { c.Tile = 32 }, devices, 30, false},
@@ -78,7 +78,7 @@ func TestDeterminismMatrix(t *testing.T) {
 	for i, name := range strategy.Names() {
 		own := []determinism{{"padded", func(c *Config) {
 			c.Population, c.Steps, c.Policy, c.Tile = 38, 20, []string{"linear", "mlp:12"}[i%2], []int{8, 48, 16}[i%3]
-			c.LanesLast, c.Unroll = i%4 > 1, []int{0, 2, 4}[i%3]
+			c.BatchLast, c.Unroll = i%4 > 1, []int{0, 2, 4}[i%3]
 		}, []int{1, 8}, 4, false}}
 		if slices.Contains(kinds, name) {
 			own = append(own, rows...)
@@ -87,8 +87,8 @@ func TestDeterminismMatrix(t *testing.T) {
 		case "openes", "simplega": // cmaes would have a matrix of 4,610 parameters by 4,610
 			own = append(own, wide)
 		case "cmaes":
-			own = append(own, determinism{"padded, lanes last, redrawn", func(c *Config) {
-				c.Population, c.Steps, c.Policy, c.Tile, c.LanesLast, c.Unroll = 78, 21, "linear", 16, true, 2
+			own = append(own, determinism{"padded, batch last, redrawn", func(c *Config) {
+				c.Population, c.Steps, c.Policy, c.Tile, c.BatchLast, c.Unroll = 78, 21, "linear", 16, true, 2
 			}, []int{1, 8}, 4, true})
 		case "eggroll":
 			own = append(own, wide, determinism{short, func(c *Config) { *c = broad() }, []int{1, 8}, 4, true})
@@ -162,7 +162,7 @@ func TestPaddedMembersAreTheSame(t *testing.T) {
 	if long.On() {
 		c.Policy, c.Tile, b = "mlp:48", 48, xlatest.Open(t, 2)
 	}
-	for _, c.LanesLast = range []bool{false, true} {
+	for _, c.BatchLast = range []bool{false, true} {
 		c.Population = 16*c.Tile + c.Tile/6 + 1 // 16 tiles and a part of one
 		padded := start(t, b, c)
 		tiles := padded.Profile().Fact("tiles").(int)
@@ -190,7 +190,7 @@ func TestRedrawnNoiseChangesNothing(t *testing.T) {
 		t.Run(row.strategy, func(t *testing.T) {
 			c := DefaultConfig()
 			c.Population, c.Steps, c.Policy, c.Tile = 86, 23, "mlp:6", 16
-			c.Strategy, c.Devices, c.LanesLast = row.strategy, row.devices, row.last
+			c.Strategy, c.Devices, c.BatchLast = row.strategy, row.devices, row.last
 			var b xlabridge.Backend = &xlabridge.Reference{}
 			if long.On() {
 				b = xlatest.Open(t, 2)

@@ -27,7 +27,7 @@ func init() {
 			"the mean return " +
 			"reaches the target or the generations are over. The run's folder holds the resolved config, metrics, " +
 			"checkpoints, the " +
-			"policy at the centre of the search and the best member, judged on fresh episodes.",
+			"policy at the mean of the search and the best member, judged on new episodes.",
 		Example: "  xlarun evolve CartPole-v1\n  xlarun evolve Acrobot-v1 --policy mlp:64,64 --pop 1024 --seed 3\n  " +
 			"xlarun evolve CartPole-v1 --strategy pgpe --strategy.sigma 0.2",
 		Argument:  "env",
@@ -222,10 +222,10 @@ func (e *Evolution) reaches(metric func(name string) float64) bool {
 	return generation.Reached(e.setup.Strategy, metric, e.target)
 }
 
-// Reached is that of run.Capabilities. A run with an exam holds it after its next generation: the last one may have had
-// none, or another.
+// Reached is that of run.Capabilities. A run with a validation holds it after its next generation: the last one may
+// have had none, or another.
 func (e *Evolution) Reached(metric func(name string) float64) bool {
-	return e.config.ExamTarget == 0 && e.reaches(metric)
+	return e.config.ValidationTarget == 0 && e.reaches(metric)
 }
 
 // allFailed returns the error of the last generation, in which all members failed.
@@ -282,7 +282,7 @@ func (e *Evolution) Config() Config { return e.search.config }
 // Rollout returns how members are evaluated.
 func (e *Evolution) Rollout() *episode.Rollout { return e.program.Rollout }
 
-// Candidates returns the centre of the search and the best member so far; see generation.Program.Candidates.
+// Candidates returns the mean of the search and the best member so far; see generation.Program.Candidates.
 func (e *Evolution) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 	x, state, err := e.of(s)
 	if err != nil {
@@ -291,9 +291,9 @@ func (e *Evolution) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 	return x.program.Candidates(state)
 }
 
-// Fame returns the members of the hall of fame in a snapshot, the one with the highest fitness first, of equal ones the
-// earliest.
-func (e *Evolution) Fame(s run.Snapshot) ([]run.Famed, error) {
+// HallEntries returns the members of the hall of fame in a snapshot, the one with the highest fitness first, of equal
+// ones the earliest.
+func (e *Evolution) HallEntries(s run.Snapshot) ([]run.HallEntry, error) {
 	x, state, err := e.of(s)
 	if err != nil {
 		return nil, err
@@ -301,7 +301,7 @@ func (e *Evolution) Fame(s run.Snapshot) ([]run.Famed, error) {
 	return state.Hall.Members(x.program)
 }
 
-// Ending summarises the run.
+// Ending summarizes the run.
 func (e *Evolution) Ending(last run.Metrics) string {
 	text := e.ending(last)
 	for _, f := range e.features {
@@ -327,11 +327,11 @@ func (e *Evolution) ending(last run.Metrics) string {
 	} else if !math.IsNaN(e.target) {
 		text += ", the target is " + generation.Number(e.target)
 	}
-	if x, ok := last.Get(examReturn); ok && math.IsInf(x, -1) {
-		text += "; the exam failed: returns of its episodes are not finite"
+	if x, ok := last.Get(validationReturn); ok && math.IsInf(x, -1) {
+		text += "; the validation failed: returns of its episodes are not finite"
 	} else if ok && !math.IsNaN(x) {
-		text += fmt.Sprintf("; %s in the exam, which wants %s", generation.Number(x),
-			generation.Number(e.config.ExamTarget))
+		text += fmt.Sprintf("; %s in the validation, which wants %s", generation.Number(x),
+			generation.Number(e.config.ValidationTarget))
 	}
 	return text + e.last.FailedText()
 }

@@ -83,7 +83,7 @@ func TestCartPoleIsSolved(t *testing.T) {
 	require.Equal(t, 256*500., m.Work)
 	require.Equal(t, fmt.Sprintf("mean %.4g of the 475 wanted", of(t, m, "mean_fitness")), e.Ending(m))
 
-	// What the search has come to balances the pole in fresh episodes too; the member that was lucky once need not.
+	// What the search has come to balances the pole in new episodes too; the member that was lucky once need not.
 	s, err := e.Snapshot()
 	require.NoError(t, err)
 	candidates, err := e.Candidates(s)
@@ -91,12 +91,12 @@ func TestCartPoleIsSolved(t *testing.T) {
 	require.Len(t, candidates, 2)
 	r, err := c.Rollout()
 	require.NoError(t, err)
-	j, err := episode.NewJudge(e.backend, r, candidates[0].Params, 2, 50, c.Purpose())
+	j, err := episode.NewEvaluator(e.backend, r, candidates[0].Params, 2, 50, c.Purpose())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, j.Close()) }()
 	judged, err := j.Play([]any{candidates[0].Params, candidates[1].Params}, random.New(77))
 	require.NoError(t, err)
-	require.Equal(t, "centre", candidates[0].Name)
+	require.Equal(t, "mean", candidates[0].Name)
 	require.Greater(t, judged[0].Mean, 490.)
 	require.Len(t, judged[0].Return, 50)
 }
@@ -123,20 +123,20 @@ func TestPaddingIsMasked(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy = 6, 12, "linear"
 	var got [][]run.Metrics
-	var centres [][]float64
+	var centers [][]float64
 	for _, tile := range []int{2, 4, 6, 16} { // 3 tiles, 1.5, 1, 0.4
 		c.Tile = tile
 		e := start(t, b, c)
 		got = append(got, steps(t, e, 3))
 		s, err := e.Snapshot()
 		require.NoError(t, err)
-		centre, err := graph.Floats(s.Arrays["strategy.mean"])
+		center, err := graph.Floats(s.Arrays["strategy.mean"])
 		require.NoError(t, err)
-		centres = append(centres, centre)
+		centers = append(centers, center)
 	}
 	for i := range got {
 		require.Equal(t, got[0], got[i])
-		require.InDeltaSlice(t, centres[0], centres[i], 1e-6)
+		require.InDeltaSlice(t, centers[0], centers[i], 1e-6)
 	}
 }
 
@@ -326,7 +326,7 @@ func TestSnapshotNamesTheState(t *testing.T) {
 	}
 }
 
-// The centre is the strategy's mean, in the policy's tree.
+// The mean is the strategy's mean, in the policy's tree.
 func TestCentre(t *testing.T) {
 	for _, strategy := range []string{"openes", "pgpe", "simplega"} {
 		c := DefaultConfig()
@@ -337,8 +337,8 @@ func TestCentre(t *testing.T) {
 		require.NoError(t, err)
 		candidates, err := e.Candidates(s)
 		require.NoError(t, err)
-		centre := candidates[0].Params
-		require.IsType(t, policy.Params{}, centre)
+		center := candidates[0].Params
+		require.IsType(t, policy.Params{}, center)
 		mean := s.Arrays["strategy.mean"]
 		if strategy == "simplega" {
 			mean = s.Arrays["strategy.elites"].Index(0)
@@ -346,7 +346,7 @@ func TestCentre(t *testing.T) {
 		want, err := graph.Floats(mean)
 		require.NoError(t, err)
 		var got []float64
-		for _, leaf := range graph.Leaves(centre) {
+		for _, leaf := range graph.Leaves(center) {
 			v, err := graph.Floats(leaf)
 			require.NoError(t, err)
 			got = append(got, v...)
@@ -391,7 +391,7 @@ func TestMemberAt(t *testing.T) {
 	require.Equal(t, 4, p.Fact("tile"))
 	require.Equal(t, 3, p.Fact("tiles"))
 	require.Equal(t, 4, p.Placement.Lanes)
-	require.False(t, p.Placement.LanesLast)
+	require.False(t, p.Placement.BatchLast)
 	var members []int
 	for tile := range 3 {
 		for lane := range p.Placement.Lanes {

@@ -54,7 +54,7 @@ type part struct {
 
 // parts are all features, in the order in which a run calls them.
 var parts = []part{
-	{setting: "exam-target", on: func(c *Config) bool { return c.ExamTarget != 0 }, open: openExam},
+	{setting: "validation-target", on: func(c *Config) bool { return c.ValidationTarget != 0 }, open: openValidation},
 	{setting: "patience", on: func(c *Config) bool { return c.Patience > 0 }, prefix: patiencePrefix,
 		open: openPatience},
 	{setting: "restarts", on: (*Config).restarts, prefix: restartsPrefix, open: openRestarts},
@@ -74,12 +74,12 @@ const lane = "lane"
 // conflicts are all of them. Everything else works together.
 var conflicts = []conflict{
 	{"restarts", "island", "none: an island starts once"},
-	{"normalize-observations", "island", "false: each island would normalise observations by statistics of its own, " +
+	{"normalize-observations", "island", "false: each island would normalize observations by statistics of its own, " +
 		"and a member that travels would see another world"},
 	{"grow", "join", "no --join with it: hosts compute one program"},
 	{"restarts", lane, "none: lanes start once"},
 	{"grow", lane, "false: lanes have one program"},
-	{"exam-target", lane, "0: lanes hold no exams"},
+	{"validation-target", lane, "0: lanes hold no validations"},
 	{"join", lane, "none: lanes run in one process"},
 	{"island", lane, "none: lanes share no folder"},
 }

@@ -18,8 +18,8 @@ func TestPairsOfFeatures(t *testing.T) {
 	server := keepingServer(t)
 	dir := t.TempDir()
 	on := map[string]func(c *Config, name string){
-		"exam-target": func(c *Config, _ string) {
-			c.Target, c.ExamTarget, c.ExamEpisodes, c.ExamSteps = "0.01", 3, 1, 3
+		"validation-target": func(c *Config, _ string) {
+			c.Target, c.ValidationTarget, c.ValidationEpisodes, c.ValidationSteps = "0.01", 3, 1, 3
 		},
 		"patience": func(c *Config, _ string) { c.Patience = 1 },
 		"restarts": func(c *Config, _ string) { c.Restarts = RestartsIPOP },
@@ -90,10 +90,10 @@ func TestPairsOfFeatures(t *testing.T) {
 		}
 		c := with("lane", one.setting)
 		if wants := refusal(one.setting, lane); wants != "" {
-			_, err := c.LaneCost()
+			_, err := c.VectorizedCost()
 			require.ErrorContains(t, err, wants, one.setting)
 		} else {
-			_, err := c.LaneCost()
+			_, err := c.VectorizedCost()
 			require.NoError(t, err, one.setting)
 		}
 	}
@@ -133,8 +133,8 @@ func TestGrownSearchStartsAgain(t *testing.T) {
 	require.Len(t, made, 1)
 }
 
-// A run that goes on after a restart has the seed of the search of then, also if no other population follows: exams
-// draw their episodes by it.
+// A run that goes on after a restart has the seed of the search of then, also if no other population follows:
+// validations draw their episodes by it.
 func TestResumedSearchHasItsSeed(t *testing.T) {
 	c := DefaultConfig()
 	c.Policy, c.Population, c.Steps, c.Tune = "linear", 8, 3, "off"

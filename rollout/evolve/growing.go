@@ -47,7 +47,7 @@ func (r room) String() string {
 }
 
 // The metrics of the room in which a generation was played.
-const roomNodes, roomConnections = "room_nodes", "room_connections"
+const roomNodes, roomConnections = "capacity_nodes", "capacity_connections"
 
 // roomPrefix begins the names of the arrays that hold the room in a snapshot.
 const roomPrefix = "room."

@@ -103,7 +103,7 @@ func TestGrow(t *testing.T) {
 		require.NoError(t, err)
 		members, err := again.Candidates(s)
 		require.NoError(t, err)
-		fame, err := again.Fame(s)
+		fame, err := again.HallEntries(s)
 		require.NoError(t, err)
 		for _, f := range fame {
 			members = append(members, f.Candidate)
@@ -151,7 +151,7 @@ func TestGrowRefused(t *testing.T) {
 		require.ErrorContains(t, config.Check(plan.Machine{Devices: 1, Cores: 1, CPU: true}), c.want, name)
 	}
 	lanes := cramped()
-	_, err := lanes.LaneCost()
+	_, err := lanes.VectorizedCost()
 	require.ErrorContains(t, err, "lanes have one program")
 }
 

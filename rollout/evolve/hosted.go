@@ -279,9 +279,10 @@ func kept(rounds []roundMetrics, n int) []roundMetrics {
 func (h *hosted) goal() string {
 	c := &h.run.config
 	goal := fmt.Sprintf("%d generations, target %s", c.Generations, c.Target)
-	if c.ExamTarget != 0 {
-		goal += fmt.Sprintf(", %v in an exam of %d episodes, %d steps and %v", c.ExamTarget, c.ExamEpisodes,
-			c.ExamSteps, c.ExamParam)
+	if c.ValidationTarget != 0 {
+		goal += fmt.Sprintf(", %v in a validation of %d episodes, %d steps and %v", c.ValidationTarget,
+			c.ValidationEpisodes,
+			c.ValidationSteps, c.ValidationParam)
 	}
 	return goal
 }
@@ -372,19 +373,21 @@ func changes(before, now []string) (lines []string) {
 }
 
 // Board returns the rows of a display: those of the search, and what this host does.
-func (c *Config) Board() []run.Row {
+func (c *Config) Board() []run.DisplayRow {
 	rows := c.Search.Board()
-	if c.ExamTarget != 0 {
-		rows = append(rows, run.Row{Label: "exam", Plain: true, Gaps: true, Parts: []run.Part{{Metric: examReturn,
-			Behind: " of " + generation.Number(c.ExamTarget)}}})
+	if c.ValidationTarget != 0 {
+		rows = append(rows, run.DisplayRow{Label: "validation", Plain: true, Gaps: true,
+			Parts: []run.Part{{Metric: validationReturn,
+				Behind: " of " + generation.Number(c.ValidationTarget)}}})
 	}
 	if !c.hosted() {
 		return rows
 	}
-	return append(rows, run.Row{Label: "hosts", Plain: true, Parts: []run.Part{
+	return append(rows, run.DisplayRow{Label: "hosts", Plain: true, Parts: []run.Part{
 		{Metric: "hosts_alive", Format: run.Whole},
 		{Before: ", this one ", Metric: "mean_share", Format: run.Percent, Behind: " of the chunks"}}},
-		run.Row{Label: "chunks", Parts: []run.Part{{Metric: "chunks_twice", Format: run.Whole, Behind: " done twice"},
+		run.DisplayRow{Label: "chunks", Parts: []run.Part{{Metric: "chunks_twice", Format: run.Whole,
+			Behind: " done twice"},
 			{Before: ", waited ", Metric: "seconds_waited", Format: run.Seconds},
 			{Before: ", sent ", Metric: "bytes_sent", Format: run.Bytes}}})
 }

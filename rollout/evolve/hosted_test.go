@@ -52,7 +52,7 @@ func startServer(t *testing.T, o *natsserver.Options) string {
 // what computes a chunk, so tests interpret it unless the number of devices matters.
 func smallRun(change func(c *Config)) Config {
 	c := DefaultConfig()
-	c.Population, c.Tile, c.Steps, c.Generations, c.Target, c.Judge = 64, 8, 10, 6, "1000", 4
+	c.Population, c.Tile, c.Steps, c.Generations, c.Target, c.EvalEpisodes = 64, 8, 10, 6, "1000", 4
 	c.Policy = "linear"
 	if change != nil {
 		change(&c)
@@ -188,7 +188,7 @@ func TestHostsAreOneRun(t *testing.T) {
 		{name: "eggroll", compiled: true, change: func(c *Config) {
 			small := *c
 			*c = broad() // its program is that of TestDeterminismMatrix
-			c.Generations, c.Target, c.Judge = small.Generations, small.Target, small.Judge
+			c.Generations, c.Target, c.EvalEpisodes = small.Generations, small.Target, small.EvalEpisodes
 			c.Tune = "off" // the others measure
 		}},
 		{name: "population", change: func(c *Config) { c.Strategy, c.Episodes = "simplega", 2 }},
@@ -197,8 +197,8 @@ func TestHostsAreOneRun(t *testing.T) {
 			c.Steps = 1 // every member has the same return: a search has converged after its window
 			c.Policy = "linear"
 		}},
-		{name: "exam", change: func(c *Config) { // each host holds the exams, which a pole of one kind never passes
-			c.Target, c.ExamTarget, c.ExamEpisodes, c.ExamSteps = "2", 400, 3, 400
+		{name: "validation", change: func(c *Config) { // on each host; a pole of one kind never passes
+			c.Target, c.ValidationTarget, c.ValidationEpisodes, c.ValidationSteps = "2", 400, 3, 400
 		}},
 	} {
 		t.Run(x.name, func(t *testing.T) {

@@ -1,7 +1,7 @@
 package evolve
 
 import (
-	"xlarun/rollout/evolve/lanes"
+	"xlarun/rollout/evolve/vectorized"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
@@ -14,10 +14,10 @@ func (c *Config) OpenLanes(b xlabridge.Backend, names []string, most int) (run.L
 	return lanes.Open(b, &c.Search, c.options(), c.PatienceSettings, names, most)
 }
 
-// LaneCost returns the cost of a search with these settings.
-func (c *Config) LaneCost() (run.LaneCost, error) {
+// VectorizedCost returns the cost of a search with these settings.
+func (c *Config) VectorizedCost() (run.VectorizedCost, error) {
 	if err := c.checkLane(); err != nil {
-		return run.LaneCost{}, err
+		return run.VectorizedCost{}, err
 	}
 	return lanes.Cost(&c.Search, c.options())
 }

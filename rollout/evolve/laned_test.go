@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/internal/long"
-	"xlarun/rollout/evolve/lanes"
 	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/evolve/vectorized"
 	"xlarun/rollout/islands"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"

@@ -11,7 +11,7 @@ import (
 	"xlarun/rollout/plan"
 )
 
-// The rule puts lanes last where an episode's steps are arithmetic on single numbers, whatever the policy is
+// The rule puts batch last where an episode's steps are arithmetic on single numbers, whatever the policy is
 // called, and leaves what the settings give.
 func TestRuleOfLanes(t *testing.T) {
 	for _, c := range []struct {
@@ -32,12 +32,12 @@ func TestRuleOfLanes(t *testing.T) {
 		for _, machine := range []plan.Machine{{Devices: 1, Cores: 1, CPU: true}, {Devices: 1, Accelerator: true}} {
 			x, err := config.setup(machine)
 			require.NoError(t, err, "%s, %s", c.env, c.policy)
-			require.Equal(t, c.last && machine.CPU, x.Layout.LanesLast, "%s, %s", c.env, c.policy)
+			require.Equal(t, c.last && machine.CPU, x.Layout.BatchLast, "%s, %s", c.env, c.policy)
 		}
 		config.Tile = 32
 		x, err := config.setup(plan.Machine{Devices: 1, Cores: 1, CPU: true})
 		require.NoError(t, err)
-		require.False(t, x.Layout.LanesLast, "the settings give the layout: %s, %s", c.env, c.policy)
+		require.False(t, x.Layout.BatchLast, "the settings give the layout: %s, %s", c.env, c.policy)
 	}
 }
 

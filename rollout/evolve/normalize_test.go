@@ -22,7 +22,7 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// normalized returns an experiment with normalised observations, padded tiles and several episodes.
+// normalized returns an experiment with normalized observations, padded tiles and several episodes.
 func normalized(strategy, policy string, episodes, devices int) Config {
 	c := DefaultConfig()
 	c.NormalizeObservations = true
@@ -33,7 +33,7 @@ func normalized(strategy, policy string, episodes, devices int) Config {
 
 var numbers = graphtest.Floats
 
-// The statistics equal a loop over all observations of all members so far, in float64. They normalise the observations
+// The statistics equal a loop over all observations of all members so far, in float64. They normalize the observations
 // of the next generation.
 func TestObservedIsALoop(t *testing.T) {
 	for _, episodes := range []int{1, 3} {
@@ -93,7 +93,7 @@ func TestObservedIsALoop(t *testing.T) {
 	}
 }
 
-// Runs with normalised observations are equal to the byte on any number of devices, with stored and regenerated noise,
+// Runs with normalized observations are equal to the byte on any number of devices, with stored and regenerated noise,
 // and after a resume. In the short form TestDeterminismMatrix has them.
 func TestNormalizedRunsDoNotDependOnDevices(t *testing.T) {
 	long.Only(t)
@@ -111,7 +111,7 @@ func TestNormalizedRunsDoNotDependOnDevices(t *testing.T) {
 	for _, x := range rows {
 		t.Run(fmt.Sprint(x), func(t *testing.T) {
 			c := normalized(x.strategy, x.policy, x.episodes, 1)
-			c.Population, c.LanesLast = 78, x.lanesLast // ten tiles, of which the last is padded
+			c.Population, c.BatchLast = 78, x.lanesLast // ten tiles, of which the last is padded
 			whole := start(t, clients[1], c)
 			first, half := steps(t, whole, 2), bytesOf(t, whole)
 			s, err := whole.Snapshot()
@@ -136,7 +136,7 @@ func TestNormalizedRunsDoNotDependOnDevices(t *testing.T) {
 }
 
 // The statistics of observations are not part of a genome. The first generation equals that of a run without
-// normalisation.
+// normalization.
 func TestNormalizingIsNoPartOfAGenome(t *testing.T) {
 	c := normalized("openes", "linear", 1, 1)
 	with := start(t, &xlabridge.Reference{}, c)
@@ -150,8 +150,8 @@ func TestNormalizingIsNoPartOfAGenome(t *testing.T) {
 	require.NoError(t, err)
 	candidates, err := with.Candidates(s)
 	require.NoError(t, err)
-	centre, best := candidates[0].Params.(policy.Normalized), candidates[1].Params.(policy.Normalized)
-	require.Equal(t, numbers(t, s.Arrays["observed.mean"]), numbers(t, centre.Observation.Mean))
+	center, best := candidates[0].Params.(policy.Normalized), candidates[1].Params.(policy.Normalized)
+	require.Equal(t, numbers(t, s.Arrays["observed.mean"]), numbers(t, center.Observation.Mean))
 	require.Equal(t, []float64{1, 1, 1, 1}, numbers(t, best.Observation.Deviation),
 		"it did its best before anything was observed")
 }
@@ -167,7 +167,7 @@ func TestNormalizedMembersAreSaved(t *testing.T) {
 	candidates, err := e.Candidates(s)
 	require.NoError(t, err)
 	play := func(r *episode.Rollout, params any) []float64 {
-		j, err := episode.NewJudge(b, r, params, 1, 5, "a test")
+		j, err := episode.NewEvaluator(b, r, params, 1, 5, "a test")
 		require.NoError(t, err)
 		defer func() { require.NoError(t, j.Close()) }()
 		figures, err := j.Play([]any{params}, random.New(8))
@@ -249,7 +249,7 @@ func TestWildObservationsSpoilNothing(t *testing.T) {
 	}
 }
 
-// Only boxes can be normalised.
+// Only boxes can be normalized.
 func TestNormalizingOfNumbersOnly(t *testing.T) {
 	c := normalized("openes", "linear", 1, 1)
 	c.Env = "Cells-v0"

@@ -45,7 +45,7 @@ func fitness(t *testing.T, b xlabridge.Backend, dynamics string, members []any) 
 	c := under(dynamics)
 	r, err := c.Rollout()
 	require.NoError(t, err)
-	j, err := episode.NewJudge(b, r, members[0], len(members), 32, "parity")
+	j, err := episode.NewEvaluator(b, r, members[0], len(members), 32, "parity")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, j.Close()) }()
 	judged, err := j.Play(members, random.New(3))
@@ -58,7 +58,7 @@ func fitness(t *testing.T, b xlabridge.Backend, dynamics string, members []any) 
 	return all
 }
 
-// evolved returns the centre of a search after some generations under a dynamics.
+// evolved returns the mean of a search after some generations under a dynamics.
 func evolved(t *testing.T, b xlabridge.Backend, dynamics string, generations int) any {
 	t.Helper()
 	e := start(t, b, under(dynamics))
@@ -67,7 +67,7 @@ func evolved(t *testing.T, b xlabridge.Backend, dynamics string, generations int
 	require.NoError(t, err)
 	candidates, err := e.Candidates(s)
 	require.NoError(t, err)
-	require.Equal(t, "centre", candidates[0].Name)
+	require.Equal(t, "mean", candidates[0].Name)
 	return candidates[0].Params
 }
 

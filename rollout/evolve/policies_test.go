@@ -45,7 +45,7 @@ func (p point) Step(key random.Key, s pointState, action *graph.Array,
 func acting(t *testing.T, b xlabridge.Backend, spec string, devices int, lanesLast bool) *Evolution {
 	t.Helper()
 	c := DefaultConfig()
-	c.Strategy, c.Population, c.Steps, c.Tile, c.Devices, c.LanesLast, c.HallOfFame = "openes", 20, 12, 4, devices,
+	c.Strategy, c.Population, c.Steps, c.Tile, c.Devices, c.BatchLast, c.HallOfFame = "openes", 20, 12, 4, devices,
 		lanesLast, "0"
 	x, err := c.setup(plan.MachineOf(b, devices))
 	require.NoError(t, err)

@@ -239,7 +239,7 @@ func openRestarts(_ context.Context, e *Evolution) (feature, error) {
 // keepLayout gives the config the layout that was chosen for a run.
 func (c *Config) keepLayout(of *generation.Setup) {
 	layout := of.Layout
-	c.Tile, c.LanesLast, c.Unroll = layout.Tile, layout.LanesLast, layout.Unroll
+	c.Tile, c.BatchLast, c.Unroll = layout.Tile, layout.BatchLast, layout.Unroll
 	c.EpisodeBatch, c.VectorWidth = layout.EpisodeBatch, layout.VectorWidth
 }
 
@@ -331,7 +331,7 @@ func (r *restarting) load(s run.Snapshot) (other bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// The number of restarts decides the seed, which exams use.
+	// The number of restarts decides the seed, which validations use.
 	other = state.population != r.population || state.sigma != r.sigma || state.count != r.count
 	r.restarts = state
 	return other, nil

@@ -95,7 +95,7 @@ func (c Config) compile(b xlabridge.Backend, x *generation.Setup, choice plan.Ch
 		err = s.join(b, options, first, in)
 	} else {
 		options.Counter = x.Counter(x.Groups.Used(), x.Groups.Devices)
-		if options.Counter == nil && c.ExamTarget != 0 {
+		if options.Counter == nil && c.ValidationTarget != 0 {
 			options.Counter = run.NewStageCounter()
 		}
 		in.Counter = options.Counter.Input()
@@ -112,11 +112,11 @@ func (c Config) compile(b xlabridge.Backend, x *generation.Setup, choice plan.Ch
 	s.profile.PlannedBytes = x.Planned(s.Loop.Compiled().Program)
 	s.profile.MemoryBudget = x.Machine.Free
 	s.profile.Facts = []run.Fact{{Name: "tile", Value: x.Layout.Tile}, {Name: "tiles", Value: x.Groups.Total()},
-		{Name: "lanes_last", Value: x.Layout.LanesLast}, {Name: "unroll", Value: x.Layout.Unroll},
+		{Name: "batch_last", Value: x.Layout.BatchLast}, {Name: "unroll", Value: x.Layout.Unroll},
 		{Name: "episode_batch", Value: x.Layout.EpisodeBatch},
 		{Name: "noise_redrawn", Value: x.Regenerate}, {Name: "parameters", Value: x.Params}}
 	s.profile.Chosen = x.Chosen()
-	s.profile.Placement = &run.Placement{Lanes: x.Layout.Tile, LanesLast: x.Layout.LanesLast, Member: s.MemberAt}
+	s.profile.Placement = &run.Placement{Lanes: x.Layout.Tile, BatchLast: x.Layout.BatchLast, Member: s.MemberAt}
 	return s, nil
 }
 

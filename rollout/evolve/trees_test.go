@@ -79,7 +79,7 @@ func (h *hops) Tell(state any, e strategy.Evaluation, draws population.Draws) an
 	return hopsState{strategy.Move(state.(hopsState).Mean, graph.Scalar(1), draws.Sum(best, nil)), last}
 }
 
-func (*hops) Centre(state any) any { return state.(hopsState).Mean }
+func (*hops) Mean(state any) any { return state.(hopsState).Mean }
 
 // trees starts a run of hops over rules, which are not registered, so that other tests do not see them.
 func trees(b xlabridge.Backend, s strategy.Strategy, devices int, redraw bool) (*Evolution, error) {

@@ -32,7 +32,7 @@ func TestPlansAreStored(t *testing.T) {
 	one, two := client(1), client(2)
 	store := plan.StoreOf[plan.Plan](one, c.Purpose(), generation.PlanFormat)
 	require.Equal(t, store, plan.StoreOf[plan.Plan](two, c.Purpose(), generation.PlanFormat))
-	layout := plan.Plan{Tile: 32, LanesLast: true, Unroll: 2, EpisodeBatch: 1, VectorWidth: 512}
+	layout := plan.Plan{Tile: 32, BatchLast: true, Unroll: 2, EpisodeBatch: 1, VectorWidth: 512}
 	put := func(layout plan.Plan) {
 		t.Helper()
 		require.NoError(t, store.Put(plan.Stored[plan.Plan]{Tune: plan.TuneQuick, Plan: layout}, "some plan", 1))
@@ -52,7 +52,7 @@ func TestPlansAreStored(t *testing.T) {
 		for _, tune := range []string{plan.TuneAuto, plan.TuneQuick} {
 			choice := got(b, tune)
 			require.Equal(t, plan.Present, choice.Source)
-			require.Equal(t, "1 device, tiles of 32, lanes last, unroll 2, 512-bit vectors", choice.Plan)
+			require.Equal(t, "1 device, tiles of 32, batch last, unroll 2, 512-bit vectors", choice.Plan)
 		}
 	}
 	require.Equal(t, plan.Present, start(t, one, c).Profile().Source)
@@ -89,7 +89,7 @@ func TestPlansAreStored(t *testing.T) {
 	// TestTunerIsOver has the deadline. A busy machine takes longer, but not the time of full.
 	require.Less(t, chosen.Seconds, plan.FullBudget.Seconds()/2)
 	if chosen.Source == plan.Tuned {
-		require.GreaterOrEqual(t, len(chosen.Tried), 2)
+		require.GreaterOrEqual(t, len(chosen.MeasuredPlan), 2)
 		for _, b := range []*xlabridge.Client{one, two} {
 			p := got(b, plan.TuneAuto)
 			require.Equal(t, plan.Present, p.Source)

@@ -11,7 +11,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/internal/quantity"
 	"xlarun/rollout/evolve/generation"
-	"xlarun/rollout/evolve/lanes"
+	"xlarun/rollout/evolve/vectorized"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/population"
 	"xlarun/rollout/run"
@@ -86,7 +86,7 @@ func NewArchipelago(b xlabridge.Backend, c Islands) (*Archipelago, error) {
 	a.profile.Choice = choice
 	a.profile.Choice.Plan = fmt.Sprintf("%s, %s a tile", x.Layout, quantity.Count(l.Cut.Lanes, "island", "islands"))
 	a.profile.Facts = []run.Fact{{Name: "tile", Value: x.Layout.Tile}, {Name: "islands_tile", Value: l.Cut.Lanes},
-		{Name: "tiles", Value: x.Groups.Total()}, {Name: "lanes_last", Value: x.Layout.LanesLast},
+		{Name: "tiles", Value: x.Groups.Total()}, {Name: "batch_last", Value: x.Layout.BatchLast},
 		{Name: "unroll", Value: x.Layout.Unroll}, {Name: "parameters", Value: x.Params}}
 	a.profile.Chosen = x.Chosen()
 	return a, nil
@@ -96,7 +96,7 @@ func NewArchipelago(b xlabridge.Backend, c Islands) (*Archipelago, error) {
 func (c *Islands) start(l *lanes.Program, each map[string][]float64) State {
 	key := random.New(c.Seed)
 	s := l.Start(each, func(i int) random.Key { return random.FoldIn(key, i) })
-	m := s.Lanes.Migration.(generation.Travel)
+	m := s.Lanes.Migration.(generation.MigrationState)
 	m.Descent = graph.Eye(graph.Float32, c.Islands).ExpandDims(1).BroadcastTo(m.Descent.Dims()...)
 	s.Lanes.Migration = m
 	return State{s.Lanes, s.Each, graph.Full(graph.ShapeOf(graph.Float32, c.Islands), math.Inf(-1)),
@@ -106,7 +106,7 @@ func (c *Islands) start(l *lanes.Program, each map[string][]float64) State {
 // results are the outputs of a generation for the host.
 type results struct {
 	Members *graph.Array // f32[islands, (3+reports)·members], see generation.Program.Run
-	// Islands is f32[3]: the diversity between the islands' centres, the diversity among the members that are ready to
+	// Islands is f32[3]: the diversity between the islands' centers, the diversity among the members that are ready to
 	// leave an island, and the foreign share of descent.
 	Islands *graph.Array
 	Taken   *graph.Array // i32[]: immigrants taken in so far
@@ -119,15 +119,15 @@ func (c *Islands) generation(l *lanes.Program, s State, in inputs, each map[stri
 	if c.Explore > 0 {
 		s = c.explore(s, number, number.Gt(0).And(number.Rem(c.Explore).Eq(0)), each)
 	}
-	m := s.Lanes.Migration.(generation.Travel)
+	m := s.Lanes.Migration.(generation.MigrationState)
 	m.Arriving = c.exchange(s.Key, number, migrates, m.Leaving)
 	s.Lanes.Migration = m
 	next, members := l.Run(lanes.State{Lanes: s.Lanes, Each: s.Each}, in.Lanes)
 	out := State{next.Lanes, next.Each, meanFitness(members, c.Population), s.Key}
 
-	m = next.Lanes.Migration.(generation.Travel)
-	centres := graph.VMap(func(s any) any { return l.Search.Strategy.Centre(s) })(next.Lanes.Strategy)
-	between := deviation(centres, 0)
+	m = next.Lanes.Migration.(generation.MigrationState)
+	centers := graph.VMap(func(s any) any { return l.Search.Strategy.Mean(s) })(next.Lanes.Strategy)
+	between := deviation(centers, 0)
 	within := deviation(m.Leaving.Genomes, 1)
 	share := m.Descent.Mean(1) // f32[islands, islands]
 	ownShare := share.Mul(graph.Eye(graph.Float32, c.Islands)).Sum()
@@ -152,8 +152,8 @@ func deviation(genomes any, axis int) *graph.Array {
 			continue
 		}
 		x := graph.Once(leaf.Convert(graph.Float32))
-		centred := x.Sub(x.Mean(axis).ExpandDims(axis))
-		sum = sum.Add(centred.Square().Sum())
+		centered := x.Sub(x.Mean(axis).ExpandDims(axis))
+		sum = sum.Add(centered.Square().Sum())
 		count += leaf.Size()
 	}
 	return sum.Div(float32(max(1, count))).Sqrt()
@@ -257,7 +257,7 @@ func (a *Archipelago) Describe() *run.Capabilities {
 	return can
 }
 
-// Candidates returns the centre of the island with the highest mean in the last generation, and the best member of the
+// Candidates returns the mean of the island with the highest mean in the last generation, and the best member of the
 // whole run.
 func (a *Archipelago) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 	v, err := a.Unflatten(s)
@@ -277,8 +277,8 @@ func (a *Archipelago) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 	return a.lanes.Search.Candidates(joined)
 }
 
-// Fame returns the best members of all islands' halls of fame, as many as one hall has places.
-func (a *Archipelago) Fame(s run.Snapshot) (all []run.Famed, err error) {
+// HallEntries returns the best members of all islands' halls of fame, as many as one hall has places.
+func (a *Archipelago) HallEntries(s run.Snapshot) (all []run.HallEntry, err error) {
 	v, err := a.Unflatten(s)
 	if err != nil {
 		return nil, err
@@ -296,7 +296,7 @@ func (a *Archipelago) Fame(s run.Snapshot) (all []run.Famed, err error) {
 	return all[:min(a.lanes.Search.Places, len(all))], nil
 }
 
-// Ending summarises the run.
+// Ending summarizes the run.
 func (a *Archipelago) Ending(last run.Metrics) string {
 	mean, _ := last.Get("best_mean")
 	foreign, _ := last.Get("foreign")
@@ -317,9 +317,9 @@ type island struct {
 	Own  map[string]float64 `json:"settings,omitempty"` // Numbers that differ between islands
 	// Descent is the share of each island, by number, in this island's descent.
 	Descent []float64 `json:"descent"`
-	// Survivors is the island with the largest share in each genome of the state, or in the centre of a distribution.
+	// Survivors is the island with the largest share in each genome of the state, or in the mean of a distribution.
 	Survivors []int `json:"survivors"`
-	// Taken counts the immigrants from each island, by number; see generation.Travel.
+	// Taken counts the immigrants from each island, by number; see generation.MigrationState.
 	Taken []float64 `json:"immigrants"`
 }
 
@@ -333,7 +333,7 @@ func (a *Archipelago) Files(run.Snapshot, bool) ([]run.File, error) {
 		return nil, err
 	}
 	state := v.(State)
-	travel := state.Lanes.Migration.(generation.Travel)
+	travel := state.Lanes.Migration.(generation.MigrationState)
 	read := func(x *graph.Array) (all []float64) {
 		if err == nil {
 			if x, err = xlabridge.ToHost(x); err == nil {

@@ -28,7 +28,7 @@ func (c *Islands) explore(s State, number, due *graph.Array, each map[string][]f
 	take := func(a *graph.Array) *graph.Array { return graph.Once(graph.Take(a, source, 0)) }
 
 	s.Lanes.Strategy = graph.MapTree(take, s.Lanes.Strategy)
-	m := s.Lanes.Migration.(generation.Travel)
+	m := s.Lanes.Migration.(generation.MigrationState)
 	m.Leaving, m.Descent = graph.MapTree(take, m.Leaving), take(m.Descent)
 	s.Lanes.Migration = m
 	s.Each = maps.Clone(s.Each)

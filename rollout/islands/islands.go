@@ -10,8 +10,8 @@ import (
 
 	"xlarun/graph"
 	"xlarun/rollout/evolve/generation"
-	"xlarun/rollout/evolve/lanes"
 	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/evolve/vectorized"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
@@ -50,7 +50,7 @@ type Islands struct {
 	generation.Search // of each island
 	generation.MigrationSettings
 	Islands  int    `set:"islands" min:"2" max:"1024" help:"populations that evolve side by side, each of --pop members"`
-	Topology string `set:"topology" oneof:"ring,torus,random" help:"from where members come to an island: from the island before it (ring), from its neighbours on a grid that is closed at its ends (torus), or each from any other island, drawn anew (random)"`
+	Topology string `set:"topology" oneof:"ring,torus,random" help:"from where members come to an island: from the island before it (ring), from its neighbors on a grid that is closed at its ends (torus), or each from any other island, drawn anew (random)"`
 	// Explore is the number of generations between calls of explore.
 	Explore int `set:"explore-every" advanced:"" min:"0" max:"1073741823" help:"generations after which the worst fifth of the islands go on with the searches of the best fifth, and with their hyper-parameters changed (population-based training); 0: never"`
 }
@@ -126,7 +126,7 @@ func ofIsland(one generation.Search, each map[string][]float64, island int) gene
 
 // Suggested returns settings for the environment, and as many migrants as the population allows.
 func (c *Islands) Suggested() settings.Values {
-	values := c.Playing.Suggested()
+	values := c.EpisodeSettings.Suggested()
 	c.SuggestMigrants(values, c.MigrationSettings)
 	return values
 }
@@ -205,13 +205,13 @@ func (c *Islands) one() *generation.Search {
 }
 
 // Board returns the rows of a display.
-func (c *Islands) Board() []run.Row {
+func (c *Islands) Board() []run.DisplayRow {
 	rows := c.one().Board()
 	mean := rows[1].Parts[0].Behind
-	return []run.Row{
+	return []run.DisplayRow{
 		rows[0],
 		{Label: "island", Plain: true, Parts: []run.Part{{Before: "best mean ", Metric: "best_mean", Behind: mean},
-			{Before: ", all ", Metric: "mean_fitness"}}, Curve: "best_mean", Colour: "cyan"},
+			{Before: ", all ", Metric: "mean_fitness"}}, Curve: "best_mean", Color: "cyan"},
 		{Label: "diversity", Plain: true, Parts: []run.Part{{Before: "between ", Metric: "diversity", Format: run.Loss},
 			{Before: ", within ", Metric: "diversity_within", Format: run.Loss}}, Curve: "diversity"},
 		{Label: "migration", Plain: true, Parts: []run.Part{

@@ -123,7 +123,7 @@ func TestIslandsOnDevices(t *testing.T) {
 	candidates, err := two.Candidates(s2)
 	require.NoError(t, err)
 	require.Len(t, candidates, 2)
-	fame, err := two.Fame(s2)
+	fame, err := two.HallEntries(s2)
 	require.NoError(t, err)
 	require.Len(t, fame, 4)
 	sampled, err := c.Remake(xlatest.Open(t, 1), s2, []int{0, 95})
@@ -273,7 +273,7 @@ func TestWorstIslandsExplore(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Grids are as square as possible and closed at their ends, and neighbours are neighbours of each other.
+// Grids are as square as possible and closed at their ends, and neighbors are neighbors of each other.
 func TestTorus(t *testing.T) {
 	for _, c := range []struct {
 		number, islands int
@@ -296,14 +296,14 @@ func TestTorus(t *testing.T) {
 
 // On a ring, members come from the island before; in a random topology, from any other island. They never come from the
 // island itself.
-func TestNeighbours(t *testing.T) {
+func TestNeighbors(t *testing.T) {
 	c := smallIslands("openes")
-	from, rank := c.neighbours(random.New(1), graph.Of(int32(4)))
+	from, rank := c.neighbors(random.New(1), graph.Of(int32(4)))
 	require.Equal(t, "[5 5 0 0 1 1 2 2 3 3 4 4] [0 1 0 1 0 1 0 1 0 1 0 1]", fmt.Sprint(ints(t, from), ints(t, rank)))
 	c.Topology = TopologyRandom
 	seen := map[int]bool{}
 	for generation := range 40 {
-		from, _ := c.neighbours(random.New(1), graph.Of(int32(generation)))
+		from, _ := c.neighbors(random.New(1), graph.Of(int32(generation)))
 		for i, j := range ints(t, from) {
 			require.NotEqual(t, i/2, j)
 			require.True(t, j >= 0 && j < 6)

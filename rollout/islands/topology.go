@@ -8,9 +8,9 @@ import (
 	"xlarun/rollout/evolve/generation"
 )
 
-// neighbours returns, for each member that arrives on each island, its island and its rank among that island's best,
+// neighbors returns, for each member that arrives on each island, its island and its rank among that island's best,
 // i32[islands, migrants]. A random topology is drawn in each generation.
-func (c *Islands) neighbours(key random.Key, generation *graph.Array) (from, rank *graph.Array) {
+func (c *Islands) neighbors(key random.Key, generation *graph.Array) (from, rank *graph.Array) {
 	n, k := c.Islands, c.Migrants
 	if c.Topology == TopologyRandom {
 		other := random.Randint(random.FoldIn(key, generation), graph.ShapeOf(graph.Int32, n, k), 0, n-1)
@@ -32,7 +32,7 @@ func (c *Islands) neighbours(key random.Key, generation *graph.Array) (from, ran
 	return graph.Int32s(islands, n, k), graph.Int32s(ranks, n, k)
 }
 
-// torus returns the neighbours of an island on a grid that is as square as possible: left, right, above and below, each
+// torus returns the neighbors of an island on a grid that is as square as possible: left, right, above and below, each
 // once.
 func torus(n, i int) (around []int) {
 	rows := int(math.Sqrt(float64(n)))
@@ -42,9 +42,9 @@ func torus(n, i int) (around []int) {
 	columns := n / rows
 	row, column := i/columns, i%columns
 	seen := map[int]bool{i: true}
-	for _, neighbour := range [][2]int{{row, column + columns - 1}, {row, column + 1}, {row + rows - 1, column},
+	for _, neighbor := range [][2]int{{row, column + columns - 1}, {row, column + 1}, {row + rows - 1, column},
 		{row + 1, column}} {
-		j := neighbour[0]%rows*columns + neighbour[1]%columns
+		j := neighbor[0]%rows*columns + neighbor[1]%columns
 		if !seen[j] {
 			seen[j] = true
 			around = append(around, j)
@@ -55,9 +55,9 @@ func torus(n, i int) (around []int) {
 
 // exchange returns the members that arrive on each island, given those that leave, or nobody if no migration is due.
 func (c *Islands) exchange(key random.Key, generation, due *graph.Array,
-	leaving generation.Travellers) generation.Travellers {
+	leaving generation.MigrantPool) generation.MigrantPool {
 	n, k := c.Islands, c.Migrants
-	from, rank := c.neighbours(key, generation)
+	from, rank := c.neighbors(key, generation)
 	row := from.Mul(k).Add(rank).Reshape(n * k)
 	t := graph.MapTree(func(a *graph.Array) *graph.Array {
 		flat := a.Reshape(append([]int{n * k}, a.Dims()[2:]...)...)

@@ -16,9 +16,9 @@ import (
 type Plan struct {
 	Devices int `json:"-"`    // that run tiles at the same time
 	Tile    int `json:"tile"` // members that run their episodes together on one device, its lanes
-	// LanesLast keeps the members on the last axis of an episode's arrays and unrolls small products, for narrow
+	// BatchLast keeps the members on the last axis of an episode's arrays and unrolls small products, for narrow
 	// networks. Otherwise members are on the first axis, and products are batched.
-	LanesLast bool `json:"lanes_last"`
+	BatchLast bool `json:"batch_last"`
 	Unroll    int  `json:"unroll"` // steps of an episode in one iteration of the loop; 0 and 1: one
 	// EpisodeBatch is the number of a member's episodes that run side by side, a divisor of their number; 0: all.
 	// Batches run one after the other.
@@ -27,7 +27,7 @@ type Plan struct {
 	VectorWidth int `json:"vector_width"`
 }
 
-// String returns "2 devices, tiles of 48, lanes first, unroll 1, 512-bit vectors".
+// String returns "2 devices, tiles of 48, batch first, unroll 1, 512-bit vectors".
 func (p Plan) String() string {
 	if p.Devices == 1 {
 		return "1 device, " + p.Layout()
@@ -35,10 +35,10 @@ func (p Plan) String() string {
 	return fmt.Sprintf("%d devices, %s", p.Devices, p.Layout())
 }
 
-// Layout describes the plan without its devices: "tiles of 48, lanes first, unroll 1, 512-bit vectors".
+// Layout describes the plan without its devices: "tiles of 48, batch first, unroll 1, 512-bit vectors".
 func (p Plan) Layout() string {
 	lanes := "first"
-	if p.LanesLast {
+	if p.BatchLast {
 		lanes = "last"
 	}
 	text := fmt.Sprintf("tiles of %d, lanes %s, unroll %d", p.Tile, lanes, max(1, p.Unroll))
@@ -54,7 +54,7 @@ func (p Plan) Layout() string {
 // Settings returns the layout as settings of an experiment, by name: those that the experiment has. It is a pointer to
 // a struct of settings.
 func (p Plan) Settings(experiment any) settings.Values {
-	all := settings.Values{"tile": p.Tile, "lanes-last": p.LanesLast, "unroll": p.Unroll,
+	all := settings.Values{"tile": p.Tile, "batch-last": p.BatchLast, "unroll": p.Unroll,
 		"episode-batch": p.EpisodeBatch, "vector-width": p.VectorWidth}
 	maps.DeleteFunc(all, func(name string, _ any) bool {
 		_, has := settings.Lookup(experiment, name)
@@ -65,8 +65,8 @@ func (p Plan) Settings(experiment any) settings.Values {
 
 // VMap returns the options of the vmap over the members.
 func (p Plan) VMap() []graph.VMapOption {
-	if p.LanesLast {
-		return []graph.VMapOption{graph.LanesLast()}
+	if p.BatchLast {
+		return []graph.VMapOption{graph.BatchLast()}
 	}
 	return nil
 }

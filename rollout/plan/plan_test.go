@@ -9,9 +9,9 @@ import (
 )
 
 func TestPlanInWords(t *testing.T) {
-	require.Equal(t, "1 device, tiles of 48, lanes first, unroll 1", Plan{Devices: 1, Tile: 48}.String())
-	require.Equal(t, "8 devices, tiles of 128, lanes last, unroll 4, 512-bit vectors",
-		Plan{Devices: 8, Tile: 128, LanesLast: true, Unroll: 4, VectorWidth: 512}.String())
+	require.Equal(t, "1 device, tiles of 48, batch first, unroll 1", Plan{Devices: 1, Tile: 48}.String())
+	require.Equal(t, "8 devices, tiles of 128, batch last, unroll 4, 512-bit vectors",
+		Plan{Devices: 8, Tile: 128, BatchLast: true, Unroll: 4, VectorWidth: 512}.String())
 	require.Empty(t, Plan{}.Compile().XLA)
 	require.Equal(t, map[string]any{"xla_cpu_prefer_vector_width": 256}, Plan{VectorWidth: 256}.Compile().XLA)
 }
@@ -32,9 +32,9 @@ func TestMoreThan(t *testing.T) {
 func TestPlanSettings(t *testing.T) {
 	var experiment struct {
 		Tile      int  `set:"tile"`
-		LanesLast bool `set:"lanes-last"`
+		BatchLast bool `set:"batch-last"`
 		Seed      int  `set:"seed"`
 	}
-	p := Plan{Devices: 2, Tile: 48, LanesLast: true, Unroll: 4, VectorWidth: 512}
-	require.Equal(t, settings.Values{"tile": 48, "lanes-last": true}, p.Settings(&experiment))
+	p := Plan{Devices: 2, Tile: 48, BatchLast: true, Unroll: 4, VectorWidth: 512}
+	require.Equal(t, settings.Values{"tile": 48, "batch-last": true}, p.Settings(&experiment))
 }

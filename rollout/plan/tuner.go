@@ -28,7 +28,7 @@ type Tuner[P comparable] struct {
 }
 
 // Run returns the fastest plan that it had time to measure, or else first, and all plans that it measured.
-func (t *Tuner[P]) Run(first P) (best P, tried []Tried, err error) {
+func (t *Tuner[P]) Run(first P) (best P, tried []MeasuredPlan, err error) {
 	tuning.Lock()
 	defer tuning.Unlock()
 	best = first
@@ -37,7 +37,7 @@ func (t *Tuner[P]) Run(first P) (best P, tried []Tried, err error) {
 	if err != nil {
 		return best, nil, ignoreTime(err)
 	}
-	tried = append(tried, Tried{t.Words(first), bestSeconds})
+	tried = append(tried, MeasuredPlan{t.Words(first), bestSeconds})
 	for _, stage := range t.Stages {
 		for _, candidate := range stage(best) {
 			if seen[candidate] {
@@ -48,7 +48,7 @@ func (t *Tuner[P]) Run(first P) (best P, tried []Tried, err error) {
 			if err != nil {
 				return best, tried, ignoreTime(err)
 			}
-			tried = append(tried, Tried{t.Words(candidate), seconds})
+			tried = append(tried, MeasuredPlan{t.Words(candidate), seconds})
 			if seconds*Gain < bestSeconds {
 				best, bestSeconds = candidate, seconds
 			}

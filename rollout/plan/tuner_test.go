@@ -61,7 +61,7 @@ func TestTuner(t *testing.T) {
 		require.Equal(t, c.best, best, "%d", i)
 		require.Equal(t, c.asked, m.asked, "%d", i)
 		for k, x := range tried {
-			require.Equal(t, Tried{strconv.Itoa(c.asked[k]), c.seconds[c.asked[k]]}, x, "%d", i)
+			require.Equal(t, MeasuredPlan{strconv.Itoa(c.asked[k]), c.seconds[c.asked[k]]}, x, "%d", i)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func TestTunerIsOver(t *testing.T) {
 	best, tried, err := tuner.Run(1)
 	require.NoError(t, err)
 	require.Equal(t, 1, best)
-	require.Equal(t, []Tried{{"1", 1}}, tried)
+	require.Equal(t, []MeasuredPlan{{"1", 1}}, tried)
 	require.False(t, ended.Load())
 	close(release)
 	late.Wait()

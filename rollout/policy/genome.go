@@ -21,7 +21,7 @@ func init() {
 
 // GenomeSettings are the settings of the policy "genome".
 type GenomeSettings struct {
-	GenomeRoom
+	GenomeCapacity
 	Initial      string `set:"initial" oneof:"full,none" help:"connections of the first genomes: full, every input with every output; or none"`
 	Recurrent    bool   `set:"recurrent" help:"whether connections may form cycles; a step then has the values of the step before"`
 	Activations  string `set:"activations" wants:"names between commas, as help policies lists them" help:"functions of hidden nodes: tanh, sigmoid, steep, relu, identity, sin, cos, gauss, abs, square, clamped, hat"`
@@ -29,14 +29,14 @@ type GenomeSettings struct {
 	Aggregations string `set:"aggregations" wants:"names between commas: sum, product, max, min, maxabs, mean" help:"how nodes join their connections: sum, product, max, min, maxabs, mean"`
 }
 
-// GenomeRoom are the settings of the sizes of a genome.
-type GenomeRoom struct {
+// GenomeCapacity are the settings of the sizes of a genome.
+type GenomeCapacity struct {
 	Nodes       int `set:"nodes" min:"2" max:"16384" zero:"16 more than its inputs and outputs" help:"room for the genome's nodes; 0: 16 more than its inputs and outputs"`
 	Connections int `set:"connections" min:"1" max:"1048576" zero:"48 more than the first ones" help:"room for the genome's connections; 0: 48 more than the first ones"`
 }
 
 // MakesGenomes implements GenomeMaker.
-func (GenomeRoom) MakesGenomes() {}
+func (GenomeCapacity) MakesGenomes() {}
 
 // Values of GenomeSettings.Initial.
 const (
@@ -127,7 +127,7 @@ type GenomePolicy interface {
 	Genotype() genome.Network
 }
 
-// GenomeMaker is a Maker of policies that are a GenomePolicy. GenomeRoom implements it.
+// GenomeMaker is a Maker of policies that are a GenomePolicy. GenomeCapacity implements it.
 type GenomeMaker interface {
 	Maker
 	// MakesGenomes does nothing.

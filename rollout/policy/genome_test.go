@@ -26,7 +26,7 @@ func TestGenomePolicies(t *testing.T) {
 	}
 }
 
-// Genomes are drawn and have sizes, also those of hyperneat and with normalised observations; other members
+// Genomes are drawn and have sizes, also those of hyperneat and with normalized observations; other members
 // have neither.
 func TestDrawingAndSizes(t *testing.T) {
 	box, action := envs.Box{Dims: []int{3}, Low: []float64{-1}, High: []float64{1}, DType: graph.Float32},

@@ -35,7 +35,7 @@ func defaultHyperNEATNumbers() HyperNEATNumbers {
 
 // CPPN are the settings of the genome, a compositional pattern-producing network.
 type CPPN struct {
-	GenomeRoom
+	GenomeCapacity
 	Activations string `set:"activations" wants:"names between commas, as help policies lists them" help:"functions of the genome's hidden nodes, as those of the policy genome"`
 }
 
@@ -61,7 +61,7 @@ func (s *HyperNEATSettings) Make(observation envs.Space, outputs int) (Policy, e
 
 // network is the genome's network.
 func (s *CPPN) network(inputs, outputs int) (*genome.Network, error) {
-	settings := GenomeSettings{GenomeRoom: s.GenomeRoom, Initial: initialFull, Activations: s.Activations,
+	settings := GenomeSettings{GenomeCapacity: s.GenomeCapacity, Initial: initialFull, Activations: s.Activations,
 		Output: "tanh", Aggregations: "sum"}
 	return settings.network(inputs, outputs)
 }

@@ -89,7 +89,7 @@ func byCount(count *graph.Array, of func(d graph.DType) Moments) Moments {
 // leastVariance is added to a variance before its root is taken, since constant elements have variance 0.
 const leastVariance = 1e-8
 
-// Scale returns how observations are normalised. Without observations it changes nothing.
+// Scale returns how observations are normalized. Without observations it changes nothing.
 func (m Moments) Scale() Scale {
 	m = m.in(graph.Float32)
 	none := m.Count.Eq(0)

@@ -80,7 +80,7 @@ func TestMomentsOfManyObservations(t *testing.T) {
 	}
 }
 
-// Numbers whose squares overflow count as no observations. Observations are normalised by the moments, within ±10.
+// Numbers whose squares overflow count as no observations. Observations are normalized by the moments, within ±10.
 func TestNormalizing(t *testing.T) {
 	one := func(x float64) *graph.Array { return graph.Float32s([]float32{float32(x)}) }
 	for i, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e25, -3e38} {
@@ -123,7 +123,7 @@ func TestNormalizing(t *testing.T) {
 }
 
 // The mean of equal means is that mean, whatever their shares add up to. An observation that never changes is 0 when it
-// is normalised; it was up to ten deviations away.
+// is normalized; it was up to ten deviations away.
 func TestMomentsOfEqualRows(t *testing.T) {
 	for _, v := range []float64{.1, 1000.1, 1e6 + 1} {
 		for _, counts := range [][]float64{{3, 7}, {1, 1, 1}, {0, 10, 0, 3, 5, 11}} {

@@ -51,7 +51,7 @@ func (s *MultispatialSettings) Make(observation envs.Space, outputs int) (Policy
 
 // sheets asks for the weights and biases of a linear policy. The genome gets the place of an element, that of an
 // output, the difference between them and its length. It has an output for each sheet of elements. Its last output is
-// for biases, with the middle in place of an element.
+// for biases, with the middle instead of an element.
 func sheets(l *envs.Substrate) (all []query) {
 	ask := func(from, to envs.Place, output int) {
 		x, y := to.X-from.X, to.Y-from.Y

@@ -19,7 +19,7 @@ type nirCell interface {
 	step(n nirNeurons, s nn.Surrogate, state nirCells, x *graph.Array) (next nirCells, out *graph.Array)
 }
 
-// nirNeurons holds neurons as they compute: decays a substep in place of time constants.
+// nirNeurons holds neurons as they compute: decays a substep instead of time constants.
 type nirNeurons struct {
 	Beta      *graph.Array // [units]: of potentials
 	Alpha     *graph.Array `tree:"optional"` // [units]: of currents

@@ -9,17 +9,17 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// NormalizeObservations is the name of the setting that normalises observations.
+// NormalizeObservations is the name of the setting that normalizes observations.
 const NormalizeObservations = "normalize-observations"
 
-// Clip bounds normalised observations, in standard deviations.
+// Clip bounds normalized observations, in standard deviations.
 const Clip = 10
 
-// Normalizing normalises the observations of another policy: (observation - mean)/deviation of each element, within
+// Normalizing normalizes the observations of another policy: (observation - mean)/deviation of each element, within
 // ±Clip (Salimans et al., 2017; Mania et al., 2018, section 3.2). Mean and deviation are among a member's parameters,
 // but no search changes them: a kind of run computes them from observations; see Moments.
 type Normalizing struct {
-	Inner Policy // takes the normalised observations
+	Inner Policy // takes the normalized observations
 	dims  []int  // of an observation
 }
 
@@ -29,7 +29,7 @@ type Normalized struct {
 	Observation Scale // the same for all members
 }
 
-// Scale says how observations are normalised. Both arrays are f32[dims...], as an observation.
+// Scale says how observations are normalized. Both arrays are f32[dims...], as an observation.
 type Scale struct{ Mean, Deviation *graph.Array }
 
 // MakeNormalizing makes a Normalizing of the policy of a spec; see Make. Its error for a space that is no box is a
@@ -49,14 +49,14 @@ func MakeNormalizing(spec string, values settings.Values, observation, action en
 		for i := range tree.Len() {
 			if strings.HasPrefix(tree.Path(i), ".Observation.") {
 				graph.Throw("MakeNormalizing", "the policy %s has parameters %s, want a name that does not begin "+
-					"with Observation: those are what observations are normalised by", spec, tree.Path(i))
+					"with Observation: those are what observations are normalized by", spec, tree.Path(i))
 			}
 		}
 	})
 	return &Normalizing{p, box.Dims}, h, err
 }
 
-// NormalizedBox returns the space of a box's normalised observations.
+// NormalizedBox returns the space of a box's normalized observations.
 func NormalizedBox(box envs.Box) envs.Box {
 	return envs.Box{Low: []float64{-Clip}, High: []float64{Clip}, Dims: box.Dims, DType: graph.Float32,
 		ChannelsFirst: box.ChannelsFirst, Substrate: box.Substrate}
@@ -115,13 +115,13 @@ func (n *Normalizing) Prepare(params any) any {
 	return p
 }
 
-// Act passes the normalised observation to the inner policy.
+// Act passes the normalized observation to the inner policy.
 func (n *Normalizing) Act(params, carry any, observation *graph.Array, key random.Key) (any, Output) {
 	p := n.params("Normalizing.Act", params)
 	return n.Inner.Act(p.Own, carry, p.Observation.Apply(observation), key)
 }
 
-// Apply normalises an observation of any dtype: f32[dims...].
+// Apply normalizes an observation of any dtype: f32[dims...].
 func (s Scale) Apply(observation *graph.Array) *graph.Array {
 	return observation.Convert(graph.Float32).Sub(s.Mean).Div(s.Deviation).Clamp(-Clip, Clip)
 }

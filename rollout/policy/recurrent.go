@@ -141,7 +141,7 @@ func outputOf(state any) *graph.Array {
 // fanIn draws from the normal distribution of variance 1/in, as MLP.Init does.
 var fanIn = nn.VarianceScaling(1, nn.FanIn, nn.NormalDraws)
 
-// cellDraws are the initialisers of cells: variance 1/in for inputs, 1/units for the memory.
+// cellDraws are the initializers of cells: variance 1/in for inputs, 1/units for the memory.
 func cellDraws(options ...nn.Option) []nn.Option {
 	return append(options, nn.Weights(fanIn), nn.Recurrent(fanIn))
 }
@@ -154,7 +154,7 @@ func newRecurrent[Cell any](key random.Key, units, outputs int, draw func(key ra
 
 // gate holds the parameters of one gate of a prepared cell.
 //
-// One product for all gates would have fewer operations. But XLA on CPU vectorises loops over whole arrays, not over
+// One product for all gates would have fewer operations. But XLA on CPU vectorizes loops over whole arrays, not over
 // slices of longer rows. With a product per gate, a step of gru:32 takes a third of the time.
 type gate struct {
 	Wx Weight       // f32[in, units]

@@ -80,7 +80,7 @@ func TestVMapIsALoopOverMembers(t *testing.T) {
 			got := graph.VMap(member)(random.Split(random.New(3), members))
 			require.Equal(t, []int{members, steps, 3}, got.Dims())
 			require.InDeltaSlice(t, want, floats(t, got), 1e-5)
-			last := graph.VMap(member, graph.LanesLast())(random.Split(random.New(3), members))
+			last := graph.VMap(member, graph.BatchLast())(random.Split(random.New(3), members))
 			require.InDeltaSlice(t, want, floats(t, last), 1e-5)
 		})
 	}

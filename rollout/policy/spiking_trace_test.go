@@ -12,7 +12,7 @@ import (
 )
 
 // A trace equals the episode: its spikes add up to those that Act counts, and without adaptation a neuron spikes
-// exactly after its potential crossed the threshold in the substep before. The same holds with normalised observations.
+// exactly after its potential crossed the threshold in the substep before. The same holds with normalized observations.
 func TestTraceIsWhatIsPlayed(t *testing.T) {
 	const steps = 15
 	xs := random.Uniform(random.New(4), graph.ShapeOf(graph.Float32, steps, 3), -1, 1)

@@ -35,7 +35,7 @@ func (s *TransformerSettings) Make(observation envs.Space, outputs int) (Policy,
 	return &transformer{observation, in, s.Size[0], s.Size[1], s.Heads, s.Memory, outputs}, err
 }
 
-// TransformerBlock is one block of a Transformer: attention and a perceptron of one hidden layer, each of normalised
+// TransformerBlock is one block of a Transformer: attention and a perceptron of one hidden layer, each of normalized
 // inputs and added to them (Xiong et al., "On layer normalization in the transformer architecture", 2020).
 type TransformerBlock struct {
 	Seen      nn.LayerNorm

@@ -68,7 +68,7 @@ func TestSharedMembersActAsFormedOnes(t *testing.T) {
 			}
 			require.InDeltaSlice(t, want, loop, 1e-5)
 			require.InDeltaSlice(t, want, floats(t, graph.VMap(member(true))(keys)), 1e-5)
-			require.InDeltaSlice(t, want, floats(t, graph.VMap(member(true), graph.LanesLast())(keys)), 1e-5)
+			require.InDeltaSlice(t, want, floats(t, graph.VMap(member(true), graph.BatchLast())(keys)), 1e-5)
 		})
 	}
 }

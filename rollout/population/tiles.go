@@ -232,7 +232,7 @@ func (t Tiles) Sum(rows *graph.Array) *graph.Array {
 	return sum
 }
 
-// PairSum adds up the Rows of all devices as a tree: neighbours, then neighbours among their sums, and so on:
+// PairSum adds up the Rows of all devices as a tree: neighbors, then neighbors among their sums, and so on:
 // [dims...], the same on every device. If a device's tiles are a whole branch, it adds them up by itself and hands over
 // one row; the result is the same. The number of tiles must be a power of two, and the last tile without padding.
 func (t Tiles) PairSum(rows *graph.Array) *graph.Array {

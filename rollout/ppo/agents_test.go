@@ -95,7 +95,7 @@ func TestAgentsHaveNumbersOfTheirOwn(t *testing.T) {
 			"the middles of five parts of two decades")
 		total += rate
 	}
-	require.Equal(t, []float64{0, .5, 0, .5, 0}, r.config.perAgent()["entropy"])
+	require.Equal(t, []float64{0, .5, 0, .5, 0}, r.config.perAgent()["entropy-coef"])
 	require.InEpsilon(t, total/5*(1-2./20), of(t, m, "learning_rate"), 1e-5, "in the third update of 20")
 	files, err := r.Files(run.Snapshot{}, true)
 	require.NoError(t, err)

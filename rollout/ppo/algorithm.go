@@ -14,10 +14,10 @@ type algorithm interface {
 	scaleRewards(rewards *graph.Array) *graph.Array
 	// fields returns a batch without the optional fields that the loss does not read.
 	fields(b batch) batch
-	// loss returns the loss of transitions along axis 0, f32[]. normalize normalises advantages by the whole minibatch.
+	// loss returns the loss of transitions along axis 0, f32[]. normalize normalizes advantages by the whole minibatch.
 	loss(u *update, p Params, out outputs, b batch,
 		normalize func(advantages *graph.Array) *graph.Array) (*graph.Array, losses)
-	// optimizer returns the optimiser with a learning rate f32[].
+	// optimizer returns the optimizer with a learning rate f32[].
 	optimizer(rate *graph.Array) optim.Transform
 	// metrics returns the names of the metrics, in their order, given the names of ppo's metrics.
 	metrics(ppo []string) []string

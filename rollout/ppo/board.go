@@ -9,15 +9,15 @@ import (
 )
 
 // Board returns the rows of the display.
-func (c *Config) Board() []run.Row {
+func (c *Config) Board() []run.DisplayRow {
 	return c.board(&proximal{},
-		run.Row{Label: "entropy", Plain: true, Parts: []run.Part{{Metric: "entropy", Format: run.Loss},
+		run.DisplayRow{Label: "entropy", Plain: true, Parts: []run.Part{{Metric: "entropy", Format: run.Loss},
 			{Before: ", kl ", Metric: "kl", Format: run.Loss}, {Before: ", clipped ", Metric: "clip_fraction",
 				Format: run.Percent}}})
 }
 
 // board returns the rows of an algorithm. The rows extra stand between the rows of episodes and of gradients.
-func (c *Config) board(a algorithm, extra ...run.Row) []run.Row {
+func (c *Config) board(a algorithm, extra ...run.DisplayRow) []run.DisplayRow {
 	goal := ""
 	var objectives, names []string
 	if env, err := envs.Make(c.Env); err == nil {
@@ -27,15 +27,15 @@ func (c *Config) board(a algorithm, extra ...run.Row) []run.Row {
 		objectives = env.Spec().Objectives
 		names = metricNames(a, env.Spec(), false)
 	}
-	rows := []run.Row{
+	rows := []run.DisplayRow{
 		{Label: "return", Plain: true, Parts: []run.Part{{Metric: "recent_return", Behind: goal}},
-			Curve: "recent_return", Colour: "cyan"},
+			Curve: "recent_return", Color: "cyan"},
 		{Label: "episodes", Parts: []run.Part{{Metric: "episodes", Format: run.Whole},
 			{Before: ", mean ", Metric: "mean_return"}, {Before: ", best ", Metric: "max_return"},
 			{Before: ", worst ", Metric: "min_return"}, {Before: ", of ", Metric: "mean_length", Behind: " steps"}}},
 	}
 	if len(objectives) > 0 {
-		row := run.Row{Label: "objectives"}
+		row := run.DisplayRow{Label: "objectives"}
 		for i, metric := range names[len(names)-len(objectives):] {
 			row.Parts = append(row.Parts, run.Part{Before: ", " + strings.ReplaceAll(objectives[i], "_", " ") + " ",
 				Metric: metric})
@@ -43,10 +43,10 @@ func (c *Config) board(a algorithm, extra ...run.Row) []run.Row {
 		rows = append(rows, row)
 	}
 	rows = append(rows, extra...)
-	rows = append(rows, run.Row{Label: "value", Parts: []run.Part{
+	rows = append(rows, run.DisplayRow{Label: "value", Parts: []run.Part{
 		{Before: "loss ", Metric: "value_loss", Format: run.Loss}, {Before: ", explains ", Metric: "explained_variance",
 			Format: run.Percent}}})
-	gradient := run.Row{Label: "gradient", Parts: []run.Part{
+	gradient := run.DisplayRow{Label: "gradient", Parts: []run.Part{
 		{Before: "norm ", Metric: "gradient_norm", Format: run.Loss}, {Before: ", skipped ", Metric: "skipped",
 			Format: run.Whole}}}
 	if c.Precision == "f16" {

@@ -34,7 +34,7 @@ func (u *update) collect(s State, key random.Key) (EnvState, transition) {
 	s.Params = u.actingParams(s.Params, s.Update, u.in.Updates)
 	keys := splitKeys(key, u.config.Horizon, u.config.Envs)
 	return mapEnvs(u.shards.Envs, u.in.Shards.Envs, func(tile envTile) (EnvState, transition) {
-		before := rowsOf(tile, s.Worlds, 0)
+		before := rowsOf(tile, s.EnvStates, 0)
 		after, t := u.rollout(s.Params, before, u.stepKeys(rowsOf(tile, keys, 1)))
 		return u.evaluate(s, before, after, graph.Once(t))
 	})

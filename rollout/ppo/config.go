@@ -23,13 +23,13 @@ func init() {
 		Short: "Train an actor and a critic by proximal policy optimization",
 		Long: "Ppo trains an actor and a critic in an environment by proximal policy optimization. An update " +
 			"(rollout, advantages, epochs " +
-			"of minibatches, optimiser) is one compiled program. The run's folder holds the resolved config, " +
+			"of minibatches, optimizer) is one compiled program. The run's folder holds the resolved config, " +
 			"metrics, checkpoints, the last " +
 			"actor and the best, judged on new episodes.",
 		Example: "  xlarun ppo CartPole-v1\n  xlarun ppo MemoryChain-bsuite-v1 --policy gru:32 --envs 64 --horizon " +
 			"32",
 		Argument: "env",
-		Version:  1,
+		Version:  2,
 		Length:   "steps",
 		Unit:     "update",
 		Work:     "environment steps of all agents",
@@ -42,40 +42,43 @@ func init() {
 
 // Config is one experiment. Start from DefaultConfig: zero means zero, unless a field says otherwise.
 type Config struct {
-	run.Scene
+	run.EnvSettings
 	Shared bool   `set:"shared" advanced:"" help:"one network for actor and critic, with the values as further outputs"`
 	Critic string `set:"critic" advanced:"" wants:"a policy, as in mlp:64,64" help:"network of the critic, as in --policy, by default the one of the policy"`
 	Init   string `set:"init" advanced:"" oneof:"orthogonal,policy" help:"first weights: orthogonal, or as the policy draws them"`
 	Value  string `set:"value" advanced:"" help:"how values are made of the critic's outputs"`
 	// Auxiliary is a further term of the loss.
 	Auxiliary string `set:"auxiliary" advanced:"" help:"further term of the loss"`
-	Amounts
+	UpdateSettings
 	Rates
 	// Clip limits the ratio of probabilities to 1 ± Clip and, with ClipValues, the change of values.
 	Clip        settings.Number `set:"clip" each:"" above:"0" help:"how far from 1 the ratio of probabilities counts"`
 	ClipValues  bool            `set:"clip-values" advanced:"" help:"clip values, too"`
-	ValueWeight settings.Number `set:"value-weight" advanced:"" each:"" min:"0" help:"weight of the value's loss"`
-	Entropy     settings.Number `set:"entropy" each:"" min:"0" help:"weight of the entropy that is added"`
+	ValueWeight settings.Number `set:"value-coef" advanced:"" each:"" min:"0" help:"weight of the value's loss"`
+	Entropy     settings.Number `set:"entropy-coef" each:"" min:"0" help:"weight of the entropy that is added"`
 	// TargetKL ends the update after an epoch with a larger mean divergence from the policy of the rollout.
 	TargetKL settings.Number `set:"target-kl" advanced:"" min:"0" help:"divergence of an epoch that ends the update; 0: none does"`
 
-	NormalizeAdvantages bool `set:"normalize-advantages" advanced:"" help:"normalise the advantages of a minibatch"`
+	NormalizeAdvantages bool `set:"normalize-advantages" advanced:"" help:"normalize the advantages of a minibatch"`
 	Normalizing
-	Crowd
-	run.Aim
+	AgentSettings
+	run.GoalSettings
 	run.Common
 }
 
 // DefaultConfig returns PureJaxRL's settings for CartPole.
 func DefaultConfig() Config {
-	return Config{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:64,64"}, Init: "orthogonal", Value: "plain",
+	return Config{EnvSettings: run.EnvSettings{Env: "CartPole-v1", Policy: "mlp:64,64"}, Init: "orthogonal",
+		Value:     "plain",
 		Auxiliary: auxiliary.None,
-		Amounts: Amounts{Steps: 500000, Envs: 4, Horizon: 128, Epochs: 4, Minibatches: 4, Shuffle: "permutation",
+		UpdateSettings: UpdateSettings{Steps: 500000, Envs: 4, Horizon: 128, Epochs: 4, Minibatches: 4,
+			Shuffle:    "permutation",
 			Accumulate: 1, Precision: "f32"},
 		Rates: Rates{LearningRate: settings.Num(2.5e-4), Anneal: true, Gamma: settings.Num(.99),
 			Lambda: settings.Num(.95), MaxGradNorm: settings.Num(.5)},
 		Clip: settings.Num(.2), ClipValues: true, ValueWeight: settings.Num(.5), Entropy: settings.Num(.01),
-		NormalizeAdvantages: true, Crowd: Crowd{Agents: 1}, Aim: run.Aim{Target: "auto", Judge: 100}}
+		NormalizeAdvantages: true, AgentSettings: AgentSettings{Agents: 1},
+		GoalSettings: run.GoalSettings{Target: "auto", EvalEpisodes: 100}}
 }
 
 // Parts returns the settings of the policy, of the value head and of the auxiliary loss.
@@ -153,7 +156,7 @@ func (c *Config) greedyRollout() (*episode.Rollout, error) {
 			}
 		}
 	}
-	r, err := c.Scene.Rollout(&c.Aim, steps, 1)
+	r, err := c.EnvSettings.Rollout(&c.GoalSettings, steps, 1)
 	if err != nil || !c.NormalizeObservations {
 		return r, err
 	}

@@ -27,7 +27,7 @@ func TestCostlyResets(t *testing.T) {
 	for i, costly := range []bool{false, true} {
 		g.costlyReset = costly
 		states, _ := evalUpdates(t, g, 2)
-		all[i] = floatsOf(t, []any{states[1].Params, states[1].Worlds})
+		all[i] = floatsOf(t, []any{states[1].Params, states[1].EnvStates})
 	}
 	require.Equal(t, all[0], all[1])
 }

@@ -1,6 +1,6 @@
 // Package ppo trains an actor and a critic by proximal policy optimization (Schulman et al., 2017), and the values of
-// actions by parallelised Q-learning (pqn). Rollout, advantages, epochs of minibatches and the optimiser are one
-// compiled program. Environments, networks and optimiser stay on the device.
+// actions by parallelized Q-learning (pqn). Rollout, advantages, epochs of minibatches and the optimizer are one
+// compiled program. Environments, networks and optimizer stay on the device.
 //
 // Read update.go first: it is an update of one agent, from the step of an environment to the whole. The other files:
 //
@@ -9,7 +9,7 @@
 //     more outputs are the last layer: from it the saved actor is cut, orthogonal layers get their scales, and PopArt
 //     rescales it.
 //   - minibatches.go: the rows that an epoch shuffles: transitions, blocks or whole sequences. Package train takes the
-//     steps of the optimiser.
+//     steps of the optimizer.
 //   - algorithm.go: the differences between ppo and pqn. Another algorithm is a pair of files like pqn.go, its loss and
 //     its actions, and pqn_config.go, its settings and registration.
 //   - shards.go: one agent's work is cut over the devices by its config alone, so results are the same to the byte on

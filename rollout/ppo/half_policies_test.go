@@ -76,7 +76,7 @@ func TestEveryPolicyInHalf(t *testing.T) {
 				made, err := maker.Make(image, outputs)
 				require.NoError(t, err)
 				in := settings.Inputs(made, policyPrefix)
-				if half, ok := (&Config{Amounts: Amounts{Precision: precision}}).half(); ok {
+				if half, ok := (&Config{UpdateSettings: UpdateSettings{Precision: precision}}).half(); ok {
 					made = halfPolicy{made, half}
 				}
 				of[precision],

@@ -39,7 +39,7 @@ func TestWhatIsLearnedIsWhatWasPlayed(t *testing.T) {
 	}
 }
 
-// The loss, its parts, its gradient and two steps of the optimiser are JAX's on the same experience.
+// The loss, its parts, its gradient and two steps of the optimizer are JAX's on the same experience.
 func TestAgainstJAX(t *testing.T) {
 	type vector struct {
 		Actor, Critic, Gradients, After                              []oracles.Array
@@ -126,7 +126,7 @@ func TestAgainstJAX(t *testing.T) {
 	}
 }
 
-// Equal advantages are 0 when they are normalised, and equal targets have no variance that could be explained: the
+// Equal advantages are 0 when they are normalized, and equal targets have no variance that could be explained: the
 // rounded mean of equal numbers is another one.
 func TestNormalizedEqualAdvantages(t *testing.T) {
 	for _, n := range []int{1, 3, 5, 7, 100} {

@@ -124,7 +124,7 @@ func outputAxes(name string, narrow, wide policy.Policy) (axes []int, err error)
 		a, tree := graph.Flatten(narrow.Init(random.New(0)))
 		b := graph.Leaves(wide.Init(random.New(0)))
 		if len(a) != len(b) {
-			err = fmt.Errorf("with more outputs it has %d arrays in place of %d", len(b), len(a))
+			err = fmt.Errorf("with more outputs it has %d arrays instead of %d", len(b), len(a))
 			return
 		}
 		for i := range a {
@@ -138,7 +138,7 @@ func outputAxes(name string, narrow, wide policy.Policy) (axes []int, err error)
 			}
 			if len(x) != len(y) || axis >= 0 && (!slices.Equal(x[:axis], y[:axis]) ||
 				!slices.Equal(x[axis+1:], y[axis+1:])) {
-				err = fmt.Errorf("with more outputs %s is %s in place of %s", tree.Path(i), b[i].Shape(), a[i].Shape())
+				err = fmt.Errorf("with more outputs %s is %s instead of %s", tree.Path(i), b[i].Shape(), a[i].Shape())
 				return
 			}
 			axes = append(axes, axis)
@@ -209,7 +209,7 @@ func (n *network) member(p Params) any {
 	return tree.Unflatten(leaves)
 }
 
-// withInputs returns the network with a program's inputs in place of the policy's numbers.
+// withInputs returns the network with a program's inputs instead of the policy's numbers.
 func (n *network) withInputs(in map[string]*graph.Array) *network {
 	b := *n
 	bind := func(p policy.Policy) policy.Policy {

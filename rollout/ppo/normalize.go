@@ -10,13 +10,13 @@ import (
 
 // observationStats are statistics of observations. They are a tree.
 type observationStats interface {
-	// scale returns the scale of the normalisation.
+	// scale returns the scale of the normalization.
 	scale() observationScale
 	// with adds the observations [n, …] of an update.
 	with(observations *graph.Array) observationStats
 }
 
-// observationScale normalises observations. It is a tree.
+// observationScale normalizes observations. It is a tree.
 type observationScale interface {
 	apply(observation *graph.Array) *graph.Array
 	// member returns an actor's parameters together with the scale, as they are saved.
@@ -63,9 +63,9 @@ func (s standardScale) member(actor any) any {
 	return policy.Normalized{Own: actor, Observation: s.Scale}
 }
 
-// rewardScaler normalises rewards. It is a tree.
+// rewardScaler normalizes rewards. It is a tree.
 type rewardScaler interface {
-	// scale returns the normalised rewards of a rollout, f32[steps, environments], and the scaler of the next update.
+	// scale returns the normalized rewards of a rollout, f32[steps, environments], and the scaler of the next update.
 	scale(t transition, gamma *graph.Array) (*graph.Array, rewardScaler)
 }
 
@@ -91,7 +91,7 @@ type discountedSums struct {
 	Moments policy.Moments
 }
 
-// maxReward is the largest normalised reward.
+// maxReward is the largest normalized reward.
 const maxReward = 10
 
 // scale divides rewards by the deviation of all discounted sums, this update included. An infinite reward becomes NaN:

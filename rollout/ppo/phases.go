@@ -9,7 +9,7 @@ import (
 
 // Phases runs the parts of an update as separate programs, each `repeats` times after a first one: "collect" (play and
 // evaluate a rollout), "advantage" (advantages and targets), "epochs" (losses and gradients of all minibatches) and
-// "optimiser" (its steps by as many gradients). The state does not change. What remains of an update are its metrics.
+// "optimizer" (its steps by as many gradients). The state does not change. What remains of an update are its metrics.
 func (t *Training) Phases(repeats int) ([]run.Phase, error) {
 	timer := t.PhaseTimer(repeats, t.costOf)
 	time := func(name string, part func(u *update, s State, before []any) any) {
@@ -28,9 +28,9 @@ func (t *Training) Phases(repeats int) ([]run.Phase, error) {
 	time("epochs", func(u *update, s State, before []any) any {
 		_, key := updateKeys(s)
 		s.Optimizer, u.step = graph.ZerosLikeTree(s.Params), u.sumGradients
-		return graph.PairOf(u.learn(s, key, before[1].(lesson)))
+		return graph.PairOf(u.learn(s, key, before[1].(rolloutBatch)))
 	})
-	time("optimiser", func(u *update, s State, _ []any) any { return u.optimizerSteps(s) })
+	time("optimizer", func(u *update, s State, _ []any) any { return u.optimizerSteps(s) })
 	return timer.Phases()
 }
 
@@ -54,7 +54,7 @@ func (u *update) sumGradients(s train.State[Params], rows *graph.Array) (train.S
 	return s, train.Result[losses]{Metrics: g.Metrics, GradientNorm: graph.Scalar(0), Finite: graph.Of(true)}
 }
 
-// optimizerSteps takes as many steps of the optimiser as an update does. For want of gradients, it takes the parameters
+// optimizerSteps takes as many steps of the optimizer as an update does. For want of gradients, it takes the parameters
 // themselves, so that each step depends on the one before.
 func (u *update) optimizerSteps(s State) train.State[Params] {
 	start := train.State[Params]{Params: s.Params, Optimizer: s.Optimizer, Scale: s.Scale}

@@ -21,7 +21,7 @@ func requirePhases(t *testing.T, r *Training, rest float64) []run.Phase {
 	require.NoError(t, err)
 	require.Len(t, phases, 4)
 	sum, whole := 0., r.Cost()
-	for i, name := range []string{"collect", "advantage", "epochs", "optimiser"} {
+	for i, name := range []string{"collect", "advantage", "epochs", "optimizer"} {
 		p := phases[i]
 		require.Equal(t, name, p.Name)
 		require.Positive(t, p.Runs[0], name)
@@ -37,7 +37,7 @@ func requirePhases(t *testing.T, r *Training, rest float64) []run.Phase {
 }
 
 // TestPhases: the phases of an update add up to it, for one agent and for several, cut into tiles or not,
-// for every kind of minibatch and of optimiser state.
+// for every kind of minibatch and of optimizer state.
 func TestPhases(t *testing.T) {
 	for name, change := range map[string]func(c *Config){
 		"one agent": nil,
@@ -84,7 +84,7 @@ func TestCost(t *testing.T) {
 	one := phases(func(c *Config) { c.Epochs = 1 })
 	two := phases(func(c *Config) { c.Epochs = 2 })
 	padded := phases(func(c *Config) { c.Epochs, c.Agents, c.Tile = 1, 3, 2 }) // in two tiles of two
-	for _, name := range []string{"epochs", "optimiser"} {
+	for _, name := range []string{"epochs", "optimizer"} {
 		require.InEpsilon(t, 2*one[name].Cost.FLOPs, two[name].Cost.FLOPs, .01, name)
 		require.InEpsilon(t, 4*one[name].Cost.FLOPs, padded[name].Cost.FLOPs, .01, name)
 	}

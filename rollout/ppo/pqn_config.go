@@ -14,16 +14,16 @@ import (
 func init() {
 	run.MustRegister(run.Kind{
 		Name:  "pqn",
-		Short: "Learn the values of actions by parallelised Q-learning",
+		Short: "Learn the values of actions by parallelized Q-learning",
 		Long: "Pqn learns the values of actions (Q-learning) from many environments at a time, without a replay " +
 			"buffer and without a target " +
-			"network: each rollout is learned at once, towards Q(lambda) returns, by a network with normalised " +
+			"network: each rollout is learned at once, towards Q(lambda) returns, by a network with normalized " +
 			"layers. It plays the best " +
 			"action, or with the probability epsilon a random action. An update is one compiled program.",
 		Example: "  xlarun pqn CartPole-v1\n  xlarun pqn Catch-bsuite-v1 --policy normedmlp:64 --learning-rate " +
 			"1e-3\n  xlarun pqn CartPole-v1 --agents 8 --learning-rate 1e-4..1e-3 --target 0",
 		Argument: "env",
-		Version:  1,
+		Version:  2,
 		Length:   "steps",
 		Unit:     "update",
 		Work:     "environment steps of all agents",
@@ -34,7 +34,7 @@ func init() {
 	})
 }
 
-// PQN is one experiment of parallelised Q-learning (Gallici et al., "Simplifying deep temporal difference learning",
+// PQN is one experiment of parallelized Q-learning (Gallici et al., "Simplifying deep temporal difference learning",
 // 2024). Start from DefaultPQN.
 //
 // It shares ppo's rollout, tiles, minibatches and checkpoints. pqn.go has the differences: one network, whose outputs
@@ -42,35 +42,37 @@ func init() {
 // target of a value is r + gamma ((1 - lambda) max Q(s', a) + lambda times the target of the next step). This is the
 // target of ppo's critic if the value of a state is the value of its best action.
 type PQN struct {
-	run.Scene
-	Amounts
+	run.EnvSettings
+	UpdateSettings
 	Rates
 	QLearning
 	Normalizing
-	Crowd
-	run.Aim
+	AgentSettings
+	run.GoalSettings
 	run.Common
 }
 
 // DefaultPQN returns the paper's settings for CartPole, except for layers of 128 units and a final epsilon of 0.05
 // instead of 0.2.
 func DefaultPQN() PQN {
-	return PQN{Scene: run.Scene{Env: "CartPole-v1", Policy: "normedmlp:128,128"},
-		Amounts: Amounts{Steps: 500000, Envs: 32, Horizon: 64, Epochs: 4, Minibatches: 16, Shuffle: "permutation",
+	return PQN{EnvSettings: run.EnvSettings{Env: "CartPole-v1", Policy: "normedmlp:128,128"},
+		UpdateSettings: UpdateSettings{Steps: 500000, Envs: 32, Horizon: 64, Epochs: 4, Minibatches: 16,
+			Shuffle:    "permutation",
 			Accumulate: 1, Precision: "f32"},
 		Rates: Rates{LearningRate: settings.Num(1e-4), Anneal: true, Gamma: settings.Num(.99),
 			Lambda: settings.Num(.95), MaxGradNorm: settings.Num(10)},
 		QLearning: QLearning{Epsilon: settings.Num(1), EpsilonEnd: settings.Num(.05), EpsilonOver: settings.Num(.2),
 			RewardScale: settings.Num(.1)},
-		Crowd: Crowd{Agents: 1}, Aim: run.Aim{Target: "auto", Judge: 100}}
+		AgentSettings: AgentSettings{Agents: 1}, GoalSettings: run.GoalSettings{Target: "auto", EvalEpisodes: 100}}
 }
 
 // config returns the settings that pqn shares with ppo.
 func (q *PQN) config() Config {
 	c := DefaultConfig()
 	c.NormalizeAdvantages = false
-	c.Scene, c.Amounts, c.Rates, c.Normalizing, c.Crowd, c.Aim, c.Common = q.Scene, q.Amounts, q.Rates, q.Normalizing,
-		q.Crowd, q.Aim, q.Common
+	c.EnvSettings, c.UpdateSettings, c.Rates, c.Normalizing, c.AgentSettings, c.GoalSettings, c.Common = q.EnvSettings,
+		q.UpdateSettings, q.Rates, q.Normalizing,
+		q.AgentSettings, q.GoalSettings, q.Common
 	return c
 }
 
@@ -147,8 +149,8 @@ func (q *PQN) Measures() []string {
 }
 
 // Board returns the rows of the display.
-func (q *PQN) Board() []run.Row {
+func (q *PQN) Board() []run.DisplayRow {
 	c := q.config()
-	return c.board(&q.QLearning, run.Row{Label: "explores", Parts: []run.Part{
+	return c.board(&q.QLearning, run.DisplayRow{Label: "explores", Parts: []run.Part{
 		{Metric: "epsilon", Format: run.Percent}}})
 }

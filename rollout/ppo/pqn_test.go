@@ -48,7 +48,7 @@ func TestPQNTargetsAreTheLoops(t *testing.T) {
 	}{
 		{"a policy without memory", func(*PQN) {}},
 		{"one with memory", func(q *PQN) { q.Policy = "gru:3" }},
-		{"observations normalised", func(q *PQN) { q.NormalizeObservations = true }},
+		{"observations normalized", func(q *PQN) { q.NormalizeObservations = true }},
 		{"lambda 0", func(q *PQN) { q.Lambda = settings.Num(0) }},
 	} {
 		q := smallPQN(func(q *PQN) {
@@ -71,7 +71,7 @@ func TestPQNTargetsAreTheLoops(t *testing.T) {
 			u := g.newUpdate(s, in)
 			stepsKey, _ := random.Split2(random.FoldIn(s.Key, s.Update))
 			acting := u.actingParams(s.Params, s.Update, in.Updates)
-			_, m := u.rollout(acting, s.Worlds, u.stepKeys(splitKeys(stepsKey, horizon, environments)))
+			_, m := u.rollout(acting, s.EnvStates, u.stepKeys(splitKeys(stepsKey, horizon, environments)))
 			m = evaluated(t, m)
 			want := 0.
 			for e := range environments {

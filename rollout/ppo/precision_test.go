@@ -51,7 +51,7 @@ func TestHalfIsWithinNetworks(t *testing.T) {
 		for _, a := range graph.Leaves(s.Params) {
 			require.Equal(t, graph.Float32, a.DType(), policy)
 		}
-		for _, a := range graph.Leaves(s.Worlds.Actor) {
+		for _, a := range graph.Leaves(s.EnvStates.Actor) {
 			want := graph.BFloat16
 			if policy == "ctrnn:4" { // whose states add up small steps
 				want = graph.Float32

@@ -38,7 +38,7 @@ type inputs struct {
 	Shards  shardInputs  // of one agent
 }
 
-// withInputs returns the program with its inputs in place of the settings.
+// withInputs returns the program with its inputs instead of the settings.
 func (g *program) withInputs(in inputs) *program {
 	b := *g
 	b.config = settings.Bind(settings.Bind(g.config, in.Settings, ""), in.Each, "")
@@ -106,7 +106,7 @@ func (g *program) hyperparameters(in inputs, update *graph.Array) hyperparameter
 	return h
 }
 
-// optimizer returns the algorithm's optimiser, which clips the norm of the gradient.
+// optimizer returns the algorithm's optimizer, which clips the norm of the gradient.
 func (g *program) optimizer(h hyperparameters) optim.Transform {
 	clip := optim.ClipByGlobalNorm(h.MaxGradNorm)
 	return optim.Flattened(optim.Chain(clip, g.algorithm.optimizer(h.LearningRate)))

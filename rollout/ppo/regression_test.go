@@ -104,7 +104,7 @@ func TestRegressions(t *testing.T) {
 		require.NoError(t, err, "%s", given)
 		require.Equal(t, want, play.Steps, "%s", given)
 	}
-	// Normalised pictures with their channels first were taken for others.
+	// Normalized pictures with their channels first were taken for others.
 	c := small(func(c *Config) {
 		c.Env, c.Policy, c.NormalizeObservations = "Gather-v1", "cnn:4", true
 	})
@@ -125,7 +125,7 @@ func TestRegressions(t *testing.T) {
 		}
 	}
 	// Steps without a return that is a number had the advantage 0, which is better than others where those are
-	// normalised: they were learned.
+	// normalized: they were learned.
 	_, metrics = evalUpdates(t, smallProgram(t, func(c *Config) {
 		c.Env, c.Policy, c.Envs, c.Epochs, c.LearningRate, c.Anneal = "Lure-v0", "linear", 16, 2, settings.Num(.05),
 			false
@@ -172,7 +172,7 @@ func TestRegressions(t *testing.T) {
 		_, err = r.metrics(numbers[1:])
 		require.ErrorContains(t, err, "an update returned 37 numbers, want 19 metrics of 2 agents")
 	}
-	// Infinite rewards were learned where rewards are normalised.
+	// Infinite rewards were learned where rewards are normalized.
 	d := discountedSums{graph.Zeros(graph.ShapeOf(graph.Float32, 1)), policy.NoMoments()}
 	column := func(values ...float32) *graph.Array { return graph.Float32s(values, len(values), 1) }
 	never := graph.Zeros(graph.ShapeOf(graph.Bool, 5, 1))

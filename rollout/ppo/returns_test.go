@@ -58,8 +58,8 @@ func TestTableOfReturns(t *testing.T) {
 		require.NoError(t, err, "case %d", i+1)
 		if i == 3 {
 			require.Contains(t, string(text),
-				`"configurations":[{"agents":[1,3],"entropy":0.5,"interquartile_mean":9,"interval_95":[9,9]},`+
-					`{"agents":[0,2,4],"entropy":0,`)
+				`"configurations":[{"agents":[1,3],"entropy-coef":0.5,"interquartile_mean":9,"interval_95":[9,9]},`+
+					`{"agents":[0,2,4],"entropy-coef":0,`)
 		}
 	}
 	config := small(func(c *Config) { c.Agents, c.Gamma = 50, settings.Number{Value: .9, Each: "0.9..0.99"} })

@@ -122,7 +122,7 @@ func TestShardsAreTheWhole(t *testing.T) {
 		compared := func() []float64 {
 			states, metrics := evalUpdates(t, g, 1)
 			numbers := []float64{metrics[0]["value_loss"], metrics[0]["policy_loss"], metrics[0]["minibatches"]}
-			return append(numbers, floatsOf(t, []any{states[0].Params, states[0].Worlds})...)
+			return append(numbers, floatsOf(t, []any{states[0].Params, states[0].EnvStates})...)
 		}
 		want := compared()
 		g.shards = cutInTwo(4)

@@ -38,7 +38,7 @@ func (u *update) gradientOf(s State, all minibatches, rows []int32, parts int) t
 }
 
 // Gradient and losses of a minibatch are the same in parts and as a whole, for transitions, blocks and sequences.
-// Advantages are normalised by the whole minibatch.
+// Advantages are normalized by the whole minibatch.
 func TestAccumulatedGradient(t *testing.T) {
 	for i, c := range []struct {
 		policy, shuffle string
@@ -46,7 +46,7 @@ func TestAccumulatedGradient(t *testing.T) {
 	}{{"mlp:8", "permutation", []int32{3, 60, 17, 9, 2, 31, 44, 50}}, {"mlp:8", "blocks", []int32{3, 11, 0, 7}},
 		{"gru:4", "permutation", []int32{2, 0, 3, 1}}} {
 		u, s, b := testBatch(t, func(x *Config) { x.Policy, x.Shuffle = c.policy, c.shuffle })
-		all := u.minibatches(s.Worlds, b)
+		all := u.minibatches(s.EnvStates, b)
 		whole := evaluated(t, u.gradientOf(s, all, c.rows, 1))
 		for _, parts := range []int{2, 4} {
 			sum := evaluated(t, u.gradientOf(s, all, c.rows, parts))
@@ -68,9 +68,9 @@ func TestAccumulatedGradient(t *testing.T) {
 // A block is a step of all environments: its rows are the rows of its transitions.
 func TestBlocks(t *testing.T) {
 	u, s, b := testBatch(t, nil)
-	single := u.minibatches(s.Worlds, b)
+	single := u.minibatches(s.EnvStates, b)
 	u.config.Shuffle = "blocks"
-	blocks := u.minibatches(s.Worlds, b)
+	blocks := u.minibatches(s.EnvStates, b)
 	require.Equal(t, 16, blocks.rows())
 	require.Equal(t, 64, single.rows())
 	got := u.gradientOf(s, blocks, []int32{5, 2}, 1)

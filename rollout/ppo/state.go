@@ -14,7 +14,7 @@ type State struct {
 	Optimizer any
 	Value     any // state of the value head
 	Scale     train.LossScale
-	Worlds    EnvState     // the environments, on axis 0
+	EnvStates EnvState     // the environments, on axis 0
 	Key       random.Key   // of the agent; update u uses FoldIn(Key, u)
 	Update    *graph.Array // i32[]: updates done
 	Recent    recent
@@ -54,7 +54,7 @@ func (r recent) with(e episodes) recent {
 // best is the actor with the highest recent return so far.
 type best struct {
 	Actor       any
-	Observation observationScale // by which its observations were normalised
+	Observation observationScale // by which its observations were normalized
 	Return      *graph.Array     // f32[]
 }
 
@@ -79,7 +79,7 @@ func (g *program) start(key random.Key) State {
 		Recent: recent{graph.Scalar(0), graph.Scalar(0)}, Observed: observed, Rewards: g.config.rewardScaler(),
 		Best: best{p.Actor, observed.scale(), graph.Scalar(math.Inf(-1))}}
 	s.Optimizer = g.optimizer(g.hyperparameters(inputs{Updates: graph.Scalar(1)}, zero)).Init(p)
-	s.Worlds = graph.VMap(func(key random.Key) EnvState {
+	s.EnvStates = graph.VMap(func(key random.Key) EnvState {
 		return g.firstState(p, key)
 	})(graph.Once(random.Split(keys[2], g.config.Envs)))
 	return s

@@ -10,14 +10,14 @@ import (
 // of RL Baselines3 Zoo for PPO (hyperparams/ppo.yml) and were tried with several seeds; examples/README.md has the
 // scores. The number of environments is larger, because more of them cost little here.
 var tuned = map[string]settings.Values{
-	// Zoo: the larger learning rate and the smaller gamma matter. Normalised, all of three seeds end above -180.
-	"Pendulum-v1": {"envs": 16, "epochs": 20, "learning-rate": 1e-3, "gamma": .95, "entropy": 0.,
+	// Zoo: the larger learning rate and the smaller gamma matter. Normalized, all of three seeds end above -180.
+	"Pendulum-v1": {"envs": 16, "epochs": 20, "learning-rate": 1e-3, "gamma": .95, "entropy-coef": 0.,
 		"normalize-observations": true, "normalize-rewards": true, "steps": 400_000},
-	// Zoo: normalised. The rewards are equal until the goal is found once, so many environments have to find it.
+	// Zoo: normalized. The rewards are equal until the goal is found once, so many environments have to find it.
 	"MountainCar-v0": {"envs": 64, "epochs": 10, "learning-rate": 1e-3, "lambda": .98,
 		"normalize-observations": true, "normalize-rewards": true, "steps": 2_000_000},
 	"MountainCarContinuous-v0": {"envs": 16, "horizon": 256, "epochs": 10, "learning-rate": 3e-4, "gamma": .9999,
-		"lambda": .9, "entropy": .00429, "normalize-observations": true, "normalize-rewards": true},
+		"lambda": .9, "entropy-coef": .00429, "normalize-observations": true, "normalize-rewards": true},
 	"Gather-v1": {"envs": 64, "learning-rate": 1e-3, "steps": 1_000_000},
 }
 

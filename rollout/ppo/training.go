@@ -195,7 +195,7 @@ func (t *Training) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 	return candidates, err
 }
 
-// nanToLowest returns x with -Inf in place of NaN.
+// nanToLowest returns x with -Inf instead of NaN.
 func nanToLowest(x *graph.Array) *graph.Array { return graph.Select(x.IsNaN(), math.Inf(-1), x) }
 
 // member returns an actor as it is saved. An actor that learned action values has no distribution.
@@ -207,7 +207,7 @@ func (t *Training) member(p Params, scale observationScale) any {
 	return policy.Distributed{Own: params, Distribution: p.Head}
 }
 
-// Ending summarises the run, with the interquartile mean of several agents. The interval, which takes thousands of
+// Ending summarizes the run, with the interquartile mean of several agents. The interval, which takes thousands of
 // resamples, is computed only after the last update.
 func (t *Training) Ending(last run.Metrics) string {
 	text := t.ending(last)

@@ -112,7 +112,7 @@ func calculateGAE(rewards *graph.Array, t transition, gamma, lambda *graph.Array
 
 // batch is the part of transitions that is learned from.
 type batch struct {
-	Observation *graph.Array // normalised
+	Observation *graph.Array // normalized
 	Legal       *graph.Array `tree:"optional"` // bool[n]
 	Action      *graph.Array
 	Key         random.Key
@@ -134,7 +134,7 @@ type losses struct {
 	Auxiliary                                *graph.Array `tree:"optional"` // nil: there is none
 }
 
-// loss returns the clipped loss of transitions along axis 0. normalize normalises advantages by the whole minibatch.
+// loss returns the clipped loss of transitions along axis 0. normalize normalizes advantages by the whole minibatch.
 // The loss of a transition whose advantage is NaN is 0.
 func (*proximal) loss(u *update, p Params, out outputs, b batch,
 	normalize func(advantages *graph.Array) *graph.Array) (*graph.Array, losses) {
@@ -170,7 +170,7 @@ func (*proximal) loss(u *update, p Params, out outputs, b batch,
 	return total, l
 }
 
-// normalizer returns a function that normalises advantages by the mean and standard deviation of the given advantages,
+// normalizer returns a function that normalizes advantages by the mean and standard deviation of the given advantages,
 // without NaN.
 func normalizer(advantages *graph.Array) func(*graph.Array) *graph.Array {
 	valid := advantages.IsNaN().Not()
@@ -202,7 +202,7 @@ type epochState struct {
 	Stop    *graph.Array // bool[]: the policy has moved far enough
 }
 
-// updateMinibatch takes one step of the optimiser. rows, i32[n], are the rows of the minibatch.
+// updateMinibatch takes one step of the optimizer. rows, i32[n], are the rows of the minibatch.
 func (u *update) updateMinibatch(s epochState, rows *graph.Array) (epochState, lossMetrics) {
 	step := u.stepper.Step
 	if u.step != nil {
@@ -252,9 +252,9 @@ func (g *program) updateStep(s State, in inputs) (State, *graph.Array) {
 	rolloutKey, epochsKey := updateKeys(s)
 	next := State{Key: s.Key, Update: s.Update.Add(1)}
 	states, t := u.collect(s, rolloutKey)
-	lesson := u.estimate(s, t)
-	next.Worlds, next.Rewards, next.Value = states, lesson.Rewards, lesson.Value
-	end, metrics := u.learn(s, epochsKey, lesson)
+	rolloutBatch := u.estimate(s, t)
+	next.EnvStates, next.Rewards, next.Value = states, rolloutBatch.Rewards, rolloutBatch.Value
+	end, metrics := u.learn(s, epochsKey, rolloutBatch)
 	next.Params, next.Optimizer, next.Scale = end.Params, end.Optimizer, end.Scale
 
 	episodes := episodesOf(t)
@@ -262,11 +262,11 @@ func (g *program) updateStep(s State, in inputs) (State, *graph.Array) {
 	next.Recent = s.Recent.with(episodes)
 	current := best{s.Params.Actor, s.Observed.scale(), next.Recent.mean()}
 	next.Best = s.Best.better(current, next.Recent.Weight.Lt(minEpisodes))
-	return next, u.metricsRow(s, next, t.Value, lesson.Targets, episodes, metrics)
+	return next, u.metricsRow(s, next, t.Value, rolloutBatch.Targets, episodes, metrics)
 }
 
-// lesson is what the epochs of an update learn from.
-type lesson struct {
+// rolloutBatch is what the epochs of an update learn from.
+type rolloutBatch struct {
 	Rewards rewardScaler // after the rollout
 	Targets *graph.Array // f32[steps, environments]: of values
 	Value   any          // state of the value head after the rollout
@@ -274,19 +274,19 @@ type lesson struct {
 }
 
 // estimate returns what is learned from a rollout: its advantages and targets.
-func (u *update) estimate(s State, t transition) lesson {
+func (u *update) estimate(s State, t transition) rolloutBatch {
 	rewards, rewardScaler := s.Rewards.scale(t, u.Gamma)
 	advantages, targets := calculateGAE(u.scaleRewards(rewards), t, u.Gamma, u.Lambda)
 	valid := targets.IsFinite()
 	targets = graph.Select(valid, targets, t.Value)
 	value := u.head.Prepare(s.Value, graph.Flatten1D(targets))
-	return lesson{rewardScaler, targets, value, u.batch(t, advantages, targets, valid)}
+	return rolloutBatch{rewardScaler, targets, value, u.batch(t, advantages, targets, valid)}
 }
 
 // learn goes through the epochs.
-func (u *update) learn(s State, key random.Key, l lesson) (train.State[Params], lossMetrics) {
+func (u *update) learn(s State, key random.Key, l rolloutBatch) (train.State[Params], lossMetrics) {
 	u.headState = l.Value // the loss reads values by the new state
-	minibatches := u.minibatches(s.Worlds, l.Batch)
+	minibatches := u.minibatches(s.EnvStates, l.Batch)
 	u.stepper.Loss = u.minibatchLoss(minibatches)
 	start := train.State[Params]{Params: u.rescaleValues(s, l.Value), Optimizer: s.Optimizer, Scale: s.Scale}
 	return u.updateEpochs(key, minibatches.rows(), start)

@@ -81,7 +81,7 @@ func TestUpdateIsWiredAsLoopsAre(t *testing.T) {
 		{"two networks with memory", func(c *Config) { c.Policy = "gru:3" }},
 		{"a shared network", func(c *Config) { c.Shared = true }},
 		{"a shared network with memory", func(c *Config) { c.Policy, c.Shared = "gru:3", true }},
-		{"observations and rewards normalised", func(c *Config) {
+		{"observations and rewards normalized", func(c *Config) {
 			c.NormalizeObservations, c.NormalizeRewards = true, true
 		}},
 		{"values rescaled", func(c *Config) { c.Value, c.LearningRate = "popart", settings.Num(1e-12) }},
@@ -121,9 +121,9 @@ func TestUpdateIsWiredAsLoopsAre(t *testing.T) {
 			// As update does.
 			u := g.newUpdate(s, in)
 			stepsKey, _ := random.Split2(random.FoldIn(s.Key, s.Update))
-			worlds, raw := u.rollout(s.Params, s.Worlds, u.stepKeys(splitKeys(stepsKey, horizon, environments)))
+			worlds, raw := u.rollout(s.Params, s.EnvStates, u.stepKeys(splitKeys(stepsKey, horizon, environments)))
 			raw = evaluated(t, raw)
-			_, m := u.evaluate(s, s.Worlds, worlds, raw)
+			_, m := u.evaluate(s, s.EnvStates, worlds, raw)
 			rewards, _ := s.Rewards.scale(m, config.Gamma.Array())
 			advantages, targets := calculateGAE(rewards, m, config.Gamma.Array(), config.Lambda.Array())
 			next, _ := g.updateStep(s, in)
@@ -242,9 +242,9 @@ func TestUpdateIsWiredAsLoopsAre(t *testing.T) {
 				graph.Float32)), next.Value)
 			for e := range environments {
 				row := func(a *graph.Array) *graph.Array { return graph.Index(a, e) }
-				same("the actor's memory", actors[e], graph.MapTree(row, next.Worlds.Actor))
+				same("the actor's memory", actors[e], graph.MapTree(row, next.EnvStates.Actor))
 				if !shared {
-					same("the critic's memory", critics[e], graph.MapTree(row, next.Worlds.Critic))
+					same("the critic's memory", critics[e], graph.MapTree(row, next.EnvStates.Critic))
 				}
 			}
 			s = next

@@ -55,7 +55,7 @@ type NoveltyContainer interface {
 // Displayer is a Container with metrics of its own on the display.
 type Displayer interface {
 	// Rows returns the rows of the display that Config.Board does not have.
-	Rows() []run.Row
+	Rows() []run.DisplayRow
 	// Rare returns further names of metrics, by the name in Container.Metrics. They are known only in a generation in
 	// which the number is above 0.
 	Rare() map[string]string

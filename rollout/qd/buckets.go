@@ -143,10 +143,10 @@ func (b *buckets) nearby(x []float32) int {
 func (b *buckets) candidates() (near [][]int32, most int) {
 	near = make([][]int32, len(b.first)-1)
 	inParallel(len(near), func(k int) {
-		at, centre := make([]int, b.d), make([]float32, b.d)
+		at, center := make([]int, b.d), make([]float32, b.d)
 		for i, rest := b.d-1, k; i >= 0; i-- {
 			at[i] = rest % b.side
-			centre[i] = (float32(at[i]) + .5) / float32(b.side)
+			center[i] = (float32(at[i]) + .5) / float32(b.side)
 			rest /= b.side
 		}
 		const slack = 1e-5 // for places that rounding moves into the next bucket
@@ -154,7 +154,7 @@ func (b *buckets) candidates() (near [][]int32, most int) {
 		// Distances from the point to the nearest and to the farthest place in the bucket.
 		reach := func(p int) (least, greatest float64) {
 			for i, v := range b.at(p) {
-				e := math.Abs(float64(v) - float64(centre[i]))
+				e := math.Abs(float64(v) - float64(center[i]))
 				gap := max(0, e-half)
 				least += gap * gap
 				greatest += (e + half) * (e + half)
@@ -163,7 +163,7 @@ func (b *buckets) candidates() (near [][]int32, most int) {
 		}
 		bound := math.Inf(1)
 		for r := range b.side + 1 {
-			// A point of ring r is at least r-1 buckets and a half away from the centre, and half a bucket less from
+			// A point of ring r is at least r-1 buckets and a half away from the mean, and half a bucket less from
 			// the bucket.
 			if gap := float64(r-1) / float64(b.side); r > 1 && gap*gap > bound {
 				break

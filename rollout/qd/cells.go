@@ -41,4 +41,4 @@ func (withoutCells) Tables() any  { return graph.None{} }
 func (withoutCells) Cell(any, *graph.Array) *graph.Array {
 	return graph.Scalar(0, graph.Int32)
 }
-func (withoutCells) Centres() [][]float64 { return nil }
+func (withoutCells) Centers() [][]float64 { return nil }

@@ -29,8 +29,8 @@ func init() {
 	run.MustRegister(run.Kind{
 		Name:  "qd",
 		Short: "Fill an archive with members that behave differently, each as good as can be",
-		Long: "Qd searches for many good members that differ in behaviour (quality diversity, MAP-Elites). A " +
-			"behaviour descriptor " +
+		Long: "Qd searches for many good members that differ in behavior (quality diversity, MAP-Elites). A " +
+			"behavior descriptor " +
 			"says how a member behaved, such as its mean speed. An archive divides the descriptors into cells and " +
 			"keeps the best member " +
 			"of each cell. The run's folder holds the files of an evolve run, and archive.safetensors: cells, " +
@@ -40,7 +40,7 @@ func init() {
 			"  xlarun qd Forage-L1-v1 --archive grid:20,20 --emitter.line-sigma 0.1\n" +
 			"  xlarun qd Pendulum-v1 --descriptor observations --descriptor.elements 0,2 --descriptor.bounds=-1,1,-8,8",
 		Argument:  "env",
-		Version:   3,
+		Version:   4,
 		Unit:      "generation",
 		Length:    "generations",
 		Unbounded: true,
@@ -55,14 +55,14 @@ func init() {
 
 // Config is one experiment. Start from DefaultConfig.
 type Config struct {
-	run.Playing
+	run.EpisodeSettings
 	run.Common
 	run.Budget
 	Batch       int    `set:"batch" min:"1" max:"16777216" help:"members of a generation"`
 	Generations int    `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823" help:"generations at most"`
 	Archive     string `set:"archive" help:"cells of descriptors, or another way to keep members"`
 	Emitter     string `set:"emitter" help:"what makes new members from the archive (sbx where --archive nsga2 has bounds)"`
-	Descriptor  string `set:"descriptor" help:"what describes the behaviour of a member"`
+	Descriptor  string `set:"descriptor" help:"what describes the behavior of a member"`
 	Strategy    string `set:"strategy" help:"what an emitter such as searches searches with"`
 	Scoring
 	run.Layout
@@ -78,8 +78,9 @@ type Scoring struct {
 
 // DefaultConfig is MAP-Elites on CartPole.
 func DefaultConfig() Config {
-	return Config{Playing: run.Playing{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:16,16"}, Steps: 500,
-		Episodes: 1, Aim: run.Aim{Target: "0", Judge: 100}}, Batch: 256, Generations: 500,
+	return Config{EpisodeSettings: run.EpisodeSettings{EnvSettings: run.EnvSettings{Env: "CartPole-v1",
+		Policy: "mlp:16,16"}, Steps: 500,
+		Episodes: 1, GoalSettings: run.GoalSettings{Target: "0", EvalEpisodes: 100}}, Batch: 256, Generations: 500,
 		Archive: "grid:32", Emitter: "isoline", Descriptor: "env", Strategy: "sepcmaes",
 		Scoring: Scoring{Annealing: Annealing{Rate: settings.Num(1)}}}
 }
@@ -90,14 +91,14 @@ func (c *Config) Parts() []settings.Part {
 }
 
 // Board returns the rows of the display. Rows whose metrics the archive does not have are hidden.
-func (c *Config) Board() []run.Row {
-	rows := []run.Row{
+func (c *Config) Board() []run.DisplayRow {
+	rows := []run.DisplayRow{
 		{Label: "coverage", Plain: true, Rare: true, Parts: []run.Part{{Metric: "coverage", Format: run.Percent}},
-			Curve: "coverage", Colour: "cyan"},
+			Curve: "coverage", Color: "cyan"},
 		{Label: "QD score", Plain: true, Rare: true, Parts: []run.Part{{Metric: "qd_score"}}, Curve: "qd_score",
-			Colour: "green"},
+			Color: "green"},
 		{Label: "hypervolume", Plain: true, Rare: true, Parts: []run.Part{{Metric: "hypervolume"},
-			{Before: ", of all cells ", Metric: "moqd_score"}}, Curve: "hypervolume", Colour: "green"},
+			{Before: ", of all cells ", Metric: "moqd_score"}}, Curve: "hypervolume", Color: "green"},
 		{Label: "elites", Plain: true, Rare: true, Parts: []run.Part{{Metric: "elites", Format: run.Whole},
 			{Before: ", ", Metric: "first_front", Format: run.Whole, Behind: " of them non-dominated"}}},
 		{Label: "best", Plain: true, Parts: []run.Part{{Metric: "best_fitness"},
@@ -124,7 +125,7 @@ func (c *Config) Board() []run.Row {
 
 // Rollout returns how members are evaluated.
 func (c *Config) Rollout() (*episode.Rollout, error) {
-	r, err := c.Playing.Rollout()
+	r, err := c.EpisodeSettings.Rollout()
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +177,7 @@ func (c *Config) makeProgram() (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{Play: &episode.Spread{Rollout: r}, Scoring: c.Scoring}
+	p := &Program{Play: &episode.PopulationRollout{Rollout: r}, Scoring: c.Scoring}
 	if p.Container, err = c.container(p); err != nil {
 		return nil, err
 	}
@@ -376,16 +377,16 @@ func (c *Config) checkMemory(p *Program, on plan.Machine, compiled, tables int64
 	return nil
 }
 
-// layout is Playing.Spread for the settings of the plan that are given.
+// layout is EpisodeSettings.PopulationRollout for the settings of the plan that are given.
 func (c *Config) layout(b xlabridge.Backend, p *Program) error {
-	s, err := c.Spread(b, c.Devices, c.Batch)
+	s, err := c.PopulationRollout(b, c.Devices, c.Batch)
 	if err != nil {
 		return err
 	}
 	if c.Tile > 0 {
 		s.Plan.Tile = c.Tile
 	}
-	s.Plan.LanesLast = c.LanesLast
+	s.Plan.BatchLast = c.BatchLast
 	if c.Unroll > 0 {
 		s.Plan.Unroll = c.Unroll
 	}

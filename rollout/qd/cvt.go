@@ -71,7 +71,7 @@ type allPoints struct{ Centroids *graph.Array } // f32[cells, d]
 type nearTable struct{ Near *graph.Array }
 
 // mostTableDims and mostTableNumbers bound the tables: with more numbers in a descriptor, a bucket has too many
-// neighbours. Up to fineTableDims there are four buckets for each centroid, so that a bucket has few of them.
+// neighbors. Up to fineTableDims there are four buckets for each centroid, so that a bucket has few of them.
 const mostTableDims, mostTableNumbers, fineTableDims = 4, 1 << 26, 2
 
 // far is a coordinate that is never near.
@@ -132,7 +132,7 @@ func nearest(points, x *graph.Array) *graph.Array {
 	return points.Sub(x.ExpandDims(0)).Square().Sum(1).ArgMin(0)
 }
 
-func (t cvt) Centres() [][]float64 {
+func (t cvt) Centers() [][]float64 {
 	all, points := make([][]float64, t.cells), t.centroids().points
 	for i := range all {
 		for _, x := range points.at(i) {

@@ -75,8 +75,8 @@ func TestCentroidsAreMeans(t *testing.T) {
 func TestGrid(t *testing.T) {
 	g := grid{3, 2}
 	require.Equal(t, 6, g.Cells())
-	for cell, centre := range g.Centres() {
-		at := graph.Float32s([]float32{float32(centre[0]), float32(centre[1])})
+	for cell, center := range g.Centers() {
+		at := graph.Float32s([]float32{float32(center[0]), float32(center[1])})
 		require.Equal(t, []float64{float64(cell)}, floats(t, g.Cell(nil, at)))
 	}
 	for _, c := range []struct {

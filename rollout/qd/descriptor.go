@@ -38,7 +38,7 @@ func (*envDescriptor) Make(env envs.Environment) (episode.Descriptor, error) {
 			without = ". --archive nsga2 needs none"
 		}
 		return nil, settings.Wrong("descriptor", "env", "observations, or a descriptor of your own: %s describes no "+
-			"behaviour; these environments do: %s%s", env.Spec().ID, strings.Join(describing(), ", "), without)
+			"behavior; these environments do: %s%s", env.Spec().ID, strings.Join(describing(), ", "), without)
 	}
 	return d, nil
 }

@@ -36,7 +36,7 @@ func domination(points *graph.Array, enough int) *graph.Array {
 }
 
 // crowding returns the crowding distance of each point, f32[n, k], within its front, i32[n]: the sum over the
-// objectives of the distance between its neighbours on both sides, in the width of the front; infinite for the ends of
+// objectives of the distance between its neighbors on both sides, in the width of the front; infinite for the ends of
 // a front (Deb et al., 2002, section III.B). Of an objective in which all are equal the distance is 0.
 func crowding(points, front *graph.Array) *graph.Array {
 	n := points.Dim(0)

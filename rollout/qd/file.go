@@ -10,7 +10,7 @@ import (
 )
 
 // elites returns the arrays of runfolder.ArchiveFile. Elite i, by rising number of its cell, has the i-th row of each,
-// except of centres, f32[cells, d], which has all cells. Without cells the centres are the elites' own descriptors.
+// except of centers, f32[cells, d], which has all cells. Without cells the centers are the elites' own descriptors.
 func (r *Run) elites(state State) (map[string]*graph.Array, error) {
 	a := state.Archive.Places()
 	fitness, err := graph.Floats(a.Fitness)
@@ -25,7 +25,7 @@ func (r *Run) elites(state State) (map[string]*graph.Array, error) {
 	}
 	arrays := map[string]*graph.Array{}
 	if r.program.Needs.Cells {
-		arrays["centres"] = centres(r.program)
+		arrays["centers"] = centers(r.program)
 	}
 	if len(places) == 0 {
 		return graph.Eval(arrays)
@@ -37,7 +37,7 @@ func (r *Run) elites(state State) (map[string]*graph.Array, error) {
 		arrays["generation"] = of(a.Generation).Add(1) // the rows of metrics count from 1
 		if a.Descriptor != nil {
 			if arrays["descriptor"] = of(a.Descriptor); !r.program.Needs.Cells {
-				arrays["centres"] = arrays["descriptor"]
+				arrays["centers"] = arrays["descriptor"]
 			}
 		}
 		if a.Objectives != nil {
@@ -57,11 +57,11 @@ func (r *Run) elites(state State) (map[string]*graph.Array, error) {
 	})
 }
 
-// centres returns a point of each cell within the bounds of descriptors, f32[cells, d].
-func centres(p *Program) *graph.Array {
+// centers returns a point of each cell within the bounds of descriptors, f32[cells, d].
+func centers(p *Program) *graph.Array {
 	low, high := boundsOf(p.Space)
 	var flat []float32
-	for _, c := range p.Container.Centres() {
+	for _, c := range p.Container.Centers() {
 		for i, x := range c {
 			flat = append(flat, low[i]+float32(x)*(high[i]-low[i]))
 		}

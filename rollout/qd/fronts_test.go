@@ -63,8 +63,8 @@ func TestFrontsOfQDax(t *testing.T) {
 	cells := grid{3, 2}
 	ours := make([]int, 6) // of each of QDax's cells
 	for i := range ours {
-		centre := file.Centroids.Floats()[2*i : 2*i+2]
-		ours[i] = int(floats(t, cells.Cell(nil, graph.Float32s([]float32{float32(centre[0]), float32(centre[1])})))[0])
+		center := file.Centroids.Floats()[2*i : 2*i+2]
+		ours[i] = int(floats(t, cells.Cell(nil, graph.Float32s([]float32{float32(center[0]), float32(center[1])})))[0])
 	}
 	scoring := Scoring{Objectives: of.Objectives}
 	a := Cells(cells, of).Empty(3, scoring)

@@ -21,7 +21,7 @@ type State struct {
 
 // Inputs are the inputs of a generation that do not change.
 type Inputs struct {
-	Play    episode.SpreadInputs
+	Play    episode.PopulationInputs
 	Tables  any                     // of the Tessellation
 	Numbers map[string]*graph.Array // f32[], by name: Numbers of Scoring, of the emitter and of its strategy
 }
@@ -29,7 +29,7 @@ type Inputs struct {
 // Program is one generation of MAP-Elites: the emitter makes genomes from the archive, the episodes score them, and the
 // archive takes those that are better than the elites of their cells. Its methods are traced.
 type Program struct {
-	Play      *episode.Spread
+	Play      *episode.PopulationRollout
 	Space     envs.Box // of descriptors; no Dims: there are none
 	Container Container
 	Needs     Needs // of the archive

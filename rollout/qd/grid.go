@@ -77,7 +77,7 @@ func (g grid) Cell(_ any, descriptor *graph.Array) *graph.Array {
 	return cell
 }
 
-func (g grid) Centres() [][]float64 {
+func (g grid) Centers() [][]float64 {
 	all := make([][]float64, g.Cells())
 	for cell := range all {
 		all[cell] = make([]float64, len(g))

@@ -71,7 +71,7 @@ func lower(x *graph.Array) *graph.Array {
 // sweep is the carry of the loop over points from the highest one down.
 type sweep struct {
 	Turn   *graph.Array // i32[]
-	Strips *graph.Array // f32[n]: how far y the points so far reach, in each strip between two neighbouring x
+	Strips *graph.Array // f32[n]: how far y the points so far reach, in each strip between two neighboring x
 	Areas  *graph.Array // f32[n]: that the points up to each one dominate
 }
 

@@ -61,10 +61,10 @@ func TestMap(t *testing.T) {
 					if archive == "grid:4" {
 						mine = i == x/2*4+(7-y)/2
 					} else if strings.HasPrefix(archive, "cvt") {
-						centres := s.program.Container.Centres()
-						own := math.Hypot(centres[i][0]-(float64(x)+.5)/8, centres[i][1]-1+(float64(y)+.5)/8)
+						centers := s.program.Container.Centers()
+						own := math.Hypot(centers[i][0]-(float64(x)+.5)/8, centers[i][1]-1+(float64(y)+.5)/8)
 						mine = true
-						for _, other := range centres {
+						for _, other := range centers {
 							mine = mine && own <= math.Hypot(other[0]-(float64(x)+.5)/8, other[1]-1+(float64(y)+.5)/8)
 						}
 					}
@@ -84,7 +84,7 @@ func TestMap(t *testing.T) {
 	}
 }
 
-// TestMapOfManyCells: the first picture made the centres of all cells.
+// TestMapOfManyCells: the first picture made the centers of all cells.
 func TestMapOfManyCells(t *testing.T) {
 	r := &Run{program: &Program{Container: eliteCells{grid{4096, 4096}, 2}}, inputs: Inputs{Tables: graph.None{}}}
 	cells, err := r.cellsOf(4, 2)

@@ -14,7 +14,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// correction is an archive after its elites were played on fresh episodes. Where episodes are random, elites were
+// correction is an archive after its elites were played on new episodes. Where episodes are random, elites were
 // lucky: the best of several members in a cell, with a descriptor that fell into that cell. So all elites go into a new
 // archive by their mean return, mean objectives and mean descriptor. Its numbers are the corrected ones of Flageolat
 // and Cully, "Uncertain quality-diversity: evaluation methodology and new methods for quality-diversity in uncertain
@@ -92,7 +92,7 @@ func (p *Program) reevaluate(s reevaluation, in reevaluationInputs) (reevaluatio
 // bestOfCell makes an elite of the best member of a cell, whatever its fitness is.
 var bestOfCell = Annealing{Rate: settings.Num(1)}
 
-// Reevaluate plays all elites on as many fresh episodes as members are judged by. It stops between two parts of them.
+// Reevaluate plays all elites on as many new episodes as members are judged by. It stops between two parts of them.
 func (r *Run) Reevaluate(ctx context.Context, s run.Snapshot, progress func(share float64)) (
 	[]run.Fact, error) {
 	state, err := r.state(s)
@@ -103,7 +103,7 @@ func (r *Run) Reevaluate(ctx context.Context, s run.Snapshot, progress func(shar
 	if err != nil {
 		return nil, err
 	}
-	c.step, c.episodes = s.Step, r.config.Judge
+	c.step, c.episodes = s.Step, r.config.EvalEpisodes
 	r.correction = c
 	return c.facts(), nil
 }
@@ -122,7 +122,7 @@ func (c *correction) facts() (facts []run.Fact) {
 func (r *Run) replay(ctx context.Context, places Places, progress func(share float64)) (*correction, error) {
 	p := *r.program
 	play, rollout := *p.Play, *p.Play.Rollout
-	rollout.Episodes, rollout.Plan.EpisodeBatch = r.config.Judge, 1
+	rollout.Episodes, rollout.Plan.EpisodeBatch = r.config.EvalEpisodes, 1
 	play.Rollout, p.Play = &rollout, &play
 	p.Annealing = bestOfCell
 	fitness, err := graph.Floats(places.Fitness)
@@ -215,14 +215,14 @@ func (c *correction) add(numbers []float64, batch, count int, p *Program) {
 	}
 }
 
-// Table says what the elites are on fresh episodes, after Reevaluate.
+// Table says what the elites are on new episodes, after Reevaluate.
 func (r *Run) Table() []string {
 	c := r.correction
 	if c == nil {
 		return nil
 	}
 	line := fmt.Sprintf("by the means of %s of each elite: %s",
-		quantity.Count(c.episodes, "fresh episode", "fresh episodes"),
+		quantity.Count(c.episodes, "new episode", "new episodes"),
 		r.program.Container.Summary(func(name string) float64 { return c.metrics[name] }))
 	if c.dropped > 0 {
 		line += fmt.Sprintf("; means that are not finite: %d of %s", c.dropped,

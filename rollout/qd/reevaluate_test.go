@@ -67,7 +67,7 @@ func (n noisy) Step(key random.Key, s tasks.MultiState, action *graph.Array,
 func (noisy) Objectives(s tasks.MultiState, _ tasks.Params) *graph.Array { return s.Objectives }
 func (noisy) Describe(s tasks.MultiState, _ tasks.Params) *graph.Array   { return s.Descriptor }
 
-// elitesMeans returns what elites are on fresh episodes, by a loop over their episodes. What there is not is the
+// elitesMeans returns what elites are on new episodes, by a loop over their episodes. What there is not is the
 // return.
 func elitesMeans(t *testing.T, b xlabridge.Backend, s *Run,
 	places Places) (fitness, descriptors, objectives [][]float64) {
@@ -90,14 +90,14 @@ func elitesMeans(t *testing.T, b xlabridge.Backend, s *Run,
 		part := random.FoldIn(random.FoldIn(random.New(c.Seed), reevaluateKey), len(fitness)/c.Batch)
 		_, key := random.Split2(random.FoldIn(part, len(fitness)%c.Batch))
 		var sums [3][]float64
-		for e := range c.Judge {
+		for e := range c.EvalEpisodes {
 			one, err := episode(places.Genomes.Index(place), random.FoldIn(key, e))
 			require.NoError(t, err)
 			for i, x := range one {
 				values := floats(t, x)
 				sums[i] = append(sums[i], make([]float64, len(values)-len(sums[i]))...)
 				for j, v := range values {
-					sums[i][j] += v / float64(c.Judge)
+					sums[i][j] += v / float64(c.EvalEpisodes)
 				}
 			}
 		}
@@ -124,7 +124,7 @@ func area(points [][]float64) (sum float64) {
 // in a cell and with several, and without cells.
 func TestCorrectedArchiveIsALoop(t *testing.T) {
 	cells := small()
-	cells.Judge, cells.Batch, cells.Archive, cells.Offset.Value = 3, 8, "grid:50", 100
+	cells.EvalEpisodes, cells.Batch, cells.Archive, cells.Offset.Value = 3, 8, "grid:50", 100
 	fronts := cells
 	fronts.Env, fronts.Policy, fronts.Steps, fronts.Archive, fronts.Front = "Noisy-v0", "vector", 1, "grid:3", 4
 	fronts.Batch, fronts.Reference = 6, []float64{0, 0}
@@ -240,7 +240,7 @@ func correctedArchiveIsALoop(t *testing.T, c Config) {
 		require.InEpsilon(t, x, got[name], 1e-4, name)
 	}
 	require.Equal(t, run.Fact{Name: "corrected_episodes", Value: 3}, facts[len(facts)-1])
-	require.Contains(t, s.Table()[0], "by the means of 3 fresh episodes of each elite: ")
+	require.Contains(t, s.Table()[0], "by the means of 3 new episodes of each elite: ")
 
 	// The file has the same, in the order of the places.
 	files, err := s.Files(snapshot, true)
@@ -272,7 +272,7 @@ func correctedArchiveIsALoop(t *testing.T, c Config) {
 // Without random episodes nothing is corrected, on one device and, in the long form, on two.
 func TestNothingToCorrect(t *testing.T) {
 	c := small()
-	c.Env, c.Policy, c.Judge, c.Steps = "Arm-v0", "vector", 1, 1
+	c.Env, c.Policy, c.EvalEpisodes, c.Steps = "Arm-v0", "vector", 1, 1
 	annealed, fronts, population, apart := c, c, c, c
 	annealed.Annealing.Rate.Value, annealed.Annealing.Min.Value = .1, -1
 	fronts.Env, fronts.Front, fronts.Reference = "MultiRastrigin-v0", 3, []float64{-3000, -3000}
@@ -315,7 +315,7 @@ func TestNothingToCorrect(t *testing.T) {
 				}
 				require.Equal(t, len(facts)-1, checked)
 				require.Greater(t, checked, 1)
-				require.Contains(t, s.Table()[0], "by the means of 1 fresh episode of each elite")
+				require.Contains(t, s.Table()[0], "by the means of 1 new episode of each elite")
 			}
 		})
 	}
@@ -324,13 +324,13 @@ func TestNothingToCorrect(t *testing.T) {
 // An empty archive, and elites that have no finite result, are no error.
 func TestNothingIsLeft(t *testing.T) {
 	c := small()
-	c.Descriptor, c.Judge = "nan-of-all", 2
+	c.Descriptor, c.EvalEpisodes = "nan-of-all", 2
 	s, _, facts := reevaluate(t, &xlabridge.Reference{}, c, 1)
 	require.Equal(t, []run.Fact{{Name: "corrected_coverage", Value: 0.}, {Name: "corrected_qd_score", Value: 0.},
 		{Name: "corrected_episodes", Value: 2}}, facts)
 	require.Contains(t, s.Table()[0], "0 of 36 cells filled")
 
-	c.Descriptor, c.Judge = "nan-of-some", 40 // one of the episodes begins to the left
+	c.Descriptor, c.EvalEpisodes = "nan-of-some", 40 // one of the episodes begins to the left
 	s, _, facts = reevaluate(t, &xlabridge.Reference{}, c, 1)
 	require.Equal(t, 0., facts[0].Value)
 	require.Contains(t, s.Table()[0], "means that are not finite")
@@ -339,7 +339,7 @@ func TestNothingIsLeft(t *testing.T) {
 // An interrupt stops a re-evaluation between two parts, and there are no corrected numbers.
 func TestReevaluationStops(t *testing.T) {
 	c := DefaultConfig()
-	c.Env, c.Policy, c.Batch, c.Judge = "Noisy-v0", "linear", 4, 2
+	c.Env, c.Policy, c.Batch, c.EvalEpisodes = "Noisy-v0", "linear", 4, 2
 	s, snapshot, _ := reevaluate(t, &xlabridge.Reference{}, c, 3)
 	s.correction = nil
 	ctx, cancel := context.WithCancel(t.Context())

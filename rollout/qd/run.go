@@ -161,8 +161,8 @@ func (r *Run) Candidates(s run.Snapshot) (all []run.Candidate, err error) {
 	return all, nil
 }
 
-// Fame returns no members: the archive has them.
-func (r *Run) Fame(run.Snapshot) ([]run.Famed, error) { return nil, nil }
+// HallEntries returns no members: the archive has them.
+func (r *Run) HallEntries(run.Snapshot) ([]run.HallEntry, error) { return nil, nil }
 
 // member returns the parameters of a genome, on the host.
 func (r *Run) member(genome *graph.Array) (params any, err error) {

@@ -255,7 +255,7 @@ func TestBadInput(t *testing.T) {
 		change func(c *Config)
 		want   string
 	}{
-		{"no descriptor", func(c *Config) { c.Env = "Acrobot-v1" }, "Acrobot-v1 describes no behaviour"},
+		{"no descriptor", func(c *Config) { c.Env = "Acrobot-v1" }, "Acrobot-v1 describes no behavior"},
 		{"sides", func(c *Config) { c.Archive = "grid:4,4,4" }, "2 numbers, one for each number"},
 		{"cells", func(c *Config) { c.Archive = "grid:100000" }, "at most 16777216 cells"},
 		{"too many cells", func(c *Config) { c.Archive, c.Memory = "cvt:1000", 4000 }, "fewer cells: 1000 "},
@@ -407,7 +407,7 @@ func TestReferenceOfNamedObjectives(t *testing.T) {
 func TestPurposeNamesWhatIsUsed(t *testing.T) {
 	c := small()
 	require.Equal(t, "qd env CartPole-v1, policy linear, steps 20, episodes 1, batch 24, archive grid:6, emitter "+
-		"isoline, descriptor env, tile 8, lanes-last false", c.Job().Purpose)
+		"isoline, descriptor env, tile 8, batch-last false", c.Job().Purpose)
 	c.Emitter = "searches"
 	require.Contains(t, c.Job().Purpose, "strategy sepcmaes")
 	several(func(c *Config) { c.Archive, c.Front = "nsga2", 0 })(&c)

@@ -20,7 +20,7 @@ func init() {
 // Values of Searches.Ranking.
 const (
 	rankImprovement  = "improvement"
-	rankOptimisation = "optimisation"
+	rankOptimization = "optimization"
 	rankDirection    = "direction"
 	rankBandit       = "bandit"
 	rankNovelty      = "novelty"
@@ -28,12 +28,12 @@ const (
 
 // Searches are searches by an evolution strategy that run side by side, each with a part of the members: CMA-ME of
 // Fontaine et al., "Covariance matrix adaptation for the rapid illumination of behavior space" (2020), with any
-// strategy in place of CMA-ES. A search that changes nothing in the archive begins again at an elite, drawn uniformly.
+// strategy instead of CMA-ES. A search that changes nothing in the archive begins again at an elite, drawn uniformly.
 //
 // A search ranks its members by one of:
 //   - improvement: first those in empty cells, then those above the threshold of their cell, then the others, each by
 //     fitness less threshold;
-//   - optimisation: fitness;
+//   - optimization: fitness;
 //   - direction: first those that were accepted, then the others, each by how far its descriptor lies along a
 //     direction that is drawn when the search begins;
 //   - novelty: the mean distance to the nearest elites, in an archive without cells (Unstructured).
@@ -44,7 +44,7 @@ const (
 // (2021).
 type Searches struct {
 	Number   int             `set:"searches" min:"1" max:"65536" help:"searches side by side; they share --batch"`
-	Ranking  string          `set:"ranking" oneof:"improvement,optimisation,direction,novelty,bandit" help:"by what a search ranks its members; bandit: each search takes what has worked best"`
+	Ranking  string          `set:"ranking" oneof:"improvement,optimization,direction,novelty,bandit" help:"by what a search ranks its members; bandit: each search takes what has worked best"`
 	Explore  settings.Number `set:"explore" min:"0" needs:"ranking=bandit" help:"weight of what a bandit tried seldom"`
 	IsoLine  `needs:"ranking=bandit"`
 	strategy strategy.Strategy
@@ -54,7 +54,7 @@ type Searches struct {
 // The kinds of a search with bandit.
 const (
 	kindImprovement = iota
-	kindOptimisation
+	kindOptimization
 	kindDirection
 	kindIsoLine
 	kinds
@@ -96,7 +96,7 @@ func (e *Searches) Check(batch int) error {
 
 // kind returns the ranking of all searches; with bandit that of the first ones.
 func (e *Searches) kind() int {
-	return map[string]int{rankImprovement: kindImprovement, rankOptimisation: kindOptimisation,
+	return map[string]int{rankImprovement: kindImprovement, rankOptimization: kindOptimization,
 		rankDirection: kindDirection, rankNovelty: kindNovelty}[e.Ranking]
 }
 
@@ -182,7 +182,7 @@ func (e *Searches) tell(s oneSearch, first *graph.Array) (next any, restart *gra
 	draws := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.SliceAxis(a, 0, 0, groups) }, s.Draws)
 	next = strategy.Tell(e.strategy, s.Strategy, strategy.Evaluation{Fitness: fitness,
 		Length: graph.ZerosLike(fitness)}, population.Whole(draws))
-	finite := e.strategy.Centre(next).(*graph.Array).IsFinite().All()
+	finite := e.strategy.Mean(next).(*graph.Array).IsFinite().All()
 	restart = first.Or(s.Change.Accepted.Any().Not()).Or(finite.Not())
 	return next, restart.Or(s.Kind.Eq(kindIsoLine))
 }
@@ -190,7 +190,7 @@ func (e *Searches) tell(s oneSearch, first *graph.Array) (next any, restart *gra
 // ranks returns for each member how many others of its search are worse: f32[members].
 func (s oneSearch) ranks() *graph.Array {
 	accepted := s.Change.Accepted.Convert(graph.Int32)
-	byOne := s.Kind.Eq(kindOptimisation).Or(s.Kind.Eq(kindNovelty))
+	byOne := s.Kind.Eq(kindOptimization).Or(s.Kind.Eq(kindNovelty))
 	stages := graph.Select(byOne, graph.ZerosLike(accepted), accepted)
 	empty := s.Change.Empty.Convert(graph.Int32)
 	stages = graph.Select(s.Kind.Eq(kindImprovement), accepted.Add(accepted.Mul(empty)), stages)

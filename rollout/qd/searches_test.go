@@ -22,7 +22,7 @@ func TestRanks(t *testing.T) {
 		Accepted: mask(true, true, false, true, false), Empty: mask(false, true, true, false, true),
 		Improvement: graph.Float32s([]float32{3, 1, -1, 2, float32(math.Inf(-1))})}}
 	for kind, want := range map[int][]float64{
-		kindImprovement: {3, 4, 1, 2, 0}, kindOptimisation: {3, 1, 4, 2, 0}, kindDirection: {4, 3, 1, 2, 0},
+		kindImprovement: {3, 4, 1, 2, 0}, kindOptimization: {3, 1, 4, 2, 0}, kindDirection: {4, 3, 1, 2, 0},
 	} {
 		s.Kind = graph.Of(int32(kind))
 		require.Equal(t, want, floats(t, s.ranks()), "kind %d", kind)
@@ -35,7 +35,7 @@ func TestBandit(t *testing.T) {
 	s := SearchesState{Kind: graph.Of([]int32{0, 1, 2}), Evaluated: graph.Float32s([]float32{10, 10, 0, 10}),
 		Accepted: graph.Float32s([]float32{1, 9, 0, 3})}
 	restart := graph.Of([]bool{true, false, true})
-	require.Equal(t, []float64{kindDirection, 1, kindOptimisation}, floats(t, e.choose(s, restart, 10)))
+	require.Equal(t, []float64{kindDirection, 1, kindOptimization}, floats(t, e.choose(s, restart, 10)))
 }
 
 // The members of the first generation came from the policy's Init, and yet counted for the bandit.
@@ -59,34 +59,34 @@ func TestBanditDoesNotCountTheFirstGeneration(t *testing.T) {
 	}
 }
 
-// centred is an emitter of one's own that searches with the run's strategy: all members are its centre.
-type centred struct {
+// centered is an emitter of one's own that searches with the run's strategy: all members are its mean.
+type centered struct {
 	s     strategy.Strategy
 	batch int
 }
 
-func (c *centred) Strategy() strategy.Strategy                    { return c.s }
-func (c *centred) SetStrategy(s strategy.Strategy, batch int)     { c.s, c.batch = s, batch }
-func (c *centred) Init(genome *graph.Array, _ int, _ Archive) any { return c.s.Init(genome, c.batch) }
+func (c *centered) Strategy() strategy.Strategy                    { return c.s }
+func (c *centered) SetStrategy(s strategy.Strategy, batch int)     { c.s, c.batch = s, batch }
+func (c *centered) Init(genome *graph.Array, _ int, _ Archive) any { return c.s.Init(genome, c.batch) }
 
-func (c *centred) Ask(_ random.Key, _ *graph.Array, state any, _ Archive) Child {
-	return Child{c.s.Centre(state).(*graph.Array), graph.None{}}
+func (c *centered) Ask(_ random.Key, _ *graph.Array, state any, _ Archive) Child {
+	return Child{c.s.Mean(state).(*graph.Array), graph.None{}}
 }
 
-func (c *centred) Tell(_ random.Key, state any, _ Archive, _ Child, _ Batch, _ Change) any {
+func (c *centered) Tell(_ random.Key, state any, _ Archive, _ Child, _ Batch, _ Change) any {
 	return state
 }
 
-func init() { MustRegisterEmitter("centred", func() Emitter { return &centred{} }) }
+func init() { MustRegisterEmitter("centered", func() Emitter { return &centered{} }) }
 
 // Only the emitter searches could have a strategy. An own one has it, with its settings.
 func TestOwnEmitterHasTheStrategy(t *testing.T) {
 	c := small()
-	c.Emitter, c.Strategy, c.Parted = "centred", "snes", c.Parted.With("strategy.sigma", "0.25")
+	c.Emitter, c.Strategy, c.Parted = "centered", "snes", c.Parted.With("strategy.sigma", "0.25")
 	s := start(t, &xlabridge.Reference{}, c)
 	_, err := s.Step(t.Context())
 	require.NoError(t, err)
-	e := s.program.Emitter.(*centred)
+	e := s.program.Emitter.(*centered)
 	require.Equal(t, c.Batch, e.batch)
 	sigma, ok := settings.Lookup(e.s, "sigma")
 	require.True(t, ok)

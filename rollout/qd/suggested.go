@@ -12,12 +12,12 @@ import (
 // judges an elite.
 var taskSettings = map[string]settings.Values{
 	"Arm-v0": {"policy": "vector", "emitter.bounds": []float64{0, 1}, "qd-offset": 1.,
-		"judge": 1},
+		"eval-episodes": 1},
 	"Rastrigin-v0": {"policy": "vector:-5.12,5.12", "emitter.bounds": []float64{-5.12, 5.12}, "qd-offset": 2000.,
-		"judge": 1},
-	"MultiRastrigin-v0": {"policy": "vector:-2,4", "emitter.bounds": []float64{-2, 4}, "judge": 1,
+		"eval-episodes": 1},
+	"MultiRastrigin-v0": {"policy": "vector:-2,4", "emitter.bounds": []float64{-2, 4}, "eval-episodes": 1,
 		"reference-point": []float64{-2000, -2000}},
-	"ZDT1-v0": {"policy": "vector", "emitter.bounds": []float64{0, 1}, "judge": 1,
+	"ZDT1-v0": {"policy": "vector", "emitter.bounds": []float64{0, 1}, "eval-episodes": 1,
 		"reference-point": []float64{-1.1, -1.1}},
 	"Gather-v1": {"reference-point": []float64{0, 0}},
 }
@@ -26,7 +26,7 @@ var taskSettings = map[string]settings.Values{
 // objectives of the run are the environment's. The emitter is the one that suits the archive, where genomes have
 // bounds.
 func (c *Config) Suggested() settings.Values {
-	values := c.Playing.Suggested()
+	values := c.EpisodeSettings.Suggested()
 	maps.Copy(values, taskSettings[c.Env])
 	if point, ok := values["reference-point"].([]float64); ok {
 		delete(values, "reference-point")

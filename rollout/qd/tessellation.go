@@ -14,8 +14,8 @@ type Tessellation interface {
 	Tables() any
 	// Cell returns the cell, i32[], of a scaled descriptor, f32[d]. It is traced, for one descriptor.
 	Cell(tables any, descriptor *graph.Array) *graph.Array
-	// Centres returns a point of each cell, scaled: cells x d.
-	Centres() [][]float64
+	// Centers returns a point of each cell, scaled: cells x d.
+	Centers() [][]float64
 }
 
 // sided is a Tessellation into equal parts of each number of the descriptor.

@@ -13,7 +13,7 @@ import (
 
 func init() {
 	MustRegisterArchive("unstructured", func() ArchiveMaker {
-		return &Unstructured{Number: 1024, Distance: .03, Neighbours: 10}
+		return &Unstructured{Number: 1024, Distance: .03, Neighbors: 10}
 	})
 }
 
@@ -26,9 +26,9 @@ func init() {
 // The novelty of a member is its mean distance to the nearest elites (Lehman and Stanley, "Abandoning objectives:
 // evolution through the search for novelty alone", 2011).
 type Unstructured struct {
-	Number     int     `set:"most" args:"" min:"2" max:"16777216" help:"elites at most"`
-	Distance   float64 `set:"distance" above:"0" help:"least distance of elites, where the bounds are 0 and 1"`
-	Neighbours int     `set:"neighbours" min:"1" max:"1024" help:"nearest elites whose mean distance is a member's novelty, for --emitter.ranking novelty"`
+	Number    int     `set:"most" args:"" min:"2" max:"16777216" help:"elites at most"`
+	Distance  float64 `set:"distance" above:"0" help:"least distance of elites, where the bounds are 0 and 1"`
+	Neighbors int     `set:"neighbors" min:"1" max:"1024" help:"nearest elites whose mean distance is a member's novelty, for --emitter.ranking novelty"`
 }
 
 // Needs implements ArchiveMaker.
@@ -90,9 +90,9 @@ func (c distanceContainer) Empty(n int, _ Scoring) Archive {
 // Near implements NoveltyContainer. Of equally near elites the first one counts as the nearest.
 func (c distanceContainer) Near(archive Archive, unit *graph.Array) *Near {
 	all := archive.(DistanceArchive).Unit.Sub(unit.ExpandDims(0)).Square().Sum(1)
-	values, places := graph.TopK(all.Neg(), min(c.Cells(), max(2, c.settings.Neighbours)))
+	values, places := graph.TopK(all.Neg(), min(c.Cells(), max(2, c.settings.Neighbors)))
 	distances := graph.Once(values.Neg().Sqrt())
-	counts := distances.IsFinite().And(graph.Iota(distances.Dim(0)).Lt(c.settings.Neighbours))
+	counts := distances.IsFinite().And(graph.Iota(distances.Dim(0)).Lt(c.settings.Neighbors))
 	sum := graph.Select(counts, distances, 0.).Sum()
 	return &Near{places.Index(0), distances.Index(0), distances.Index(1), sum.Div(count(counts).Max(1))}
 }
@@ -103,10 +103,10 @@ func (distanceContainer) Metrics() []string {
 }
 
 // Rows implements Displayer.
-func (distanceContainer) Rows() []run.Row {
-	return []run.Row{
+func (distanceContainer) Rows() []run.DisplayRow {
+	return []run.DisplayRow{
 		{Label: "novelty", Plain: true, Rare: true, Parts: []run.Part{{Metric: "mean_novelty"}}, Curve: "mean_novelty",
-			Colour: "cyan"},
+			Color: "cyan"},
 		{Label: "full", Plain: true, Rare: true, Parts: []run.Part{{Metric: "members_without_room", Format: run.Whole,
 			Behind: " members found no room: give more --archive.most",
 			One:    " member found no room: give more --archive.most"}}},
@@ -145,7 +145,7 @@ func (a DistanceArchive) Insert(b Batch, generation *graph.Array, _ Scoring) (Ar
 	most, batch := a.Fitness.Dim(0), b.Fitness.Dim(0)
 	replaces := b.Near.First.Le(a.Distance)
 	before := graph.Take(a.Fitness, b.Near.Place, 0)
-	stays := b.Valid.And(b.Near.Second.Gt(a.Distance)).And(a.hasBetterNeighbour(b).Not())
+	stays := b.Valid.And(b.Near.Second.Gt(a.Distance)).And(a.hasBetterNeighbor(b).Not())
 	best := firstBest(most, b.Near.Place, b.Fitness, b.Valid.And(replaces))
 	improved := stays.And(replaces).And(best).And(b.Fitness.Gt(before))
 	apart := stays.And(replaces.Not())
@@ -168,9 +168,9 @@ func (a DistanceArchive) Insert(b Batch, generation *graph.Array, _ Scoring) (Ar
 	}, c
 }
 
-// hasBetterNeighbour returns the members with a better one within the distance: bool[batch]. As in QDax, members at
+// hasBetterNeighbor returns the members with a better one within the distance: bool[batch]. As in QDax, members at
 // exactly the distance from each other do not meet. An elite at exactly the distance does.
-func (a DistanceArchive) hasBetterNeighbour(b Batch) *graph.Array {
+func (a DistanceArchive) hasBetterNeighbor(b Batch) *graph.Array {
 	row := func(x *graph.Array) *graph.Array { return x.ExpandDims(1) }
 	column := func(x *graph.Array) *graph.Array { return x.ExpandDims(0) }
 	number := graph.Iota(b.Fitness.Dim(0))

@@ -22,7 +22,7 @@ func withNear(c distanceContainer, a Archive, b Batch) Batch {
 func TestUnstructuredOfQDax(t *testing.T) {
 	for _, file := range readFronts(t).Unstructured {
 		of := Measures{Descriptor: 2}
-		made, err := (&Unstructured{Number: file.Capacity, Distance: file.L, Neighbours: 2}).Make(of)
+		made, err := (&Unstructured{Number: file.Capacity, Distance: file.L, Neighbors: 2}).Make(of)
 		require.NoError(t, err)
 		c := made.(distanceContainer)
 		a := c.Empty(3, Scoring{})
@@ -46,7 +46,7 @@ func TestUnstructuredOfQDax(t *testing.T) {
 
 // Novelty is the mean distance to the nearest elites. A full archive turns members away, and counts them.
 func TestNovelty(t *testing.T) {
-	made, err := (&Unstructured{Number: 4, Distance: .1, Neighbours: 2}).Make(Measures{Descriptor: 1})
+	made, err := (&Unstructured{Number: 4, Distance: .1, Neighbors: 2}).Make(Measures{Descriptor: 1})
 	require.NoError(t, err)
 	c := made.(distanceContainer)
 	a := c.Empty(1, Scoring{})
@@ -102,7 +102,7 @@ func TestNoveltySearch(t *testing.T) {
 	}
 	files, err := s.Files(snapshot, true)
 	require.NoError(t, err)
-	require.Equal(t, n, files[0].Arrays.(map[string]*graph.Array)["centres"].Dim(0))
+	require.Equal(t, n, files[0].Arrays.(map[string]*graph.Array)["centers"].Dim(0))
 }
 
 // ownNovelty makes an archive of a user that measures novelty.
@@ -113,7 +113,7 @@ func init() { MustRegisterArchive("own-novelty", func() ArchiveMaker { return &o
 func (*ownNovelty) Needs() Needs { return Needs{Descriptor: true} }
 
 func (*ownNovelty) Make(of Measures) (Container, error) {
-	made, err := (&Unstructured{Number: 9, Distance: .05, Neighbours: 2}).Make(of)
+	made, err := (&Unstructured{Number: 9, Distance: .05, Neighbors: 2}).Make(of)
 	return struct{ NoveltyContainer }{made.(NoveltyContainer)}, err
 }
 

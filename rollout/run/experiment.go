@@ -27,7 +27,7 @@ type Job struct {
 	// Last is the last step that the run may take.
 	Last int64
 	// Board returns the rows of the display.
-	Board func() []Row
+	Board func() []DisplayRow
 	// Start checks the settings, chooses the plan, traces, compiles for b (through the cache) and puts the first state
 	// on the devices. With an error there is no run, whatever the Run holds: a kind may return a nil pointer of its own
 	// type.

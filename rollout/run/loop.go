@@ -303,8 +303,8 @@ func (c loopWithMembers[S]) Candidates(s Snapshot) ([]Candidate, error) {
 	return c.candidates(state.(S)), nil
 }
 
-// Fame returns nil: there is no hall of fame.
-func (c loopWithMembers[S]) Fame(Snapshot) ([]Famed, error) { return nil, nil }
+// HallEntries returns nil: there is no hall of fame.
+func (c loopWithMembers[S]) HallEntries(Snapshot) ([]HallEntry, error) { return nil, nil }
 
 // Steps returns the number of rounds that led to the state.
 func (l *Loop) Steps() int64 { return l.step }
@@ -362,18 +362,18 @@ func (l *Loop) putInputs(inputs any) error {
 	return nil
 }
 
-// Beside is a program beside a loop's step: a function of the loop's state, which it leaves as it is, and of inputs of
-// its own.
-type Beside struct {
+// SideProgram is a program beside a loop's step: a function of the loop's state, which it leaves as it is, and of
+// inputs of its own.
+type SideProgram struct {
 	loop    *Loop
 	program *xlabridge.Compiled
 	packing *graph.Packing // of the inputs
 }
 
-// NewBeside compiles a program beside the loop's step. inputs are like those of its calls. f is traced; its results are
-// the same on every device.
-func NewBeside[S, I, R any](l *Loop, name string, inputs I, f func(S, I) R) (*Beside, error) {
-	b := &Beside{loop: l, packing: packingOf(inputs, l.options.Packed)}
+// NewSideProgram compiles a program beside the loop's step. inputs are like those of its calls. f is traced; its
+// results are the same on every device.
+func NewSideProgram[S, I, R any](l *Loop, name string, inputs I, f func(S, I) R) (*SideProgram, error) {
+	b := &SideProgram{loop: l, packing: packingOf(inputs, l.options.Packed)}
 	p, err := graph.TraceArgs(l.options.Name+": "+name, []any{l.packing.Abstract(), b.packing.Abstract()},
 		graph.TraceOptions{Replicas: l.devices}, func(args []any) any {
 			state := l.packing.Unpack(args[0].([]*graph.Array)).(S)
@@ -387,7 +387,7 @@ func NewBeside[S, I, R any](l *Loop, name string, inputs I, f func(S, I) R) (*Be
 }
 
 // Call runs the program. It returns the leaves of its results, on the devices. The caller frees them.
-func (b *Beside) Call(inputs any) ([]*graph.Array, error) {
+func (b *SideProgram) Call(inputs any) ([]*graph.Array, error) {
 	if b.loop.state == nil {
 		return nil, ErrGone
 	}
@@ -400,10 +400,10 @@ func (b *Beside) Call(inputs any) ([]*graph.Array, error) {
 }
 
 // Close frees the program.
-func (b *Beside) Close() error { return b.program.Close() }
+func (b *SideProgram) Close() error { return b.program.Close() }
 
 // Program returns what was compiled.
-func (b *Beside) Program() Program { return ProgramOf(b.program) }
+func (b *SideProgram) Program() Program { return ProgramOf(b.program) }
 
 // Inputs returns the inputs on the devices, in the order of their leaves, or packed.
 func (l *Loop) Inputs() []*graph.Array { return l.inputs }

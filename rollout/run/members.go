@@ -13,7 +13,7 @@ import (
 type Play struct {
 	// Rollout returns how a member plays.
 	Rollout func() (*episode.Rollout, error)
-	// Judged is the number of fresh episodes that judge a member.
+	// Judged is the number of new episodes that judge a member.
 	Judged int
 	// Goal returns the mean return at which a run in an environment is solved; NaN if there is none.
 	Goal func(spec envs.Spec) float64
@@ -37,18 +37,19 @@ type Members interface {
 	// Candidates returns the members of a snapshot that may be the best, on the host. The first stands for the whole
 	// search.
 	Candidates(s Snapshot) ([]Candidate, error)
-	// Fame returns the hall of fame of a snapshot, on the host, the highest fitness first; nil if the run has none.
-	Fame(s Snapshot) ([]Famed, error)
+	// HallEntries returns the hall of fame of a snapshot, on the host, the highest fitness first; nil if the run has
+	// none.
+	HallEntries(s Snapshot) ([]HallEntry, error)
 }
 
 // Candidate is a member's parameters.
 type Candidate struct {
-	Name   string // "centre", "best_ever"
+	Name   string // "mean", "best_ever"
 	Params any    // a tree, on the host
 }
 
-// Famed is a member of a hall of fame.
-type Famed struct {
+// HallEntry is a member of a hall of fame.
+type HallEntry struct {
 	Candidate
 	Fitness float64 // in the generation in which it entered the hall
 	Step    int64   // that generation
@@ -63,14 +64,15 @@ type Sampled struct {
 
 // The members that a run saves, each in a file NAME.safetensors of its folder.
 const (
-	BestMember   = "best"   // the member with the highest mean return on fresh episodes
-	CentreMember = "centre" // the member that stands for the whole search
+	BestMember = "best" // the member with the highest mean return on new episodes
+	MeanMember = "mean" // the member that stands for the whole search
 	// CriticFile is the file of the critic that belongs to the newest checkpoint.
 	CriticFile = "critic.safetensors"
 )
 
-// FameMember is the name of the n-th member of the hall of fame, from 1: "fame-1" has the highest mean return.
-func FameMember(n int) string { return fmt.Sprintf("fame-%d", n) }
+// HallOfFameMember is the name of the n-th member of the hall of fame, from 1: "hall-of-fame-1" has the highest mean
+// return.
+func HallOfFameMember(n int) string { return fmt.Sprintf("hall-of-fame-%d", n) }
 
 const (
 	// JudgeKey is folded into the seed's key for the episodes on which members are judged. No training uses it.

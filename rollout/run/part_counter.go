@@ -17,7 +17,7 @@ type PartCounter struct {
 	stage   atomic.Pointer[stage] // nil: the round computes its own parts
 }
 
-// stage is work of a round that another program does, such as an exam.
+// stage is work of a round that another program does, such as a validation.
 type stage struct {
 	name        string
 	done, total int64
@@ -52,8 +52,8 @@ func (c *PartCounter) Begin() {
 	}
 }
 
-// Stage says how many parts of a stage of the round are done, and what they are: "episodes of the exam". It lasts until
-// the next round begins.
+// Stage says how many parts of a stage of the round are done, and what they are: "episodes of the validation". It lasts
+// until the next round begins.
 func (c *PartCounter) Stage(name string, done, total int) {
 	if c != nil {
 		c.stage.Store(&stage{name, int64(done), int64(total)})

@@ -17,9 +17,9 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Scene has the environment and the policy: the settings that a member needs to be played again. An experiment that
-// embeds it has the policy's settings among its own.
-type Scene struct {
+// EnvSettings has the environment and the policy: the settings that a member needs to be played again. An experiment
+// that embeds it has the policy's settings among its own.
+type EnvSettings struct {
 	Env string `set:"env" help:"environment, also given as the argument"`
 	// EnvParam has parameters of the environment by name: a number, or a range such as "0.1..0.3", from which each
 	// episode of each member draws one.
@@ -29,36 +29,36 @@ type Scene struct {
 	Parted settings.Values
 }
 
-// Aim says when a run whose members play is done, and how members are judged.
-type Aim struct {
+// GoalSettings says when a run whose members play is done, and how members are judged.
+type GoalSettings struct {
 	// Target is the mean return at which the run ends: a number, "auto" for the environment's, "0" for none.
 	Target string `set:"target" program:"no" resume:"goal" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"mean return that ends the run; 0: none; auto: the environment's"`
-	// Judge is the number of fresh episodes that judge a member.
-	Judge int `set:"judge" advanced:"" program:"no" resume:"any" min:"1" max:"65536" help:"fresh episodes by which members are judged before one of them is called the best"`
+	// Evaluator is the number of new episodes that judge a member.
+	EvalEpisodes int `set:"eval-episodes" advanced:"" program:"no" resume:"any" min:"1" max:"65536" help:"new episodes by which members are judged before one of them is called the best"`
 }
 
-// Playing has the settings of experiments whose members play episodes. An experiment that embeds it has the policy's
-// settings among its own, and the methods Plays, Goal, Rollout and Spread.
-type Playing struct {
-	Scene
+// EpisodeSettings has the settings of experiments whose members play episodes. An experiment that embeds it has the
+// policy's settings among its own, and the methods Plays, Goal, Rollout and PopulationRollout.
+type EpisodeSettings struct {
+	EnvSettings
 	Steps    int `set:"steps" min:"1" max:"16777216" help:"environment steps of an episode"`
 	Episodes int `set:"episodes" min:"1" max:"65536" help:"episodes of a member, of which the mean counts"`
-	Aim
+	GoalSettings
 	// Sample is the number of members whose trajectories are written at the run's end.
 	Sample int `set:"sample" advanced:"" program:"no" resume:"any" min:"0" max:"1000" help:"members of the population whose episodes are written to trajectories.safetensors at the run's end: observations, actions, rewards"`
 }
 
 // Parts returns the policy. An experiment with further parts overrides it.
-func (s *Scene) Parts() []settings.Part { return []settings.Part{policy.Part()} }
+func (s *EnvSettings) Parts() []settings.Part { return []settings.Part{policy.Part()} }
 
 // Own returns the settings of the parts.
-func (s *Scene) Own() *settings.Values { return &s.Parted }
+func (s *EnvSettings) Own() *settings.Values { return &s.Parted }
 
 // Plays completes the job of an experiment that embeds p: with its title, and with how members play, which rollout
 // returns. That is p.Rollout, unless the experiment changes it.
-func (p *Playing) Plays(job Job, rollout func() (*episode.Rollout, error)) *Job {
+func (p *EpisodeSettings) Plays(job Job, rollout func() (*episode.Rollout, error)) *Job {
 	job.Title, job.Suggested, job.Remark = p.Env, p.Suggested, p.Remark
-	job.Play = &Play{Rollout: rollout, Judged: p.Judge, Goal: p.Goal, Sampled: p.Sample}
+	job.Play = &Play{Rollout: rollout, Judged: p.EvalEpisodes, Goal: p.Goal, Sampled: p.Sample}
 	return &job
 }
 
@@ -66,7 +66,7 @@ func (p *Playing) Plays(job Job, rollout func() (*episode.Rollout, error)) *Job 
 const stepLimit = "max-steps"
 
 // limit returns the steps after which the environment ends an episode; 0 if that is not known.
-func (p *Playing) limit() (steps int) {
+func (p *EpisodeSettings) limit() (steps int) {
 	_ = envs.Try(func() { // a user's environment may panic; the check of the settings says so
 		env, err := envs.Make(p.Env)
 		if err != nil {
@@ -87,7 +87,7 @@ func (p *Playing) limit() (steps int) {
 }
 
 // Suggested shortens the episodes to the step limit of the environment: all later steps would be computed for nothing.
-func (p *Playing) Suggested() settings.Values {
+func (p *EpisodeSettings) Suggested() settings.Values {
 	values := settings.Values{}
 	if limit := p.limit(); limit >= 1 && limit < p.Steps {
 		values["steps"] = limit
@@ -96,10 +96,10 @@ func (p *Playing) Suggested() settings.Values {
 }
 
 // Remark says that the environment ends episodes before the last of their steps.
-func (p *Playing) Remark() string { return p.StepsRemark("steps") }
+func (p *EpisodeSettings) Remark() string { return p.StepsRemark("steps") }
 
 // StepsRemark returns that remark, where another setting gives Steps.
-func (p *Playing) StepsRemark(setting string) string {
+func (p *EpisodeSettings) StepsRemark(setting string) string {
 	limit := p.limit()
 	if limit < 1 || limit >= p.Steps {
 		return ""
@@ -110,7 +110,7 @@ func (p *Playing) StepsRemark(setting string) string {
 
 // Goal returns the mean return at which the run ends; NaN, which no return reaches, if there is none. Rollout has
 // checked the setting.
-func (a *Aim) Goal(spec envs.Spec) float64 {
+func (a *GoalSettings) Goal(spec envs.Spec) float64 {
 	x, err := a.goal(spec)
 	if err != nil {
 		return math.NaN()
@@ -118,7 +118,7 @@ func (a *Aim) Goal(spec envs.Spec) float64 {
 	return x
 }
 
-func (a *Aim) goal(spec envs.Spec) (float64, error) {
+func (a *GoalSettings) goal(spec envs.Spec) (float64, error) {
 	x := spec.RewardThreshold
 	if a.Target != auto && a.Target != "" {
 		var err error
@@ -137,16 +137,16 @@ const auto = "auto"
 
 // Rollout makes environment, policy and head, and checks them and the goal. It refuses games of several players. An
 // error of a setting is a *settings.Error.
-func (p *Playing) Rollout() (*episode.Rollout, error) {
-	return p.Scene.Rollout(&p.Aim, p.Steps, p.Episodes)
+func (p *EpisodeSettings) Rollout() (*episode.Rollout, error) {
+	return p.EnvSettings.Rollout(&p.GoalSettings, p.Steps, p.Episodes)
 }
 
 // Rollout makes environment, policy and head for a number of episodes with at most so many steps each; see
-// Playing.Rollout.
+// EpisodeSettings.Rollout.
 //
 // A panic in the environment or the policy is an error with its line. The first step of each environment is checked;
 // see envtest.First.
-func (s *Scene) Rollout(aim *Aim, steps, episodes int) (r *episode.Rollout, err error) {
+func (s *EnvSettings) Rollout(aim *GoalSettings, steps, episodes int) (r *episode.Rollout, err error) {
 	if thrown := envs.Try(func() { r, err = s.rollout(aim, steps, episodes) }); thrown != nil {
 		return nil, thrown
 	}
@@ -167,7 +167,7 @@ func (s *Scene) Rollout(aim *Aim, steps, episodes int) (r *episode.Rollout, err 
 // firstSteps has the environments whose first step has been checked, with the sizes among their parameters.
 var firstSteps sync.Map
 
-func (s *Scene) rollout(aim *Aim, steps, episodes int) (*episode.Rollout, error) {
+func (s *EnvSettings) rollout(aim *GoalSettings, steps, episodes int) (*episode.Rollout, error) {
 	env, err := envs.Make(s.Env)
 	if _, _, scheme := envs.SchemeOf(s.Env); err != nil && scheme {
 		return nil, settings.Wrong("env", s.Env, "an environment that can be opened: %s", err)
@@ -197,9 +197,10 @@ func (s *Scene) rollout(aim *Aim, steps, episodes int) (*episode.Rollout, error)
 	return &episode.Rollout{Env: env, Given: given, Policy: net, Head: head, Steps: steps, Episodes: episodes}, nil
 }
 
-// Spread is Rollout for a population of so many members. It is laid out by the plan's rule on the first devices of a
-// backend; 0: on all.
-func (p *Playing) Spread(b xlabridge.Backend, devices, members int) (*episode.Spread, error) {
+// PopulationRollout is Rollout for a population of so many members. It is laid out by the plan's rule on the first
+// devices of a backend; 0: on all.
+func (p *EpisodeSettings) PopulationRollout(b xlabridge.Backend, devices, members int) (*episode.PopulationRollout,
+	error) {
 	if err := settings.Check(p); err != nil {
 		return nil, err
 	}
@@ -227,5 +228,5 @@ func (p *Playing) Spread(b xlabridge.Backend, devices, members int) (*episode.Sp
 	if on.CPU {
 		r.Plan.VectorWidth = plan.VectorWidth
 	}
-	return &episode.Spread{Rollout: r, Tiles: population.CutTiles(members, r.Plan.Tile, devices)}, nil
+	return &episode.PopulationRollout{Rollout: r, Tiles: population.CutTiles(members, r.Plan.Tile, devices)}, nil
 }

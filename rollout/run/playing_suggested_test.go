@@ -27,7 +27,7 @@ func TestEpisodesEndWithTheEnvironment(t *testing.T) {
 		{"an environment that is none", "Pendelum-v1", nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := run.Playing{Scene: run.Scene{Env: c.env, EnvParam: c.params}, Steps: 500}
+			p := run.EpisodeSettings{EnvSettings: run.EnvSettings{Env: c.env, EnvParam: c.params}, Steps: 500}
 			require.Equal(t, c.steps, p.Suggested()["steps"])
 			if c.steps == nil {
 				require.Empty(t, p.Remark())

@@ -65,21 +65,22 @@ func (s *shift) Act(params, carry any, _ *graph.Array, _ random.Key) (any, polic
 
 // turns is an experiment without a word of its own.
 type turns struct {
-	Playing
+	EpisodeSettings
 	Common
 	Members int `set:"members" min:"1" max:"100" help:"of them"`
 }
 
 func (x *turns) Job() *Job {
-	return x.Plays(Job{Last: 3, Board: func() []Row { return Curves("best_return") }}, x.Rollout)
+	return x.Plays(Job{Last: 3, Board: func() []DisplayRow { return Curves("best_return") }}, x.Rollout)
 }
 
 func newTurns() *turns {
-	return &turns{Playing: Playing{Scene: Scene{Env: "Guess-v0", Policy: "test-shift"}, Steps: 1, Episodes: 1,
-		Aim: Aim{Target: "auto", Judge: 1}}, Members: 5}
+	return &turns{EpisodeSettings: EpisodeSettings{EnvSettings: EnvSettings{Env: "Guess-v0", Policy: "test-shift"},
+		Steps: 1, Episodes: 1,
+		GoalSettings: GoalSettings{Target: "auto", EvalEpisodes: 1}}, Members: 5}
 }
 
-// An experiment that embeds Playing is checked and described by what it is made of.
+// An experiment that embeds EpisodeSettings is checked and described by what it is made of.
 func TestPlaying(t *testing.T) {
 	for _, c := range []struct {
 		number int
@@ -122,32 +123,33 @@ func TestPlaying(t *testing.T) {
 	require.Equal(t, "Guess-v0", x.Job().Title)
 	x.Devices = 2
 	require.Contains(t, Setup(x), "devices 2")
-	require.Equal(t, []Row{{Label: "best return", Parts: []Part{{Metric: "best_return"}}, Curve: "best_return",
+	require.Equal(t, []DisplayRow{{Label: "best return", Parts: []Part{{Metric: "best_return"}}, Curve: "best_return",
 		Plain: true}}, x.Job().Board())
 }
 
 func TestGoal(t *testing.T) {
 	for target, want := range map[string]float64{"auto": 3, "": 3, "0": math.NaN(), "-0": math.NaN(), "-2.5": -2.5,
 		"inf": math.NaN(), "x": math.NaN()} {
-		p := Aim{Target: target}
+		p := GoalSettings{Target: target}
 		got := p.Goal(guess{}.Spec())
 		require.True(t, got == want || math.IsNaN(got) && math.IsNaN(want), "%q: %v", target, got)
 	}
-	p := Aim{Target: "auto"}
+	p := GoalSettings{Target: "auto"}
 	require.True(t, math.IsNaN(p.Goal(envs.Spec{RewardThreshold: math.NaN()})))
 	require.True(t, math.IsNaN(p.Goal(envs.Spec{})), "nobody set a threshold")
 }
 
-// Spread plays members as a loop does; the policy's Numbers are inputs, and so what they are when the program runs.
+// PopulationRollout plays members as a loop does; the policy's Numbers are inputs, and so what they are when the
+// program runs.
 func TestSpread(t *testing.T) {
 	x := newTurns()
 	x.Parted = settings.Values{"policy.shift": 2}
-	play, err := x.Spread(&xlabridge.Reference{}, 0, 5)
+	play, err := x.PopulationRollout(&xlabridge.Reference{}, 0, 5)
 	require.NoError(t, err)
 	require.Equal(t, 5., play.EnvSteps())
 	require.Equal(t, 5, play.Tiles.Items)
 	key := random.New(1)
-	round := func(s *graph.Array, in episode.SpreadInputs) (*graph.Array, *graph.Array) {
+	round := func(s *graph.Array, in episode.PopulationInputs) (*graph.Array, *graph.Array) {
 		played := play.Play(in, key, func(number *graph.Array, key random.Key) any {
 			return graph.Add(random.Normal(key, graph.ShapeOf(graph.Float32)), graph.Convert(number, graph.Float32))
 		})
@@ -171,12 +173,12 @@ func TestSpread(t *testing.T) {
 		require.NoError(t, loop.Close())
 		require.ErrorIs(t, loop.SetInputs(in), ErrGone)
 	}
-	_, err = x.Spread(&xlabridge.Reference{}, 2, 5)
+	_, err = x.PopulationRollout(&xlabridge.Reference{}, 2, 5)
 	require.ErrorContains(t, err, "devices: got 2, want at most the 1")
-	_, err = x.Spread(&xlabridge.Reference{}, 0, 0)
+	_, err = x.PopulationRollout(&xlabridge.Reference{}, 0, 0)
 	require.ErrorContains(t, err, "got a population of 0 members")
 	x.Episodes = 0
-	_, err = x.Spread(&xlabridge.Reference{}, 0, 5)
+	_, err = x.PopulationRollout(&xlabridge.Reference{}, 0, 5)
 	require.ErrorContains(t, err, "episodes: got 0")
 }
 

@@ -133,6 +133,6 @@ func (p Profile) PlanNotice() string {
 // Placement says where a run's members play: in which lane of which tile.
 type Placement struct {
 	Lanes     int                      // members of a tile
-	LanesLast bool                     // they lie along the last axis
+	BatchLast bool                     // they lie along the last axis
 	Member    func(tile, lane int) int // the member in a lane of a tile, both from 0; -1: padding
 }

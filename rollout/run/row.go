@@ -1,14 +1,14 @@
 package run
 
-// Row is a line of the display.
-type Row struct {
-	Label  string
-	Parts  []Part
-	Curve  string // the metric that is drawn as a curve; "": none
-	Colour string // of the curve: "green", "cyan", "yellow", or "" for dim
-	Plain  bool   // the row is also part of the line that each round writes where there is no terminal
-	Rare   bool   // the row is hidden until a metric of it has a number: for what should not happen
-	Gaps   bool   // a part whose metric is NaN is left out, as if the metric were not known yet
+// DisplayRow is a line of the display.
+type DisplayRow struct {
+	Label string
+	Parts []Part
+	Curve string // the metric that is drawn as a curve; "": none
+	Color string // of the curve: "green", "cyan", "yellow", or "" for dim
+	Plain bool   // the row is also part of the line that each round writes where there is no terminal
+	Rare  bool   // the row is hidden until a metric of it has a number: for what should not happen
+	Gaps  bool   // a part whose metric is NaN is left out, as if the metric were not known yet
 }
 
 // Part is a metric of a row, with text before and after it. It is left out until the metric is known.
@@ -32,10 +32,10 @@ const (
 )
 
 // Curves returns one row for each metric, with its curve.
-func Curves(metrics ...string) []Row {
-	rows := make([]Row, len(metrics))
+func Curves(metrics ...string) []DisplayRow {
+	rows := make([]DisplayRow, len(metrics))
 	for i, name := range metrics {
-		rows[i] = Row{Label: words(name), Parts: []Part{{Metric: name}}, Curve: name, Plain: true}
+		rows[i] = DisplayRow{Label: words(name), Parts: []Part{{Metric: name}}, Curve: name, Plain: true}
 	}
 	return rows
 }

@@ -48,7 +48,7 @@ func (p *program) side(lanes int, a, b player, key random.Key, side *graph.Array
 		}
 		t := graph.VMap2(func(state any, lane *graph.Array) transition {
 			k := moveKey(key, side.Mul(lanes).Add(lane), s.Move)
-			found := p.matchMove(model, params, k, state, s.Move.Lt(p.config.DrawnMoves))
+			found := p.matchMove(model, params, k, state, s.Move.Lt(p.config.SampledMoves))
 			legal := model.Root(params, state).Legal
 			uniform := graph.Select(legal, graph.Scalar(0), math.Inf(-1))
 			drawn := random.Categorical(random.FoldIn(k, randomMoveKey), uniform, 0)

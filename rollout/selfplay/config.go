@@ -16,10 +16,10 @@ import (
 // Config is one experiment. Start from DefaultConfig: zero means zero, unless a field says otherwise.
 type Config struct {
 	Game     string `set:"game" oneof:"clique,tictactoe,connectfour,hex,othello" help:"game that is learned"`
-	Vertices int    `set:"vertices" needs:"game=clique" min:"3" max:"32" help:"clique: vertices of the complete graph whose edges are coloured"`
-	K        []int  `set:"k" needs:"game=clique" min:"1" max:"32" wants:"a size of cliques from 3 on, or one for each colour as in 3,4" help:"clique: vertices of the clique that decides, or 3,4: one size for each colour"`
-	Variant  string `set:"variant" needs:"game=clique" oneof:"maker,avoid,ramsey" help:"clique: closing a clique wins (maker) or loses (avoid); ramsey: one player colours all edges without one"`
-	Rotation int    `set:"rotation" advanced:"" min:"0" max:"32" zero:"any colouring" needs:"game=clique&variant=ramsey" wants:"a divisor of the number of vertices, or 0 for any colouring" help:"ramsey: only colourings that stay the same when the vertices are rotated by so many; 0: any colouring"`
+	Vertices int    `set:"vertices" needs:"game=clique" min:"3" max:"32" help:"clique: vertices of the complete graph whose edges are colored"`
+	K        []int  `set:"k" needs:"game=clique" min:"1" max:"32" wants:"a size of cliques from 3 on, or one for each color as in 3,4" help:"clique: vertices of the clique that decides, or 3,4: one size for each color"`
+	Variant  string `set:"variant" needs:"game=clique" oneof:"maker,avoid,ramsey" help:"clique: closing a clique wins (maker) or loses (avoid); ramsey: one player colors all edges without one"`
+	Rotation int    `set:"rotation" advanced:"" min:"0" max:"32" zero:"any coloring" needs:"game=clique&variant=ramsey" wants:"a divisor of the number of vertices, or 0 for any coloring" help:"ramsey: only colorings that stay the same when the vertices are rotated by so many; 0: any coloring"`
 	Network  string `set:"network" help:"network with the policy and the value"`
 
 	NumIterations     int `set:"num-iterations" program:"no" resume:"goal" min:"1" max:"1000000" help:"iterations of games, training and evaluation"`
@@ -29,21 +29,21 @@ type Config struct {
 	TrainingBatchSize int `set:"training-batch-size" min:"1" max:"1048576" help:"positions per training step"`
 	Lanes             int `set:"lanes" advanced:"" min:"0" max:"65536" zero:"half of the game batch, or as many as have their trees in memory" help:"games that a device plays at the same time; 0 for half of the game batch, or as many as have their trees in memory"`
 
-	Search      string          `set:"search" oneof:"gumbel,puct" help:"gumbel: sequential halving; puct: noise at the root"`
-	MaxDepth    int             `set:"max-depth" advanced:"" min:"0" max:"65536" zero:"as many as there are simulations" help:"most moves from the root of a search to a node"`
-	Considered  int             `set:"considered" advanced:"" min:"1" max:"65536" needs:"search=gumbel" help:"gumbel: most actions tried at the root"`
-	Temperature settings.Number `set:"temperature" advanced:"" min:"0" needs:"search=puct&drawn-moves=!0" help:"puct: temperature of the first moves"`
-	DrawnMoves  int             `set:"drawn-moves" advanced:"" min:"0" max:"65536" needs:"search=puct|variant=!ramsey&search=puct|arena-every=!0" help:"first moves of a game that are drawn, not the most visited (puct; in matches also gumbel)"`
-	RandomMoves int             `set:"random-moves" advanced:"" min:"0" max:"4096" help:"every other game begins with up to so many random moves, which are not learned from; they show positions that good play does not reach"`
-	Reuse       bool            `set:"reuse" advanced:"" help:"the next search goes on from the tree of the last one"`
-	UseTrueMCTX bool            `set:"use-true-mctx" advanced:"" help:"search inside the compiled program; false: in Go, position by position"`
+	Search       string          `set:"search" oneof:"gumbel,puct" help:"gumbel: sequential halving; puct: noise at the root"`
+	MaxDepth     int             `set:"max-depth" advanced:"" min:"0" max:"65536" zero:"as many as there are simulations" help:"most moves from the root of a search to a node"`
+	Considered   int             `set:"considered" advanced:"" min:"1" max:"65536" needs:"search=gumbel" help:"gumbel: most actions tried at the root"`
+	Temperature  settings.Number `set:"temperature" advanced:"" min:"0" needs:"search=puct&sampled-moves=!0" help:"puct: temperature of the first moves"`
+	SampledMoves int             `set:"sampled-moves" advanced:"" min:"0" max:"65536" needs:"search=puct|variant=!ramsey&search=puct|arena-every=!0" help:"first moves of a game that are drawn, not the most visited (puct; in matches also gumbel)"`
+	RandomMoves  int             `set:"random-moves" advanced:"" min:"0" max:"4096" help:"every other game begins with up to so many random moves, which are not learned from; they show positions that good play does not reach"`
+	Reuse        bool            `set:"reuse" advanced:"" help:"the next search goes on from the tree of the last one"`
+	UseTrueMCTX  bool            `set:"use-true-mctx" advanced:"" help:"search inside the compiled program; false: in Go, position by position"`
 
 	Replay            int             `set:"replay" advanced:"" min:"1" max:"4096" help:"iterations whose games are learned from"`
 	Epochs            settings.Number `set:"epochs" program:"no" above:"0" max:"1e6" help:"times that a position is learned from; sets the number of steps"`
 	LearningRate      settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
 	Schedule          string          `set:"schedule" advanced:"" oneof:"constant,linear,cosine" help:"course of the learning rate over the iterations; linear and cosine end at 0"`
 	L2                settings.Number `set:"l2" advanced:"" min:"0" help:"weight of the sum of the squared parameters in the loss"`
-	ValueWeight       settings.Number `set:"value-weight" advanced:"" min:"0" help:"weight of the squared error of the value in the loss"`
+	ValueWeight       settings.Number `set:"value-coef" advanced:"" min:"0" help:"weight of the squared error of the value in the loss"`
 	MaxGradNorm       settings.Number `set:"max-grad-norm" advanced:"" above:"0" help:"largest norm of a gradient; larger ones are scaled down to it"`
 	Accumulate        int             `set:"accumulate" advanced:"" min:"1" max:"65536" help:"parts of a training batch; devices share them and compute one at a time"`
 	Precision         string          `set:"precision" advanced:"" oneof:"f32,bf16,f16,auto" help:"dtype of training; parameters stay float32; auto: bf16 where it is faster, and config.toml then has what was chosen"`
@@ -63,7 +63,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{Game: clique, Vertices: 6, K: []int{3}, Variant: "maker", Network: "mlp:128,128",
 		NumIterations: 20, NumEpisodes: 200, NumSimulations: 50, GameBatchSize: 64, TrainingBatchSize: 256,
-		Search: "gumbel", Considered: 16, Temperature: settings.Num(1), DrawnMoves: 4, UseTrueMCTX: true,
+		Search: "gumbel", Considered: 16, Temperature: settings.Num(1), SampledMoves: 4, UseTrueMCTX: true,
 		Replay: 5, Epochs: settings.Num(8), LearningRate: settings.Num(3e-3), Schedule: "constant",
 		L2: settings.Num(1e-5), ValueWeight: settings.Num(1),
 		MaxGradNorm: settings.Num(5), Accumulate: 2, Precision: "f32", Symmetries: true, OptimizedTraining: true,
@@ -187,31 +187,33 @@ func (c *Config) matchSearch() search.Policy {
 }
 
 // Board returns the rows of the display.
-func (c *Config) Board() []run.Row {
-	rows := []run.Row{
+func (c *Config) Board() []run.DisplayRow {
+	rows := []run.DisplayRow{
 		{Label: "loss", Plain: true, Parts: []run.Part{{Metric: "loss", Format: run.Loss},
 			{Before: ", policy ", Metric: "policy_loss", Format: run.Loss}, {Before: ", value ", Metric: "value_loss",
-				Format: run.Loss}}, Curve: "loss", Colour: "yellow"},
+				Format: run.Loss}}, Curve: "loss", Color: "yellow"},
 	}
 	if c.Variant == ramsey && c.Game == clique {
-		rows = append(rows, run.Row{Label: "coloured", Plain: true, Parts: []run.Part{
+		rows = append(rows, run.DisplayRow{Label: "colored", Plain: true, Parts: []run.Part{
 			{Before: "mean ", Metric: "mean_return", Format: run.Percent}, {Before: ", best ", Metric: "best_return",
-				Format: run.Percent}, {Before: ", whole colourings ", Metric: "found", Format: run.Whole}},
-			Curve: "mean_return", Colour: "cyan"})
+				Format: run.Percent}, {Before: ", whole colorings ", Metric: "found", Format: run.Whole}},
+			Curve: "mean_return", Color: "cyan"})
 	} else {
-		rows = append(rows, run.Row{Label: "Elo", Plain: true, Parts: []run.Part{{Metric: "elo", Format: run.Whole}},
-			Curve: "elo", Colour: "cyan"},
-			run.Row{Label: "score", Parts: []run.Part{{Before: "random ", Metric: "score_random", Format: run.Percent},
+		rows = append(rows, run.DisplayRow{Label: "Elo", Plain: true, Parts: []run.Part{{Metric: "elo",
+			Format: run.Whole}},
+			Curve: "elo", Color: "cyan"},
+			run.DisplayRow{Label: "score", Parts: []run.Part{{Before: "random ", Metric: "score_random",
+				Format: run.Percent},
 				{Before: ", search alone ", Metric: "score_search", Format: run.Percent},
 				{Before: ", untrained ", Metric: "score_untrained", Format: run.Percent},
 				{Before: ", older ", Metric: "score_older", Format: run.Percent}, {Before: ", won positions kept ",
 					Metric: "wins_kept", Format: run.Percent}}})
 	}
 	return append(rows,
-		run.Row{Label: "games", Plain: true, Parts: []run.Part{{Metric: "games_per_second", Behind: " games/s"},
+		run.DisplayRow{Label: "games", Plain: true, Parts: []run.Part{{Metric: "games_per_second", Behind: " games/s"},
 			{Before: ", ", Metric: "simulations_per_second", Behind: " simulations/s"},
 			{Before: ", ", Metric: "mean_length", Behind: " moves"}}},
-		run.Row{Label: "parts", Parts: []run.Part{{Before: "games ", Metric: "selfplay_seconds", Behind: " s"},
+		run.DisplayRow{Label: "parts", Parts: []run.Part{{Before: "games ", Metric: "selfplay_seconds", Behind: " s"},
 			{Before: ", training ", Metric: "training_seconds", Behind: " s"},
 			{Before: ", evaluation ", Metric: "arena_seconds", Behind: " s"},
 			{Before: ", devices busy ", Metric: "busy_share", Format: run.Percent}}})

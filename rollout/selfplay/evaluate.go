@@ -115,10 +115,10 @@ func (t *Training) evaluate(key random.Key) (values []run.Value, err error) {
 func share(part, whole int) float64 { return float64(part) / float64(max(1, whole)) }
 
 // winsKept returns how many of the positions the newest network wins against the perfect player.
-func (t *Training) winsKept(positions []colours) (won int, err error) {
+func (t *Training) winsKept(positions []colors) (won int, err error) {
 	n := t.config.ArenaGames
 	for chunk := range slices.Chunk(positions, n) {
-		kept, err := t.perfect.gamesWon(chunk, func(now []colours) ([]int, error) {
+		kept, err := t.perfect.gamesWon(chunk, func(now []colors) ([]int, error) {
 			return t.watch.moves(networkPlayer(t.state.Learner.Weights), now, n)
 		})
 		if err != nil {

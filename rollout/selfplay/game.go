@@ -14,7 +14,7 @@ import (
 // ramsey is the variant of clique for one player.
 const ramsey = "ramsey"
 
-// clique is the game of colouring the edges of a graph.
+// clique is the game of coloring the edges of a graph.
 const clique = "clique"
 
 // game is the game that is learned. It has two players, or one (a puzzle).
@@ -25,7 +25,7 @@ type game struct {
 	actions, moves int
 	players        int
 	vertices       int    // of the graph; 0: a board
-	k              [2]int // sizes of the cliques, by colour
+	k              [2]int // sizes of the cliques, by color
 	hexagons       bool   // the board's cells are hexagons
 	start          any    // the first state, concrete
 	packing        *graph.Packing
@@ -51,11 +51,11 @@ func (c *Config) game() (*game, error) {
 				}
 			}
 			if len(c.K) == 0 || len(c.K) > 2 {
-				return nil, wrong("one size of cliques for both colours, or one for each")
+				return nil, wrong("one size of cliques for both colors, or one for each")
 			}
 			if c.Rotation > 0 && c.Vertices%c.Rotation != 0 {
 				return nil, settings.Wrong("rotation", c.Rotation, "a divisor of the %d vertices, or 0 for any "+
-					"colouring", c.Vertices)
+					"coloring", c.Vertices)
 			}
 			return nil, settings.Wrong("vertices", c.Vertices, "a smaller graph: %s", strings.TrimPrefix(err.Error(),
 				"board: "))

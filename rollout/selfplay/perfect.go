@@ -32,13 +32,13 @@ func newPerfect(c *Config) (*perfect, error) {
 	return &perfect{s, c.Vertices, [2]int{c.K[0], c.K[len(c.K)-1]}}, nil
 }
 
-// colours is a position: the edges of both players, as bits.
-type colours [2]uint32
+// colors is a position: the edges of both players, as bits.
+type colors [2]uint32
 
 // mover returns the player to move.
-func (c colours) mover() int { return (bits.OnesCount32(c[0]) + bits.OnesCount32(c[1])) % 2 }
+func (c colors) mover() int { return (bits.OnesCount32(c[0]) + bits.OnesCount32(c[1])) % 2 }
 
-func (c colours) with(edge int) colours {
+func (c colors) with(edge int) colors {
 	c[c.mover()] |= 1 << edge
 	return c
 }
@@ -67,18 +67,18 @@ func hasClique(vertices, k int, edge func(a, b int) bool) bool {
 }
 
 // closed reports whether a player has a clique.
-func (p *perfect) closed(c colours, player int) bool {
+func (p *perfect) closed(c colors, player int) bool {
 	return hasClique(p.vertices, p.k[player], func(a, b int) bool {
 		return c[player]>>board.Edge(p.vertices, a, b)&1 == 1
 	})
 }
 
 // won draws n positions of random games that the player to move can win.
-func (p *perfect) won(n int, seed uint64) (all []colours) {
+func (p *perfect) won(n int, seed uint64) (all []colors) {
 	r := rand.New(rand.NewPCG(seed, uint64(n)))
 	edges := p.vertices * (p.vertices - 1) / 2
 	for tries := 0; len(all) < n && tries < 1000*n; tries++ {
-		var c colours
+		var c colors
 		for range r.IntN(edges) {
 			free := edges - bits.OnesCount32(c[0]|c[1])
 			next := c.with(nth(c, r.IntN(free)))
@@ -96,10 +96,10 @@ func (p *perfect) won(n int, seed uint64) (all []colours) {
 
 // classes returns all positions of reachable games that the player to move can win, one of each class. Permutations of
 // the vertices turn the positions of a class into each other.
-func (p *perfect) classes() (all []colours, err error) {
+func (p *perfect) classes() (all []colors, err error) {
 	edges := p.vertices * (p.vertices - 1) / 2
-	for level := map[colours]bool{{}: true}; len(level) > 0; {
-		next := map[colours]bool{}
+	for level := map[colors]bool{{}: true}; len(level) > 0; {
+		next := map[colors]bool{}
 		for c := range level {
 			if v, _ := p.solution.Value(c[0], c[1]); v == 1 {
 				all = append(all, c)
@@ -116,17 +116,17 @@ func (p *perfect) classes() (all []colours, err error) {
 				if err != nil {
 					return nil, err
 				}
-				next[colours{a, b}] = true
+				next[colors{a, b}] = true
 			}
 		}
 		level = next
 	}
-	slices.SortFunc(all, func(a, b colours) int { return slices.Compare(a[:], b[:]) })
+	slices.SortFunc(all, func(a, b colors) int { return slices.Compare(a[:], b[:]) })
 	return all, nil
 }
 
-// nth returns the n-th edge without a colour.
-func nth(c colours, n int) int {
+// nth returns the n-th edge without a color.
+func nth(c colors, n int) int {
 	taken := c[0] | c[1]
 	for e := 0; ; e++ {
 		if taken>>e&1 == 0 {
@@ -140,7 +140,7 @@ func nth(c colours, n int) int {
 
 // reply returns a move that keeps the position's value. Of these it takes one after which the opponent has the fewest
 // moves that keep theirs.
-func (p *perfect) reply(c colours, r *rand.Rand) int {
+func (p *perfect) reply(c colors, r *rand.Rand) int {
 	moves := p.solution.Best(c[0], c[1])
 	best, fewest := moves[0], 1<<30
 	for _, i := range r.Perm(len(moves)) {
@@ -153,18 +153,18 @@ func (p *perfect) reply(c colours, r *rand.Rand) int {
 }
 
 // words returns the words of the position's state: board.State of board.Edges, leaf by leaf.
-func (c colours) words() []uint32 { return []uint32{c[0], c[1], uint32(c.mover()), 0, 0, 0} }
+func (c colors) words() []uint32 { return []uint32{c[0], c[1], uint32(c.mover()), 0, 0, 0} }
 
 // gamesWon plays games from positions against the perfect player, and returns how many the player to move wins. choose
 // returns that player's moves in positions.
-func (p *perfect) gamesWon(positions []colours, choose func(positions []colours) ([]int, error)) (won int, err error) {
+func (p *perfect) gamesWon(positions []colors, choose func(positions []colors) ([]int, error)) (won int, err error) {
 	r := rand.New(rand.NewPCG(3, uint64(len(positions))))
 	for len(positions) > 0 {
 		moves, err := choose(positions)
 		if err != nil {
 			return won, err
 		}
-		var next []colours
+		var next []colors
 		for i, c := range positions {
 			c, over, wins := p.exchange(c, moves[i], r)
 			if wins {
@@ -180,7 +180,7 @@ func (p *perfect) gamesWon(positions []colours, choose func(positions []colours)
 }
 
 // exchange plays a move and the perfect player's reply. wins: the player of the move has won. An illegal move loses.
-func (p *perfect) exchange(c colours, move int, r *rand.Rand) (next colours, over, wins bool) {
+func (p *perfect) exchange(c colors, move int, r *rand.Rand) (next colors, over, wins bool) {
 	if (c[0]|c[1])>>move&1 == 1 {
 		return c, true, false
 	}
@@ -195,7 +195,7 @@ func (p *perfect) exchange(c colours, move int, r *rand.Rand) (next colours, ove
 }
 
 // over reports whether the game is over.
-func (p *perfect) over(c colours) bool {
+func (p *perfect) over(c colors) bool {
 	_, goesOn := p.solution.Value(c[0], c[1])
 	return !goesOn
 }

@@ -25,10 +25,10 @@ func Animation(frames []image.Image) ([]byte, error) {
 	if len(frames) == 0 {
 		return nil, fmt.Errorf("there is no position to make a GIF of")
 	}
-	colours := paletteOf(frames)
+	colors := paletteOf(frames)
 	var out gif.GIF
 	for i, f := range frames {
-		p := image.NewPaletted(f.Bounds(), colours)
+		p := image.NewPaletted(f.Bounds(), colors)
 		imagedraw.Draw(p, p.Rect, f, f.Bounds().Min, imagedraw.Src)
 		delay := 50
 		if i == len(frames)-1 {
@@ -58,7 +58,7 @@ func (v *Viewer) caption(p Position, moves int) string {
 	case !p.Over:
 		return text
 	case v.program.game.players == 1:
-		return text + fmt.Sprintf(": %.4g %% coloured", 100*p.Score)
+		return text + fmt.Sprintf(": %.4g %% colored", 100*p.Score)
 	case p.Score > 0:
 		return text + ": the first player wins"
 	case p.Score < 0:
@@ -67,27 +67,27 @@ func (v *Viewer) caption(p Position, moves int) string {
 	return text + ": draw"
 }
 
-// paletteOf returns the colours of the last frame, which shows all pieces. If they are too many for a GIF, it returns
-// the web-safe colours.
+// paletteOf returns the colors of the last frame, which shows all pieces. If they are too many for a GIF, it returns
+// the web-safe colors.
 func paletteOf(frames []image.Image) color.Palette {
 	last := frames[len(frames)-1]
 	seen := map[color.RGBA]bool{}
-	var colours color.Palette
+	var colors color.Palette
 	b := last.Bounds()
 	for y := b.Min.Y; y < b.Max.Y; y++ {
 		for x := b.Min.X; x < b.Max.X; x++ {
 			c := color.RGBAModel.Convert(last.At(x, y)).(color.RGBA)
 			if !seen[c] {
 				seen[c] = true
-				colours = append(colours, c)
+				colors = append(colors, c)
 			}
-			if len(colours) > 256 {
+			if len(colors) > 256 {
 				basic := []color.Color{draw.Paper, draw.Ink, draw.Steel, draw.Wood, draw.Accent, draw.Signal}
 				return append(basic, palette.WebSafe...)
 			}
 		}
 	}
-	return colours
+	return colors
 }
 
 // PNG returns an image as a file.
@@ -165,23 +165,23 @@ func (v *Viewer) RootSVG(a Advice) []byte {
 	return []byte(b.String())
 }
 
-// Colouring is a complete graph in two colours.
-type Colouring struct {
+// Coloring is a complete graph in two colors.
+type Coloring struct {
 	Vertices int
-	First    []bool // by edge: whether it has the first colour; else it has the second
+	First    []bool // by edge: whether it has the first color; else it has the second
 }
 
-// Valid reports whether no clique of first vertices has the first colour and no clique of second vertices the second.
+// Valid reports whether no clique of first vertices has the first color and no clique of second vertices the second.
 // It looks at every set of vertices.
-func (c Colouring) Valid(first, second int) bool {
+func (c Coloring) Valid(first, second int) bool {
 	inFirst := func(a, b int) bool { return c.First[board.Edge(c.Vertices, a, b)] }
 	return !hasClique(c.Vertices, first, inFirst) && !hasClique(c.Vertices, second, func(a, b int) bool {
 		return !inFirst(a, b)
 	})
 }
 
-// Graph6 returns the edges of the first colour in the format graph6 (McKay), for graphs of at most 62 vertices.
-func (c Colouring) Graph6() string {
+// Graph6 returns the edges of the first color in the format graph6 (McKay), for graphs of at most 62 vertices.
+func (c Coloring) Graph6() string {
 	out := []byte{byte(c.Vertices + 63)}
 	bit, value := 5, byte(0)
 	for b := 1; b < c.Vertices; b++ {
@@ -201,11 +201,11 @@ func (c Colouring) Graph6() string {
 	return string(out)
 }
 
-// colouring returns the colouring of a state's words. ok is false if an edge has no colour, or both.
-func (g *game) colouring(words []uint32) (c Colouring, ok bool) {
+// coloring returns the coloring of a state's words. ok is false if an edge has no color, or both.
+func (g *game) coloring(words []uint32) (c Coloring, ok bool) {
 	edges := g.vertices * (g.vertices - 1) / 2
 	n := (edges + 31) / 32
-	c = Colouring{g.vertices, make([]bool, edges)}
+	c = Coloring{g.vertices, make([]bool, edges)}
 	for e := range edges {
 		first, second := words[e/32]>>(e%32)&1, words[n+e/32]>>(e%32)&1
 		if first+second != 1 {
@@ -216,12 +216,12 @@ func (g *game) colouring(words []uint32) (c Colouring, ok bool) {
 	return c, true
 }
 
-// Colourings returns the complete colourings that the run has found. It verifies each.
-func (t *Training) Colourings() (all []Colouring, err error) {
+// Colorings returns the complete colorings that the run has found. It verifies each.
+func (t *Training) Colorings() (all []Coloring, err error) {
 	for _, words := range t.found {
-		c, whole := t.program.game.colouring(words)
+		c, whole := t.program.game.coloring(words)
 		if k := t.program.game.k; !whole || !c.Valid(k[0], k[1]) {
-			return nil, fmt.Errorf("selfplay: a solution is not a colouring of %d vertices without cliques of %d "+
+			return nil, fmt.Errorf("selfplay: a solution is not a coloring of %d vertices without cliques of %d "+
 				"and %d", c.Vertices, k[0], k[1])
 		}
 		all = append(all, c)
@@ -233,14 +233,14 @@ func (t *Training) Colourings() (all []Colouring, err error) {
 type drawing struct {
 	end   time.Time
 	took  time.Duration
-	found int // colourings that are written
+	found int // colorings that are written
 }
 
 // drawInterval is the least time between pictures, as a multiple of the time that they take.
 const drawInterval = 20
 
 // Files returns the network, the first game of the newest iteration as a GIF, the search in its middle position, and
-// the colourings that were found.
+// the colorings that were found.
 func (t *Training) Files(_ run.Snapshot, ended bool) (files []run.File, err error) {
 	if t.state.Learner.Weights == nil {
 		return nil, nil
@@ -250,11 +250,11 @@ func (t *Training) Files(_ run.Snapshot, ended bool) (files []run.File, err erro
 		return nil, err
 	}
 	files = append(files, run.File{Name: "best.safetensors", Arrays: arrays, Metadata: metadata})
-	colourings, err := t.Colourings()
+	colorings, err := t.Colorings()
 	if err != nil {
 		return nil, err
 	}
-	for i, c := range colourings {
+	for i, c := range colorings {
 		if i < t.drawn.found && !ended {
 			continue
 		}
@@ -266,10 +266,10 @@ func (t *Training) Files(_ run.Snapshot, ended bool) (files []run.File, err erro
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, run.File{Name: fmt.Sprintf("colouring-%d.g6", i+1), Data: []byte(c.Graph6() + "\n")},
-			run.File{Name: fmt.Sprintf("colouring-%d.png", i+1), Data: picture})
+		files = append(files, run.File{Name: fmt.Sprintf("coloring-%d.g6", i+1), Data: []byte(c.Graph6() + "\n")},
+			run.File{Name: fmt.Sprintf("coloring-%d.png", i+1), Data: picture})
 	}
-	t.drawn.found = len(colourings)
+	t.drawn.found = len(colorings)
 	if t.last.rows == nil || !ended && time.Since(t.drawn.end) < drawInterval*t.drawn.took {
 		return files, nil
 	}

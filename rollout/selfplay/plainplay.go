@@ -154,7 +154,7 @@ func (x *plainPlay) move(t *Training, weights *graph.Array, key random.Key, game
 		sign: read.number(root.Sign)}
 	if t.config.Search == "puct" {
 		temperature := float32(0)
-		if move < t.config.DrawnMoves {
+		if move < t.config.SampledMoves {
 			temperature = float32(t.config.Temperature.Value)
 		}
 		m.action = found.DrawAction(legal, read.float32s(root.Draws.Action), temperature)

@@ -38,7 +38,7 @@ type lane struct {
 // transition is one move of a lane.
 type transition struct {
 	State  any          // after the move
-	Row    *graph.Array // u32[words]: of the position before the move, with the sign in place of the value target
+	Row    *graph.Array // u32[words]: of the position before the move, with the sign instead of the value target
 	Reward *graph.Array // f32[]: for player 0
 	Over   *graph.Array // bool[]
 	Tree   *reusedTree  // nil without Reuse
@@ -251,7 +251,7 @@ func (p *program) root(m search.Model[any, any, searchParams], params searchPara
 
 // temperature returns the temperature of a move, f32[].
 func (p *program) temperature(move *graph.Array) *graph.Array {
-	return graph.Select(move.Lt(p.config.DrawnMoves), p.config.Temperature.Array(), graph.Scalar(0))
+	return graph.Select(move.Lt(p.config.SampledMoves), p.config.Temperature.Array(), graph.Scalar(0))
 }
 
 // sign returns 1 where player 0 moves, -1 where player 1 moves, f32[].

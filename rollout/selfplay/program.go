@@ -62,7 +62,7 @@ func (p *program) resolve() error {
 // inputs returns the settings that are inputs of the compiled programs. Changing them does not recompile.
 func (p *program) inputs() map[string]*graph.Array { return settings.Inputs(p.config, "") }
 
-// withInputs returns the program with its inputs in place of the settings.
+// withInputs returns the program with its inputs instead of the settings.
 func (p *program) withInputs(in map[string]*graph.Array) *program {
 	b := *p
 	b.config = settings.Bind(p.config, in, "")

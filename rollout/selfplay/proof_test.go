@@ -48,10 +48,10 @@ func TestWonPositionsAreWon(t *testing.T) {
 	v := loaded(t, "clique-6-3.safetensors", func(c *Config) { c.NumSimulations = 50 })
 	p, err := newPerfect(v.program.config)
 	require.NoError(t, err)
-	keeps := func(all []colours, name string) {
+	keeps := func(all []colors, name string) {
 		t.Helper()
 		for chunk := range slices.Chunk(all, n) {
-			won, err := p.gamesWon(chunk, func(at []colours) ([]int, error) {
+			won, err := p.gamesWon(chunk, func(at []colors) ([]int, error) {
 				return v.moves(networkPlayer(v.weights), at, n)
 			})
 			require.NoError(t, err)
@@ -63,7 +63,7 @@ func TestWonPositionsAreWon(t *testing.T) {
 	positions = positions[:n]
 	opening := 0
 	for _, c := range positions {
-		if c == (colours{}) {
+		if c == (colors{}) {
 			opening++
 		}
 	}
@@ -79,7 +79,7 @@ func TestWonPositionsAreWon(t *testing.T) {
 		keeps(all, "every class")
 		r := rand.New(rand.NewPCG(2, 2))
 		for range 3 {
-			renamed := make([]colours, len(all))
+			renamed := make([]colors, len(all))
 			for i, c := range all {
 				for e, to := range board.Permuted(r.Perm(6)) {
 					for side := range c {
@@ -93,7 +93,7 @@ func TestWonPositionsAreWon(t *testing.T) {
 
 	// The yardstick measures: chance loses most of what was won.
 	r := rand.New(rand.NewPCG(1, 1))
-	won, err := p.gamesWon(positions, func(at []colours) (moves []int, err error) {
+	won, err := p.gamesWon(positions, func(at []colors) (moves []int, err error) {
 		for _, c := range at {
 			moves = append(moves, nth(c, r.IntN(15-len(bitsOf(c[0]|c[1])))))
 		}
@@ -101,7 +101,7 @@ func TestWonPositionsAreWon(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Less(t, won, n*2/3)
-	won, err = p.gamesWon(positions, func(at []colours) (moves []int, err error) {
+	won, err = p.gamesWon(positions, func(at []colors) (moves []int, err error) {
 		for _, c := range at {
 			moves = append(moves, p.solution.Best(c[0], c[1])[0])
 		}
@@ -182,11 +182,11 @@ func TestSecondPlayerWinsAvoid(t *testing.T) {
 	v := loaded(t, "avoid-6-3.safetensors", nil)
 	p, err := newPerfect(v.program.config)
 	require.NoError(t, err)
-	var positions []colours
+	var positions []colors
 	for e := range 15 {
-		positions = append(positions, colours{}.with(e))
+		positions = append(positions, colors{}.with(e))
 	}
-	won, err := p.gamesWon(positions, func(at []colours) ([]int, error) {
+	won, err := p.gamesWon(positions, func(at []colors) ([]int, error) {
 		return v.moves(networkPlayer(v.weights), at, len(positions))
 	})
 	require.NoError(t, err)
@@ -269,7 +269,7 @@ func TestTicTacToeIsNeverLost(t *testing.T) {
 	require.Greater(t, asked, 50)
 }
 
-// colours.words has the layout of the game's states.
+// colors.words has the layout of the game's states.
 func TestWordsOfStates(t *testing.T) {
 	c := small()
 	c.Game, c.Vertices = "tictactoe", 6
@@ -277,12 +277,12 @@ func TestWordsOfStates(t *testing.T) {
 	require.Len(t, must(wordsOf(must(graph.Eval(v.program.game.pack(v.program.game.start))))), 9+1+1+2)
 }
 
-// Every colouring of K_6 in two colours has a triangle of one colour; K_5 has one without.
+// Every coloring of K_6 in two colors has a triangle of one color; K_5 has one without.
 func TestRamseyOfTriangles(t *testing.T) {
 	for _, c := range []struct{ vertices, valid int }{{5, 12}, {6, 0}} {
 		edges, valid := c.vertices*(c.vertices-1)/2, 0
 		for set := range 1 << edges {
-			x := Colouring{c.vertices, make([]bool, edges)}
+			x := Coloring{c.vertices, make([]bool, edges)}
 			for e := range edges {
 				x.First[e] = set>>e&1 == 1
 			}
@@ -294,7 +294,7 @@ func TestRamseyOfTriangles(t *testing.T) {
 	}
 }
 
-// A run of the puzzle on five vertices finds a colouring, which a plain loop verifies, and writes it.
+// A run of the puzzle on five vertices finds a coloring, which a plain loop verifies, and writes it.
 func TestRamseyIsFound(t *testing.T) {
 	c := small()
 	c.Vertices, c.Variant, c.NumEpisodes, c.NumSimulations, c.NumIterations = 5, ramsey, 16, 8, 1
@@ -303,7 +303,7 @@ func TestRamseyIsFound(t *testing.T) {
 	found, ok := m.Get("found")
 	require.True(t, ok)
 	require.Positive(t, found)
-	all, err := x.Colourings()
+	all, err := x.Colorings()
 	require.NoError(t, err)
 	require.NotEmpty(t, all)
 	files, err := x.Files(run.Snapshot{}, true)
@@ -312,11 +312,11 @@ func TestRamseyIsFound(t *testing.T) {
 	for _, f := range files {
 		names[f.Name] = f.Data
 	}
-	for _, want := range []string{"best.safetensors", "game.gif", "root.png", "root.svg", "tree.json", "colouring-1.g6",
-		"colouring-1.png"} {
+	for _, want := range []string{"best.safetensors", "game.gif", "root.png", "root.svg", "tree.json", "coloring-1.g6",
+		"coloring-1.png"} {
 		require.Contains(t, names, want)
 	}
-	g, ok := readGraph6(strings.TrimSpace(string(names["colouring-1.g6"])))
+	g, ok := readGraph6(strings.TrimSpace(string(names["coloring-1.g6"])))
 	require.True(t, ok)
 	require.Equal(t, all[0], g)
 	require.Equal(t, "GIF89a", string(names["game.gif"][:6]))
@@ -326,22 +326,22 @@ func TestRamseyIsFound(t *testing.T) {
 	// What was found survives a snapshot.
 	s := snapshot(t, x)
 	require.NoError(t, x.Restore(s))
-	again, err := x.Colourings()
+	again, err := x.Colorings()
 	require.NoError(t, err)
 	require.Equal(t, all, again)
 }
 
-// R(4, 4) > 16: a run finds a colouring of K_16 in which no four vertices have six edges of one colour. Loops over all
+// R(4, 4) > 16: a run finds a coloring of K_16 in which no four vertices have six edges of one color. Loops over all
 // quadruples check it.
-func TestColouringOf16WithoutFour(t *testing.T) {
-	long.Only(t) // TestRamseyIsFound has a smaller graph, TestSymmetriesOfRotatedColourings the rotation
+func TestColoringOf16WithoutFour(t *testing.T) {
+	long.Only(t) // TestRamseyIsFound has a smaller graph, TestSymmetriesOfRotatedColorings the rotation
 	const n = 16
 	c := small()
 	c.Vertices, c.K, c.Variant, c.Rotation = n, []int{4}, ramsey, 4
 	c.NumEpisodes, c.NumSimulations, c.NumIterations, c.GameBatchSize = 64, 8, 2, 64
 	x := started(t, c, 2)
 	iterations(t, x, 2)
-	all, err := x.Colourings()
+	all, err := x.Colorings()
 	require.NoError(t, err)
 	require.NotEmpty(t, all)
 	for i, found := range all {
@@ -355,9 +355,9 @@ func TestColouringOf16WithoutFour(t *testing.T) {
 			for c := range d {
 				for b := range c {
 					for a := range b {
-						colour := first(a, b)
-						require.False(t, colour == first(a, c) && colour == first(a, d) && colour == first(b, c) &&
-							colour == first(b, d) && colour == first(c, d), "%d %d %d %d", a, b, c, d)
+						color := first(a, b)
+						require.False(t, color == first(a, c) && color == first(a, d) && color == first(b, c) &&
+							color == first(b, d) && color == first(c, d), "%d %d %d %d", a, b, c, d)
 					}
 				}
 			}
@@ -365,8 +365,8 @@ func TestColouringOf16WithoutFour(t *testing.T) {
 	}
 }
 
-// Positions that training sees under symmetries of rotated colourings are rotated colourings.
-func TestSymmetriesOfRotatedColourings(t *testing.T) {
+// Positions that training sees under symmetries of rotated colorings are rotated colorings.
+func TestSymmetriesOfRotatedColorings(t *testing.T) {
 	for _, n := range []int{5, 6, 8} {
 		for step := 1; step <= n; step++ {
 			if n%step != 0 {
@@ -398,13 +398,13 @@ func TestSymmetriesOfRotatedColourings(t *testing.T) {
 	}
 }
 
-// readGraph6 reads a colouring back.
-func readGraph6(text string) (c Colouring, ok bool) {
+// readGraph6 reads a coloring back.
+func readGraph6(text string) (c Coloring, ok bool) {
 	if len(text) == 0 {
 		return c, false
 	}
 	n := int(text[0]) - 63
-	c = Colouring{n, make([]bool, n*(n-1)/2)}
+	c = Coloring{n, make([]bool, n*(n-1)/2)}
 	bit := 0
 	for b := 1; b < n; b++ {
 		for a := range b {
@@ -418,8 +418,8 @@ func readGraph6(text string) (c Colouring, ok bool) {
 	return c, len(text) == 1+(bit+5)/6
 }
 
-// The colourings of larger graphs that runs have found have no four vertices of one colour.
-func TestColouringsWithoutFour(t *testing.T) {
+// The colorings of larger graphs that runs have found have no four vertices of one color.
+func TestColoringsWithoutFour(t *testing.T) {
 	files, err := os.ReadDir("testdata")
 	require.NoError(t, err)
 	for _, f := range files {
@@ -437,6 +437,6 @@ func TestColouringsWithoutFour(t *testing.T) {
 		require.False(t, c.Valid(4, 4))
 	}
 	// K_3 and the path of two edges, as the format's description writes them.
-	require.Equal(t, "Bw", Colouring{3, []bool{true, true, true}}.Graph6())
-	require.Equal(t, "Bo", Colouring{3, []bool{true, true, false}}.Graph6())
+	require.Equal(t, "Bw", Coloring{3, []bool{true, true, true}}.Graph6())
+	require.Equal(t, "Bo", Coloring{3, []bool{true, true, false}}.Graph6())
 }

@@ -5,11 +5,11 @@ import (
 	"xlarun/graph"
 )
 
-// puzzle is the colouring of all edges of a graph. The next edge is the first of those with the fewest colours left. A
-// colour that closes a clique is legal only if both colours do. So only the colour is learned.
+// puzzle is the coloring of all edges of a graph. The next edge is the first of those with the fewest colors left. A
+// color that closes a clique is legal only if both colors do. So only the color is learned.
 type puzzle struct{ board.RamseyGame }
 
-// Legal returns the colours of the next edge that close no clique. If both close one, the puzzle is lost and both are
+// Legal returns the colors of the next edge that close no clique. If both close one, the puzzle is lost and both are
 // legal.
 func (p puzzle) Legal(s board.RamseyState, params board.Params) *graph.Array {
 	open := p.Open(s)

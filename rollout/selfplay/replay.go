@@ -50,7 +50,7 @@ func (p *program) packPolicy(probs *graph.Array) *graph.Array {
 func (p *program) unpackPolicy(words *graph.Array) *graph.Array {
 	low := words.And(graph.FullLike(words, 0xffff))
 	high := graph.ShiftRightLogical(words, graph.FullLike(words, 16))
-	// Compilers vectorise a sum of integers.
+	// Compilers vectorize a sum of integers.
 	total := low.Add(high).Sum().Convert(graph.Float32)
 	steps := graph.Flatten1D(graph.Stack([]*graph.Array{low, high}, 1))
 	return graph.SliceAxis(steps, 0, 0, p.game.actions).Convert(graph.Float32).Div(total.Max(1))

@@ -17,12 +17,12 @@ func init() {
 	run.MustRegister(run.Kind{
 		Name:  "selfplay",
 		Short: "Learn a game by playing it against oneself, with tree search",
-		Long: "Selfplay learns a game of two players, or a puzzle. By default, players colour the edges of a " +
+		Long: "Selfplay learns a game of two players, or a puzzle. By default, players color the edges of a " +
 			"complete graph until one " +
 			"closes a clique. An iteration is self-play with tree search, training on the games, and matches against " +
 			"other players.\n" +
 			"The run's folder holds the resolved config, metrics, checkpoints, the network, a game as a GIF, and the " +
-			"colourings that were found.",
+			"colorings that were found.",
 		Example: "  xlarun selfplay --vertices 6 --k 3\n" +
 			"  xlarun selfplay --vertices 14 --k 4 --num_episodes 1000 --game_batch_size 64 " +
 			"--training_batch_size 256\n" +
@@ -52,12 +52,12 @@ func (t *Training) Compiled() *xlabridge.Compiled {
 	return t.play.program
 }
 
-// Ending summarises the run.
+// Ending summarizes the run.
 func (t *Training) Ending(last run.Metrics) string {
 	if x, ok := last.Get("best_return"); ok {
-		text := fmt.Sprintf("at best %.4g %% of the edges are coloured", 100*x)
+		text := fmt.Sprintf("at best %.4g %% of the edges are colored", 100*x)
 		if len(t.found) > 0 {
-			text += fmt.Sprintf("; different whole colourings that are kept: %d", len(t.found))
+			text += fmt.Sprintf("; different whole colorings that are kept: %d", len(t.found))
 		}
 		return text
 	}

@@ -216,26 +216,26 @@ func TestGamesAreByTheRules(t *testing.T) {
 				count++
 				var boards [][2]uint32
 				for i, s := range g.board {
-					words, err := graph.Floats(s.Board.Coloured)
+					words, err := graph.Floats(s.Board.Colored)
 					require.NoError(t, err)
 					b := [2]uint32{uint32(words[0]), uint32(words[1])}
 					mover, err := graph.Float(s.Player)
 					require.NoError(t, err)
-					require.Equal(t, colours(b).mover(), int(mover))
+					require.Equal(t, colors(b).mover(), int(mover))
 					if i == 0 && b != [2]uint32{} {
 						later++
 					}
 					total := 0.
 					for e, share := range g.policy[i] {
 						if (b[0]|b[1])>>e&1 == 1 {
-							require.Zero(t, share, "an edge that has a colour")
+							require.Zero(t, share, "an edge that has a color")
 						}
 						total += share
 					}
 					require.InDelta(t, 1, total, 1e-5)
 					if i > 0 {
 						before := boards[i-1]
-						m := colours(before).mover()
+						m := colors(before).mover()
 						require.Equal(t, before[1-m], b[1-m])
 						added := b[m] &^ before[m]
 						require.True(t, added != 0 && added&(added-1) == 0 && before[m]&^b[m] == 0 &&
@@ -247,7 +247,7 @@ func TestGamesAreByTheRules(t *testing.T) {
 				require.Contains(t, []float64{-1, 0, 1}, g.worth[0])
 				for player := range 2 {
 					p := perfect{vertices: 4, k: [2]int{3, 3}}
-					require.False(t, p.closed(colours(boards[len(boards)-1]), player), "the game is not over yet")
+					require.False(t, p.closed(colors(boards[len(boards)-1]), player), "the game is not over yet")
 				}
 			}
 			require.Positive(t, count)
@@ -320,7 +320,7 @@ func TestPacking(t *testing.T) {
 		require.NoError(t, err)
 		require.InDeltaSlice(t, shares, out, 1e-3, game)
 	}
-	require.Equal(t, []uint32{5, 2, 1, 0, 0, 0}, colours{5, 2}.words())
+	require.Equal(t, []uint32{5, 2, 1, 0, 0, 0}, colors{5, 2}.words())
 }
 
 // Every symmetry is a permutation that shows the same game: shown by it, a position's observation and legal moves are
@@ -580,7 +580,7 @@ func TestRefusals(t *testing.T) {
 		}, "accumulate: got 3, want a number that divides the training batch of 8, as 1 does"},
 		{9, func(c *Config) { c.K = []int{3, 4, 4} }, "k: got 3,4,4, want one size"},
 		{10, func(c *Config) { c.K = nil }, "k: got , want one size"},
-		{11, func(c *Config) { c.Game, c.Vertices, c.Network = "tictactoe", 6, "graph:8" }, "colours no edges"},
+		{11, func(c *Config) { c.Game, c.Vertices, c.Network = "tictactoe", 6, "graph:8" }, "colors no edges"},
 		{12, func(c *Config) { c.UseTrueMCTX, c.Reuse = false, true }, "reuse"},
 		{13, func(c *Config) { c.Game = "go" }, "game"},
 		{14, func(c *Config) { c.Vertices, c.K = 32, []int{9} }, "vertices: got 32, want a smaller graph"},

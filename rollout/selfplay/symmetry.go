@@ -59,7 +59,7 @@ func symmetriesOf(c *Config, g *game) (s symmetries) {
 }
 
 // permutations returns the symmetries of a game on a graph, the identity first: those of all permutations of its
-// vertices if there are at most six, else of some that are drawn. If colourings are kept by rotations, so must their
+// vertices if there are at most six, else of some that are drawn. If colorings are kept by rotations, so must their
 // images be.
 func permutations(g *game, rotated bool) (s symmetries) {
 	of := drawnPermutations
@@ -74,7 +74,7 @@ func permutations(g *game, rotated bool) (s symmetries) {
 		to := board.Permuted(p)
 		s.cells = append(s.cells, to)
 		actions := make([]int32, 0, g.actions)
-		for first := 0; first < g.actions; first += edges { // a puzzle has the edges in both colours
+		for first := 0; first < g.actions; first += edges { // a puzzle has the edges in both colors
 			for _, e := range to {
 				actions = append(actions, e+int32(first))
 			}

@@ -19,11 +19,11 @@ func (v *Viewer) Rules() string {
 		}
 		switch c.Variant {
 		case "avoid":
-			return "the first player who colours " + what + " loses"
+			return "the first player who colors " + what + " loses"
 		case ramsey:
-			return "colour all edges of the graph, but never " + what + " in one colour"
+			return "color all edges of the graph, but never " + what + " in one color"
 		}
-		return "the first player who colours " + what + " wins"
+		return "the first player who colors " + what + " wins"
 	case "tictactoe":
 		return "three in a row win"
 	case "connectfour":
@@ -34,7 +34,7 @@ func (v *Viewer) Rules() string {
 	return "the player with more discs at the end wins"
 }
 
-// Text returns a position for a terminal: a board row by row, or the matrix of a graph's colours.
+// Text returns a position for a terminal: a board row by row, or the matrix of a graph's colors.
 func (v *Viewer) Text(p Position) string {
 	g := v.program.game
 	var b strings.Builder

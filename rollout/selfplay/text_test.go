@@ -28,12 +28,12 @@ func TestRules(t *testing.T) {
 		k       []int
 		want    string
 	}{
-		{1, clique, "maker", []int{3}, "the first player who colours all 3 edges between 3 vertices wins"},
-		{2, clique, "avoid", []int{4}, "the first player who colours all 6 edges between 4 vertices loses"},
-		{3, clique, "maker", []int{3, 4}, "the first player who colours all edges between 3 vertices (x) or 4 " +
+		{1, clique, "maker", []int{3}, "the first player who colors all 3 edges between 3 vertices wins"},
+		{2, clique, "avoid", []int{4}, "the first player who colors all 6 edges between 4 vertices loses"},
+		{3, clique, "maker", []int{3, 4}, "the first player who colors all edges between 3 vertices (x) or 4 " +
 			"vertices (o) wins"},
-		{4, clique, ramsey, []int{3}, "colour all edges of the graph, but never all 3 edges between 3 " +
-			"vertices in one colour"},
+		{4, clique, ramsey, []int{3}, "color all edges of the graph, but never all 3 edges between 3 " +
+			"vertices in one color"},
 		{5, "tictactoe", "", nil, "three in a row win"},
 		{6, "connectfour", "", nil, "four in a row win"},
 		{7, "hex", "", nil, "x connects the top with the bottom, o the left with the right"},
@@ -95,7 +95,7 @@ func TestCaptions(t *testing.T) {
 		{two, Position{Over: true, Score: 1}, "move 7: the first player wins"},
 		{two, Position{Over: true, Score: -1}, "move 7: the second player wins"},
 		{two, Position{Over: true}, "move 7: draw"},
-		{one, Position{Over: true, Score: .75}, "move 7: 75 % coloured"},
+		{one, Position{Over: true, Score: .75}, "move 7: 75 % colored"},
 	} {
 		require.Equal(t, c.want, c.v.caption(c.p, 7))
 	}

@@ -72,7 +72,7 @@ func (v *Viewer) ask(by player, words []uint32) (a advice, err error) {
 }
 
 // moves returns the moves that a player's searches find in positions, of which there are at most n.
-func (v *Viewer) moves(by player, positions []colours, n int) ([]int, error) {
+func (v *Viewer) moves(by player, positions []colors, n int) ([]int, error) {
 	var words []uint32
 	for i := range n {
 		words = append(words, positions[min(i, len(positions)-1)].words()...)
@@ -285,7 +285,7 @@ func (v *Viewer) search(by player, p Position) (out Advice, err error) {
 	return out, nil
 }
 
-// Name returns an action as text: an edge as "0-3" (in a puzzle with the number of the colour, "0-3:1"), a cell as
+// Name returns an action as text: an edge as "0-3" (in a puzzle with the number of the color, "0-3:1"), a cell as
 // "b2", a column as "c".
 func (v *Viewer) Name(action int) string {
 	g := v.program.game
@@ -345,11 +345,11 @@ func (a Advice) share(action int) float64 {
 // Action returns the legal action with a name, as Name returns it. The ends of an edge may have any order.
 func (v *Viewer) Action(p Position, name string) (action int, ok bool) {
 	name = strings.ToLower(strings.TrimSpace(name))
-	edge, colour, coloured := strings.Cut(name, ":")
+	edge, color, colored := strings.Cut(name, ":")
 	if a, b, ok := strings.Cut(edge, "-"); ok {
 		edge = b + "-" + a
-		if coloured {
-			edge += ":" + colour
+		if colored {
+			edge += ":" + color
 		}
 	}
 	for i, legal := range p.Legal {

@@ -109,12 +109,12 @@ func (e *Experiment) Start(_ context.Context, b xlabridge.Backend) (run.Run, err
 }
 
 // Board returns the rows of a display: the members' accuracy in training and on the test data.
-func (e *Experiment) Board() []run.Row {
-	row := func(label, metric, colour string, plain bool) run.Row {
-		return run.Row{Label: label, Parts: []run.Part{{Metric: metric, Format: run.Percent}}, Curve: metric,
-			Colour: colour, Plain: plain}
+func (e *Experiment) Board() []run.DisplayRow {
+	row := func(label, metric, color string, plain bool) run.DisplayRow {
+		return run.DisplayRow{Label: label, Parts: []run.Part{{Metric: metric, Format: run.Percent}}, Curve: metric,
+			Color: color, Plain: plain}
 	}
-	return []run.Row{
+	return []run.DisplayRow{
 		{Label: "accuracy", Parts: []run.Part{{Before: "of the members, on the examples that they learn from"}}},
 		row("best", "best_accuracy", "green", true), row("mean", "mean_accuracy", "cyan", true),
 		row("worst", "worst_accuracy", "yellow", true),

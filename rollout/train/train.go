@@ -1,11 +1,11 @@
-// Package train takes steps of an optimiser by the gradients of minibatches. A minibatch may be cut into tiles, which
+// Package train takes steps of an optimizer by the gradients of minibatches. A minibatch may be cut into tiles, which
 // several devices compute, and a tile into parts, which need less memory. Gradients that are not finite move nothing.
 //
 //	stepper := train.Stepper[Params, *graph.Array, Losses]{Loss: loss, Optimizer: adam, Zero: Losses{…}, Parts: 1}
 //	state := train.State[Params]{params, adam.Init(params), train.NoScale{}}
 //	state, result := stepper.Step(state, rows)
 //
-// An algorithm that changes the mean gradient before it is applied calls Gradient and Apply in place of Step.
+// An algorithm that changes the mean gradient before it is applied calls Gradient and Apply instead of Step.
 package train
 
 import (
@@ -24,7 +24,7 @@ type State[P any] struct {
 // Loss returns the loss of some rows, f32[], and metrics of them, a tree of f32[].
 type Loss[P, M any] func(params P) (*graph.Array, M)
 
-// Stepper takes steps of an optimiser. P is the tree of parameters. B is a minibatch, or rows of one: a tree whose
+// Stepper takes steps of an optimizer. P is the tree of parameters. B is a minibatch, or rows of one: a tree whose
 // leaves have the rows on axis 0. M is a tree of metrics, each f32[].
 type Stepper[P, B, M any] struct {
 	// Loss returns the loss of rows of a minibatch, in three steps: with the whole minibatch, once for each tile; with
@@ -52,8 +52,8 @@ type Gradients[P, M any] struct {
 // Result says how a step went.
 type Result[M any] struct {
 	Metrics      M
-	GradientNorm *graph.Array // f32[], before the optimiser cuts it
-	Finite       *graph.Array // bool[]; where it is false, parameters and optimiser stayed as they were
+	GradientNorm *graph.Array // f32[], before the optimizer cuts it
+	Finite       *graph.Array // bool[]; where it is false, parameters and optimizer stayed as they were
 }
 
 // Step takes one step by the gradient of a minibatch.

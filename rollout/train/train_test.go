@@ -15,7 +15,7 @@ import (
 
 type metrics struct{ Loss, Largest *graph.Array }
 
-// stepper minimises the mean of (w - x)² over rows x of a minibatch. Rows are weighted by the minibatch's sum, so that
+// stepper minimizes the mean of (w - x)² over rows x of a minibatch. Rows are weighted by the minibatch's sum, so that
 // a part needs the whole.
 func stepper() Stepper[*graph.Array, *graph.Array, metrics] {
 	zero := graph.Scalar(0)

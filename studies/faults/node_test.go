@@ -33,7 +33,7 @@ type wave struct {
 }
 
 func (w *wave) Job() *run.Job {
-	return &run.Job{Title: "wave", Last: w.Steps, Board: func() []run.Row { return nil },
+	return &run.Job{Title: "wave", Last: w.Steps, Board: func() []run.DisplayRow { return nil },
 		Start:    func(context.Context, xlabridge.Backend) (run.Run, error) { return &waving{wave: w}, nil },
 		Measures: func() []string { return []string{"loss"} }}
 }

@@ -23,7 +23,7 @@ const (
 // Finished reports whether a trial in this state is complete, pruned or failed.
 func (s State) Finished() bool { return s == Complete || s == Pruned || s == Fail }
 
-// Direction says whether an objective is minimised or maximised.
+// Direction says whether an objective is minimized or maximized.
 type Direction string
 
 // Directions, by the names that they have in storages.
@@ -32,7 +32,7 @@ const (
 	Maximize Direction = "MAXIMIZE"
 )
 
-// sign returns the factor that makes an objective one to be minimised.
+// sign returns the factor that makes an objective one to be minimized.
 func (d Direction) sign() float64 {
 	if d == Maximize {
 		return -1

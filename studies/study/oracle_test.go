@@ -163,7 +163,7 @@ func TestFrontsOfTooFewValues(t *testing.T) {
 	require.Len(t, Best(trials, v.Directions), 2)
 }
 
-// functions are the functions of the script. They are minimised.
+// functions are the functions of the script. They are minimized.
 var functions = map[string]func(*Trial) float64{
 	"branin": func(t *Trial) float64 {
 		x, y := float(t, "x", -5, 10), float(t, "y", 0, 15)

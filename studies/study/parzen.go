@@ -67,7 +67,7 @@ func newParzen(space []Distribution, rows [][]float64) *parzen {
 	return p
 }
 
-// newDim returns the kernels of one parameter. It adds to tops the log densities of the kernels at their centres.
+// newDim returns the kernels of one parameter. It adds to tops the log densities of the kernels at their centers.
 func newDim(d Distribution, at, tops []float64) parzenDim {
 	x := parzenDim{d: d}
 	if d.Kind == Categorical {
@@ -131,9 +131,9 @@ func (x *parzenDim) choose(points []float64) {
 	x.chosen = append(x.chosen, choices)
 }
 
-// widths returns the kernel widths: the larger distance to a neighbour. None is less than the range divided by 100, or
+// widths returns the kernel widths: the larger distance to a neighbor. None is less than the range divided by 100, or
 // by two more than the number of points. Points share cells that are narrower than that, so that nothing is sorted:
-// only the first and the last point of a cell may have a neighbour that is farther away.
+// only the first and the last point of a cell may have a neighbor that is farther away.
 func widths(mu []float64, low, high float64) []float64 {
 	parts := min(100, len(mu)+2)
 	least := (high - low) / float64(parts)
@@ -226,7 +226,7 @@ func (p *parzen) logDensity(point, terms []float64) float64 {
 	return most + math.Log(sum)
 }
 
-// addLogs adds the log densities of the kernels at a value, without their values at the centres.
+// addLogs adds the log densities of the kernels at a value, without their values at the centers.
 func (x *parzenDim) addLogs(v float64, terms []float64) {
 	switch {
 	case x.choice != nil:

@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// finishedPrefix summarises the first trials of a study, up to the first one that has not finished. These trials do not
+// finishedPrefix summarizes the first trials of a study, up to the first one that has not finished. These trials do not
 // change any more: each is read once, and asking a trial costs the same in a study of many trials.
 type finishedPrefix struct {
 	n         int // number of trials
@@ -55,7 +55,7 @@ func (d Distribution) same(e Distribution) bool {
 		(len(d.Choices) == 0 && len(e.Choices) == 0 || reflect.DeepEqual(d.Choices, e.Choices))
 }
 
-// summary summarises all finished trials of a view.
+// summary summarizes all finished trials of a view.
 func (v *View) summary() finishedPrefix {
 	s := v.prefix
 	for _, t := range v.Finished[s.n:] {

@@ -10,7 +10,7 @@ import (
 // Options are the settings of a study.
 type Options struct {
 	Storage    Storage     // nil: in memory
-	Directions []Direction // nil: one objective, to be minimised
+	Directions []Direction // nil: one objective, to be minimized
 	Sampler    Sampler     // nil: TPE, of several objectives NSGA-II
 	Pruner     Pruner      // nil: none
 	Seed       int64

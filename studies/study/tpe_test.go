@@ -49,7 +49,7 @@ func TestSplitIsASort(t *testing.T) {
 }
 
 // Widths are those that follow from sorting.
-func TestWidthsAreTheNeighbours(t *testing.T) {
+func TestWidthsAreTheNeighbors(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, n := range []int{0, 1, 2, 3, 10, 98, 99, 1000} {
 		for _, few := range []bool{false, true} {

@@ -438,7 +438,7 @@ func TestNamesOfAxes(t *testing.T) {
 			name := fmt.Sprintf("hyper_parameters_of_network.number_%02d", i)
 			want = append(want, name)
 			x.Params[name], x.Distributions[name] = 0, study.Distribution{Kind: study.Categorical, Choices: []any{
-				"multi-layer perceptron of normalised layers"}}
+				"multi-layer perceptron of normalized layers"}}
 		}
 		parallel := load(t, with(t, study.Minimize, x)).good().id(t, "parallel").plot(t)
 		require.Equal(t, append(want, "objective 0"), names(parallel))

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// window is a page whose scripts run in this process, with testdata/dom.js in place of a browser.
+// window is a page whose scripts run in this process, with testdata/dom.js instead of a browser.
 type window struct {
 	t        *testing.T
 	vm       *goja.Runtime

@@ -1,11 +1,11 @@
 """Traces of evosax 0.3.2's strategies for rollout/evolve, written to OUTPUT_DIR/evosax_openes.json.
 
 {"versions": {...}, "traces": [TRACE...]}, each trace
-  strategy  "openes", "pgpe" or "simple_ga"; "config" its settings (evosax minimises; fitness below is what it was told)
+  strategy  "openes", "pgpe" or "simple_ga"; "config" its settings (evosax minimizes; fitness below is what it was told)
   start     the state before the first generation: mean (and std for pgpe), or population and fitness for simple_ga
   steps     one object a generation: "key" (two words, given to ask), "noise" (openes and pgpe: z of the first half of the
-            population; the second half is -z), "population", "fitness" (as told, smaller is better), "shaped" (centred
-            ranks), "mean" and "std" after tell, and the optimiser's state after tell ("adam": count, mu, nu;
+            population; the second half is -z), "population", "fitness" (as told, smaller is better), "shaped" (centered
+            ranks), "mean" and "std" after tell, and the optimizer's state after tell ("adam": count, mu, nu;
             "clipup": velocity)
 Arrays are encoded as common.py says. The fitness is a bumpy bowl with ties in the second generation, and one NaN in the
 fourth, so that equal ranks and failed members are covered.

@@ -1,7 +1,7 @@
 """Traces of evosax 0.3.2's strategies for rollout/evolve/strategy, written to OUTPUT_DIR/evosax_strategies.json.
 
 {"versions": {...}, "traces": [TRACE...]}, each trace
-  strategy  the name that it has in xlarun; "config" its settings (evosax minimises; fitness below is what it was told)
+  strategy  the name that it has in xlarun; "config" its settings (evosax minimizes; fitness below is what it was told)
   start     the state before the first generation, array by array
   steps     one object a generation: "asked" (the population that ask gave), "told" (its fitness, smaller is better), and the
             state after tell, array by array; for pso and de "keys" too, the words of each member's key
@@ -94,7 +94,7 @@ class OwnGuidedES(GuidedES):
 
 
 def arrays(state):
-    """The arrays of floats of a state, those of the optimiser as optimizer.0, optimizer.1, ..."""
+    """The arrays of floats of a state, those of the optimizer as optimizer.0, optimizer.1, ..."""
     out = {}
     for name, value in vars(state).items():
         if name in ("best_solution", "best_fitness", "generation_counter", "opt_state", "z", "y", "lr_std", "inner_step_counter", "UUT", "UUT_ort"):

@@ -290,7 +290,7 @@ GAMES = [
     ("small", "FourRooms-misc-v1", "FourRooms-misc", rooms, rooms_spread, ROOMS_PARAMETERS, {}),
     ("small", "FourRooms-misc-v1-random", "FourRooms-misc", rooms, rooms_spread, ROOMS_PARAMETERS, {"resample_init_pos": True, "resample_goal_pos": True}),
     ("small", "MetaMaze-misc-v1", "MetaMaze-misc", maze, maze_spread, MAZE_PARAMETERS, {}),
-    ("small", "MetaMaze-misc-v1-normalised", "MetaMaze-misc", maze, maze_spread, MAZE_PARAMETERS, {"normalize_time": True, "punishment": -0.5}),
+    ("small", "MetaMaze-misc-v1-normalized", "MetaMaze-misc", maze, maze_spread, MAZE_PARAMETERS, {"normalize_time": True, "punishment": -0.5}),
     ("small", "BernoulliBandit-misc-v1", "BernoulliBandit-misc", bandit, None, {"RewardProb": "reward_prob"}, {}),
     ("small", "GaussianBandit-misc-v1", "GaussianBandit-misc", renamed(Mu="mu", LastReward="last_reward", LastAction="last_action", Time="time"), None,
      {"Mean": "mean_mu", "Spread": "sigma_p", "Noise": "sigma_l"}, {}),
@@ -315,7 +315,7 @@ AFTER = {"Seaquest-MinAtar": seaquest_after,
 
 
 def pictures():
-    """40 pictures of 6 x 5 pixels in place of MNIST's, which envs/mnist's test makes, too. gymnax reads bytes as int8; these are uint8."""
+    """40 pictures of 6 x 5 pixels instead of MNIST's, which envs/mnist's test makes, too. gymnax reads bytes as int8; these are uint8."""
     i, r, c = np.meshgrid(np.arange(40), np.arange(6), np.arange(5), indexing="ij")
     return ((37 * i + 11 * r + 5 * c * c) % 256).astype(np.uint8), (3 * np.arange(40) % 10).astype(np.uint8)
 

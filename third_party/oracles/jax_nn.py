@@ -1,4 +1,4 @@
-"""Layers, losses, activations and initialisers from flax.linen, optax and jax.nn for graph/nn, written to OUTPUT_DIR/jax_nn.json.gz.
+"""Layers, losses, activations and initializers from flax.linen, optax and jax.nn for graph/nn, written to OUTPUT_DIR/jax_nn.json.gz.
 
 {"versions": {...}, "cases": [{"name", "config", "inputs": {name: array}, "outputs": {name: array}}...]}; arrays as in common.py,
 float32 where not said otherwise. A layer's case has as inputs the parameters (the last two parts of flax's paths, joined by "/"), "x" and what else is
@@ -217,13 +217,13 @@ def sequences():
     tree = spectral.init(jax.random.key(0), x, update_stats=True)
     stats, stats_shape = jax.tree.flatten(tree["batch_stats"])
 
-    def normalised(v):
+    def normalized(v):
         fixed = jax.tree.unflatten(stats_shape, [v["u"] if s.ndim == 2 else s for s in stats])
         y, new = spectral.apply({"params": jax.tree.unflatten(jax.tree.structure(tree["params"]), [v["kernel"]]), "batch_stats": fixed}, v["x"],
                                 update_stats=True, mutable=["batch_stats"])
         return {"y": y, "u_next": jax.lax.stop_gradient([s for s in jax.tree.leaves(new["batch_stats"]) if s.ndim == 2][0])}
 
-    keep("spectral_norm", *grads(normalised, {"kernel": normal(2, 2, 2, 3), "u": normal(1, 3), "x": x}, ["kernel", "x"]))
+    keep("spectral_norm", *grads(normalized, {"kernel": normal(2, 2, 2, 3), "u": normal(1, 3), "x": x}, ["kernel", "x"]))
     label = jnp.asarray([0, 1, 0, 2, 1, 1], jnp.int32)
     keep("ntxent", *grads(lambda v: {"loss": optax.losses.ntxent(v["x"], v["label"], 0.5)}, {"x": normal(6, 4), "label": label}, ["x"]))
     keep("triplet", *grads(lambda v: {"loss": optax.losses.triplet_margin_loss(v["x"], v["positive"], v["negative"])},

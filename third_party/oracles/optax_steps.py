@@ -1,13 +1,13 @@
-"""100 steps of optax's optimisers on a fixed sequence of gradients, for graph/optim: OUTPUT_DIR/optax.json.gz.
+"""100 steps of optax's optimizers on a fixed sequence of gradients, for graph/optim: OUTPUT_DIR/optax.json.gz.
 
-{"versions": {...}, "start": PARAMS, "gradients": {"w": [100, 3, 4], "b": [100, 4]}, "holes": [...], "losses": [...], "optimisers": [O...], "schedules": [S...],
+{"versions": {...}, "start": PARAMS, "gradients": {"w": [100, 3, 4], "b": [100, 4]}, "holes": [...], "losses": [...], "optimizers": [O...], "schedules": [S...],
  "transforms": [T...]}; arrays as in common.py, PARAMS = {"w": [3, 4], "b": [4]}, float32
   O  {"name", "config": {...}, "params": {"1": PARAMS, "2": …, "10": …, "100": …}}: parameters after that many steps.
      Where config has "feedback": true, the gradient of step t is gradients[t] + 0.1 * params (a quadratic), else gradients[t].
   S  {"name", "config": {...}, "counts": [...], "values": array}: the schedule at these counts
   T  {"name", "config", "input": PARAMS, "output": PARAMS}: one application of a gradient transformation (clipping)
 "ema" is an exponential average of the parameters (optax.ema, debias as configured) that run beside SGD; its values stand
-in "params" in place of the parameters. "multi_steps" averages "every" gradients and applies Adam to the mean. A decay mask
+in "params" instead of the parameters. "multi_steps" averages "every" gradients and applies Adam to the mean. A decay mask
 names the leaves that decay. "clipup" is evosax's. "apply_if_finite" and "zero_nans" get gradients with NaN in w[1, 2] at the
 steps "holes". "reduce_on_plateau" gets "losses", "schedule_free_params" keeps the averages.
 """
@@ -43,8 +43,8 @@ HOLED = {"w": GRADIENTS["w"].at[HOLES, 1, 2].set(np.nan), "b": GRADIENTS["b"]}
 LOSSES = np.float32([1 / (1 + t) for t in range(20)] + [0.06] * 50 + [0.05 / (1 + t) for t in range(30)])
 
 
-def run(name, config, optimiser, average=None, gradients=GRADIENTS, shown_of=None):
-    params, state = START, optimiser.init(START)
+def run(name, config, optimizer, average=None, gradients=GRADIENTS, shown_of=None):
+    params, state = START, optimizer.init(START)
     average_state = average.init(START) if average else None
 
     @jax.jit
@@ -52,7 +52,7 @@ def run(name, config, optimiser, average=None, gradients=GRADIENTS, shown_of=Non
         if config.get("feedback"):
             gradient = jax.tree.map(lambda g, p: g + 0.1 * p, gradient, params)
         more = {"value": loss} if name == "reduce_on_plateau" else {}
-        updates, state = optimiser.update(gradient, state, params, **more)
+        updates, state = optimizer.update(gradient, state, params, **more)
         params = optax.apply_updates(params, updates)
         shown = params
         if shown_of:
@@ -172,7 +172,7 @@ def main():
         for name, config, t in (("clip_by_global_norm", {"max_norm": 1.0}, optax.clip_by_global_norm(1.0)), ("clip", {"max_delta": 0.7}, optax.clip(0.7))):
             transforms.append({"name": name, "config": config, "input": tree(g), "output": tree(t.update(g, t.init(g))[0])})
     write(os.path.join(out, "optax.json.gz"), {"versions": versions("optax", "evosax"), "start": tree(START), "gradients": tree(GRADIENTS), "holes": np.flatnonzero(HOLES).tolist(), "losses": LOSSES.tolist(),
-                                              "optimisers": runs, "schedules": schedules, "transforms": transforms})
+                                              "optimizers": runs, "schedules": schedules, "transforms": transforms})
 
 
 main()

@@ -5,7 +5,7 @@ optuna_study.json
   halton   scipy's unscrambled Halton sequence, 50 points of 5 dimensions
   prune    [{"pruner", "direction", "curves", "pruned_at", "values"}]  trials one after the other that report curves[i][s] at the steps 1, 2, …;
            pruned_at[i] is the step at which the pruner ended the trial, 0 for none
-  fronts   [{"values", "rank"}]  fast non-dominated sorting of points to be minimised
+  fronts   [{"values", "rank"}]  fast non-dominated sorting of points to be minimized
   regret   [{"function", "sampler", "best50", "best200"}]  best values after 50 and 200 trials, one a seed
 and, beside it, ../../../studies/rdb/testdata/optuna.db.gz, a database with a study of each kind of parameter and state, and optuna.json, what
 is in it. With ONLY=database or ONLY=quick the regrets stay as they are. Needs the packages optuna 5.0.0, cmaes and scipy.

@@ -25,7 +25,7 @@ from common import encode, out_dir, versions, write
 
 warnings.filterwarnings("ignore")
 
-# QDax 0.5.0 gives get_cells_indices [capacity, capacity, d] in place of the elites' descriptors, [capacity, d]: it
+# QDax 0.5.0 gives get_cells_indices [capacity, capacity, d] instead of the elites' descriptors, [capacity, d]: it
 # broadcasts them with fitnesses of shape [capacity, 1]. All members are far from those, so nothing is ever replaced.
 # The diagonal is what is meant.
 cells_indices = unstructured_repertoire.get_cells_indices

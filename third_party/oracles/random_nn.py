@@ -1,4 +1,4 @@
-"""Random layers of flax.linen and losses of optax, written to OUTPUT_DIR/random_nn.json.gz. CASES=n makes n cases in place of a few of
+"""Random layers of flax.linen and losses of optax, written to OUTPUT_DIR/random_nn.json.gz. CASES=n makes n cases instead of a few of
 each kind, SEED=k others: for a search by hand.
 
 {"versions": {...}, "cases": [{"name", "config", "inputs", "outputs", "slack"}...]}, arrays as in common.py.

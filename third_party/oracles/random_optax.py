@@ -1,4 +1,4 @@
-"""Random optimisers of optax over 1,000 steps, written to OUTPUT_DIR/random_optax.json.gz. CASES=n makes n cases in place of
+"""Random optimizers of optax over 1,000 steps, written to OUTPUT_DIR/random_optax.json.gz. CASES=n makes n cases instead of
 one or two of each kind, SEED=k others: for a search by hand.
 
 {"versions": {...}, "kept": [1, ...], "cases": [C...], "schedules": [S...]}, arrays as in common.py.
@@ -77,7 +77,7 @@ def schedule(s):
         "join": lambda: optax.join_schedules([schedule(p) for p in s["parts"]], s["at"])}[s["name"]]()
 
 
-OPTIMISERS = {
+OPTIMIZERS = {
     "sgd": {"momentum": (0.9, 0.5), "nesterov": (True,)}, "adam": {**ADAM, "nesterov": (True,)}, "adamw": {**ADAM, "weight_decay": (0.05, 0.5)},
     "nadam": ADAM, "nadamw": {**ADAM, "weight_decay": (0.05, 0.5)}, "adamax": {k: ADAM[k] for k in ("b1", "b2", "eps")},
     "adamaxw": {**{k: ADAM[k] for k in ("b1", "b2", "eps")}, "weight_decay": (0.05,)}, "amsgrad": ADAM,
@@ -96,8 +96,8 @@ BEFORE = ["clip", "clip_by_global_norm", "clip_by_block_rms", "adaptive_grad_cli
 AROUND = ["multi_steps", "apply_if_finite", "masked", "flatten", "partition", "inject"]
 
 
-def draw_optimiser(r, name, names):
-    s = {"name": name, "rate": r.choice([0.1, 0.03, 0.01]) if name not in ("prodigy", "adadelta") else 1.0, **some(r, OPTIMISERS[name])}
+def draw_optimizer(r, name, names):
+    s = {"name": name, "rate": r.choice([0.1, 0.03, 0.01]) if name not in ("prodigy", "adadelta") else 1.0, **some(r, OPTIMIZERS[name])}
     if name == "prodigy":
         s.setdefault("initial", 1e-2)  # with 1e-6 it takes many steps before anything moves
     if "centered" in s:
@@ -115,8 +115,8 @@ def draw_optimiser(r, name, names):
 
 
 def draw(r, names, kind=None):
-    """A random optimiser; kind names what it has to hold."""
-    s = draw_optimiser(r, kind if kind in OPTIMISERS else r.choice(list(OPTIMISERS)), names)
+    """A random optimizer; kind names what it has to hold."""
+    s = draw_optimizer(r, kind if kind in OPTIMIZERS else r.choice(list(OPTIMIZERS)), names)
     alone = s["name"] in ("schedule_free", "lookahead")  # what changes their updates or their state would not be what they are made for
     before = [kind] if kind in BEFORE else r.sample(BEFORE, r.choice([0, 0, 1, 2]))
     parts = []
@@ -127,7 +127,7 @@ def draw(r, names, kind=None):
                                     "add_decayed_weights": {"decay": 0.01, "mask": r.sample(names, r.randint(0, len(names)))}}.get(b, {})})
     if parts and not alone or kind in BEFORE:
         if alone:
-            s = draw_optimiser(r, "adam", names)
+            s = draw_optimizer(r, "adam", names)
         s = {"name": "chain", "parts": [*parts, s]}
     around = kind if kind in AROUND else r.choice([None, None, None, *AROUND]) if not alone else None
     flat = lambda s: s["name"] in ("sgd", "adam", "rmsprop", "amsgrad", "nadam", "yogi", "adabelief", "radam")  # noqa: E731
@@ -137,12 +137,12 @@ def draw(r, names, kind=None):
         s = {"name": around, "most": r.choice([0, 1, 3]), "inner": s}
     elif around == "masked":
         if any(k in str(s) for k in ("mask", "muon")):
-            s = draw_optimiser(r, "adam", names)
+            s = draw_optimizer(r, "adam", names)
         s = {"name": around, "mask": r.sample(names, r.randint(0, len(names))), "inner": s}
     elif around == "flatten":
-        s = {"name": around, "inner": s if flat(s) else draw_optimiser(r, "adam", names)}
+        s = {"name": around, "inner": s if flat(s) else draw_optimizer(r, "adam", names)}
     elif around == "partition":
-        s = {"name": around, "parts": [draw_optimiser(r, n, []) for n in ("sgd", "adam")], "labels": [r.randint(0, 1) for _ in names]}
+        s = {"name": around, "parts": [draw_optimizer(r, n, []) for n in ("sgd", "adam")], "labels": [r.randint(0, 1) for _ in names]}
     elif around == "inject":
         s = {"name": around, "rate": 0.02, "b1": 0.8}
     return s
@@ -249,7 +249,7 @@ def case(r, kind, seed):
             holes += [[lane, at + k, leaf, r.randrange(size), v] for k, v in enumerate(r.choices(["nan", "inf", "-inf"], k=r.randint(1, 5)))]
     c = {"spec": spec, "seed": seed, "leaves": leaves, "lanes": lanes, "holes": holes, "fade": r.random() < 0.3, "feedback": r.random() < 0.4}
     if c["fade"]:
-        c["feedback"] = False  # near the minimum normalised steps are signs of rounding noise
+        c["feedback"] = False  # near the minimum normalized steps are signs of rounding noise
     counted = not any(k in str(spec) for k in ("multi_steps", "lookahead", "apply_if_finite", "schedule_free", "flatten", "inject"))
     last = 2**30 if "factor" in str(spec) else 2**31 - 4  # optax's factored averages add 1 to the largest count
     c["count"] = r.choice([2**24 - 3, 2**24 + 5, last]) if counted and r.random() < 0.1 else 0
@@ -322,7 +322,7 @@ def plateau(r, seed):
 def main():
     out = out_dir(__doc__)
     n, seed = int(os.environ.get("CASES", 0)), int(os.environ.get("SEED", 0))
-    kinds = [*OPTIMISERS, *BEFORE, *AROUND]
+    kinds = [*OPTIMIZERS, *BEFORE, *AROUND]
     cases = []
     for i in range(n or 2 * len(kinds)):
         kind = kinds[i % len(kinds)]

@@ -1,4 +1,4 @@
-"""Random distributions of scipy.stats, written to OUTPUT_DIR/random_scipy.json.gz. CASES=n makes n cases in place of a few of each kind,
+"""Random distributions of scipy.stats, written to OUTPUT_DIR/random_scipy.json.gz. CASES=n makes n cases instead of a few of each kind,
 SEED=k others: for a search by hand.
 
 {"versions": {...}, "cases": [{"kind", "p", "q", "x", "log_prob", "entropy", "kl", "mean"}...]}, arrays as in common.py, float64 all.

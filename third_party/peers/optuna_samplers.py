@@ -2,8 +2,8 @@
 usage: optuna_samplers.py < QUESTIONS
 
 A question is a line of JSON: {"sampler", "problem", "dims", "marks": [50, 200], "instances": [{"optimum", "r", "q"}...], "table", "probes": [[x...]...],
-"values": [...]}. Seed i of the sampler minimises instance i. The answer is a line {"best": [[the best value after each of marks]...]}. Values at the
-probes (of instance 0) have to be those that the question has: else both sides would minimise different functions, and this one ends.
+"values": [...]}. Seed i of the sampler minimizes instance i. The answer is a line {"best": [[the best value after each of marks]...]}. Values at the
+probes (of instance 0) have to be those that the question has: else both sides would minimize different functions, and this one ends.
 Functions: Hansen, Finck, Ros and Auger, "Real-parameter black-box optimization benchmarking 2009: noiseless functions definitions", RR-6829, INRIA."""
 import json
 import sys

@@ -3,7 +3,7 @@
 usage: selfplay_jax.py search VERTICES K GAMES SIMULATIONS gumbel|puct
        selfplay_jax.py train VERTICES BATCH WIDTH ROUNDS
        selfplay_jax.py batch VERTICES BATCH
-Two players colour the edges of the complete graph in turn; who first closes a clique of K in one colour wins. `search` plays all games to
+Two players color the edges of the complete graph in turn; who first closes a clique of K in one color wins. `search` plays all games to
 the last edge in one program, games that are over go on in vain, as the simulations that it counts do."""
 import itertools
 import sys
@@ -96,8 +96,8 @@ def graph_network(width, rounds):
         layer = lambda d, x: x @ d["w"] + d["b"]
         h = jax.nn.relu(layer(p["in"], x))
         for own, shared, everything, out in p["rounds"]:
-            neighbours = (ends.T @ (ends @ h) - 2 * h) / (2 * (vertices - 2))
-            h = h + jax.nn.relu(layer(own, h) + neighbours @ shared["w"] + h.mean(0) @ everything["w"]) @ out["w"]
+            neighbors = (ends.T @ (ends @ h) - 2 * h) / (2 * (vertices - 2))
+            h = h + jax.nn.relu(layer(own, h) + neighbors @ shared["w"] + h.mean(0) @ everything["w"]) @ out["w"]
         h = jax.nn.relu(h)
         return layer(p["policy"], h)[:, 0], jnp.tanh(layer(p["value"], jax.nn.relu(layer(p["deep"], h.mean(0)))))[0]
 
@@ -109,13 +109,13 @@ def train():
 
     batch, width, rounds = map(int, args[1:4])
     init, apply = graph_network(width, rounds)
-    optimiser = optax.chain(optax.clip_by_global_norm(5.0), optax.adam(3e-3))
+    optimizer = optax.chain(optax.clip_by_global_norm(5.0), optax.adam(3e-3))
     weights = init(jax.random.key(0))
-    state = optimiser.init(weights)
+    state = optimizer.init(weights)
     key = jax.random.key(1)
-    colour = jax.random.randint(key, (4096, edges), 0, 3)
-    seen = jnp.stack([colour == 1, colour == 2, jnp.zeros_like(colour, bool)], -1).astype(jnp.float32)
-    target = jax.nn.softmax(jnp.where(colour == 0, jax.random.normal(key, colour.shape), -1e9))
+    color = jax.random.randint(key, (4096, edges), 0, 3)
+    seen = jnp.stack([color == 1, color == 2, jnp.zeros_like(color, bool)], -1).astype(jnp.float32)
+    target = jax.nn.softmax(jnp.where(color == 0, jax.random.normal(key, color.shape), -1e9))
     worth = jax.random.choice(key, jnp.array([-1.0, 1.0]), (4096,))
 
     def loss(w, x, free, shares, z):
@@ -126,8 +126,8 @@ def train():
     @jax.jit
     def step(w, s, key):
         at = jax.random.randint(key, (batch,), 0, 4096)
-        gradient = jax.grad(loss)(w, seen[at], colour[at] == 0, target[at], worth[at])
-        updates, s = optimiser.update(gradient, s, w)
+        gradient = jax.grad(loss)(w, seen[at], color[at] == 0, target[at], worth[at])
+        updates, s = optimizer.update(gradient, s, w)
         return optax.apply_updates(w, updates), s
 
     steps = 16

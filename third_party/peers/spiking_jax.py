@@ -15,7 +15,7 @@ SIZES = [64, 128, 64, 4]
 BETA, THRESHOLD, SLOPE = 0.9, 1.0, 25.0
 
 
-# --- numbers: the finaliser of MurmurHash3 over a counter ---
+# --- numbers: the finalizer of MurmurHash3 over a counter ---
 
 def number(seed, dims):
     with np.errstate(over="ignore"):

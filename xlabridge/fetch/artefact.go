@@ -15,7 +15,7 @@ type Artefact struct {
 	File    string `toml:"file"`   // the file's name
 	SHA256  string `toml:"sha256"` // of the file, in hex
 	Size    int64  `toml:"size"`   // of the file, in bytes
-	Licence string `toml:"licence"`
+	Licence string `toml:"license"`
 	// Unpacked is the size of what is unpacked from the file, in bytes.
 	Unpacked int64 `toml:"unpacked"`
 }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-enum { LANES = 64 };  // neighbours that run side by side
+enum { LANES = 64 };  // neighbors that run side by side
 
 // A running sum or product of float32 is kept in double: one after the other, rounding errors would add up. What has
 // become infinite, or a product that has become 0, stays so, as in float32.

@@ -11,7 +11,7 @@
 typedef double vec __attribute__((vector_size(8 * W), may_alias, aligned(8)));
 
 // An eigenvalue usually takes two iterations. An element beside the diagonal counts as zero if it is small relative to
-// its neighbours, so that small eigenvalues keep their digits. After FEW_TURNS iterations it is compared with the whole
+// its neighbors, so that small eigenvalues keep their digits. After FEW_TURNS iterations it is compared with the whole
 // matrix: if many eigenvalues are zero, only rounding errors remain, which never become small relative to themselves.
 enum { FEW_TURNS = 8, MOST_TURNS = 60 };
 

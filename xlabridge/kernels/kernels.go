@@ -4,7 +4,7 @@
 // A kernel with instruction sets is a dispatcher NAME.c, a header NAME_block.h with the work, and a file NAME_SET.c for
 // each set that includes it. Widest (vectors.h) selects the set.
 //
-// Builds for the race detector, which does not look into C, are not optimised. They compile in a fifth of the time.
+// Builds for the race detector, which does not look into C, are not optimized. They compile in a fifth of the time.
 package kernels
 
 /*

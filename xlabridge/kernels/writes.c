@@ -13,7 +13,7 @@ enum { AXES = 16 };
 // OUTSIDE is a place that stays negative whatever is added to it.
 #define OUTSIDE (INT64_MIN / 2)
 
-// size is the number of elements; strides[i] is how many lie between neighbours along axis i.
+// size is the number of elements; strides[i] is how many lie between neighbors along axis i.
 static int64_t layout(const xf_buffer *b, int64_t *strides) {
   int64_t n = 1;
   for (int64_t i = b->rank - 1; i >= 0; i--) {

@@ -147,7 +147,7 @@ func (s *store) installWheel(ctx context.Context, stage, site string, w *wheel, 
 	if err := fetch.Fetch(ctx, &w.Artefact, file, s.sources(), progress, notice); err != nil {
 		return err
 	}
-	files, licences, err := unpack(ctx, file, w, unpacked)
+	files, licenses, err := unpack(ctx, file, w, unpacked)
 	if err != nil {
 		return fmt.Errorf("the wheel %s %w", w.File, err)
 	}
@@ -155,7 +155,7 @@ func (s *store) installWheel(ctx context.Context, stage, site string, w *wheel, 
 	if err := s.clearPath(path); err != nil {
 		return err
 	}
-	names := licences
+	names := licenses
 	for _, f := range files {
 		names = append(names, f.Path)
 	}

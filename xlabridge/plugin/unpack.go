@@ -16,15 +16,15 @@ import (
 	"xlarun/xlabridge/fetch"
 )
 
-var licenceName = regexp.MustCompile(`(?i)^(licen[cs]e|notice|copying|(sdk_)?third_party_notices)`)
+var licenseName = regexp.MustCompile(`(?i)^(licen[cs]e|notice|copying|(sdk_)?third_party_notices)`)
 
 func isLicence(name string) bool {
-	return strings.Contains(name, ".dist-info/licenses/") || licenceName.MatchString(path.Base(name))
+	return strings.Contains(name, ".dist-info/licenses/") || licenseName.MatchString(path.Base(name))
 }
 
-// unpack writes the wanted files of w and the licence texts from the wheel file into the folder out. files describes
-// the wanted files. licences lists the paths of the licence texts.
-func unpack(ctx context.Context, file string, w *wheel, out string) (files []unpackedFile, licences []string,
+// unpack writes the wanted files of w and the license texts from the wheel file into the folder out. files describes
+// the wanted files. licenses lists the paths of the license texts.
+func unpack(ctx context.Context, file string, w *wheel, out string) (files []unpackedFile, licenses []string,
 	err error) {
 	z, err := zip.OpenReader(file)
 	if err != nil {
@@ -44,7 +44,7 @@ func unpack(ctx context.Context, file string, w *wheel, out string) (files []unp
 		case wanted:
 			files = append(files, f)
 		default:
-			licences = append(licences, f.Path)
+			licenses = append(licenses, f.Path)
 		}
 		if f.Path == w.Library {
 			library = f.SHA256
@@ -59,7 +59,7 @@ func unpack(ctx context.Context, file string, w *wheel, out string) (files []unp
 	case w.LibrarySHA256 != "" && library != w.LibrarySHA256:
 		return nil, nil, fmt.Errorf("holds a %s of sha256 %s, pinned is %s", w.Library, library, w.LibrarySHA256)
 	}
-	return files, licences, nil
+	return files, licenses, nil
 }
 
 // unpackFile writes an entry of a wheel below out.

@@ -41,7 +41,7 @@ func CacheDir(t testing.TB) string {
 	return dir
 }
 
-// envBackend names the backend that tests run on in place of the CPU, for a machine with an accelerator.
+// envBackend names the backend that tests run on instead of the CPU, for a machine with an accelerator.
 const envBackend = "XLARUN_TEST_BACKEND"
 
 // Open opens the CPU, or the backend that XLARUN_TEST_BACKEND names, with the shared cache and a number of devices; 0

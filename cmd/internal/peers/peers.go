@@ -86,7 +86,7 @@ func Output(cmd *exec.Cmd) (string, error) {
 	return string(out), err
 }
 
-// requirementsIn returns the text of a file of requirements, with the files that it names in place of their lines.
+// requirementsIn returns the text of a file of requirements, with the files that it names instead of their lines.
 func requirementsIn(file string) ([]byte, error) {
 	text, err := fs.ReadFile(thirdparty.Peers, "peers/"+file)
 	if err != nil {

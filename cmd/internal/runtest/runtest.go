@@ -24,7 +24,7 @@ type Run struct {
 
 // Runs of one environment and policy share what judges and records members.
 const (
-	pendulum = " Pendulum-v1 --policy mlp:9,5 --steps 60 --target 0 --judge 2 --devices 2 "
+	pendulum = " Pendulum-v1 --policy mlp:9,5 --steps 60 --target 0 --eval-episodes 2 --devices 2 "
 	evolve   = "evolve --generations 5 --tune off --hall-of-fame 0 "
 	sparse   = "sparse --data pictures --pop 5 --batch 7 --hidden 9,5 --steps 43 --mutate-every 15 --seed 4 " +
 		"--devices 2 "
@@ -33,13 +33,13 @@ const (
 // All are the runs. TestGolden has recorded what they come to.
 var All = []Run{
 	{"openes", false, evolve + pendulum + "--pop 66 --episodes 3 --seed 11"},
-	{"openes, tiles, lanes last", true, evolve + pendulum + "--pop 64 --lanes-last --unroll 2 --tile 16"},
+	{"openes, tiles, batch last", true, evolve + pendulum + "--pop 64 --batch-last --unroll 2 --tile 16"},
 	{"pgpe", true, evolve + pendulum + "--strategy pgpe --pop 38 --policy mlp:12 --strategy.sigma 0.2 --seed 5"},
 	{"simplega", true, evolve + pendulum + "--strategy simplega --pop 51 --policy mlp:12 --seed 5"},
 	{"reference", false,
 		evolve + pendulum + "--jit=false --devices 1 --pop 6 --steps 20 --policy mlp:3 --generations 3"},
 	{"spiking", false, evolve + "Forage-L0-v1 --pop 32 --policy spiking:8 --steps 30 --generations 3 --target 0 " +
-		"--judge 2 --devices 2 --seed 5"},
+		"--eval-episodes 2 --devices 2 --seed 5"},
 	{"islands", false, "islands --generations 12 --tune off --islands 4 --migrants 2 --pop 16 " +
 		"--strategy.sigma 0.05..0.3 --seed 3" + pendulum},
 	{"qd", true, "qd --generations 5 --batch 32 --archive grid:4 --descriptor observations " +

@@ -25,16 +25,16 @@ import (
 // againstRuns are command lines of xlarun that both revisions run: one of each kind of run. They take seconds.
 var againstRuns = []struct{ name, what, args string }{
 	{"levels", "generations of OpenES on Forage-L1-v1", "evolve Forage-L1-v1 --strategy openes --pop 512 --steps 200 " +
-		"--policy mlp:32,32 --generations 60 --target 0 --judge 1 --tune off --seed 1"},
-	{"ppo", "updates on CartPole-v1", "ppo CartPole-v1 --steps 400000 --target 0 --judge 1 --seed 1"},
+		"--policy mlp:32,32 --generations 60 --target 0 --eval-episodes 1 --tune off --seed 1"},
+	{"ppo", "updates on CartPole-v1", "ppo CartPole-v1 --steps 400000 --target 0 --eval-episodes 1 --seed 1"},
 	{"selfplay", "iterations of the clique game", "selfplay --num-iterations 12 --num-episodes 64 --arena-every 0 " +
 		"--seed 1"},
 	{"sparse", "steps of sparse networks on random pictures", "sparse --data " + dataFolder +
 		" --pop 50 --batch 128 --steps 200 --seed 1"},
 	{"gradients", "updates of a convolutional network on Gather-v1", "ppo Gather-v1 --shared --policy cnn:16,32 " +
-		"--envs 16 --horizon 64 --steps 20480 --target 0 --judge 1 --seed 1"},
+		"--envs 16 --horizon 64 --steps 20480 --target 0 --eval-episodes 1 --seed 1"},
 	{"spiking", "generations of spiking policies on Forage-L0-v1", "evolve Forage-L0-v1 --strategy openes --pop 256 " +
-		"--steps 200 --policy spiking:32,16 --generations 50 --target 0 --judge 1 --tune off --seed 1"},
+		"--steps 200 --policy spiking:32,16 --generations 50 --target 0 --eval-episodes 1 --tune off --seed 1"},
 }
 
 // dataFolder stands for the folder of random pictures in a command line.
@@ -99,7 +99,7 @@ type againstRow struct {
 	Clock   float64 `json:"clock_ratio"`
 	Compile float64 `json:"compile_ratio"`
 	Memory  float64 `json:"memory_ratio"`
-	// Ours and Base are seconds of processor time with a full cache.
+	// Ours and Base are seconds of CPU time with a full cache.
 	Ours   float64 `json:"ours_seconds"`
 	Base   float64 `json:"base_seconds"`
 	Rounds int     `json:"rounds"`

@@ -52,7 +52,7 @@ func (a *against) againstBench(s Suite, o Options, program string) *bench {
 	return &bench{host: &h, suite: s, flags: f, options: o}
 }
 
-// workloadRound runs a workload by both programs in turn, once. Time is processor time where it is known.
+// workloadRound runs a workload by both programs in turn, once. Time is CPU time where it is known.
 func (a *against) workloadRound(ctx context.Context, name string, p programs) (r round, err error) {
 	o := Options{Tune: plan.TuneOff, Size: neurobench.SizeOn(time.Now())}
 	suite, w, err := a.workloadOf(name, o)

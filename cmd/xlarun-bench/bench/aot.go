@@ -66,7 +66,7 @@ func aotCommand(h *host) *cobra.Command {
 	topology.Hidden = true // the name of the flag in inspect and warmup
 	cmd.Flags().StringVar(&o.tune, "tune", o.tune, "how plans of evolve are chosen: off (by the rule), quick (by the "+
 		"compiler's numbers)")
-	cmd.Flags().StringVar(&o.backend, "backend", "", "compile for the devices of this machine in place of "+
+	cmd.Flags().StringVar(&o.backend, "backend", "", "compile for the devices of this machine instead of "+
 		"--topologies, there or not, and run a round: "+strings.Join(plugin.Backends, ", "))
 	cmd.Flags().StringVar(&o.write, "write", "", "with --backend: write the table of what was measured into this "+
 		"page, "+

@@ -70,7 +70,7 @@ func bbobCommand(h *host) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bbob [STRATEGY...]",
 		Short: "Compare strategies with evosax's on the 24 functions of BBOB",
-		Long: "Bench bbob minimises the 24 noiseless functions of black-box optimisation benchmarking in several " +
+		Long: "Bench bbob minimizes the 24 noiseless functions of black-box optimization benchmarking in several " +
 			"dimensions: runs of a strategy " +
 			"on all functions, each with an instance (shift, rotation) and a start of its own, are the lanes of one " +
 			"program. With --peers evosax's " +

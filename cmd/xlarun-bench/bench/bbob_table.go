@@ -75,7 +75,7 @@ func (b *bbobBench) command() string {
 const bbobHead = `# Strategies on BBOB, beside evosax's
 
 ` + "`%s`" + ` writes such a page. It runs the 24 noiseless functions of black-box
-optimisation benchmarking (Hansen et al., 2009) with evosax 0.3.2's formulas. Each strategy that both have runs beside
+optimization benchmarking (Hansen et al., 2009) with evosax 0.3.2's formulas. Each strategy that both have runs beside
 evosax's:
 
 - Both get the same functions, %d instances (shift and rotation, drawn from keys), starts, settings, members and
@@ -103,7 +103,7 @@ const bbobFoot = `
   Each member has its own numbers along the paths.
 - ` + "`iamalgam`" + ` and ` + "`iamalgamu`" + ` draw members with the covariance times the multiplier, as in the paper.
   evosax adds sigma to the covariance in each generation and draws without the multiplier.
-- ` + "`asebo`, `guidedes`, `nres`" + ` and ` + "`pes`" + ` use centred ranks and Adam on both sides. The surrogate
+- ` + "`asebo`, `guidedes`, `nres`" + ` and ` + "`pes`" + ` use centered ranks and Adam on both sides. The surrogate
   gradients of ` + "`guidedes`" + ` are the last estimates on both sides.
 
 ## What is not compared

@@ -59,7 +59,7 @@ func disassemble(ctx context.Context, program, function string) (n instructions,
 func (n instructions) String() string {
 	text := fmt.Sprintf("%d packed (%d bits), %d scalar", n.Packed, n.Bits, n.Scalar)
 	if n.Packed == 0 {
-		text = fmt.Sprintf("not vectorised, %d scalar", n.Scalar)
+		text = fmt.Sprintf("not vectorized, %d scalar", n.Scalar)
 	}
 	if n.Gathers+n.Scatters > 0 {
 		text += fmt.Sprintf(", %d gathers, %d scatters", n.Gathers, n.Scatters)

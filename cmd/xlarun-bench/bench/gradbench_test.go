@@ -39,7 +39,7 @@ func TestGradientWorkloadsAreThePeers(t *testing.T) {
 	}
 }
 
-// Numbers are made by the finaliser of MurmurHash3, and lie within their bounds.
+// Numbers are made by the finalizer of MurmurHash3, and lie within their bounds.
 func TestUniform(t *testing.T) {
 	v, err := graph.Floats(numbers.Uniform(3, .5, 10, 10))
 	require.NoError(t, err)
@@ -56,5 +56,5 @@ func TestUniform(t *testing.T) {
 	}
 	require.InDelta(t, 25, low, 15)
 	require.InDelta(t, 25, high, 15)
-	require.EqualValues(t, 0x11fd02eb, numbers.At(0, 0), "2654435761 through the finaliser")
+	require.EqualValues(t, 0x11fd02eb, numbers.At(0, 0), "2654435761 through the finalizer")
 }

@@ -45,7 +45,7 @@ func TestCountInstructions(t *testing.T) {
 		want instructions
 		says string
 	}{
-		{"", instructions{}, "not vectorised, 0 scalar"},
+		{"", instructions{}, "not vectorized, 0 scalar"},
 		{" 4010:\tvfmadd231ps (%rax),%zmm1,%zmm2\n 4016:\tvfmadd213ss %xmm0,%xmm1,%xmm2\n",
 			instructions{Packed: 1, Bits: 512, Scalar: 1}, "1 packed (512 bits), 1 scalar"},
 		{" 1:\taddps  %xmm0,%xmm1\n 2:\tvmulps %ymm0,%ymm1,%ymm2\n 3:\tvgatherdps (%rax,%zmm1,4),%zmm2{%k1}\n" +
@@ -53,7 +53,7 @@ func TestCountInstructions(t *testing.T) {
 			instructions{Packed: 3, Bits: 256, Gathers: 1, Scatters: 1},
 			"3 packed (256 bits), 0 scalar, 1 gathers, 1 scatters"},
 		{" 1:\tmovaps %xmm0,%xmm1\n 2:\tmulss  %xmm0,%xmm1\n 3:\tvaddpd %zmm0,%zmm1,%zmm2\n 4:\tcall 10 <addps>\n",
-			instructions{Scalar: 1}, "not vectorised, 1 scalar"},
+			instructions{Scalar: 1}, "not vectorized, 1 scalar"},
 	} {
 		got := countInstructions(c.text)
 		assert.Equal(t, c.want, got, c.text)

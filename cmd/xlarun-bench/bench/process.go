@@ -33,7 +33,7 @@ type ready struct {
 // answer is a side's line for a number of runs.
 type answer struct {
 	Seconds   []float64 `json:"seconds"`   // of each run
-	Processor float64   `json:"processor"` // seconds of processor time of a run, on all cores
+	Processor float64   `json:"processor"` // seconds of CPU time of a run, on all cores
 	Result    float64   `json:"result"`
 	Peak      int64     `json:"peak"` // the most resident memory so far; 0: not known
 }

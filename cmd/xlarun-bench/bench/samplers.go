@@ -53,7 +53,7 @@ func samplersCommand(h *host) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "samplers [SAMPLER...]",
 		Short: "Compare samplers of studies with Optuna's",
-		Long: "Bench samplers minimises ten functions of black-box optimisation benchmarking, each with an " +
+		Long: "Bench samplers minimizes ten functions of black-box optimization benchmarking, each with an " +
 			"optimum and rotations of the seed, and a table of " +
 			"searches on CartPole-v1. With --peers Optuna's sampler of the same name gets the same instances; the " +
 			"best values after so many trials are compared, " +

@@ -110,7 +110,7 @@ func modelOf(n int) openRunner {
 // elsewhere is a Runner whose work is done by other processes, or by none.
 type elsewhere struct{ runner }
 
-// TimesPart says that the processor time of this process is not that of the work.
+// TimesPart says that the CPU time of this process is not that of the work.
 func (elsewhere) TimesPart() {}
 
 // hostsGenerations is the number of generations of a measured run. The first ones are left out.
@@ -171,7 +171,7 @@ func timeHosts(ctx context.Context, dir string, n int, g sharedRun, server strin
 		all.Go(func() {
 			cmd := exec.CommandContext(ctx, self, "evolve", g.env, "--policy", g.policy, "--pop",
 				strconv.Itoa(g.members), "--generations", strconv.Itoa(hostsGenerations), "--target", "1000",
-				"--steps", "500", "--judge", "1", "--devices", "1", "--join", "nats://"+server+"/"+name,
+				"--steps", "500", "--eval-episodes", "1", "--devices", "1", "--join", "nats://"+server+"/"+name,
 				"--hosts", strconv.Itoa(together), "--out", filepath.Join(dir, strconv.Itoa(i)))
 			_, errs[i] = onCore(cores[i%len(cores)], func() (string, error) { return outputOf(cmd) })
 		})

@@ -19,7 +19,7 @@ func (f *fakePhases) PhasesOf(repeats int, names ...string) ([]run.Phase, error)
 func (f *fakePhases) Close() error { return nil }
 
 // A turn of a short phase took a thousand times as long as it should, because a timed call that ran the
-// phase 1,024 times counted as one run. Its processor time was that of the whole call, too.
+// phase 1,024 times counted as one run. Its CPU time was that of the whole call, too.
 func TestShortPhasesFillATurn(t *testing.T) {
 	f := &fakePhases{}
 	r := &phaseRunner{training: f, phase: "batch", scale: 1, units: 1}
@@ -30,5 +30,5 @@ func TestShortPhasesFillATurn(t *testing.T) {
 	}
 	require.Equal(t, []int{1, 1, 4}, f.calls)
 	_, part := Runner(r).(partTimer)
-	require.True(t, part, "processor time of a part is not known")
+	require.True(t, part, "CPU time of a part is not known")
 }

@@ -76,7 +76,7 @@ type Runner interface {
 // planner is a Runner with a plan, in words.
 type planner interface{ Plan() string }
 
-// partTimer is a Runner that times a part of what it does. So the processor time of its runs is not known.
+// partTimer is a Runner that times a part of what it does. So the CPU time of its runs is not known.
 type partTimer interface{ TimesPart() }
 
 // scaler is a Runner that gives the seconds of another amount of work than that of a run: Scale times as much.

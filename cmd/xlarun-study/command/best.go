@@ -52,7 +52,7 @@ func studyBestCommand(a *cli.App) *cobra.Command {
 		Short: "Show the best trial of a study, of several objectives all that no other is better than",
 		Long: "Best shows the best trial of a study. --config writes the config of its run, with all settings in " +
 			"full precision, which xlarun KIND CONFIG repeats to the byte; of a trial with several seeds, with the " +
-			"seed 0. --member repeats the runs of all seeds and keeps the best member, judged on fresh episodes. " +
+			"seed 0. --member repeats the runs of all seeds and keeps the best member, judged on new episodes. " +
 			"The config of a trial of the sampler pbt is a run from the start with the settings that it ended " +
 			"with, which does not repeat it; --member repeats the trials that it goes on from, too.",
 		Example: "  xlarun study best examples/study-cartpole.toml --config best.toml\n  xlarun study best " +
@@ -218,7 +218,7 @@ func (b *best) train(ctx context.Context, source string, spec *studies.Spec, t *
 	if err := console.WriteFile(b.member, data); err != nil {
 		return console.BadInput("--member %s cannot be written: %w", b.member, console.Cause(err))
 	}
-	_, err = fmt.Fprintf(b.app.Out, "the best member, with a mean return of %.4g over fresh episodes, is in %s: "+
+	_, err = fmt.Fprintf(b.app.Out, "the best member, with a mean return of %.4g over new episodes, is in %s: "+
 		"xlarun play %s\n", highest.meanReturn, b.member, b.member)
 	return err
 }
@@ -226,7 +226,7 @@ func (b *best) train(ctx context.Context, source string, spec *studies.Spec, t *
 // member is the best member of a run.
 type member struct {
 	path       string  // of its file
-	meanReturn float64 // over fresh episodes
+	meanReturn float64 // over new episodes
 }
 
 // bestMember returns the member with the highest mean return, of equal ones the first. NaN is below all numbers.

@@ -26,7 +26,7 @@ type Result struct {
 	Won   int    `json:"won"`
 	Drawn int    `json:"drawn"`
 	Lost  int    `json:"lost"`
-	// Score is wins and half the draws, as a fraction; of a puzzle the mean coloured fraction.
+	// Score is wins and half the draws, as a fraction; of a puzzle the mean colored fraction.
 	Score console.Number `json:"score"`
 	Gif   string         `json:"gif,omitempty"`
 }
@@ -143,7 +143,7 @@ func (o *options) match(ctx context.Context, streams console.Streams, v *selfpla
 	}
 	switch {
 	case puzzle:
-		fmt.Fprintf(streams.Out, "%s: %s, %.4g %% coloured, mean of %d\n", o.saved, r.Game, 100*r.Score, r.Games)
+		fmt.Fprintf(streams.Out, "%s: %s, %.4g %% colored, mean of %d\n", o.saved, r.Game, 100*r.Score, r.Games)
 	case itself:
 		fmt.Fprintf(streams.Out, "%s: %s, a game against itself\n", o.saved, r.Game)
 	default:

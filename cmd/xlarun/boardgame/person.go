@@ -115,7 +115,7 @@ func (o *options) person(streams console.Streams, v *selfplay.Viewer) error {
 	}
 	switch {
 	case puzzle:
-		fmt.Fprintf(out, "%.4g %% are coloured\n", 100*p.Score)
+		fmt.Fprintf(out, "%.4g %% are colored\n", 100*p.Score)
 	case score > 0:
 		fmt.Fprintln(out, "you won")
 	case score < 0:

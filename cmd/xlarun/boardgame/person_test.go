@@ -156,12 +156,12 @@ func TestGameEndsWhenNobodyReads(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 }
 
-// The network colours a puzzle alone; all of it is coloured only where the table has no triangle of one colour.
+// The network colors a puzzle alone; all of it is colored only where the table has no triangle of one color.
 func TestPuzzleIsPlayedAlone(t *testing.T) {
 	o, v := opened(t, untrained(t, 5, "ramsey"), 8)
 	text := sits(t, o, v, "")
 	require.NotContains(t, text, "your move")
-	require.Equal(t, triangle(text, 5) == 0, strings.HasSuffix(text, "\n100 % are coloured\n"), text)
+	require.Equal(t, triangle(text, 5) == 0, strings.HasSuffix(text, "\n100 % are colored\n"), text)
 }
 
 // master is a person at Tic-tac-toe who reads the board from the screen and never loses.

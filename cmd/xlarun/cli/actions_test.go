@@ -15,7 +15,7 @@ func TestBothWaysAreJudged(t *testing.T) {
 	t.Chdir(t.TempDir())
 	r := onCPU.Result(t, "ppo", "Pendulum-v1", "--backend", "reference", "--policy", "mlp:3", "--envs", "4",
 		"--horizon", "4", "--epochs", "1", "--minibatches", "1", "--steps", "32", "--env-param", "max-steps=5",
-		"--judge", "3", "--out", "run")
+		"--eval-episodes", "3", "--out", "run")
 	sampled, greedy := r["best_member_sampled_mean_return"].(float64), r["best_member_greedy_mean_return"].(float64)
 	require.NotEqual(t, sampled, greedy)
 	way := r["best_member_actions"].(string)

@@ -183,7 +183,7 @@ func TestBadInput(t *testing.T) {
 		{"4: measured and given", "evolve --tune full --tile 2", "", []string{"--tune got full, but the plan is " +
 			"given (tile), so that there is nothing to measure: leave one of them out"}},
 		{"5: measured, and given by the file", "evolve --tune quick --config file.toml",
-			"unroll = 2\nlanes-last = true", []string{"--tune got quick, but the plan is given (lanes-last, unroll)"}},
+			"unroll = 2\nbatch-last = true", []string{"--tune got quick, but the plan is given (batch-last, unroll)"}},
 		{"arguments", "version x", "", []string{`got the argument "x", wants none`}},
 	}
 	for _, c := range cases {

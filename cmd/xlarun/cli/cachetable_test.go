@@ -19,7 +19,7 @@ func TestCacheTable(t *testing.T) {
 	}
 	long := "evolve CartPole-v1, 256 x mlp:16,16, openes, 500 steps x 8 episodes, strategy.shaping raw"
 	entries := []cacheEntry{entry("generation", long), entry("jit", ""),
-		entry("tiles of 1024, lanes last, unroll 4 (estimated)", "policy.module "+strings.Repeat("x", 2000))}
+		entry("tiles of 1024, batch last, unroll 4 (estimated)", "policy.module "+strings.Repeat("x", 2000))}
 	table := newCacheTable(entries, display.Style{Unicode: true})
 	// The column FOR was cut at 80 columns, and gone where a name was long.
 	for _, columns := range []int{60, 80, 100, 120, 200} {

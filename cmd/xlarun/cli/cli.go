@@ -59,7 +59,7 @@ type App struct {
 	now         func() time.Time
 	disk        runfolder.Disk // nil: the operating system's
 	patience    time.Duration  // runfolder.Options.Patience
-	// find returns the path of another program, and exec runs one in place of this process.
+	// find returns the path of another program, and exec runs one instead of this process.
 	find func(program string) (path string, err error)
 	// output runs a program and returns its stdout. The error of a program that failed is its stderr.
 	output func(ctx context.Context, path string, args ...string) ([]byte, error)

@@ -71,7 +71,7 @@ func TestHelpOfParts(t *testing.T) {
 		}
 	}
 	// 500 episodes were said to be what is played of a selfplay run, too.
-	require.Contains(t, strings.Join(strings.Fields(shown("play", "--help")), " "), "--episodes int fresh episodes to "+
+	require.Contains(t, strings.Join(strings.Fields(shown("play", "--help")), " "), "--episodes int new episodes to "+
 		"play; of a selfplay run, games against a random player, 20 if not given (default 500)")
 	require.NotContains(t, shown("render", "--help"), "--episodes")
 	text := shown("evolve", "--help", "--strategy", "pgpe")
@@ -174,7 +174,8 @@ func TestManual(t *testing.T) {
 // bench starts processes of evolve and reads these from their last line.
 func TestEvolveTellsWhatBenchReads(t *testing.T) {
 	b := newBed(t)
-	require.Equal(t, StatusOK, b.do("evolve", "--generations", "1", "--target", "0", "--judge", "1", "--pop", "4",
+	require.Equal(t, StatusOK, b.do("evolve", "--generations", "1", "--target", "0", "--eval-episodes", "1", "--pop",
+		"4",
 		"--steps", "2", "--policy", "linear", "--out", "none", "--json"), "%s", b.err)
 	for _, key := range []string{"cache", "time_to_first_generation_seconds", "peak_memory_bytes"} {
 		require.Contains(t, result(t, b), key)

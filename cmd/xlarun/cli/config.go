@@ -188,10 +188,10 @@ func (c *configFile) writer() string {
 	return ""
 }
 
-// checkStranger refuses settings of a file that a file must not have, because a stranger may have written it. It drops
+// checkUntrusted refuses settings of a file that a file must not have, because a stranger may have written it. It drops
 // those that name nothing, as files of earlier versions have them. stored means that the file is the config of a run
 // that is resumed.
-func (t *task) checkStranger(path string, inFile, values map[string]any, stored bool) error {
+func (t *task) checkUntrusted(path string, inFile, values map[string]any, stored bool) error {
 	for _, f := range slices.Concat(settings.Fields(t.Experiment), settings.Fields(&t.session)) {
 		value, ok := inFile[f.Name]
 		text := fmt.Sprint(value)

@@ -13,10 +13,11 @@ import (
 // A run ends after the rounds, the steps or the time that the user gives, whatever its kind, beyond its default length,
 // and goes on from there.
 func TestEndsOfAnyRun(t *testing.T) {
-	small := []string{"--pop", "4", "--policy", "linear", "--steps", "2", "--judge", "1", "--target", "0", "--backend",
+	small := []string{"--pop", "4", "--policy", "linear", "--steps", "2", "--eval-episodes", "1", "--target", "0",
+		"--backend",
 		"reference"}
 	ppo := []string{"--envs", "2", "--horizon", "4", "--epochs", "1", "--minibatches", "1", "--policy", "linear",
-		"--judge", "1", "--target", "0", "--backend", "reference"}
+		"--eval-episodes", "1", "--target", "0", "--backend", "reference"}
 	for _, c := range []struct {
 		number int
 		kind   string
@@ -56,7 +57,8 @@ func TestEndsOfAnyRun(t *testing.T) {
 // A run that ended early goes on to the bytes of one that did not.
 func TestEarlyEndGoesOn(t *testing.T) {
 	b := onInterpreter(t)
-	args := []string{"evolve", "--pop", "4", "--policy", "linear", "--steps", "2", "--judge", "1", "--target", "0",
+	args := []string{"evolve", "--pop", "4", "--policy", "linear", "--steps", "2", "--eval-episodes", "1", "--target",
+		"0",
 		"--backend", "reference", "--checkpoint-every", "1"}
 	require.Equal(t, StatusOK, b.do(append(args, "-g", "5", "--out", "whole")...), "%s", b.err)
 	require.Equal(t, StatusOK, b.do(append(args, "-g", "5", "--rounds", "2", "--out", "a")...), "%s", b.err)
@@ -75,7 +77,8 @@ func TestResumeWithEnds(t *testing.T) {
 	b := onInterpreter(t)
 	start := func(dir string, ends ...string) {
 		t.Helper()
-		args := []string{"evolve", "--pop", "4", "--policy", "linear", "--steps", "2", "--judge", "1", "--target", "0",
+		args := []string{"evolve", "--pop", "4", "--policy", "linear", "--steps", "2", "--eval-episodes", "1",
+			"--target", "0",
 			"--backend", "reference", "--checkpoint-every", "1", "--out", dir}
 		require.Equal(t, StatusOK, b.do(append(args, ends...)...), "%s", b.err)
 	}
@@ -135,7 +138,7 @@ func TestResumeWithEnds(t *testing.T) {
 func TestResumeWithAGoalThatIsReached(t *testing.T) {
 	b := onInterpreter(t)
 	require.Equal(t, StatusOK, b.do("qd", "CartPole-v1", "--archive", "grid:4", "--batch", "8", "--policy", "linear",
-		"--steps", "20", "--judge", "1", "--backend", "reference", "-g", "2", "--out", "a"), "%s", b.err)
+		"--steps", "20", "--eval-episodes", "1", "--backend", "reference", "-g", "2", "--out", "a"), "%s", b.err)
 	rows := read(t, "a", "metrics.jsonl")
 	require.Equal(t, StatusOK, b.do("qd", "--resume", "a", "-g", "3", "--target", "2", "--json"), "%s", b.err)
 	require.Equal(t, rows, read(t, "a", "metrics.jsonl"))
@@ -149,7 +152,7 @@ func TestResumeWithAGoalThatIsReached(t *testing.T) {
 	require.EqualValues(t, 3, result(t, b)["generations"], "a goal that is farther away")
 }
 
-// A resumed search that has reached its goal has nothing to do, as a run of qd has. One with an exam holds it
+// A resumed search that has reached its goal has nothing to do, as a run of qd has. One with a validation holds it
 // first, after another generation.
 func TestResumedSearchesWhoseGoalIsReached(t *testing.T) {
 	b := onInterpreter(t)
@@ -157,11 +160,11 @@ func TestResumedSearchesWhoseGoalIsReached(t *testing.T) {
 		{"evolve CartPole-v1 --policy linear --pop 4", "--target 2"},
 		{"evolve CartPole-v1 --strategy neat --policy genome --pop 12", "--target 2"},
 		{"islands CartPole-v1 --policy linear --pop 4 --islands 2", "--target 2"},
-		{"evolve CartPole-v1 --policy linear --pop 4 --exam-episodes 1 --exam-target 1", "--target 2"},
+		{"evolve CartPole-v1 --policy linear --pop 4 --validation-episodes 1 --validation-target 1", "--target 2"},
 		{"evolve CartPole-v1 --policy linear --pop 4", "--target 20"},
 	} {
 		out := fmt.Sprint("run", i)
-		args := append(strings.Fields(c.args), "--steps", "19", "--judge", "1", "--backend", "reference",
+		args := append(strings.Fields(c.args), "--steps", "19", "--eval-episodes", "1", "--backend", "reference",
 			"--target", "400", "-g", "2", "--out", out)
 		require.Equal(t, StatusOK, b.do(args...), "%v: %s", c, b.err)
 		rows := read(t, out, "metrics.jsonl")
@@ -184,7 +187,8 @@ func TestResumedLearningWhoseGoalIsReached(t *testing.T) {
 	for _, c := range []struct{ kind, agents string }{{"ppo", "1"}, {"ppo", "2"}, {"pqn", "1"}} {
 		out := c.kind + c.agents
 		require.Equal(t, StatusOK, b.do(c.kind, "CartPole-v1", "--policy", "linear", "--agents", c.agents, "--envs",
-			"8", "--horizon", "40", "--epochs", "1", "--minibatches", "2", "--judge", "1", "--backend", "reference",
+			"8", "--horizon", "40", "--epochs", "1", "--minibatches", "2", "--eval-episodes", "1", "--backend",
+			"reference",
 			"--target", "400", "--rounds", "2", "--out", out), "%s", b.err)
 		rows := read(t, out, "metrics.jsonl")
 		require.Equal(t, StatusOK, b.do(c.kind, "--resume", out, "--rounds", "0", "--target", "2", "--json"), "%s",
@@ -198,7 +202,8 @@ func TestResumedLearningWhoseGoalIsReached(t *testing.T) {
 // --resume auto starts a run, goes on with it, and starts it anew if it was killed before its first checkpoint.
 func TestResumeAuto(t *testing.T) {
 	b := onInterpreter(t)
-	args := []string{"evolve", "CartPole-v1", "--pop", "4", "--policy", "linear", "--steps", "2", "--judge", "1",
+	args := []string{"evolve", "CartPole-v1", "--pop", "4", "--policy", "linear", "--steps", "2", "--eval-episodes",
+		"1",
 		"--target", "0", "--backend", "reference", "--checkpoint-every", "1", "-g", "4"}
 	auto := append(args, "--out", "a", "--resume", "auto")
 	require.Equal(t, StatusOK, b.do(append(args, "--out", "whole")...), "%s", b.err)
@@ -243,7 +248,8 @@ func TestResumeAuto(t *testing.T) {
 // Rows that are lost end a resume, and --drop-rows goes on without them.
 func TestDropRows(t *testing.T) {
 	b := onInterpreter(t)
-	require.Equal(t, StatusOK, b.do("evolve", "--pop", "4", "--policy", "linear", "--steps", "2", "--judge", "1",
+	require.Equal(t, StatusOK, b.do("evolve", "--pop", "4", "--policy", "linear", "--steps", "2", "--eval-episodes",
+		"1",
 		"--target", "0", "--backend", "reference", "--out", "a", "-g", "4"), "%s", b.err)
 	rows := strings.SplitAfter(read(t, "a", "metrics.jsonl"), "\n")
 	for _, keep := range []int{0, 1, 3} {
@@ -266,7 +272,7 @@ func TestForeignNames(t *testing.T) {
 	for _, c := range [][3]string{
 		{"evolve", "--population 8", "--pop?"}, {"evolve", "--popsize 8", "--pop?"},
 		{"ppo", "--num_envs 8", "--envs?"}, {"ppo", "--lr 1", "--learning-rate?"},
-		{"ppo", "--ent-coef 1", "--entropy?"}, {"evolve", "--logdir a", "--out?"},
+		{"ppo", "--ent-coef 1", "--entropy-coef?"}, {"evolve", "--logdir a", "--out?"},
 		{"ppo", "--total_timesteps 8", "--steps?"}, {"sparse", "--learning-rate 1", "--lr?"},
 		{"selfplay", "--num-sims 3", "--num-simulations?"}, {"evolve", "--gpu", "--backend?"},
 	} {

@@ -66,7 +66,7 @@ func TestEnvParamsAreGathered(t *testing.T) {
 func TestEnvParamsOfARun(t *testing.T) {
 	b := onInterpreter(t)
 	args := []string{"evolve", "CartPole-v1", "--backend", "reference", "--policy", "linear", "--pop", "8", "--steps",
-		"6", "--judge", "3", "--target", "0", "--env-param", "max-steps=2..5", "--env-param", "tau=0.03",
+		"6", "--eval-episodes", "3", "--target", "0", "--env-param", "max-steps=2..5", "--env-param", "tau=0.03",
 		"--checkpoint-every", "1", "--keep", "100"}
 	require.Equal(t, StatusOK, b.do(append(args, "--generations", "4", "--out", "whole")...), "%s", b.err)
 	require.Equal(t, StatusOK, b.do(append(args, "--generations", "2", "--out", "part")...), "%s", b.err)
@@ -76,7 +76,7 @@ func TestEnvParamsOfARun(t *testing.T) {
 		"with max-steps=2..5,tau=0.03")
 	require.Equal(t, StatusOK, b.do("evolve", "--resume", "part", "--generations", "4", "--env-param", "tau=.03"), "%s",
 		b.err)
-	requireSame(t, "whole", "part", "metrics.jsonl", "best.safetensors", "centre.safetensors", "best.gif")
+	requireSame(t, "whole", "part", "metrics.jsonl", "best.safetensors", "mean.safetensors", "best.gif")
 	require.Equal(t, StatusOK, b.do("play", "whole", "--backend", "reference", "--episodes", "40", "--gif", "none"),
 		"%s", b.err)
 	require.True(t, strings.Contains(b.out.String(), "from 2.0 to 5.0"), b.out.String())

@@ -37,7 +37,7 @@ func (c Corridor) Step(_ random.Key, x, action *graph.Array,
 		graph.Scalar(false)
 }
 
-// A main function of one's own: what it registers, every command knows. In place of Run it would call cli.Main().
+// A main function of one's own: what it registers, every command knows. Instead of Run it would call cli.Main().
 func Example() {
 	if err := envs.Register("Corridor-v0", func() envs.Environment { return envs.Erase(Corridor{}) }); err != nil {
 		fmt.Println(err)

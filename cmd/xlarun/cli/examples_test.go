@@ -42,7 +42,7 @@ func example(t *testing.T, kind, path string, args ...string) map[string]any {
 }
 
 // stated is the score that the first line of a file's head states, of its environment's name and colon.
-var stated = regexp.MustCompile(`^# [^:]+: (-?[0-9.,]+) \(500 fresh episodes; standard error ([0-9.]+)\)`)
+var stated = regexp.MustCompile(`^# [^:]+: (-?[0-9.,]+) \(500 new episodes; standard error ([0-9.]+)\)`)
 
 // Every example is a config, and states the environment, a score and what it takes; the table has a row for each. One
 // of each kind of run, in the long form all, runs on the interpreter.
@@ -81,13 +81,13 @@ func TestExamplesRun(t *testing.T) {
 			ran[k.Name] = true
 			if k.Name == "ppo" {
 				r := example(t, "ppo", path, "--backend", "reference", "--envs", "4", "--horizon", "2", "--epochs", "1",
-					"--minibatches", "1", "--steps", "16", "--judge", "1", "--target", "0")
+					"--minibatches", "1", "--steps", "16", "--eval-episodes", "1", "--target", "0")
 				require.EqualValues(t, 2, r["updates"])
 				return
 			}
 			// Some strategies need pairs, some an elite.
 			small := []string{"--backend", "reference", "--devices", "1", "--pop", "8", "--steps", "2",
-				"--generations", "2", "--judge", "1", "--target", "1e9"}
+				"--generations", "2", "--eval-episodes", "1", "--target", "1e9"}
 			if k.Name == "islands" {
 				small = append(small, "--migrants", "2")
 			}
@@ -98,11 +98,11 @@ func TestExamplesRun(t *testing.T) {
 }
 
 // statedElo is what the first line of a self-play file's head states: of 2,069 won positions, or the score against the
-// untrained network in per cent, or the number of colourings that were found.
+// untrained network in per cent, or the number of colorings that were found.
 var (
 	statedWins  = regexp.MustCompile(`^# [^:]+: wins ([0-9,]+) of \d`)
 	statedScore = regexp.MustCompile(`^# [^:]+: ([0-9.]+) % against the untrained network`)
-	statedFound = regexp.MustCompile(`^# [^:]+: ([0-9]+) colourings of`)
+	statedFound = regexp.MustCompile(`^# [^:]+: ([0-9]+) colorings of`)
 )
 
 // checkSelfplayExample checks that the head and the row of a game's example state the same result.

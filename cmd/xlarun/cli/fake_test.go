@@ -71,7 +71,7 @@ func (e *fakeExperiment) choosePlan(xlabridge.Backend) (plan.Choice, error) {
 	if e.Tune != plan.TuneQuick {
 		return plan.Choice{Plan: "tiles of 8", Source: plan.Static}, nil
 	}
-	return plan.Choice{Plan: "tiles of 8", Source: plan.Tuned, Seconds: .5, Tried: []plan.Tried{
+	return plan.Choice{Plan: "tiles of 8", Source: plan.Tuned, Seconds: .5, MeasuredPlan: []plan.MeasuredPlan{
 		{Plan: "tiles of 16", Seconds: .003}, {Plan: "tiles of 8", Seconds: .002}}}, nil
 }
 
@@ -154,7 +154,7 @@ func (r *fakeRun) Candidates(run.Snapshot) ([]run.Candidate, error) {
 		return nil, err
 	}
 	var candidates []run.Candidate
-	for i, name := range []string{"centre", "best_ever"} {
+	for i, name := range []string{"mean", "best_ever"} {
 		params, err := graph.Eval(p.Init(random.New(int64(i))))
 		if err != nil {
 			return nil, err
@@ -164,7 +164,7 @@ func (r *fakeRun) Candidates(run.Snapshot) ([]run.Candidate, error) {
 	return candidates, nil
 }
 
-func (r *fakeRun) Fame(run.Snapshot) ([]run.Famed, error) { return nil, nil }
+func (r *fakeRun) HallEntries(run.Snapshot) ([]run.HallEntry, error) { return nil, nil }
 
 func (r *fakeRun) Phases(int) ([]run.Phase, error) {
 	return []run.Phase{{Name: "ask", Seconds: .0001}, {Name: "play", Seconds: .0008,
@@ -240,7 +240,7 @@ func (b *bed) do(args ...string) int { return b.run(context.Background(), args) 
 
 // drift runs the fake kind, whose members are judged in no time.
 func (b *bed) drift(args ...string) int {
-	return b.do(append([]string{"drift", "--policy", "linear", "--judge", "2", "--steps", "3"}, args...)...)
+	return b.do(append([]string{"drift", "--policy", "linear", "--eval-episodes", "2", "--steps", "3"}, args...)...)
 }
 
 // files lists the working folder.

@@ -45,7 +45,7 @@ func countingKind(step func(n int64) error) run.Kind {
 }
 
 func (c *counting) Job() *run.Job {
-	return &run.Job{Title: "counting", Last: int64(c.Steps), Board: func() []run.Row { return nil },
+	return &run.Job{Title: "counting", Last: int64(c.Steps), Board: func() []run.DisplayRow { return nil },
 		Start: func(context.Context, xlabridge.Backend) (run.Run, error) { return c, nil },
 		Setup: "ten figures", Purpose: "counting"}
 }
@@ -87,7 +87,7 @@ type count struct {
 	step   func(n int64) error
 	ctx    context.Context
 	stdout *buffer
-	writer interface{ Write([]byte) (int, error) } // in place of stdout
+	writer interface{ Write([]byte) (int, error) } // instead of stdout
 }
 
 func (c *count) run(t *testing.T) error {

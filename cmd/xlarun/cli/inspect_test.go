@@ -57,7 +57,7 @@ func TestInspect(t *testing.T) {
 	status, _, errText = runInspect(t, "--codegen", "--phase", "traced")
 	require.Equal(t, StatusUsage, status)
 	require.Contains(t, errText, "leave one of them out")
-	status, _, errText = runInspect(t, "--phase", "optimised")
+	status, _, errText = runInspect(t, "--phase", "optimizd")
 	require.Equal(t, StatusUsage, status)
 	require.Contains(t, errText, "did you mean optimized?")
 }

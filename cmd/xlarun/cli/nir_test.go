@@ -32,13 +32,13 @@ func TestRunOfANIRFileGoesOnToTheByte(t *testing.T) {
 	b := onInterpreter(t)
 	fileOf(t, "network.nir", 6, map[string]string{"gain": "2"})
 	args := []string{"evolve", "Pendulum-v1", "--backend", "reference", "--policy", "nir:network.nir", "--pop", "4",
-		"--steps", "3", "--judge", "2", "--target", "0", "--keep", "100", "--checkpoint-every", "1"}
+		"--steps", "3", "--eval-episodes", "2", "--target", "0", "--keep", "100", "--checkpoint-every", "1"}
 	require.Equal(t, StatusOK, b.do(append(args, "--generations", "4", "--out", "whole")...), "%s", b.err)
 	config := read(t, "whole", "config.toml")
 	for _, line := range []string{"gain = 2.0", "layers = 'affine:6:4,lif:4,affine:4:1'", "encoder = 'current'"} {
 		require.Contains(t, config, line)
 	}
-	same := []string{"config.toml", "metrics.jsonl", "best.safetensors", "centre.safetensors"}
+	same := []string{"config.toml", "metrics.jsonl", "best.safetensors", "mean.safetensors"}
 	bytes := read(t, "network.nir")
 	write := func(text string) { require.NoError(t, os.WriteFile("network.nir", []byte(text), 0o600)) }
 	again := append(append([]string{"evolve", "--config", filepath.Join("whole", "config.toml")}, "--generations", "4"),
@@ -55,7 +55,7 @@ func TestRunOfANIRFileGoesOnToTheByte(t *testing.T) {
 		write(bytes)
 	}
 	require.Equal(t, StatusOK, b.do(append(again, "anew")...), "%s", b.err)
-	requireSame(t, "whole", "anew", "metrics.jsonl", "centre.safetensors")
+	requireSame(t, "whole", "anew", "metrics.jsonl", "mean.safetensors")
 
 	killed(t, "whole", "elsewhere", "000002.safetensors")
 	dir, err := os.Getwd()
@@ -111,7 +111,8 @@ func TestFlagsOfANIRFile(t *testing.T) {
 		{"observation", "gain 2", ""},
 	} {
 		args := []string{"evolve", "Pendulum-v1", "--backend", "reference", "--policy", "nir:" + c.file + ".nir",
-			"--pop", "4", "--steps", "2", "--judge", "1", "--target", "0", "--generations", "1", "--out", "none"}
+			"--pop", "4", "--steps", "2", "--eval-episodes", "1", "--target", "0", "--generations", "1", "--out",
+			"none"}
 		status := b.do(append(args, strings.Fields("--policy."+c.flag)...)...)
 		if c.wrong == "" {
 			require.Equal(t, StatusOK, status, "case %d: %s", i, b.err)

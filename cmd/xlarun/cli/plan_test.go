@@ -35,9 +35,9 @@ func TestConfigRecordsThePlan(t *testing.T) {
 	x, err := resolve("CartPole-v1", "--memory", "2G", "--tune", "quick")
 	require.NoError(t, err)
 	require.Equal(t, "2000000000", memory(t, x))
-	text, err := x.configWith(settings.Values{"tile": 48, "lanes-last": true, "unroll": 2, "vector-width": 512})
+	text, err := x.configWith(settings.Values{"tile": 48, "batch-last": true, "unroll": 2, "vector-width": 512})
 	require.NoError(t, err)
-	for _, line := range []string{"tile = 48\n", "lanes-last = true\n", "unroll = 2\n", "vector-width = 512\n",
+	for _, line := range []string{"tile = 48\n", "batch-last = true\n", "unroll = 2\n", "vector-width = 512\n",
 		"tune = 'quick'\n", "memory = '2000000000'\n"} {
 		require.Contains(t, text, line)
 	}
@@ -103,8 +103,8 @@ func TestDefaultsThatDoNotFit(t *testing.T) {
 		{"", settings.Wrong("strategy.sigma", .1, "more"), "0.1 (the default)"},
 		{"sigma", settings.Wrong("strategy.sigma", .1, "more"), "0.1"},
 		{"strategy.sigma", settings.Wrong("strategy.sigma", .1, "more"), "0.1"},
-		{"", settings.Wrong("strategy.colour", "red", "more"), `"red"`},
-		{"", settings.Wrong("colour", "red", "more"), `"red"`},
+		{"", settings.Wrong("strategy.color", "red", "more"), `"red"`},
+		{"", settings.Wrong("color", "red", "more"), `"red"`},
 		{"", settings.Wrong("island", "", "a name"), `""`},
 	} {
 		e, ok := asSetting(x.markDefault(c.err, map[string]any{c.given: true}))

@@ -31,7 +31,7 @@ func pluginListCommand(a *App) *cobra.Command {
 			fmt.Fprintln(w, "BACKEND\tPLUGIN\tSTATE\tDOWNLOAD\tLICENCE")
 			for _, e := range entries {
 				fmt.Fprintf(w, "%s\t%s %s\t%s\t%s\t%s\n", e.Backend, e.Name, e.Version, pluginState(e), downloadSize(e),
-					licences(e))
+					licenses(e))
 			}
 			if len(entries) == 0 {
 				fmt.Fprintln(w, "no plugin is pinned for this platform; give one with --plugin PATH, or use "+
@@ -70,7 +70,7 @@ func downloadSize(e plugin.Entry) string {
 		display.Bytes(e.SupportSize))
 }
 
-func licences(e plugin.Entry) string {
+func licenses(e plugin.Entry) string {
 	if e.SupportLicence == "" {
 		return e.Licence
 	}

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 func TestFilesRunNoCommands(t *testing.T) {
 	b := onInterpreter(t)
 	env := "exec:" + simulated.Command("", 0)
-	common := []string{"--backend", "reference", "--pop", "4", "--judge", "2", "--target", "0", "--keep", "100",
+	common := []string{"--backend", "reference", "--pop", "4", "--eval-episodes", "2", "--target", "0", "--keep", "100",
 		"--checkpoint-every", "1"}
 	require.Equal(t, StatusOK, b.do(append([]string{"evolve", env, "--generations", "3", "--out", "run"},
 		common...)...), "%s", b.err)
@@ -60,7 +60,8 @@ func TestRunKeepsItsStateWhenTheProcessDies(t *testing.T) {
 	b := onInterpreter(t)
 	flag := t.TempDir() + "/dies"
 	env := "exec:" + simulated.Command("dies-if-"+flag, 2)
-	args := []string{"evolve", env, "--backend", "reference", "--pop", "4", "--judge", "2", "--target", "0", "--keep",
+	args := []string{"evolve", env, "--backend", "reference", "--pop", "4", "--eval-episodes", "2", "--target", "0",
+		"--keep",
 		"100", "--checkpoint-every", "1", "--generations", "5", "--out"}
 	require.Equal(t, StatusOK, b.do(append(args, "whole")...), "%s", b.err)
 	killed(t, "whole", "part", "000002.safetensors")
@@ -69,5 +70,5 @@ func TestRunKeepsItsStateWhenTheProcessDies(t *testing.T) {
 	require.Contains(t, b.err.String(), "the process ended by exit status 3, its last words: the simulator exploded")
 	require.NoError(t, os.Remove(flag))
 	require.Equal(t, StatusOK, b.do("evolve", "--resume", "part", "--env", env), "%s", b.err)
-	requireSame(t, "whole", "part", "metrics.jsonl", "best.safetensors", "centre.safetensors")
+	requireSame(t, "whole", "part", "metrics.jsonl", "best.safetensors", "mean.safetensors")
 }

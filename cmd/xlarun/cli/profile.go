@@ -29,7 +29,7 @@ func profileCommand(a *App) *cobra.Command {
 			"the compiler predicts and " +
 			"that was measured, and what part of this machine's arithmetic and memory speed, measured in the same " +
 			"run, the program reaches.\n" +
-			"Parts (ask, play and tell of a generation; collect, advantage, epochs and optimiser of an update) are " +
+			"Parts (ask, play and tell of a generation; collect, advantage, epochs and optimizer of an update) are " +
 			"timed as programs of " +
 			"their own; in the whole program they share work.",
 		Example: "  xlarun profile CartPole-v1\n  xlarun profile experiment.toml --devices 1 --json\n  xlarun " +

@@ -44,7 +44,7 @@ func (p *profiler) print(json bool) error {
 	}
 	row("open the backend", r.OpenSeconds, "")
 	if e.Seconds > 0 {
-		row("tune", e.Seconds, quantity.Count(len(e.Tried), "plan", "plans")+" measured")
+		row("tune", e.Seconds, quantity.Count(len(e.MeasuredPlan), "plan", "plans")+" measured")
 	}
 	row("trace", e.TraceSeconds, "")
 	compile := "compile"
@@ -67,7 +67,7 @@ func (p *profiler) print(json bool) error {
 	}
 	predicted := "not predicted by this backend"
 	if r.PredictedBytes > 0 {
-		predicted = fmt.Sprintf("%s a device predicted by the compiler for the %s, without judges and exams",
+		predicted = fmt.Sprintf("%s a device predicted by the compiler for the %s, without judges and validations",
 			display.Bytes(r.PredictedBytes), p.Unit)
 	}
 	fmt.Fprintf(p.Out, "memory: %s; peak measured %s\n", predicted, display.Bytes(r.PeakBytes))

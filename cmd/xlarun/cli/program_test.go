@@ -44,7 +44,8 @@ func TestRunOfAProgramGoesOnWithoutItsFiles(t *testing.T) {
 	for _, restarts := range []string{"none", "ipop"} {
 		whole, part := "whole-"+restarts, "part-"+restarts
 		args := []string{"evolve", "Pendulum-v1", "--backend", "reference", "--policy", "program:" + path, "--pop", "4",
-			"--steps", "3", "--judge", "2", "--target", "0", "--keep", "100", "--checkpoint-every", "1", "--strategy",
+			"--steps", "3", "--eval-episodes", "2", "--target", "0", "--keep", "100", "--checkpoint-every", "1",
+			"--strategy",
 			"cmaes", "--restarts", restarts, "--generations", "4", "--out", whole}
 		require.Equal(t, StatusOK, b.do(args...), "%s", b.err)
 		require.NotContains(t, read(t, whole, "config.toml"), "someone", "places in the source stay where they are")
@@ -53,7 +54,7 @@ func TestRunOfAProgramGoesOnWithoutItsFiles(t *testing.T) {
 		require.NoError(t, os.Remove(path))
 		require.NoError(t, os.Remove(params))
 		require.Equal(t, StatusOK, b.do("evolve", "--resume", part), "%s", b.err)
-		requireSame(t, whole, part, "metrics.jsonl", "best.safetensors", "centre.safetensors")
+		requireSame(t, whole, part, "metrics.jsonl", "best.safetensors", "mean.safetensors")
 		require.Equal(t, StatusOK, b.do("play", whole, "--episodes", "2", "--backend", "reference"), "%s", b.err)
 		require.Equal(t, StatusOK, b.do("export", whole, "--out", restarts+".safetensors"), "%s", b.err)
 		require.Equal(t, StatusOK, b.do("play", restarts+".safetensors", "--episodes", "2", "--backend", "reference"))

@@ -33,7 +33,8 @@ func coldCache(t *testing.T) {
 func TestEvolveOnTheRealThing(t *testing.T) {
 	coldCache(t)
 	t.Chdir(t.TempDir())
-	experiment := strings.Fields("CartPole-v1 --pop 8 --steps 5 --policy linear --target 0 --judge 3 --tune off")
+	experiment := strings.Fields("CartPole-v1 --pop 8 --steps 5 --policy linear --target 0 --eval-episodes 3 --tune " +
+		"off")
 	warmup := append([]string{"warmup", "--devices", "2"}, experiment...)
 	first := onCPU.Result(t, warmup...)
 	require.EqualValues(t, 0, first["hits"])
@@ -43,7 +44,7 @@ func TestEvolveOnTheRealThing(t *testing.T) {
 	evolve := append([]string{"evolve"}, experiment...)
 	whole := onCPU.Result(t, append(evolve, "--devices", "2", "--generations", "6", "--out", "whole")...)
 	require.Equal(t, []any{"hit", 2., 6.}, []any{whole["cache"], whole["devices"], whole["generations"]})
-	for _, file := range []string{"config.toml", "profile.json", "best.safetensors", "centre.safetensors", "best.gif",
+	for _, file := range []string{"config.toml", "profile.json", "best.safetensors", "mean.safetensors", "best.gif",
 		"checkpoints/000006.safetensors"} {
 		info, err := os.Stat(filepath.Join("whole", file))
 		require.NoError(t, err)
@@ -63,7 +64,7 @@ func TestEvolveOnTheRealThing(t *testing.T) {
 	cut := onCPU.Result(t, append(evolve, "--devices", fmt.Sprint(devices), "--generations", "3", "--out", "cut")...)
 	require.Equal(t, []any{found, devices}, []any{cut["cache"], cut["devices"]})
 	onCPU.Result(t, "evolve", "--resume", "cut", "--devices", "2", "--generations", "6")
-	requireSame(t, "whole", "cut", "config.toml", "metrics.jsonl", "best.safetensors", "centre.safetensors", "best.gif")
+	requireSame(t, "whole", "cut", "config.toml", "metrics.jsonl", "best.safetensors", "mean.safetensors", "best.gif")
 
 	plain := onCPU.Result(t, append(evolve, "--jit=false", "--generations", "6", "--out", "none")...)
 	require.Equal(t, "off", plain["cache"])

@@ -34,15 +34,15 @@ func TestJSONOfARunThatHadEnded(t *testing.T) {
 // 2: the settings of parts are on the line, and a setting leaves its name to a metric of that name.
 func TestJSONHasAllSettings(t *testing.T) {
 	b := newBed(t)
-	fakes.shape.metric = "judge"
+	fakes.shape.metric = "eval-episodes"
 	require.Equal(t, StatusOK, b.drift("--sigma", "0.25", "--json", "--out", "none"), "%s", b.err)
 	r := result(t, b)
 	require.EqualValues(t, .25, r["strategy.sigma"])
-	require.EqualValues(t, 77, r["judge"], "the metric")
-	require.EqualValues(t, 2, r["settings.judge"])
+	require.EqualValues(t, 77, r["eval-episodes"], "the metric")
+	require.EqualValues(t, 2, r["settings.eval-episodes"])
 }
 
-// 3: what stands after a colon may be given by its name, in place of what the default or the file has there.
+// 3: what stands after a colon may be given by its name, instead of what the default or the file has there.
 func TestArgumentOfAPartByItsName(t *testing.T) {
 	b := newBed(t)
 	kind, _ := run.Lookup("drift")

@@ -52,9 +52,9 @@ func TestEvolveGoesOnToTheByte(t *testing.T) {
 	for _, words := range []string{"openes", "simplega", "openes --normalize-observations"} {
 		t.Run(words, func(t *testing.T) {
 			b := onInterpreter(t)
-			same := []string{"config.toml", "metrics.jsonl", "best.safetensors", "centre.safetensors", "best.gif"}
+			same := []string{"config.toml", "metrics.jsonl", "best.safetensors", "mean.safetensors", "best.gif"}
 			args := []string{"evolve", "--backend", "reference", "--policy", "linear", "--pop", "8", "--steps", "6",
-				"--judge", "3", "--target", "0", "--seed", "5",
+				"--eval-episodes", "3", "--target", "0", "--seed", "5",
 				"--checkpoint-every", "1", "--keep", "100", "--strategy"}
 			args = append(args, strings.Fields(words)...)
 			require.Equal(t, StatusOK, b.do(append(args, "--generations", "6", "--out", "whole")...), "%s", b.err)
@@ -135,14 +135,15 @@ func TestInterruptAndResume(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	require.Equal(t, StatusInterrupted, interruptible(t, b, started, "drift", "--policy", "linear", "--judge", "2",
+	require.Equal(t, StatusInterrupted, interruptible(t, b, started, "drift", "--policy", "linear", "--eval-episodes",
+		"2",
 		"--steps", "3", "--target", "0", "--generations", "60", "--out", "run"))
 	fakes.shape.step = nil
 	require.Equal(t, StatusOK, b.do("drift", "--resume", "run"), "%s", b.err)
 	went := fakes.made[2]
 	require.Equal(t, 60, went.done)
 	require.Less(t, went.stepped, 60)
-	requireSame(t, "whole", "run", "config.toml", "metrics.jsonl", "best.safetensors", "centre.safetensors")
+	requireSame(t, "whole", "run", "config.toml", "metrics.jsonl", "best.safetensors", "mean.safetensors")
 }
 
 // What --resume cannot go on with is refused in a sentence, and nothing is changed.

@@ -146,9 +146,9 @@ func readSampled(dir string) (*task, *runfolder.Checkpoint, error) {
 
 // savedMembers reads the members in a run's folder.
 func savedMembers(dir string) (all []run.Candidate, err error) {
-	names := []string{run.BestMember, run.CentreMember}
-	for i := 1; console.Exists(filepath.Join(dir, run.FameMember(i)+".safetensors")); i++ {
-		names = append(names, run.FameMember(i))
+	names := []string{run.BestMember, run.MeanMember}
+	for i := 1; console.Exists(filepath.Join(dir, run.HallOfFameMember(i)+".safetensors")); i++ {
+		names = append(names, run.HallOfFameMember(i))
 	}
 	for _, name := range names {
 		saved, err := play.Open(dir, name)

@@ -133,18 +133,19 @@ func TestSelfplayRefuses(t *testing.T) {
 			"the 10 games of an iteration, --num-episodes\n"},
 		{13, "--variant ramsey --pool 3", "xlarun selfplay: --pool got 3, wants --variant other than ramsey " +
 			"beside it"},
-		{14, "--search puct --drawn-moves 0 --temperature 2", "xlarun selfplay: --temperature got 2, wants " +
-			"--drawn-moves other than 0 beside it"},
-		{15, "--arena-every 0 --drawn-moves 2", "xlarun selfplay: --drawn-moves got 2, wants --search puct or " +
+		{14, "--search puct --sampled-moves 0 --temperature 2", "xlarun selfplay: --temperature got 2, wants " +
+			"--sampled-moves other than 0 beside it"},
+		{15, "--arena-every 0 --sampled-moves 2", "xlarun selfplay: --sampled-moves got 2, wants --search puct or " +
 			"--arena-every other than 0 beside it"},
 		{16, "--rotation 4", "xlarun selfplay: --rotation got 4, wants --variant ramsey beside it"},
 		{17, "--variant ramsey --rotation 4", "xlarun selfplay: --rotation got 4, wants a divisor of the 6 vertices"},
-		{18, "--variant ramsey --drawn-moves 2", "xlarun selfplay: --drawn-moves got 2, wants --search puct or " +
+		{18, "--variant ramsey --sampled-moves 2", "xlarun selfplay: --sampled-moves got 2, wants --search puct or " +
 			"--variant other than ramsey beside it"},
 		{19, "--variant ramsey --arena-every 2", "xlarun selfplay: --arena-every got 2, wants --variant other than"},
 		{20, "--game hex --symmetries=false", "xlarun selfplay: --symmetries got false, wants --game other than hex"},
 		{21, "--game hex --rotation 2", "xlarun selfplay: --rotation got 2, wants --game clique beside it"},
-		{22, "--game hex --temperature 2 --search puct --drawn-moves 0", "--temperature got 2, wants --drawn-moves"},
+		{22, "--game hex --temperature 2 --search puct --sampled-moves 0", "--temperature got 2, wants " +
+			"--sampled-moves"},
 		{23, "--temperature 2", "xlarun selfplay: --temperature got 2, wants --search puct beside it"},
 	} {
 		b.err, b.opened = &buffer{}, 0

@@ -53,22 +53,22 @@ func TestRunEndsWhenSolved(t *testing.T) {
 		"peak_memory_bytes", "steps_per_second", "best_member_mean_return"} {
 		require.Positive(t, r[key], key)
 	}
-	require.Contains(t, []any{"centre", "best_ever"}, r["best_member"])
+	require.Contains(t, []any{"mean", "best_ever"}, r["best_member"])
 	require.Equal(t, false, r["solved"], "1: the saved member is below 475, whatever training reached")
 	require.Len(t, r, 70, "these keys and no others")
 	dir := filepath.Join("runs", "20260102-030405-CartPole-v1")
 	require.Equal(t, dir, r["folder"])
 	require.Contains(t, b.out.String(), "the run is in "+dir)
 	require.Contains(t, b.out.String(), "reached the target in training in generation 5 after ")
-	require.Contains(t, b.out.String(), " s: well blown; on fresh episodes the saved member does not reach it\n")
-	require.Regexp(t, `the best member \((centre|best ever)\) has a mean return of \d+ ± \S+ over 2 fresh episodes`,
+	require.Contains(t, b.out.String(), " s: well blown; on new episodes the saved member does not reach it\n")
+	require.Regexp(t, `the best member \((mean|best ever)\) has a mean return of \d+ ± \S+ over 2 new episodes`,
 		b.out.String())
 	files := b.files(t)
 	files = slices.DeleteFunc(files, func(f string) bool { return strings.Contains(f, "tfevents") })
 	for i, f := range files {
 		files[i], _ = filepath.Rel(dir, f)
 	}
-	require.Equal(t, []string{"best.gif", "best.safetensors", "centre.safetensors", "checkpoints/000001.safetensors",
+	require.Equal(t, []string{"best.gif", "best.safetensors", "mean.safetensors", "checkpoints/000001.safetensors",
 		"checkpoints/000005.safetensors", "config.toml",
 		"metrics.jsonl", "profile.json", "timings.jsonl"}, files)
 	require.Equal(t, 5, strings.Count(read(t, dir, "metrics.jsonl"), "\n"))
@@ -103,7 +103,8 @@ func TestRunConfigFile(t *testing.T) {
 	b := newBed(t)
 	b.write(t, "file.toml", "env = 'Acrobot-v1'\npop = 64\nlearning_rate = 1\nseed = 9\njit = true\ntarget = "+
 		"150.0\n[policy]\nname = 'mlp:4'\n")
-	require.Equal(t, StatusOK, b.do("drift", "--config", "file.toml", "--pop", "32", "--steps=10", "--judge=1", "--out",
+	require.Equal(t, StatusOK, b.do("drift", "--config", "file.toml", "--pop", "32", "--steps=10", "--eval-episodes=1",
+		"--out",
 		"a"), "%s", b.err)
 	c := fakes.made[0].config
 	require.Equal(t, "Acrobot-v1", c.Env)
@@ -235,7 +236,8 @@ func TestInterruptBetweenGenerations(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	require.Equal(t, StatusInterrupted, interruptible(t, b, started, "drift", "--policy", "linear", "--judge", "1",
+	require.Equal(t, StatusInterrupted, interruptible(t, b, started, "drift", "--policy", "linear", "--eval-episodes",
+		"1",
 		"--steps", "3", "--generations", "100000", "--target", "0", "--out", "run", "--json"))
 	require.Regexp(
 		t,
@@ -246,8 +248,8 @@ func TestInterruptBetweenGenerations(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, b.err.String(), files[len(files)-1])
 	require.Equal(t, int(r["generations"].(float64)), strings.Count(read(t, "run", "metrics.jsonl"), "\n"))
-	require.Equal(t, generationOf(t, files[len(files)-1]), generationOf(t, "run/centre.safetensors"),
-		"the centre is that of the state")
+	require.Equal(t, generationOf(t, files[len(files)-1]), generationOf(t, "run/mean.safetensors"),
+		"the mean is that of the state")
 	require.FileExists(t, "run/best.safetensors")
 	require.FileExists(t, "run/profile.json")
 }
@@ -273,14 +275,15 @@ func TestInterruptInsideALongCall(t *testing.T) {
 			<-release
 		}
 	}
-	require.Equal(t, StatusInterrupted, interruptible(t, b, started, "drift", "--policy", "linear", "--judge", "1",
+	require.Equal(t, StatusInterrupted, interruptible(t, b, started, "drift", "--policy", "linear", "--eval-episodes",
+		"1",
 		"--steps", "3", "--target", "0", "--out", "run"))
 	held := regexp.MustCompile(`interrupted after generation 2; the state of generation [12] is in ` +
 		`(run/checkpoints/00000[12].safetensors)`).FindStringSubmatch(b.err.String())
 	require.NotNil(t, held, "%s", b.err)
 	require.FileExists(t, held[1])
-	require.Equal(t, generationOf(t, held[1]), generationOf(t, "run/centre.safetensors"),
-		"the centre is that of the state, though the devices are busy")
+	require.Equal(t, generationOf(t, held[1]), generationOf(t, "run/mean.safetensors"),
+		"the mean is that of the state, though the devices are busy")
 	require.Equal(t, 2, strings.Count(read(t, "run", "metrics.jsonl"), "\n"))
 }
 

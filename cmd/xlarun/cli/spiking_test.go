@@ -49,7 +49,7 @@ func TestSpikingThroughTheCommands(t *testing.T) {
 		t.Helper()
 		return onCPU.Result(t, append([]string{"evolve", "Forage-L0-v1", "--policy", "spiking:7,5", "--dynamics",
 			"fast:alif", "--substeps", "3", "--encoder", "rate", "--pop", "8", "--steps", "12", "--target", "0",
-			"--judge", "2", "--tile", "4", "--hall-of-fame", "0", "--out", in(out)}, args...)...)
+			"--eval-episodes", "2", "--tile", "4", "--hall-of-fame", "0", "--out", in(out)}, args...)...)
 	}
 	two := run("two", "--devices", "2", "--generations", "4")
 	for _, name := range []string{"spike_rate_hz", "synaptic_operations", "energy_nj"} {

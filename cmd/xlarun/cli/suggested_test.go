@@ -36,7 +36,7 @@ func TestSuggestedSettings(t *testing.T) {
 	k := resolve("Pendulum-v1", nil, "")
 	require.Equal(t, "0.95 16", get(k))
 	require.Len(t, k.notices, 1)
-	require.Contains(t, k.notices[0], "settings for Pendulum-v1: --entropy 0 --envs 16")
+	require.Contains(t, k.notices[0], "settings for Pendulum-v1: --entropy-coef 0 --envs 16")
 	require.Equal(t, "0.95 16", get(resolve("", nil, "env = 'Pendulum-v1'\n")))
 	require.Equal(t, "0.96 16", get(resolve("Pendulum-v1", map[string]string{"gamma": ".96"}, "")))
 	require.Equal(t, "0.95 8", get(resolve("", nil, "env = 'Pendulum-v1'\nenvs = 8\n")))
@@ -82,8 +82,8 @@ func TestSuggestionsAreSettings(t *testing.T) {
 func TestSuggestionsStay(t *testing.T) {
 	b := onInterpreter(t)
 	require.Equal(t, StatusOK, b.do("ppo", "Pendulum-v1", "--backend", "reference", "--steps", "32", "--horizon", "2",
-		"--epochs", "1", "--minibatches", "1", "--policy", "linear", "--judge", "1", "--out", "a"), "%s", b.err)
-	require.Contains(t, b.out.String(), "settings for Pendulum-v1: --entropy 0 --envs 16 --gamma 0.95")
+		"--epochs", "1", "--minibatches", "1", "--policy", "linear", "--eval-episodes", "1", "--out", "a"), "%s", b.err)
+	require.Contains(t, b.out.String(), "settings for Pendulum-v1: --entropy-coef 0 --envs 16 --gamma 0.95")
 	require.Contains(t, read(t, "a", "config.toml"), "gamma = 0.95\n")
 	require.Equal(t, StatusOK, b.do("ppo", "--resume", "a", "--steps", "64"), "%s", b.err)
 	require.Equal(t, StatusOK, b.do("ppo", "a/config.toml", "--out", "b"), "%s", b.err)
@@ -137,17 +137,18 @@ func TestQDSuggestionsAreAccepted(t *testing.T) {
 func TestFlagsThatSwitchSettingsOff(t *testing.T) {
 	kind, ok := run.Lookup("evolve")
 	require.True(t, ok)
-	c, err := parseConfig("a.toml", []byte("env = 'CartPole-v1'\nexam-target = 60\nexam-episodes = 20\n"+
-		"exam-param = 'gravity=20'\n"))
+	c, err := parseConfig("a.toml", []byte("env = 'CartPole-v1'\nvalidation-target = 60\nvalidation-episodes = 20\n"+
+		"validation-param = 'gravity=20'\n"))
 	require.NoError(t, err)
 	for flag, want := range map[string]string{"70": "20 gravity=20", "0": "100 "} {
-		k, err := (&flagValues{values: map[string]string{"exam-target": flag}}).resolve(kind, "", c)
+		k, err := (&flagValues{values: map[string]string{"validation-target": flag}}).resolve(kind, "", c)
 		require.NoError(t, err)
-		require.Equal(t, want, k.all()["exam-episodes"].Text()+" "+k.all()["exam-param"].Text())
+		require.Equal(t, want, k.all()["validation-episodes"].Text()+" "+k.all()["validation-param"].Text())
 		if flag == "0" {
-			require.Contains(t, k.notices, "--exam-target 0 leaves exam-episodes of the file without effect: it is "+
+			require.Contains(t, k.notices, "--validation-target 0 leaves validation-episodes of the file without "+
+				"effect: it is "+
 				"the default again")
-			require.NotContains(t, k.text, "exam-episodes = 20")
+			require.NotContains(t, k.text, "validation-episodes = 20")
 		} else {
 			require.Empty(t, k.notices)
 		}

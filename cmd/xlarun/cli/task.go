@@ -201,7 +201,7 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	for name := range g.values {
 		delete(inFile, name)
 	}
-	if err := t.checkStranger(path, inFile, values, g.resumed != ""); err != nil {
+	if err := t.checkUntrusted(path, inFile, values, g.resumed != ""); err != nil {
 		return nil, err
 	}
 	if _, complete := fileHead(file)[formatKey]; !complete { // the config of a run has all settings
@@ -346,8 +346,8 @@ func (t *task) lift() error {
 	return f.Set(f.Max())
 }
 
-// dropIdle sets settings of a file back to their defaults where a flag leaves them without effect: --exam-target 0 of a
-// resumed run drops the exam's number of episodes. A setting that a resumed run may not change stays.
+// dropIdle sets settings of a file back to their defaults where a flag leaves them without effect: --validation-target
+// 0 of a resumed run drops the validation's number of episodes. A setting that a resumed run may not change stays.
 func (g *flagValues) dropIdle(t *task, inFile map[string]any) error {
 	all, defaults := settings.Fields(t.Experiment), settings.Fields(t.Kind.New())
 	for i, f := range all {

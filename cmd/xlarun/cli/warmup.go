@@ -123,7 +123,7 @@ type warmup struct {
 type warmupTask struct {
 	*task `json:"-"`
 	warm  run.Run
-	judge *session.Judge
+	judge *session.Evaluator
 	err   error
 
 	Program     string   `json:"program"`
@@ -323,7 +323,7 @@ func (t *warmupTask) compile(ctx context.Context, b xlabridge.Backend) {
 	if err == nil {
 		var candidates []run.Candidate
 		if candidates, err = m.Candidates(s); err == nil && len(candidates) > 0 {
-			t.judge, err = session.NewJudge(b, p, t.Purpose(), candidates, true)
+			t.judge, err = session.NewEvaluator(b, p, t.Purpose(), candidates, true)
 		}
 		if t.judge != nil {
 			t.Count += t.judge.Programs()
@@ -401,14 +401,14 @@ func (t *warmupTask) printPlan(out io.Writer) {
 		if t.topology != "" {
 			how = "compiled"
 		}
-		source = fmt.Sprintf("%s: %s %s in %s", source, quantity.Count(len(t.Tried), "plan", "plans"), how,
+		source = fmt.Sprintf("%s: %s %s in %s", source, quantity.Count(len(t.MeasuredPlan), "plan", "plans"), how,
 			console.ShortTime(t.Seconds))
 	}
 	fmt.Fprintf(out, "plan of %s: %s (%s)\n", t.Program, t.Plan, source)
 	if t.Choice.Reason != "" {
 		fmt.Fprintf(out, "  %s\n", t.Choice.Reason)
 	}
-	for _, x := range t.Tried {
+	for _, x := range t.MeasuredPlan {
 		fmt.Fprintf(out, "  tried %s: %s\n", x.Plan, console.ShortTime(x.Seconds))
 	}
 }

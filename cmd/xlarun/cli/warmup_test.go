@@ -19,8 +19,8 @@ func TestWarmupCompilesEachProgramOnce(t *testing.T) {
 	// the same program
 	b.write(t, "b.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\nseed = 2\nsigma = 0.5\ngenerations = 7\n")
 	b.write(t, "c.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 128\n")
-	b.write(t, "d.toml", "kind = 'drift'\nenv = 'Acrobot-v1'\ndevices = 3\n")          // another backend
-	b.write(t, "e.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\njudge = 3\n") // what judges is another
+	b.write(t, "d.toml", "kind = 'drift'\nenv = 'Acrobot-v1'\ndevices = 3\n")                  // another backend
+	b.write(t, "e.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\neval-episodes = 3\n") // what judges is another
 	require.Equal(t, StatusOK, b.do("warmup", "a.toml", "b.toml", "c.toml", "d.toml", "e.toml", "drift", "--policy",
 		"mlp:8", "--json"), "%s", b.err)
 	require.Empty(t, b.err.String())

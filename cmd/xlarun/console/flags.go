@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// NormalizeFlag accepts underscores in place of dashes in a flag.
+// NormalizeFlag accepts underscores instead of dashes in a flag.
 func NormalizeFlag(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
 }

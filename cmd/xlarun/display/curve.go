@@ -7,7 +7,7 @@ import (
 	"xlarun/rollout/run"
 )
 
-// history holds a metric's values over a run in bounded memory. When it is full, each pair of neighbours becomes its
+// history holds a metric's values over a run in bounded memory. When it is full, each pair of neighbors becomes its
 // mean, and each later entry averages twice as many values.
 type history struct {
 	kept  []float64

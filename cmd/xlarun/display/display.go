@@ -16,17 +16,17 @@ type Board struct {
 	Command string // "evolve CartPole-v1"
 	Setup   string // "256 x mlp:16,16, openes, seed 0"
 	Unit    string // what run.Metrics.Step counts: "generation", "step"
-	Round   string // what News.RoundsPerSecond counts; "" means Unit
+	Round   string // what RoundReport.RoundsPerSecond counts; "" means Unit
 	Last    int64  // the run's last step; it may end earlier; 0 means not known
-	Rows    []run.Row
+	Rows    []run.DisplayRow
 	Work    string // what the steps of steps/s are: "environment steps of all members"
-	Picture string // what News.Map shows, in a word: "archive"
+	Picture string // what RoundReport.Map shows, in a word: "archive"
 	Folder  string // the run's folder; "" means none
 	Start   time.Time
 }
 
-// News describes a run after a round.
-type News struct {
+// RoundReport describes a run after a round.
+type RoundReport struct {
 	Metrics         run.Metrics
 	StepsPerSecond  float64 // of Board.Work; 0 means not known
 	RoundsPerSecond float64 // 0 means not known
@@ -36,7 +36,8 @@ type News struct {
 	Trace, Compile  time.Duration
 	Memory          int64       // bytes in use by the process; 0 means not known
 	Phases          []run.Phase // durations of the parts of a round; nil means not measured
-	// Map returns a picture as rows of numbers, NaN where there is nothing; nil means none. It is called only in News.
+	// Map returns a picture as rows of numbers, NaN where there is nothing; nil means none. It is called only in
+	// RoundReport.
 	Map func(width, height int) ([][]float64, error)
 }
 
@@ -74,8 +75,8 @@ type Reporter interface {
 	Download(done, total int64)
 	// Notice shows a line that stays readable, such as that the disk is full.
 	Notice(line string)
-	// News shows the state after a round.
-	News(n News)
+	// RoundReport shows the state after a round.
+	RoundReport(n RoundReport)
 	// Moved shows the new path of the run's folder.
 	Moved(folder string)
 	// Close shows the last state and the lines of the summary.

@@ -75,7 +75,7 @@ func TestStyleOf(t *testing.T) {
 		env  map[string]string
 		want Style
 	}{
-		{map[string]string{"LANG": "en_US.UTF-8", "TERM": "xterm"}, Style{Colour: true, Unicode: true}},
+		{map[string]string{"LANG": "en_US.UTF-8", "TERM": "xterm"}, Style{Color: true, Unicode: true}},
 		{map[string]string{"LANG": "C.UTF-8", "NO_COLOR": "1"}, Style{Unicode: true}},
 		{map[string]string{"LC_ALL": "C", "LANG": "en_US.UTF-8", "TERM": "dumb"}, Style{}},
 	} {
@@ -139,7 +139,7 @@ func TestRenderIsSafe(t *testing.T) {
 			"…"}, {"漢字ü", 9, Style{}, "???"},
 		{"e\u0301e", 2, Style{Unicode: true}, "e\u0301e"}, {"\xff\xfe", 9, Style{}, "??"}, {"abc", 0, Style{}, ""},
 		{"abc", 1, Style{}, "~"},
-		{"abc", 3, Style{Colour: true}, "\x1b[32mabc\x1b[0m"},
+		{"abc", 3, Style{Color: true}, "\x1b[32mabc\x1b[0m"},
 	} {
 		require.Equal(t, c.want, line{{c.text, green}}.render(c.width, c.style), "%q in %d", c.text, c.width)
 	}
@@ -181,7 +181,7 @@ func TestHistoryIsThinned(t *testing.T) {
 		sum := 0.
 		for i, x := range got {
 			of := min(h.every, n-i*h.every) // values in this one
-			require.Equal(t, float64(i*h.every)+float64(of-1)/2, x, "the mean of %d neighbours, %d of %d", of, i, n)
+			require.Equal(t, float64(i*h.every)+float64(of-1)/2, x, "the mean of %d neighbors, %d of %d", of, i, n)
 			sum += x * float64(of)
 		}
 		require.Equal(t, float64(n)*float64(n-1)/2, sum)
@@ -203,7 +203,7 @@ func TestHistoryKeepsGaps(t *testing.T) {
 			gaps++
 		}
 	}
-	require.Equal(t, 1, gaps, "what is not a number is seen, and its neighbours are, too")
+	require.Equal(t, 1, gaps, "what is not a number is seen, and its neighbors are, too")
 }
 
 func TestAxis(t *testing.T) {
@@ -347,7 +347,7 @@ func TestFit(t *testing.T) {
 // A metric that is NaN is shown as NaN, or is left out where that says that there is nothing to measure, until it is a
 // number again.
 func TestGaps(t *testing.T) {
-	r := run.Row{Label: "loss", Parts: []run.Part{{Before: "loss ", Metric: "loss"},
+	r := run.DisplayRow{Label: "loss", Parts: []run.Part{{Before: "loss ", Metric: "loss"},
 		{Before: ", norm ", Metric: "norm"}}}
 	news := func(loss, norm float64) run.Metrics {
 		return run.Metrics{Values: []run.Value{{Name: "loss", Number: loss}, {Name: "norm", Number: norm}}}

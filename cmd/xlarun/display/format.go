@@ -116,7 +116,7 @@ type values map[string]float64
 
 // add stores the metrics m. It reports whether a plain row has a metric that was not in the metrics before. For a rare
 // row, appeared is true only at the metric's first value.
-func (v values) add(m, before run.Metrics, rows []run.Row) (appeared bool) {
+func (v values) add(m, before run.Metrics, rows []run.DisplayRow) (appeared bool) {
 	for _, r := range rows {
 		for _, p := range r.Parts {
 			_, now := m.Get(p.Metric)
@@ -134,7 +134,7 @@ func (v values) add(m, before run.Metrics, rows []run.Row) (appeared bool) {
 }
 
 // pieces returns the parts of a row whose values are known. The first has no comma before it.
-func (v values) pieces(r run.Row) []string {
+func (v values) pieces(r run.DisplayRow) []string {
 	var known []string
 	for _, p := range r.Parts {
 		text := p.Before + p.Behind
@@ -157,7 +157,7 @@ func (v values) pieces(r run.Row) []string {
 }
 
 // textOnly reports whether a row has no numbers.
-func textOnly(r run.Row) bool {
+func textOnly(r run.DisplayRow) bool {
 	for _, p := range r.Parts {
 		if p.Metric != "" {
 			return false
@@ -167,7 +167,7 @@ func textOnly(r run.Row) bool {
 }
 
 // curveFormat returns the number format of a curve's axis, which is its metric's.
-func curveFormat(r run.Row) run.Format {
+func curveFormat(r run.DisplayRow) run.Format {
 	for _, p := range r.Parts {
 		if p.Metric == r.Curve {
 			return p.Format

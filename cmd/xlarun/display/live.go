@@ -26,7 +26,7 @@ type live struct {
 	fetched, total int64 // bytes of a download
 	notices        []string
 	above          []string // older notices, to be written above the screen
-	last           News
+	last           RoundReport
 	values         values
 	curves         map[string]*history // by metric
 	pace           pace
@@ -124,8 +124,8 @@ func (l *live) Moved(folder string) {
 	l.board.Folder = folder
 }
 
-// News shows the state after a round.
-func (l *live) News(n News) {
+// RoundReport shows the state after a round.
+func (l *live) RoundReport(n RoundReport) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.values.add(n.Metrics, l.last.Metrics, l.board.Rows)
@@ -246,13 +246,13 @@ func (l *live) metrics(g grid) []ranked {
 		progress.bar, progress.part = true, float64(step)/float64(end)
 	}
 	courses := []course{progress}
-	rows := slices.DeleteFunc(slices.Clone(l.board.Rows), func(r run.Row) bool {
+	rows := slices.DeleteFunc(slices.Clone(l.board.Rows), func(r run.DisplayRow) bool {
 		return r.Rare && len(l.values.pieces(r)) == 0
 	})
 	for _, r := range rows {
 		c := course{label: r.Label, text: g.pieces(l.values.pieces(r))}
 		if h := l.curves[r.Curve]; h != nil {
-			c.curve, c.format, c.colour = h.values(), curveFormat(r), colourOf(r.Colour)
+			c.curve, c.format, c.color = h.values(), curveFormat(r), colorOf(r.Color)
 		}
 		if c.text == "" && len(c.curve) == 0 {
 			c.text = notKnownYet
@@ -286,9 +286,9 @@ func (l *live) metrics(g grid) []ranked {
 	return lines
 }
 
-func colourOf(name string) string {
-	colours := map[string]string{"green": green, "cyan": cyan, "yellow": yellow}
-	if c, ok := colours[name]; ok {
+func colorOf(name string) string {
+	colors := map[string]string{"green": green, "cyan": cyan, "yellow": yellow}
+	if c, ok := colors[name]; ok {
 		return c
 	}
 	return dim
@@ -406,7 +406,7 @@ type course struct {
 	part        float64 // the filled fraction of the bar
 	curve       []float64
 	format      run.Format
-	colour      string
+	color       string
 }
 
 // courses draws rows whose curves begin and end in the same columns.
@@ -435,7 +435,7 @@ func (g grid) courses(rows []course) []line {
 		case len(c.curve) > 0:
 			l = append(l, span{strings.Repeat(" ", gap), plain})
 			width := min(columns, room-reserved)
-			l = append(l, span{Sparkline(c.curve, width, g.style), c.colour})
+			l = append(l, span{Sparkline(c.curve, width, g.style), c.color})
 			if a := axis(c.curve, width, c.format); reserved > 0 && a != "" && width+1+textWidth(a) <= columns {
 				blanks := 1 + width - min(width, len(c.curve))
 				l = append(l, span{strings.Repeat(" ", blanks) + a, dim})

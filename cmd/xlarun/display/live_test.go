@@ -28,22 +28,22 @@ func value(name string, x float64) run.Value { return run.Value{Name: name, Numb
 func generations() Board {
 	return Board{Command: "evolve CartPole-v1", Setup: "256 x mlp:16,16", Unit: "generation", Round: "generation",
 		Last: 100,
-		Work: "environment steps of all members", Folder: "runs/cartpole", Start: newClock().at, Rows: []run.Row{
+		Work: "environment steps of all members", Folder: "runs/cartpole", Start: newClock().at, Rows: []run.DisplayRow{
 			{Label: "best", Plain: true, Parts: []run.Part{{Metric: "best_ever"}}},
 			{Label: "mean", Plain: true, Parts: []run.Part{{Metric: "mean_fitness", Behind: " of 475"}},
-				Curve: "mean_fitness", Colour: "cyan"},
+				Curve: "mean_fitness", Color: "cyan"},
 			{Label: "spread", Parts: []run.Part{{Before: "std ", Metric: "std_fitness"},
 				{Before: ", worst ", Metric: "worst_fitness"}}},
 		}}
 }
 
 func steps() Board {
-	row := func(label, metric, colour string) run.Row {
-		return run.Row{Label: label, Parts: []run.Part{{Metric: metric, Format: run.Percent}}, Curve: metric,
-			Colour: colour, Plain: true}
+	row := func(label, metric, color string) run.DisplayRow {
+		return run.DisplayRow{Label: label, Parts: []run.Part{{Metric: metric, Format: run.Percent}}, Curve: metric,
+			Color: color, Plain: true}
 	}
 	return Board{Command: "sparse", Setup: "3 networks", Unit: "step", Round: "round", Last: 20, Start: newClock().at,
-		Rows: []run.Row{
+		Rows: []run.DisplayRow{
 			{Label: "accuracy", Parts: []run.Part{{Before: "of the members, on the examples that they learn from"}}},
 			row("best", "best_accuracy", "green"), row("mean", "mean_accuracy", "cyan"),
 			{Label: "loss", Parts: []run.Part{{Metric: "loss", Format: run.Loss}}, Curve: "loss", Plain: true},
@@ -52,8 +52,9 @@ func steps() Board {
 		}}
 }
 
-func generation(g int64, best, mean float64) News {
-	return News{Metrics: run.Metrics{Step: g, Values: []run.Value{value("best_ever", best), value("mean_fitness", mean),
+func generation(g int64, best, mean float64) RoundReport {
+	return RoundReport{Metrics: run.Metrics{Step: g, Values: []run.Value{value("best_ever", best), value("mean_fitness",
+		mean),
 		value("std_fitness", 12.5), value("worst_fitness", 8)}},
 		StepsPerSecond: 51.2e6, RoundsPerSecond: 830, Devices: "2 cpu devices", Plan: "tiles of 128", Cache: "hit",
 		Trace: 120 * time.Millisecond, Compile: 30 * time.Millisecond, Memory: 210e6}
@@ -85,15 +86,15 @@ func TestNewsAreShown(t *testing.T) {
 	require.Contains(t, screenOf(l), "folder      runs/cartpole")
 	l.Phase("compiling")
 	require.Contains(t, screenOf(l), "now         compiling")
-	l.News(generation(1, 9, 8))
+	l.RoundReport(generation(1, 9, 8))
 	require.Contains(t, screenOf(l), "time left   not known yet")
 	require.NotContains(t, screenOf(l), "compiling", "news end a phase")
 	require.NotContains(t, screenOf(l), "time in", "not measured")
 	c.pass(2 * time.Second)
 	n := generation(3, 500, 431.25)
 	n.Phases = []run.Phase{{Name: "ask", Seconds: 1}, {Name: "play", Seconds: 8}, {Name: "tell", Seconds: 1}}
-	l.News(n)
-	l.News(generation(5, 500, 431.25))
+	l.RoundReport(n)
+	l.RoundReport(generation(5, 500, 431.25))
 	l.Moved("elsewhere/cartpole")
 	l.Phase("writing a checkpoint")
 	c.pass(61 * time.Second)
@@ -122,13 +123,13 @@ func TestMetricsStayUntilTheNext(t *testing.T) {
 	l, _ := at(90, 30, steps(), newClock())
 	for i := range int64(8) {
 		x := float64(i + 1)
-		l.News(News{Metrics: run.Metrics{Step: i + 1, Values: []run.Value{value("best_accuracy", .12*x),
+		l.RoundReport(RoundReport{Metrics: run.Metrics{Step: i + 1, Values: []run.Value{value("best_accuracy", .12*x),
 			value("mean_accuracy", .11*x), value("loss", 1/x)}}})
 	}
 	require.Contains(t, screenOf(l), "test        not known yet")
-	l.News(News{Metrics: run.Metrics{Step: 9, Values: []run.Value{value("mean_test", .55)}}})
+	l.RoundReport(RoundReport{Metrics: run.Metrics{Step: 9, Values: []run.Value{value("mean_test", .55)}}})
 	require.Contains(t, screenOf(l), "test        mean 55.00 %", "without the comma of what is missing before it")
-	l.News(News{Metrics: run.Metrics{Step: 10, Values: []run.Value{value("best_test", .65)}}})
+	l.RoundReport(RoundReport{Metrics: run.Metrics{Step: 10, Values: []run.Value{value("best_test", .65)}}})
 	got := screenOf(l)
 	for _, want := range []string{"10 of 20", "96.00 %", "88.00 %", "0.1250", "test        best 65.00 %, mean 55.00 %",
 		"12.00 to 96.00 %",
@@ -148,10 +149,10 @@ func TestRowsFitEveryTerminal(t *testing.T) {
 	evil.Setup = strings.Repeat("漢字 über\tallem\x1b[2J ", 30) + strings.Repeat("x", 500)
 	evil.Unit, evil.Folder, evil.Work = "a unit with a very long name\r", "runs/"+strings.Repeat("夜", 200),
 		strings.Repeat("work ", 100)
-	evil.Rows = append(evil.Rows, run.Row{Label: strings.Repeat("l", 50), Parts: []run.Part{
+	evil.Rows = append(evil.Rows, run.DisplayRow{Label: strings.Repeat("l", 50), Parts: []run.Part{
 		{Before: strings.Repeat("words\x07 ", 50)}}},
-		run.Row{Label: "", Parts: []run.Part{{Before: strings.Repeat("b", 90), Metric: "best_ever"}},
-			Curve: "best_ever"}, run.Row{})
+		run.DisplayRow{Label: "", Parts: []run.Part{{Before: strings.Repeat("b", 90), Metric: "best_ever"}},
+			Curve: "best_ever"}, run.DisplayRow{})
 	endless := steps()
 	endless.Last = 0
 	long := steps()
@@ -179,7 +180,7 @@ func TestRowsFitEveryTerminal(t *testing.T) {
 					l.Download(3, 0)
 					check()
 					for g, x := range []float64{1, math.NaN(), math.Inf(1), -math.MaxFloat64, math.MaxFloat64, 1e-300} {
-						l.News(generation(int64(g+1), x, x))
+						l.RoundReport(generation(int64(g+1), x, x))
 						c.pass(time.Hour)
 						check()
 					}
@@ -201,7 +202,7 @@ func TestNarrowTerminals(t *testing.T) {
 	c := newClock()
 	l, _ := at(40, 12, generations(), c)
 	for g := range int64(8) {
-		l.News(generation(g+1, 500, float64(g)))
+		l.RoundReport(generation(g+1, 500, float64(g)))
 		c.pass(time.Second)
 	}
 	require.Equal(t, strings.TrimSpace(`
@@ -221,11 +222,11 @@ folder      runs/cartpole`), screenOf(l))
 // Curves of several rows begin and end below each other, whatever stands on their axes.
 func TestCurvesAlign(t *testing.T) {
 	b := generations()
-	b.Rows = []run.Row{{Label: "a", Parts: []run.Part{{Metric: "a"}}, Curve: "a"},
+	b.Rows = []run.DisplayRow{{Label: "a", Parts: []run.Part{{Metric: "a"}}, Curve: "a"},
 		{Label: "b", Parts: []run.Part{{Metric: "b"}, {Before: " or a longer text ", Metric: "b"}}, Curve: "b"}}
 	l, _ := at(80, 30, b, newClock())
 	for g := range int64(500) {
-		l.News(News{Metrics: run.Metrics{Step: g + 1, Values: []run.Value{value("a", float64(g)/500),
+		l.RoundReport(RoundReport{Metrics: run.Metrics{Step: g + 1, Values: []run.Value{value("a", float64(g)/500),
 			value("b", -1000*float64(g))}}})
 	}
 	var from, to []int
@@ -253,11 +254,11 @@ func TestCurvesAlign(t *testing.T) {
 func TestNoticesStay(t *testing.T) {
 	c := newClock()
 	l, out := at(60, 30, generations(), c)
-	l.News(generation(1, 1, 1))
+	l.RoundReport(generation(1, 1, 1))
 	for i := range 5 {
 		l.Notice(fmt.Sprintf("the disk is full, %d", i+1))
 	}
-	l.News(generation(2, 1, 1))
+	l.RoundReport(generation(2, 1, 1))
 	l.screen.draw(l.frame)
 	got := out.String()
 	for i := range 5 {
@@ -270,7 +271,7 @@ func TestNoticesStay(t *testing.T) {
 	l.screen.draw(l.frame)
 	require.NotContains(t, out.String(), "full, 1", "it is not overwritten, and not written again")
 	low, _ := at(40, 6, generations(), c)
-	low.News(generation(1, 1, 1))
+	low.RoundReport(generation(1, 1, 1))
 	low.Notice("the run's folder was removed")
 	require.Contains(t, screenOf(low), "the run's folder was")
 }
@@ -302,11 +303,11 @@ func TestAStopBeginsAnew(t *testing.T) {
 	c := newClock()
 	l, out := at(60, 20, generations(), c)
 	e := redrawing(l)
-	l.News(generation(1, 1, 1))
+	l.RoundReport(generation(1, 1, 1))
 	e.tick <- c.at
 	e.continued <- os.Interrupt
 	e.resized <- os.Interrupt
-	l.News(generation(2, 1, 1))
+	l.RoundReport(generation(2, 1, 1))
 	e.tick <- c.at
 	l.Close("solved", "the run is in runs/cartpole")
 	drawings := strings.Split(out.String(), "\x1b[?25l")
@@ -329,9 +330,9 @@ func TestAStopBeginsAnew(t *testing.T) {
 func TestStopRegressions(t *testing.T) {
 	c := newClock()
 	l, out := at(60, 20, generations(), c)
-	l.News(generation(1, 1, 1))
+	l.RoundReport(generation(1, 1, 1))
 	c.pass(2 * time.Second)
-	l.News(generation(3, 1, 1))
+	l.RoundReport(generation(3, 1, 1))
 	l.screen.draw(l.frame)
 	require.Contains(t, out.String(), "about 1:37")
 	out.Reset()
@@ -350,7 +351,7 @@ func TestStopRegressions(t *testing.T) {
 	require.True(t, strings.HasPrefix(out.String(), "\x1b[?25l"+strings.Repeat("\r\n", 20)+"\x1b[H"), "1: %q",
 		out.String())
 	c.pass(time.Second)
-	l.News(generation(4, 1, 1))
+	l.RoundReport(generation(4, 1, 1))
 	d, ok := l.pace.left(100, c.at)
 	require.True(t, ok)
 	require.Equal(t, 96*time.Second, d, "2")
@@ -368,7 +369,7 @@ func TestCloseKeepsNotices(t *testing.T) {
 	require.Equal(t, 1, strings.Count(got, "folder was removed"))
 }
 
-// News may come from one goroutine while others tell phases and the screen is drawn.
+// RoundReport may come from one goroutine while others tell phases and the screen is drawn.
 func TestManyGoroutines(t *testing.T) {
 	l, _ := at(60, 20, generations(), newClock())
 	e := redrawing(l)
@@ -376,7 +377,7 @@ func TestManyGoroutines(t *testing.T) {
 	for i := range 4 {
 		go func() {
 			for g := range int64(50) {
-				l.News(generation(50*int64(i)+g+1, 1, 1))
+				l.RoundReport(generation(50*int64(i)+g+1, 1, 1))
 				l.Phase("busy")
 				l.Notice("notice")
 				l.Moved("there")

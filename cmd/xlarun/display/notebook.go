@@ -21,11 +21,11 @@ type cell struct {
 	now    func() time.Time
 	head   *notebook.Live
 	curves map[string]*notebook.Curves // by metric
-	order  []run.Row                   // the rows that have curves
+	order  []run.DisplayRow            // the rows that have curves
 
 	mu     sync.Mutex
 	phase  string // what the run does between rounds; "": nothing to say
-	last   News
+	last   RoundReport
 	values values
 	pace   pace
 	ended  bool
@@ -109,8 +109,8 @@ func (c *cell) Moved(folder string) {
 	c.Notice("run folder: " + folder)
 }
 
-// News moves the curves.
-func (c *cell) News(n News) {
+// RoundReport moves the curves.
+func (c *cell) RoundReport(n RoundReport) {
 	c.mu.Lock()
 	before := c.last
 	c.last, c.phase = n, ""

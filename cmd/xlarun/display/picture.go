@@ -19,7 +19,7 @@ const (
 )
 
 // update takes the map of a round if the last one is old, or if the round is the last. It returns the first error only.
-func (p *picture) update(n News, now time.Time, last bool) error {
+func (p *picture) update(n RoundReport, now time.Time, last bool) error {
 	if n.Map == nil || !last && now.Sub(p.taken) < pictureEvery {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (p *picture) update(n News, now time.Time, last bool) error {
 	return err
 }
 
-// lines draws two rows of the map in a row of the screen, with a name before the first. Without colours, a cell shows
+// lines draws two rows of the map in a row of the screen, with a name before the first. Without colors, a cell shows
 // the greater of two numbers.
 func (p *picture) lines(g grid, name string) (lines []ranked) {
 	if p.rows == nil || g.room() < pictureWidth {
@@ -72,7 +72,7 @@ func (p *picture) bounds() (least, greatest float64) {
 	return least, greatest
 }
 
-// viridis are colours from dark to light, of the 256 that terminals have.
+// viridis are colors from dark to light, of the 256 that terminals have.
 var viridis = []string{"54", "60", "24", "31", "30", "36", "35", "71", "113", "149", "184", "226"}
 
 // halves draws two parts from 0 to 1, NaN for nothing, one above the other.
@@ -82,7 +82,7 @@ func halves(top, bottom float64, style Style) span {
 	switch {
 	case !above && !below:
 		return span{" ", plain}
-	case !style.Unicode || !style.Colour:
+	case !style.Unicode || !style.Color:
 		levels := []rune(".:+*#")
 		if style.Unicode {
 			levels = []rune("░▒▓█")

@@ -13,7 +13,7 @@ import (
 
 // Style holds what a terminal can show.
 type Style struct {
-	Colour  bool
+	Color   bool
 	Unicode bool // block characters and arrows, not only ASCII
 }
 
@@ -27,7 +27,7 @@ func StyleOf(env func(string) string) Style {
 	}
 	locale = strings.ToLower(locale)
 	plain := locale == "c" || locale == "posix" || strings.Contains(locale, "8859")
-	return Style{Colour: env("NO_COLOR") == "" && env("TERM") != "dumb", Unicode: !plain}
+	return Style{Color: env("NO_COLOR") == "" && env("TERM") != "dumb", Unicode: !plain}
 }
 
 // Terminal reports whether w is a terminal that can show a live screen, and returns its file descriptor.
@@ -65,11 +65,11 @@ func Cut(text string, width int, s Style) string {
 	if width == 0 {
 		return text
 	}
-	s.Colour = false
+	s.Color = false
 	return line{{text, plain}}.render(width, s)
 }
 
-// The colours of a span, as ANSI codes.
+// The colors of a span, as ANSI codes.
 const (
 	plain  = ""
 	bold   = "1"
@@ -79,10 +79,10 @@ const (
 	cyan   = "36"
 )
 
-// span is a part of a line in one colour.
+// span is a part of a line in one color.
 type span struct {
-	text   string
-	colour string
+	text  string
+	color string
 }
 
 // line is one row of the screen.
@@ -96,7 +96,7 @@ func (l line) width() int {
 	return n
 }
 
-// render cleans and colours the line and cuts it to the width. An ellipsis marks a cut.
+// render cleans and colors the line and cuts it to the width. An ellipsis marks a cut.
 func (l line) render(width int, style Style) string {
 	var b strings.Builder
 	l = slices.Clone(l)
@@ -110,8 +110,8 @@ func (l line) render(width int, style Style) string {
 	for _, s := range l {
 		text := cut(s.text, width)
 		width -= textWidth(text)
-		if style.Colour && s.colour != plain && text != "" {
-			fmt.Fprintf(&b, "\x1b[%sm%s\x1b[0m", s.colour, text)
+		if style.Color && s.color != plain && text != "" {
+			fmt.Fprintf(&b, "\x1b[%sm%s\x1b[0m", s.color, text)
 		} else {
 			b.WriteString(text)
 		}
@@ -201,7 +201,7 @@ func clean(text string, style Style) string {
 func justify(left, right line, width int, style Style) line {
 	gap := width - left.width() - right.width()
 	if room := width - right.width() - 2; gap < 2 && room >= width/2 {
-		left, gap = line{{left.render(room, Style{Unicode: style.Unicode}), left[0].colour}}, 2
+		left, gap = line{{left.render(room, Style{Unicode: style.Unicode}), left[0].color}}, 2
 	}
 	if gap < 2 {
 		return left

@@ -16,7 +16,7 @@ func TestCut(t *testing.T) {
 	}{
 		{"program  generation", "program  generation", 0, Style{}},
 		{"program  generation", "program  generation", 19, Style{}},
-		{"program  generation", "program  gen…", 13, Style{Unicode: true, Colour: true}},
+		{"program  generation", "program  gen…", 13, Style{Unicode: true, Color: true}},
 		{"program  generation", "program  gen~", 13, Style{}},
 		{"", "", 1, Style{}},
 	} {

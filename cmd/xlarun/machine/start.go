@@ -2,12 +2,12 @@ package machine
 
 import "time"
 
-// loaded is the time when the Go runtime initialised this package, a few milliseconds after the start of the process.
+// loaded is the time when the Go runtime initialized this package, a few milliseconds after the start of the process.
 var loaded = time.Now()
 
 // ProcessStart returns the time when the kernel started this process. Linux counts it in ticks of 10 ms since boot,
 // rounded down, so times since then are never too short. Other systems return the time when this package was
-// initialised.
+// initialized.
 func ProcessStart() time.Time {
 	age, ok := processAge()
 	start := time.Now().Add(-age)

@@ -55,8 +55,8 @@ func openCell(folder, which string) (*Saved, error) {
 	if err != nil {
 		return nil, err
 	}
-	// How the member acts is in the file of the centre.
-	s := &Saved{Run: folder, Which: run.CentreMember, Path: filepath.Join(folder, run.CentreMember+suffix)}
+	// How the member acts is in the file of the mean.
+	s := &Saved{Run: folder, Which: run.MeanMember, Path: filepath.Join(folder, run.MeanMember+suffix)}
 	if err := s.read(); err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func openCell(folder, which string) (*Saved, error) {
 	return s, nil
 }
 
-// dropResults removes how well the member did on fresh episodes: the parameters are not those that did so.
+// dropResults removes how well the member did on new episodes: the parameters are not those that did so.
 func (s *Saved) dropResults() {
 	maps.DeleteFunc(s.Metadata, func(key, _ string) bool {
 		return key == "episodes" || strings.HasSuffix(key, "mean_return") || strings.HasSuffix(key, "standard_error")
@@ -117,10 +117,10 @@ func (s *Saved) rowOf(cell, place int) (row int, err error) {
 		}
 		return i + place, nil
 	}
-	centres, ok := s.Arrays["centres"]
+	centers, ok := s.Arrays["centers"]
 	switch {
-	case ok && cell >= centres.Dim(0):
-		return 0, console.BadInput("--cell got %d, wants a cell from 0 to %d", cell, centres.Dim(0)-1)
+	case ok && cell >= centers.Dim(0):
+		return 0, console.BadInput("--cell got %d, wants a cell from 0 to %d", cell, centers.Dim(0)-1)
 	case len(cells) == 0:
 		return 0, console.BadInput("--cell got %d, a cell without an elite: the archive is empty", cell)
 	}

@@ -19,8 +19,8 @@ import (
 // of key i is in the i-th of the cells.
 func (b *bed) saveElites(folder string, cells []int32) (*episode.Rollout, any) {
 	b.t.Helper()
-	r := b.save(filepath.Join(folder, "centre.safetensors"), "CartPole-v1", "linear", 50, 99)
-	arrays := map[string]*graph.Array{"centres": graph.Zeros(graph.ShapeOf(graph.Float32, 12, 2))}
+	r := b.save(filepath.Join(folder, "mean.safetensors"), "CartPole-v1", "linear", 50, 99)
+	arrays := map[string]*graph.Array{"centers": graph.Zeros(graph.ShapeOf(graph.Float32, 12, 2))}
 	var members any
 	if len(cells) > 0 {
 		members = graph.VMap(r.Policy.Init)(random.Split(random.New(4), len(cells)))
@@ -88,7 +88,7 @@ func TestCell(t *testing.T) {
 	require.NoError(t, file.read())
 	require.Equal(t, []string{"0.5", "11", "cell-7"},
 		[]string{file.Metadata["fitness"], file.Metadata["generation"], file.Metadata["member"]})
-	require.NotContains(t, file.Metadata, "mean_return", "that of the centre")
+	require.NotContains(t, file.Metadata, "mean_return", "that of the mean")
 	again, _ := b.json("play", "elite.safetensors", "--episodes", "1", "--seed", "3", "--gif", "none")
 	require.Equal(t, got.Mean, again.Mean)
 }
@@ -98,7 +98,7 @@ func TestBadCells(t *testing.T) {
 	b.saveElites("run", []int32{2, 7, 9})
 	b.saveElites("full", []int32{0, 1, 2, 3, 4, 5, 6, 7, 8})
 	b.saveElites("empty", nil)
-	b.save("other/centre.safetensors", "CartPole-v1", "linear", 50, 1)
+	b.save("other/mean.safetensors", "CartPole-v1", "linear", 50, 1)
 	for _, c := range []struct {
 		name string
 		args []string

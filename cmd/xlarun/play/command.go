@@ -50,8 +50,8 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 	member := ""
 	cmd := &cobra.Command{
 		Use:   "play RUN|" + memberFile,
-		Short: "Play a saved member on fresh episodes",
-		Long: "Play takes the best member that a run saved (its centre where no best one was judged yet; the run may " +
+		Short: "Play a saved member on new episodes",
+		Long: "Play takes the best member that a run saved (its mean where no best one was judged yet; the run may " +
 			"be still at work), or the " +
 			"member of a file, such as a genome in JSON, and plays it on episodes that neither the training nor the " +
 			"choice of the best member has seen. It reports " +
@@ -83,7 +83,7 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 	}
 	f := cmd.Flags()
 	addMember(cmd, &member)
-	f.IntVar(&o.episodes, "episodes", o.episodes, "fresh episodes to play")
+	f.IntVar(&o.episodes, "episodes", o.episodes, "new episodes to play")
 	f.Int64Var(&o.seed, "seed", 0, "seed of the episodes (default one more than the run's)")
 	f.IntVar(&o.steps, "steps", 0, "steps of an episode at most (default as in the run)")
 	addParams(f, &o.params)
@@ -152,7 +152,8 @@ func (o *options) resolvePicture(m *episode.Member, given func(flag string) bool
 // addMember adds the flags that choose the member of a run.
 func addMember(cmd *cobra.Command, member *string) {
 	f := cmd.Flags()
-	f.StringVar(member, "member", "", "which member of the run: best, centre, or fame-1, fame-2, … of the hall of "+
+	f.StringVar(member, "member", "", "which member of the run: best, mean, or hall-of-fame-1, hall-of-fame-2, … of "+
+		"the hall of "+
 		"fame (default best, where there is one)")
 	f.Var(cellFlag{member}, "cell", "of a run of qd: the elite of this cell of the archive")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
@@ -189,7 +190,7 @@ func checkGIF(flag, path string) error {
 // Result is the result that --json prints. A number that is not finite is null.
 type Result struct {
 	File       string   `json:"file"`
-	Member     string   `json:"member"` // "best", "centre"; "" for a file
+	Member     string   `json:"member"` // "best", "mean"; "" for a file
 	Candidate  string   `json:"candidate"`
 	Kind       string   `json:"kind"`
 	Env        string   `json:"env"`
@@ -213,27 +214,27 @@ type Result struct {
 	Return     *float64 `json:"gif_return"`    // of the first episode
 	// Reports holds the means of the values that the policy reports of each episode, by name.
 	Reports   map[string]*float64 `json:"reports,omitempty"`
-	judgement episode.Judgement
+	judgement episode.EvalResult
 }
 
-// Judge plays a member on a number of fresh episodes of a seed.
-func Judge(b xlabridge.Backend, m *episode.Member, episodes int, seed int64) (episode.Judgement, error) {
+// Evaluator plays a member on a number of new episodes of a seed.
+func Evaluator(b xlabridge.Backend, m *episode.Member, episodes int, seed int64) (episode.EvalResult, error) {
 	purpose := fmt.Sprintf("%s for %s, %d steps", m.Metadata["policy"], m.Env.Spec().ID, m.Steps)
-	judge, err := episode.NewJudge(b, m.Rollout, m.Params, 1, episodes, purpose)
+	judge, err := episode.NewEvaluator(b, m.Rollout, m.Params, 1, episodes, purpose)
 	if err != nil {
-		return episode.Judgement{}, err
+		return episode.EvalResult{}, err
 	}
 	defer func() { _ = judge.Close() }()
 	all, err := judge.Play([]any{m.Params}, run.EpisodesKey(seed))
 	if err != nil {
-		return episode.Judgement{}, err
+		return episode.EvalResult{}, err
 	}
 	return all[0], nil
 }
 
 // play evaluates the member, reports the result and draws an episode.
 func (o *options) play(ctx context.Context, streams console.Streams, b xlabridge.Backend, m *episode.Member) error {
-	j, err := Judge(b, m, o.episodes, o.seed)
+	j, err := Evaluator(b, m, o.episodes, o.seed)
 	if err != nil {
 		return err
 	}
@@ -295,7 +296,7 @@ func (o *options) picture(streams console.Streams, b xlabridge.Backend, m *episo
 }
 
 // newResult returns the statistics of a judgement.
-func newResult(j episode.Judgement) Result {
+func newResult(j episode.EvalResult) Result {
 	r := Result{Failed: j.Failed, Full: j.Full, judgement: j}
 	numbers := slices.DeleteFunc(slices.Clone(j.Return), math.IsNaN)
 	if len(numbers) == 0 {
@@ -333,8 +334,8 @@ func (o *options) print(streams console.Streams, r Result) {
 	if meta["actions"] != "" {
 		with += ", " + r.Actions + " actions"
 	}
-	fmt.Fprintf(out, "played       %s of at most %s, seed %d%s\n", quantity.Count(r.Episodes, "fresh episode",
-		"fresh episodes"), quantity.Count(r.Steps, "step", "steps"), r.Seed, with)
+	fmt.Fprintf(out, "played       %s of at most %s, seed %d%s\n", quantity.Count(r.Episodes, "new episode",
+		"new episodes"), quantity.Count(r.Steps, "step", "steps"), r.Seed, with)
 	if r.Failed > 0 {
 		fmt.Fprintf(out, "failed       %s, whose return is no number; the figures leave them out\n",
 			quantity.Count(r.Failed, "episode", "episodes"))

@@ -45,7 +45,7 @@ func (s *Saved) genome(metadata map[string]string) (genome.Document, error) {
 			settings.AnyOf(policy.GenomePolicies()) + " have networks of nodes and connections")
 	}
 	if normalized {
-		return genome.Document{}, noGenome("the member's observations are normalised by running moments, which are " +
+		return genome.Document{}, noGenome("the member's observations are normalized by running moments, which are " +
 			"no part of a genome")
 	}
 	network := g.Genotype()

@@ -27,7 +27,7 @@ func (s *Saved) encodeNIR(metadata map[string]string) ([]byte, error) {
 		return nil, err
 	}
 	if _, ok := net.(*policy.Normalizing); ok {
-		return nil, fmt.Errorf("the member's observations are normalised by running moments, and NIR has no node " +
+		return nil, fmt.Errorf("the member's observations are normalized by running moments, and NIR has no node " +
 			"for that")
 	}
 	w, ok := net.(policy.NIRWriter)

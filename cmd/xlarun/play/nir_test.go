@@ -70,7 +70,7 @@ func TestNIRExportsThatAreRefused(t *testing.T) {
 	policy.SetNIRMetadata(g, map[string]string{"env": "CartPole-v1", "steps": "500"})
 	require.NoError(t, g.WriteFile("misfit.nir"))
 	require.NoError(t, os.WriteFile("text.nir", []byte("no graph"), 0o600))
-	// a spiking member whose observations are normalised
+	// a spiking member whose observations are normalized
 	s, err := Open(filepath.Join(abs, "spiking.safetensors"), "")
 	require.NoError(t, err)
 	normalized, err := Open(filepath.Join(abs, "pendulum-normalized.safetensors"), "")
@@ -92,7 +92,7 @@ func TestNIRExportsThatAreRefused(t *testing.T) {
 			"NIR has no node for the dynamics fast:alif; it has one for fast"},
 		{[]string{"export", filepath.Join(abs, "spiking-cubalif.safetensors"), "--out", "x.nir"},
 			"NIR has no node for the dynamics fast:cubalif; it has one"},
-		{[]string{"export", "normalized.safetensors", "--out", "x.nir"}, "observations are normalised"},
+		{[]string{"export", "normalized.safetensors", "--out", "x.nir"}, "observations are normalized"},
 		{[]string{"play", "foreign.nir"}, "foreign.nir names no environment, as files of xlarun export do: xlarun " +
 			"render ENV --policy nir:foreign.nir plays it in one, xlarun evolve ENV --policy nir:foreign.nir begins " +
 			"from it"},

@@ -1,4 +1,4 @@
-// Package play reads the members that runs have saved, plays them on fresh episodes, draws episodes, and exports
+// Package play reads the members that runs have saved, plays them on new episodes, draws episodes, and exports
 // members for other programs.
 package play
 

@@ -122,7 +122,8 @@ func newRollout(t *testing.T, env, spec string, steps int) *episode.Rollout {
 	return &episode.Rollout{Env: e, Policy: p, Head: h, Steps: steps, Episodes: 1}
 }
 
-// Judge reports the statistics of the same episodes as a loop that plays them one by one. The picture shows the first.
+// Evaluator reports the statistics of the same episodes as a loop that plays them one by one. The picture shows the
+// first.
 func TestPlayIsALoop(t *testing.T) {
 	b := newBed(t)
 	for _, c := range []struct {
@@ -169,7 +170,7 @@ func TestPlayIsALoop(t *testing.T) {
 			MeanLength: got.MeanLength, Full: got.Full, Return: got.Return}, got)
 		text := strings.Join(lines[:len(lines)-1], "\n")
 		for _, part := range []string{"best member of run (best ever), generation 42: mlp:3 for " + c.env,
-			"-12.2 over 64 episodes", "5 fresh episodes", "seed 3", "run/play.gif"} {
+			"-12.2 over 64 episodes", "5 new episodes", "seed 3", "run/play.gif"} {
 			require.Contains(t, text, part)
 		}
 		data, err := os.ReadFile("run/play.gif")
@@ -253,18 +254,18 @@ func TestPlayDefaults(t *testing.T) {
 // Which member is taken is said.
 func TestWhichMember(t *testing.T) {
 	b := newBed(t)
-	b.save("run/centre.safetensors", "Pendulum-v1", "linear", 1, 1)
+	b.save("run/mean.safetensors", "Pendulum-v1", "linear", 1, 1)
 	play := func(more ...string) string {
 		return b.good(append([]string{"play", "run", "--episodes", "1", "--gif", "none"}, more...)...)
 	}
 	out := play()
-	require.Contains(t, out, "centre member of run")
-	require.Contains(t, out, "the run has judged no best member yet: this is its centre")
-	require.NotContains(t, play("--member", "centre"), "no best member yet")
+	require.Contains(t, out, "mean member of run")
+	require.Contains(t, out, "the run has judged no best member yet: this is its mean")
+	require.NotContains(t, play("--member", "mean"), "no best member yet")
 	b.save("run/best.safetensors", "Pendulum-v1", "linear", 1, 2)
 	require.Contains(t, play(), "best member of run")
-	require.Contains(t, play("--member", "centre"), "centre member of run")
-	require.NotEqual(t, play(), play("--member", "centre"))
+	require.Contains(t, play("--member", "mean"), "mean member of run")
+	require.NotEqual(t, play(), play("--member", "mean"))
 }
 
 // Episodes whose return is no number are left out of the figures, and said.
@@ -319,10 +320,10 @@ func TestBadInput(t *testing.T) {
 		{"play nowhere", []string{"nowhere cannot be read (no such file or directory)"}},
 		{"play empty", []string{"empty is no run's folder"}},
 		{"play young", []string{"the run young has saved no member yet"}},
-		{"play run --member centre", []string{"the run run has no member centre; it has best"}},
+		{"play run --member mean", []string{"the run run has no member mean; it has best"}},
 		{"play run --member bst",
-			[]string{`--member got "bst", wants best, centre or one of the hall of fame, fame-1, fame-2, …, ` +
-				`did you mean best?`}},
+			[]string{`--member got "bst", wants best, mean or one of the hall of fame, hall-of-fame-1, hall-of-fame-2, ` +
+				`…, did you mean best?`}},
 		{"play other.safetensors --member best", []string{"other.safetensors is one member's file"}},
 		{"play noise.safetensors", []string{"noise.safetensors", "this is no safetensors file, or it is damaged"}},
 		{"play pipe.safetensors", []string{"pipe.safetensors is no file"}},
@@ -368,7 +369,7 @@ func TestBadInput(t *testing.T) {
 		{"export run --out other.safetensors", []string{"--out other.safetensors is there already", "--force"}},
 		{"export run --out folder.safetensors --force", []string{"folder.safetensors is there and is no file"}},
 		{"export run --out pipe.safetensors --force", []string{"pipe.safetensors is there and is no file"}},
-		{"export sparse --out x.safetensors --member centre", []string{"the run sparse has no member centre"}},
+		{"export sparse --out x.safetensors --member mean", []string{"the run sparse has no member mean"}},
 		{"export checkpoint.safetensors --out x.safetensors", []string{"checkpoint.safetensors is a checkpoint"}},
 		{"export plain.safetensors --out x.safetensors", []string{"this is no member"}},
 	} {
@@ -458,9 +459,9 @@ func TestExport(t *testing.T) {
 		}
 		require.Equal(t, played("run"), played("x.safetensors"))
 	}
-	b.save("run/centre.safetensors", "CartPole-v1", "mlp:5", 9, 1)
-	b.good("export", "run", "--out", "centre.safetensors", "--member", "centre")
-	s, err := Open("centre.safetensors", "")
+	b.save("run/mean.safetensors", "CartPole-v1", "mlp:5", 9, 1)
+	b.good("export", "run", "--out", "mean.safetensors", "--member", "mean")
+	s, err := Open("mean.safetensors", "")
 	require.NoError(t, err)
 	require.Equal(t, "[4,5,2]", s.Metadata["layers"])
 }
@@ -559,7 +560,7 @@ func TestPictureShowsTheEpisode(t *testing.T) {
 	}
 }
 
-// inked counts the pixels that are not of the ground's colour.
+// inked counts the pixels that are not of the ground's color.
 func inked(img image.Image) (n int) {
 	b := img.Bounds()
 	for y := b.Min.Y; y < b.Max.Y; y++ {
@@ -572,7 +573,7 @@ func inked(img image.Image) (n int) {
 	return n
 }
 
-// requireLike compares images: to the byte down to a row, and below it up to what a palette of 256 colours loses at
+// requireLike compares images: to the byte down to a row, and below it up to what a palette of 256 colors loses at
 // edges.
 func requireLike(t *testing.T, want, got *image.RGBA, row int) {
 	t.Helper()

@@ -19,7 +19,7 @@ import (
 	"xlarun/rollout/run"
 )
 
-var famePattern = regexp.MustCompile(`^fame-[1-9][0-9]{0,3}$`)
+var famePattern = regexp.MustCompile(`^hall-of-fame-[1-9][0-9]{0,3}$`)
 
 // Saved holds the content of a member's file.
 type Saved struct {
@@ -31,14 +31,15 @@ type Saved struct {
 	Metadata map[string]string
 }
 
-// Open reads a member from a run's folder or from a file. The run may be in progress. which is "best", "centre",
-// "fame-N", or "", which means the best member, or the centre if there is no best one yet. Errors are usage errors.
+// Open reads a member from a run's folder or from a file. The run may be in progress. which is "best", "mean",
+// "hall-of-fame-N", or "", which means the best member, or the mean if there is no best one yet. Errors are usage
+// errors.
 func Open(path, which string) (*Saved, error) {
-	if which != "" && which != run.BestMember && which != run.CentreMember && !famePattern.MatchString(which) &&
+	if which != "" && which != run.BestMember && which != run.MeanMember && !famePattern.MatchString(which) &&
 		!cellPattern.MatchString(which) {
 		return nil, console.BadInput("--member got %q, wants %s, %s or one of the hall of fame, %s, %s, …%s", which,
-			run.BestMember, run.CentreMember, run.FameMember(1), run.FameMember(2),
-			console.DidYouMean(which, []string{run.BestMember, run.CentreMember, run.FameMember(1)}))
+			run.BestMember, run.MeanMember, run.HallOfFameMember(1), run.HallOfFameMember(2),
+			console.DidYouMean(which, []string{run.BestMember, run.MeanMember, run.HallOfFameMember(1)}))
 	}
 	if filepath.Base(path) == "config.toml" { // other commands take a run by its config
 		path = filepath.Dir(path)
@@ -67,8 +68,8 @@ func openRun(folder, which string) (*Saved, error) {
 	s := &Saved{Run: folder, Which: which}
 	if which == "" {
 		s.Which = run.BestMember
-		if !there(run.BestMember+suffix) && there(run.CentreMember+suffix) {
-			s.Which, s.Notice = run.CentreMember, "the run has judged no best member yet: this is its centre"
+		if !there(run.BestMember+suffix) && there(run.MeanMember+suffix) {
+			s.Which, s.Notice = run.MeanMember, "the run has judged no best member yet: this is its mean"
 		}
 	}
 	s.Path = filepath.Join(folder, s.Which+suffix)
@@ -76,10 +77,10 @@ func openRun(folder, which string) (*Saved, error) {
 		return s, s.read()
 	}
 	var others []string
-	for i := 1; there(run.FameMember(i) + suffix); i++ {
-		others = append(others, run.FameMember(i))
+	for i := 1; there(run.HallOfFameMember(i) + suffix); i++ {
+		others = append(others, run.HallOfFameMember(i))
 	}
-	for _, other := range []string{run.CentreMember, run.BestMember} {
+	for _, other := range []string{run.MeanMember, run.BestMember} {
 		if there(other + suffix) {
 			others = append([]string{other}, others...)
 		}
@@ -199,7 +200,7 @@ func (s *Saved) Unit() (unit, count string) {
 	return kind.Unit, s.Metadata[kind.Unit]
 }
 
-// String describes the member: "best member of runs/x (centre), generation 42".
+// String describes the member: "best member of runs/x (mean), generation 42".
 func (s *Saved) String() string {
 	text := "member of " + s.Path
 	if s.Run != "" {

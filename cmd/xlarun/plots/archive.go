@@ -24,8 +24,8 @@ type archive struct {
 	env, division string
 	names         []string
 	low, high     []float64
-	sides         []int // of a grid; nil: cells around centres
-	centres       [][]float64
+	sides         []int // of a grid; nil: cells around centers
+	centers       [][]float64
 	fitness       map[int]float64 // by cell, of several elites the highest
 	// objectives has those of each elite; nil: there is one.
 	objectives     [][]float64
@@ -52,7 +52,7 @@ func archiveCharts(dir string) (charts []*chart.Chart, err error) {
 		return nil, console.BadInput("%s has no archive to draw (%w): wait for the run's end, or draw a metric by "+
 			"--metric", dir, console.Cause(err))
 	}
-	if a.centres != nil {
+	if a.centers != nil {
 		charts = append(charts, a.mapChart())
 	}
 	if a.objectiveNames != nil {
@@ -61,12 +61,12 @@ func archiveCharts(dir string) (charts []*chart.Chart, err error) {
 	return charts, nil
 }
 
-// mapChart draws the cells, coloured by the fitness of their elites.
+// mapChart draws the cells, colored by the fitness of their elites.
 func (a *archive) mapChart() *chart.Chart {
 	c := &chart.Chart{XLabel: a.names[0], YLabel: a.names[1], X: &chart.Range{Min: a.low[0], Max: a.high[0]},
 		Y: &chart.Range{Min: a.low[1], Max: a.high[1]}}
 	c.Title = fmt.Sprintf("%s: elites in %d of %s of %s", a.env, len(a.fitness),
-		quantity.Count(len(a.centres), "cell", "cells"), a.division)
+		quantity.Count(len(a.centers), "cell", "cells"), a.division)
 	least, greatest := math.Inf(1), math.Inf(-1)
 	for _, f := range a.fitness {
 		least, greatest = min(least, f), max(greatest, f)
@@ -107,7 +107,7 @@ func (a *archive) frontChart() *chart.Chart {
 	if len(points) == 0 {
 		return c
 	}
-	elites := chart.Dots{Points: points, Colour: colours[0], Radius: 2}
+	elites := chart.Dots{Points: points, Color: colors[0], Radius: 2}
 	var stairs []chart.Point
 	for i, p := range front {
 		if i > 0 {
@@ -115,7 +115,7 @@ func (a *archive) frontChart() *chart.Chart {
 		}
 		stairs = append(stairs, p)
 	}
-	line := chart.Line{Points: stairs, Colour: colours[1], Width: 2}
+	line := chart.Line{Points: stairs, Color: colors[1], Width: 2}
 	c.Add(elites)
 	c.Add(line)
 	c.Legend("elites", elites)
@@ -160,10 +160,10 @@ func readArchive(path string) (*archive, error) {
 	if err := a.addObjectives(file, meta["objectives"]); err != nil {
 		return nil, err
 	}
-	if a.objectiveNames != nil && !slices.Contains(file.Names(), "centres") {
+	if a.objectiveNames != nil && !slices.Contains(file.Names(), "centers") {
 		return a, nil
 	}
-	centres, d, err := floats(file, "centres")
+	centers, d, err := floats(file, "centers")
 	if err != nil {
 		return nil, err
 	}
@@ -174,8 +174,8 @@ func readArchive(path string) (*archive, error) {
 	if d < 1 || len(a.low) != d || len(a.high) != d || a.sides != nil && len(a.sides) != d {
 		return nil, errors.New("its metadata and its arrays do not belong together")
 	}
-	for centre := range slices.Chunk(centres, d) {
-		a.centres = append(a.centres, centre)
+	for center := range slices.Chunk(centers, d) {
+		a.centers = append(a.centers, center)
 	}
 	if meta["descriptors"] != "" {
 		a.names = strings.Split(meta["descriptors"], "; ")
@@ -193,8 +193,8 @@ func readArchive(path string) (*archive, error) {
 func (a *archive) widen() {
 	a.names[1] = ""
 	a.low, a.high = append(a.low, 0), append(a.high, 1)
-	for i := range a.centres {
-		a.centres[i] = []float64{a.centres[i][0], .5}
+	for i := range a.centers {
+		a.centers[i] = []float64{a.centers[i][0], .5}
 	}
 	if a.sides != nil {
 		a.sides = append(a.sides, 1)
@@ -218,8 +218,8 @@ func (a *archive) addElites(file *safetensors.File) error {
 		return fmt.Errorf("it has %d cells of elites and the fitness of %d", len(cells), len(fitness))
 	}
 	for i, cell := range cells {
-		if !(cell >= 0 && cell < float64(len(a.centres))) {
-			return fmt.Errorf("it has an elite in the cell %g, and cells from 0 to %d", cell, len(a.centres)-1)
+		if !(cell >= 0 && cell < float64(len(a.centers))) {
+			return fmt.Errorf("it has an elite in the cell %g, and cells from 0 to %d", cell, len(a.centers)-1)
 		}
 		if before, ok := a.fitness[int(cell)]; !ok || fitness[i] > before {
 			a.fitness[int(cell)] = fitness[i]

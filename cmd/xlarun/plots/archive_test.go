@@ -18,7 +18,7 @@ import (
 // gridFile has two of the four cells of a grid, over descriptors from 0 to 2 and from -1 to 1.
 func gridFile() (map[string]*graph.Array, map[string]string) {
 	return map[string]*graph.Array{
-			"centres": graph.Float32s([]float32{.5, -.5, .5, .5, 1.5, -.5, 1.5, .5}, 4, 2),
+			"centers": graph.Float32s([]float32{.5, -.5, .5, .5, 1.5, -.5, 1.5, .5}, 4, 2),
 			"cell":    graph.Int32s([]int32{0, 3}), "fitness": graph.Float32s([]float32{1, 5})},
 		map[string]string{"env": "Arm-v0", "archive": "grid:2", "low": "0,-1", "high": "2,1", "sides": "2,2",
 			"descriptors": "x; y"}
@@ -53,7 +53,7 @@ func TestFrontChart(t *testing.T) {
 	require.Equal(t, []string{"speed", "cost"}, []string{charts[1].XLabel, charts[1].YLabel})
 	require.Equal(t, []chart.Point{{X: 1, Y: 4}, {X: 2, Y: 3}}, paretoFront([]chart.Point{{X: 2, Y: 3}, {X: 1, Y: 4},
 		{X: 1, Y: 3}, {X: 2, Y: 1}, {X: 1, Y: 4}}))
-	delete(arrays, "centres")
+	delete(arrays, "centers")
 	charts, err = archiveCharts(saveArchive(t, arrays, metadata))
 	require.NoError(t, err)
 	require.Len(t, charts, 1)
@@ -79,7 +79,7 @@ func TestArchiveMap(t *testing.T) {
 	}
 	require.Contains(t, drawn(t, c), "#fde725", "the best cell is yellow")
 
-	// Elites of one fitness have one colour, and no legend.
+	// Elites of one fitness have one color, and no legend.
 	arrays["fitness"] = graph.Float32s([]float32{7, 7})
 	c = mapOf(t, saveArchive(t, arrays, metadata))
 	require.NotContains(t, drawn(t, c), ">7<")
@@ -104,22 +104,22 @@ func drawn(t *testing.T, c *chart.Chart) string {
 // Descriptors of one number are drawn as a bar of the full height.
 func TestArchiveBar(t *testing.T) {
 	a, err := readArchive(filepath.Join(saveArchive(t, map[string]*graph.Array{
-		"centres": graph.Float32s([]float32{.25, .75}, 2, 1), "cell": graph.Int32s([]int32{1}),
+		"centers": graph.Float32s([]float32{.25, .75}, 2, 1), "cell": graph.Int32s([]int32{1}),
 		"fitness": graph.Float32s([]float32{3})}, map[string]string{"low": "0", "high": "1", "sides": "2"}),
 		runfolder.ArchiveFile))
 	require.NoError(t, err)
 	require.Equal(t, []chart.Point{{X: .5, Y: 0}, {X: 1, Y: 0}, {X: 1, Y: 1}, {X: .5, Y: 1}}, a.corners(1))
 }
 
-// The cells around centres cover the bounds once, and each place lies in the cell of the nearest centre.
+// The cells around centers cover the bounds once, and each place lies in the cell of the nearest center.
 func TestVoronoiCells(t *testing.T) {
 	a := &archive{low: []float64{-2, 0}, high: []float64{2, 1}}
 	for i := range 40 { // the sequence of Kronecker with the golden ratio
 		_, x := math.Modf(float64(i) * .618034)
-		a.centres = append(a.centres, []float64{4*x - 2, (float64(i) + .5) / 40})
+		a.centers = append(a.centers, []float64{4*x - 2, (float64(i) + .5) / 40})
 	}
 	area := 0.
-	for cell := range a.centres {
+	for cell := range a.centers {
 		polygon := a.corners(cell)
 		middle := chart.Point{}
 		for i, p := range polygon {
@@ -128,9 +128,9 @@ func TestVoronoiCells(t *testing.T) {
 			middle.X, middle.Y = middle.X+p.X/float64(len(polygon)), middle.Y+p.Y/float64(len(polygon))
 		}
 		square := func(i int) float64 { // of the distance, in shares of the bounds
-			return math.Pow((a.centres[i][0]-middle.X)/4, 2) + math.Pow(a.centres[i][1]-middle.Y, 2)
+			return math.Pow((a.centers[i][0]-middle.X)/4, 2) + math.Pow(a.centers[i][1]-middle.Y, 2)
 		}
-		for other := range a.centres {
+		for other := range a.centers {
 			require.LessOrEqual(t, square(cell), square(other)+1e-12, "cell %d", cell)
 		}
 	}
@@ -151,18 +151,18 @@ func TestDamagedArchives(t *testing.T) {
 			}},
 		{"fewer cells than numbers", "it has 1 cells of elites and the fitness of 2",
 			func(a map[string]*graph.Array, _ map[string]string) { a["cell"] = graph.Int32s([]int32{1}) }},
-		{"centres of no numbers", "do not belong together",
+		{"centers of no numbers", "do not belong together",
 			func(a map[string]*graph.Array, m map[string]string) {
-				a["centres"] = graph.Zeros(graph.ShapeOf(graph.Float32, 4, 0))
+				a["centers"] = graph.Zeros(graph.ShapeOf(graph.Float32, 4, 0))
 				m["low"], m["high"] = "", ""
 				delete(m, "sides")
 			}},
-		{"one centre as a scalar", "do not belong together",
-			func(a map[string]*graph.Array, _ map[string]string) { a["centres"] = graph.Scalar(1) }},
+		{"one center as a scalar", "do not belong together",
+			func(a map[string]*graph.Array, _ map[string]string) { a["centers"] = graph.Scalar(1) }},
 		{"no fitness", `no tensor "fitness"`,
 			func(a map[string]*graph.Array, _ map[string]string) { delete(a, "fitness") }},
-		{"no centres", `no tensor "centres"`,
-			func(a map[string]*graph.Array, _ map[string]string) { delete(a, "centres") }},
+		{"no centers", `no tensor "centers"`,
+			func(a map[string]*graph.Array, _ map[string]string) { delete(a, "centers") }},
 		{"bounds of other descriptors", "do not belong together",
 			func(_ map[string]*graph.Array, m map[string]string) { m["low"] = "0" }},
 	} {

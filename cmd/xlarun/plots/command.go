@@ -32,7 +32,7 @@ func Command(streams console.Streams) *cobra.Command {
 		Long: "Plot draws a metric of one run or of several. A run may be in progress. Runs that differ only in " +
 			"their seeds (and where they were computed) are one curve: their mean with its 95 % confidence interval " +
 			"by Student's t. A run that ended earlier than others of its curve keeps its last value. Of one run of " +
-			"qd, without --metric, it draws the cells of the archive, coloured by fitness, and the elites' objectives.",
+			"qd, without --metric, it draws the cells of the archive, colored by fitness, and the elites' objectives.",
 		Example: "  xlarun plot runs/20260102-150405-CartPole-v1\n  xlarun plot runs/* --metric best_fitness --x " +
 			"env_steps --by strategy --out curves.svg",
 		Args: func(_ *cobra.Command, args []string) error {

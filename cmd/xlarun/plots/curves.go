@@ -50,12 +50,12 @@ func (r *savedRun) curves(metric string) *chart.Chart {
 	}
 	empty := true
 	for i := len(names) - 1; i >= 0; i-- { // the metric itself last, above the others
-		line := chart.Line{Colour: colours[i], Width: 1.3}
+		line := chart.Line{Color: colors[i], Width: 1.3}
 		if i == 0 {
 			line.Width = 2.3
 		}
 		if names[i] == "worst_fitness" {
-			line.Colour = color.RGBA{170, 170, 170, 255}
+			line.Color = color.RGBA{170, 170, 170, 255}
 		}
 		pieces := r.pieces(names[i])
 		for _, piece := range pieces {

@@ -18,7 +18,7 @@ type group struct {
 
 // incidental lists the seed and the settings of how and where a run is computed. By default they do not separate
 // curves.
-var incidental = []string{"seed", "xlarun", "kind_version", "devices", "memory", "tune", "tile", "lanes-last", "unroll",
+var incidental = []string{"seed", "xlarun", "kind_version", "devices", "memory", "tune", "tile", "batch-last", "unroll",
 	"episode-batch", "vector-width", "backend", "plugin", "jit", "checkpoint-every", "keep", "tensorboard-axis"}
 
 // groups groups the runs that have the same settings: the settings in by, or all except the incidental ones. A label

@@ -33,8 +33,8 @@ func History(path, title, objective string, t Trials, maximize bool) error {
 		}
 		return fmt.Errorf("%s has no complete trial yet: there is nothing to draw", title)
 	}
-	points := chart.Dots{Points: xys(t.Numbers, t.Values), Colour: colours[0], Radius: 3}
-	line := chart.Line{Points: t.best(maximize), Colour: colours[1], Width: 2}
+	points := chart.Dots{Points: xys(t.Numbers, t.Values), Color: colors[0], Radius: 3}
+	line := chart.Line{Points: t.best(maximize), Color: colors[1], Width: 2}
 	if t.LeftOut > 0 {
 		title += "\nwithout " + t.Missing()
 	}

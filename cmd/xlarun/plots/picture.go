@@ -12,9 +12,9 @@ import (
 	"xlarun/internal/chart"
 )
 
-// colours holds the palette of Okabe and Ito, "Color universal design" (2008), without yellow. Colour-blind people can
+// colors holds the palette of Okabe and Ito, "Color universal design" (2008), without yellow. Color-blind people can
 // distinguish them.
-var colours = []color.RGBA{{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255},
+var colors = []color.RGBA{{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255},
 	{230, 159, 0, 255}, {86, 180, 233, 255}, {60, 60, 60, 255}}
 
 // Sizes of a picture in pixels: 8 x 5 inches.
@@ -61,12 +61,12 @@ func curvesChart(title, x string, metrics []string, all []group) (*chart.Chart, 
 			if len(b.x) == 0 {
 				continue
 			}
-			line := chart.Line{Points: xys(b.x, b.mean), Colour: colours[count%len(colours)], Width: 2}
-			if count >= len(colours) {
-				line.Dashes = []float64{float64(3 * (count / len(colours))), 3}
+			line := chart.Line{Points: xys(b.x, b.mean), Color: colors[count%len(colors)], Width: 2}
+			if count >= len(colors) {
+				line.Dashes = []float64{float64(3 * (count / len(colors))), 3}
 			}
 			if b.finite() {
-				c.Add(chart.Band{Low: xys(b.x, b.low), High: xys(b.x, b.high), Colour: line.Colour})
+				c.Add(chart.Band{Low: xys(b.x, b.low), High: xys(b.x, b.high), Color: line.Color})
 			}
 			c.Add(line)
 			count++

@@ -192,7 +192,7 @@ func TestBand(t *testing.T) {
 	}
 }
 
-// What is drawn is there: both curves in their colours, and a band between the edges of one of them.
+// What is drawn is there: both curves in their colors, and a band between the edges of one of them.
 func TestPicture(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "curves.png")
@@ -216,13 +216,13 @@ func TestPicture(t *testing.T) {
 			seen[color.RGBAModel.Convert(img.At(x, y)).(color.RGBA)]++
 		}
 	}
-	require.Greater(t, seen[colours[0]], 400, "the first curve")
-	require.Greater(t, seen[colours[1]], 400, "the second")
+	require.Greater(t, seen[colors[0]], 400, "the first curve")
+	require.Greater(t, seen[colors[1]], 400, "the second")
 	share := func(c uint8) uint8 { return uint8((50*int(c) + 205*255) / 255) }
 	found := 0
 	for c, n := range seen {
-		if math.Abs(float64(c.R)-float64(share(colours[0].R))) < 3 &&
-			math.Abs(float64(c.B)-float64(share(colours[0].B))) < 3 {
+		if math.Abs(float64(c.R)-float64(share(colors[0].R))) < 3 &&
+			math.Abs(float64(c.B)-float64(share(colors[0].B))) < 3 {
 			found += n
 		}
 	}
@@ -311,7 +311,7 @@ func TestCurves(t *testing.T) {
 		picture, err := png.Decode(bytes.NewReader(data))
 		require.NoError(t, err, "case %d", c.number)
 		blue := 0 // of the curve that was asked for
-		r, g, b, _ := colours[0].RGBA()
+		r, g, b, _ := colors[0].RGBA()
 		for y := range picture.Bounds().Dy() {
 			for x := range picture.Bounds().Dx() {
 				if pr, pg, pb, _ := picture.At(x, y).RGBA(); pr == r && pg == g && pb == b {

@@ -30,12 +30,12 @@ const shownNeurons, shownSubsteps = 3, 250
 const maxWeightCharts = 12
 
 // Raster draws all spikes over time as a PNG. Each neuron has a row; the first neuron of the first layer is at the
-// bottom. Each layer has a colour. substep is the time between two rows of a layer, in ms.
+// bottom. Each layer has a color. substep is the time between two rows of a layer, in ms.
 func Raster(title string, layers []SpikingLayer, substep float64) ([]byte, error) {
 	c := &chart.Chart{Title: title, XLabel: "ms", YLabel: "neuron"}
 	base, end := 0, 0.
 	for i, l := range layers {
-		spikes := chart.Spikes{Colour: colours[i%len(colours)]}
+		spikes := chart.Spikes{Color: colors[i%len(colors)]}
 		for index, s := range l.Spikes {
 			if s > 0 {
 				spikes.Points = append(spikes.Points, chart.Point{X: float64(index/l.Units) * substep,
@@ -68,9 +68,9 @@ func Membranes(title string, layers []SpikingLayer, substep float64) ([]byte, er
 			if len(potential) < 2 {
 				continue
 			}
-			line := chart.Line{Points: potential, Colour: colours[k%len(colours)], Width: 1.3}
+			line := chart.Line{Points: potential, Color: colors[k%len(colors)], Width: 1.3}
 			c.Add(line)
-			c.Add(chart.Dots{Points: spikes, Colour: line.Colour, Radius: 3})
+			c.Add(chart.Dots{Points: spikes, Color: line.Color, Radius: 3})
 			c.Legend(fmt.Sprintf("neuron %d", unit), line)
 		}
 		rows = append(rows, []*chart.Chart{c})

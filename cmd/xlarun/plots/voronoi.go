@@ -6,52 +6,52 @@ import (
 	"xlarun/internal/chart"
 )
 
-// mostPolygons is the number of cells up to which the true borders of cells around centres are drawn. Of more cells,
+// mostPolygons is the number of cells up to which the true borders of cells around centers are drawn. Of more cells,
 // each is a square of the mean size.
 const mostPolygons = 10_000
 
 // corners returns the corners of a cell.
 func (a *archive) corners(cell int) []chart.Point {
-	at := a.centres[cell]
+	at := a.centers[cell]
 	w, h := a.high[0]-a.low[0], a.high[1]-a.low[1]
 	switch {
 	case a.sides != nil:
 		return rectangle(at, w/float64(a.sides[0]), h/float64(a.sides[1]))
-	case len(a.centres) > mostPolygons || len(a.centres[0]) > 2:
-		side := math.Sqrt(float64(len(a.centres)))
+	case len(a.centers) > mostPolygons || len(a.centers[0]) > 2:
+		side := math.Sqrt(float64(len(a.centers)))
 		return rectangle(at, w/side, h/side)
 	}
 	return a.voronoi(cell)
 }
 
-func rectangle(centre []float64, w, h float64) []chart.Point {
-	x, y := centre[0], centre[1]
+func rectangle(center []float64, w, h float64) []chart.Point {
+	x, y := center[0], center[1]
 	return []chart.Point{{X: x - w/2, Y: y - h/2}, {X: x + w/2, Y: y - h/2}, {X: x + w/2, Y: y + h/2},
 		{X: x - w/2, Y: y + h/2}}
 }
 
-// voronoi returns the places that are nearer to a cell's centre than to all others: the rectangle of the bounds, cut
+// voronoi returns the places that are nearer to a cell's center than to all others: the rectangle of the bounds, cut
 // along the middle line to each of the others. Distances are in shares of the bounds.
 func (a *archive) voronoi(cell int) []chart.Point {
 	w, h := a.high[0]-a.low[0], a.high[1]-a.low[1]
 	scaled := func(i int) chart.Point {
-		return chart.Point{X: (a.centres[i][0] - a.low[0]) / w, Y: (a.centres[i][1] - a.low[1]) / h}
+		return chart.Point{X: (a.centers[i][0] - a.low[0]) / w, Y: (a.centers[i][1] - a.low[1]) / h}
 	}
-	centre := scaled(cell)
+	center := scaled(cell)
 	polygon := []chart.Point{{X: 0, Y: 0}, {X: 1, Y: 0}, {X: 1, Y: 1}, {X: 0, Y: 1}}
 	farthest := 2. // at least the distance of the farthest corner
-	for i := range a.centres {
+	for i := range a.centers {
 		other := scaled(i)
-		dx, dy := other.X-centre.X, other.Y-centre.Y
+		dx, dy := other.X-center.X, other.Y-center.Y
 		if square := dx*dx + dy*dy; i == cell || square == 0 || square > 4*farthest*farthest {
 			continue // the middle line does not reach the polygon
 		}
 		polygon = clip(polygon, func(p chart.Point) float64 {
-			return (p.X-(centre.X+other.X)/2)*dx + (p.Y-(centre.Y+other.Y)/2)*dy
+			return (p.X-(center.X+other.X)/2)*dx + (p.Y-(center.Y+other.Y)/2)*dy
 		})
 		farthest = 0
 		for _, p := range polygon {
-			farthest = max(farthest, math.Hypot(p.X-centre.X, p.Y-centre.Y))
+			farthest = max(farthest, math.Hypot(p.X-center.X, p.Y-center.Y))
 		}
 	}
 	for i, p := range polygon {

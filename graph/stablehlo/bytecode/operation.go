@@ -176,7 +176,7 @@ func (r *reader) regions(c *cursor, o *operation, n uint64, isolated bool) {
 	if isolated {
 		kind, content := section(c)
 		if kind != irSection {
-			refuse("%s has a section of kind %d in place of its regions", o.what(), kind)
+			refuse("%s has a section of kind %d instead of its regions", o.what(), kind)
 		}
 		c = &cursor{"IR section", content}
 		r.values, r.size, r.next = map[uint64]value{}, 0, 0

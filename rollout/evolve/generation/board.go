@@ -12,17 +12,17 @@ import (
 func Number(x float64) string { return fmt.Sprintf("%.4g", x) }
 
 // Board returns the rows of a display: fitness with its spread, and the target.
-func (c *Search) Board() []run.Row {
+func (c *Search) Board() []run.DisplayRow {
 	goal := ""
 	if env, err := envs.Make(c.Env); err == nil {
 		if t := c.Goal(env.Spec()); !math.IsNaN(t) {
 			goal = " of " + Number(t)
 		}
 	}
-	return []run.Row{
+	return []run.DisplayRow{
 		{Label: "best ever", Plain: true, Parts: []run.Part{{Metric: "best_ever"}}},
 		{Label: "mean", Plain: true, Parts: []run.Part{{Metric: "mean_fitness", Behind: goal}}, Curve: "mean_fitness",
-			Colour: "cyan"},
+			Color: "cyan"},
 		{Label: "spread", Parts: []run.Part{{Before: "std ", Metric: "std_fitness"},
 			{Before: ", worst ", Metric: "worst_fitness"}}},
 		{Label: "failed", Plain: true, Rare: true, Parts: []run.Part{

@@ -16,7 +16,7 @@ type Hall interface {
 	// with returns the hall with one more member.
 	with(b Best) Hall
 	// Members returns the members on the host, sorted by SortFame.
-	Members(p *Program) ([]run.Famed, error)
+	Members(p *Program) ([]run.HallEntry, error)
 	// of returns the hall with other forms of its genomes, leaves [places, …].
 	of(form func(genomes any) any) Hall
 }
@@ -32,9 +32,9 @@ type hall struct {
 // noHall is a Hall without places.
 type noHall struct{}
 
-func (noHall) with(Best) Hall                        { return noHall{} }
-func (noHall) Members(*Program) ([]run.Famed, error) { return nil, nil }
-func (noHall) of(func(any) any) Hall                 { return noHall{} }
+func (noHall) with(Best) Hall                            { return noHall{} }
+func (noHall) Members(*Program) ([]run.HallEntry, error) { return nil, nil }
+func (noHall) of(func(any) any) Hall                     { return noHall{} }
 
 func (h hall) of(form func(genomes any) any) Hall {
 	h.Genomes = form(h.Genomes)
@@ -74,7 +74,7 @@ func (h hall) with(b Best) Hall {
 		graph.MapTree2(put, h.Observation, b.Observation)}
 }
 
-func (h hall) Members(p *Program) (all []run.Famed, err error) {
+func (h hall) Members(p *Program) (all []run.HallEntry, err error) {
 	fitness, err := graph.Floats(h.Fitness)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (h hall) Members(p *Program) (all []run.Famed, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, run.Famed{Candidate: run.Candidate{Name: "fame", Params: params}, Fitness: f,
+		all = append(all, run.HallEntry{Candidate: run.Candidate{Name: "hall-of-fame", Params: params}, Fitness: f,
 			Step: int64(generation[i]) + 1})
 	}
 	SortFame(all)
@@ -102,16 +102,16 @@ func (h hall) Members(p *Program) (all []run.Famed, err error) {
 }
 
 // SortFame sorts members: the highest fitness first, the earliest among equal ones.
-func SortFame(all []run.Famed) {
-	slices.SortStableFunc(all, func(a, b run.Famed) int {
+func SortFame(all []run.HallEntry) {
+	slices.SortStableFunc(all, func(a, b run.HallEntry) int {
 		return cmp.Or(cmp.Compare(b.Fitness, a.Fitness), cmp.Compare(a.Step, b.Step))
 	})
 }
 
-// Candidates returns the members that the run's end judges: the centre of the search, which was not played yet, and the
+// Candidates returns the members that the run's end judges: the mean of the search, which was not played yet, and the
 // member with the highest fitness so far, which may have been lucky.
 func (p *Program) Candidates(s State) ([]run.Candidate, error) {
-	centre, err := p.Centre(s)
+	center, err := p.Mean(s)
 	if err != nil {
 		return nil, err
 	}
@@ -119,12 +119,12 @@ func (p *Program) Candidates(s State) ([]run.Candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []run.Candidate{{Name: "centre", Params: centre}, {Name: "best_ever", Params: best}}, nil
+	return []run.Candidate{{Name: "mean", Params: center}, {Name: "best_ever", Params: best}}, nil
 }
 
-// Centre returns the centre of the search, on the host.
-func (p *Program) Centre(s State) (member any, err error) {
-	return onHost(func() any { return p.Member(p.Strategy.Centre(s.Strategy), s.Observed.Scale()) })
+// Mean returns the mean of the search, on the host.
+func (p *Program) Mean(s State) (member any, err error) {
+	return onHost(func() any { return p.Member(p.Strategy.Mean(s.Strategy), s.Observed.Scale()) })
 }
 
 // onHost evaluates a tree outside of a program. An error that f throws is returned.

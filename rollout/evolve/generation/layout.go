@@ -8,11 +8,11 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// rule returns the default plan. Tile, LanesLast, Unroll, EpisodeBatch and VectorWidth of the
+// rule returns the default plan. Tile, BatchLast, Unroll, EpisodeBatch and VectorWidth of the
 // search come first.
 func (x *Setup) rule() plan.Plan {
 	c := x.Search
-	layout := plan.Plan{Devices: c.Devices, Tile: c.Tile, LanesLast: c.LanesLast, Unroll: c.Unroll,
+	layout := plan.Plan{Devices: c.Devices, Tile: c.Tile, BatchLast: c.BatchLast, Unroll: c.Unroll,
 		EpisodeBatch: x.episodeBatch()}
 	if c.Unroll == 0 {
 		layout.Unroll = plan.DefaultUnroll(c.Steps, x.Machine.Accelerator)
@@ -24,7 +24,7 @@ func (x *Setup) rule() plan.Plan {
 		}
 	}
 	if x.Machine.CPU && len(c.Given()) == 0 {
-		layout.LanesLast = x.narrow()
+		layout.BatchLast = x.narrow()
 	}
 	if c.Tile == 0 {
 		layout.Tile = x.tiling().Tile()

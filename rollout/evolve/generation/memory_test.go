@@ -39,7 +39,7 @@ func (*ellipse) Tell(state any, e strategy.Evaluation, draws population.Draws) a
 		return draw.(*graph.Array).Convert(graph.Float32)
 	}))}
 }
-func (*ellipse) Centre(state any) any { return state.(ellipseState).Mean }
+func (*ellipse) Mean(state any) any { return state.(ellipseState).Mean }
 
 // greedy is a strategy without a state that calls All.
 type greedy struct{ ellipse }
@@ -48,7 +48,7 @@ func (*greedy) Init(genome any, _ int) any { return genome }
 func (g *greedy) Sample(key random.Key, s any) any {
 	return random.Normal(key, s.(*graph.Array).Shape())
 }
-func (*greedy) Centre(state any) any                { return state }
+func (*greedy) Mean(state any) any                  { return state }
 func (*greedy) Member(_, d any, _ *graph.Array) any { return d }
 func (*greedy) Tell(_ any, e strategy.Evaluation, draws population.Draws) any {
 	return graph.DynamicIndex(draws.All().(*graph.Array), e.Fitness.ArgMax(0), 0)

@@ -11,7 +11,7 @@ import (
 	"xlarun/rollout/run"
 )
 
-// Summary summarises one generation on the host. Members whose fitness is NaN count only as failed.
+// Summary summarizes one generation on the host. Members whose fitness is NaN count only as failed.
 type Summary struct {
 	Best, Mean, Worst float64
 	Std               float64 // of the population, not an estimate for a larger one
@@ -24,7 +24,7 @@ type Summary struct {
 	FailedStep  float64
 }
 
-// Summarize summarises a generation, given each member's fitness, episode length and the step in which it failed. If
+// Summarize summarizes a generation, given each member's fitness, episode length and the step in which it failed. If
 // all members failed, fitness is -Inf, which is no success, and the deviation is 0.
 func Summarize(fitness, lengths, steps []float64) Summary {
 	m := Summary{Best: math.Inf(-1), Worst: math.Inf(1), FirstFailed: -1, Members: len(fitness)}

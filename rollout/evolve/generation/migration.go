@@ -12,7 +12,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Migration is the part of a State for the exchange with other searches: Travel for one of several islands.
+// Migration is the part of a State for the exchange with other searches: MigrationState for one of several islands.
 type Migration interface {
 	// migrate returns the evaluation and the noise for Tell, with immigrants, and the next Migration. It gets the
 	// evaluation of the search's own members, and their noise n.
@@ -28,22 +28,22 @@ func (noMigration) migrate(_ *Program, _ State, _ Inputs, _ memberKeys, evaluati
 	return evaluation, n, noMigration{}
 }
 
-// Travel is the Migration of one of several islands. The best members of each generation are ready to leave. Members
-// that have arrived replace the worst members in the next Tell; see strategy.Receiving.
+// MigrationState is the Migration of one of several islands. The best members of each generation are ready to leave.
+// Members that have arrived replace the worst members in the next Tell; see strategy.Receiving.
 //
 // Descent is the share of each island, by number. A genome in the state (strategy.Lineal) has the shares of its parent.
-// The centre of a distribution has the weighted mean of its members' shares, with Hansen's logarithmic weights of the
+// The mean of a distribution has the weighted mean of its members' shares, with Hansen's logarithmic weights of the
 // better half (strategy.LogWeights). CMA-ES weights exactly so; for strategies that follow gradients it is a
 // convention.
-type Travel struct {
-	Leaving, Arriving Travellers
-	Descent           *graph.Array // f32[places, islands]: of each genome in the state, or of the centre; rows of sum 1
+type MigrationState struct {
+	Leaving, Arriving MigrantPool
+	Descent           *graph.Array // f32[places, islands]: of each genome in the state, or of the mean; rows of sum 1
 	// i32[islands]: immigrants of each island that were in the better half, or became a genome of the state
 	Taken *graph.Array
 }
 
-// Travellers are members that travel between islands.
-type Travellers struct {
+// MigrantPool are members that travel between islands.
+type MigrantPool struct {
 	Genomes any          // leaves [k, …]
 	Fitness *graph.Array // f32[k]: -Inf for an empty place
 	From    *graph.Array // i32[k]: the island
@@ -102,15 +102,15 @@ func (p *Program) startMigration(genome any) Migration {
 	}
 	island := graph.Scalar(0, graph.Int32)
 	ownDescent := graph.Iota(p.Options.Islands).Eq(island).Convert(graph.Float32)
-	return Travel{Leaving: p.noTravellers(genome), Arriving: p.noTravellers(genome),
+	return MigrationState{Leaving: p.noMigrantPool(genome), Arriving: p.noMigrantPool(genome),
 		Descent: ownDescent.BroadcastTo(places, p.Options.Islands),
 		Taken:   graph.Zeros(graph.ShapeOf(graph.Int32, p.Options.Islands))}
 }
 
-// noTravellers returns empty places.
-func (p *Program) noTravellers(genome any) Travellers {
+// noMigrantPool returns empty places.
+func (p *Program) noMigrantPool(genome any) MigrantPool {
 	k := p.Options.Migrants
-	return Travellers{
+	return MigrantPool{
 		Genomes: population.ZeroRows(k, genome),
 		Fitness: graph.Full(graph.ShapeOf(graph.Float32, k), math.Inf(-1)),
 		From:    graph.Zeros(graph.ShapeOf(graph.Int32, k)),
@@ -118,12 +118,13 @@ func (p *Program) noTravellers(genome any) Travellers {
 	}
 }
 
-func (m Travel) migrate(p *Program, s State, in Inputs, keys memberKeys, evaluation strategy.Evaluation,
+func (m MigrationState) migrate(p *Program, s State, in Inputs, keys memberKeys, evaluation strategy.Evaluation,
 	n noise) (strategy.Evaluation, noise, Migration) {
 	joint, slot, immigrants := m.receive(p, s, evaluation)
 	rows := p.replace(n.rows, slot, immigrants)
 	descent := m.descentOf(p, s, keys)
-	next := Travel{Leaving: p.leave(s, evaluation.Fitness, n, descent), Arriving: p.noTravellers(s.Best.Genome)}
+	next := MigrationState{Leaving: p.leave(s, evaluation.Fitness, n, descent),
+		Arriving: p.noMigrantPool(s.Best.Genome)}
 	// The descent of the members of the evaluation.
 	arrived := slot.Ge(0).ExpandDims(1).BroadcastTo(descent.Dims()...)
 	descent = graph.Select(arrived, graph.Take(m.Arriving.Descent, slot.Max(0), 0), descent)
@@ -139,7 +140,7 @@ func (m Travel) migrate(p *Program, s State, in Inputs, keys memberKeys, evaluat
 
 // receive replaces the worst groups by immigrants. It returns the evaluation with them; the traveller in the slot of
 // each group, i32[groups], -1 for none; and the travellers as draws, leaves [k, …].
-func (m Travel) receive(p *Program, s State,
+func (m MigrationState) receive(p *Program, s State,
 	own strategy.Evaluation) (joint strategy.Evaluation, slot *graph.Array, immigrants any) {
 	groups, sides := p.Groups.Items, p.Strategy.GroupSize()
 	// A pair is as good as its better member.
@@ -157,7 +158,7 @@ func (m Travel) receive(p *Program, s State,
 }
 
 // valid reports which places have a traveller whose fitness and draw, leaves [k, …], are finite: bool[k].
-func (m Travel) valid(immigrants any) *graph.Array {
+func (m MigrationState) valid(immigrants any) *graph.Array {
 	k := m.Arriving.Fitness.Dim(0)
 	valid := m.Arriving.Fitness.Gt(math.Inf(-1)).And(m.Arriving.Fitness.IsFinite())
 	for _, leaf := range graph.Leaves(immigrants) {
@@ -170,7 +171,7 @@ func (m Travel) valid(immigrants any) *graph.Array {
 
 // slots returns the traveller that replaces each group, i32[groups]; -1 for none. The worst group by standing,
 // f32[groups], has place 0. valid, bool[k], are the places that have a traveller.
-func (m Travel) slots(standing, valid *graph.Array) *graph.Array {
+func (m MigrationState) slots(standing, valid *graph.Array) *graph.Array {
 	k := valid.Dim(0)
 	rank := graph.ArgSort(graph.ArgSort(standing, 0), 0) // of each group, 0 for the worst
 	traveller := rank.Min(k - 1)
@@ -179,7 +180,7 @@ func (m Travel) slots(standing, valid *graph.Array) *graph.Array {
 
 // jointFitness returns the fitness of the members, f32[members], with that of the immigrants. The mirror image of an
 // immigrant has not been evaluated: its fitness is the island's median, which carries no information.
-func (m Travel) jointFitness(own, slot *graph.Array) *graph.Array {
+func (m MigrationState) jointFitness(own, slot *graph.Array) *graph.Array {
 	groups := slot.Dim(0)
 	arrived, fitness := slot.Ge(0), graph.Take(m.Arriving.Fitness, slot.Max(0), 0)
 	sides := []*graph.Array{graph.Select(arrived, fitness, graph.SliceAxis(own, 0, 0, groups))}
@@ -212,7 +213,7 @@ func median(fitness *graph.Array) *graph.Array {
 }
 
 // descentOf returns the descent of the members that were evaluated, f32[groups, islands].
-func (m Travel) descentOf(p *Program, s State, keys memberKeys) *graph.Array {
+func (m MigrationState) descentOf(p *Program, s State, keys memberKeys) *graph.Array {
 	groups := p.Groups.Items
 	if lineal, ok := p.Strategy.(strategy.Lineal); ok {
 		groupKeys := p.Groups.Gather(keys.Groups.Data).MergeAxes(0, 2) // [tiles·lanes, 2]
@@ -225,7 +226,8 @@ func (m Travel) descentOf(p *Program, s State, keys memberKeys) *graph.Array {
 }
 
 // keep returns the descent of the genomes in the state, and which groups became one, bool[groups].
-func (m Travel) keep(s State, lineal strategy.Lineal, fitness, descent *graph.Array) (kept, taken *graph.Array) {
+func (m MigrationState) keep(s State, lineal strategy.Lineal, fitness, descent *graph.Array) (kept,
+	taken *graph.Array) {
 	groups := descent.Dim(0)
 	survivors := lineal.Survivors(s.Strategy, fitness)
 	stays := survivors.Lt(0)
@@ -235,9 +237,9 @@ func (m Travel) keep(s State, lineal strategy.Lineal, fitness, descent *graph.Ar
 	return kept, same.Any(0)
 }
 
-// mix returns the descent of a distribution's centre, and which groups are in the better half, bool[groups]. Mirror
+// mix returns the descent of a distribution's mean, and which groups are in the better half, bool[groups]. Mirror
 // images of immigrants have no weight.
-func (m Travel) mix(fitness, slot, descent *graph.Array) (centre, taken *graph.Array) {
+func (m MigrationState) mix(fitness, slot, descent *graph.Array) (center, taken *graph.Array) {
 	better := strategy.LogWeights(fitness, max(1, fitness.Dim(0)/2))
 	weights := graph.SliceAxis(better, 0, 0, descent.Dim(0))
 	weights = graph.Select(slot.Ge(0).And(fitness.IsNaN().All().Not()), weights, 0)
@@ -251,7 +253,7 @@ func (m Travel) mix(fitness, slot, descent *graph.Array) (centre, taken *graph.A
 }
 
 // countTaken counts the travellers that were taken, by the island from which they come: i32[islands].
-func (m Travel) countTaken(taken, slot *graph.Array) *graph.Array {
+func (m MigrationState) countTaken(taken, slot *graph.Array) *graph.Array {
 	k, islands := m.Arriving.Fitness.Dim(0), m.Taken.Dim(0)
 	traveller := slot.Max(0).ExpandDims(1).Eq(graph.Iota(k).ExpandDims(0))
 	count := taken.ExpandDims(1).And(traveller).Convert(graph.Int32).Sum(0) // i32[k]: 1 where it was taken
@@ -260,7 +262,7 @@ func (m Travel) countTaken(taken, slot *graph.Array) *graph.Array {
 }
 
 // leave returns the best members, the first among equal ones.
-func (p *Program) leave(s State, fitness *graph.Array, n noise, descent *graph.Array) Travellers {
+func (p *Program) leave(s State, fitness *graph.Array, n noise, descent *graph.Array) MigrantPool {
 	groups := p.Groups.Items
 	f := strategy.WorstIfNaN(fitness)
 	order := graph.SliceAxis(graph.ArgSort(f.Neg(), 0), 0, 0, p.Options.Migrants)
@@ -269,7 +271,7 @@ func (p *Program) leave(s State, fitness *graph.Array, n noise, descent *graph.A
 	genomes := graph.VMap2(func(draw any, side *graph.Array) any {
 		return p.Strategy.Member(s.Strategy, draw, side)
 	})(draws, side)
-	return Travellers{Genomes: graph.Once(genomes), Fitness: graph.Take(f, order, 0),
+	return MigrantPool{Genomes: graph.Once(genomes), Fitness: graph.Take(f, order, 0),
 		From:    graph.Zeros(graph.ShapeOf(graph.Int32, p.Options.Migrants)),
 		Descent: graph.Take(descent, group, 0)}
 }

@@ -6,9 +6,9 @@ import (
 	"xlarun/rollout/population"
 )
 
-// Observed holds the statistics of observations: moments, or unobserved if observations are not normalised.
+// Observed holds the statistics of observations: moments, or unobserved if observations are not normalized.
 type Observed interface {
-	// Scale returns how these statistics normalise observations.
+	// Scale returns how these statistics normalize observations.
 	Scale() Scaling
 	// merge joins the statistics of both; more has the same type.
 	merge(more Observed) Observed
@@ -16,13 +16,13 @@ type Observed interface {
 	fold() Observed
 }
 
-// Scaling says how the observations of a member are normalised.
+// Scaling says how the observations of a member are normalized.
 type Scaling interface {
 	// params returns the parameters of a member, given those of the policy that evolves.
 	params(own any) any
 }
 
-// moments are the statistics of observations that are normalised.
+// moments are the statistics of observations that are normalized.
 type moments policy.Moments
 
 func (m moments) Scale() Scaling { return scaled(policy.Moments(m).Scale()) }
@@ -41,7 +41,7 @@ func (s scaled) params(genome any) any {
 	return policy.Normalized{Own: genome, Observation: policy.Scale(s)}
 }
 
-// unobserved and unscaled are Observed and Scaling without normalisation.
+// unobserved and unscaled are Observed and Scaling without normalization.
 type (
 	unobserved struct{}
 	unscaled   struct{}

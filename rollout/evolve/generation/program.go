@@ -277,7 +277,7 @@ func (r Results) metrics() *graph.Array {
 // members returns the population's size.
 func (p *Program) members() int { return p.Groups.Items * p.Strategy.GroupSize() }
 
-// policy returns the policy that evolves, without the normalisation of observations.
+// policy returns the policy that evolves, without the normalization of observations.
 func (p *Program) policy() policy.Policy { return policy.Unwrap(p.Rollout.Policy) }
 
 // genome returns the genome of a policy's parameters.
@@ -288,7 +288,7 @@ func (p *Program) genome(params any) any {
 	return p.Genomes.Ravel(params)
 }
 
-// Member returns the parameters of a genome, with observations normalised by scale.
+// Member returns the parameters of a genome, with observations normalized by scale.
 func (p *Program) Member(genome any, scale Scaling) any {
 	if p.Genomes != nil {
 		genome = p.Genomes.Unravel(genome.(*graph.Array))

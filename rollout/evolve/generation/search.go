@@ -20,7 +20,7 @@ import (
 // Search holds the settings of one search. Start from DefaultSearch: zero means zero, except where a field says
 // otherwise.
 type Search struct {
-	run.Playing
+	run.EpisodeSettings
 	Strategy    string `set:"strategy" help:"algorithm that makes the next population"`
 	Population  int    `set:"pop" short:"p" help:"members of the population"`
 	Generations int    `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823" help:"generations at most"`
@@ -46,8 +46,9 @@ func DefaultMigration() MigrationSettings {
 
 // DefaultSearch is evosax's Open_ES on CartPole.
 func DefaultSearch() Search {
-	return Search{Playing: run.Playing{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:16,16"}, Steps: 500,
-		Episodes: 1, Aim: run.Aim{Target: "auto", Judge: 100}},
+	return Search{EpisodeSettings: run.EpisodeSettings{EnvSettings: run.EnvSettings{Env: "CartPole-v1",
+		Policy: "mlp:16,16"}, Steps: 500,
+		Episodes: 1, GoalSettings: run.GoalSettings{Target: "auto", EvalEpisodes: 100}},
 		Strategy: "openes", Population: 256, Generations: 100, HallOfFame: auto, Planning: run.Defaults()}
 }
 
@@ -76,7 +77,7 @@ func (c *Search) Clone() Search {
 	return clone
 }
 
-// NormalizedRollout is Rollout with observations normalised; see policy.Normalizing.
+// NormalizedRollout is Rollout with observations normalized; see policy.Normalizing.
 func (c *Search) NormalizedRollout() (*episode.Rollout, error) {
 	r, err := c.Rollout()
 	if err != nil {
@@ -116,7 +117,7 @@ func (c *Search) Given() (names []string) {
 	for _, s := range []struct {
 		name string
 		set  bool
-	}{{"tile", c.Tile != 0}, {"lanes-last", c.LanesLast}, {"unroll", c.Unroll != 0},
+	}{{"tile", c.Tile != 0}, {"batch-last", c.BatchLast}, {"unroll", c.Unroll != 0},
 		{"episode-batch", c.EpisodeBatch != 0}, {"vector-width", c.VectorWidth != 0}} {
 		if s.set {
 			names = append(names, s.name)

@@ -233,7 +233,7 @@ func (x *Setup) Program() (*Program, error) {
 		p.draw = strategy.Draw(p.Strategy, random.New(0), state, zero)
 		p.notNil("Sample", p.draw)
 		p.sameTree("Member", p.Strategy.Member(state, p.draw, zero), genome, "as the genome that Init gets")
-		p.sameTree("Centre", p.Strategy.Centre(state), genome, "as the genome that Init gets")
+		p.sameTree("Mean", p.Strategy.Mean(state), genome, "as the genome that Init gets")
 	})
 }
 

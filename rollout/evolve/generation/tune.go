@@ -83,7 +83,7 @@ func (x *Setup) stages(full bool) []plan.Stage[plan.Plan] {
 	}
 	otherLanes := func(best plan.Plan) []plan.Plan {
 		other := best
-		other.LanesLast = !best.LanesLast
+		other.BatchLast = !best.BatchLast
 		wide := other
 		// Unrolled products read each weight once for all lanes, which pays for large tiles.
 		wide.Tile = tiling.AtMost(plan.TileMost)
@@ -121,7 +121,7 @@ func (x *Setup) stages(full bool) []plan.Stage[plan.Plan] {
 	if x.Machine.Accelerator {
 		// Tiles are whole populations already. What is left changes the number of launches.
 		last := func(best plan.Plan) []plan.Plan {
-			best.LanesLast = !best.LanesLast
+			best.BatchLast = !best.BatchLast
 			return []plan.Plan{best}
 		}
 		return []plan.Stage[plan.Plan]{last, batches, unrolls(1, 2, 4), last}

@@ -26,11 +26,11 @@ func tunerWith(t *testing.T, cores int,
 	return x, tu
 }
 
-// The tuner moves to the best neighbour, stage by stage, and keeps the first of nearly equal ones.
+// The tuner moves to the best neighbor, stage by stage, and keeps the first of nearly equal ones.
 func TestTunerTakesTheFastest(t *testing.T) {
 	x, tu := tunerWith(t, 0, func(p plan.Plan) (float64, error) {
 		seconds := float64(p.Tile)
-		if p.LanesLast {
+		if p.BatchLast {
 			seconds /= 2
 		}
 		if p.Tile == 64 {
@@ -43,9 +43,9 @@ func TestTunerTakesTheFastest(t *testing.T) {
 	})
 	best, tried, err := tu.Run(x.Layout)
 	require.NoError(t, err)
-	want := plan.Plan{Devices: 1, Tile: 64, LanesLast: true, Unroll: 1, EpisodeBatch: 1, VectorWidth: 512}
+	want := plan.Plan{Devices: 1, Tile: 64, BatchLast: true, Unroll: 1, EpisodeBatch: 1, VectorWidth: 512}
 	require.Equal(t, want, best)
-	require.Equal(t, "tiles of 32, lanes first, unroll 1, 512-bit vectors", tried[0].Plan)
+	require.Equal(t, "tiles of 32, batch first, unroll 1, 512-bit vectors", tried[0].Plan)
 	seen := map[string]bool{}
 	for _, p := range tried {
 		require.False(t, seen[p.Plan], p.Plan)

@@ -28,14 +28,14 @@ type messages struct {
 	ended  sync.WaitGroup
 
 	mu        sync.Mutex
-	others    map[string]*neighbour // by their processes
+	others    map[string]*neighbor // by their processes
 	fragments hosts.Fragments
 	twin      bool // another process has the island's name
 	passed    []string
 }
 
-// neighbour is a process of another island.
-type neighbour struct {
+// neighbor is a process of another island.
+type neighbor struct {
 	heard      time.Time
 	generation int64 // of the entry
 	entry      []byte
@@ -52,7 +52,7 @@ func Join(server string, open hosts.Open, island string) *Pool {
 // open joins the others. The error is a *settings.Error if another process has the island's name.
 func (m *messages) open(ctx context.Context) (err error) {
 	m.id = fmt.Sprintf("%s/%08x", m.island, rand.Uint32())
-	m.end, m.others, m.fragments, m.twin = make(chan struct{}), map[string]*neighbour{}, hosts.Fragments{}, false
+	m.end, m.others, m.fragments, m.twin = make(chan struct{}), map[string]*neighbor{}, hosts.Fragments{}, false
 	early := make(chan struct{})
 	if m.bus, err = m.to(m.id, func(x hosts.Message) {
 		<-early // m.bus is set
@@ -123,7 +123,7 @@ func (m *messages) receive(x hosts.Message) {
 	}
 	n := m.others[x.From]
 	if n == nil {
-		n = &neighbour{}
+		n = &neighbor{}
 		m.others[x.From] = n
 	}
 	n.heard = time.Now()

@@ -2,7 +2,7 @@ package strategy
 
 import "xlarun/graph"
 
-// Adam, whose arrays may all be absent, is the state of Kingma and Ba's optimiser (2015) with optax's defaults.
+// Adam, whose arrays may all be absent, is the state of Kingma and Ba's optimizer (2015) with optax's defaults.
 type Adam struct {
 	Count  *graph.Array `tree:"optional"` // i32[]: steps so far
 	Mu, Nu *graph.Array `tree:"optional"` // f32[n]: running means of the gradient and of its square

@@ -14,7 +14,7 @@ func init() {
 // ARS is the augmented random search of Mania et al., "Simple random search provides a competitive approach to
 // reinforcement learning" (2018), with the formulas of evosax 0.3.2: antithetic pairs mean ± σ·z, ranked by their
 // better member; only the best pairs count. The gradient uses raw fitness over its standard deviation, and Adam.
-// Observations are not normalised. The default learning rate and sigma are OpenES's: evosax's, 0.001 and 1,
+// Observations are not normalized. The default learning rate and sigma are OpenES's: evosax's, 0.001 and 1,
 // hardly move a policy.
 type ARS struct {
 	gaussian

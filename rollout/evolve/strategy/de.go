@@ -113,8 +113,8 @@ func (e *DE) Tell(state any, v Evaluation, trials population.Draws) any {
 		graph.Select(better, v.Fitness, s.Fitness), s.Generation.Add(1)}
 }
 
-// Centre returns the best member.
-func (*DE) Centre(state any) any {
+// Mean returns the best member.
+func (*DE) Mean(state any) any {
 	s := state.(DEState)
 	return graph.DynamicIndex(s.Members, s.Fitness.ArgMax(0), 0)
 }

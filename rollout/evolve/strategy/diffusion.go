@@ -101,8 +101,8 @@ func (*Diffusion) Tell(state any, v Evaluation, members population.Draws) any {
 	return graph.SelectTree(v.Fitness.IsNaN().All(), s, next)
 }
 
-// Centre returns the best member.
-func (e *Diffusion) Centre(state any) any {
+// Mean returns the best member.
+func (e *Diffusion) Mean(state any) any {
 	s := state.(DiffusionState)
 	return e.Member(s, graph.DynamicIndex(s.Members, s.Fitness.ArgMax(0), 0), nil)
 }

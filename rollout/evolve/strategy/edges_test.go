@@ -103,7 +103,7 @@ func cling(t *testing.T, b xlabridge.Backend, s Strategy, name string, n, member
 	type seen struct {
 		State  []*graph.Array // bool[]: of each leaf, it has NaN
 		Member *graph.Array   // bool[]: a member has
-		Centre *graph.Array   // f32[]: the largest distance of a parameter from the start
+		Mean   *graph.Array   // f32[]: the largest distance of a parameter from the start
 	}
 	first, err := graph.Eval(s.Init(graph.Ones(graph.ShapeOf(graph.Float32, shape...)), members))
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func cling(t *testing.T, b xlabridge.Backend, s Strategy, name string, n, member
 		fitness = graph.Select(fitness.IsFinite(), fitness, math.NaN())
 		next := tell(s, l.State, fitness, fixedDraws{draws})
 		x := seen{Member: all.IsNaN().Any(),
-			Centre: s.Centre(next).(*graph.Array).Sub(1).Abs().ReduceMax()}
+			Mean: s.Mean(next).(*graph.Array).Sub(1).Abs().ReduceMax()}
 		for _, leaf := range graph.Leaves(next) {
 			x.State = append(x.State, leaf.Ne(leaf).Any())
 		}
@@ -162,9 +162,9 @@ func cling(t *testing.T, b xlabridge.Backend, s Strategy, name string, n, member
 					done+i%chunk, k)
 			}
 		}
-		for i, moved := range floatsOf(t, got.Seen.Centre) {
+		for i, moved := range floatsOf(t, got.Seen.Mean) {
 			if what := cliffs[i/chunk].name; (stays && what == "constant") || what == "all fail" {
-				require.InDelta(t, 0, moved, 1e-6, "%s, generation %d: the centre moved", what, done+i%chunk)
+				require.InDelta(t, 0, moved, 1e-6, "%s, generation %d: the mean moved", what, done+i%chunk)
 			}
 		}
 	}

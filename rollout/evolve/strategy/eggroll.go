@@ -225,5 +225,5 @@ func (e *Eggroll) Tell(state any, v Evaluation, draws population.Draws) any {
 	return next
 }
 
-// Centre returns the mean.
-func (*Eggroll) Centre(state any) any { return state.(EggrollState).Mean }
+// Mean returns the mean.
+func (*Eggroll) Mean(state any) any { return state.(EggrollState).Mean }

@@ -100,5 +100,5 @@ func TestEggrollOfVectorsIsOpenES(t *testing.T) {
 		fitness := graph.Float32s([]float32{3, 1, 4, 1, 5, 9, 2, 6})
 		es, os = tell(e, es, fitness, fixedDraws{[]factors{{A: noise}}}), tell(o, os, fitness, fixedDraws{noise})
 	}
-	require.Equal(t, floatsOf(t, o.Centre(os).(*graph.Array)), floatsOf(t, e.Centre(es).(*graph.Array)))
+	require.Equal(t, floatsOf(t, o.Mean(os).(*graph.Array)), floatsOf(t, e.Mean(es).(*graph.Array)))
 }

@@ -46,7 +46,7 @@ type evosaxCase struct {
 	noise func(state any, x *graph.Array) *graph.Array // of x, f32[groups, n]
 	names func(state any) map[string]*graph.Array      // by evosax's names
 	first func(tr evosaxTrace, state any) any          // changes Init's state; nil: it is as it is
-	// draws is in place of noise, given a step of the trace too.
+	// draws is instead of noise, given a step of the trace too.
 	draws func(state any, step map[string]oracles.Array) any
 }
 

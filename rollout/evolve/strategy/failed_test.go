@@ -26,7 +26,7 @@ func drawn(s Strategy, state any, members int, seed int64) any {
 }
 
 // Failed members do not move strategies: a fitness below all others has the same effect as NaN. If all members fail,
-// the centre stays finite and does not move.
+// the mean stays finite and does not move.
 func TestFailedMembersAreNoParents(t *testing.T) {
 	nan := float32(math.NaN())
 	for number, c := range []struct {
@@ -55,11 +55,11 @@ func TestFailedMembersAreNoParents(t *testing.T) {
 						}
 					}
 				}
-				centre := floatsOf(t, s.Centre(state).(*graph.Array))
+				center := floatsOf(t, s.Mean(state).(*graph.Array))
 				if len(c.fail) == members {
-					require.InDeltaSlice(t, []float64{1, -2, .5}, centre, 1e-6)
+					require.InDeltaSlice(t, []float64{1, -2, .5}, center, 1e-6)
 				} else {
-					require.NotEqual(t, []float64{1, -2, .5}, centre)
+					require.NotEqual(t, []float64{1, -2, .5}, center)
 				}
 			})
 		}
@@ -183,7 +183,7 @@ func TestRandomSearch(t *testing.T) {
 	}{{[]float32{0, 1, float32(math.NaN())}, []float64{7, 9}}, {[]float32{1, 1, 1}, []float64{7, 9}},
 		{[]float32{0, 2, 3}, []float64{11, 13}}} {
 		state = tell(s, state, graph.Float32s(c.fitness), fixedDraws{noise})
-		require.Equal(t, c.best, floatsOf(t, s.Centre(state).(*graph.Array)))
+		require.Equal(t, c.best, floatsOf(t, s.Mean(state).(*graph.Array)))
 	}
 }
 

@@ -35,7 +35,7 @@ func ridge(x *graph.Array) *graph.Array {
 	return graph.Pow(float32(10), power).Mul(x.Square()).Sum().Neg()
 }
 
-// climb searches function 0, 1 or 2 from -1 on, and returns the fitness of the centre at the start and at the end. With
+// climb searches function 0, 1 or 2 from -1 on, and returns the fitness of the mean at the start and at the end. With
 // failing, a fifth of each generation has NaN fitness.
 func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generations int, failing bool) func(number int32,
 	seed int64) (start, end float64) {
@@ -50,8 +50,8 @@ func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generation
 		Key    random.Key
 	}
 	type reached struct {
-		State  any
-		Centre *graph.Array // fitness
+		State any
+		Mean  *graph.Array // fitness
 	}
 	groups := members / s.GroupSize()
 	shape := []int{n}
@@ -75,7 +75,7 @@ func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generation
 				fitness)
 		}
 		state := tell(s, in.State, fitness, fixedDraws{draws})
-		return reached{state, function(in.Number, graph.Flatten1D(s.Centre(state).(*graph.Array)))}
+		return reached{state, function(in.Number, graph.Flatten1D(s.Mean(state).(*graph.Array)))}
 	})
 	return func(number int32, seed int64) (start, end float64) {
 		state, err := graph.Eval(s.Init(graph.Full(graph.ShapeOf(graph.Float32, shape...), -1), members))
@@ -88,13 +88,13 @@ func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generation
 			require.NoError(t, err)
 			state = last.State
 		}
-		end, err = graph.Float(last.Centre)
+		end, err = graph.Float(last.Mean)
 		require.NoError(t, err)
 		return start, end
 	}
 }
 
-// Every strategy climbs: by a factor, the centre is nearer to the maximum of a function of 10 parameters after 200
+// Every strategy climbs: by a factor, the mean is nearer to the maximum of a function of 10 parameters after 200
 // generations of 40 members, a fifth of which fail. The short form has those of which there are no traces of evosax,
 // and cmaes, which decomposes a matrix.
 func TestStrategiesClimb(t *testing.T) {

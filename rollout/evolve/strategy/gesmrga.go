@@ -120,5 +120,5 @@ func (g *GESMRGA) Tell(state any, v Evaluation, children population.Draws) any {
 		s.Members}
 }
 
-// Centre returns the best of the elites.
-func (*GESMRGA) Centre(state any) any { return state.(GESMRGAState).Elites.Index(0) }
+// Mean returns the best of the elites.
+func (*GESMRGA) Mean(state any) any { return state.(GESMRGAState).Elites.Index(0) }

@@ -178,5 +178,5 @@ func (s AMaLGaMState) root() *graph.Array {
 	return graph.Select(root.IsFinite().All(), root, diagonal)
 }
 
-// Centre returns the mean.
-func (*amalgam) Centre(state any) any { return state.(AMaLGaMState).Mean }
+// Mean returns the mean.
+func (*amalgam) Mean(state any) any { return state.(AMaLGaMState).Mean }

@@ -72,5 +72,5 @@ func (g *MR15GA) Tell(state any, v Evaluation, children population.Draws) any {
 	return MR15GAState{graph.Take(all, order, 0), graph.Take(values, order, 0), sigma}
 }
 
-// Centre returns the best parent.
-func (*MR15GA) Centre(state any) any { return state.(MR15GAState).Parents.Index(0) }
+// Mean returns the best parent.
+func (*MR15GA) Mean(state any) any { return state.(MR15GAState).Parents.Index(0) }

@@ -35,7 +35,7 @@ func init() {
 // A generation is played, put into species, and gets its offspring: Tell decides who is born to whom, and with which
 // new nodes and connections, so that these can get their numbers. Sample then breeds one member.
 //
-// It differs from the paper in this. Nodes have biases, which change as weights do, in place of an input that is always
+// It differs from the paper in this. Nodes have biases, which change as weights do, instead of an input that is always
 // 1. Genes that do not match come from the better parent, also if both are equally good (then from the one with fewer
 // connections), so that a child is never larger than a parent and has no cycle. Fitness below zero is moved up to be
 // shared.
@@ -192,9 +192,9 @@ func (e *NEAT) genome(all, i *graph.Array) genome.Genome {
 	return e.unpack(graph.Once(graph.DynamicIndex(all, i, 0)))
 }
 
-// Centre returns the champion of the generation before the last, if it is an elite of the last one, or else the
+// Mean returns the champion of the generation before the last, if it is an elite of the last one, or else the
 // champion of the last one.
-func (e *NEAT) Centre(state any) any {
+func (e *NEAT) Mean(state any) any {
 	s := state.(NEATState)
 	return e.genome(s.Genomes, graph.Select(s.Elite.Ge(0), s.Elite, s.Champion))
 }

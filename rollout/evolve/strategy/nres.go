@@ -52,8 +52,8 @@ func (e *unrolled) Member(state, noise any, side *graph.Array) any {
 	return e.gaussian.Member(state.(UnrolledState).Search, noise, side)
 }
 
-// Centre returns the mean.
-func (*unrolled) Centre(state any) any { return state.(UnrolledState).Search.Mean }
+// Mean returns the mean.
+func (*unrolled) Mean(state any) any { return state.(UnrolledState).Search.Mean }
 
 // Immigrant is (genome - mean)/σ.
 func (e *unrolled) Immigrant(state, genome any) any {

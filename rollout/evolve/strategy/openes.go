@@ -9,8 +9,8 @@ func init() {
 }
 
 // OpenES is the evolution strategy of Salimans et al., "Evolution strategies as a scalable alternative to reinforcement
-// learning" (2017), with the formulas of evosax 0.3.2's Open_ES: antithetic pairs mean ± σ·z, centred ranks (or another
-// Shaping), Adam.
+// learning" (2017), with the formulas of evosax 0.3.2's Open_ES: antithetic pairs mean ± σ·z, centered ranks (or
+// another Shaping), Adam.
 type OpenES struct {
 	gaussian
 	Shaped

@@ -14,16 +14,16 @@ func init() {
 }
 
 // PGPE is "Parameter-exploring policy gradients" of Sehnke et al. (2010) with the formulas of evosax 0.3.2: antithetic
-// pairs mean ± std·z with one standard deviation for each parameter, centred ranks or another Shaping, and Adam for the
-// mean, or ClipUp of Toklu et al., "ClipUp: a simple and powerful optimizer for distribution-based policy evolution"
-// (2020), evosax's default. The standard deviations follow their own gradient, by at most 20 % a generation.
+// pairs mean ± std·z with one standard deviation for each parameter, centered ranks or another Shaping, and Adam for
+// the mean, or ClipUp of Toklu et al., "ClipUp: a simple and powerful optimizer for distribution-based policy
+// evolution" (2020), evosax's default. The standard deviations follow their own gradient, by at most 20 % a generation.
 type PGPE struct {
 	antithetic
 	normal[PGPEState]
-	LearningRate    settings.Number `set:"learning-rate" above:"0" help:"step size of the mean's optimiser"`
+	LearningRate    settings.Number `set:"learning-rate" above:"0" help:"step size of the mean's optimizer"`
 	Sigma           settings.Number `set:"sigma" above:"0" help:"standard deviation of every parameter's noise at first"`
 	StdLearningRate settings.Number `set:"std-learning-rate" above:"0" help:"step size of the standard deviations"`
-	Optimizer       string          `set:"optimizer" oneof:"adam,clipup" help:"optimiser of the mean: adam, or clipup, whose steps are of the length of the learning rate with momentum, max-speed at most"`
+	Optimizer       string          `set:"optimizer" oneof:"adam,clipup" help:"optimizer of the mean: adam, or clipup, whose steps are of the length of the learning rate with momentum, max-speed at most"`
 	MaxSpeed        settings.Number `set:"max-speed" above:"0" needs:"optimizer=clipup" help:"longest step of clipup"`
 	Shaped
 }
@@ -32,8 +32,8 @@ type PGPE struct {
 type PGPEState struct {
 	Mean *graph.Array // f32[n]
 	Std  *graph.Array // f32[n]: of the next generation's noise
-	Adam Adam         // of the optimiser adam; its arrays are nil for clipup
-	// Velocity is the last step of the optimiser clipup, f32[n]; nil for adam.
+	Adam Adam         // of the optimizer adam; its arrays are nil for clipup
+	// Velocity is the last step of the optimizer clipup, f32[n]; nil for adam.
 	Velocity *graph.Array `tree:"optional"`
 }
 
@@ -85,7 +85,7 @@ func (e *PGPE) Tell(state any, v Evaluation, noise population.Draws) any {
 	return next
 }
 
-// move makes one step of the optimiser along the mean's gradient.
+// move makes one step of the optimizer along the mean's gradient.
 func (e *PGPE) move(s PGPEState, gradient *graph.Array) PGPEState {
 	if e.Optimizer != pgpeClipUp {
 		adam, update := s.Adam.step(gradient, e.LearningRate.Array())

@@ -16,7 +16,7 @@ func init() {
 	})
 }
 
-// PSO is the particle swarm optimisation of Kennedy and Eberhart (1995) with inertia, with the formulas and defaults of
+// PSO is the particle swarm optimization of Kennedy and Eberhart (1995) with inertia, with the formulas and defaults of
 // evosax 0.3.2: every member is a particle. Its velocity turns towards its own best place and the best of all, by
 // random numbers that all its parameters share. The first particles are start + σ·z, at rest.
 type PSO struct {
@@ -91,8 +91,8 @@ func (e *PSO) Tell(state any, v Evaluation, moves population.Draws) any {
 	}
 }
 
-// Centre returns the best place of all.
-func (*PSO) Centre(state any) any {
+// Mean returns the best place of all.
+func (*PSO) Mean(state any) any {
 	s := state.(PSOState)
 	return graph.DynamicIndex(s.Best, s.Fitness.ArgMax(0), 0)
 }

@@ -54,5 +54,5 @@ func (e *RandomSearch) Tell(state any, v Evaluation, noise population.Draws) any
 	return graph.SelectTree(better, found, s)
 }
 
-// Centre returns the best so far.
-func (*RandomSearch) Centre(state any) any { return state.(RandomSearchState).Best }
+// Mean returns the best so far.
+func (*RandomSearch) Mean(state any) any { return state.(RandomSearchState).Best }

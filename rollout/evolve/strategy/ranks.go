@@ -9,9 +9,9 @@ import (
 // fewRanks is the largest population in which every pair is compared. That compiles faster than a sort.
 const fewRanks = 256
 
-// CentredRanks maps fitness, f32[population], to its rank in [-0.5, 0.5], the best at +0.5. Equal ones share the mean
+// CenteredRanks maps fitness, f32[population], to its rank in [-0.5, 0.5], the best at +0.5. Equal ones share the mean
 // of their ranks; NaN is the worst.
-func CentredRanks(fitness *graph.Array) *graph.Array {
+func CenteredRanks(fitness *graph.Array) *graph.Array {
 	n := fitness.Dim(0)
 	if n < 2 {
 		return graph.ZerosLike(fitness)
@@ -91,7 +91,7 @@ func WorstIfNaN(fitness *graph.Array) *graph.Array {
 	return graph.Select(fitness.IsNaN(), math.Inf(-1), fitness)
 }
 
-// RankBytes returns the memory of CentredRanks, in bytes.
+// RankBytes returns the memory of CenteredRanks, in bytes.
 func RankBytes(population uint64) uint64 {
 	if population <= fewRanks {
 		return 8 * population * population

@@ -34,7 +34,7 @@ func TestRanksInAProgram(t *testing.T) {
 				return graph.Where(g.Number.Mod(3).Eq(1), cost.Round(), cost).Neg()
 			})(both(member).Reshape(members, size))
 			decay := both(func(z, side *graph.Array) *graph.Array { return member(z, side).Square().Sum() })
-			ranks := CentredRanks(fitness.Sub(graph.Flatten1D(decay).Mul(.3)))
+			ranks := CenteredRanks(fitness.Sub(graph.Flatten1D(decay).Mul(.3)))
 			plus, minus := graph.SliceAxis(ranks, 0, 0, members/2), graph.SliceAxis(ranks, 0, members/2, members)
 			gradient := graph.Tensordot(plus.Sub(minus), g.Noise, 1).Div(.3 * members)
 			return mean.Add(gradient.Sign().Mul(.05)), ranks.Add(.5).Mul(members - 1).Sum()

@@ -120,7 +120,7 @@ func (*RmES) rise(r recombination, before, now *graph.Array) *graph.Array {
 	return graph.Float32s(weights).Dot(change).Div(float32(2 * count))
 }
 
-// keep returns the kept paths and their generations with a new path, in place of the oldest, or of the one that is
+// keep returns the kept paths and their generations with a new path, instead of the oldest, or of the one that is
 // nearest to its successor if the paths lie close together.
 func (e *RmES) keep(s RmESState, path *graph.Array) (paths, times *graph.Array) {
 	m := e.Paths
@@ -137,5 +137,5 @@ func (e *RmES) keep(s RmESState, path *graph.Array) (paths, times *graph.Array) 
 	return graph.Select(last.ExpandDims(1), path.ExpandDims(0), paths), graph.Select(last, s.Generation, times)
 }
 
-// Centre returns the mean.
-func (*RmES) Centre(state any) any { return state.(RmESState).Mean }
+// Mean returns the mean.
+func (*RmES) Mean(state any) any { return state.(RmESState).Mean }

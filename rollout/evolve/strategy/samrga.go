@@ -86,8 +86,8 @@ func (g *SAMRGA) Tell(state any, v Evaluation, children population.Draws) any {
 	return SAMRGAState{keep(all.Genome, s.Elites), keep(all.Sigma, s.Sigma)}
 }
 
-// Centre returns the best of the elites.
-func (*SAMRGA) Centre(state any) any { return state.(SAMRGAState).Elites.Index(0) }
+// Mean returns the best of the elites.
+func (*SAMRGA) Mean(state any) any { return state.(SAMRGAState).Elites.Index(0) }
 
 // Immigrant is the genome, with the standard deviation of the best elite.
 func (*SAMRGA) Immigrant(state, genome any) any {

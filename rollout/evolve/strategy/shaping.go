@@ -8,7 +8,7 @@ import (
 
 // Shaped are the settings of strategies that follow a gradient: how fitness is transformed before.
 type Shaped struct {
-	Shaping     string  `set:"shaping" oneof:"ranks,z-score,raw" help:"what the gradient is of: centred ranks, fitness less its mean over its standard deviation (z-score), or fitness itself (raw)"`
+	Shaping     string  `set:"shaping" oneof:"ranks,z-score,raw" help:"what the gradient is of: centered ranks, fitness less its mean over its standard deviation (z-score), or fitness itself (raw)"`
 	WeightDecay float64 `float32:"" set:"weight-decay" min:"0" help:"fitness that a member loses for each unit of its parameters' squares"`
 }
 
@@ -38,11 +38,11 @@ func (o Shaped) shape(s Strategy, state any, fitness *graph.Array, draws populat
 		fitness = fitness.Div(unit)
 		// Rounding takes the mean of equal numbers below or above them.
 		mean := graph.Clamp(fitness.ReduceMin(), fitness.Mean(), fitness.ReduceMax())
-		centred := fitness.Sub(mean)
+		centered := fitness.Sub(mean)
 		least := graph.Div(float32(1e-8), unit).Div(unit).Max(minDivisor)
-		return centred.Div(centred.Square().Mean().Add(least).Sqrt())
+		return centered.Div(centered.Square().Mean().Add(least).Sqrt())
 	}
-	return CentredRanks(fitness)
+	return CenteredRanks(fitness)
 }
 
 // magnitude returns a unit for large numbers, whose squares would overflow: the largest number if it is above a

@@ -57,8 +57,8 @@ func (g *SimpleGA) Tell(state any, v Evaluation, children population.Draws) any 
 		Generation: s.Generation.Add(1)}
 }
 
-// Centre returns the best of the elites.
-func (*SimpleGA) Centre(state any) any { return state.(SimpleGAState).Elites.Index(0) }
+// Mean returns the best of the elites.
+func (*SimpleGA) Mean(state any) any { return state.(SimpleGAState).Elites.Index(0) }
 
 // Immigrant is the genome itself.
 func (*SimpleGA) Immigrant(_, genome any) any { return genome }

@@ -10,8 +10,8 @@ import (
 )
 
 // Strategy searches for genomes of high fitness. A genome is one member's parameters: a tree of any dtypes, as the
-// policy's Init returns it, or one vector, f32[n], for a strategy that implements Flat. xlarun maximises: fitness is a
-// return, and larger is better. (evosax minimises; its formulas are used on -fitness.)
+// policy's Init returns it, or one vector, f32[n], for a strategy that implements Flat. xlarun maximizes: fitness is a
+// return, and larger is better. (evosax minimizes; its formulas are used on -fitness.)
 //
 // Members are sampled in groups of GroupSize that share one draw. With k groups, member side*k + g is side `side` of
 // group g. All methods are traced; those on one group are unbatched.
@@ -30,8 +30,8 @@ type Strategy interface {
 	Member(state, draw any, side *graph.Array) any
 	// Tell updates the state by the members' results. The new state has the structure and shapes of state.
 	Tell(state any, e Evaluation, draws population.Draws) any
-	// Centre returns the genome that represents the state: the mean of the search, or its best genome.
-	Centre(state any) any
+	// Mean returns the genome that represents the state: the mean of the search, or its best genome.
+	Mean(state any) any
 }
 
 // Evaluation holds the results of the members of a generation, in member order.
@@ -39,7 +39,7 @@ type Evaluation struct {
 	Fitness *graph.Array // f32[population]: mean return of the episodes; NaN, the worst, if it is not finite
 	Length  *graph.Array // f32[population]: mean number of steps of the episodes
 	// Objectives, f32[population, k], and Descriptor, f32[population, d], are the environment's objectives and
-	// behaviour descriptor in an episode's last state, means over the episodes. They are nil if the environment has
+	// behavior descriptor in an episode's last state, means over the episodes. They are nil if the environment has
 	// none.
 	Objectives *graph.Array `tree:"optional"`
 	Descriptor *graph.Array `tree:"optional"`
@@ -268,8 +268,8 @@ func (normal[S]) Sample(key random.Key, state any) any {
 	return random.Normal(key, state.(S).mean().Shape())
 }
 
-// Centre returns the mean.
-func (normal[S]) Centre(state any) any { return state.(S).mean() }
+// Mean returns the mean.
+func (normal[S]) Mean(state any) any { return state.(S).mean() }
 
 // antithetic is embedded by strategies of pairs, mean ± noise.
 type antithetic struct{}

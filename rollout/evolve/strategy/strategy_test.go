@@ -98,10 +98,10 @@ func (g fixedDraws) Outer(weights *graph.Array, term func(any) *graph.Array) *gr
 	return v.Mul(weights.ExpandDims(1)).Transpose(1, 0).Dot(v)
 }
 
-// returns converts evosax's fitness, which it minimises, to returns.
+// returns converts evosax's fitness, which it minimizes, to returns.
 func returns(a oracles.Array) *graph.Array { return array(a).Neg() }
 
-func TestCentredRanksAreEvosax(t *testing.T) {
+func TestCenteredRanksAreEvosax(t *testing.T) {
 	steps := 0
 	for _, tr := range readTraces(t) {
 		for i, s := range tr.Steps {
@@ -110,13 +110,13 @@ func TestCentredRanksAreEvosax(t *testing.T) {
 			}
 			steps++
 			// evosax's smallest is best, at -0.5.
-			near(t, s.Shaped, CentredRanks(returns(s.Fitness)).Neg(), 1e-6, "shaped", i)
+			near(t, s.Shaped, CenteredRanks(returns(s.Fitness)).Neg(), 1e-6, "shaped", i)
 		}
 	}
 	require.Positive(t, steps)
 }
 
-func TestCentredRanks(t *testing.T) {
+func TestCenteredRanks(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct {
 		name          string
@@ -135,7 +135,7 @@ func TestCentredRanks(t *testing.T) {
 			for i, v := range c.fitness {
 				f[i] = float32(v)
 			}
-			got, err := graph.Floats(CentredRanks(graph.Float32s(f)))
+			got, err := graph.Floats(CenteredRanks(graph.Float32s(f)))
 			require.NoError(t, err)
 			require.InDeltaSlice(t, c.want, got, 1e-6)
 		})

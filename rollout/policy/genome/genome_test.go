@@ -173,7 +173,7 @@ func backends(t *testing.T) (compiled, other xlabridge.Backend) {
 	return compiled, other
 }
 
-// Networks compute what loops in plain Go do. The short form compiles those of all aggregations with lanes last;
+// Networks compute what loops in plain Go do. The short form compiles those of all aggregations with batch last;
 // TestNetworksOfNeatPython compiles the rest.
 func TestNetworksEqualPlainGo(t *testing.T) {
 	client, reference := backends(t)
@@ -187,7 +187,7 @@ func TestNetworksEqualPlainGo(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			n := c.Network
 			all, g, x := population(&n, members, 7)
-			for name, option := range map[string][]graph.VMapOption{"first": nil, "last": {graph.LanesLast()}} {
+			for name, option := range map[string][]graph.VMapOption{"first": nil, "last": {graph.BatchLast()}} {
 				b := reference
 				if len(n.Aggregations) > 1 && name == "last" {
 					b = client

@@ -44,9 +44,9 @@ func (d Document) SVG() []byte {
 	}
 	for _, c := range d.Connections {
 		a, b := at[c.From], at[c.To]
-		colour, style := "#1f77b4", ""
+		color, style := "#1f77b4", ""
 		if c.Weight < 0 {
-			colour = "#d64b3a"
+			color = "#d64b3a"
 		}
 		if !c.Enabled {
 			style = ` stroke-dasharray="4 4" opacity="0.35"`
@@ -58,7 +58,7 @@ func (d Document) SVG() []byte {
 				b.x, b.y)
 		}
 		fmt.Fprintf(&out, `<path d="%s" fill="none" stroke="%s" stroke-width="%.2f"%s><title>%d: %d to %d, weight %.4g`+
-			`</title></path>`+"\n", path, colour, .6+4*math.Abs(c.Weight)/largest, style, c.Innovation, c.From, c.To,
+			`</title></path>`+"\n", path, color, .6+4*math.Abs(c.Weight)/largest, style, c.Innovation, c.From, c.To,
 			c.Weight)
 	}
 	for _, n := range d.Nodes {

@@ -3,7 +3,7 @@ package advantage
 
 import "xlarun/graph"
 
-// GAE returns the generalised advantage estimates of one trajectory, f32[T], and the targets of its values, f32[T],
+// GAE returns the generalized advantage estimates of one trajectory, f32[T], and the targets of its values, f32[T],
 // which are the advantages plus the values: Schulman et al., "High-dimensional continuous control using generalized
 // advantage estimation" (2016). Axis 0 is time. The trajectory may have several episodes.
 //

@@ -1,4 +1,4 @@
-// Package aggregate summarises the scores of several runs of one or more tasks, with bootstrap intervals: Agarwal et
+// Package aggregate summarizes the scores of several runs of one or more tasks, with bootstrap intervals: Agarwal et
 // al., "Deep reinforcement learning at the edge of the statistical precipice" (2021). The formulas are from rliable
 // 1.2.
 package aggregate
@@ -58,7 +58,7 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// percentile returns the number at the fraction q, 0 to 1, of the sorted numbers, interpolated between neighbours. It
+// percentile returns the number at the fraction q, 0 to 1, of the sorted numbers, interpolated between neighbors. It
 // is NaN if a number is NaN.
 func percentile(x []float64, q float64) float64 {
 	if slices.ContainsFunc(x, math.IsNaN) {

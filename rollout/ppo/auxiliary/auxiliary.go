@@ -25,7 +25,7 @@ type Transition struct {
 
 	OldLogProb *graph.Array // f32[]: of Action, by the policy of the rollout
 	OldValue   *graph.Array // f32[]
-	Advantage  *graph.Array // f32[], not normalised; 0 where nothing is learned
+	Advantage  *graph.Array // f32[], not normalized; 0 where nothing is learned
 	Target     *graph.Array // f32[]: of the value
 }
 

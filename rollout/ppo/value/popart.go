@@ -11,9 +11,9 @@ func init() {
 	})
 }
 
-// PopArt reads one output, the value normalised by the mean and standard deviation of returns: van Hasselt et al.,
+// PopArt reads one output, the value normalized by the mean and standard deviation of returns: van Hasselt et al.,
 // "Learning values across many orders of magnitude" (2016). When these change, the last layer is rescaled so that the
-// network's values stay as they were. The loss is Plain's loss of normalised values: learning does not depend on the
+// network's values stay as they were. The loss is Plain's loss of normalized values: learning does not depend on the
 // size of rewards.
 //
 // The running first and second moments of returns move towards the moments of a batch by Beta, with the bias of their
@@ -89,7 +89,7 @@ func (p *PopArt) Prepare(state any, targets *graph.Array) any {
 	return graph.SelectTree(n.Gt(0), next, m)
 }
 
-// Loss returns the loss of Plain for normalised values; clip is in standard deviations of the returns.
+// Loss returns the loss of Plain for normalized values; clip is in standard deviations of the returns.
 func (p *PopArt) Loss(state any, out, old, target, clip *graph.Array) *graph.Array {
 	fixed := constants(old, target, clip)
 	mean, sigma := p.scale(state)

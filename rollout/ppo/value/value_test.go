@@ -191,7 +191,7 @@ func TestPopArtPreservesOutputs(t *testing.T) {
 	}
 }
 
-// Loss, gradient and clip are computed from normalised returns: they do not depend on the size of rewards.
+// Loss, gradient and clip are computed from normalized returns: they do not depend on the size of rewards.
 func TestPopArtLoss(t *testing.T) {
 	h := head(t, "popart", settings.Values{"beta": 1.})
 	for _, factor := range []float64{1, 100, 1e4} {

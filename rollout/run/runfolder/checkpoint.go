@@ -34,7 +34,7 @@ type Checkpoint struct {
 	Config string
 	// Info has counters and versions.
 	Info map[string]string
-	// Arrays is the state, by name: parameters, optimiser state, keys.
+	// Arrays is the state, by name: parameters, optimizer state, keys.
 	Arrays map[string]*graph.Array
 }
 

@@ -44,7 +44,7 @@ const (
 type Options struct {
 	// Keep is the number of checkpoints that are kept, the newest ones; 0: 3.
 	Keep int
-	// EventsBySteps makes Row.Work the step of TensorBoard's events, in place of Row.Step.
+	// EventsBySteps makes Row.Work the step of TensorBoard's events, instead of Row.Step.
 	EventsBySteps bool
 	// Patience is how long a write is tried again that fails for another reason than a full disk: disks in a network
 	// fail for a moment. 0: it is not tried again.

@@ -14,7 +14,7 @@ import (
 )
 
 // Animation collects the frames of a GIF. Of each frame it keeps only the rectangle that differs from the frame before,
-// as runs of one colour, so that long animations fit into memory.
+// as runs of one color, so that long animations fit into memory.
 type Animation struct {
 	size    image.Rectangle
 	last    *image.RGBA // the last frame, whole
@@ -28,9 +28,9 @@ type patch struct {
 	runs []run
 }
 
-// run is a number of pixels of one colour.
+// run is a number of pixels of one color.
 type run struct {
-	colour color.RGBA
+	color  color.RGBA
 	pixels int32
 }
 
@@ -54,23 +54,23 @@ func (a *Animation) Add(frame image.Image, delay time.Duration) error {
 	return nil
 }
 
-// GIF encodes the frames as an endless animation with their 256 most frequent colours. Other colours become the nearest
+// GIF encodes the frames as an endless animation with their 256 most frequent colors. Other colors become the nearest
 // one of these.
 func (a *Animation) GIF() ([]byte, error) {
 	if len(a.patches) == 0 {
 		return nil, errors.New("no frames to make a GIF of")
 	}
-	colours := frequentColours(a.patches)
+	colors := frequentColors(a.patches)
 	index := map[color.RGBA]uint8{}
-	out := gif.GIF{Config: image.Config{ColorModel: colours, Width: a.size.Dx(), Height: a.size.Dy()}, Delay: a.delays}
+	out := gif.GIF{Config: image.Config{ColorModel: colors, Width: a.size.Dx(), Height: a.size.Dy()}, Delay: a.delays}
 	for _, p := range a.patches {
-		shown := image.NewPaletted(p.rect, colours)
+		shown := image.NewPaletted(p.rect, colors)
 		offset := 0
 		for _, r := range p.runs {
-			i, ok := index[r.colour]
+			i, ok := index[r.color]
 			if !ok {
-				i = uint8(colours.Index(r.colour))
-				index[r.colour] = i
+				i = uint8(colors.Index(r.color))
+				index[r.color] = i
 			}
 			for range r.pixels {
 				shown.Pix[offset] = i
@@ -93,7 +93,7 @@ func runsOf(img *image.RGBA, rect image.Rectangle) (runs []run) {
 	for y := rect.Min.Y; y < rect.Max.Y; y++ {
 		for row := img.Pix[img.PixOffset(rect.Min.X, y):][:4*rect.Dx()]; len(row) > 0; row = row[4:] {
 			c := color.RGBA{row[0], row[1], row[2], row[3]}
-			if c != last.colour && last.pixels > 0 {
+			if c != last.color && last.pixels > 0 {
 				runs = append(runs, last)
 				last.pixels = 0
 			}
@@ -103,23 +103,23 @@ func runsOf(img *image.RGBA, rect image.Rectangle) (runs []run) {
 	return append(runs, last)
 }
 
-// frequentColours returns at most 256 colours of the patches, the most frequent first.
-func frequentColours(patches []patch) color.Palette {
+// frequentColors returns at most 256 colors of the patches, the most frequent first.
+func frequentColors(patches []patch) color.Palette {
 	count := map[color.RGBA]int{}
 	for _, p := range patches {
 		for _, r := range p.runs {
-			count[r.colour] += int(r.pixels)
+			count[r.color] += int(r.pixels)
 		}
 	}
 	sorted := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int {
 		return cmp.Or(count[b]-count[a], cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B),
 			cmp.Compare(a.A, b.A))
 	})
-	var colours color.Palette
+	var colors color.Palette
 	for _, c := range sorted[:min(len(sorted), 256)] {
-		colours = append(colours, c)
+		colors = append(colors, c)
 	}
-	return colours
+	return colors
 }
 
 // changed returns the smallest rectangle that contains all pixels that differ, or one pixel if none does.

@@ -47,7 +47,7 @@ func TestGIFShowsEveryFrame(t *testing.T) {
 	require.Equal(t, image.Rect(0, 10, 8, 15), got.Image[1].Rect, "only what changed")
 }
 
-func TestGIFWithManyColours(t *testing.T) {
+func TestGIFWithManyColors(t *testing.T) {
 	img := image.NewRGBA(image.Rect(0, 0, 64, 64))
 	for y := range 64 {
 		for x := range 64 {

@@ -29,7 +29,7 @@ func TestDrawings(t *testing.T) {
 		{start, 100 * time.Millisecond, 0, true, true},
 		{start, time.Hour, 499 * time.Hour, false, false},
 	} {
-		j := &Judge{drawnAt: c.drawnAt, drawing: c.drawing, recorder: &episode.Recorder{}}
+		j := &Evaluator{drawnAt: c.drawnAt, drawing: c.drawing, recorder: &episode.Recorder{}}
 		require.Equal(t, c.want, j.draws(start.Add(c.passed), c.ended), "%+v", c)
 		j.recorder = nil
 		require.False(t, j.draws(start.Add(c.passed), c.ended), "nothing can be drawn: %+v", c)

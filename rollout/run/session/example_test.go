@@ -25,8 +25,8 @@ func ExampleRun() {
 		panic(err)
 	}
 	fmt.Println("ended by:", o.EndedBy, "generation", o.Step)
-	fmt.Println("fresh episodes of the best member:", len(o.Best.Judgement.Return))
+	fmt.Println("new episodes of the best member:", len(o.Best.EvalResult.Return))
 	// Output:
 	// ended by: last generation 3
-	// fresh episodes of the best member: 100
+	// new episodes of the best member: 100
 }

@@ -8,7 +8,7 @@ import (
 
 // The end of a run named the best member "fame", and no file has that name.
 func TestMemberName(t *testing.T) {
-	require.Equal(t, "fame-1", memberName("fame"))
+	require.Equal(t, "hall-of-fame-1", memberName("fame"))
 	require.Equal(t, "best ever", memberName("best_ever"))
-	require.Equal(t, "centre", memberName("centre"))
+	require.Equal(t, "mean", memberName("mean"))
 }

@@ -33,8 +33,8 @@ func TestMembersOfAPolicyOfAFileNeedNoFile(t *testing.T) {
 	require.NoError(t, err)
 	kind, _ := run.Lookup("evolve")
 	c := kind.New().(*evolve.Config)
-	c.Env, c.Policy, c.Population, c.Generations, c.Steps, c.Judge = "CartPole-v1", "nir:"+file, 4, 1, 3, 2
-	*c = c.With("strategy.learning-rate", 1e-30).With("policy.gain", 2.5) // the centre stays where it is
+	c.Env, c.Policy, c.Population, c.Generations, c.Steps, c.EvalEpisodes = "CartPole-v1", "nir:"+file, 4, 1, 3, 2
+	*c = c.With("strategy.learning-rate", 1e-30).With("policy.gain", 2.5) // the mean stays where it is
 	f, err := runfolder.Create(filepath.Join(dir, "run"), runfolder.Options{})
 	require.NoError(t, err)
 	_, err = session.Run(context.Background(), session.Options{
@@ -44,7 +44,7 @@ func TestMembersOfAPolicyOfAFileNeedNoFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, c.Parted["policy.sha256"], 64, "the run is of the file as it was at first")
 	require.NoError(t, os.Remove(file))
-	m, err := episode.Load(filepath.Join(dir, "run", run.CentreMember+".safetensors"))
+	m, err := episode.Load(filepath.Join(dir, "run", run.MeanMember+".safetensors"))
 	require.NoError(t, err)
 	require.Contains(t, m.Metadata["policy_settings"], `"layers":"affine:8:3,lif:3,affine:3:2,li:2"`)
 	require.Equal(t, 2.5, m.Policy.(*policy.NIR).Gain)

@@ -28,7 +28,7 @@ type reader struct {
 	means []float64
 }
 
-func (r *reader) News(n session.News) {
+func (r *reader) RoundReport(n session.RoundReport) {
 	if r.means != nil {
 		var file struct {
 			Islands []struct {
@@ -59,7 +59,7 @@ func TestFilesAreAsNewAsTheCheckpoint(t *testing.T) {
 	c.Env, c.Policy, c.Population, c.Generations, c.Steps, c.Target = "Pendulum-v1", "linear", 4, 6, 5, "0"
 	c.Islands = 2
 	c.Migrants = 1
-	c.Judge = 40 // long beside a generation
+	c.EvalEpisodes = 40 // long beside a generation
 	r := &reader{t: t, dir: filepath.Join(t.TempDir(), "run")}
 	folder, err := runfolder.Create(r.dir, runfolder.Options{})
 	require.NoError(t, err)

@@ -68,7 +68,7 @@ func (s *session) finishEarly(cause error, stop bool, over context.Context) (o *
 	return o, sentence{cause, err}.error()
 }
 
-// lastFiles writes the held state, the centre and the profile, and closes the folder. It returns the path of the state.
+// lastFiles writes the held state, the mean and the profile, and closes the folder. It returns the path of the state.
 func (s *session) lastFiles(over context.Context, stop bool) (path string, err error) {
 	if s.held != nil {
 		var saved string // not path: a save that is given up may still write to it
@@ -83,8 +83,8 @@ func (s *session) lastFiles(over context.Context, stop bool) (path string, err e
 	if len(s.files) > 0 {
 		err = errors.Join(err, s.withGrace(over, s.putFiles))
 	}
-	if s.held != nil && s.centreAt != s.held.Step { // the members of this state were not judged
-		err = errors.Join(err, s.withGrace(over, func() error { return s.writeCentre(s.held) }))
+	if s.held != nil && s.centerAt != s.held.Step { // the members of this state were not judged
+		err = errors.Join(err, s.withGrace(over, func() error { return s.writeMean(s.held) }))
 	}
 	err = errors.Join(err, s.withGrace(over, s.writeProfile))
 	return path, errors.Join(err, s.closeFolder(over, stop))

@@ -27,7 +27,7 @@ func lentRun(t *testing.T, b xlabridge.Backend, change func(c *evolve.Config)) (
 	kind, _ := run.Lookup("evolve")
 	c := kind.New().(*evolve.Config)
 	c.Env, c.Policy, c.Population, c.Generations, c.Steps, c.Target = "CartPole-v1", "linear", 8, 3, 20, "0"
-	c.Devices, c.Judge = 1, 4
+	c.Devices, c.EvalEpisodes = 1, 4
 	change(c)
 	dir := filepath.Join(t.TempDir(), "run")
 	folder, err := runfolder.Create(dir, runfolder.Options{Keep: 3})
@@ -73,7 +73,7 @@ func TestLentStateLeavesTheSameFiles(t *testing.T) {
 			for name, data := range want {
 				require.True(t, data == got[name], "%s differs", name)
 			}
-			require.Equal(t, copied.Best.Judgement, lent.Best.Judgement)
+			require.Equal(t, copied.Best.EvalResult, lent.Best.EvalResult)
 			a, b := graph.Leaves(copied.Best.Params), graph.Leaves(lent.Best.Params)
 			require.NotEmpty(t, a)
 			for i := range a {

@@ -56,16 +56,16 @@ func (s *session) describe(step int64, name string, member any, actions string) 
 // describeJudged returns the metadata of a member with its result.
 func (s *session) describeJudged(step int64, m *Member) map[string]string {
 	about := s.describe(step, m.Name, m.Params, m.Actions)
-	add := func(way string, j episode.Judgement) {
+	add := func(way string, j episode.EvalResult) {
 		about[way+"mean_return"] = fmt.Sprint(j.Mean)
 		if !math.IsNaN(j.Error) {
 			about[way+"standard_error"] = fmt.Sprint(j.Error)
 		}
 	}
-	about["episodes"] = strconv.Itoa(len(m.Judgement.Return))
-	add("", m.Judgement)
+	about["episodes"] = strconv.Itoa(len(m.EvalResult.Return))
+	add("", m.EvalResult)
 	for _, way := range m.ways() {
-		add(way+"_", m.withActions(way).Judgement)
+		add(way+"_", m.withActions(way).EvalResult)
 	}
 	return about
 }
@@ -75,8 +75,8 @@ func (s *session) writeMember(file string, held *runfolder.Checkpoint, m *Member
 	return s.Folder.WriteArrays(file+".safetensors", m.Params, s.describeJudged(held.Step, m))
 }
 
-// writeCentre writes the centre of a state without judging it: nothing on the devices is touched.
-func (s *session) writeCentre(held *runfolder.Checkpoint) error {
+// writeMean writes the mean of a state without judging it: nothing on the devices is touched.
+func (s *session) writeMean(held *runfolder.Checkpoint) error {
 	if s.player() == nil {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (s *session) writeCentre(held *runfolder.Checkpoint) error {
 		return err
 	}
 	c := candidates[0]
-	return s.Folder.WriteArrays(run.CentreMember+".safetensors", c.Params, s.describe(held.Step, c.Name, c.Params, ""))
+	return s.Folder.WriteArrays(run.MeanMember+".safetensors", c.Params, s.describe(held.Step, c.Name, c.Params, ""))
 }
 
 // furtherFiles returns the kind's further files of a state, and measures how long that takes.

@@ -138,7 +138,7 @@ func (f *NaNFinder) where(n *graph.Node, s graph.Shape, at int) string {
 // lanes, else the only axis that has; -1 if it is not clear.
 func lanesAxis(s graph.Shape, p *run.Placement) int {
 	axis := 0
-	if p.LanesLast {
+	if p.BatchLast {
 		axis = s.Rank() - 1
 	}
 	if s.Rank() > 0 && s.Dims[axis] == p.Lanes {

@@ -15,7 +15,7 @@ import (
 
 // placement has tiles of four lanes.
 func placement(lanesLast bool) *run.Placement {
-	return &run.Placement{Lanes: 4, LanesLast: lanesLast, Member: func(tile, lane int) int { return 100*tile + lane }}
+	return &run.Placement{Lanes: 4, BatchLast: lanesLast, Member: func(tile, lane int) int { return 100*tile + lane }}
 }
 
 // Three tiles of four lanes each run five steps; lane 2 of tile 1 takes the logarithm of a negative number in step 4.
@@ -63,7 +63,7 @@ func TestNaNFinderTellsLanesFromOtherAxes(t *testing.T) {
 		f.placement = func() *run.Placement { return placement(c.last) }
 		var options []graph.VMapOption
 		if c.last {
-			options = append(options, graph.LanesLast())
+			options = append(options, graph.BatchLast())
 		}
 		find := xlabridge.Jit1(f, func(bad *graph.Array) *graph.Array {
 			type state struct{ I, Sum *graph.Array }

@@ -21,25 +21,25 @@ import (
 
 // Outcome says how far a run came and how good its members are.
 type Outcome struct {
-	Step    int64              // of Kind.Unit: the last one
-	EndedBy string             // "goal", "patience", "last" (step), "rounds", "total_steps", "time" or "stopped"
-	Metrics map[string]float64 // the last value of each metric
-	Best    *Member            // nil: no members were judged; of an interrupted run, large ones are in its folder only
-	Fame    []*Member          // the hall of fame, the highest mean return first
-	Folder  string             // "" for none
-	Summary []string           // lines for people; none if no round was done and the run was not at its end
+	Step        int64              // of Kind.Unit: the last one
+	EndedBy     string             // "goal", "patience", "last" (step), "rounds", "total_steps", "time" or "stopped"
+	Metrics     map[string]float64 // the last value of each metric
+	Best        *Member            // nil: none was judged; large ones of an interrupted run are in its folder only
+	HallEntries []*Member          // the hall of fame, the highest mean return first
+	Folder      string             // "" for none
+	Summary     []string           // lines for people; none if no round was done and the run was not at its end
 	// JSON are the settings, the metrics, the best member and what the run cost; nil as Summary.
 	JSON Object
 }
 
-// Member is a member of a run and its result on fresh episodes.
+// Member is a member of a run and its result on new episodes.
 type Member struct {
-	run.Famed // of the best member only the Candidate
-	Judgement episode.Judgement
+	run.HallEntry // of the best member only the Candidate
+	EvalResult    episode.EvalResult
 	// Actions is how it acts: policy.Sampled or policy.Greedy, the one with the larger mean return; "" for a policy
 	// that has one way. Other is the result of the other way, on the same episodes; nil if there is none.
 	Actions string
-	Other   *episode.Judgement
+	Other   *episode.EvalResult
 }
 
 // ways returns the ways to act in which the member was judged.
@@ -57,7 +57,7 @@ func (m *Member) wayFacts() []run.Fact {
 	}
 	facts := []run.Fact{{Name: "best_member_actions", Value: m.Actions}}
 	for _, way := range m.ways() {
-		j := m.withActions(way).Judgement
+		j := m.withActions(way).EvalResult
 		facts = append(facts, run.Fact{Name: "best_member_" + way + "_mean_return", Value: run.Finite(j.Mean)},
 			run.Fact{Name: "best_member_" + way + "_standard_error", Value: run.Finite(j.Error)})
 	}
@@ -69,7 +69,7 @@ func (m *Member) withActions(actions string) *Member {
 	if m.Actions == actions {
 		return m
 	}
-	return &Member{m.Famed, *m.Other, actions, &m.Judgement}
+	return &Member{m.HallEntry, *m.Other, actions, &m.EvalResult}
 }
 
 // withoutParams returns the member's results; nil for nil.
@@ -131,7 +131,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 
 // outcome returns the outcome. stopped means that the run was interrupted or failed.
 func (s *session) outcome(stopped bool) *Outcome {
-	o := &Outcome{Step: s.last.Step, EndedBy: s.endedBy(), Metrics: s.values, Best: s.best, Fame: s.fame,
+	o := &Outcome{Step: s.last.Step, EndedBy: s.endedBy(), Metrics: s.values, Best: s.best, HallEntries: s.fame,
 		Summary: s.summary(stopped)}
 	if s.Folder != nil {
 		o.Folder = s.Folder.Dir()
@@ -177,16 +177,16 @@ func (s *session) json(outcome *Outcome) Object {
 	}
 	if b := s.best; b != nil {
 		add("best_member", b.Name)
-		add("best_member_mean_return", run.Finite(b.Judgement.Mean))
-		add("best_member_standard_error", run.Finite(b.Judgement.Error))
-		add("best_member_episodes", len(b.Judgement.Return))
+		add("best_member_mean_return", run.Finite(b.EvalResult.Mean))
+		add("best_member_standard_error", run.Finite(b.EvalResult.Error))
+		add("best_member_episodes", len(b.EvalResult.Return))
 		o = append(o, b.wayFacts()...)
 	}
 	for _, f := range s.facts {
 		add(f.Name, f.Value)
 	}
 	if len(s.fame) > 0 {
-		add("fame", s.fameJSON())
+		add("hall_of_fame_members", s.fameJSON())
 	}
 	add("ended_by", outcome.EndedBy)
 	add("solved", s.solved())
@@ -249,8 +249,8 @@ func (s *session) solved() bool {
 	if err != nil {
 		return false
 	}
-	missed := s.best.Judgement.Mean < p.Goal(r.Env.Spec()) // false without a goal, which is NaN
-	return !missed && s.best.Judgement.Failed == 0
+	missed := s.best.EvalResult.Mean < p.Goal(r.Env.Spec()) // false without a goal, which is NaN
+	return !missed && s.best.EvalResult.Failed == 0
 }
 
 // summary returns the outcome as lines for people.
@@ -265,7 +265,7 @@ func (s *session) summary(stopped bool) []string {
 	case s.rounds == 0:
 		text = fmt.Sprintf("nothing was left to do: the run had ended with %s %d (%s)", unit, step, s.reason())
 	case s.last.Done && !s.solved():
-		text = fmt.Sprintf("reached the target in training in %s %d after %.1f s%s; on fresh episodes the saved "+
+		text = fmt.Sprintf("reached the target in training in %s %d after %.1f s%s; on new episodes the saved "+
 			"member does not reach it", unit, step, s.lastEnd.Seconds(), ending)
 	case s.last.Done:
 		text = fmt.Sprintf("solved in %s %d after %.1f s%s", unit, step, s.lastEnd.Seconds(), ending)
@@ -281,15 +281,15 @@ func (s *session) summary(stopped bool) []string {
 	lines := append([]string{text}, s.table...)
 	if b := s.best; b != nil {
 		name := memberName(b.Name)
-		if s.centreAt < step {
-			name += fmt.Sprintf(" of %s %d, since no later one was judged", unit, s.centreAt)
+		if s.centerAt < step {
+			name += fmt.Sprintf(" of %s %d, since no later one was judged", unit, s.centerAt)
 		}
-		line := fmt.Sprintf("the best member (%s) has a mean return of %v over %s", name, b.Judgement,
-			quantity.Count(len(b.Judgement.Return), "fresh episode", "fresh episodes"))
+		line := fmt.Sprintf("the best member (%s) has a mean return of %v over %s", name, b.EvalResult,
+			quantity.Count(len(b.EvalResult.Return), "new episode", "new episodes"))
 		if b.Other != nil {
 			line += fmt.Sprintf(" with %s actions; with %s ones %v", b.Actions, otherActions(b.Actions), *b.Other)
 		}
-		if n := b.Judgement.Failed; n > 0 {
+		if n := b.EvalResult.Failed; n > 0 {
 			line += fmt.Sprintf("; without %d of them, whose returns are not finite", n)
 		}
 		lines = append(lines, line)

@@ -30,7 +30,7 @@ type progress struct {
 	mu     sync.Mutex
 	ended  bool
 	timer  *time.Timer
-	parts  string        // what the parts are: tiles, and then perhaps the episodes of an exam
+	parts  string        // what the parts are: tiles, and then perhaps the episodes of a validation
 	begun  time.Duration // from the start, when these parts began
 	done   int64         // parts at the last look
 	doneIn time.Duration // from begun, when they were done

@@ -51,8 +51,8 @@ func TestWatchRound(t *testing.T) {
 	watchRound(func(Progress) { t.Error("a short round says nothing") }, "update 3", nil, 0)()
 }
 
-// The time that an exam still takes counts from its start, not from that of the round.
-func TestTimeLeftOfAnExam(t *testing.T) {
+// The time that a validation still takes counts from its start, not from that of the round.
+func TestTimeLeftOfAnValidation(t *testing.T) {
 	const second = time.Second
 	counter := run.NewStageCounter()
 	p := &progress{counter: counter, expected: 100 * second}
@@ -64,9 +64,9 @@ func TestTimeLeftOfAnExam(t *testing.T) {
 	}{
 		{"tiles", 1, 4, 10 * second, 30 * second},
 		{"tiles", 4, 4, 40 * second, 0},
-		{"episodes of the exam", 0, 8, 41 * second, 59 * second},
-		{"episodes of the exam", 2, 8, 45 * second, 12 * second},
-		{"episodes of the exam", 2, 8, 46 * second, 11 * second},
+		{"episodes of the validation", 0, 8, 41 * second, 59 * second},
+		{"episodes of the validation", 2, 8, 45 * second, 12 * second},
+		{"episodes of the validation", 2, 8, 46 * second, 11 * second},
 	} {
 		counter.Stage(c.name, c.done, c.total)
 		require.Equal(t, c.left, p.now(c.taken).Left, c)

@@ -117,7 +117,7 @@ type session struct {
 	// Only work uses these.
 	run          run.Run
 	can          *run.Capabilities // of the run
-	judge        *Judge
+	judge        *Evaluator
 	filing       time.Duration // that the kind's further files took the last time
 	began        time.Time     // the first round of this process
 	expected     time.Duration // of a round: as the last one took, or an estimate; 0: not known
@@ -163,7 +163,7 @@ type state struct {
 	phases    []run.Phase
 	best      *Member
 	fame      []*Member  // the hall of fame, the highest mean return first
-	centreAt  int64      // the step of the centre that was written last
+	centerAt  int64      // the step of the mean that was written last
 	ending    string     // the run's own summary
 	table     []string   // the run's own table at its end
 	facts     []run.Fact // of Capabilities.Reevaluate

@@ -36,7 +36,7 @@ type halving struct {
 
 func (h *halving) Job() *run.Job {
 	return &run.Job{Title: "halving", Last: int64(h.Steps), Start: h.Start,
-		Board: func() []run.Row { return run.Curves("value") }}
+		Board: func() []run.DisplayRow { return run.Curves("value") }}
 }
 
 // Start returns a nil *halved with its error, as kinds do whose Start returns what another function returned.
@@ -106,7 +106,7 @@ func (w *watch) Phase(text string)              { w.phases = append(w.phases, te
 func (w *watch) Progress(session.Progress)      {}
 func (w *watch) Moved(string)                   {}
 func (w *watch) Close(o *session.Outcome) error { w.outcome = o; return w.err }
-func (w *watch) News(n session.News) {
+func (w *watch) RoundReport(n session.RoundReport) {
 	x, _ := n.Metrics.Get("value")
 	w.values = append(w.values, x)
 }

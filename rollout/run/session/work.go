@@ -370,7 +370,7 @@ func (s *session) note(m run.Metrics, now time.Time, seconds float64) {
 		for _, line := range m.Notices {
 			s.Observer.Notice(line)
 		}
-		s.Observer.News(news) // the observer may wait for a reader, so the lock is not held
+		s.Observer.RoundReport(news) // the observer may wait for a reader, so the lock is not held
 	}
 	if s.Folder != nil && s.memoryAt.Equal(now) {
 		if dir := s.Folder.Dir(); dir != s.shown {
@@ -382,7 +382,7 @@ func (s *session) note(m run.Metrics, now time.Time, seconds float64) {
 
 // record puts a round's metrics into the state and the logs, and returns them for the observer; false if the run has
 // ended meanwhile.
-func (s *session) record(m run.Metrics, now time.Time, seconds float64) (news News, ok bool) {
+func (s *session) record(m run.Metrics, now time.Time, seconds float64) (news RoundReport, ok bool) {
 	s.update(func(x *state) {
 		if ok = !x.ended; !ok {
 			return
@@ -428,10 +428,10 @@ func (x *state) add(m run.Metrics, seconds float64) {
 }
 
 // news returns what the observer gets of a round.
-func (s *session) news(m run.Metrics, seconds float64, now time.Time) News {
+func (s *session) news(m run.Metrics, seconds float64, now time.Time) RoundReport {
 	shown := m
 	shown.Values = slices.Concat(m.Values, m.Timings)
-	return News{Metrics: shown, StepsPerSecond: m.Work / seconds, RoundsPerSecond: 1 / seconds,
+	return RoundReport{Metrics: shown, StepsPerSecond: m.Work / seconds, RoundsPerSecond: 1 / seconds,
 		Backend: s.backend.Backend(), Profile: &s.profile, Memory: s.memory(now), Phases: s.phases, Map: s.can.Map}
 }
 

@@ -16,10 +16,10 @@ type GraphSettings struct {
 	Rounds int `set:"rounds" min:"1" max:"64" help:"how often edges send messages"`
 }
 
-// Make returns a graph network. It refuses games that do not colour a graph.
+// Make returns a graph network. It refuses games that do not color a graph.
 func (s *GraphSettings) Make(g Game) (Network, error) {
 	if g.Vertices == 0 {
-		return nil, settings.Wrong(partName, "graph", "mlp or tower: this game colours no edges of a graph")
+		return nil, settings.Wrong(partName, "graph", "mlp or tower: this game colors no edges of a graph")
 	}
 	n, edges := g.Vertices, g.Vertices*(g.Vertices-1)/2
 	ends := make([]float32, n*edges)
@@ -27,16 +27,16 @@ func (s *GraphSettings) Make(g Game) (Network, error) {
 		a, b := board.Ends(n, e)
 		ends[a*edges+e], ends[b*edges+e] = 1, 1
 	}
-	return edgeNetwork{s: *s, vertices: n, edges: edges, features: g.Observation[1], colours: g.Actions / edges,
+	return edgeNetwork{s: *s, vertices: n, edges: edges, features: g.Observation[1], colors: g.Actions / edges,
 		ends: ends}, nil
 }
 
 // edgeNetwork passes messages between edges of a complete graph that share a vertex. Its policy is equivariant under
 // permutations of the vertices, and its value invariant.
 type edgeNetwork struct {
-	s                                  GraphSettings
-	vertices, edges, features, colours int
-	ends                               []float32 // [vertices, edges]: 1 if the edge ends in the vertex
+	s                                 GraphSettings
+	vertices, edges, features, colors int
+	ends                              []float32 // [vertices, edges]: 1 if the edge ends in the vertex
 }
 
 type edgeRound struct {
@@ -57,7 +57,7 @@ func (g edgeNetwork) Init(key random.Key) any {
 	w := g.s.Width
 	keys := random.SplitN(key, 4+g.s.Rounds)
 	p := edgeParams{In: nn.NewDense(keys[0], g.features, w, nn.Weights(nn.HeNormal)),
-		Policy: head(keys[1], w, g.colours), Value: head(keys[2], w, 1),
+		Policy: head(keys[1], w, g.colors), Value: head(keys[2], w, 1),
 		Deep: nn.NewDense(keys[3], w, w, nn.Weights(nn.HeNormal))}
 	for _, key := range keys[4:] {
 		k := random.SplitN(key, 4)
@@ -73,12 +73,12 @@ func (g edgeNetwork) Apply(params any, observation *graph.Array) (logits, v *gra
 	p := params.(edgeParams)
 	h := graph.Relu(p.In.Apply(observation)) // [edges, width]
 	ends := graph.Float32s(g.ends, g.vertices, g.edges).Convert(h.DType())
-	neighbours := 1 / float64(2*(g.vertices-2))
+	neighbors := 1 / float64(2*(g.vertices-2))
 	for _, r := range p.Rounds {
-		// The neighbours of an edge are the edges of its two vertices, which contain the edge itself twice. Messages
+		// The neighbors of an edge are the edges of its two vertices, which contain the edge itself twice. Messages
 		// are multiplied by weights at the vertices, of which there are fewer. The edge's own messages are subtracted
 		// by its own weights.
-		weights := r.Shared.Mul(neighbours)
+		weights := r.Shared.Mul(neighbors)
 		shared := ends.Transpose().Dot(ends.Dot(h).Dot(weights))
 		layer := r.Own
 		layer.W = layer.W.Sub(weights.Mul(2))

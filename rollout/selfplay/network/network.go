@@ -16,8 +16,8 @@ import (
 type Game struct {
 	Observation []int // dims of the observation, float32
 	Actions     int
-	// Vertices is the number of vertices if the game colours a complete graph; 0: a board. Observations of a graph are
-	// [edges, features]; its actions are the edges in the first colour, then in the second.
+	// Vertices is the number of vertices if the game colors a complete graph; 0: a board. Observations of a graph are
+	// [edges, features]; its actions are the edges in the first color, then in the second.
 	Vertices int
 }
 

@@ -67,14 +67,14 @@ func TestShapesAndBounds(t *testing.T) {
 }
 
 // The graph network does not know the names of the vertices: under a permutation its policy is permuted, in both
-// colours, and its value stays the same.
+// colors, and its value stays the same.
 func TestEquivariance(t *testing.T) {
 	permutation := []int{3, 0, 5, 1, 4, 2}
 	to := board.Permuted(permutation)
 	for _, c := range []struct {
-		name    string
-		game    Game
-		colours int
+		name   string
+		game   Game
+		colors int
 	}{{"clique", clique6, 1}, {"ramsey", Game{Observation: []int{15, 2}, Actions: 30, Vertices: 6}, 2}} {
 		n, p := made(t, "graph:16", c.game)
 		features := c.game.Observation[1]
@@ -91,10 +91,10 @@ func TestEquivariance(t *testing.T) {
 		others, w := apply(t, n, p, graph.Float32s(moved, 15, features))
 		require.InDelta(t, v, w, 1e-5, c.name)
 		spread := 0.
-		for colour := range c.colours {
+		for color := range c.colors {
 			for e := range 15 {
-				require.InDelta(t, logits[colour*15+e], others[colour*15+int(to[e])], 1e-5, "%s, edge %d", c.name, e)
-				spread = max(spread, math.Abs(logits[colour*15+e]-logits[0]))
+				require.InDelta(t, logits[color*15+e], others[color*15+int(to[e])], 1e-5, "%s, edge %d", c.name, e)
+				spread = max(spread, math.Abs(logits[color*15+e]-logits[0]))
 			}
 		}
 		require.Greater(t, spread, 1e-3, "edges differ")
@@ -118,15 +118,15 @@ func TestMessagesAreThoseOfALoop(t *testing.T) {
 	for e := range 15 {
 		a, b := board.Ends(6, e)
 		for k := range 4 {
-			want, neighbours := 0., 0
+			want, neighbors := 0., 0
 			for other := range 15 {
 				c, d := board.Ends(6, other)
 				if other != e && (a == c || a == d || b == c || b == d) {
 					want += h[other*4+k]
-					neighbours++
+					neighbors++
 				}
 			}
-			require.Equal(t, 8, neighbours)
+			require.Equal(t, 8, neighbors)
 			require.InDelta(t, want, shared[e*4+k], 1e-5)
 		}
 	}
@@ -152,7 +152,7 @@ func TestRefusals(t *testing.T) {
 		{1, "grahp:8", nil, clique6, `network: got "grahp:8", want one of graph, mlp, tower; did you mean graph?`},
 		{2, "mlp:", nil, clique6, "the hidden layers' sizes"},
 		{3, "mlp:0", nil, clique6, "the hidden layers' sizes"},
-		{4, "graph:8", nil, Game{Observation: []int{3, 3, 2}, Actions: 9}, "colours no edges"},
+		{4, "graph:8", nil, Game{Observation: []int{3, 3, 2}, Actions: 9}, "colors no edges"},
 		{5, "tower:8", nil, Game{Observation: []int{9}, Actions: 9}, "not a picture"},
 		{6, "graph:8", settings.Values{"width": 9}, clique6, "not both"},
 		{7, "graph", settings.Values{"depth": 9}, clique6, "network.width, network.rounds"},

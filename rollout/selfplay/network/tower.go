@@ -31,7 +31,7 @@ func (s *TowerSettings) Make(g Game) (Network, error) {
 	return t, nil
 }
 
-// tower is a convolutional network with residual blocks, without normalisation (Silver et al., "Mastering the game of
+// tower is a convolutional network with residual blocks, without normalization (Silver et al., "Mastering the game of
 // Go without human knowledge", 2017). The picture of a graph is its adjacency matrix.
 type tower struct {
 	s                       TowerSettings

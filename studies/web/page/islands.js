@@ -34,7 +34,7 @@ function diversity() {
   plot("diversity", ["diversity", "diversity_within"], 560, "distance per parameter", f => {
     line(f, "diversity", { class: "best" }, "between islands");
     line(f, "diversity_within", { class: "trial off" }, "within");
-    return [[el("path", { class: "best", d: "M0 6H14" }), "between the islands' centres"], [el("path", { class: "trial off", d: "M0 6H14" }), "within each island's best"]];
+    return [[el("path", { class: "best", d: "M0 6H14" }), "between the islands' centers"], [el("path", { class: "trial off", d: "M0 6H14" }), "within each island's best"]];
   });
 }
 

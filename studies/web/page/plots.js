@@ -106,8 +106,8 @@ const marks = {
   running: (x, y) => el("circle", { class: "running", cx: x, cy: y, r: 3.4 }),
 };
 
-// colour from the worst (0) to the best (1), readable on light and dark.
-function colour(f) {
+// color from the worst (0) to the best (1), readable on light and dark.
+function color(f) {
   const stops = [[120, 94, 160], [62, 120, 178], [34, 150, 140], [104, 180, 70], [214, 196, 40]];
   const at = Math.min(3.999, Math.max(0, f * 4)), i = Math.floor(at), r = at - i;
   return `rgb(${stops[i].map((c, j) => Math.round(c + (stops[i + 1][j] - c) * r)).join(",")})`;

@@ -25,7 +25,7 @@ function curves() {
   else empty($("curves"), "Nothing was measured yet.");
 }
 
-// map draws the elites: a square for each point of the map, coloured by fitness.
+// map draws the elites: a square for each point of the map, colored by fitness.
 function map() {
   const m = data.map;
   $("map-section").hidden = !m;
@@ -37,9 +37,9 @@ function map() {
   const tall = (f.y(low) - f.y(high)) / m.rows.length;
   m.rows.forEach((row, j) => row.forEach((x, i) => {
     if (!finite(x)) return;
-    f.root.append(titled(el("rect", { class: "cell", x: (f.x(m.low[0]) + i * wide).toFixed(1), y: (f.y(high) + j * tall).toFixed(1), width: (wide + .3).toFixed(1), height: (tall + .3).toFixed(1), fill: colour(most > least ? (x - least) / (most - least) : 1) }), short(x)));
+    f.root.append(titled(el("rect", { class: "cell", x: (f.x(m.low[0]) + i * wide).toFixed(1), y: (f.y(high) + j * tall).toFixed(1), width: (wide + .3).toFixed(1), height: (tall + .3).toFixed(1), fill: color(most > least ? (x - least) / (most - least) : 1) }), short(x)));
   }));
-  const square = share => el("rect", { width: 14, height: 12, fill: colour(share) });
+  const square = share => el("rect", { width: 14, height: 12, fill: color(share) });
   const marks = !values.length ? [] : most > least ? [0, .5, 1].map(s => [square(s), short(least + s * (most - least))]) : [[square(1), short(most)]];
   $("map").replaceChildren(key(marks), f.root, note(`As of generation ${m.generation}. Each point shows the best fitness there.`));
 }

@@ -86,11 +86,11 @@ function curves() {
   for (const c of order) {
     const t = by.get(c.n), s = shade.get(c.n), p = el("path", { class: "trial", d: trace(f, c.steps, c.values) });
     if (s === undefined) p.classList.add("off");
-    else p.setAttribute("stroke", colour(s));
+    else p.setAttribute("stroke", color(s));
     if (best && c.n === best.n) p.classList.add("first");
     f.root.append(titled(p, describe(t)));
   }
-  where.replaceChildren(key([[el("path", { class: "best", d: "M0 6H14" }), "best trial"], [el("path", { class: "trial", stroke: colour(1), d: "M0 6H14" }), "good"], [el("path", { class: "trial", stroke: colour(0), d: "M0 6H14" }), "bad"],
+  where.replaceChildren(key([[el("path", { class: "best", d: "M0 6H14" }), "best trial"], [el("path", { class: "trial", stroke: color(1), d: "M0 6H14" }), "good"], [el("path", { class: "trial", stroke: color(0), d: "M0 6H14" }), "bad"],
     [el("path", { class: "trial off", d: "M0 6H14" }), "not complete"]]), f.root);
   const all = data.trials.filter(t => t.step !== undefined || t.state === "COMPLETE").length;
   if (some.length < all && some.length >= 140) where.append(note(`Of ${all} trials the best and the newest are drawn, ${some.length}.`));
@@ -135,7 +135,7 @@ function parallel() {
     if (value !== null) points.push(`${x(axes - 1).toFixed(1)} ${Math.min(height - bottom, Math.max(top, ys(value))).toFixed(1)}`);
     p.setAttribute("d", points.length ? "M" + points.join("L") + (points.length > 1 ? "" : value === null ? "h6" : "h-6") : "");
     if (value === null) p.classList.add("off");
-    else p.setAttribute("stroke", colour(shade.get(t.n)));
+    else p.setAttribute("stroke", color(shade.get(t.n)));
     if (good.length > 300) p.setAttribute("stroke-opacity", .35);
     if (good.length && t === good[0]) { p.classList.add("first"); p.removeAttribute("stroke-opacity"); }
     root.append(titled(p, describe(t)));

@@ -1,6 +1,6 @@
 // Package hostmemory decides where large arrays of CPU programs lie, when freed memory goes back to the kernel, and how
 // often Go's collector runs. Each file is one setting. Its head says what the setting gains: it was turned off alone,
-// and processor time and peak memory were measured (smallest of 3, in turn, two busy cores of an AMD EPYC).
+// and CPU time and peak memory were measured (smallest of 3, in turn, two busy cores of an AMD EPYC).
 package hostmemory
 
 // Without the settings of this file there is no pool and no return of memory either. Tournament then takes 2.08 ms for

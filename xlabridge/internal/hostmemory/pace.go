@@ -15,7 +15,7 @@ import (
 
 const (
 	// leastGrowth and mostGrowth bound the growth in bytes that starts a collection. A collection takes 2 to 5 ms of
-	// processor time, as much as a call of some programs, and the programs' threads wait for it.
+	// CPU time, as much as a call of some programs, and the programs' threads wait for it.
 	leastGrowth, mostGrowth = 32 << 20, 64 << 20
 	// collectEvery bounds the cost of collections: the pause between two is at least this multiple of the time of the
 	// last one, except if the bytes exceed the limit by slack. If they exceed it by twice slack, because the machine
@@ -26,7 +26,7 @@ const (
 
 // Ballast takes memory, once, that counts as live in Go's heap. The collector starts when the heap has doubled, and the
 // heap is small where tracing allocates tens of megabytes: without it, a warm start of evolve has twice the collections
-// and takes a sixth more processor time. Nobody touches it, so it takes no memory of the machine.
+// and takes a sixth more CPU time. Nobody touches it, so it takes no memory of the machine.
 var Ballast = sync.OnceValue(func() []byte { return make([]byte, 8<<20) })
 
 // Pace decides when to collect. Times are nanoseconds since started.

@@ -123,7 +123,7 @@ static int fits_pool(size_t alignment, size_t size) {
          (alignment & (alignment - 1)) == 0;
 }
 
-// The library calls these in place of the C library's functions.
+// The library calls these instead of the C library's functions.
 
 static int pool_posix_memalign(void **out, size_t alignment, size_t size) {
   if (fits_pool(alignment, size)) {

@@ -50,7 +50,7 @@ import (
 	"unsafe"
 )
 
-// Opening the plugin maps 65 MB of its file, nearly all for what LLVM initialises once. Compiling maps as much, and
+// Opening the plugin maps 65 MB of its file, nearly all for what LLVM initializes once. Compiling maps as much, and
 // leaves free memory in the C library's heap, where arrays do not use it: they come from the pool. Giving it back takes
 // a millisecond or two, and the next compilation takes five to ten more, to map the pages again. So after compiling the
 // heap is given back at once, and the plugin's code when arrays begin to need the memory, or a second later. Without

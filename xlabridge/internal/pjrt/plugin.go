@@ -101,7 +101,7 @@ func takeText(p *C.char) string {
 	return C.GoString(p)
 }
 
-// Initialize lets the plugin initialise itself. It is called once, before the first client.
+// Initialize lets the plugin initialize itself. It is called once, before the first client.
 func (p *Plugin) Initialize() error {
 	return call(p, C.XP_PLUGIN_INITIALIZE, &C.xp_plugin_initialize_args{})
 }

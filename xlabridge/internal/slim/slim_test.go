@@ -24,7 +24,7 @@ func TestWithoutFusionsOfOther(t *testing.T) {
 		return module
 	}
 	text := inside([]byte("no message"))
-	require.Equal(t, text, WithoutFusions(text), "a string in place of the module")
+	require.Equal(t, text, WithoutFusions(text), "a string instead of the module")
 	// A fusion that calls the computation 0, which is what one without a number has.
 	fusion := message([]protobuf.Field{
 		{Number: hlo.InstructionOpcode, Kind: protowire.BytesType, Bytes: []byte("fusion")},
@@ -34,7 +34,7 @@ func TestWithoutFusionsOfOther(t *testing.T) {
 		{Number: hlo.ModuleComputations, Kind: protowire.BytesType, Bytes: caller},
 		{Number: hlo.ModuleComputations, Kind: protowire.BytesType, Bytes: []byte("no message")}}))
 	kept := string(WithoutFusions(damaged))
-	require.Contains(t, kept, "no message", "a string in place of a computation")
+	require.Contains(t, kept, "no message", "a string instead of a computation")
 	number := protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), 300)
 	require.Equal(t, number, WithoutFusions(number))
 }

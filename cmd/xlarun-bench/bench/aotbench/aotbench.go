@@ -26,7 +26,7 @@ type Row struct {
 	// Kind and Settings are the experiment, as on the command line of xlarun inspect.
 	Kind     string
 	Settings map[string]string
-	// Open compiles the program in place of Kind; nil: Kind does.
+	// Open compiles the program instead of Kind; nil: Kind does.
 	Open func(ctx context.Context, b xlabridge.Backend, tune string) (plan string, err error)
 	// Program is the name of the program; "": the first.
 	Program string
@@ -86,7 +86,7 @@ type Options struct {
 	Plugin  string
 	Tune    string // how plans of evolve are chosen: "off" by the rule, "quick" by the compiler's numbers
 	Notice  func(string)
-	// Here compiles for the devices of this machine and runs a round, in place of compiling for a target.
+	// Here compiles for the devices of this machine and runs a round, instead of compiling for a target.
 	Here bool
 }
 

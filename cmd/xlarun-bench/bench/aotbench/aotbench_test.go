@@ -29,7 +29,7 @@ func small() []Row {
 	}
 	return []Row{
 		evolve("perceptron"),
-		evolve("lanes last", "lanes-last", "true", "unroll", "2"),
+		evolve("batch last", "batch-last", "true", "unroll", "2"),
 		evolve("recurrent", "policy", "gru:4"),
 		evolve("images", "env", "Breakout-MinAtar-v1", "policy", "cnn:4"),
 		evolve("spiking", "env", "Forage-L0-v1", "policy", "spiking:4"),

@@ -1,4 +1,4 @@
-// Package bbob holds the 24 noiseless functions of black-box optimisation benchmarking (Hansen, Finck, Ros and Auger,
+// Package bbob holds the 24 noiseless functions of black-box optimization benchmarking (Hansen, Finck, Ros and Auger,
 // "Real-parameter black-box optimization benchmarking 2009: noiseless functions definitions", INRIA RR-6829, 2009) with
 // the formulas of evosax 0.3.2, the program that runs a strategy on all of them, and the tests that compare runs.
 package bbob

@@ -111,7 +111,7 @@ func (s Search) values(in Inputs, members *graph.Array) *graph.Array {
 	return graph.Reshape(graph.Stack(all, 0), len(s.Functions)*s.Seeds, s.Population)
 }
 
-// tell updates the strategy of a lane. Strategies maximise, so the fitness is the negative value.
+// tell updates the strategy of a lane. Strategies maximize, so the fitness is the negative value.
 func (s Search) tell(state, draws any, values *graph.Array) any {
 	fitness := graph.Select(graph.IsFinite(values), graph.Neg(values), math.NaN())
 	return strategy.Tell(s.Strategy, state, strategy.Evaluation{Fitness: fitness, Length: graph.ZerosLike(fitness)},

@@ -125,7 +125,7 @@ func init() {
 		return In{color}
 	})
 	add("jaccard", func() In { return In{geni(1, 1<<31, 512, 16)} }, func(x In) In {
-		a, b := g.ExpandDims(x[0], 0), g.ExpandDims(x[0], 1) // sets of neighbours, as bits
+		a, b := g.ExpandDims(x[0], 0), g.ExpandDims(x[0], 1) // sets of neighbors, as bits
 		both, any := g.Sum(g.PopCount(g.And(a, b)), 2), g.Sum(g.PopCount(g.Or(a, b)), 2)
 		return In{g.Div(g.Convert(both, g.Float32), g.Convert(any, g.Float32))}
 	})

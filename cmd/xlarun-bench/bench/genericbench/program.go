@@ -66,7 +66,7 @@ func Checks(out In) (all []float64, err error) {
 	return all, nil
 }
 
-// mix is the finaliser of splitmix64.
+// mix is the finalizer of splitmix64.
 func mix(x uint64) uint64 {
 	x += 0x9E3779B97F4A7C15
 	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9

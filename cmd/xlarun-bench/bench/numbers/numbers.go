@@ -8,7 +8,7 @@ import (
 	"xlarun/graph"
 )
 
-// At returns the i-th number of a seed: the finaliser of MurmurHash3 over a counter.
+// At returns the i-th number of a seed: the finalizer of MurmurHash3 over a counter.
 func At(seed, i uint32) uint32 {
 	h := (i+1)*2654435761 + seed*2246822519
 	h = (h ^ h>>16) * 0x85ebca6b

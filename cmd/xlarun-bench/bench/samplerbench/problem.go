@@ -1,7 +1,7 @@
-// Package samplerbench has problems on which samplers of studies are compared: ten functions of black-box optimisation
+// Package samplerbench has problems on which samplers of studies are compared: ten functions of black-box optimization
 // benchmarking (Hansen, Finck, Ros and Auger, "Real-parameter black-box optimization benchmarking 2009: noiseless
 // functions definitions", RR-6829, INRIA) in float64 and 2 to 10 dimensions, and a table of searches on CartPole-v1.
-// Whatever an instance has is in its fields, so that a peer in another language minimises the same.
+// Whatever an instance has is in its fields, so that a peer in another language minimizes the same.
 package samplerbench
 
 import (
@@ -19,7 +19,7 @@ import (
 // Bound is the end of each dimension's range, on both sides of 0.
 const Bound = 5.
 
-// Problem is something to minimise whose least value is 0.
+// Problem is something to minimize whose least value is 0.
 type Problem struct {
 	Name string
 	Dims int // of a function

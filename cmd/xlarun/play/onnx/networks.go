@@ -22,7 +22,7 @@ func (w *writer) layer(name, x string) string {
 	return w.node("Gemm", []string{x, w.array(name + ".W"), w.array(name + ".B")})
 }
 
-// norm is layer normalisation, as flax has it.
+// norm is layer normalization, as flax has it.
 func (w *writer) norm(name, x string) string {
 	return w.node("LayerNormalization", []string{x, w.array(name + ".Scale"), w.array(name + ".Bias")},
 		attribute{"axis", -1}, attribute{"epsilon", float32(1e-6)})

@@ -25,7 +25,7 @@ func (k *Kind) Job() *run.Job {
 }
 
 // Board has no rows.
-func (k *Kind) Board() []run.Row {
+func (k *Kind) Board() []run.DisplayRow {
 	fault(k.Fault).in("Board")
 	return nil
 }

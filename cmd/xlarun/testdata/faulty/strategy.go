@@ -55,11 +55,11 @@ func (s *Strategy) Tell(mean any, _ strategy.Evaluation, _ population.Draws) any
 	return mean
 }
 
-func (s *Strategy) Centre(mean any) any {
-	if fault(s.Fault).in("Centre") {
+func (s *Strategy) Mean(mean any) any {
+	if fault(s.Fault).in("Mean") {
 		return nil
 	}
-	if s.Fault == "Centre: tree" {
+	if s.Fault == "Mean: tree" {
 		return graph.None{}
 	}
 	return mean

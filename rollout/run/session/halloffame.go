@@ -11,19 +11,19 @@ import (
 	"xlarun/rollout/run/runfolder"
 )
 
-// judgeFame judges the hall of fame of a state on the same fresh episodes as the candidates, with the same program. It
+// judgeFame judges the hall of fame of a state on the same new episodes as the candidates, with the same program. It
 // sorts the members by mean return; equal ones stay in the order of their fitness.
 func (s *session) judgeFame(held *runfolder.Checkpoint, key random.Key) ([]*Member, error) {
-	famed, err := s.can.Members.Fame(run.Snapshot{Step: held.Step, Arrays: held.Arrays})
+	famed, err := s.can.Members.HallEntries(run.Snapshot{Step: held.Step, Arrays: held.Arrays})
 	if err != nil {
 		return nil, err
 	}
 	fame, err := s.judge.play(famed, key)
 	slices.SortStableFunc(fame, func(a, b *Member) int {
 		switch {
-		case a.Judgement.Mean > b.Judgement.Mean:
+		case a.EvalResult.Mean > b.EvalResult.Mean:
 			return -1
-		case a.Judgement.Mean < b.Judgement.Mean:
+		case a.EvalResult.Mean < b.EvalResult.Mean:
 			return 1
 		}
 		return 0
@@ -36,7 +36,7 @@ func (s *session) writeFame(held *runfolder.Checkpoint, fame []*Member) error {
 	for i, f := range fame {
 		m := s.describeJudged(held.Step, f)
 		m["fitness"], m["fitness_"+s.Kind.Unit] = fmt.Sprint(f.Fitness), strconv.FormatInt(f.Step, 10)
-		if err := s.Folder.WriteArrays(run.FameMember(i+1)+".safetensors", f.Params, m); err != nil {
+		if err := s.Folder.WriteArrays(run.HallOfFameMember(i+1)+".safetensors", f.Params, m); err != nil {
 			return err
 		}
 	}
@@ -47,10 +47,10 @@ func (s *session) writeFame(held *runfolder.Checkpoint, fame []*Member) error {
 func (s *session) fameJSON() []Object {
 	all := []Object{}
 	for i, f := range s.fame {
-		all = append(all, Object{{Name: "member", Value: run.FameMember(i + 1)},
+		all = append(all, Object{{Name: "member", Value: run.HallOfFameMember(i + 1)},
 			{Name: "fitness", Value: run.Finite(f.Fitness)}, {Name: s.Kind.Unit, Value: f.Step},
-			{Name: "mean_return", Value: run.Finite(f.Judgement.Mean)},
-			{Name: "standard_error", Value: run.Finite(f.Judgement.Error)}})
+			{Name: "mean_return", Value: run.Finite(f.EvalResult.Mean)},
+			{Name: "standard_error", Value: run.Finite(f.EvalResult.Error)}})
 	}
 	return all
 }
@@ -58,12 +58,13 @@ func (s *session) fameJSON() []Object {
 // fameText returns the hall of fame, which has a member at least, as a line.
 func (s *session) fameText() string {
 	n := len(s.fame)
-	first, last := s.fame[0].Judgement, s.fame[n-1].Judgement
+	first, last := s.fame[0].EvalResult, s.fame[n-1].EvalResult
 	const when = "when the best one was chosen"
 	if n == 1 {
-		return fmt.Sprintf("hall of fame: %s, mean return %v %s", run.FameMember(1), first, when)
+		return fmt.Sprintf("hall of fame: %s, mean return %v %s", run.HallOfFameMember(1), first, when)
 	}
-	return fmt.Sprintf("hall of fame: %s to %s, mean returns %v to %v %s", run.FameMember(1), run.FameMember(n), first,
+	return fmt.Sprintf("hall of fame: %s to %s, mean returns %v to %v %s", run.HallOfFameMember(1),
+		run.HallOfFameMember(n), first,
 		last, when)
 }
 
@@ -71,7 +72,7 @@ func (s *session) fameText() string {
 // the mean returns that it was chosen by.
 func memberName(candidate string) string {
 	if candidate == "fame" {
-		return run.FameMember(1)
+		return run.HallOfFameMember(1)
 	}
 	return strings.ReplaceAll(candidate, "_", " ")
 }

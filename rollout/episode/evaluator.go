@@ -10,8 +10,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Judge plays members on fresh episodes, the same ones for all: a compiled program.
-type Judge struct {
+// Evaluator plays members on new episodes, the same ones for all: a compiled program.
+type Evaluator struct {
 	// OnProgress, if not nil, is called when Play begins and after each call of the program. done is the number of
 	// episodes that each member has played.
 	OnProgress func(done, total int)
@@ -26,8 +26,8 @@ type Judge struct {
 	single   bool // the program takes a member as it is, not a stack of members
 }
 
-// mostBatchSteps bounds the environment steps of one call of the program, so that a long exam can tell how far it is.
-// Tests set it.
+// mostBatchSteps bounds the environment steps of one call of the program, so that a long validation can tell how far it
+// is. Tests set it.
 var mostBatchSteps = 1 << 24
 
 // leastBatch is the number of episodes that a call plays all the same: fewer would leave vectors unused.
@@ -38,8 +38,8 @@ func batchOf(members, episodes, steps int) int {
 	return min(episodes, max(leastBatch, mostBatchSteps/(members*steps)))
 }
 
-// Judgement is the result of a member on a number of fresh episodes.
-type Judgement struct {
+// EvalResult is the result of a member on a number of new episodes.
+type EvalResult struct {
 	Mean   float64   // of the returns
 	Std    float64   // sample standard deviation of the returns; NaN, not known, of fewer than two
 	Error  float64   // standard error of Mean: Std over the root of the number of episodes; NaN where Std is
@@ -53,33 +53,35 @@ type Judgement struct {
 }
 
 // String returns the mean return with its standard error, if that is known: "9.2 ± 0.4".
-func (j Judgement) String() string {
+func (j EvalResult) String() string {
 	if math.IsNaN(j.Error) {
 		return fmt.Sprintf("%.4g", j.Mean)
 	}
 	return fmt.Sprintf("%.4g ± %.2g", j.Mean, j.Error)
 }
 
-// NewJudge compiles the program that plays a number of members like example, each on a number of episodes. purpose
+// NewEvaluator compiles the program that plays a number of members like example, each on a number of episodes. purpose
 // describes it.
-func NewJudge(b xlabridge.Backend, r *Rollout, example any, members, episodes int, purpose string) (*Judge, error) {
+func NewEvaluator(b xlabridge.Backend, r *Rollout, example any, members, episodes int, purpose string) (*Evaluator,
+	error) {
 	var stacked any
 	if err := graph.Try(func() { stacked = stack(repeat(example, members)) }); err != nil {
 		return nil, err
 	}
-	j := &Judge{backend: b, episodes: episodes, steps: r.Steps, members: members}
+	j := &Evaluator{backend: b, episodes: episodes, steps: r.Steps, members: members}
 	return j, j.compile(r, stacked, purpose)
 }
 
-// NewSingleJudge compiles the program that plays one member like example on a number of episodes. It is for large
+// NewSingleEvaluator compiles the program that plays one member like example on a number of episodes. It is for large
 // members: parameters that are on the devices are not copied.
-func NewSingleJudge(b xlabridge.Backend, r *Rollout, example any, episodes int, purpose string) (*Judge, error) {
-	j := &Judge{backend: b, episodes: episodes, steps: r.Steps, members: 1, single: true}
+func NewSingleEvaluator(b xlabridge.Backend, r *Rollout, example any, episodes int, purpose string) (*Evaluator,
+	error) {
+	j := &Evaluator{backend: b, episodes: episodes, steps: r.Steps, members: 1, single: true}
 	return j, j.compile(r, example, purpose)
 }
 
 // compile compiles the program for players: a stack of members, or the single member.
-func (j *Judge) compile(r *Rollout, players any, purpose string) error {
+func (j *Evaluator) compile(r *Rollout, players any, purpose string) error {
 	one := *r
 	one.Episodes = 1
 	in, err := graph.Eval(one.Inputs())
@@ -116,10 +118,10 @@ func (j *Judge) compile(r *Rollout, players any, purpose string) error {
 }
 
 // Program returns the compiled program.
-func (j *Judge) Program() *xlabridge.Compiled { return j.program }
+func (j *Evaluator) Program() *xlabridge.Compiled { return j.program }
 
 // Play plays the members: episode e of each has the key FoldIn(key, e).
-func (j *Judge) Play(members []any, key random.Key) ([]Judgement, error) {
+func (j *Evaluator) Play(members []any, key random.Key) ([]EvalResult, error) {
 	if len(members) != j.members {
 		return nil, fmt.Errorf("episode: this judge plays %d members, got %d", j.members, len(members))
 	}
@@ -154,7 +156,7 @@ func (j *Judge) Play(members []any, key random.Key) ([]Judgement, error) {
 		}
 		progress(first+n, j.episodes)
 	}
-	all := make([]Judgement, j.members)
+	all := make([]EvalResult, j.members)
 	for i, r := range rows {
 		all[i] = judge(r[0], r[1], j.steps)
 		for _, report := range r[2:] {
@@ -165,7 +167,7 @@ func (j *Judge) Play(members []any, key random.Key) ([]Judgement, error) {
 }
 
 // call plays a batch of episodes from the number first on.
-func (j *Judge) call(players any, key random.Key, first int) ([]float64, error) {
+func (j *Evaluator) call(players any, key random.Key, first int) ([]float64, error) {
 	out, err := j.program.Call(append(append(graph.Leaves(players), key.Data, graph.Of(int32(first))), j.inputs...))
 	if err != nil {
 		return nil, err
@@ -175,7 +177,7 @@ func (j *Judge) call(players any, key random.Key, first int) ([]float64, error) 
 }
 
 // players returns what the program takes for members: the only one, or their stack, on the host.
-func (j *Judge) players(members []any) (any, error) {
+func (j *Evaluator) players(members []any) (any, error) {
 	if j.single {
 		return graph.Eval(members[0])
 	}
@@ -201,8 +203,8 @@ func (j *Judge) players(members []any) (any, error) {
 	return tree.Unflatten(first), nil
 }
 
-// judge summarises episodes of so many steps at most.
-func judge(returns, lengths []float64, steps int) (j Judgement) {
+// judge summarizes episodes of so many steps at most.
+func judge(returns, lengths []float64, steps int) (j EvalResult) {
 	j.Return, j.Std, j.Error = slices.Clone(returns), math.NaN(), math.NaN()
 	n := 0.
 	for i, x := range returns {
@@ -257,7 +259,7 @@ func MeanOfFinite(numbers []float64) float64 {
 }
 
 // Close frees the program.
-func (j *Judge) Close() error { return j.program.Close() }
+func (j *Evaluator) Close() error { return j.program.Close() }
 
 func repeat(x any, n int) []any {
 	all := make([]any, n)

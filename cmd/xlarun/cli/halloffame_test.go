@@ -16,7 +16,8 @@ import (
 )
 
 // small is a run of evolve that the interpreter does in no time.
-var small = []string{"evolve", "--backend", "reference", "--pop", "4", "--steps", "60", "--policy", "linear", "--judge",
+var small = []string{"evolve", "--backend", "reference", "--pop", "4", "--steps", "60", "--policy", "linear",
+	"--eval-episodes",
 	"3", "--target", "0"}
 
 // The hall of fame lies in the folder, judged, the best first; play names its members; the line of JSON lists it. A run
@@ -27,12 +28,12 @@ func TestHallOfFame(t *testing.T) {
 		"--json")...), "%s", b.err)
 	r := result(t, b)
 	require.Equal(t, "last", r["ended_by"])
-	fame := r["fame"].([]any)
+	fame := r["hall_of_fame_members"].([]any)
 	require.Len(t, fame, 3)
 	last := 1e9
 	for i, x := range fame {
 		m := x.(map[string]any)
-		name := []string{"fame-1", "fame-2", "fame-3"}[i]
+		name := []string{"hall-of-fame-1", "hall-of-fame-2", "hall-of-fame-3"}[i]
 		require.Equal(t, name, m["member"])
 		mean := m["mean_return"].(float64)
 		require.LessOrEqual(t, mean, last)
@@ -45,38 +46,42 @@ func TestHallOfFame(t *testing.T) {
 		require.Equal(t, "3", f.Metadata()["episodes"])
 		require.NoError(t, f.Close())
 	}
-	// 1: the largest of several means is too large on average. The best member's is of other episodes than fame-1's.
+	// 1: the largest of several means is too large on average. The best member's is of other episodes than
+	// hall-of-fame-1's.
 	require.Equal(t, "best_ever", r["best_member"])
 	require.NotEqual(t, r["best_member_mean_return"], fame[0].(map[string]any)["mean_return"])
 	const when = " when the best one was chosen"
-	require.Regexp(t, `hall of fame: fame-1 to fame-3, mean returns \S+ ± \S+ to \S+ ± \S+`+when+`\n`, b.out.String())
-	require.NoFileExists(t, "run/fame-4.safetensors")
+	require.Regexp(t, `hall of fame: hall-of-fame-1 to hall-of-fame-3, mean returns \S+ ± \S+ to \S+ ± \S+`+when+`\n`,
+		b.out.String())
+	require.NoFileExists(t, "run/hall-of-fame-4.safetensors")
 
 	require.Equal(t, StatusOK, b.do(append(small, "--generations", "3", "--hall-of-fame", "3", "--out", "again")...),
 		"%s", b.err)
 	require.Equal(t, StatusOK, b.do("evolve", "--resume", "again", "--generations", "6"), "%s", b.err)
-	for _, f := range []string{"fame-1.safetensors", "fame-2.safetensors", "fame-3.safetensors", "best.safetensors",
-		"centre.safetensors", "metrics.jsonl"} {
+	for _, f := range []string{"hall-of-fame-1.safetensors", "hall-of-fame-2.safetensors", "hall-of-fame-3.safetensors",
+		"best.safetensors",
+		"mean.safetensors", "metrics.jsonl"} {
 		require.Equal(t, read(t, "run", f), read(t, "again", f), f)
 	}
 
 	b.out.b.Reset()
-	require.Equal(t, StatusOK, b.do("play", "run", "--member", "fame-2", "--episodes", "2", "--gif", "none",
+	require.Equal(t, StatusOK, b.do("play", "run", "--member", "hall-of-fame-2", "--episodes", "2", "--gif", "none",
 		"--backend", "reference"), "%s", b.err)
-	require.Contains(t, b.out.String(), "fame-2")
+	require.Contains(t, b.out.String(), "hall-of-fame-2")
 	b.err.b.Reset()
-	require.Equal(t, StatusUsage, b.do("play", "run", "--member", "fame-4"))
-	require.Contains(t, b.err.String(), "has no member fame-4; it has best, centre, fame-1, fame-2, fame-3: leave "+
+	require.Equal(t, StatusUsage, b.do("play", "run", "--member", "hall-of-fame-4"))
+	require.Contains(t, b.err.String(), "has no member hall-of-fame-4; it has best, mean, hall-of-fame-1, "+
+		"hall-of-fame-2, hall-of-fame-3: leave "+
 		"--member out")
 	b.err.b.Reset()
-	require.Equal(t, StatusUsage, b.do("play", "run", "--member", "fame-0"))
+	require.Equal(t, StatusUsage, b.do("play", "run", "--member", "hall-of-fame-0"))
 	require.Contains(t, b.err.String(),
-		`--member got "fame-0", wants best, centre or one of the hall of fame, fame-1, fame-2, …`)
+		`--member got "hall-of-fame-0", wants best, mean or one of the hall of fame, hall-of-fame-1, hall-of-fame-2, …`)
 
 	b.out.b.Reset()
 	require.Equal(t, StatusOK, b.do(append(small, "--generations", "2", "--hall-of-fame", "0", "--out", "none",
 		"--json")...), "%s", b.err)
-	require.NotContains(t, result(t, b), "fame")
+	require.NotContains(t, result(t, b), "hall_of_fame_members")
 	require.NotContains(t, b.out.String(), "hall of fame:")
 }
 
@@ -184,7 +189,7 @@ func TestSample(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 	require.Equal(t, "2", f.Metadata()["members"])
-	require.Equal(t, "centre", f.Metadata()["0.member"])
+	require.Equal(t, "mean", f.Metadata()["0.member"])
 	for _, c := range []struct{ args, want string }{
 		{"sample nowhere", "nowhere is no folder of a run, as it has no config.toml"},
 		{"sample run --members 0", "--members got 0, wants 1 to 1000"},

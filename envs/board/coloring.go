@@ -10,45 +10,45 @@ import (
 	"xlarun/graph"
 )
 
-// colouring is the rules that Clique and Ramsey share.
-type colouring struct {
+// coloring is the rules that Clique and Ramsey share.
+type coloring struct {
 	vertices, edges, words int
-	k                      [2]int      // vertices of the cliques that count, for each colour
+	k                      [2]int      // vertices of the cliques that count, for each color
 	closes                 [2][]uint32 // [edges, cliques, words]: the other edges of the cliques through an edge
-	images                 []uint32    // [edges, words]: the edges that a move colours; nil: only the edge itself
+	images                 []uint32    // [edges, words]: the edges that a move colors; nil: only the edge itself
 }
 
-// newColouring lists the cliques. k is one size, or one for each colour.
-func newColouring(vertices int, k []int) (colouring, error) {
+// newColoring lists the cliques. k is one size, or one for each color.
+func newColoring(vertices int, k []int) (coloring, error) {
 	if len(k) == 0 || len(k) > 2 {
-		return colouring{}, fmt.Errorf("board: got %d sizes of cliques, want one for both colours or one for each",
+		return coloring{}, fmt.Errorf("board: got %d sizes of cliques, want one for both colors or one for each",
 			len(k))
 	}
-	c := colouring{vertices: vertices, edges: vertices * (vertices - 1) / 2, k: [2]int{k[0], k[len(k)-1]}}
+	c := coloring{vertices: vertices, edges: vertices * (vertices - 1) / 2, k: [2]int{k[0], k[len(k)-1]}}
 	c.words = (c.edges + 31) / 32
 	for _, k := range c.k {
 		if k < 3 {
-			return colouring{},
+			return coloring{},
 				fmt.Errorf("board: got cliques of %d vertices, want 3 or more: two vertices are an edge", k)
 		}
 		if k > vertices {
-			return colouring{}, fmt.Errorf("board: got cliques of %d vertices in a graph of %d, want at most %d", k,
+			return coloring{}, fmt.Errorf("board: got cliques of %d vertices in a graph of %d, want at most %d", k,
 				vertices, vertices)
 		}
 	}
 	if vertices > MaxVertices {
-		return colouring{}, fmt.Errorf("board: got a graph of %d vertices, want at most %d", vertices, MaxVertices)
+		return coloring{}, fmt.Errorf("board: got a graph of %d vertices, want at most %d", vertices, MaxVertices)
 	}
-	for colour, k := range c.k {
+	for color, k := range c.k {
 		if n := c.edges * c.throughEdge(k) * c.words; n > mostWords {
-			return colouring{}, fmt.Errorf("board: got cliques of %d vertices in a graph of %d: listing those "+
+			return coloring{}, fmt.Errorf("board: got cliques of %d vertices in a graph of %d: listing those "+
 				"through each edge takes %d words, want at most %d", k, vertices, n, mostWords)
 		}
-		if colour == 1 && k == c.k[0] {
+		if color == 1 && k == c.k[0] {
 			c.closes[1] = c.closes[0]
 			continue
 		}
-		c.closes[colour] = c.incidence(k)
+		c.closes[color] = c.incidence(k)
 	}
 	return c, nil
 }
@@ -57,7 +57,7 @@ func newColouring(vertices int, k []int) (colouring, error) {
 const mostWords = 1 << 24
 
 // throughEdge is the number of cliques of k vertices through an edge.
-func (c colouring) throughEdge(k int) int {
+func (c coloring) throughEdge(k int) int {
 	n := 1
 	for i := range k - 2 {
 		n = n * (c.vertices - 2 - i) / (i + 1)
@@ -65,7 +65,7 @@ func (c colouring) throughEdge(k int) int {
 	return n
 }
 
-func (c colouring) id(name string) string {
+func (c coloring) id(name string) string {
 	if c.k[0] == c.k[1] {
 		return fmt.Sprintf("%s%d-%d-v1", name, c.vertices, c.k[0])
 	}
@@ -84,7 +84,7 @@ func Ends(vertices, edge int) (a, b int) {
 }
 
 // incidence lists for each edge the cliques of k vertices through it, each as the bits of its other edges.
-func (c colouring) incidence(k int) []uint32 {
+func (c coloring) incidence(k int) []uint32 {
 	var table []uint32
 	for e := range c.edges {
 		a, b := Ends(c.vertices, e)
@@ -125,12 +125,12 @@ func choices(numbers []int, n int, f func(chosen []int)) {
 	choose(0, nil)
 }
 
-func (c colouring) noEdges() Edges {
+func (c coloring) noEdges() Edges {
 	return Edges{graph.Zeros(graph.ShapeOf(graph.Uint32, 2, c.words))}
 }
 
 // bits unpacks words to bool[edges].
-func (c colouring) bits(words *graph.Array) *graph.Array {
+func (c coloring) bits(words *graph.Array) *graph.Array {
 	one := graph.Uint32s([]uint32{1}, 1, 1)
 	shift := graph.Iota(32).Convert(graph.Uint32).Reshape(1, 32)
 	each := graph.ShiftRightLogical(words.Reshape(c.words, 1).BroadcastTo(c.words, 32),
@@ -138,23 +138,23 @@ func (c colouring) bits(words *graph.Array) *graph.Array {
 	return graph.SliceAxis(graph.Flatten1D(each).Ne(0), 0, 0, c.edges)
 }
 
-// has is the mask of the edges with the colour, bool[edges].
-func (c colouring) has(b Edges, colour int) *graph.Array {
-	return c.bits(b.Coloured.Index(colour))
+// has is the mask of the edges with the color, bool[edges].
+func (c coloring) has(b Edges, color int) *graph.Array {
+	return c.bits(b.Colored.Index(color))
 }
 
-// free is the mask of the edges without a colour, bool[edges].
-func (c colouring) free(b Edges) *graph.Array {
-	return c.bits(b.Coloured.Index(0).Or(b.Coloured.Index(1))).Not()
+// free is the mask of the edges without a color, bool[edges].
+func (c coloring) free(b Edges) *graph.Array {
+	return c.bits(b.Colored.Index(0).Or(b.Colored.Index(1))).Not()
 }
 
-// colour colours an edge, and reports whether this closes a clique. It checks only the cliques through the edge.
-func (c colouring) colour(b Edges, colour, edge *graph.Array) (Edges, *graph.Array) {
+// color colors an edge, and reports whether this closes a clique. It checks only the cliques through the edge.
+func (c coloring) color(b Edges, color, edge *graph.Array) (Edges, *graph.Array) {
 	set := c.image(edge)
-	second := colour.Eq(1)
-	own := graph.Select(second, b.Coloured.Index(1), b.Coloured.Index(0)).Or(set)
-	first := graph.Iota(2).Eq(colour).Reshape(2, 1)
-	next := graph.Select(first, own.Reshape(1, c.words).BroadcastTo(2, c.words), b.Coloured)
+	second := color.Eq(1)
+	own := graph.Select(second, b.Colored.Index(1), b.Colored.Index(0)).Or(set)
+	first := graph.Iota(2).Eq(color).Reshape(2, 1)
+	next := graph.Select(first, own.Reshape(1, c.words).BroadcastTo(2, c.words), b.Colored)
 
 	closed := func(i int) *graph.Array {
 		n := c.throughEdge(c.k[i])
@@ -168,8 +168,8 @@ func (c colouring) colour(b Edges, colour, edge *graph.Array) (Edges, *graph.Arr
 	return Edges{next}, graph.Select(second, closed(1), closed(0))
 }
 
-// image is the words of the edges that colouring an edge, i32[], colours: u32[words].
-func (c colouring) image(edge *graph.Array) *graph.Array {
+// image is the words of the edges that coloring an edge, i32[], colors: u32[words].
+func (c coloring) image(edge *graph.Array) *graph.Array {
 	if c.images != nil {
 		return graph.DynamicIndex(graph.Uint32s(c.images, c.edges, c.words), edge, 0)
 	}
@@ -179,8 +179,8 @@ func (c colouring) image(edge *graph.Array) *graph.Array {
 	return graph.Select(word, bit, graph.ZerosLike(bit))
 }
 
-// picture paints the vertices on a circle and the coloured edges.
-func (c colouring) picture(words []float64, size image.Point) (image.Image, error) {
+// picture paints the vertices on a circle and the colored edges.
+func (c coloring) picture(words []float64, size image.Point) (image.Image, error) {
 	p, err := draw.NewCanvas(size, draw.At(-1.2, -1.2), draw.At(1.2, 1.2))
 	if err != nil {
 		return nil, err
@@ -188,9 +188,9 @@ func (c colouring) picture(words []float64, size image.Point) (image.Image, erro
 	vertex := func(v int) draw.Point { return draw.At(0, 0).Polar(2*math.Pi*float64(v)/float64(c.vertices), 1) }
 	for e := range c.edges {
 		a, b := Ends(c.vertices, e)
-		for colour := range 2 {
-			if uint32(words[colour*c.words+e/32])>>(e%32)&1 == 1 {
-				p.Line(colours[colour], vertex(a), vertex(b), .03)
+		for color := range 2 {
+			if uint32(words[color*c.words+e/32])>>(e%32)&1 == 1 {
+				p.Line(colors[color], vertex(a), vertex(b), .03)
 			}
 		}
 	}
@@ -200,8 +200,8 @@ func (c colouring) picture(words []float64, size image.Point) (image.Image, erro
 	return p.Image(), nil
 }
 
-// Canonical is the canonical form of a colouring: of all permutations of its vertices, the first one in the order of
-// Solution.Table. Isomorphic colourings have the same form. Errors: more than 8 vertices.
+// Canonical is the canonical form of a coloring: of all permutations of its vertices, the first one in the order of
+// Solution.Table. Isomorphic colorings have the same form. Errors: more than 8 vertices.
 func Canonical(vertices int, first, second uint32) (a, b uint32, err error) {
 	if vertices < 0 || vertices > mostCanonical {
 		return 0, 0, fmt.Errorf("board.Canonical: got %d vertices, want at most %d: it tries all permutations",
@@ -213,7 +213,7 @@ func Canonical(vertices int, first, second uint32) (a, b uint32, err error) {
 		}
 		return out
 	}
-	less := func(a, b, c, d uint32) bool { // by the last edge whose colour differs
+	less := func(a, b, c, d uint32) bool { // by the last edge whose color differs
 		differs := (a ^ c) | (b ^ d)
 		last := uint32(1) << (bits.Len32(differs) - 1)
 		return a&last|b&last<<1 < c&last|d&last<<1

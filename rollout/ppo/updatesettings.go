@@ -2,17 +2,17 @@ package ppo
 
 import "xlarun/rollout/settings"
 
-// Amounts are the sizes of a run and of an update, and the precision.
-type Amounts struct {
+// UpdateSettings are the sizes of a run and of an update, and the precision.
+type UpdateSettings struct {
 	// Steps is the number of environment steps of an agent in the run, rounded down to whole updates.
 	Steps int `set:"steps" program:"no" resume:"goal" min:"1" max:"1099511627776" help:"environment steps of an agent"`
 
 	Envs    int `set:"envs" min:"1" max:"1048576" help:"environments that an agent plays at a time"`
 	Horizon int `set:"horizon" min:"1" max:"1048576" help:"steps of each environment in an update"`
 	Epochs  int `set:"epochs" min:"1" max:"1024" help:"how often an update goes through its rollout"`
-	// Minibatches is the number of parts of an epoch, each with one step of the optimiser. The steps are divided or,
+	// Minibatches is the number of parts of an epoch, each with one step of the optimizer. The steps are divided or,
 	// for recurrent policies, the environments.
-	Minibatches int `set:"minibatches" min:"1" max:"1048576" help:"optimiser steps of an epoch"`
+	Minibatches int `set:"minibatches" min:"1" max:"1048576" help:"optimizer steps of an epoch"`
 
 	// Shuffle is the rows that an epoch shuffles: single steps, or blocks of one step of all environments.
 	Shuffle    string `set:"shuffle" advanced:"" oneof:"permutation,blocks" help:"shuffle single steps, or blocks of them"`
@@ -23,21 +23,21 @@ type Amounts struct {
 
 // Rates are the rates of learning and of discounting.
 type Rates struct {
-	LearningRate settings.Number `set:"learning-rate" each:"" above:"0" help:"step size of the optimiser"`
+	LearningRate settings.Number `set:"learning-rate" each:"" above:"0" help:"step size of the optimizer"`
 	Anneal       bool            `set:"anneal" advanced:"" help:"let the learning rate fall to 0 over the run"`
 	Gamma        settings.Number `set:"gamma" each:"" min:"0" max:"1" help:"discount of a step"`
 	Lambda       settings.Number `set:"lambda" each:"" min:"0" max:"1" help:"weight of longer returns (GAE, Q(lambda))"`
 	MaxGradNorm  settings.Number `set:"max-grad-norm" advanced:"" each:"" above:"0" help:"norm that a gradient is cut to"`
 }
 
-// Normalizing are the settings of normalisation by statistics of the run.
+// Normalizing are the settings of normalization by statistics of the run.
 type Normalizing struct {
-	NormalizeObservations bool `set:"normalize-observations" help:"normalise observations by those of earlier updates"`
+	NormalizeObservations bool `set:"normalize-observations" help:"normalize observations by those of earlier updates"`
 	NormalizeRewards      bool `set:"normalize-rewards" advanced:"" help:"divide rewards by the deviation of discounted sums"`
 }
 
-// Crowd is the number of agents.
-type Crowd struct {
+// AgentSettings is the number of agents.
+type AgentSettings struct {
 	// Agents are trained at the same time, each with its own key.
 	Agents int `set:"agents" min:"1" max:"65536" help:"agents that are trained at the same time"`
 	// Tile is the number of agents that a device trains together; 0: see agentTiles. Results depend on it in the last
@@ -46,10 +46,10 @@ type Crowd struct {
 }
 
 // Last returns the number of updates.
-func (a *Amounts) Last() int64 { return int64(max(1, a.Steps/a.perUpdate())) }
+func (a *UpdateSettings) Last() int64 { return int64(max(1, a.Steps/a.perUpdate())) }
 
 // perUpdate returns the number of environment steps of an agent in an update.
-func (a *Amounts) perUpdate() int { return max(1, a.Envs*a.Horizon) }
+func (a *UpdateSettings) perUpdate() int { return max(1, a.Envs*a.Horizon) }
 
 // blocks reports whether blocks of steps are shuffled.
-func (a *Amounts) blocks() bool { return a.Shuffle == "blocks" }
+func (a *UpdateSettings) blocks() bool { return a.Shuffle == "blocks" }

@@ -27,9 +27,9 @@ const judgeShare = 20
 // of a run draws anyway.
 const drawShare = 500
 
-// Judge judges a run's candidates on fresh episodes, in all ways to act that their policy has, and records the best.
-type Judge struct {
-	*episode.ActingJudge
+// Evaluator judges a run's candidates on new episodes, in all ways to act that their policy has, and records the best.
+type Evaluator struct {
+	*episode.ActingEvaluator
 	recorder *episode.Recorder // nil: nothing is drawn
 	env      envs.Environment
 	policy   policy.Policy
@@ -39,17 +39,17 @@ type Judge struct {
 	drawnAt          time.Time // of the last drawing
 }
 
-// NewJudge compiles a program that judges as many members as there are candidates and, with draw, one that records the
-// best, if the environment can be drawn. purpose is the experiment's.
-func NewJudge(b xlabridge.Backend, p *run.Play, purpose string, candidates []run.Candidate,
-	draw bool) (*Judge, error) {
+// NewEvaluator compiles a program that judges as many members as there are candidates and, with draw, one that records
+// the best, if the environment can be drawn. purpose is the experiment's.
+func NewEvaluator(b xlabridge.Backend, p *run.Play, purpose string, candidates []run.Candidate,
+	draw bool) (*Evaluator, error) {
 	r, err := p.Rollout()
 	if err != nil {
 		return nil, err
 	}
-	j := &Judge{env: r.Env, policy: r.Policy}
+	j := &Evaluator{env: r.Env, policy: r.Policy}
 	example := candidates[0].Params
-	j.ActingJudge, err = episode.NewActingJudge(b, r, example, len(candidates), p.Judged, largeMember, purpose)
+	j.ActingEvaluator, err = episode.NewActingEvaluator(b, r, example, len(candidates), p.Judged, largeMember, purpose)
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +61,8 @@ func NewJudge(b xlabridge.Backend, p *run.Play, purpose string, candidates []run
 	return j, nil
 }
 
-// Programs returns the number of programs that NewJudge compiled.
-func (j *Judge) Programs() int {
+// Programs returns the number of programs that NewEvaluator compiled.
+func (j *Evaluator) Programs() int {
 	if j.recorder == nil {
 		return 1
 	}
@@ -70,16 +70,16 @@ func (j *Judge) Programs() int {
 }
 
 // took returns how long the last judgement took.
-func (j *Judge) took() time.Duration { return j.judging + j.drawing }
+func (j *Evaluator) took() time.Duration { return j.judging + j.drawing }
 
 // draws reports whether the best member is drawn now.
-func (j *Judge) draws(now time.Time, ended bool) bool {
+func (j *Evaluator) draws(now time.Time, ended bool) bool {
 	return j.recorder != nil && (ended || now.Sub(j.drawnAt) >= drawShare*j.drawing)
 }
 
 // Close frees the programs.
-func (j *Judge) Close() error {
-	err := j.ActingJudge.Close()
+func (j *Evaluator) Close() error {
+	err := j.ActingEvaluator.Close()
 	if j.recorder != nil {
 		err = errors.Join(err, j.recorder.Close())
 	}
@@ -94,7 +94,7 @@ func (s *session) player() *run.Play {
 	return s.Job.Play
 }
 
-// result judges the members of the held state, and writes the centre, the best member with its picture and the hall of
+// result judges the members of the held state, and writes the mean, the best member with its picture and the hall of
 // fame. It does nothing if the last judgement was a short time ago and the run goes on, and does not draw if the last
 // drawing was; ended means that the run is
 // over, and then the kind's further files are written, too. Work that cannot be expected to fit into the time `within`
@@ -131,7 +131,7 @@ func (s *session) result(ended bool, within time.Duration) error {
 	}
 	if s.judge == nil {
 		draw := s.Folder != nil && s.Draw != nil
-		s.judge, err = NewJudge(s.backend, p, run.Purpose(s.Kind.Name, s.Experiment), candidates, draw)
+		s.judge, err = NewEvaluator(s.backend, p, run.Purpose(s.Kind.Name, s.Experiment), candidates, draw)
 		if err != nil {
 			return err
 		}
@@ -154,12 +154,12 @@ func (s *session) result(ended bool, within time.Duration) error {
 	return nil
 }
 
-// reevaluate plays what the run has found on fresh episodes, if the run does that, until ctx ends.
+// reevaluate plays what the run has found on new episodes, if the run does that, until ctx ends.
 func (s *session) reevaluate(ctx context.Context) error {
 	if s.can.Reevaluate == nil || s.held == nil {
 		return nil
 	}
-	const phase = "fresh episodes of all that was found"
+	const phase = "new episodes of all that was found"
 	s.Observer.Phase(phase)
 	last := time.Now()
 	facts, err := s.can.Reevaluate(ctx, run.Snapshot{Step: s.held.Step, Arrays: s.held.Arrays}, func(share float64) {
@@ -181,11 +181,11 @@ func (s *session) candidates(held *runfolder.Checkpoint) ([]run.Candidate, error
 	return s.can.Members.Candidates(run.Snapshot{Step: held.Step, Arrays: held.Arrays})
 }
 
-// judgeMembers judges the candidates and the hall of fame on the same fresh episodes. It writes the first candidate,
+// judgeMembers judges the candidates and the hall of fame on the same new episodes. It writes the first candidate,
 // which stands for the whole search, the best member, and the hall of fame. The largest of several means is too large
 // on average, so the best member is judged once more, on episodes of its own.
 func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Candidate) error {
-	famed := make([]run.Famed, len(candidates))
+	famed := make([]run.HallEntry, len(candidates))
 	for i, c := range candidates {
 		famed[i].Candidate = c
 	}
@@ -200,19 +200,19 @@ func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Cand
 	}
 	best := members[0]
 	for _, m := range append(members[1:len(members):len(members)], fame...) {
-		if m.Judgement.Mean > best.Judgement.Mean { // the first of equal ones stays
+		if m.EvalResult.Mean > best.EvalResult.Mean { // the first of equal ones stays
 			best = m
 		}
 	}
 	if len(members)*len(s.judge.Ways)+len(fame) > 1 {
-		again, err := s.judge.play([]run.Famed{best.Famed}, random.FoldIn(key, bestKey))
+		again, err := s.judge.play([]run.HallEntry{best.HallEntry}, random.FoldIn(key, bestKey))
 		if err != nil {
 			return err
 		}
 		best = again[0].withActions(best.Actions)
 	}
 	if s.Folder != nil {
-		if err := s.writeMember(run.CentreMember, held, members[0]); err != nil {
+		if err := s.writeMember(run.MeanMember, held, members[0]); err != nil {
 			return err
 		}
 		if err := s.writeMember(run.BestMember, held, best); err != nil {
@@ -220,7 +220,7 @@ func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Cand
 		}
 	}
 	// Now, since an interrupted run may end before the files below are written.
-	s.update(func(x *state) { x.best, x.fame, x.centreAt = best, fame, held.Step })
+	s.update(func(x *state) { x.best, x.fame, x.centerAt = best, fame, held.Step })
 	if s.Folder != nil {
 		drawing, err := policy.DrawingOf(s.judge.policy, best.Params)
 		if err == nil && drawing != nil {
@@ -238,8 +238,8 @@ func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Cand
 // any episode.
 const bestKey = 1<<31 - 1
 
-// play judges members on fresh episodes, in all ways to act. A member acts in the way with the largest mean return.
-func (j *Judge) play(famed []run.Famed, key random.Key) ([]*Member, error) {
+// play judges members on new episodes, in all ways to act. A member acts in the way with the largest mean return.
+func (j *Evaluator) play(famed []run.HallEntry, key random.Key) ([]*Member, error) {
 	params := make([]any, len(famed))
 	for i, m := range famed {
 		params[i] = m.Params
@@ -250,7 +250,7 @@ func (j *Judge) play(famed []run.Famed, key random.Key) ([]*Member, error) {
 	}
 	members := make([]*Member, len(famed))
 	for i, ways := range judgements {
-		members[i] = &Member{Famed: famed[i], Judgement: ways[0], Actions: j.Ways[0]}
+		members[i] = &Member{HallEntry: famed[i], EvalResult: ways[0], Actions: j.Ways[0]}
 		if len(ways) > 1 {
 			members[i].Other = &ways[1]
 			if ways[1].Mean > ways[0].Mean {

@@ -80,19 +80,19 @@ func Open(b xlabridge.Backend, c *generation.Search, o generation.Options, patie
 }
 
 // Cost returns the cost of a search.
-func Cost(c *generation.Search, o generation.Options) (run.LaneCost, error) {
+func Cost(c *generation.Search, o generation.Options) (run.VectorizedCost, error) {
 	search := c.Clone()
 	search.Devices, o.Alone = 1, true
 	x, err := search.NewSetup(o, plan.Machine{Devices: 1})
 	if err != nil {
-		return run.LaneCost{}, err
+		return run.VectorizedCost{}, err
 	}
 	bytes, ok := x.Memory()
 	if !ok {
 		bytes = math.MaxInt64
 	}
 	work := float64(x.Params) * float64(c.Episodes) * float64(c.Steps)
-	return run.LaneCost{Work: work * float64(c.Population) * float64(c.Generations), Bytes: bytes}, nil
+	return run.VectorizedCost{Work: work * float64(c.Population) * float64(c.Generations), Bytes: bytes}, nil
 }
 
 // Run implements run.Lanes.

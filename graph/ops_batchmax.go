@@ -1,7 +1,7 @@
 package graph
 
 var _ = register(&Op{
-	Name: "lanes_max",
+	Name: "batch_max",
 	Shape: func(c *call) []Shape {
 		if c.in[0].DType != Int32 {
 			c.fail("got %s, want i32", c.in[0])
@@ -19,7 +19,7 @@ var _ = register(&Op{
 		return []Case{
 			{Inputs: []Shape{ShapeOf(Int32), ShapeOf(Float32)}, Lo: -3, Hi: 9, Rough: true,
 				Fn: func(x []*Array) *Array {
-					return ForiLoop(0, LanesMax(Min(x[0], 9)), func(i *Array, y *Array) *Array {
+					return ForiLoop(0, BatchMax(Min(x[0], 9)), func(i *Array, y *Array) *Array {
 						return Select(Lt(i, x[0]), Add(y, 1), y)
 					}, x[1])
 				}},
@@ -39,8 +39,8 @@ var _ = register(&Op{
 	},
 })
 
-// LanesMax returns x, an i32 array. In VMap each element is the largest one of all lanes, the same in each. It is for
+// BatchMax returns x, an i32 array. In VMap each element is the largest one of all lanes, the same in each. It is for
 // the bounds of loops in which further turns change nothing: with a bound that differs between lanes, a turn of a loop
 // also has to keep the carries of the lanes that are through. A function must not let its result depend on the numbers
 // that it gets. FixedPoint and Sparsity are made of it.
-func LanesMax(x *Array) *Array { return apply1(op("lanes_max"), nil, x) }
+func BatchMax(x *Array) *Array { return apply1(op("batch_max"), nil, x) }

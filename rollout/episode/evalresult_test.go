@@ -57,8 +57,8 @@ func TestJudgementInBatches(t *testing.T) {
 	require.NoError(t, err)
 	r := &Rollout{Env: env, Policy: p, Head: head, Steps: 4, Episodes: 1}
 	members := []any{p.Init(random.New(1)), p.Init(random.New(2)), p.Init(random.New(3))}
-	play := func() (all [][]Judgement, done []int) {
-		j, err := NewActingJudge(&xlabridge.Reference{}, r, members[0], 2, 37, math.MaxInt, "a test")
+	play := func() (all [][]EvalResult, done []int) {
+		j, err := NewActingEvaluator(&xlabridge.Reference{}, r, members[0], 2, 37, math.MaxInt, "a test")
 		require.NoError(t, err)
 		defer func() { require.NoError(t, j.Close()) }()
 		require.True(t, j.Fits(members[1]))

@@ -12,7 +12,7 @@ type LaneChoice struct {
 	// program.
 	Numbers func() []string
 	// Cost estimates one run. An error names the setting that keeps the run from being a lane.
-	Cost func() (LaneCost, error)
+	Cost func() (VectorizedCost, error)
 	// Open compiles a program of up to `most` runs at a time, each with its own values of the named settings.
 	Open func(b xlabridge.Backend, names []string, most int) (Lanes, error)
 }
@@ -26,8 +26,8 @@ type Lanes interface {
 	Close() error
 }
 
-// LaneCost is an estimate of one run.
-type LaneCost struct {
+// VectorizedCost is an estimate of one run.
+type VectorizedCost struct {
 	Work  float64 // multiplications by parameters in the whole run
 	Bytes int64   // of memory
 }

@@ -1,0 +1,197 @@
+package evolve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+
+	"xlarun/graph/random"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/evolve/generation"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// ValidationSettings say what the mean of a search must reach on other episodes before the run ends at its target. The
+// champions of Stanley and Miikkulainen, "Evolving neural networks through augmenting topologies" (2002), had to
+// balance two poles for 100,000 steps.
+type ValidationSettings struct {
+	ValidationTarget float64 `set:"validation-target" program:"no" resume:"goal" max:"3e38" zero:"no validation" help:"mean return that the mean must have in a validation, too, before the run ends at its target; 0: no validation"`
+	// ValidationEpisodes is the number of a validation's new episodes.
+	ValidationEpisodes int `set:"validation-episodes" needs:"validation-target=!0" program:"no" resume:"goal" min:"1" max:"65536" help:"new episodes of a validation"`
+	ValidationSteps    int `set:"validation-steps" needs:"validation-target=!0" program:"no" resume:"goal" min:"0" max:"16777216" zero:"as --steps" help:"environment steps of a validation's episode; 0: as --steps"`
+	// ValidationParam is added to the parameters of the environment.
+	ValidationParam settings.Pairs `set:"validation-param" needs:"validation-target=!0" program:"no" resume:"goal" zero:"those of --env-param" wants:"NAME=VALUE, a number or a range as 0.1..0.3; each name once, commas between" help:"parameter of the environment in validations, which goes before --env-param; repeatable"`
+}
+
+// validationReturn is the metric of the mean return of the mean in a validation: NaN where there was none, and -Inf where an
+// episode had a return that is not finite.
+const validationReturn = "validation_return"
+
+// validationKey is folded into the seed's key for the episodes of validations. No training and no judge uses it.
+const validationKey = 0x6578616d
+
+// examined returns the config with the settings of a validation's episodes.
+func (c *Config) examined() Config {
+	other := c.clone()
+	other.Episodes = 1
+	if c.ValidationSteps > 0 {
+		other.Steps = c.ValidationSteps
+	}
+	for name, text := range c.ValidationParam {
+		other.EnvParam = other.EnvParam.With(name, text)
+	}
+	return other
+}
+
+// checkValidation refuses a validation that cannot be held.
+func (c *Config) checkValidation() error {
+	if c.ValidationTarget == 0 {
+		return nil
+	}
+	other := c.examined()
+	r, err := other.Rollout()
+	if wrong, ok := errors.AsType[*settings.Error](err); ok && wrong.Key == "env-param" {
+		return &settings.Error{Key: "validation-param", Got: wrong.Got, Wants: wrong.Wants}
+	}
+	if err != nil {
+		return err
+	}
+	trained, err := c.Rollout()
+	if err != nil {
+		return err
+	}
+	if math.IsNaN(c.Goal(trained.Env.Spec())) {
+		return settings.Wrong("validation-target", c.ValidationTarget, "0 without a target, since no run without one "+
+			"reaches an "+
+			"validation: set target, too")
+	}
+	if reward := r.Env.Spec().MaxReward; reward != nil {
+		// An episode has from one step to all.
+		if most := max(*reward, *reward*float64(r.Steps)); c.ValidationTarget > most {
+			return settings.Wrong("validation-target", c.ValidationTarget, "at most %g, the largest return of a "+
+				"validation's %d steps "+
+				"of %s", most, r.Steps, c.Env)
+		}
+	}
+	if a, b := r.Env.Spec(), trained.Env.Spec(); !reflect.DeepEqual(a.Observation, b.Observation) ||
+		!reflect.DeepEqual(a.Action, b.Action) {
+		return settings.Wrong("validation-param", c.ValidationParam.String(),
+			"parameters that leave the observations %v and the "+
+				"actions %v as they are", b.Observation.Shape(), b.Action)
+	}
+	return nil
+}
+
+// Remark adds a remark about the steps of a validation.
+func (c *Config) Remark() string {
+	remark := c.Search.Remark()
+	if c.ValidationTarget != 0 && c.ValidationSteps > 0 {
+		other := c.examined()
+		if own := other.Search.StepsRemark("validation-steps"); own != "" && remark != "" {
+			return remark + "; " + own
+		} else if own != "" {
+			return own
+		}
+	}
+	return remark
+}
+
+// newValidation compiles the validation of members like one.
+func newValidation(b xlabridge.Backend, c *Config, member any) (*episode.ActingEvaluator, error) {
+	other := c.examined()
+	r, err := other.Rollout()
+	if err != nil {
+		return nil, err
+	}
+	return episode.NewActingEvaluator(b, r, member, 1, c.ValidationEpisodes, math.MaxInt, c.Purpose()+", validation")
+}
+
+// validationScore returns the mean return of a member, in the way to act in which it is higher; -Inf if an episode failed in
+// each way.
+func validationScore(validation *episode.ActingEvaluator, member any, key random.Key) (mean float64, err error) {
+	judgements, err := validation.PlayAll([]any{member}, key)
+	if err != nil {
+		return 0, err
+	}
+	mean = math.Inf(-1)
+	for _, j := range judgements[0] {
+		if j.Failed == 0 {
+			mean = max(mean, j.Mean)
+		}
+	}
+	return mean, nil
+}
+
+// mean returns the mean of the search. Only the arrays that it depends on leave the devices.
+func (e *Evolution) center() (member any, err error) {
+	s, err := e.Loop.State()
+	if err != nil {
+		return nil, err
+	}
+	return e.program.Mean(s.(generation.State))
+}
+
+// validation is the feature: it compiles the validation at the start, so that a run that cannot hold it fails then.
+type validation struct {
+	idle
+	judge  *episode.ActingEvaluator
+	failed bool // the mean has not passed a validation
+}
+
+func openValidation(_ context.Context, e *Evolution) (feature, error) {
+	x := &validation{}
+	return x, x.replaced(e)
+}
+
+// replaced compiles the validation anew if it cannot play members of the current search.
+func (x *validation) replaced(e *Evolution) error {
+	center, err := e.center()
+	if err != nil || x.judge != nil && x.judge.Fits(center) {
+		return err
+	}
+	if err := x.close(); err != nil {
+		return err
+	}
+	if x.judge, err = newValidation(e.backend, &e.config, center); err != nil {
+		return err
+	}
+	x.judge.OnProgress = func(done, total int) { e.Loop.Counter().Stage("episodes of the validation", done, total) }
+	return nil
+}
+
+// after holds a validation if the run has reached its target. The run goes on if the mean does not pass. The first time
+// that is a notice.
+func (x *validation) after(e *Evolution, m *run.Metrics) error {
+	value := run.Value{Name: validationReturn, Number: math.NaN()}
+	if m.Done {
+		center, err := e.center()
+		if err != nil {
+			return err
+		}
+		key := random.FoldIn(random.FoldIn(random.New(e.search.config.Seed), validationKey), e.Steps())
+		if value.Number, err = validationScore(x.judge, center, key); err != nil {
+			return err
+		}
+		m.Done = value.Number >= e.config.ValidationTarget
+		if !m.Done && !x.failed {
+			x.failed = true
+			m.Notices = append(m.Notices, fmt.Sprintf("the target is reached, but the mean has not passed the "+
+				"validation: "+
+				"%s of the %s wanted (--validation-target); the run goes on", generation.Number(value.Number),
+				generation.Number(e.config.ValidationTarget)))
+		}
+	}
+	m.Values = append(m.Values, value)
+	return nil
+}
+
+func (x *validation) close() error {
+	if x.judge == nil {
+		return nil
+	}
+	return x.judge.Close()
+}
