@@ -31,7 +31,7 @@ func init() {
 		Example: "  xlarun evolve CartPole-v1\n  xlarun evolve Acrobot-v1 --policy mlp:64,64 --pop 1024 --seed 3\n  " +
 			"xlarun evolve CartPole-v1 --strategy pgpe --strategy.sigma 0.2",
 		Argument:  "env",
-		Version:   2,
+		Version:   3,
 		Unit:      "generation",
 		Length:    "generations",
 		Unbounded: true,

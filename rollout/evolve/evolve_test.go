@@ -239,7 +239,7 @@ func TestCandidatesWhileItSteps(t *testing.T) {
 func TestSnapshotNamesTheState(t *testing.T) {
 	kind, ok := run.Lookup("evolve")
 	require.True(t, ok)
-	require.Equal(t, 2, kind.Version)
+	require.Equal(t, 3, kind.Version)
 	common := []string{"best.fitness", "best.generation", "best.genome", "generation", "hall.fitness",
 		"hall.generation", "hall.genomes", "key.data"}
 	climber := []string{"strategy.fitness", "strategy.mean", "strategy.sigma", "strategy.generation"}

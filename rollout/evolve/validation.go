@@ -19,7 +19,7 @@ import (
 // champions of Stanley and Miikkulainen, "Evolving neural networks through augmenting topologies" (2002), had to
 // balance two poles for 100,000 steps.
 type ValidationSettings struct {
-	ValidationTarget float64 `set:"validation-target" program:"no" resume:"goal" max:"3e38" zero:"no validation" help:"mean return that the mean must have in a validation, too, before the run ends at its target; 0: no validation"`
+	ValidationTarget float64 `set:"validation-target" program:"no" resume:"goal" max:"3e38" zero:"no validation" help:"return that the mean of the search must have in a validation, too, before the run ends at its target; 0: no validation"`
 	// ValidationEpisodes is the number of a validation's new episodes.
 	ValidationEpisodes int `set:"validation-episodes" needs:"validation-target=!0" program:"no" resume:"goal" min:"1" max:"65536" help:"new episodes of a validation"`
 	ValidationSteps    int `set:"validation-steps" needs:"validation-target=!0" program:"no" resume:"goal" min:"0" max:"16777216" zero:"as --steps" help:"environment steps of a validation's episode; 0: as --steps"`
@@ -27,8 +27,8 @@ type ValidationSettings struct {
 	ValidationParam settings.Pairs `set:"validation-param" needs:"validation-target=!0" program:"no" resume:"goal" zero:"those of --env-param" wants:"NAME=VALUE, a number or a range as 0.1..0.3; each name once, commas between" help:"parameter of the environment in validations, which goes before --env-param; repeatable"`
 }
 
-// validationReturn is the metric of the mean return of the mean in a validation: NaN where there was none, and -Inf where an
-// episode had a return that is not finite.
+// validationReturn is the metric of the return in a validation: NaN where there was none, and -Inf where an episode had
+// a return that is not finite.
 const validationReturn = "validation_return"
 
 // validationKey is folded into the seed's key for the episodes of validations. No training and no judge uses it.
@@ -110,8 +110,8 @@ func newValidation(b xlabridge.Backend, c *Config, member any) (*episode.ActingE
 	return episode.NewActingEvaluator(b, r, member, 1, c.ValidationEpisodes, math.MaxInt, c.Purpose()+", validation")
 }
 
-// validationScore returns the mean return of a member, in the way to act in which it is higher; -Inf if an episode failed in
-// each way.
+// validationScore returns the mean return of a member, in the way to act in which it is higher; -Inf if an episode
+// failed in each way.
 func validationScore(validation *episode.ActingEvaluator, member any, key random.Key) (mean float64, err error) {
 	judgements, err := validation.PlayAll([]any{member}, key)
 	if err != nil {

@@ -33,7 +33,7 @@ func init() {
 			"--topology torus --migrate-every 5\n  xlarun islands CartPole-v1 --islands 8 --strategy.sigma 0.02..0.5 " +
 			"--strategy.learning-rate 0.01,0.05",
 		Argument:  "env",
-		Version:   2,
+		Version:   3,
 		Unit:      "generation",
 		Length:    "generations",
 		Unbounded: true,

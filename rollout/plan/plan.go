@@ -37,11 +37,11 @@ func (p Plan) String() string {
 
 // Layout describes the plan without its devices: "tiles of 48, batch first, unroll 1, 512-bit vectors".
 func (p Plan) Layout() string {
-	lanes := "first"
+	batch := "first"
 	if p.BatchLast {
-		lanes = "last"
+		batch = "last"
 	}
-	text := fmt.Sprintf("tiles of %d, lanes %s, unroll %d", p.Tile, lanes, max(1, p.Unroll))
+	text := fmt.Sprintf("tiles of %d, batch %s, unroll %d", p.Tile, batch, max(1, p.Unroll))
 	if p.EpisodeBatch > 1 {
 		text += fmt.Sprintf(", %d episodes side by side", p.EpisodeBatch)
 	}

@@ -87,7 +87,7 @@ func TestRefuses(t *testing.T) {
 		{func(c *Config) { c.Gamma = settings.Num(1.5) }, "gamma: got 1.5"},
 		{func(c *Config) {
 			c.Agents, c.Entropy = 2, settings.Number{Value: .1, Each: "0.1,0.2,0.3"}
-		}, "entropy: got \"0.1,0.2,0.3\", want at most 2 numbers, one for each agent"},
+		}, "entropy-coef: got \"0.1,0.2,0.3\", want at most 2 numbers, one for each agent"},
 		{func(c *Config) { c.Agents, c.Entropy = 2, settings.Number{Value: .1, Each: "0.1..0.3"} }, ""},
 		{func(c *Config) { c.Init = "zeros" }, `init: got "zeros"`},
 		{func(c *Config) { c.Target = "high" }, `target: got "high"`},

@@ -29,7 +29,7 @@ func init() {
 			"  xlarun selfplay --vertices 6 --k 3 --variant avoid\n" +
 			"  xlarun selfplay --vertices 5 --k 3 --variant ramsey\n" +
 			"  xlarun selfplay --game tictactoe",
-		Version:   1,
+		Version:   2,
 		Unit:      "iteration",
 		Length:    "num-iterations",
 		Unbounded: true,

@@ -34,12 +34,12 @@ func TestJSONOfARunThatHadEnded(t *testing.T) {
 // 2: the settings of parts are on the line, and a setting leaves its name to a metric of that name.
 func TestJSONHasAllSettings(t *testing.T) {
 	b := newBed(t)
-	fakes.shape.metric = "eval-episodes"
+	fakes.shape.metric = "eval_episodes"
 	require.Equal(t, StatusOK, b.drift("--sigma", "0.25", "--json", "--out", "none"), "%s", b.err)
 	r := result(t, b)
 	require.EqualValues(t, .25, r["strategy.sigma"])
-	require.EqualValues(t, 77, r["eval-episodes"], "the metric")
-	require.EqualValues(t, 2, r["settings.eval-episodes"])
+	require.EqualValues(t, 77, r["eval_episodes"], "the metric")
+	require.EqualValues(t, 2, r["settings.eval_episodes"])
 }
 
 // 3: what stands after a colon may be given by its name, instead of what the default or the file has there.

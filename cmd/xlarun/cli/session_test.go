@@ -68,9 +68,8 @@ func TestRunEndsWhenSolved(t *testing.T) {
 	for i, f := range files {
 		files[i], _ = filepath.Rel(dir, f)
 	}
-	require.Equal(t, []string{"best.gif", "best.safetensors", "mean.safetensors", "checkpoints/000001.safetensors",
-		"checkpoints/000005.safetensors", "config.toml",
-		"metrics.jsonl", "profile.json", "timings.jsonl"}, files)
+	require.Equal(t, []string{"best.gif", "best.safetensors", "checkpoints/000001.safetensors",
+		"checkpoints/000005.safetensors", "config.toml", "mean.safetensors", "metrics.jsonl", "profile.json", "timings.jsonl"}, files)
 	require.Equal(t, 5, strings.Count(read(t, dir, "metrics.jsonl"), "\n"))
 	require.NotContains(t, read(t, dir, "metrics.jsonl"), "seconds", "metrics are the same in every run")
 	require.Equal(t, 5, strings.Count(read(t, dir, "timings.jsonl"), `"steps_per_second"`))

@@ -322,8 +322,8 @@ func TestBadInput(t *testing.T) {
 		{"play young", []string{"the run young has saved no member yet"}},
 		{"play run --member mean", []string{"the run run has no member mean; it has best"}},
 		{"play run --member bst",
-			[]string{`--member got "bst", wants best, mean or one of the hall of fame, hall-of-fame-1, hall-of-fame-2, ` +
-				`…, did you mean best?`}},
+			[]string{`--member got "bst", wants best, mean or one of the hall of fame, hall-of-fame-1, ` +
+				`hall-of-fame-2, …, did you mean best?`}},
 		{"play other.safetensors --member best", []string{"other.safetensors is one member's file"}},
 		{"play noise.safetensors", []string{"noise.safetensors", "this is no safetensors file, or it is damaged"}},
 		{"play pipe.safetensors", []string{"pipe.safetensors is no file"}},
