@@ -69,7 +69,8 @@ func TestRunEndsWhenSolved(t *testing.T) {
 		files[i], _ = filepath.Rel(dir, f)
 	}
 	require.Equal(t, []string{"best.gif", "best.safetensors", "checkpoints/000001.safetensors",
-		"checkpoints/000005.safetensors", "config.toml", "mean.safetensors", "metrics.jsonl", "profile.json", "timings.jsonl"}, files)
+		"checkpoints/000005.safetensors", "config.toml", "mean.safetensors", "metrics.jsonl", "profile.json",
+		"timings.jsonl"}, files)
 	require.Equal(t, 5, strings.Count(read(t, dir, "metrics.jsonl"), "\n"))
 	require.NotContains(t, read(t, dir, "metrics.jsonl"), "seconds", "metrics are the same in every run")
 	require.Equal(t, 5, strings.Count(read(t, dir, "timings.jsonl"), `"steps_per_second"`))
