@@ -124,7 +124,7 @@ var passes = []pass{
 		what: "make rolls of one array slices of that array with a border"},
 	{name: PhaseOverwrites, run: lowerOverwrites, targets: Target.kernels,
 		what: "concatenations of another shape than selects"},
-	{name: PhaseHashes, run: lowerHashes, targets: Target.kernels,
+	{name: PhaseHashes, run: lowerHashes, targets: Target.cpu,
 		what: "compute random bits once that several others are made of"},
 	{name: PhaseGathers, run: lowerGathers, targets: Target.kernels,
 		what: "number the all_gathers that call a kernel, in one order for all devices"},
