@@ -405,7 +405,8 @@ func Variance(x *Array, axes ...int) *Array {
 }
 
 // fromFirst is x less its first element along axes. What does not depend on a common part is then exact of equal
-// elements, whose mean rounds to another number, and keeps the digits that a large common part would cost.
+// elements, whose mean rounds to another number, and keeps the digits that a large common part would cost. Where the
+// first element is huge, x stays: the difference of two finite numbers could overflow.
 func fromFirst(x *Array, axes []int) *Array {
 	if x.Size() == 0 {
 		return x
@@ -414,7 +415,13 @@ func fromFirst(x *Array, axes []int) *Array {
 	for _, axis := range axes {
 		first = SliceAxis(first, axis, 0, 1)
 	}
-	return Sub(x, first)
+	return Sub(x, notHuge(first))
+}
+
+// notHuge returns x with 0 for elements that are not finite, or large enough to change the largest number of the dtype.
+func notHuge(x *Array) *Array {
+	f := Finfo(realType(x.DType()))
+	return Select(Le(Abs(x), f.Max*f.Eps), x, 0)
 }
 
 // realType is the dtype of a real or imaginary part.

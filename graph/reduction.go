@@ -94,7 +94,7 @@ func (r Reduction) Variance(x *Array) *Array {
 	if r.Where == nil {
 		x = fromFirst(x, normAxes(name, r.Axes, x.Rank()))
 	} else if d := x.DType(); !isComplex(d) {
-		x = Sub(x, StopGradient(kept.Max(x)))
+		x = Sub(x, notHuge(StopGradient(kept.Max(x))))
 	}
 	apart := squaredSize(Sub(x, kept.Mean(x)))
 	n := Sub(r.count(name, apart), r.DDof)

@@ -72,4 +72,10 @@ func TestVarianceOfEqualElements(t *testing.T) {
 	require.InEpsilon(t, want, number(graph.Variance(x)), 1e-6)
 	require.InEpsilon(t, want, number(graph.Reduction{Where: x.Gt(0)}.Variance(x)), 1e-6)
 	require.InEpsilon(t, want, number(graph.Cov(x.Reshape(1, 9), 0)), 1e-6)
+	for _, huge := range [][]float32{{2e38, -2e38, 0, 0}, {0, 2e38, -2e38, 0}} { // the squares overflow, as in NumPy
+		x := graph.Float32s(huge)
+		require.Equal(t, math.Inf(1), number(graph.Variance(x)))
+		require.Equal(t, math.Inf(1), number(graph.Reduction{Where: x.Ne(7)}.Variance(x)))
+	}
+	require.True(t, math.IsNaN(number(graph.Variance(graph.Float32s([]float32{1, float32(math.Inf(1))})))))
 }

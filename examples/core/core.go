@@ -1,6 +1,5 @@
-// Package core is package graph in small: float32 arrays, seven ops of one result, and the four ideas of the real one,
-// which are recording, vmap, derivatives and StableHLO. Names are those of package graph. docs/explanation/core.md
-// walks through it.
+// Package core is package graph in small: seven ops on float32, recording, vmap, derivatives and StableHLO. Names are
+// those of package graph. docs/explanation/core.md walks through it.
 package core
 
 import (
@@ -242,18 +241,22 @@ func buildGraph(f func(params []*Array) *Array, shapes ...Shape) (g *Graph, capt
 	}
 	g.Result = f(g.Params)
 	inside := map[*Array]*Array{}
+	closed := func(a *Array) *Array {
+		if a.scope == s {
+			return a
+		}
+		if inside[a] == nil {
+			inside[a] = &Array{a.shape, s}
+			g.Params, captured = append(g.Params, inside[a]), append(captured, a)
+		}
+		return inside[a]
+	}
 	for _, n := range s.nodes {
 		for i, a := range n.Inputs {
-			if a.scope == s {
-				continue
-			}
-			if inside[a] == nil {
-				inside[a] = &Array{a.shape, s}
-				g.Params, captured = append(g.Params, inside[a]), append(captured, a)
-			}
-			n.Inputs[i] = inside[a]
+			n.Inputs[i] = closed(a)
 		}
 	}
+	g.Result = closed(g.Result)
 	used := map[*Array]bool{g.Result: true} // what no result needs is dropped
 	for _, n := range slices.Backward(s.nodes) {
 		if used[n.Out] {
@@ -332,6 +335,9 @@ func batch(g *Graph, size int, in []*Array) *Array {
 		}
 		return n.Op.Batch(n, in)
 	})
+	if len(value[g.Result].shape) == len(g.Result.shape) { // equal for all members
+		return Broadcast(value[g.Result], size)
+	}
 	return value[g.Result]
 }
 

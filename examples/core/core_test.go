@@ -87,3 +87,9 @@ func TestPage(t *testing.T) {
 	}
 	require.Equal(t, regexp.MustCompile(`(?m)^ {4}`).ReplaceAllString(want, ""), printed)
 }
+
+// A function that returns a value of the enclosing one gets it as a parameter.
+func TestResultOfAnEnclosingFunction(t *testing.T) {
+	g := Trace(func(x *Array) *Array { return VMap(func(*Array) *Array { return Sum(x) })(x) }, Shape{2})
+	require.Equal(t, []float32{5, 5}, g.Run([]float32{2, 3}))
+}

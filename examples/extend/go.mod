@@ -12,6 +12,7 @@ require (
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/gofrs/flock v0.13.0 // indirect
+	github.com/golang/snappy v1.0.0 // indirect
 	github.com/gomlx/compute v0.1.2 // indirect
 	github.com/gomlx/go-xla v0.4.1 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect

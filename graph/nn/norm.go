@@ -78,6 +78,8 @@ func center(x *graph.Array, named string, axes ...int) (centered, mean *graph.Ar
 	if named != "" {
 		first = graph.PMax(first, named)
 	}
+	f := graph.Finfo(x.DType()) // less a huge number, finite ones could overflow
+	first = graph.Select(first.Abs().Le(f.Max*f.Eps), first, 0)
 	apart := x.Sub(first)
 	shift := average(apart)
 	return apart.Sub(shift), first.Add(shift)
