@@ -124,21 +124,6 @@ func (c *Config) Rollout() (*episode.Rollout, error) {
 // Purpose describes the program: all that its shapes depend on.
 func (c *Config) Purpose() string { return generation.Purpose(&c.Search, c.options()) }
 
-// Measures lists the names of a run's metrics.
-func (c *Config) Measures() []string {
-	names := c.Search.Measures()
-	if c.restarts() {
-		names = append(names, "population", "restarts")
-	}
-	if c.Grow {
-		names = append(names, roomNodes, roomConnections)
-	}
-	if c.ValidationTarget != 0 {
-		names = append(names, validationReturn)
-	}
-	return names
-}
-
 // ChoosePlan chooses the plan of an experiment as Start does, without compiling a generation. It stores a plan that it
 // measures, and a Start with plan.TuneAuto finds it.
 func (c *Config) ChoosePlan(b xlabridge.Backend) (plan.Choice, error) {

@@ -327,7 +327,7 @@ func TestSnapshotNamesTheState(t *testing.T) {
 }
 
 // The mean is the strategy's mean, in the policy's tree.
-func TestCentre(t *testing.T) {
+func TestCenter(t *testing.T) {
 	for _, strategy := range []string{"openes", "pgpe", "simplega"} {
 		c := DefaultConfig()
 		c.Population, c.Steps, c.Policy, c.Strategy = 4, 5, "linear", strategy
