@@ -76,12 +76,6 @@ func (c *Config) Check(on plan.Machine) error {
 
 // setup checks the config and lays its population out on a machine.
 func (c *Config) setup(on plan.Machine) (*generation.Setup, error) {
-	if err := c.checkPool(); err != nil {
-		return nil, err
-	}
-	if err := c.checkHosts(); err != nil {
-		return nil, err
-	}
 	if err := c.checkTogether(false); err != nil {
 		return nil, err
 	}
@@ -92,14 +86,13 @@ func (c *Config) setup(on plan.Machine) (*generation.Setup, error) {
 	if c.Sample > c.Population {
 		return nil, settings.Wrong("sample", c.Sample, "at most %d, the members of the population", c.Population)
 	}
-	if err := c.checkRestarts(); err != nil {
-		return nil, err
-	}
-	if err := c.checkGrow(x.Strategy); err != nil {
-		return nil, err
-	}
-	if err := c.checkValidation(); err != nil {
-		return nil, err
+	for _, p := range parts {
+		if p.check == nil {
+			continue
+		}
+		if err := p.check(c); err != nil {
+			return nil, err
+		}
 	}
 	if err := settings.Check(c); err != nil {
 		return nil, err

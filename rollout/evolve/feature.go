@@ -49,6 +49,8 @@ type part struct {
 	prefix  string // of its arrays in a snapshot; "": it has none
 	kept    bool   // its arrays may be in a snapshot of a run without it
 	shares  bool   // it exchanges data with other processes
+	// check finds the first mistake in the feature's settings, also where it is off; nil: there can be none.
+	check func(c *Config) error
 	// measures are the names of its metrics, and board its rows of a display.
 	measures []string
 	board    func(c *Config) []run.DisplayRow
@@ -59,16 +61,18 @@ type part struct {
 // parts are all features, in the order in which a run calls them.
 var parts = []part{
 	{setting: "validation-target", on: func(c *Config) bool { return c.ValidationTarget != 0 },
-		measures: []string{validationReturn}, board: (*Config).validationBoard, open: openValidation},
+		check: (*Config).checkValidation, measures: []string{validationReturn}, board: (*Config).validationBoard,
+		open: openValidation},
 	{setting: "patience", on: func(c *Config) bool { return c.Patience > 0 }, prefix: patiencePrefix, kept: true,
 		open: openPatience},
-	{setting: "restarts", on: (*Config).restarts, prefix: restartsPrefix,
+	{setting: "restarts", on: (*Config).restarts, prefix: restartsPrefix, check: (*Config).checkRestarts,
 		measures: []string{"population", "restarts"}, open: openRestarts},
-	{setting: "grow", on: func(c *Config) bool { return c.Grow }, prefix: capacityPrefix,
+	{setting: "grow", on: func(c *Config) bool { return c.Grow }, prefix: capacityPrefix, check: (*Config).checkGrow,
 		measures: []string{capacityNodes, capacityConnections}, open: openGrowth},
 	{setting: "island", on: func(c *Config) bool { return c.Island != "" }, prefix: poolPrefix, shares: true,
-		open: openIsland},
-	{setting: "join", on: (*Config).hosted, shares: true, board: (*Config).hostsBoard, open: openHosts},
+		check: (*Config).checkPool, open: openIsland},
+	{setting: "join", on: (*Config).hosted, shares: true, check: (*Config).checkHosts,
+		board: (*Config).hostsBoard, open: openHosts},
 	{setting: "normalize-observations", on: func(c *Config) bool { return c.NormalizeObservations }},
 }
 

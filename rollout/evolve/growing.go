@@ -87,9 +87,13 @@ func (c *Config) withCapacity(to capacity) Config {
 }
 
 // checkGrow refuses a run that cannot grow.
-func (c *Config) checkGrow(s strategy.Strategy) error {
+func (c *Config) checkGrow() error {
 	if !c.Grow {
 		return nil
+	}
+	s, err := strategy.Make(c.Strategy, c.Parted.Under("strategy."))
+	if err != nil {
+		return err
 	}
 	if _, grows := s.(strategy.Growing); grows {
 		return nil
