@@ -281,7 +281,7 @@ func (e *Evolution) Config() Config { return e.search.config }
 // Rollout returns how members are evaluated.
 func (e *Evolution) Rollout() *episode.Rollout { return e.program.Rollout }
 
-// Candidates returns the mean of the search and the best member so far; see generation.Program.Candidates.
+// Candidates returns the strategy's Mean and the best member so far; see generation.Program.Candidates.
 func (e *Evolution) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 	x, state, err := e.of(s)
 	if err != nil {

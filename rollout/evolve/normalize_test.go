@@ -150,8 +150,8 @@ func TestNormalizingIsNoPartOfAGenome(t *testing.T) {
 	require.NoError(t, err)
 	candidates, err := with.Candidates(s)
 	require.NoError(t, err)
-	center, best := candidates[0].Params.(policy.Normalized), candidates[1].Params.(policy.Normalized)
-	require.Equal(t, numbers(t, s.Arrays["observed.mean"]), numbers(t, center.Observation.Mean))
+	mean, best := candidates[0].Params.(policy.Normalized), candidates[1].Params.(policy.Normalized)
+	require.Equal(t, numbers(t, s.Arrays["observed.mean"]), numbers(t, mean.Observation.Mean))
 	require.Equal(t, []float64{1, 1, 1, 1}, numbers(t, best.Observation.Deviation),
 		"it did its best before anything was observed")
 }

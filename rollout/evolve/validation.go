@@ -123,8 +123,8 @@ func validationScore(validation *episode.ActingEvaluator, member any, key random
 	return mean, nil
 }
 
-// center returns the strategy's Mean. Only the arrays that it depends on leave the devices.
-func (e *Evolution) center() (member any, err error) {
+// mean returns the strategy's Mean. Only the arrays that it depends on leave the devices.
+func (e *Evolution) mean() (member any, err error) {
 	s, err := e.Loop.State()
 	if err != nil {
 		return nil, err
@@ -146,14 +146,14 @@ func openValidation(_ context.Context, e *Evolution) (feature, error) {
 
 // replaced compiles the validation anew if it cannot play members of the current search.
 func (x *validation) replaced(e *Evolution) error {
-	center, err := e.center()
-	if err != nil || x.judge != nil && x.judge.Fits(center) {
+	mean, err := e.mean()
+	if err != nil || x.judge != nil && x.judge.Fits(mean) {
 		return err
 	}
 	if err := x.close(); err != nil {
 		return err
 	}
-	if x.judge, err = newValidation(e.backend, &e.config, center); err != nil {
+	if x.judge, err = newValidation(e.backend, &e.config, mean); err != nil {
 		return err
 	}
 	x.judge.OnProgress = func(done, total int) { e.Loop.Counter().Stage("episodes of the validation", done, total) }
@@ -165,12 +165,12 @@ func (x *validation) replaced(e *Evolution) error {
 func (x *validation) after(e *Evolution, m *run.Metrics) error {
 	value := run.Value{Name: validationReturn, Number: math.NaN()}
 	if m.Done {
-		center, err := e.center()
+		mean, err := e.mean()
 		if err != nil {
 			return err
 		}
 		key := random.FoldIn(random.FoldIn(random.New(e.search.config.Seed), validationKey), e.Steps())
-		if value.Number, err = validationScore(x.judge, center, key); err != nil {
+		if value.Number, err = validationScore(x.judge, mean, key); err != nil {
 			return err
 		}
 		m.Done = value.Number >= e.config.ValidationTarget

@@ -106,7 +106,7 @@ func (c *Islands) start(l *vectorized.Program, each map[string][]float64) State 
 // results are the outputs of a generation for the host.
 type results struct {
 	Members *graph.Array // f32[islands, (3+reports)·members], see generation.Program.Run
-	// Islands is f32[3]: the diversity between the islands' centers, the diversity among the members that are ready to
+	// Islands is f32[3]: the diversity between the islands' means, the diversity among the members that are ready to
 	// leave an island, and the foreign share of descent.
 	Islands *graph.Array
 	Taken   *graph.Array // i32[]: immigrants taken in so far
@@ -126,8 +126,8 @@ func (c *Islands) generation(l *vectorized.Program, s State, in inputs, each map
 	out := State{next.Lanes, next.Each, meanFitness(members, c.Population), s.Key}
 
 	m = next.Lanes.Migration.(generation.MigrationState)
-	centers := graph.VMap(func(s any) any { return l.Search.Strategy.Mean(s) })(next.Lanes.Strategy)
-	between := deviation(centers, 0)
+	means := graph.VMap(func(s any) any { return l.Search.Strategy.Mean(s) })(next.Lanes.Strategy)
+	between := deviation(means, 0)
 	within := deviation(m.Leaving.Genomes, 1)
 	share := m.Descent.Mean(1) // f32[islands, islands]
 	ownShare := share.Mul(graph.Eye(graph.Float32, c.Islands)).Sum()

@@ -111,7 +111,7 @@ func SortHall(all []run.HallEntry) {
 // Candidates returns the members that the run's end judges: the strategy's Mean, which was not played yet, and the
 // member with the highest fitness so far, which may have been lucky.
 func (p *Program) Candidates(s State) ([]run.Candidate, error) {
-	center, err := p.Mean(s)
+	mean, err := p.Mean(s)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (p *Program) Candidates(s State) ([]run.Candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []run.Candidate{{Name: "mean", Params: center}, {Name: "best_ever", Params: best}}, nil
+	return []run.Candidate{{Name: "mean", Params: mean}, {Name: "best_ever", Params: best}}, nil
 }
 
 // Mean returns the strategy's Mean as a member, on the host.
