@@ -78,7 +78,8 @@ var rooms = []room{
 	{"rollout/run", append(below, "rollout/episode"), []string{}},
 	// A kind of run and its algorithms: no kind imports another; what is below rollout/KIND is the kind's own.
 	{"rollout/selfplay/...", append(below, "rollout/run", "rollout/search", "rollout/train"), []string{}},
-	// What evolve and islands share lies below both: strategies, the generation of a search, and lanes of searches.
+	// What evolve and islands share lies below both: strategies, the generation of a search, and many searches as
+	// lanes of one program.
 	{"rollout/evolve/strategy", append(below, "rollout/policy/genome"), []string{}},
 	{"rollout/evolve/generation", append(below, "rollout/episode", "rollout/run", "rollout/evolve/strategy"),
 		[]string{}},

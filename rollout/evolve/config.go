@@ -76,12 +76,6 @@ func (c *Config) Check(on plan.Machine) error {
 
 // setup checks the config and lays its population out on a machine.
 func (c *Config) setup(on plan.Machine) (*generation.Setup, error) {
-	if err := c.checkPool(); err != nil {
-		return nil, err
-	}
-	if err := c.checkHosts(); err != nil {
-		return nil, err
-	}
 	if err := c.checkTogether(false); err != nil {
 		return nil, err
 	}
@@ -92,14 +86,13 @@ func (c *Config) setup(on plan.Machine) (*generation.Setup, error) {
 	if c.Sample > c.Population {
 		return nil, settings.Wrong("sample", c.Sample, "at most %d, the members of the population", c.Population)
 	}
-	if err := c.checkRestarts(); err != nil {
-		return nil, err
-	}
-	if err := c.checkGrow(x.Strategy); err != nil {
-		return nil, err
-	}
-	if err := c.checkValidation(); err != nil {
-		return nil, err
+	for _, p := range parts {
+		if p.check == nil {
+			continue
+		}
+		if err := p.check(c); err != nil {
+			return nil, err
+		}
 	}
 	if err := settings.Check(c); err != nil {
 		return nil, err
@@ -123,21 +116,6 @@ func (c *Config) Rollout() (*episode.Rollout, error) {
 
 // Purpose describes the program: all that its shapes depend on.
 func (c *Config) Purpose() string { return generation.Purpose(&c.Search, c.options()) }
-
-// Measures lists the names of a run's metrics.
-func (c *Config) Measures() []string {
-	names := c.Search.Measures()
-	if c.restarts() {
-		names = append(names, "population", "restarts")
-	}
-	if c.Grow {
-		names = append(names, roomNodes, roomConnections)
-	}
-	if c.ValidationTarget != 0 {
-		names = append(names, validationReturn)
-	}
-	return names
-}
 
 // ChoosePlan chooses the plan of an experiment as Start does, without compiling a generation. It stores a plan that it
 // measures, and a Start with plan.TuneAuto finds it.

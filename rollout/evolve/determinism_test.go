@@ -59,9 +59,9 @@ func solvingXOR() Config {
 // all layouts and over many generations.
 func TestDeterminismMatrix(t *testing.T) {
 	devices := []int{1, 2, 4, 8}
-	layout := func(lanesLast bool, unroll int) determinism {
-		return determinism{fmt.Sprintf("batch last %v, unroll %d", lanesLast, unroll), func(c *Config) {
-			c.Tile, c.BatchLast, c.Unroll = 32, lanesLast, unroll
+	layout := func(batchLast bool, unroll int) determinism {
+		return determinism{fmt.Sprintf("batch last %v, unroll %d", batchLast, unroll), func(c *Config) {
+			c.Tile, c.BatchLast, c.Unroll = 32, batchLast, unroll
 		}, []int{1, 8}, 4, false}
 	}
 	rows := []determinism{{"default", func(c *Config) { c.Tile = 32 }, devices, 30, false},

@@ -24,12 +24,12 @@ func init() {
 		Name:  "evolve",
 		Short: "Evolve a population in an environment until it is solved",
 		Long: "Evolve trains a population of policies in an environment, each generation one compiled call, until " +
-			"the mean return " +
-			"reaches the target or the generations are over. The run's folder holds the resolved config, metrics, " +
-			"checkpoints, the " +
-			"policy at the mean of the search and the best member, judged on new episodes.",
-		Example: "  xlarun evolve CartPole-v1\n  xlarun evolve Acrobot-v1 --policy mlp:64,64 --pop 1024 --seed 3\n  " +
-			"xlarun evolve CartPole-v1 --strategy pgpe --strategy.sigma 0.2",
+			"the mean return reaches the target or the generations are over. The run's folder holds the resolved " +
+			"config, metrics, checkpoints, the policy at the mean of the search and the best member, judged on new " +
+			"episodes.",
+		Example: "  xlarun evolve CartPole-v1\n" +
+			"  xlarun evolve Acrobot-v1 --policy mlp:64,64 --pop 1024 --seed 3\n" +
+			"  xlarun evolve CartPole-v1 --strategy pgpe --strategy.sigma 0.2",
 		Argument:  "env",
 		Version:   3,
 		Unit:      "generation",
@@ -54,8 +54,7 @@ type Evolution struct {
 	bestEver float64
 	last     generation.Summary // of the last generation
 	features []feature
-	stale    bool   // the features want another search than the current one
-	stalled  string // why the run has run out of patience
+	stale    bool // the features want another search than the current one
 
 	mu sync.Mutex
 	// searches has the newest one of each size that the run has had, the current one last. The others are closed; they
@@ -282,7 +281,7 @@ func (e *Evolution) Config() Config { return e.search.config }
 // Rollout returns how members are evaluated.
 func (e *Evolution) Rollout() *episode.Rollout { return e.program.Rollout }
 
-// Candidates returns the mean of the search and the best member so far; see generation.Program.Candidates.
+// Candidates returns the strategy's Mean and the best member so far; see generation.Program.Candidates.
 func (e *Evolution) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 	x, state, err := e.of(s)
 	if err != nil {
@@ -303,35 +302,26 @@ func (e *Evolution) HallEntries(s run.Snapshot) ([]run.HallEntry, error) {
 
 // Ending summarizes the run.
 func (e *Evolution) Ending(last run.Metrics) string {
-	text := e.ending(last)
+	text := e.summary(last)
 	for _, f := range e.features {
-		text += f.ending()
+		text += f.ending(e, last)
 	}
-	return text
+	return text + e.last.FailedText()
 }
 
-// ending is Ending without what the features add.
-func (e *Evolution) ending(last run.Metrics) string {
+// summary says how far the search has come.
+func (e *Evolution) summary(last run.Metrics) string {
 	name := generation.Goal(e.setup.Strategy)
 	of := strings.ReplaceAll(strings.TrimSuffix(name, "_fitness"), "_", " ")
 	reached, _ := last.Get(name)
 	if b, breeds := e.setup.Strategy.(strategy.Breeding); breeds && math.IsInf(reached, -1) {
 		return fmt.Sprintf("nothing is %s: %s", of, b.Unreached())
 	}
-	if last.Stalled && !last.Done {
-		return fmt.Sprintf("%s %s, and %s", of, generation.Number(reached), e.stalled)
-	}
 	text := of + " " + generation.Number(reached)
 	if last.Done {
 		text += fmt.Sprintf(" of the %s wanted", generation.Number(e.target))
-	} else if !math.IsNaN(e.target) {
+	} else if !math.IsNaN(e.target) && !last.Stalled {
 		text += ", the target is " + generation.Number(e.target)
 	}
-	if x, ok := last.Get(validationReturn); ok && math.IsInf(x, -1) {
-		text += "; the validation failed: returns of its episodes are not finite"
-	} else if ok && !math.IsNaN(x) {
-		text += fmt.Sprintf("; %s in the validation, which wants %s", generation.Number(x),
-			generation.Number(e.config.ValidationTarget))
-	}
-	return text + e.last.FailedText()
+	return text
 }

@@ -123,20 +123,20 @@ func TestPaddingIsMasked(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy = 6, 12, "linear"
 	var got [][]run.Metrics
-	var centers [][]float64
+	var means [][]float64
 	for _, tile := range []int{2, 4, 6, 16} { // 3 tiles, 1.5, 1, 0.4
 		c.Tile = tile
 		e := start(t, b, c)
 		got = append(got, steps(t, e, 3))
 		s, err := e.Snapshot()
 		require.NoError(t, err)
-		center, err := graph.Floats(s.Arrays["strategy.mean"])
+		mean, err := graph.Floats(s.Arrays["strategy.mean"])
 		require.NoError(t, err)
-		centers = append(centers, center)
+		means = append(means, mean)
 	}
 	for i := range got {
 		require.Equal(t, got[0], got[i])
-		require.InDeltaSlice(t, centers[0], centers[i], 1e-6)
+		require.InDeltaSlice(t, means[0], means[i], 1e-6)
 	}
 }
 
@@ -327,7 +327,7 @@ func TestSnapshotNamesTheState(t *testing.T) {
 }
 
 // The mean is the strategy's mean, in the policy's tree.
-func TestCentre(t *testing.T) {
+func TestMean(t *testing.T) {
 	for _, strategy := range []string{"openes", "pgpe", "simplega"} {
 		c := DefaultConfig()
 		c.Population, c.Steps, c.Policy, c.Strategy = 4, 5, "linear", strategy
@@ -337,8 +337,8 @@ func TestCentre(t *testing.T) {
 		require.NoError(t, err)
 		candidates, err := e.Candidates(s)
 		require.NoError(t, err)
-		center := candidates[0].Params
-		require.IsType(t, policy.Params{}, center)
+		member := candidates[0].Params
+		require.IsType(t, policy.Params{}, member)
 		mean := s.Arrays["strategy.mean"]
 		if strategy == "simplega" {
 			mean = s.Arrays["strategy.elites"].Index(0)
@@ -346,7 +346,7 @@ func TestCentre(t *testing.T) {
 		want, err := graph.Floats(mean)
 		require.NoError(t, err)
 		var got []float64
-		for _, leaf := range graph.Leaves(center) {
+		for _, leaf := range graph.Leaves(member) {
 			v, err := graph.Floats(leaf)
 			require.NoError(t, err)
 			got = append(got, v...)

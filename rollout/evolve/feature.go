@@ -23,9 +23,9 @@ type feature interface {
 	// whether the feature wants another search now.
 	save(arrays map[string]*graph.Array)
 	load(s run.Snapshot) (other bool, err error)
-	// files returns further files, and ending the end of the sentence that sums the run up.
+	// files returns further files, and ending what the feature adds to the sentence that sums the run up.
 	files(e *Evolution) ([]run.File, error)
-	ending() string
+	ending(e *Evolution, last run.Metrics) string
 	close() error
 }
 
@@ -39,7 +39,7 @@ func (idle) replaced(*Evolution) error                               { return ni
 func (idle) save(map[string]*graph.Array)                            {}
 func (idle) load(run.Snapshot) (bool, error)                         { return false, nil }
 func (idle) files(*Evolution) ([]run.File, error)                    { return nil, nil }
-func (idle) ending() string                                          { return "" }
+func (idle) ending(*Evolution, run.Metrics) string                   { return "" }
 func (idle) close() error                                            { return nil }
 
 // part is a row of the table of features.
@@ -47,21 +47,32 @@ type part struct {
 	setting string // that turns the feature on
 	on      func(c *Config) bool
 	prefix  string // of its arrays in a snapshot; "": it has none
+	kept    bool   // its arrays may be in a snapshot of a run without it
 	shares  bool   // it exchanges data with other processes
+	// check finds the first mistake in the feature's settings, also where it is off; nil: there can be none.
+	check func(c *Config) error
+	// measures are the names of its metrics, and board its rows of a display.
+	measures []string
+	board    func(c *Config) []run.DisplayRow
 	// open is nil for what is a part of the program, or of how that is started.
 	open func(ctx context.Context, e *Evolution) (feature, error)
 }
 
 // parts are all features, in the order in which a run calls them.
 var parts = []part{
-	{setting: "validation-target", on: func(c *Config) bool { return c.ValidationTarget != 0 }, open: openValidation},
-	{setting: "patience", on: func(c *Config) bool { return c.Patience > 0 }, prefix: patiencePrefix,
+	{setting: "validation-target", on: func(c *Config) bool { return c.ValidationTarget != 0 },
+		check: (*Config).checkValidation, measures: []string{validationReturn}, board: (*Config).validationBoard,
+		open: openValidation},
+	{setting: "patience", on: func(c *Config) bool { return c.Patience > 0 }, prefix: patiencePrefix, kept: true,
 		open: openPatience},
-	{setting: "restarts", on: (*Config).restarts, prefix: restartsPrefix, open: openRestarts},
-	{setting: "grow", on: func(c *Config) bool { return c.Grow }, prefix: roomPrefix, open: openGrowth},
+	{setting: "restarts", on: (*Config).restarts, prefix: restartsPrefix, check: (*Config).checkRestarts,
+		measures: []string{"population", "restarts"}, open: openRestarts},
+	{setting: "grow", on: func(c *Config) bool { return c.Grow }, prefix: capacityPrefix, check: (*Config).checkGrow,
+		measures: []string{capacityNodes, capacityConnections}, open: openGrowth},
 	{setting: "island", on: func(c *Config) bool { return c.Island != "" }, prefix: poolPrefix, shares: true,
-		open: openIsland},
-	{setting: "join", on: (*Config).hosted, shares: true, open: openHosts},
+		check: (*Config).checkPool, open: openIsland},
+	{setting: "join", on: (*Config).hosted, shares: true, check: (*Config).checkHosts,
+		board: (*Config).hostsBoard, open: openHosts},
 	{setting: "normalize-observations", on: func(c *Config) bool { return c.NormalizeObservations }},
 }
 
@@ -114,14 +125,34 @@ func (e *Evolution) openFeatures(ctx context.Context, alone bool) error {
 	return nil
 }
 
-// others returns the prefixes of the arrays in a snapshot that belong to the features of a run. Those of patience may
-// be in any snapshot.
-func (c *Config) others() []string {
-	prefixes := []string{patiencePrefix}
+// others returns the prefixes of the arrays in a snapshot that do not belong to the search.
+func (c *Config) others() (prefixes []string) {
 	for _, p := range parts {
-		if p.prefix != "" && p.on(c) {
+		if p.prefix != "" && (p.kept || p.on(c)) {
 			prefixes = append(prefixes, p.prefix)
 		}
 	}
 	return prefixes
+}
+
+// Measures lists the names of a run's metrics.
+func (c *Config) Measures() []string {
+	names := c.Search.Measures()
+	for _, p := range parts {
+		if p.on(c) {
+			names = append(names, p.measures...)
+		}
+	}
+	return names
+}
+
+// Board returns the rows of a display: those of the search and of the features.
+func (c *Config) Board() []run.DisplayRow {
+	rows := c.Search.Board()
+	for _, p := range parts {
+		if p.board != nil && p.on(c) {
+			rows = append(rows, p.board(c)...)
+		}
+	}
+	return rows
 }

@@ -99,22 +99,22 @@ func TestPairsOfFeatures(t *testing.T) {
 	}
 }
 
-// A search that starts again after it has grown keeps the room, and its best members with it. The run goes on from each
-// of its snapshots to the same numbers.
+// A search that starts again after it has grown keeps the capacity, and its best members with it. The run goes on from
+// each of its snapshots to the same numbers.
 func TestGrownSearchStartsAgain(t *testing.T) {
 	c := cramped()
 	c.Restarts, c.Population, c.MaxPopulation = RestartsIPOP, 20, 40
 	begin := func() *Evolution { return start(t, &xlabridge.Reference{}, c) }
 	r := begin()
 	growth, again := featureOf[*growing](r), featureOf[*restarting](r)
-	for len(growth.room) == 0 {
+	for len(growth.capacity) == 0 {
 		_, err := r.Step(t.Context())
 		require.NoError(t, err)
 		require.Less(t, r.Steps(), int64(20))
 	}
-	room := growth.room
+	capacity := growth.capacity
 	require.NoError(t, again.restart(r, r.Steps()))
-	require.Equal(t, room, growth.room)
+	require.Equal(t, capacity, growth.capacity)
 	require.Equal(t, 40, r.Config().Population)
 	s, err := r.Snapshot()
 	require.NoError(t, err)
@@ -127,7 +127,7 @@ func TestGrownSearchStartsAgain(t *testing.T) {
 	resumed := begin()
 	require.NoError(t, resumed.Restore(s))
 	steps(t, resumed, 2)
-	sameBytes(t, bytesOf(t, r), bytesOf(t, resumed), "restored in its room")
+	sameBytes(t, bytesOf(t, r), bytesOf(t, resumed), "restored with its capacity")
 	made, err := c.Remake(&xlabridge.Reference{}, s, []int{39})
 	require.NoError(t, err)
 	require.Len(t, made, 1)

@@ -23,73 +23,77 @@ type GrowSettings struct {
 	Grow bool `set:"grow" program:"no" help:"when a mutation finds no room in a genome, the population moves to arrays of twice the length, for nodes or for connections"`
 }
 
-// growing is the feature of a run of padded genomes that moves to more room after a generation in which a mutation
+// growing is the feature of a run of padded genomes that moves to more capacity after a generation in which a mutation
 // found none. A larger size is another program, compiled between two generations, with the layout of the first one. The
 // state is padded, and nothing else of it changes. It has the sizes, so that a run that is resumed goes on with them.
 // All of this follows from the state and the settings alone, except that a run stays as it is where the next size does
 // not fit in memory.
 type growing struct {
 	idle
-	room  room
-	stays bool // there is no memory for the next size
+	capacity capacity
+	stays    bool // there is no memory for the next size
 }
 
-// room holds the settings of the policy that have grown, by name; empty at first.
-type room map[string]int
+// capacity holds the settings of the policy that have grown, by name; empty at first.
+type capacity map[string]int
 
 // String returns "56 nodes and 400 connections".
-func (r room) String() string {
+func (c capacity) String() string {
 	var words []string
-	for _, name := range slices.Backward(slices.Sorted(maps.Keys(r))) {
-		words = append(words, fmt.Sprintf("%d %s", r[name], name))
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(c))) {
+		words = append(words, fmt.Sprintf("%d %s", c[name], name))
 	}
 	return strings.Join(words, " and ")
 }
 
-// The metrics of the room in which a generation was played.
-const roomNodes, roomConnections = "capacity_nodes", "capacity_connections"
+// The metrics of the capacity with which a generation was played.
+const capacityNodes, capacityConnections = "capacity_nodes", "capacity_connections"
 
-// roomPrefix begins the names of the arrays that hold the room in a snapshot.
-const roomPrefix = "room."
+// capacityPrefix begins the names of the arrays that hold the capacity in a snapshot.
+const capacityPrefix = "room."
 
-// readRoom returns the room in a snapshot.
-func readRoom(s run.Snapshot) (room, error) {
-	r := room{}
+// readCapacity returns the capacity in a snapshot.
+func readCapacity(s run.Snapshot) (capacity, error) {
+	c := capacity{}
 	for name, a := range s.Arrays {
-		if setting, ok := strings.CutPrefix(name, roomPrefix); ok {
+		if setting, ok := strings.CutPrefix(name, capacityPrefix); ok {
 			x, err := graph.Float(a)
 			if err != nil {
 				return nil, err
 			}
-			r[setting] = int(x)
+			c[setting] = int(x)
 		}
 	}
-	return r, nil
+	return c, nil
 }
 
-// arrays returns the arrays that hold the room in a snapshot.
-func (r room) arrays() map[string]*graph.Array {
+// arrays returns the arrays that hold the capacity in a snapshot.
+func (c capacity) arrays() map[string]*graph.Array {
 	all := map[string]*graph.Array{}
-	for name, length := range r {
-		all[roomPrefix+name] = graph.Of(int32(length))
+	for name, length := range c {
+		all[capacityPrefix+name] = graph.Of(int32(length))
 	}
 	return all
 }
 
-// withRoom returns the config of the search with some room.
-func (c *Config) withRoom(r room) Config {
+// withCapacity returns the config of the search with some capacity.
+func (c *Config) withCapacity(to capacity) Config {
 	wide := c.clone()
 	wide.Grow = false
-	for name, length := range r {
+	for name, length := range to {
 		wide = wide.With("policy."+name, length)
 	}
 	return wide
 }
 
 // checkGrow refuses a run that cannot grow.
-func (c *Config) checkGrow(s strategy.Strategy) error {
+func (c *Config) checkGrow() error {
 	if !c.Grow {
 		return nil
+	}
+	s, err := strategy.Make(c.Strategy, c.Parted.Under("strategy."))
+	if err != nil {
+		return err
 	}
 	if _, grows := s.(strategy.Growing); grows {
 		return nil
@@ -98,15 +102,17 @@ func (c *Config) checkGrow(s strategy.Strategy) error {
 		"%s keep their size", settings.AnyOf(policy.GenomePolicies()), c.Strategy)
 }
 
-func openGrowth(context.Context, *Evolution) (feature, error) { return &growing{room: room{}}, nil }
+func openGrowth(context.Context, *Evolution) (feature, error) {
+	return &growing{capacity: capacity{}}, nil
+}
 
-func (g *growing) shape(c Config) (Config, error) { return c.withRoom(g.room), nil }
+func (g *growing) shape(c Config) (Config, error) { return c.withCapacity(g.capacity), nil }
 
-// after moves the population to more room if a mutation found none in this generation.
+// after moves the population to more capacity if a mutation found none in this generation.
 func (g *growing) after(e *Evolution, m *run.Metrics) error {
 	network := policy.Unwrap(e.program.Rollout.Policy).(policy.GenomePolicy).Genotype()
-	m.Values = append(m.Values, run.Value{Name: roomNodes, Number: float64(network.Nodes)},
-		run.Value{Name: roomConnections, Number: float64(network.Connections)})
+	m.Values = append(m.Values, run.Value{Name: capacityNodes, Number: float64(network.Nodes)},
+		run.Value{Name: capacityConnections, Number: float64(network.Connections)})
 	refused, _ := m.Get(e.program.Strategy.(strategy.Growing).Refusals())
 	if refused == 0 || m.Done || m.Stalled || g.stays {
 		return nil
@@ -118,7 +124,7 @@ func (g *growing) after(e *Evolution, m *run.Metrics) error {
 	return err
 }
 
-// grow moves the population to more room, and says so.
+// grow moves the population to more capacity, and says so.
 func (g *growing) grow(e *Evolution) (notice string, err error) {
 	start := time.Now()
 	snapshot, err := e.Loop.Snapshot()
@@ -130,26 +136,26 @@ func (g *growing) grow(e *Evolution) (notice string, err error) {
 	if err != nil {
 		return "", err
 	}
-	more, err := old.program.Strategy.(strategy.Growing).Room(state.Strategy)
+	more, err := old.program.Strategy.(strategy.Growing).Capacity(state.Strategy)
 	if err != nil || len(more) == 0 {
 		return "", err
 	}
-	to := maps.Clone(g.room)
+	to := maps.Clone(g.capacity)
 	for name, length := range more {
 		to[name] = length.(int)
 	}
-	was := g.room
-	g.room = to
+	was := g.capacity
+	g.capacity = to
 	wide, err := e.shaped()
 	if err != nil {
 		return "", err
 	}
 	if _, err := wide.setup(plan.MachineOf(e.backend, wide.Devices)); err != nil {
-		g.room = was
+		g.capacity = was
 		return g.stay(to, err), nil
 	}
 	if err := e.replace(); err != nil {
-		g.room = was
+		g.capacity = was
 		if _, full := errors.AsType[*xlabridge.OutOfMemoryError](err); !full {
 			return "", err
 		}
@@ -172,21 +178,21 @@ func (g *growing) grow(e *Evolution) (notice string, err error) {
 		time.Since(start).Seconds(), e.profile.CompileSeconds), nil
 }
 
-// stay makes the run keep its room, and says why.
-func (g *growing) stay(to room, err error) string {
+// stay makes the run keep its capacity, and says why.
+func (g *growing) stay(to capacity, err error) string {
 	g.stays = true
 	return fmt.Sprintf("genomes are full and stay as they are, since %s cannot be had: %v", to, err)
 }
 
-func (g *growing) save(arrays map[string]*graph.Array) { maps.Copy(arrays, g.room.arrays()) }
+func (g *growing) save(arrays map[string]*graph.Array) { maps.Copy(arrays, g.capacity.arrays()) }
 
-// load goes on with any room.
+// load goes on with any capacity.
 func (g *growing) load(s run.Snapshot) (other bool, err error) {
-	to, err := readRoom(s)
+	to, err := readCapacity(s)
 	if err != nil {
 		return false, err
 	}
-	other = !maps.Equal(to, g.room)
-	g.room = to
+	other = !maps.Equal(to, g.capacity)
+	g.capacity = to
 	return other, nil
 }

@@ -25,8 +25,8 @@ func cramped() Config {
 	return c.With("strategy.node-rate", .2).With("strategy.connection-rate", .1)
 }
 
-// A run whose genomes are full moves to more room: arrays are longer, and the networks are the same. It goes on
-// from a snapshot of any room to the same bytes; in the long form with compiled programs on one device and on two.
+// A run whose genomes are full moves to more capacity: arrays are longer, and the networks are the same. It goes on
+// from a snapshot of any capacity to the same bytes; in the long form with compiled programs on one device and on two.
 func TestGrow(t *testing.T) {
 	const last = 6
 	start := func(devices int) run.Run {
@@ -51,12 +51,12 @@ func TestGrow(t *testing.T) {
 		require.NoError(t, err)
 		metrics, snapshots = append(metrics, m), append(snapshots, s)
 	}
-	nodes := func(i int) float64 { return of(t, metrics[i], roomNodes) }
+	nodes := func(i int) float64 { return of(t, metrics[i], capacityNodes) }
 	require.Equal(t, 5., nodes(0))
 	require.Greater(t, nodes(last-1), 5.)
 	grew := -1
 	for i, m := range metrics[:last-1] {
-		moved := nodes(i+1) != nodes(i) || of(t, metrics[i+1], roomConnections) != of(t, m, roomConnections)
+		moved := nodes(i+1) != nodes(i) || of(t, metrics[i+1], capacityConnections) != of(t, m, capacityConnections)
 		require.Equal(t, of(t, m, "refused_mutations") > 0, moved, "generation %d", m.Step)
 		require.Equal(t, moved, len(m.Notices) == 1)
 		if moved && grew < 0 { // after the generation with the number i+1
@@ -103,9 +103,9 @@ func TestGrow(t *testing.T) {
 		require.NoError(t, err)
 		members, err := again.Candidates(s)
 		require.NoError(t, err)
-		fame, err := again.HallEntries(s)
+		hall, err := again.HallEntries(s)
 		require.NoError(t, err)
-		for _, f := range fame {
+		for _, f := range hall {
 			members = append(members, f.Candidate)
 		}
 		for _, m := range members {
@@ -118,20 +118,20 @@ func TestGrow(t *testing.T) {
 	before := documents()
 	_, err = growth.grow(again)
 	require.NoError(t, err)
-	require.NotEmpty(t, growth.room)
+	require.NotEmpty(t, growth.capacity)
 	require.Equal(t, before, documents())
 
-	// Members of each room can be read, and the settings that they need with them.
+	// Members of each capacity can be read, and the settings that they need with them.
 	for i, s := range snapshots {
 		members, err := whole.Describe().Members.Candidates(s)
 		require.NoError(t, err)
 		g := members[1].Params.(genome.Genome)
 		d, err := network.Document(g)
 		require.NoError(t, err)
-		room := policy.SizesOf(r.Policy, g)
-		require.LessOrEqual(t, len(d.Nodes), room["nodes"])
+		capacity := policy.SizesOf(r.Policy, g)
+		require.LessOrEqual(t, len(d.Nodes), capacity["nodes"])
 		if i+1 < last {
-			require.EqualValues(t, of(t, metrics[i+1], roomNodes), room["nodes"])
+			require.EqualValues(t, of(t, metrics[i+1], capacityNodes), capacity["nodes"])
 		}
 	}
 }
@@ -171,7 +171,7 @@ func TestGrowStopsAtTheMemory(t *testing.T) {
 	for range 6 {
 		m, err := r.Step(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, 5., of(t, m, roomNodes))
+		require.Equal(t, 5., of(t, m, capacityNodes))
 		notices = append(notices, m.Notices...)
 	}
 	require.Len(t, notices, 1)

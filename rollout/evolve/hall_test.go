@@ -31,19 +31,19 @@ func TestHallOfARun(t *testing.T) {
 			best = append(best, f)
 			s, err := e.Snapshot()
 			require.NoError(t, err)
-			fame, err := e.HallEntries(s)
+			hall, err := e.HallEntries(s)
 			require.NoError(t, err)
 			sorted := slices.Clone(best)
 			slices.SortFunc(sorted, func(a, b float64) int { return int(math.Copysign(1, b-a)) })
-			for i, x := range fame {
+			for i, x := range hall {
 				require.Equal(t, best[x.Step-1], x.Fitness, "case %d", number)
 				require.Equal(t, sorted[i], x.Fitness, "case %d", number)
 			}
-			require.Len(t, fame, min(3, len(best)), "case %d", number)
+			require.Len(t, hall, min(3, len(best)), "case %d", number)
 			candidates, err := e.Candidates(s)
 			require.NoError(t, err)
 			for i, a := range graph.Leaves(candidates[1].Params) {
-				require.Equal(t, a.String(), graph.Leaves(fame[0].Params)[i].String())
+				require.Equal(t, a.String(), graph.Leaves(hall[0].Params)[i].String())
 			}
 		}
 	}
@@ -63,16 +63,16 @@ func TestRestoreWithoutAHall(t *testing.T) {
 	require.NoError(t, e.Restore(s))
 	_, err = e.Candidates(s)
 	require.NoError(t, err)
-	fame, err := e.HallEntries(s)
+	hall, err := e.HallEntries(s)
 	require.NoError(t, err)
-	require.Empty(t, fame)
+	require.Empty(t, hall)
 	steps(t, e, 1)
 	s, err = e.Snapshot()
 	require.NoError(t, err)
-	fame, err = e.HallEntries(s)
+	hall, err = e.HallEntries(s)
 	require.NoError(t, err)
-	require.Len(t, fame, 1)
-	require.Equal(t, int64(3), fame[0].Step)
+	require.Len(t, hall, 1)
+	require.Equal(t, int64(3), hall[0].Step)
 }
 
 // Patience ends a run after a number of generations without improvement, as in a loop over the rows, and in the same

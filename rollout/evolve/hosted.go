@@ -19,7 +19,6 @@ import (
 	"xlarun/internal/credentials"
 	"xlarun/internal/messaging"
 	"xlarun/rollout/episode"
-	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/evolve/hosts"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
@@ -281,8 +280,7 @@ func (h *hosted) goal() string {
 	goal := fmt.Sprintf("%d generations, target %s", c.Generations, c.Target)
 	if c.ValidationTarget != 0 {
 		goal += fmt.Sprintf(", %v in a validation of %d episodes, %d steps and %v", c.ValidationTarget,
-			c.ValidationEpisodes,
-			c.ValidationSteps, c.ValidationParam)
+			c.ValidationEpisodes, c.ValidationSteps, c.ValidationParam)
 	}
 	return goal
 }
@@ -372,24 +370,16 @@ func changes(before, now []string) (lines []string) {
 	return lines
 }
 
-// Board returns the rows of a display: those of the search, and what this host does.
-func (c *Config) Board() []run.DisplayRow {
-	rows := c.Search.Board()
-	if c.ValidationTarget != 0 {
-		rows = append(rows, run.DisplayRow{Label: "validation", Plain: true, Gaps: true,
-			Parts: []run.Part{{Metric: validationReturn,
-				Behind: " of " + generation.Number(c.ValidationTarget)}}})
-	}
-	if !c.hosted() {
-		return rows
-	}
-	return append(rows, run.DisplayRow{Label: "hosts", Plain: true, Parts: []run.Part{
-		{Metric: "hosts_alive", Format: run.Whole},
-		{Before: ", this one ", Metric: "mean_share", Format: run.Percent, Behind: " of the chunks"}}},
-		run.DisplayRow{Label: "chunks", Parts: []run.Part{{Metric: "chunks_twice", Format: run.Whole,
-			Behind: " done twice"},
+// hostsBoard says what this host does.
+func (*Config) hostsBoard() []run.DisplayRow {
+	return []run.DisplayRow{
+		{Label: "hosts", Plain: true, Parts: []run.Part{
+			{Metric: "hosts_alive", Format: run.Whole},
+			{Before: ", this one ", Metric: "mean_share", Format: run.Percent, Behind: " of the chunks"}}},
+		{Label: "chunks", Parts: []run.Part{
+			{Metric: "chunks_twice", Format: run.Whole, Behind: " done twice"},
 			{Before: ", waited ", Metric: "seconds_waited", Format: run.Seconds},
-			{Before: ", sent ", Metric: "bytes_sent", Format: run.Bytes}}})
+			{Before: ", sent ", Metric: "bytes_sent", Format: run.Bytes}}}}
 }
 
 // load goes on after the step of a snapshot.
@@ -398,7 +388,7 @@ func (h *hosted) load(s run.Snapshot) (other bool, err error) {
 	return false, nil
 }
 
-func (h *hosted) ending() string {
+func (h *hosted) ending(*Evolution, run.Metrics) string {
 	s := h.process.Stats()
 	return fmt.Sprintf("; this host computed %d chunks, of which others computed %d too", s.Chunks, s.Duplicates)
 }

@@ -6,12 +6,12 @@ import (
 	"xlarun/xlabridge"
 )
 
-// OpenLanes: searches are lanes of one program; see lanes.Open.
+// OpenLanes: searches are lanes of one program; see vectorized.Open.
 func (c *Config) OpenLanes(b xlabridge.Backend, names []string, most int) (run.Lanes, error) {
 	if err := c.checkLane(); err != nil {
 		return nil, err
 	}
-	return lanes.Open(b, &c.Search, c.options(), c.PatienceSettings, names, most)
+	return vectorized.Open(b, &c.Search, c.options(), c.PatienceSettings, names, most)
 }
 
 // VectorizedCost returns the cost of a search with these settings.
@@ -19,7 +19,7 @@ func (c *Config) VectorizedCost() (run.VectorizedCost, error) {
 	if err := c.checkLane(); err != nil {
 		return run.VectorizedCost{}, err
 	}
-	return lanes.Cost(&c.Search, c.options())
+	return vectorized.Cost(&c.Search, c.options())
 }
 
 // checkLane refuses settings that do not work in lanes.

@@ -98,7 +98,7 @@ func TestLanesTakeTurns(t *testing.T) {
 	b := &xlabridge.Reference{}
 	c := smallTrial("simplega")
 	c.Population, c.Steps, c.Generations, c.Target, c.Tile = 4, 2, 2, "0", 4
-	all := make([]run.Lane, lanes.MaxLanes+3)
+	all := make([]run.Lane, vectorized.MaxLanes+3)
 	for i := range all {
 		all[i].Seed = int64(i % 7)
 	}
@@ -156,14 +156,14 @@ func BenchmarkLanes(b *testing.B) {
 	defer func() { require.NoError(b, client.Close()) }()
 	c := smallTrial("openes")
 	c.Population, c.Steps, c.Generations, c.Target, c.Tile = 4, 1, 2, "0", 4
-	all := make([]run.Lane, 10*lanes.MaxLanes)
+	all := make([]run.Lane, 10*vectorized.MaxLanes)
 	for i := range all {
 		all[i] = run.Lane{Seed: int64(i), Numbers: map[string]float64{"strategy.sigma": .01 * float64(i%100+1)}}
 	}
 	count := func(some []run.Lane) {
 		require.NoError(b, runLanes(b.Context(), &c, client, some, func(int, run.Metrics) bool { return false }))
 	}
-	count(all[:lanes.MaxLanes]) // compiled
+	count(all[:vectorized.MaxLanes]) // compiled
 	for b.Loop() {
 		from := time.Now()
 		count(all)

@@ -104,14 +104,14 @@ func TestNormalizedRunsDoNotDependOnDevices(t *testing.T) {
 	rows := []struct {
 		strategy, policy string
 		episodes         int
-		lanesLast        bool
+		batchLast        bool
 		devices          []int
 	}{{"simplega", "mlp:5", 2, true, []int{8}}, {"openes", "mlp:8", 1, false, []int{2, 4, 8}},
 		{"simplega", "gru:4", 2, false, []int{8}}}
 	for _, x := range rows {
 		t.Run(fmt.Sprint(x), func(t *testing.T) {
 			c := normalized(x.strategy, x.policy, x.episodes, 1)
-			c.Population, c.BatchLast = 78, x.lanesLast // ten tiles, of which the last is padded
+			c.Population, c.BatchLast = 78, x.batchLast // ten tiles, of which the last is padded
 			whole := start(t, clients[1], c)
 			first, half := steps(t, whole, 2), bytesOf(t, whole)
 			s, err := whole.Snapshot()
@@ -150,8 +150,8 @@ func TestNormalizingIsNoPartOfAGenome(t *testing.T) {
 	require.NoError(t, err)
 	candidates, err := with.Candidates(s)
 	require.NoError(t, err)
-	center, best := candidates[0].Params.(policy.Normalized), candidates[1].Params.(policy.Normalized)
-	require.Equal(t, numbers(t, s.Arrays["observed.mean"]), numbers(t, center.Observation.Mean))
+	mean, best := candidates[0].Params.(policy.Normalized), candidates[1].Params.(policy.Normalized)
+	require.Equal(t, numbers(t, s.Arrays["observed.mean"]), numbers(t, mean.Observation.Mean))
 	require.Equal(t, []float64{1, 1, 1, 1}, numbers(t, best.Observation.Deviation),
 		"it did its best before anything was observed")
 }

@@ -29,11 +29,16 @@ func openPatience(context.Context, *Evolution) (feature, error) {
 }
 
 func (p *patience) after(e *Evolution, m *run.Metrics) error {
-	if m.Stalled = p.Update(e.last.Best, m.Step, e.config.PatienceSettings); m.Stalled {
-		e.stalled = fmt.Sprintf("no better best than %s for %s", generation.Number(p.Best),
-			quantity.Count(e.config.Patience, "generation", "generations"))
-	}
+	m.Stalled = p.Update(e.last.Best, m.Step, e.config.PatienceSettings)
 	return nil
+}
+
+func (p *patience) ending(e *Evolution, last run.Metrics) string {
+	if !last.Stalled || last.Done {
+		return ""
+	}
+	return fmt.Sprintf(", and no better best than %s for %s", generation.Number(p.Best),
+		quantity.Count(e.config.Patience, "generation", "generations"))
 }
 
 func (p *patience) save(arrays map[string]*graph.Array) {

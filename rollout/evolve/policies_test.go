@@ -42,11 +42,11 @@ func (p point) Step(key random.Key, s pointState, action *graph.Array,
 }
 
 // acting starts a run of a policy in point.
-func acting(t *testing.T, b xlabridge.Backend, spec string, devices int, lanesLast bool) *Evolution {
+func acting(t *testing.T, b xlabridge.Backend, spec string, devices int, batchLast bool) *Evolution {
 	t.Helper()
 	c := DefaultConfig()
 	c.Strategy, c.Population, c.Steps, c.Tile, c.Devices, c.BatchLast, c.HallOfFame = "openes", 20, 12, 4, devices,
-		lanesLast, "0"
+		batchLast, "0"
 	x, err := c.setup(plan.MachineOf(b, devices))
 	require.NoError(t, err)
 	env := envs.Erase(point{})
@@ -72,7 +72,7 @@ func TestEveryPolicyEvolvesAndGoesOn(t *testing.T) {
 	}
 	rows := []struct {
 		spec      string
-		lanesLast bool
+		batchLast bool
 	}{{"cnn:3", false}, {"elman:5", true}, {"gru:5", false}, {"blockmlp:64,32", false}, {"ctrnn:5", false},
 		{"lstm:5", false}, {"mingru:5", false}, {"normedmlp:5,4", false}, {"spiking:7,5", false}}
 	if !long.On() {
@@ -80,13 +80,13 @@ func TestEveryPolicyEvolvesAndGoesOn(t *testing.T) {
 	}
 	for _, x := range rows {
 		t.Run(x.spec, func(t *testing.T) {
-			whole := acting(t, one, x.spec, 1, x.lanesLast)
-			other := acting(t, two, x.spec, two.NumDevices(), x.lanesLast)
+			whole := acting(t, one, x.spec, 1, x.batchLast)
+			other := acting(t, two, x.spec, two.NumDevices(), x.batchLast)
 			want := steps(t, whole, 4)
 			require.Equal(t, want[:2], steps(t, other, 2))
 			s, err := other.Snapshot()
 			require.NoError(t, err)
-			resumed := acting(t, one, x.spec, 1, x.lanesLast)
+			resumed := acting(t, one, x.spec, 1, x.batchLast)
 			require.NoError(t, resumed.Restore(s))
 			require.Equal(t, want[2:], steps(t, resumed, 2))
 			sameBytes(t, bytesOf(t, whole), bytesOf(t, resumed), x.spec)

@@ -357,7 +357,7 @@ func (p *pooled) files(e *Evolution) ([]run.File, error) {
 		"immigrants": taken, "arrived": arrived, "skipped": append([]string{}, p.pool.Skipped...)}}}, nil
 }
 
-func (p *pooled) ending() string {
+func (p *pooled) ending(*Evolution, run.Metrics) string {
 	text := fmt.Sprintf("; %s come from other islands", quantity.Count(len(p.arrived), "member has", "members have"))
 	if n := len(p.pool.Skipped); n > 0 {
 		text += fmt.Sprintf(", %s of the pool skipped: %s", quantity.Count(n, "entry", "entries"), p.pool.Skipped[n-1])

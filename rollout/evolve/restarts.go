@@ -256,11 +256,11 @@ func (c *Config) searchOf(s run.Snapshot) (*Config, error) {
 		}
 	}
 	if c.Grow {
-		room, err := readRoom(s)
+		capacity, err := readCapacity(s)
 		if err != nil {
 			return nil, err
 		}
-		search = search.withRoom(room)
+		search = search.withCapacity(capacity)
 	}
 	return &search, nil
 }

@@ -17,7 +17,7 @@ import (
 // by another one.
 type search struct {
 	*run.Loop
-	config  Config // of this search: with its own population, seed and room, and the layout that was chosen
+	config  Config // of this search: with its own population, seed and capacity, and the layout that was chosen
 	setup   *generation.Setup
 	program *generation.Program
 	profile run.Profile

@@ -89,7 +89,7 @@ func TestPlansAreStored(t *testing.T) {
 	// TestTunerIsOver has the deadline. A busy machine takes longer, but not the time of full.
 	require.Less(t, chosen.Seconds, plan.FullBudget.Seconds()/2)
 	if chosen.Source == plan.Tuned {
-		require.GreaterOrEqual(t, len(chosen.MeasuredPlan), 2)
+		require.GreaterOrEqual(t, len(chosen.Measured), 2)
 		for _, b := range []*xlabridge.Client{one, two} {
 			p := got(b, plan.TuneAuto)
 			require.Equal(t, plan.Present, p.Source)

@@ -34,8 +34,8 @@ const validationReturn = "validation_return"
 // validationKey is folded into the seed's key for the episodes of validations. No training and no judge uses it.
 const validationKey = 0x6578616d
 
-// examined returns the config with the settings of a validation's episodes.
-func (c *Config) examined() Config {
+// validated returns the config with the settings of a validation's episodes.
+func (c *Config) validated() Config {
 	other := c.clone()
 	other.Episodes = 1
 	if c.ValidationSteps > 0 {
@@ -52,7 +52,7 @@ func (c *Config) checkValidation() error {
 	if c.ValidationTarget == 0 {
 		return nil
 	}
-	other := c.examined()
+	other := c.validated()
 	r, err := other.Rollout()
 	if wrong, ok := errors.AsType[*settings.Error](err); ok && wrong.Key == "env-param" {
 		return &settings.Error{Key: "validation-param", Got: wrong.Got, Wants: wrong.Wants}
@@ -66,22 +66,19 @@ func (c *Config) checkValidation() error {
 	}
 	if math.IsNaN(c.Goal(trained.Env.Spec())) {
 		return settings.Wrong("validation-target", c.ValidationTarget, "0 without a target, since no run without one "+
-			"reaches an "+
-			"validation: set target, too")
+			"reaches a validation: set target, too")
 	}
 	if reward := r.Env.Spec().MaxReward; reward != nil {
 		// An episode has from one step to all.
 		if most := max(*reward, *reward*float64(r.Steps)); c.ValidationTarget > most {
 			return settings.Wrong("validation-target", c.ValidationTarget, "at most %g, the largest return of a "+
-				"validation's %d steps "+
-				"of %s", most, r.Steps, c.Env)
+				"validation's %d steps of %s", most, r.Steps, c.Env)
 		}
 	}
 	if a, b := r.Env.Spec(), trained.Env.Spec(); !reflect.DeepEqual(a.Observation, b.Observation) ||
 		!reflect.DeepEqual(a.Action, b.Action) {
 		return settings.Wrong("validation-param", c.ValidationParam.String(),
-			"parameters that leave the observations %v and the "+
-				"actions %v as they are", b.Observation.Shape(), b.Action)
+			"parameters that leave the observations %v and the actions %v as they are", b.Observation.Shape(), b.Action)
 	}
 	return nil
 }
@@ -90,7 +87,7 @@ func (c *Config) checkValidation() error {
 func (c *Config) Remark() string {
 	remark := c.Search.Remark()
 	if c.ValidationTarget != 0 && c.ValidationSteps > 0 {
-		other := c.examined()
+		other := c.validated()
 		if own := other.Search.StepsRemark("validation-steps"); own != "" && remark != "" {
 			return remark + "; " + own
 		} else if own != "" {
@@ -102,7 +99,7 @@ func (c *Config) Remark() string {
 
 // newValidation compiles the validation of members like one.
 func newValidation(b xlabridge.Backend, c *Config, member any) (*episode.ActingEvaluator, error) {
-	other := c.examined()
+	other := c.validated()
 	r, err := other.Rollout()
 	if err != nil {
 		return nil, err
@@ -113,12 +110,12 @@ func newValidation(b xlabridge.Backend, c *Config, member any) (*episode.ActingE
 // validationScore returns the mean return of a member, in the way to act in which it is higher; -Inf if an episode
 // failed in each way.
 func validationScore(validation *episode.ActingEvaluator, member any, key random.Key) (mean float64, err error) {
-	judgements, err := validation.PlayAll([]any{member}, key)
+	judgments, err := validation.PlayAll([]any{member}, key)
 	if err != nil {
 		return 0, err
 	}
 	mean = math.Inf(-1)
-	for _, j := range judgements[0] {
+	for _, j := range judgments[0] {
 		if j.Failed == 0 {
 			mean = max(mean, j.Mean)
 		}
@@ -126,8 +123,8 @@ func validationScore(validation *episode.ActingEvaluator, member any, key random
 	return mean, nil
 }
 
-// mean returns the mean of the search. Only the arrays that it depends on leave the devices.
-func (e *Evolution) center() (member any, err error) {
+// mean returns the strategy's Mean. Only the arrays that it depends on leave the devices.
+func (e *Evolution) mean() (member any, err error) {
 	s, err := e.Loop.State()
 	if err != nil {
 		return nil, err
@@ -149,14 +146,14 @@ func openValidation(_ context.Context, e *Evolution) (feature, error) {
 
 // replaced compiles the validation anew if it cannot play members of the current search.
 func (x *validation) replaced(e *Evolution) error {
-	center, err := e.center()
-	if err != nil || x.judge != nil && x.judge.Fits(center) {
+	mean, err := e.mean()
+	if err != nil || x.judge != nil && x.judge.Fits(mean) {
 		return err
 	}
 	if err := x.close(); err != nil {
 		return err
 	}
-	if x.judge, err = newValidation(e.backend, &e.config, center); err != nil {
+	if x.judge, err = newValidation(e.backend, &e.config, mean); err != nil {
 		return err
 	}
 	x.judge.OnProgress = func(done, total int) { e.Loop.Counter().Stage("episodes of the validation", done, total) }
@@ -168,25 +165,42 @@ func (x *validation) replaced(e *Evolution) error {
 func (x *validation) after(e *Evolution, m *run.Metrics) error {
 	value := run.Value{Name: validationReturn, Number: math.NaN()}
 	if m.Done {
-		center, err := e.center()
+		mean, err := e.mean()
 		if err != nil {
 			return err
 		}
 		key := random.FoldIn(random.FoldIn(random.New(e.search.config.Seed), validationKey), e.Steps())
-		if value.Number, err = validationScore(x.judge, center, key); err != nil {
+		if value.Number, err = validationScore(x.judge, mean, key); err != nil {
 			return err
 		}
 		m.Done = value.Number >= e.config.ValidationTarget
 		if !m.Done && !x.failed {
 			x.failed = true
 			m.Notices = append(m.Notices, fmt.Sprintf("the target is reached, but the mean has not passed the "+
-				"validation: "+
-				"%s of the %s wanted (--validation-target); the run goes on", generation.Number(value.Number),
-				generation.Number(e.config.ValidationTarget)))
+				"validation: %s of the %s wanted (--validation-target); the run goes on",
+				generation.Number(value.Number), generation.Number(e.config.ValidationTarget)))
 		}
 	}
 	m.Values = append(m.Values, value)
 	return nil
+}
+
+// validationBoard shows the return in the last validation.
+func (c *Config) validationBoard() []run.DisplayRow {
+	return []run.DisplayRow{{Label: "validation", Plain: true, Gaps: true,
+		Parts: []run.Part{{Metric: validationReturn, Behind: " of " + generation.Number(c.ValidationTarget)}}}}
+}
+
+func (x *validation) ending(e *Evolution, last run.Metrics) string {
+	score, ok := last.Get(validationReturn)
+	if !ok || math.IsNaN(score) {
+		return ""
+	}
+	if math.IsInf(score, -1) {
+		return "; the validation failed: returns of its episodes are not finite"
+	}
+	return fmt.Sprintf("; %s in the validation, which wants %s", generation.Number(score),
+		generation.Number(e.config.ValidationTarget))
 }
 
 func (x *validation) close() error {

@@ -27,7 +27,7 @@ func TestValidation(t *testing.T) {
 		require.NoError(t, err)
 		all, err := e.Candidates(s)
 		require.NoError(t, err)
-		other := c.examined()
+		other := c.validated()
 		r, err := other.Rollout()
 		require.NoError(t, err)
 		require.Equal(t, 30, r.Steps)

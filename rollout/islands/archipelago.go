@@ -23,7 +23,7 @@ type Archipelago struct {
 	*run.Loop
 	config   Islands
 	backend  xlabridge.Backend
-	lanes    *lanes.Program
+	lanes    *vectorized.Program
 	target   float64
 	profile  run.Profile
 	bestEver float64
@@ -42,7 +42,7 @@ type State struct {
 
 // inputs are the inputs of the program.
 type inputs struct {
-	Lanes lanes.Inputs
+	Lanes vectorized.Inputs
 	Every *graph.Array // i32[]: generations from one migration to the next; 0: none
 }
 
@@ -62,7 +62,7 @@ func NewArchipelago(b xlabridge.Backend, c Islands) (*Archipelago, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := lanes.New(x, c.Islands, min(lanes.Tile(x), (c.Islands+1)/2), devices)
+	l, err := vectorized.New(x, c.Islands, min(vectorized.Tile(x), (c.Islands+1)/2), devices)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func NewArchipelago(b xlabridge.Backend, c Islands) (*Archipelago, error) {
 }
 
 // start returns the first state: island i has the key FoldIn(key of the seed, i).
-func (c *Islands) start(l *lanes.Program, each map[string][]float64) State {
+func (c *Islands) start(l *vectorized.Program, each map[string][]float64) State {
 	key := random.New(c.Seed)
 	s := l.Start(each, func(i int) random.Key { return random.FoldIn(key, i) })
 	m := s.Lanes.Migration.(generation.MigrationState)
@@ -106,14 +106,14 @@ func (c *Islands) start(l *lanes.Program, each map[string][]float64) State {
 // results are the outputs of a generation for the host.
 type results struct {
 	Members *graph.Array // f32[islands, (3+reports)·members], see generation.Program.Run
-	// Islands is f32[3]: the diversity between the islands' centers, the diversity among the members that are ready to
+	// Islands is f32[3]: the diversity between the islands' means, the diversity among the members that are ready to
 	// leave an island, and the foreign share of descent.
 	Islands *graph.Array
 	Taken   *graph.Array // i32[]: immigrants taken in so far
 }
 
 // generation is one generation of all islands. If a migration is due, the members that are ready to leave arrive first.
-func (c *Islands) generation(l *lanes.Program, s State, in inputs, each map[string][]float64) (State, results) {
+func (c *Islands) generation(l *vectorized.Program, s State, in inputs, each map[string][]float64) (State, results) {
 	number := s.Lanes.Generation.Index(0)
 	migrates := in.Every.Gt(0).And(number.Gt(0).And(number.Rem(in.Every.Max(1)).Eq(0)))
 	if c.Explore > 0 {
@@ -122,12 +122,12 @@ func (c *Islands) generation(l *lanes.Program, s State, in inputs, each map[stri
 	m := s.Lanes.Migration.(generation.MigrationState)
 	m.Arriving = c.exchange(s.Key, number, migrates, m.Leaving)
 	s.Lanes.Migration = m
-	next, members := l.Run(lanes.State{Lanes: s.Lanes, Each: s.Each}, in.Lanes)
+	next, members := l.Run(vectorized.State{Lanes: s.Lanes, Each: s.Each}, in.Lanes)
 	out := State{next.Lanes, next.Each, meanFitness(members, c.Population), s.Key}
 
 	m = next.Lanes.Migration.(generation.MigrationState)
-	centers := graph.VMap(func(s any) any { return l.Search.Strategy.Mean(s) })(next.Lanes.Strategy)
-	between := deviation(centers, 0)
+	means := graph.VMap(func(s any) any { return l.Search.Strategy.Mean(s) })(next.Lanes.Strategy)
+	between := deviation(means, 0)
 	within := deviation(m.Leaving.Genomes, 1)
 	share := m.Descent.Mean(1) // f32[islands, islands]
 	ownShare := share.Mul(graph.Eye(graph.Float32, c.Islands)).Sum()
@@ -135,8 +135,8 @@ func (c *Islands) generation(l *lanes.Program, s State, in inputs, each map[stri
 	return out, results{members, graph.Stack([]*graph.Array{between, within, foreign}, 0), m.Taken.Sum()}
 }
 
-// meanFitness returns the mean fitness of each island, given the numbers of lanes.Program.Run, which begin with the
-// fitness of all members.
+// meanFitness returns the mean fitness of each island, given the numbers of vectorized.Program.Run, which begin with
+// the fitness of all members.
 func meanFitness(numbers *graph.Array, members int) *graph.Array {
 	fitness := graph.SliceAxis(graph.Once(numbers), 1, 0, members)
 	known := fitness.IsNaN().Not()
@@ -292,7 +292,7 @@ func (a *Archipelago) HallEntries(s run.Snapshot) (all []run.HallEntry, err erro
 		}
 		all = append(all, members...)
 	}
-	generation.SortFame(all)
+	generation.SortHall(all)
 	return all[:min(a.lanes.Search.Places, len(all))], nil
 }
 

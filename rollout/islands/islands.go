@@ -23,15 +23,13 @@ func init() {
 		Name:  "islands",
 		Short: "Evolve several populations in an environment, whose best members travel",
 		Long: "Islands evolves several populations at once, in one compiled program: each is a search of its own, as " +
-			"xlarun evolve runs one. Every few " +
-			"generations copies of the best members of each leave for other islands, where they replace the worst " +
-			"members. Islands may have " +
-			"hyper-parameters of their own: --strategy.sigma 0.05..0.5. The run's folder holds the files of an " +
-			"evolve run, and islands.json: " +
-			"the results of each island, and the islands from which its survivors descend.",
-		Example: "  xlarun islands CartPole-v1 --islands 8 --pop 64\n  xlarun islands Acrobot-v1 --islands 16 " +
-			"--topology torus --migrate-every 5\n  xlarun islands CartPole-v1 --islands 8 --strategy.sigma 0.02..0.5 " +
-			"--strategy.learning-rate 0.01,0.05",
+			"xlarun evolve runs one. Every few generations copies of the best members of each leave for other " +
+			"islands, where they replace the worst members. Islands may have hyper-parameters of their own: " +
+			"--strategy.sigma 0.05..0.5. The run's folder holds the files of an evolve run, and islands.json: the " +
+			"results of each island, and the islands from which its survivors descend.",
+		Example: "  xlarun islands CartPole-v1 --islands 8 --pop 64\n" +
+			"  xlarun islands Acrobot-v1 --islands 16 --topology torus --migrate-every 5\n" +
+			"  xlarun islands CartPole-v1 --islands 8 --strategy.sigma 0.02..0.5 --strategy.learning-rate 0.01,0.05",
 		Argument:  "env",
 		Version:   3,
 		Unit:      "generation",
@@ -105,8 +103,8 @@ func (c *Islands) perIsland() (one generation.Search, each map[string][]float64,
 			if n, ok := f.Number(); ok && n.Each != "" {
 				name := p.Name + "." + f.Name
 				if n.Listed() > c.Islands {
-					return one, nil, settings.Wrong(name, n.Each, "at most %d numbers, one for each island, "+
-						"or a range: the others would not be used", c.Islands)
+					return one, nil, settings.Wrong(name, n.Each, "at most %d numbers, one for each island, or a "+
+						"range: the others would not be used", c.Islands)
 				}
 				each[name] = n.Several(c.Islands, name, c.Seed)
 				one.Parted = one.Parted.With(name, n.Value)
@@ -275,7 +273,7 @@ func (c *Islands) Remake(b xlabridge.Backend, s run.Snapshot, numbers []int) ([]
 		if err != nil {
 			return nil, err
 		}
-		snapshot, err := lanes.Snapshot(s, island)
+		snapshot, err := vectorized.Snapshot(s, island)
 		if err != nil {
 			return nil, err
 		}

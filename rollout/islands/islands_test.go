@@ -123,9 +123,9 @@ func TestIslandsOnDevices(t *testing.T) {
 	candidates, err := two.Candidates(s2)
 	require.NoError(t, err)
 	require.Len(t, candidates, 2)
-	fame, err := two.HallEntries(s2)
+	hall, err := two.HallEntries(s2)
 	require.NoError(t, err)
-	require.Len(t, fame, 4)
+	require.Len(t, hall, 4)
 	sampled, err := c.Remake(xlatest.Open(t, 1), s2, []int{0, 95})
 	require.NoError(t, err)
 	require.Len(t, sampled, 2)
@@ -364,7 +364,7 @@ func TestIslandsRefuse(t *testing.T) {
 	}{
 		{1, "one island", func(c *Islands) { c.Islands = 1 }, "islands"},
 		{2, "a strategy whose members nobody can take in", func(c *Islands) { c.Strategy = "eggroll" }, "strategy"},
-		{3, "more travellers than half of the pairs", func(c *Islands) { c.Migrants = 5 }, "migrants"},
+		{3, "more migrants than half of the pairs", func(c *Islands) { c.Migrants = 5 }, "migrants"},
 		{6, "a range that leaves what the setting takes", func(c *Islands) {
 			*c = c.With("strategy.sigma", "-1..1")
 		}, "strategy.sigma"},

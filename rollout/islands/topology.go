@@ -55,7 +55,7 @@ func torus(n, i int) (around []int) {
 
 // exchange returns the members that arrive on each island, given those that leave, or nobody if no migration is due.
 func (c *Islands) exchange(key random.Key, generation, due *graph.Array,
-	leaving generation.MigrantPool) generation.MigrantPool {
+	leaving generation.Migrants) generation.Migrants {
 	n, k := c.Islands, c.Migrants
 	from, rank := c.neighbors(key, generation)
 	row := from.Mul(k).Add(rank).Reshape(n * k)

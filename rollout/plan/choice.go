@@ -39,11 +39,11 @@ const (
 
 // Choice reports how a plan was chosen.
 type Choice struct {
-	Plan         string         `json:"plan"`                   // in words
-	Source       string         `json:"plan_source"`            // one of the sources
-	Reason       string         `json:"plan_reason,omitempty"`  // why a plan was not read or stored
-	Seconds      float64        `json:"tune_seconds,omitempty"` // of measuring
-	MeasuredPlan []MeasuredPlan `json:"plans_tried,omitempty"`  // in this order
+	Plan     string         `json:"plan"`                   // in words
+	Source   string         `json:"plan_source"`            // one of the sources
+	Reason   string         `json:"plan_reason,omitempty"`  // why a plan was not read or stored
+	Seconds  float64        `json:"tune_seconds,omitempty"` // of measuring
+	Measured []MeasuredPlan `json:"plans_tried,omitempty"`  // in this order
 }
 
 // MeasuredPlan is a plan that the tuner measured.
@@ -106,7 +106,7 @@ func (c Chooser[P]) Choose() (P, Choice, error) {
 	t := c.Tuner(c.Tune == TuneFull)
 	t.Deadline, t.Words = start.Add(budget), c.Words
 	best, tried, err := t.Run(c.Rule)
-	out.Seconds, out.MeasuredPlan = time.Since(start).Seconds(), tried
+	out.Seconds, out.Measured = time.Since(start).Seconds(), tried
 	if err != nil {
 		return c.Rule, out, err
 	}

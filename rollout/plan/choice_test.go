@@ -80,7 +80,7 @@ func TestChoose(t *testing.T) {
 		require.NoError(t, err, "%d: %s", i, c.what)
 		require.Equal(t, c.plan, got, "%d: %s", i, c.what)
 		require.Equal(t, c.source, choice.Source, "%d: %s", i, c.what)
-		require.Len(t, choice.MeasuredPlan, c.tried, "%d: %s", i, c.what)
+		require.Len(t, choice.Measured, c.tried, "%d: %s", i, c.what)
 		require.Equal(t, c.tried > 0, choice.Seconds > 0 && c.quick == 0, "%d: %s", i, c.what)
 		if c.reason == "" {
 			require.Empty(t, choice.Reason, "%d: %s", i, c.what)

@@ -15,7 +15,7 @@ import (
 // the rest in the last digits, because another layout adds numbers up in another order.
 type Plan struct {
 	Devices int `json:"-"`    // that run tiles at the same time
-	Tile    int `json:"tile"` // members that run their episodes together on one device, its lanes
+	Tile    int `json:"tile"` // members that run their episodes together on one device, as a batch
 	// BatchLast keeps the members on the last axis of an episode's arrays and unrolls small products, for narrow
 	// networks. Otherwise members are on the first axis, and products are batched.
 	BatchLast bool `json:"batch_last"`

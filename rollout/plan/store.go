@@ -14,7 +14,7 @@ import (
 )
 
 // storeFormat changes when the meaning of all stored plans changes.
-const storeFormat = 3
+const storeFormat = 4
 
 // Stored is a tuner's choice in a Store.
 type Stored[P any] struct {

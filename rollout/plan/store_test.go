@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -53,4 +54,13 @@ func TestStore(t *testing.T) {
 	require.Equal(t, Stored[method]{TuneFull, method{"plain", 8}}, got)
 
 	require.Nil(t, StoreOf[method](&xlabridge.Reference{}, "sparse, 3 networks", 1))
+}
+
+// A plan is stored under these names in this format. Other names need another format: else plans of before are damaged,
+// and that is reported, where they should be measured anew.
+func TestStoredNames(t *testing.T) {
+	text, err := json.Marshal(Plan{Tile: 48, BatchLast: true, Unroll: 4, EpisodeBatch: 2, VectorWidth: 512})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"tile":48,"batch_last":true,"unroll":4,"episode_batch":2,"vector_width":512}`, string(text))
+	require.Equal(t, 4, storeFormat)
 }

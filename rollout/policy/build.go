@@ -54,8 +54,8 @@ func checkStep(p Policy, observation envs.Space, outputs int) {
 		panic(wrong("Act", diff))
 	}
 	if learner, ok := LearnerOf(p); ok {
-		learnt := tree("Learn", learner.Learn(next, graph.Scalar(0)))
-		if diff := carryDifference(next, learnt); diff != "" {
+		learned := tree("Learn", learner.Learn(next, graph.Scalar(0)))
+		if diff := carryDifference(next, learned); diff != "" {
 			panic(wrong("Learn", diff))
 		}
 	}

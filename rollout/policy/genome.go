@@ -143,8 +143,8 @@ func GenomePolicies() []string {
 	})
 }
 
-// Sizes returns the settings that give room for a genome as large as that of params.
-func (*Genomes) Sizes(params any) settings.Values { return roomOf(params) }
+// Sizes returns the settings that give capacity for a genome as large as that of params.
+func (*Genomes) Sizes(params any) settings.Values { return capacityOf(params) }
 
 // Wider pads genomes to the sizes of the network.
 func (p *Genomes) Wider(params any) any { return p.Network.Wider(params.(genome.Genome)) }
@@ -160,8 +160,8 @@ func drawingOf(n *genome.Network, params any) ([]byte, error) {
 	return d.SVG(), nil
 }
 
-func roomOf(params any) settings.Values {
-	nodes, connections := params.(genome.Genome).Room()
+func capacityOf(params any) settings.Values {
+	nodes, connections := params.(genome.Genome).Capacity()
 	return settings.Values{"nodes": nodes, "connections": connections}
 }
 

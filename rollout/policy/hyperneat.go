@@ -88,8 +88,8 @@ type query struct {
 // Genotype returns the network that draws the weights.
 func (p *HyperNEAT) Genotype() genome.Network { return *p.pattern }
 
-// Sizes returns the settings that give room for a genome as large as that of params.
-func (*HyperNEAT) Sizes(params any) settings.Values { return roomOf(params) }
+// Sizes returns the settings that give capacity for a genome as large as that of params.
+func (*HyperNEAT) Sizes(params any) settings.Values { return capacityOf(params) }
 
 // Wider pads genomes to the sizes of the network that draws the weights.
 func (p *HyperNEAT) Wider(params any) any { return p.pattern.Wider(params.(genome.Genome)) }

@@ -22,12 +22,10 @@ func init() {
 		Name:  "ppo",
 		Short: "Train an actor and a critic by proximal policy optimization",
 		Long: "Ppo trains an actor and a critic in an environment by proximal policy optimization. An update " +
-			"(rollout, advantages, epochs " +
-			"of minibatches, optimizer) is one compiled program. The run's folder holds the resolved config, " +
-			"metrics, checkpoints, the last " +
-			"actor and the best, judged on new episodes.",
-		Example: "  xlarun ppo CartPole-v1\n  xlarun ppo MemoryChain-bsuite-v1 --policy gru:32 --envs 64 --horizon " +
-			"32",
+			"(rollout, advantages, epochs of minibatches, optimizer) is one compiled program. The run's folder holds " +
+			"the resolved config, metrics, checkpoints, the last actor and the best, judged on new episodes.",
+		Example: "  xlarun ppo CartPole-v1\n" +
+			"  xlarun ppo MemoryChain-bsuite-v1 --policy gru:32 --envs 64 --horizon 32",
 		Argument: "env",
 		Version:  2,
 		Length:   "steps",
@@ -68,12 +66,10 @@ type Config struct {
 
 // DefaultConfig returns PureJaxRL's settings for CartPole.
 func DefaultConfig() Config {
-	return Config{EnvSettings: run.EnvSettings{Env: "CartPole-v1", Policy: "mlp:64,64"}, Init: "orthogonal",
-		Value:     "plain",
-		Auxiliary: auxiliary.None,
+	return Config{EnvSettings: run.EnvSettings{Env: "CartPole-v1", Policy: "mlp:64,64"},
+		Init: "orthogonal", Value: "plain", Auxiliary: auxiliary.None,
 		UpdateSettings: UpdateSettings{Steps: 500000, Envs: 4, Horizon: 128, Epochs: 4, Minibatches: 4,
-			Shuffle:    "permutation",
-			Accumulate: 1, Precision: "f32"},
+			Shuffle: "permutation", Accumulate: 1, Precision: "f32"},
 		Rates: Rates{LearningRate: settings.Num(2.5e-4), Anneal: true, Gamma: settings.Num(.99),
 			Lambda: settings.Num(.95), MaxGradNorm: settings.Num(.5)},
 		Clip: settings.Num(.2), ClipValues: true, ValueWeight: settings.Num(.5), Entropy: settings.Num(.01),
@@ -189,8 +185,8 @@ func (c *Config) program() (*program, error) {
 		return nil, err
 	}
 	if n := head.Outputs(); n < 1 {
-		return nil, settings.Wrong("value", c.Value, "a head that reads 1 output of the critic or more: its "+
-			"Outputs are %d", n)
+		return nil, settings.Wrong("value", c.Value, "a head that reads 1 output of the critic or more: its Outputs "+
+			"are %d", n)
 	}
 	acting, err := policy.StochasticOf(play.Env.Spec().Action)
 	if err != nil {
@@ -279,8 +275,8 @@ func (c *Config) completed(g *program) (*program, error) {
 	rows, what := c.perUpdate(), "the steps of an update, envs x horizon"
 	switch {
 	case g.memory && c.blocks():
-		return nil, settings.Wrong("shuffle", c.Shuffle, "permutation: the policy has memory, and whole sequences are "+
-			"shuffled anyway")
+		return nil, settings.Wrong("shuffle", c.Shuffle, "permutation: the policy has memory, and whole sequences "+
+			"are shuffled anyway")
 	case g.memory:
 		rows, what = c.Envs, "the environments, whose sequences stay whole because the policy has memory"
 	case c.blocks():
@@ -299,8 +295,8 @@ func (c *Config) completed(g *program) (*program, error) {
 		switch listed := n.Listed(); {
 		case !ok || n.Each == "":
 		case c.Agents == 1:
-			return nil, settings.Wrong(f.Name, n.Each, "one number for one agent: with --agents, several numbers "+
-				"are shared out")
+			return nil, settings.Wrong(f.Name, n.Each, "one number for one agent: with --agents, several numbers are "+
+				"shared out")
 		case listed > c.Agents:
 			return nil, settings.Wrong(f.Name, n.Each, "at most %d numbers, one for each agent, or a range: some of "+
 				"the %d would not be used", c.Agents, listed)

@@ -16,12 +16,12 @@ func init() {
 		Name:  "pqn",
 		Short: "Learn the values of actions by parallelized Q-learning",
 		Long: "Pqn learns the values of actions (Q-learning) from many environments at a time, without a replay " +
-			"buffer and without a target " +
-			"network: each rollout is learned at once, towards Q(lambda) returns, by a network with normalized " +
-			"layers. It plays the best " +
-			"action, or with the probability epsilon a random action. An update is one compiled program.",
-		Example: "  xlarun pqn CartPole-v1\n  xlarun pqn Catch-bsuite-v1 --policy normedmlp:64 --learning-rate " +
-			"1e-3\n  xlarun pqn CartPole-v1 --agents 8 --learning-rate 1e-4..1e-3 --target 0",
+			"buffer and without a target network: each rollout is learned at once, towards Q(lambda) returns, by a " +
+			"network with normalized layers. It plays the best action, or with the probability epsilon a random " +
+			"action. An update is one compiled program.",
+		Example: "  xlarun pqn CartPole-v1\n" +
+			"  xlarun pqn Catch-bsuite-v1 --policy normedmlp:64 --learning-rate 1e-3\n" +
+			"  xlarun pqn CartPole-v1 --agents 8 --learning-rate 1e-4..1e-3 --target 0",
 		Argument: "env",
 		Version:  2,
 		Length:   "steps",
@@ -57,8 +57,7 @@ type PQN struct {
 func DefaultPQN() PQN {
 	return PQN{EnvSettings: run.EnvSettings{Env: "CartPole-v1", Policy: "normedmlp:128,128"},
 		UpdateSettings: UpdateSettings{Steps: 500000, Envs: 32, Horizon: 64, Epochs: 4, Minibatches: 16,
-			Shuffle:    "permutation",
-			Accumulate: 1, Precision: "f32"},
+			Shuffle: "permutation", Accumulate: 1, Precision: "f32"},
 		Rates: Rates{LearningRate: settings.Num(1e-4), Anneal: true, Gamma: settings.Num(.99),
 			Lambda: settings.Num(.95), MaxGradNorm: settings.Num(10)},
 		QLearning: QLearning{Epsilon: settings.Num(1), EpsilonEnd: settings.Num(.05), EpsilonOver: settings.Num(.2),
@@ -70,9 +69,13 @@ func DefaultPQN() PQN {
 func (q *PQN) config() Config {
 	c := DefaultConfig()
 	c.NormalizeAdvantages = false
-	c.EnvSettings, c.UpdateSettings, c.Rates, c.Normalizing, c.AgentSettings, c.GoalSettings, c.Common = q.EnvSettings,
-		q.UpdateSettings, q.Rates, q.Normalizing,
-		q.AgentSettings, q.GoalSettings, q.Common
+	c.EnvSettings = q.EnvSettings
+	c.UpdateSettings = q.UpdateSettings
+	c.Rates = q.Rates
+	c.Normalizing = q.Normalizing
+	c.AgentSettings = q.AgentSettings
+	c.GoalSettings = q.GoalSettings
+	c.Common = q.Common
 	return c
 }
 

@@ -252,9 +252,9 @@ func (g *program) updateStep(s State, in inputs) (State, *graph.Array) {
 	rolloutKey, epochsKey := updateKeys(s)
 	next := State{Key: s.Key, Update: s.Update.Add(1)}
 	states, t := u.collect(s, rolloutKey)
-	rolloutBatch := u.estimate(s, t)
-	next.EnvStates, next.Rewards, next.Value = states, rolloutBatch.Rewards, rolloutBatch.Value
-	end, metrics := u.learn(s, epochsKey, rolloutBatch)
+	rollout := u.estimate(s, t)
+	next.EnvStates, next.Rewards, next.Value = states, rollout.Rewards, rollout.Value
+	end, metrics := u.learn(s, epochsKey, rollout)
 	next.Params, next.Optimizer, next.Scale = end.Params, end.Optimizer, end.Scale
 
 	episodes := episodesOf(t)
@@ -262,7 +262,7 @@ func (g *program) updateStep(s State, in inputs) (State, *graph.Array) {
 	next.Recent = s.Recent.with(episodes)
 	current := best{s.Params.Actor, s.Observed.scale(), next.Recent.mean()}
 	next.Best = s.Best.better(current, next.Recent.Weight.Lt(minEpisodes))
-	return next, u.metricsRow(s, next, t.Value, rolloutBatch.Targets, episodes, metrics)
+	return next, u.metricsRow(s, next, t.Value, rollout.Targets, episodes, metrics)
 }
 
 // rolloutBatch is what the epochs of an update learn from.

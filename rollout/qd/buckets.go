@@ -163,7 +163,7 @@ func (b *buckets) candidates() (near [][]int32, most int) {
 		}
 		bound := math.Inf(1)
 		for r := range b.side + 1 {
-			// A point of ring r is at least r-1 buckets and a half away from the mean, and half a bucket less from
+			// A point of ring r is at least r-1 buckets and a half away from the center, and half a bucket less from
 			// the bucket.
 			if gap := float64(r-1) / float64(b.side); r > 1 && gap*gap > bound {
 				break

@@ -29,14 +29,12 @@ func init() {
 	run.MustRegister(run.Kind{
 		Name:  "qd",
 		Short: "Fill an archive with members that behave differently, each as good as can be",
-		Long: "Qd searches for many good members that differ in behavior (quality diversity, MAP-Elites). A " +
-			"behavior descriptor " +
-			"says how a member behaved, such as its mean speed. An archive divides the descriptors into cells and " +
-			"keeps the best member " +
-			"of each cell. The run's folder holds the files of an evolve run, and archive.safetensors: cells, " +
-			"fitness, descriptors " +
-			"and genomes.",
-		Example: "  xlarun qd CartPole-v1\n  xlarun qd Arm-v0 --archive cvt:10000 --batch 4096\n" +
+		Long: "Qd searches for many good members that differ in behavior (quality diversity, MAP-Elites). A behavior " +
+			"descriptor says how a member behaved, such as its mean speed. An archive divides the descriptors into " +
+			"cells and keeps the best member of each cell. The run's folder holds the files of an evolve run, and " +
+			"archive.safetensors: cells, fitness, descriptors and genomes.",
+		Example: "  xlarun qd CartPole-v1\n" +
+			"  xlarun qd Arm-v0 --archive cvt:10000 --batch 4096\n" +
 			"  xlarun qd Forage-L1-v1 --archive grid:20,20 --emitter.line-sigma 0.1\n" +
 			"  xlarun qd Pendulum-v1 --descriptor observations --descriptor.elements 0,2 --descriptor.bounds=-1,1,-8,8",
 		Argument:  "env",
@@ -78,11 +76,16 @@ type Scoring struct {
 
 // DefaultConfig is MAP-Elites on CartPole.
 func DefaultConfig() Config {
-	return Config{EpisodeSettings: run.EpisodeSettings{EnvSettings: run.EnvSettings{Env: "CartPole-v1",
-		Policy: "mlp:16,16"}, Steps: 500,
-		Episodes: 1, GoalSettings: run.GoalSettings{Target: "0", EvalEpisodes: 100}}, Batch: 256, Generations: 500,
-		Archive: "grid:32", Emitter: "isoline", Descriptor: "env", Strategy: "sepcmaes",
-		Scoring: Scoring{Annealing: Annealing{Rate: settings.Num(1)}}}
+	return Config{
+		EpisodeSettings: run.EpisodeSettings{
+			EnvSettings:  run.EnvSettings{Env: "CartPole-v1", Policy: "mlp:16,16"},
+			Steps:        500,
+			Episodes:     1,
+			GoalSettings: run.GoalSettings{Target: "0", EvalEpisodes: 100},
+		},
+		Batch: 256, Generations: 500, Archive: "grid:32", Emitter: "isoline", Descriptor: "env", Strategy: "sepcmaes",
+		Scoring: Scoring{Annealing: Annealing{Rate: settings.Num(1)}},
+	}
 }
 
 // Parts returns archive, emitter, strategy, descriptor and policy.
@@ -190,8 +193,8 @@ func (c *Config) makeProgram() (*Program, error) {
 			return nil, err
 		}
 		if _, ok := s.(strategy.Fitting); ok { // its genomes are no vectors, which an archive keeps
-			return nil, settings.Wrong("strategy", c.Strategy, "one that searches vectors, such as %s: the genomes of "+
-				"%s have a structure of their own, and archives keep vectors", DefaultConfig().Strategy, c.Strategy)
+			return nil, settings.Wrong("strategy", c.Strategy, "one that searches vectors, such as %s: the genomes "+
+				"of %s have a structure of their own, and archives keep vectors", DefaultConfig().Strategy, c.Strategy)
 		}
 		e.SetStrategy(s, c.Batch)
 		if p.Objectives.Names != "" {
@@ -299,8 +302,8 @@ func (c *Config) genome(p *Program) error {
 		return err
 	}
 	if len(graph.Leaves(params)) == 0 {
-		return settings.Wrong("policy", c.Policy, "a policy with parameters, which a search changes: its Init returns "+
-			"none")
+		return settings.Wrong("policy", c.Policy, "a policy with parameters, which a search changes: its Init "+
+			"returns none")
 	}
 	if path, shape, other := population.OtherDType(params); other {
 		return settings.Wrong("policy", c.Policy, "a policy whose parameters are all float32 (its %s is %s)", path,

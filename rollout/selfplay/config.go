@@ -199,15 +199,15 @@ func (c *Config) Board() []run.DisplayRow {
 				Format: run.Percent}, {Before: ", whole colorings ", Metric: "found", Format: run.Whole}},
 			Curve: "mean_return", Color: "cyan"})
 	} else {
-		rows = append(rows, run.DisplayRow{Label: "Elo", Plain: true, Parts: []run.Part{{Metric: "elo",
-			Format: run.Whole}},
-			Curve: "elo", Color: "cyan"},
-			run.DisplayRow{Label: "score", Parts: []run.Part{{Before: "random ", Metric: "score_random",
-				Format: run.Percent},
+		rows = append(rows,
+			run.DisplayRow{Label: "Elo", Plain: true, Parts: []run.Part{{Metric: "elo", Format: run.Whole}},
+				Curve: "elo", Color: "cyan"},
+			run.DisplayRow{Label: "score", Parts: []run.Part{
+				{Before: "random ", Metric: "score_random", Format: run.Percent},
 				{Before: ", search alone ", Metric: "score_search", Format: run.Percent},
 				{Before: ", untrained ", Metric: "score_untrained", Format: run.Percent},
-				{Before: ", older ", Metric: "score_older", Format: run.Percent}, {Before: ", won positions kept ",
-					Metric: "wins_kept", Format: run.Percent}}})
+				{Before: ", older ", Metric: "score_older", Format: run.Percent},
+				{Before: ", won positions kept ", Metric: "wins_kept", Format: run.Percent}}})
 	}
 	return append(rows,
 		run.DisplayRow{Label: "games", Plain: true, Parts: []run.Part{{Metric: "games_per_second", Behind: " games/s"},

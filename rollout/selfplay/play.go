@@ -75,8 +75,8 @@ type actorState struct {
 
 // playTiles plays the games of an iteration on all devices. turns, i32[tiles], and reuse, f32[tiles], are as in
 // tileResult.
-func (p *program) playTiles(l layout, perDevice *graph.Array, by player, key random.Key) (played games, turns,
-	reuse *graph.Array) {
+func (p *program) playTiles(l layout, perDevice *graph.Array, by player, key random.Key) (
+	played games, turns, reuse *graph.Array) {
 	slots := l.gamesPerTile
 	all := population.Blocks(l.gameTiles, perDevice, func(tile *graph.Array) tileResult {
 		first := tile.Mul(slots)

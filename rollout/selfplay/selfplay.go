@@ -17,10 +17,9 @@ func init() {
 	run.MustRegister(run.Kind{
 		Name:  "selfplay",
 		Short: "Learn a game by playing it against oneself, with tree search",
-		Long: "Selfplay learns a game of two players, or a puzzle. By default, players color the edges of a " +
-			"complete graph until one " +
-			"closes a clique. An iteration is self-play with tree search, training on the games, and matches against " +
-			"other players.\n" +
+		Long: "Selfplay learns a game of two players, or a puzzle. By default, players color the edges of a complete " +
+			"graph until one closes a clique. An iteration is self-play with tree search, training on the games, and " +
+			"matches against other players.\n" +
 			"The run's folder holds the resolved config, metrics, checkpoints, the network, a game as a GIF, and the " +
 			"colorings that were found.",
 		Example: "  xlarun selfplay --vertices 6 --k 3\n" +

@@ -7,7 +7,7 @@ import (
 	"xlarun/rollout/dataset"
 )
 
-// Images are labelled pictures of Pixels values each, 0 to 255.
+// Images are labeled pictures of Pixels values each, 0 to 255.
 type Images struct {
 	Pixels int
 	Data   []byte // picture by picture

@@ -24,10 +24,8 @@ func init() {
 		Name:  "sparse",
 		Short: "Train a population of sparse networks on MNIST",
 		Long: "Sparse trains a population of networks 784-128-64-10, each with connections of its own, on MNIST: SGD " +
-			"on the same batches " +
-			"for all members. At intervals each member drops its weakest connections and grows others. A step of " +
-			"steps/s is one example " +
-			"through the forward and backward pass of every member.",
+			"on the same batches for all members. At intervals each member drops its weakest connections and grows " +
+			"others. A step of steps/s is one example through the forward and backward pass of every member.",
 		Example:   "  xlarun sparse\n  xlarun sparse --pop 50 --steps 1000 --mutate-every 100 --seed 3",
 		Version:   2,
 		Unit:      "step",

@@ -5,7 +5,7 @@ import (
 	"xlarun/rollout/plan"
 )
 
-// Batches are steps of training data, or chunks of test data. The examples are the lanes, on the last axis.
+// Batches are steps of training data, or chunks of test data. The examples are on the last axis.
 type Batches struct {
 	Images *graph.Array `tree:"optional"` // u8[steps, inputs, lanes]: 0 to 255, for 0 to 1
 	Labels *graph.Array `tree:"optional"` // i32[steps, lanes]: negative for lanes that do not count

@@ -183,7 +183,7 @@ func TestMethodIsMeasuredAndStored(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "tuned", choice.Source)
 	require.Empty(t, choice.Reason)
-	require.Len(t, choice.MeasuredPlan, 3)
+	require.Len(t, choice.Measured, 3)
 	require.Positive(t, choice.Seconds)
 	p, tuned := profile(one, "auto", "auto")
 	require.Equal(t, choice.Plan, p.Plan)
@@ -200,7 +200,7 @@ func TestMethodIsMeasuredAndStored(t *testing.T) {
 	} {
 		p, _ := profile(one, c.tune, "auto")
 		require.Equal(t, c.source, p.Source, c)
-		require.Empty(t, p.MeasuredPlan, c)
+		require.Empty(t, p.Measured, c)
 	}
 	purpose := c.Purpose(c.Shape(d))
 	require.Equal(t, plan.StoreOf[string](one, purpose, methodFormat),

@@ -71,7 +71,7 @@ func (e *fakeExperiment) choosePlan(xlabridge.Backend) (plan.Choice, error) {
 	if e.Tune != plan.TuneQuick {
 		return plan.Choice{Plan: "tiles of 8", Source: plan.Static}, nil
 	}
-	return plan.Choice{Plan: "tiles of 8", Source: plan.Tuned, Seconds: .5, MeasuredPlan: []plan.MeasuredPlan{
+	return plan.Choice{Plan: "tiles of 8", Source: plan.Tuned, Seconds: .5, Measured: []plan.MeasuredPlan{
 		{Plan: "tiles of 16", Seconds: .003}, {Plan: "tiles of 8", Seconds: .002}}}, nil
 }
 

@@ -44,7 +44,7 @@ func (p *profiler) print(json bool) error {
 	}
 	row("open the backend", r.OpenSeconds, "")
 	if e.Seconds > 0 {
-		row("tune", e.Seconds, quantity.Count(len(e.MeasuredPlan), "plan", "plans")+" measured")
+		row("tune", e.Seconds, quantity.Count(len(e.Measured), "plan", "plans")+" measured")
 	}
 	row("trace", e.TraceSeconds, "")
 	compile := "compile"

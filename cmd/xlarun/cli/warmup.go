@@ -401,14 +401,14 @@ func (t *warmupTask) printPlan(out io.Writer) {
 		if t.topology != "" {
 			how = "compiled"
 		}
-		source = fmt.Sprintf("%s: %s %s in %s", source, quantity.Count(len(t.MeasuredPlan), "plan", "plans"), how,
+		source = fmt.Sprintf("%s: %s %s in %s", source, quantity.Count(len(t.Measured), "plan", "plans"), how,
 			console.ShortTime(t.Seconds))
 	}
 	fmt.Fprintf(out, "plan of %s: %s (%s)\n", t.Program, t.Plan, source)
 	if t.Choice.Reason != "" {
 		fmt.Fprintf(out, "  %s\n", t.Choice.Reason)
 	}
-	for _, x := range t.MeasuredPlan {
+	for _, x := range t.Measured {
 		fmt.Fprintf(out, "  tried %s: %s\n", x.Plan, console.ShortTime(x.Seconds))
 	}
 }

@@ -15,7 +15,7 @@ import (
 type Hall interface {
 	// with returns the hall with one more member.
 	with(b Best) Hall
-	// Members returns the members on the host, sorted by SortFame.
+	// Members returns the members on the host, sorted by SortHall.
 	Members(p *Program) ([]run.HallEntry, error)
 	// of returns the hall with other forms of its genomes, leaves [places, …].
 	of(form func(genomes any) any) Hall
@@ -97,21 +97,21 @@ func (h hall) Members(p *Program) (all []run.HallEntry, err error) {
 		all = append(all, run.HallEntry{Candidate: run.Candidate{Name: "hall-of-fame", Params: params}, Fitness: f,
 			Step: int64(generation[i]) + 1})
 	}
-	SortFame(all)
+	SortHall(all)
 	return all, nil
 }
 
-// SortFame sorts members: the highest fitness first, the earliest among equal ones.
-func SortFame(all []run.HallEntry) {
+// SortHall sorts members: the highest fitness first, the earliest among equal ones.
+func SortHall(all []run.HallEntry) {
 	slices.SortStableFunc(all, func(a, b run.HallEntry) int {
 		return cmp.Or(cmp.Compare(b.Fitness, a.Fitness), cmp.Compare(a.Step, b.Step))
 	})
 }
 
-// Candidates returns the members that the run's end judges: the mean of the search, which was not played yet, and the
+// Candidates returns the members that the run's end judges: the strategy's Mean, which was not played yet, and the
 // member with the highest fitness so far, which may have been lucky.
 func (p *Program) Candidates(s State) ([]run.Candidate, error) {
-	center, err := p.Mean(s)
+	mean, err := p.Mean(s)
 	if err != nil {
 		return nil, err
 	}
@@ -119,10 +119,10 @@ func (p *Program) Candidates(s State) ([]run.Candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []run.Candidate{{Name: "mean", Params: center}, {Name: "best_ever", Params: best}}, nil
+	return []run.Candidate{{Name: "mean", Params: mean}, {Name: "best_ever", Params: best}}, nil
 }
 
-// Mean returns the mean of the search, on the host.
+// Mean returns the strategy's Mean as a member, on the host.
 func (p *Program) Mean(s State) (member any, err error) {
 	return onHost(func() any { return p.Member(p.Strategy.Mean(s.Strategy), s.Observed.Scale()) })
 }

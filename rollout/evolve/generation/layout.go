@@ -8,8 +8,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// rule returns the default plan. Tile, BatchLast, Unroll, EpisodeBatch and VectorWidth of the
-// search come first.
+// rule returns the default plan. Tile, BatchLast, Unroll, EpisodeBatch and VectorWidth of the search come first.
 func (x *Setup) rule() plan.Plan {
 	c := x.Search
 	layout := plan.Plan{Devices: c.Devices, Tile: c.Tile, BatchLast: c.BatchLast, Unroll: c.Unroll,

@@ -16,15 +16,15 @@ import (
 type Migration interface {
 	// migrate returns the evaluation and the noise for Tell, with immigrants, and the next Migration. It gets the
 	// evaluation of the search's own members, and their noise n.
-	migrate(p *Program, s State, in Inputs, keys memberKeys, evaluation strategy.Evaluation,
-		n noise) (strategy.Evaluation, noise, Migration)
+	migrate(p *Program, s State, in Inputs, keys memberKeys, evaluation strategy.Evaluation, n noise) (
+		strategy.Evaluation, noise, Migration)
 }
 
 // noMigration is the Migration of a single search.
 type noMigration struct{}
 
-func (noMigration) migrate(_ *Program, _ State, _ Inputs, _ memberKeys, evaluation strategy.Evaluation,
-	n noise) (strategy.Evaluation, noise, Migration) {
+func (noMigration) migrate(_ *Program, _ State, _ Inputs, _ memberKeys, evaluation strategy.Evaluation, n noise) (
+	strategy.Evaluation, noise, Migration) {
 	return evaluation, n, noMigration{}
 }
 
@@ -36,14 +36,14 @@ func (noMigration) migrate(_ *Program, _ State, _ Inputs, _ memberKeys, evaluati
 // better half (strategy.LogWeights). CMA-ES weights exactly so; for strategies that follow gradients it is a
 // convention.
 type MigrationState struct {
-	Leaving, Arriving MigrantPool
+	Leaving, Arriving Migrants
 	Descent           *graph.Array // f32[places, islands]: of each genome in the state, or of the mean; rows of sum 1
 	// i32[islands]: immigrants of each island that were in the better half, or became a genome of the state
 	Taken *graph.Array
 }
 
-// MigrantPool are members that travel between islands.
-type MigrantPool struct {
+// Migrants are members that move between islands.
+type Migrants struct {
 	Genomes any          // leaves [k, …]
 	Fitness *graph.Array // f32[k]: -Inf for an empty place
 	From    *graph.Array // i32[k]: the island
@@ -102,15 +102,15 @@ func (p *Program) startMigration(genome any) Migration {
 	}
 	island := graph.Scalar(0, graph.Int32)
 	ownDescent := graph.Iota(p.Options.Islands).Eq(island).Convert(graph.Float32)
-	return MigrationState{Leaving: p.noMigrantPool(genome), Arriving: p.noMigrantPool(genome),
+	return MigrationState{Leaving: p.noMigrants(genome), Arriving: p.noMigrants(genome),
 		Descent: ownDescent.BroadcastTo(places, p.Options.Islands),
 		Taken:   graph.Zeros(graph.ShapeOf(graph.Int32, p.Options.Islands))}
 }
 
-// noMigrantPool returns empty places.
-func (p *Program) noMigrantPool(genome any) MigrantPool {
+// noMigrants returns empty places.
+func (p *Program) noMigrants(genome any) Migrants {
 	k := p.Options.Migrants
-	return MigrantPool{
+	return Migrants{
 		Genomes: population.ZeroRows(k, genome),
 		Fitness: graph.Full(graph.ShapeOf(graph.Float32, k), math.Inf(-1)),
 		From:    graph.Zeros(graph.ShapeOf(graph.Int32, k)),
@@ -118,13 +118,13 @@ func (p *Program) noMigrantPool(genome any) MigrantPool {
 	}
 }
 
-func (m MigrationState) migrate(p *Program, s State, in Inputs, keys memberKeys, evaluation strategy.Evaluation,
-	n noise) (strategy.Evaluation, noise, Migration) {
+func (m MigrationState) migrate(p *Program, s State, in Inputs, keys memberKeys,
+	evaluation strategy.Evaluation, n noise) (strategy.Evaluation, noise, Migration) {
 	joint, slot, immigrants := m.receive(p, s, evaluation)
 	rows := p.replace(n.rows, slot, immigrants)
 	descent := m.descentOf(p, s, keys)
 	next := MigrationState{Leaving: p.leave(s, evaluation.Fitness, n, descent),
-		Arriving: p.noMigrantPool(s.Best.Genome)}
+		Arriving: p.noMigrants(s.Best.Genome)}
 	// The descent of the members of the evaluation.
 	arrived := slot.Ge(0).ExpandDims(1).BroadcastTo(descent.Dims()...)
 	descent = graph.Select(arrived, graph.Take(m.Arriving.Descent, slot.Max(0), 0), descent)
@@ -138,10 +138,10 @@ func (m MigrationState) migrate(p *Program, s State, in Inputs, keys memberKeys,
 	return joint, p.storedNoise(in, rows), next
 }
 
-// receive replaces the worst groups by immigrants. It returns the evaluation with them; the traveller in the slot of
-// each group, i32[groups], -1 for none; and the travellers as draws, leaves [k, …].
-func (m MigrationState) receive(p *Program, s State,
-	own strategy.Evaluation) (joint strategy.Evaluation, slot *graph.Array, immigrants any) {
+// receive replaces the worst groups by immigrants. It returns the evaluation with them; the migrant in the slot of
+// each group, i32[groups], -1 for none; and the migrants as draws, leaves [k, …].
+func (m MigrationState) receive(p *Program, s State, own strategy.Evaluation) (
+	joint strategy.Evaluation, slot *graph.Array, immigrants any) {
 	groups, sides := p.Groups.Items, p.Strategy.GroupSize()
 	// A pair is as good as its better member.
 	standing := strategy.WorstIfNaN(own.Fitness).SplitAxis(0, sides, groups).ReduceMax(0)
@@ -157,7 +157,7 @@ func (m MigrationState) receive(p *Program, s State,
 	return joint, slot, immigrants
 }
 
-// valid reports which places have a traveller whose fitness and draw, leaves [k, …], are finite: bool[k].
+// valid reports which places have a migrant whose fitness and draw, leaves [k, …], are finite: bool[k].
 func (m MigrationState) valid(immigrants any) *graph.Array {
 	k := m.Arriving.Fitness.Dim(0)
 	valid := m.Arriving.Fitness.Gt(math.Inf(-1)).And(m.Arriving.Fitness.IsFinite())
@@ -169,13 +169,13 @@ func (m MigrationState) valid(immigrants any) *graph.Array {
 	return valid
 }
 
-// slots returns the traveller that replaces each group, i32[groups]; -1 for none. The worst group by standing,
-// f32[groups], has place 0. valid, bool[k], are the places that have a traveller.
+// slots returns the migrant that replaces each group, i32[groups]; -1 for none. The worst group by standing,
+// f32[groups], has place 0. valid, bool[k], are the places that have a migrant.
 func (m MigrationState) slots(standing, valid *graph.Array) *graph.Array {
 	k := valid.Dim(0)
 	rank := graph.ArgSort(graph.ArgSort(standing, 0), 0) // of each group, 0 for the worst
-	traveller := rank.Min(k - 1)
-	return graph.Once(graph.Select(rank.Lt(k).And(graph.Take(valid, traveller, 0)), traveller, -1))
+	migrant := rank.Min(k - 1)
+	return graph.Once(graph.Select(rank.Lt(k).And(graph.Take(valid, migrant, 0)), migrant, -1))
 }
 
 // jointFitness returns the fitness of the members, f32[members], with that of the immigrants. The mirror image of an
@@ -226,8 +226,8 @@ func (m MigrationState) descentOf(p *Program, s State, keys memberKeys) *graph.A
 }
 
 // keep returns the descent of the genomes in the state, and which groups became one, bool[groups].
-func (m MigrationState) keep(s State, lineal strategy.Lineal, fitness, descent *graph.Array) (kept,
-	taken *graph.Array) {
+func (m MigrationState) keep(s State, lineal strategy.Lineal, fitness, descent *graph.Array) (
+	kept, taken *graph.Array) {
 	groups := descent.Dim(0)
 	survivors := lineal.Survivors(s.Strategy, fitness)
 	stays := survivors.Lt(0)
@@ -239,7 +239,7 @@ func (m MigrationState) keep(s State, lineal strategy.Lineal, fitness, descent *
 
 // mix returns the descent of a distribution's mean, and which groups are in the better half, bool[groups]. Mirror
 // images of immigrants have no weight.
-func (m MigrationState) mix(fitness, slot, descent *graph.Array) (center, taken *graph.Array) {
+func (m MigrationState) mix(fitness, slot, descent *graph.Array) (descended, taken *graph.Array) {
 	better := strategy.LogWeights(fitness, max(1, fitness.Dim(0)/2))
 	weights := graph.SliceAxis(better, 0, 0, descent.Dim(0))
 	weights = graph.Select(slot.Ge(0).And(fitness.IsNaN().All().Not()), weights, 0)
@@ -252,17 +252,17 @@ func (m MigrationState) mix(fitness, slot, descent *graph.Array) (center, taken 
 	return stays.Mul(m.Descent).Add(brought.ExpandDims(0)), taken
 }
 
-// countTaken counts the travellers that were taken, by the island from which they come: i32[islands].
+// countTaken counts the migrants that were taken, by the island from which they come: i32[islands].
 func (m MigrationState) countTaken(taken, slot *graph.Array) *graph.Array {
 	k, islands := m.Arriving.Fitness.Dim(0), m.Taken.Dim(0)
-	traveller := slot.Max(0).ExpandDims(1).Eq(graph.Iota(k).ExpandDims(0))
-	count := taken.ExpandDims(1).And(traveller).Convert(graph.Int32).Sum(0) // i32[k]: 1 where it was taken
+	migrant := slot.Max(0).ExpandDims(1).Eq(graph.Iota(k).ExpandDims(0))
+	count := taken.ExpandDims(1).And(migrant).Convert(graph.Int32).Sum(0) // i32[k]: 1 where it was taken
 	from := m.Arriving.From.ExpandDims(1).Eq(graph.Iota(islands).ExpandDims(0)).Convert(graph.Int32)
 	return count.ExpandDims(1).Mul(from).Sum(0)
 }
 
 // leave returns the best members, the first among equal ones.
-func (p *Program) leave(s State, fitness *graph.Array, n noise, descent *graph.Array) MigrantPool {
+func (p *Program) leave(s State, fitness *graph.Array, n noise, descent *graph.Array) Migrants {
 	groups := p.Groups.Items
 	f := strategy.WorstIfNaN(fitness)
 	order := graph.SliceAxis(graph.ArgSort(f.Neg(), 0), 0, 0, p.Options.Migrants)
@@ -271,7 +271,7 @@ func (p *Program) leave(s State, fitness *graph.Array, n noise, descent *graph.A
 	genomes := graph.VMap2(func(draw any, side *graph.Array) any {
 		return p.Strategy.Member(s.Strategy, draw, side)
 	})(draws, side)
-	return MigrantPool{Genomes: graph.Once(genomes), Fitness: graph.Take(f, order, 0),
+	return Migrants{Genomes: graph.Once(genomes), Fitness: graph.Take(f, order, 0),
 		From:    graph.Zeros(graph.ShapeOf(graph.Int32, p.Options.Migrants)),
 		Descent: graph.Take(descent, group, 0)}
 }

@@ -46,10 +46,15 @@ func DefaultMigration() MigrationSettings {
 
 // DefaultSearch is evosax's Open_ES on CartPole.
 func DefaultSearch() Search {
-	return Search{EpisodeSettings: run.EpisodeSettings{EnvSettings: run.EnvSettings{Env: "CartPole-v1",
-		Policy: "mlp:16,16"}, Steps: 500,
-		Episodes: 1, GoalSettings: run.GoalSettings{Target: "auto", EvalEpisodes: 100}},
-		Strategy: "openes", Population: 256, Generations: 100, HallOfFame: auto, Planning: run.Defaults()}
+	return Search{
+		EpisodeSettings: run.EpisodeSettings{
+			EnvSettings:  run.EnvSettings{Env: "CartPole-v1", Policy: "mlp:16,16"},
+			Steps:        500,
+			Episodes:     1,
+			GoalSettings: run.GoalSettings{Target: "auto", EvalEpisodes: 100},
+		},
+		Strategy: "openes", Population: 256, Generations: 100, HallOfFame: auto, Planning: run.Defaults(),
+	}
 }
 
 const (

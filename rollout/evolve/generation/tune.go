@@ -85,7 +85,7 @@ func (x *Setup) stages(full bool) []plan.Stage[plan.Plan] {
 		other := best
 		other.BatchLast = !best.BatchLast
 		wide := other
-		// Unrolled products read each weight once for all lanes, which pays for large tiles.
+		// Unrolled products read each weight once for the whole batch, which pays for large tiles.
 		wide.Tile = tiling.AtMost(plan.TileMost)
 		return []plan.Plan{other, wide}
 	}

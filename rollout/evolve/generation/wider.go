@@ -5,8 +5,8 @@ import (
 	"xlarun/rollout/policy"
 )
 
-// Wider returns the state of a program whose padded genomes have less room, from, with the room that this program has.
-// The state is on the host, and nothing else of it changes.
+// Wider returns the state of a program whose padded genomes have less capacity, from, with the capacity of this
+// program. The state is on the host, and nothing else of it changes.
 func (p *Program) Wider(s State, from *Program) (State, error) {
 	pad := p.policy().(policy.Padded).Wider
 	wide, err := onHost(func() any {

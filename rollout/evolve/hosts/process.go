@@ -211,8 +211,8 @@ func (p *Process) wait(ctx context.Context, limit time.Duration) error {
 // Round takes part in the generation under way, which has a number of chunks, until the rows of all are there. It
 // computes `limit` chunks at a time. It returns the rows in order, or a state of another host that has got further:
 // the caller restores it and calls Jump.
-func (p *Process) Round(ctx context.Context, chunks, limit int, w Worker) (rows [][]byte, state *Checkpoint,
-	err error) {
+func (p *Process) Round(ctx context.Context, chunks, limit int, w Worker) (
+	rows [][]byte, state *Checkpoint, err error) {
 	for {
 		p.mu.Lock()
 		p.host.Resize(chunks)

@@ -225,5 +225,5 @@ func (e *Eggroll) Tell(state any, v Evaluation, draws population.Draws) any {
 	return next
 }
 
-// Mean returns the mean.
+// Mean returns the mean of the distribution.
 func (*Eggroll) Mean(state any) any { return state.(EggrollState).Mean }

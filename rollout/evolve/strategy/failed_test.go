@@ -55,11 +55,11 @@ func TestFailedMembersAreNoParents(t *testing.T) {
 						}
 					}
 				}
-				center := floatsOf(t, s.Mean(state).(*graph.Array))
+				mean := floatsOf(t, s.Mean(state).(*graph.Array))
 				if len(c.fail) == members {
-					require.InDeltaSlice(t, []float64{1, -2, .5}, center, 1e-6)
+					require.InDeltaSlice(t, []float64{1, -2, .5}, mean, 1e-6)
 				} else {
-					require.NotEqual(t, []float64{1, -2, .5}, center)
+					require.NotEqual(t, []float64{1, -2, .5}, mean)
 				}
 			})
 		}

@@ -120,5 +120,5 @@ func (g *GESMRGA) Tell(state any, v Evaluation, children population.Draws) any {
 		s.Members}
 }
 
-// Mean returns the best of the elites.
+// Mean returns the best elite.
 func (*GESMRGA) Mean(state any) any { return state.(GESMRGAState).Elites.Index(0) }

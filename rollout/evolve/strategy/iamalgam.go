@@ -178,5 +178,5 @@ func (s AMaLGaMState) root() *graph.Array {
 	return graph.Select(root.IsFinite().All(), root, diagonal)
 }
 
-// Mean returns the mean.
+// Mean returns the mean of the distribution.
 func (*amalgam) Mean(state any) any { return state.(AMaLGaMState).Mean }

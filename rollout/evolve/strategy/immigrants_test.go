@@ -41,9 +41,9 @@ func TestImmigrantsAreMembers(t *testing.T) {
 		}
 		fitness := graph.Float32s([]float32{3, 1, 4, 1.5, 9, 2.6, 5, 3.5})
 		state = tell(s, state, fitness, fixedDraws{tree.Unflatten(leaves)})
-		center := s.Mean(state).(*graph.Array)
+		mean := s.Mean(state).(*graph.Array)
 		if several, ok := state.(SVCMAESState); ok { // side 0 belongs to the first search
-			center = several.Searches.Mean.Index(0)
+			mean = several.Searches.Mean.Index(0)
 		}
 		away := random.Normal(random.New(3), graph.ShapeOf(graph.Float32, n))
 		floats := func(a *graph.Array) []float64 {
@@ -54,14 +54,14 @@ func TestImmigrantsAreMembers(t *testing.T) {
 		member := func(genome *graph.Array) []float64 {
 			return floats(s.Member(state, r.Immigrant(state, genome), graph.Of(int32(0))).(*graph.Array))
 		}
-		near := center.Add(away.Mul(float32(.02)))
+		near := mean.Add(away.Mul(float32(.02)))
 		require.InDeltaSlice(t, floats(near), member(near), 2e-4, name)
-		far := center.Add(away.Mul(float32(1e5)))
+		far := mean.Add(away.Mul(float32(1e5)))
 		if _, keeps := s.(Lineal); keeps {
 			require.Equal(t, floats(far), member(far), name)
 			continue
 		}
-		got, c, dot, a2, m2 := member(far), floats(center), 0., 0., 0.
+		got, c, dot, a2, m2 := member(far), floats(mean), 0., 0., 0.
 		for i, x := range floats(away) {
 			m := got[i] - c[i]
 			dot, a2, m2 = dot+x*m, a2+x*x, m2+m*m

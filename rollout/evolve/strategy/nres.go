@@ -52,7 +52,7 @@ func (e *unrolled) Member(state, noise any, side *graph.Array) any {
 	return e.gaussian.Member(state.(UnrolledState).Search, noise, side)
 }
 
-// Mean returns the mean.
+// Mean returns the mean of the distribution.
 func (*unrolled) Mean(state any) any { return state.(UnrolledState).Search.Mean }
 
 // Immigrant is (genome - mean)/σ.

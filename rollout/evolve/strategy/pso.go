@@ -91,7 +91,7 @@ func (e *PSO) Tell(state any, v Evaluation, moves population.Draws) any {
 	}
 }
 
-// Mean returns the best place of all.
+// Mean returns the best place that a particle has had.
 func (*PSO) Mean(state any) any {
 	s := state.(PSOState)
 	return graph.DynamicIndex(s.Best, s.Fitness.ArgMax(0), 0)

@@ -54,5 +54,5 @@ func (e *RandomSearch) Tell(state any, v Evaluation, noise population.Draws) any
 	return graph.SelectTree(better, found, s)
 }
 
-// Mean returns the best so far.
+// Mean returns the best member so far.
 func (*RandomSearch) Mean(state any) any { return state.(RandomSearchState).Best }

@@ -137,5 +137,5 @@ func (e *RmES) keep(s RmESState, path *graph.Array) (paths, times *graph.Array) 
 	return graph.Select(last.ExpandDims(1), path.ExpandDims(0), paths), graph.Select(last, s.Generation, times)
 }
 
-// Mean returns the mean.
+// Mean returns the mean of the distribution.
 func (*RmES) Mean(state any) any { return state.(RmESState).Mean }

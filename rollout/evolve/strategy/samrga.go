@@ -86,7 +86,7 @@ func (g *SAMRGA) Tell(state any, v Evaluation, children population.Draws) any {
 	return SAMRGAState{keep(all.Genome, s.Elites), keep(all.Sigma, s.Sigma)}
 }
 
-// Mean returns the best of the elites.
+// Mean returns the best elite.
 func (*SAMRGA) Mean(state any) any { return state.(SAMRGAState).Elites.Index(0) }
 
 // Immigrant is the genome, with the standard deviation of the best elite.

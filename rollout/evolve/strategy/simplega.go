@@ -57,7 +57,7 @@ func (g *SimpleGA) Tell(state any, v Evaluation, children population.Draws) any 
 		Generation: s.Generation.Add(1)}
 }
 
-// Mean returns the best of the elites.
+// Mean returns the best elite.
 func (*SimpleGA) Mean(state any) any { return state.(SimpleGAState).Elites.Index(0) }
 
 // Immigrant is the genome itself.

@@ -30,7 +30,7 @@ type Strategy interface {
 	Member(state, draw any, side *graph.Array) any
 	// Tell updates the state by the members' results. The new state has the structure and shapes of state.
 	Tell(state any, e Evaluation, draws population.Draws) any
-	// Mean returns the genome that represents the state: the mean of the search, or its best genome.
+	// Mean returns the mean of the search distribution or, of a strategy that keeps members, the best of them.
 	Mean(state any) any
 }
 
@@ -106,15 +106,15 @@ type Breeding interface {
 	Unreached() string
 }
 
-// Growing is a Reporter whose members are padded, and can move to more room.
+// Growing is a Reporter whose members are padded, and can move to arrays of more capacity.
 type Growing interface {
 	Reporter
-	// Refusals returns the name of a report that counts what a generation had no room for.
+	// Refusals returns the name of a report that counts what a generation had no capacity for.
 	Refusals() string
-	// Room returns the settings of the policy that give more room where the members of a state, on the host, have used
-	// it up; none if they have room.
-	Room(state any) (settings.Values, error)
-	// Wider returns the state of a strategy with less room, from, with room as this strategy has it.
+	// Capacity returns the settings of the policy that give more capacity where the members of a state, on the host,
+	// have used it up; none where they have not.
+	Capacity(state any) (settings.Values, error)
+	// Wider returns the state of a strategy of less capacity, from, with the capacity of this strategy.
 	Wider(state any, from Strategy) any
 }
 
@@ -268,7 +268,7 @@ func (normal[S]) Sample(key random.Key, state any) any {
 	return random.Normal(key, state.(S).mean().Shape())
 }
 
-// Mean returns the mean.
+// Mean returns the mean of the distribution.
 func (normal[S]) Mean(state any) any { return state.(S).mean() }
 
 // antithetic is embedded by strategies of pairs, mean ± noise.

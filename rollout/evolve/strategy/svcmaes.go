@@ -83,7 +83,7 @@ func (e *SVCMAES) repulsion(means, mean *graph.Array) *graph.Array {
 	return e.Repulsion.Array().Mul(kernel.ExpandDims(1).Mul(away).Div(square).Mean(0))
 }
 
-// Mean returns the mean of the search whose members were best in the last generation.
+// Mean returns the mean of the distribution whose members were best in the last generation.
 func (*SVCMAES) Mean(state any) any {
 	s := state.(SVCMAESState)
 	return graph.Take(s.Searches.Mean, s.Best, 0)

@@ -1,5 +1,5 @@
-// Package lanes runs several searches at once in one program.
-package lanes
+// Package vectorized runs several searches at once in one program.
+package vectorized
 
 import (
 	"maps"

@@ -280,7 +280,7 @@ func TestWider(t *testing.T) {
 		require.NoError(t, err)
 		wider, err := graph.Eval(wide.Wider(g))
 		require.NoError(t, err)
-		nodes, connections := wider.Room()
+		nodes, connections := wider.Capacity()
 		require.Equal(t, []int{40, 31}, []int{nodes, connections})
 		got, err := large(wider)
 		require.NoError(t, err)

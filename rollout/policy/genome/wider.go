@@ -2,14 +2,14 @@ package genome
 
 import "xlarun/graph"
 
-// Room returns the lengths of a genome's lists, padding included.
-func (g Genome) Room() (nodes, connections int) {
+// Capacity returns the lengths of a genome's lists, padding included.
+func (g Genome) Capacity() (nodes, connections int) {
 	return last(g.Nodes.Number), last(g.Connections.Number)
 }
 
 func last(a *graph.Array) int { return a.Dim(a.Rank() - 1) }
 
-// Wider returns genomes with the network's room for nodes and connections, given genomes with no more room, leaves
+// Wider returns genomes with the network's capacity, given genomes with no more, leaves
 // […, nodes] and […, connections]. They are the same networks.
 func (n *Network) Wider(g Genome) Genome {
 	nodes := func(a *graph.Array, value any) *graph.Array { return widen(a, value, n.Nodes) }

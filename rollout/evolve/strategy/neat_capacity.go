@@ -6,22 +6,22 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// refusedMutations is the metric that counts mutations for which there is no room.
+// refusedMutations is the metric that counts mutations for which genomes have no capacity.
 const refusedMutations = "refused_mutations"
 
-// Refusals returns the metric of mutations for which there is no room.
+// Refusals returns the metric of mutations for which genomes have no capacity.
 func (*NEAT) Refusals() string { return refusedMutations }
 
 // mostNewConnections is the number of connections that a birth adds: two with a node, and one more.
 const mostNewConnections = 3
 
-// Room doubles the room for nodes if a genome has no place for another one, and that for connections likewise.
-func (e *NEAT) Room(state any) (settings.Values, error) {
+// Capacity doubles that for nodes if a genome has no place for another one, and that for connections likewise.
+func (e *NEAT) Capacity(state any) (settings.Values, error) {
 	g := e.unpack(state.(NEATState).Genomes)
 	largest := func(exist *graph.Array) (float64, error) {
 		return graph.Float(graph.ReduceMax(exist.Convert(graph.Int32).Sum(1)))
 	}
-	room := settings.Values{}
+	capacity := settings.Values{}
 	for _, list := range []struct {
 		name        string
 		exist       *graph.Array
@@ -33,10 +33,10 @@ func (e *NEAT) Room(state any) (settings.Values, error) {
 			return nil, err
 		}
 		if int(used)+list.new > list.length {
-			room[list.name] = 2 * list.length
+			capacity[list.name] = 2 * list.length
 		}
 	}
-	return room, nil
+	return capacity, nil
 }
 
 // Wider pads the genomes of a state, and all that has their lengths. Numbers and places stay.

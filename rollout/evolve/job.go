@@ -14,8 +14,8 @@ func (c *Config) Job() *run.Job {
 		Purpose: c.Purpose(), Measures: c.Measures, Check: c.Check, Size: "pop", StartAlone: c.StartAlone,
 		Redraws: c.restarts(), // a search that starts again draws its first genome with Init
 		Plan:    &run.PlanChoice{Tune: c.Tune, Given: c.Given(), Choose: c.ChoosePlan},
-		Lanes: &run.LaneChoice{Numbers: func() []string { return lanes.Numbers(&c.Search) }, Cost: c.VectorizedCost,
-			Open: c.OpenLanes}}, c.Rollout)
+		Lanes: &run.LaneChoice{Numbers: func() []string { return vectorized.Numbers(&c.Search) },
+			Cost: c.VectorizedCost, Open: c.OpenLanes}}, c.Rollout)
 	job.Suggested, job.Remark = c.Suggested, c.Remark
 	job.Play.Again = &run.Again{Count: c.MemberCount, Make: c.Remake}
 	switch {
