@@ -7,6 +7,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
+	"xlarun/rollout/run/runfolder"
 )
 
 // elites returns the arrays of runfolder.ArchiveFile. Elite i, by rising number of its cell, has the i-th row of each,
@@ -71,8 +72,9 @@ func centers(p *Program) *graph.Array {
 
 // metadata returns what a reader of runfolder.ArchiveFile needs beside the arrays.
 func (r *Run) metadata(generation int64) map[string]string {
-	m := map[string]string{"format": "xlarun archive", "format_version": "2", "archive": r.config.Archive,
-		"env": r.config.Env, "generation": fmt.Sprint(generation), "offset": fmt.Sprint(r.config.Offset.Value)}
+	m := map[string]string{"format": "xlarun archive", "format_version": runfolder.ArchiveVersion,
+		"archive": r.config.Archive, "env": r.config.Env, "generation": fmt.Sprint(generation),
+		"offset": fmt.Sprint(r.config.Offset.Value)}
 	if len(r.program.Space.Dims) > 0 {
 		low, high := boundsOf(r.program.Space)
 		m["low"], m["high"] = commas(low), commas(high)

@@ -27,7 +27,7 @@ type Config struct {
 	NumSimulations    int `set:"num-simulations" min:"1" max:"65536" help:"simulations per search"`
 	GameBatchSize     int `set:"game-batch-size" min:"1" max:"1048576" help:"games played at the same time on all devices, at most --num-episodes"`
 	TrainingBatchSize int `set:"training-batch-size" min:"1" max:"1048576" help:"positions per training step"`
-	Lanes             int `set:"lanes" advanced:"" min:"0" max:"65536" zero:"half of the game batch, or as many as have their trees in memory" help:"games that a device plays at the same time; 0 for half of the game batch, or as many as have their trees in memory"`
+	GamesPerDevice    int `set:"games-per-device" advanced:"" min:"0" max:"65536" zero:"half of the game batch, or as many as have their trees in memory" help:"games that a device plays at the same time; 0 for half of the game batch, or as many as have their trees in memory"`
 
 	Search       string          `set:"search" oneof:"gumbel,puct" help:"gumbel: sequential halving; puct: noise at the root"`
 	MaxDepth     int             `set:"max-depth" advanced:"" min:"0" max:"65536" zero:"as many as there are simulations" help:"most moves from the root of a search to a node"`
@@ -118,8 +118,9 @@ func (c *Config) program() (*program, error) {
 		return nil, settings.Wrong("game-batch-size", c.GameBatchSize, "at most the %d games of an iteration, "+
 			"--num-episodes", most)
 	}
-	if playing := min(c.GameBatchSize, max(2, c.NumEpisodes)); c.Lanes > playing {
-		return nil, settings.Wrong("lanes", c.Lanes, "at most the %d games that are played at the same time: the "+
+	if playing := min(c.GameBatchSize, max(2, c.NumEpisodes)); c.GamesPerDevice > playing {
+		return nil, settings.Wrong("games-per-device", c.GamesPerDevice, "at most the %d games that are played at "+
+			"the same time: the "+
 			"smaller of --game-batch-size and --num-episodes", playing)
 	}
 	if c.ArenaGames%2 != 0 {

@@ -30,7 +30,7 @@ func (p *program) layout(on plan.Machine) (l layout, err error) {
 		free = int64(c.Memory)
 	}
 	batch := min(c.GameBatchSize, max(2, c.NumEpisodes))
-	l.lanes = c.Lanes
+	l.lanes = c.GamesPerDevice
 	if l.lanes == 0 {
 		l.lanes = (batch + 1) / 2
 		if on.Accelerator {
@@ -39,7 +39,7 @@ func (p *program) layout(on plan.Machine) (l layout, err error) {
 	}
 	l.lanes = min(l.lanes, batch)
 	l.size(p, devices)
-	for c.Lanes == 0 && free > 0 && l.treeBytes > free/2 && l.lanes > 1 {
+	for c.GamesPerDevice == 0 && free > 0 && l.treeBytes > free/2 && l.lanes > 1 {
 		l.lanes = (l.lanes + 1) / 2
 		l.size(p, devices)
 	}

@@ -13,7 +13,7 @@ func TestPrecisionAuto(t *testing.T) {
 	x := startedOn(t, interpreted(t), c)
 	require.Equal(t, "f32", x.config.Precision, "short products")
 	require.Equal(t, "f32", x.Profile().Chosen["precision"], "what was chosen is kept")
-	require.Contains(t, x.Profile().Chosen, "lanes")
+	require.Contains(t, x.Profile().Chosen, "games-per-device")
 	for network, least := range map[string]float64{"mlp:8": 5, "mlp:512,512": 200} {
 		c.Network = network
 		p, err := c.program()

@@ -571,7 +571,7 @@ func TestRefusals(t *testing.T) {
 			c.Memory = 1 << 20
 		}, "training-batch-size: got 1048576, want a smaller batch, or a larger --accumulate: the run takes about"},
 		{5, func(c *Config) {
-			c.Lanes, c.GameBatchSize, c.NumEpisodes, c.NumSimulations, c.Memory = 4096, 4096, 4096, 4096, 1<<26
+			c.GamesPerDevice, c.GameBatchSize, c.NumEpisodes, c.NumSimulations, c.Memory = 4096, 4096, 4096, 4096, 1<<26
 		}, "game-batch-size: got 4096, want fewer games"},
 		{6, func(c *Config) { c.NumEpisodes, c.Memory = 1<<20, 1<<26 }, "num-episodes: got 1048576"},
 		{7, func(c *Config) { c.ArenaGames = 5 }, "arena-games: got 5, want an even number"},
@@ -591,8 +591,8 @@ func TestRefusals(t *testing.T) {
 		{18, func(c *Config) {
 			c.Game, c.Vertices, c.Variant = "othello", 6, ramsey
 		}, "variant: got ramsey, want --game clique"},
-		{19, func(c *Config) { c.Lanes = 5 },
-			"lanes: got 5, want at most the 4 games that are played at the same time"},
+		{19, func(c *Config) { c.GamesPerDevice = 5 },
+			"games-per-device: got 5, want at most the 4 games that are played at the same time"},
 		{20, func(c *Config) { c.Variant, c.Rotation = ramsey, 3 },
 			"rotation: got 3, want a divisor of the 4 vertices, or 0"},
 		{21, func(c *Config) { c.Game, c.Vertices, c.Symmetries = "hex", 6, false },

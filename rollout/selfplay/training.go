@@ -141,8 +141,8 @@ func New(b xlabridge.Backend, c Config) (*Training, error) {
 	t.profile.Choice = plan.Choice{Plan: layout.String(), Source: plan.Static}
 	t.profile.Facts = []run.Fact{{Name: "parameters", Value: p.weights.Size()},
 		{Name: "tree_bytes", Value: t.layout.treeBytes}, {Name: "replay_bytes", Value: t.layout.replayBytes},
-		{Name: "training_step_bytes", Value: t.layout.batchBytes}, {Name: "lanes", Value: t.layout.lanes}}
-	chosen["lanes"] = t.layout.lanes
+		{Name: "training_step_bytes", Value: t.layout.batchBytes}, {Name: "games_per_device", Value: t.layout.lanes}}
+	chosen["games-per-device"] = t.layout.lanes
 	t.profile.Chosen = chosen
 	return t, nil
 }

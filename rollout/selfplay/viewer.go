@@ -125,7 +125,7 @@ func (t *Training) save() (map[string]*graph.Array, map[string]string, error) {
 	metadata := map[string]string{"kind": "selfplay", "iteration": fmt.Sprint(t.step),
 		"seed": fmt.Sprint(t.config.Seed), "game": t.program.game.env.Spec().ID, "elo": fmt.Sprint(t.pool.newest())}
 	c := t.config
-	c.Lanes = t.layout.lanes // as in a resumed run
+	c.GamesPerDevice = t.layout.lanes // as in a resumed run
 	for _, f := range settings.Fields(&c) {
 		if !f.MayChange() { // the same network on other devices is the same file
 			metadata[settingPrefix+f.Name] = f.Text()

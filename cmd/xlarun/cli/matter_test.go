@@ -88,7 +88,7 @@ var withoutEffect = map[string]string{
 	"memory":              "bounds the plan",
 	"tune":                "chooses the plan",
 	"tile":                "is the plan",
-	"lanes":               "is the plan",
+	"games-per-device":    "is the plan",
 	"batch-last":          "is the plan",
 	"unroll":              "is the plan",
 	"episode-batch":       "is the plan",

@@ -71,9 +71,6 @@ func openCell(folder, which string) (*Saved, error) {
 	}
 	s.Which, s.Path, s.Metadata["member"] = which, filepath.Join(folder, which+suffix), which
 	s.Metadata["fitness"] = strconv.FormatFloat(fitness, 'g', -1, 32)
-	if all.Metadata["format_version"] == "1" { // which counts generations from 0
-		generation++
-	}
 	s.Metadata["generation"] = strconv.Itoa(int(generation))
 	s.Arrays = map[string]*graph.Array{}
 	for name, a := range all.Arrays {
@@ -97,6 +94,11 @@ func (s *Saved) dropResults() {
 func (s *Saved) rowOf(cell, place int) (row int, err error) {
 	if s.Metadata["format"] != "xlarun archive" {
 		return 0, console.BadInput("%s is no archive of a run of qd", s.Path)
+	}
+	if v := s.Metadata["format_version"]; v != runfolder.ArchiveVersion {
+		return 0, console.BadInput("%s has the format_version %q of an archive, want %q: another version of xlarun "+
+			"wrote it",
+			s.Path, v, runfolder.ArchiveVersion)
 	}
 	cells := []float64{}
 	if a, ok := s.Arrays["cell"]; ok {

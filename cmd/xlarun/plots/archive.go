@@ -156,6 +156,10 @@ func readArchive(path string) (*archive, error) {
 		return nil, err
 	}
 	meta := file.Metadata()
+	if v := meta["format_version"]; v != runfolder.ArchiveVersion {
+		return nil, fmt.Errorf("its format_version is %q, want %q: another version of xlarun wrote it", v,
+			runfolder.ArchiveVersion)
+	}
 	a := &archive{env: meta["env"], division: meta["archive"], fitness: map[int]float64{}}
 	if err := a.addObjectives(file, meta["objectives"]); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -27,6 +28,8 @@ func gridFile() (map[string]*graph.Array, map[string]string) {
 func saveArchive(t *testing.T, arrays map[string]*graph.Array, metadata map[string]string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
+	metadata = maps.Clone(metadata)
+	metadata["format_version"] = runfolder.ArchiveVersion
 	metadata, err := safetensors.WithDigest(arrays, metadata)
 	require.NoError(t, err)
 	require.NoError(t, safetensors.Save(filepath.Join(dir, runfolder.ArchiveFile), arrays, metadata))

@@ -32,6 +32,9 @@ const MapFile = "map.json"
 // ArchiveFile is the file of the elites of a run of qd.
 const ArchiveFile = "archive.safetensors"
 
+// ArchiveVersion is the "format_version" in the metadata of ArchiveFile. It rises with other names of arrays.
+const ArchiveVersion = "3"
+
 const (
 	configName    = "config.toml"
 	checkpointDir = "checkpoints"
