@@ -120,8 +120,7 @@ func (c *Config) program() (*program, error) {
 	}
 	if playing := min(c.GameBatchSize, max(2, c.NumEpisodes)); c.GamesPerDevice > playing {
 		return nil, settings.Wrong("games-per-device", c.GamesPerDevice, "at most the %d games that are played at "+
-			"the same time: the "+
-			"smaller of --game-batch-size and --num-episodes", playing)
+			"the same time: the smaller of --game-batch-size and --num-episodes", playing)
 	}
 	if c.ArenaGames%2 != 0 {
 		return nil, settings.Wrong("arena-games", c.ArenaGames, "an even number from 2 to 65536: each side begins "+

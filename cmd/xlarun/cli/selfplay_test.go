@@ -124,8 +124,7 @@ func TestSelfplayRefuses(t *testing.T) {
 		{6, "--num_episodes", "--num-episodes got no value"},
 		{7, "--game hex --k 4", "xlarun selfplay: --k got 4, wants --game clique beside it"},
 		{8, "--games-per-device 9 --game_batch_size 8", "xlarun selfplay: --games-per-device got 9, wants at most " +
-			"the " +
-			"8 games that are played at the same time"},
+			"the 8 games that are played at the same time"},
 		{9, "--game hex --vertices 6", "xlarun selfplay: --vertices got 6, wants --game clique beside it: it has " +
 			"no effect otherwise"},
 		{10, "--game tictactoe --k 3", "xlarun selfplay: --k got 3, wants --game clique beside it"},

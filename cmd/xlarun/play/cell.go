@@ -97,8 +97,7 @@ func (s *Saved) rowOf(cell, place int) (row int, err error) {
 	}
 	if v := s.Metadata["format_version"]; v != runfolder.ArchiveVersion {
 		return 0, console.BadInput("%s has the format_version %q of an archive, want %q: another version of xlarun "+
-			"wrote it",
-			s.Path, v, runfolder.ArchiveVersion)
+			"wrote it", s.Path, v, runfolder.ArchiveVersion)
 	}
 	cells := []float64{}
 	if a, ok := s.Arrays["cell"]; ok {

@@ -51,7 +51,7 @@ func TestCellOfAnotherFormat(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, safetensors.Save(path, old.Arrays, metadata))
 	_, err = openCell("run", "cell-7")
-	require.ErrorContains(t, err, `has the format_version "2" of an archive, want "3": another version of xlarun wrote it`)
+	require.ErrorContains(t, err, `has the format_version "2" of an archive, want "3": another version of xlarun wrote`)
 }
 
 // --cell 7.1 is the second elite of the front of cell 7.
