@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/rollout/evolve"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
 )
 
 func TestWarmupCompilesEachProgramOnce(t *testing.T) {
@@ -96,6 +98,24 @@ func TestWarmupMeasuresAloneAndCompilesTogether(t *testing.T) {
 	first := result(t, b)["programs"].([]any)[0].(map[string]any)
 	require.Equal(t, "tuned", first["plan_source"])
 	require.Len(t, first["plans_tried"], 2)
+}
+
+// A program is compiled by the plan that was stored, and the experiment keeps its own setting.
+func TestWarmupKeepsTune(t *testing.T) {
+	newBed(t)
+	var started string
+	fakes.shape.start = func(c evolve.Config) error {
+		started = c.Tune
+		return nil
+	}
+	kind, _ := run.Lookup("drift")
+	e, err := (&flagValues{values: map[string]string{"tune": plan.TuneQuick}}).resolve(kind, "", nil)
+	require.NoError(t, err)
+	_, err = (&warmupTask{task: e}).startPlanned(t.Context(), nil)
+	require.NoError(t, err)
+	require.Equal(t, plan.TuneAuto, started)
+	require.Equal(t, plan.TuneQuick, e.Experiment.(*fakeExperiment).Tune)
+	require.Equal(t, plan.TuneQuick, e.job.Plan.Tune)
 }
 
 func TestWarmupReportsFailures(t *testing.T) {
