@@ -22,7 +22,7 @@ import (
 type task struct {
 	run.Kind
 	run.Experiment
-	job     *run.Job // of these settings; see change
+	job     *run.Job // of these settings; see changed
 	session sessionSettings
 	cadence session.Cadence
 	ends    session.Ends
@@ -34,13 +34,12 @@ type task struct {
 	topology  string   // devices that it is compiled for without having them; "": it runs
 }
 
-// change runs set, which sets settings of the experiment, and makes their job.
-func (t *task) change(set func() error) error {
-	if err := set(); err != nil {
-		return err
+// changed makes the job anew after settings of the experiment were set, unless err is that of setting them.
+func (t *task) changed(err error) error {
+	if err == nil {
+		t.job = t.Job()
 	}
-	t.job = t.Job()
-	return nil
+	return err
 }
 
 // on returns the flags of its backend.
@@ -222,7 +221,7 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	if err := t.gather(values, fromFile, inFile, g.values); err != nil {
 		return nil, settingError(err, path, inFile)
 	}
-	if err := t.change(func() error { return t.apply(values, path, inFile) }); err != nil {
+	if err := t.changed(t.apply(values, path, inFile)); err != nil {
 		return nil, settingError(err, path, inFile)
 	}
 	if err := g.dropIdle(t, inFile); err != nil {
@@ -244,7 +243,7 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 			return nil, err
 		}
 	}
-	if err := t.change(func() error { return run.KeepToOneDevice(t.Experiment) }); err != nil {
+	if err := t.changed(run.KeepToOneDevice(t.Experiment)); err != nil {
 		return nil, settingError(err, path, inFile)
 	}
 	on := t.on()
@@ -259,20 +258,16 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 		if t.text, err = t.config(); err != nil {
 			return nil, err
 		}
-		_ = t.change(func() error {
-			run.LeavePolicyFile(t.Experiment)
-			run.ReadPolicyCopy(t.Experiment, g.resumed)
-			return nil
-		})
+		run.LeavePolicyFile(t.Experiment)
+		run.ReadPolicyCopy(t.Experiment, g.resumed)
+		_ = t.changed(nil)
 	}
 	if err := run.Check(t.Experiment, t.job, plan.Expected(on.Backend, on.Expect())); err != nil {
 		return nil, settingError(t.markDefault(err, values), path, inFile)
 	}
-	_ = t.change(func() error {
-		run.KeepPolicyFile(t.Experiment)
-		run.KeepEnvironment(t.Experiment)
-		return nil
-	})
+	run.KeepPolicyFile(t.Experiment)
+	run.KeepEnvironment(t.Experiment)
+	_ = t.changed(nil)
 	if err := g.idle(t.Experiment); err != nil { // a setting may depend on what the policy's file says
 		return nil, settingError(err, path, inFile)
 	}
@@ -325,21 +320,16 @@ func (t *task) suggest(values map[string]any) error {
 	if t.job.Suggested == nil {
 		return nil
 	}
-	err := t.change(func() error {
-		for _, f := range settings.Fields(t.Experiment) {
-			value, given := values[f.Name]
-			if !given {
-				continue
-			}
-			if err := f.Set(value); err != nil && (f.Name == t.Argument || f.Name == settings.EnvParam) {
-				return err // apply says what is wrong with the others
-			}
+	for _, f := range settings.Fields(t.Experiment) {
+		value, given := values[f.Name]
+		if !given {
+			continue
 		}
-		return nil
-	})
-	if err != nil {
-		return err
+		if err := f.Set(value); err != nil && (f.Name == t.Argument || f.Name == settings.EnvParam) {
+			return err // apply says what is wrong with the others
+		}
 	}
+	_ = t.changed(nil)
 	suggested := t.job.Suggested()
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(suggested)) {
@@ -361,7 +351,7 @@ func (t *task) lift() error {
 		return nil
 	}
 	t.unlimited = true
-	return t.change(func() error { return f.Set(f.Max()) })
+	return t.changed(f.Set(f.Max()))
 }
 
 // dropIdle sets settings of a file back to their defaults where a flag leaves them without effect: --validation-target
@@ -375,7 +365,7 @@ func (g *flagValues) dropIdle(t *task, inFile map[string]any) error {
 		}
 		other, _, missing := f.Needs(all)
 		if text, given := g.values[other]; missing && given {
-			if err := t.change(func() error { return f.Set(defaults[i].Text()) }); err != nil {
+			if err := t.changed(f.Set(defaults[i].Text())); err != nil {
 				return err
 			}
 			t.notices = append(t.notices, fmt.Sprintf("--%s %s leaves %s of the file without effect: it is the "+

@@ -260,7 +260,7 @@ func (w *warmup) onBackend(ctx context.Context, o console.BackendFlags, tasks []
 // tune sets how the plan is chosen.
 func (t *task) tune(how string) error {
 	f, _ := settings.Lookup(t.Experiment, "tune")
-	return t.change(func() error { return f.Set(how) })
+	return t.changed(f.Set(how))
 }
 
 // choose measures the task's plan.
@@ -275,16 +275,14 @@ func (t *warmupTask) choose(b xlabridge.Backend) {
 }
 
 // startPlanned starts the run by the plan that choose stored, if it chose one.
-func (t *warmupTask) startPlanned(ctx context.Context, b xlabridge.Backend) (r run.Run, err error) {
-	p := t.job.Plan
-	if p == nil || p.Tune == plan.TuneOff {
-		return t.startAlone(ctx, b)
+func (t *warmupTask) startPlanned(ctx context.Context, b xlabridge.Backend) (run.Run, error) {
+	if p := t.job.Plan; p != nil && p.Tune != plan.TuneOff {
+		if err := t.tune(plan.TuneAuto); err != nil {
+			return nil, err
+		}
+		defer func() { _ = t.tune(p.Tune) }() // as it was
 	}
-	if err := t.tune(plan.TuneAuto); err != nil {
-		return nil, err
-	}
-	r, err = t.startAlone(ctx, b)
-	return r, errors.Join(err, t.tune(p.Tune))
+	return t.startAlone(ctx, b)
 }
 
 // compile compiles the programs, by the plan that choose stored, and the one that evaluates the members. Several tasks

@@ -11,8 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/rollout/evolve"
-	"xlarun/rollout/plan"
-	"xlarun/rollout/run"
 )
 
 func TestWarmupCompilesEachProgramOnce(t *testing.T) {
@@ -104,18 +102,11 @@ func TestWarmupMeasuresAloneAndCompilesTogether(t *testing.T) {
 func TestWarmupKeepsTune(t *testing.T) {
 	newBed(t)
 	var started string
-	fakes.shape.start = func(c evolve.Config) error {
-		started = c.Tune
-		return nil
-	}
-	kind, _ := run.Lookup("drift")
-	e, err := (&flagValues{values: map[string]string{"tune": plan.TuneQuick}}).resolve(kind, "", nil)
-	require.NoError(t, err)
-	_, err = (&warmupTask{task: e}).startPlanned(t.Context(), nil)
-	require.NoError(t, err)
-	require.Equal(t, plan.TuneAuto, started)
-	require.Equal(t, plan.TuneQuick, e.Experiment.(*fakeExperiment).Tune)
-	require.Equal(t, plan.TuneQuick, e.job.Plan.Tune)
+	fakes.shape.start = func(c evolve.Config) error { started = c.Tune; return nil }
+	e := must((&flagValues{values: map[string]string{"tune": "quick"}}).readTask("drift"))
+	must((&warmupTask{task: e}).startPlanned(t.Context(), nil))
+	require.Equal(t, []string{"auto", "quick", "quick"},
+		[]string{started, e.Experiment.(*fakeExperiment).Tune, e.job.Plan.Tune})
 }
 
 func TestWarmupReportsFailures(t *testing.T) {

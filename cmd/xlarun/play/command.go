@@ -52,11 +52,9 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 		Use:   "play RUN|" + memberFile,
 		Short: "Play a saved member on new episodes",
 		Long: "Play takes the best member that a run saved (its mean where no best one was judged yet; the run may " +
-			"be still at work), or the " +
-			"member of a file, such as a genome in JSON, and plays it on episodes that neither the training nor the " +
-			"choice of the best member has seen. It reports " +
-			"mean, standard error, spread, least and greatest return and the mean length, and draws the first of the " +
-			"episodes.",
+			"be still at work), or the member of a file, such as a genome in JSON, and plays it on episodes that " +
+			"neither the training nor the choice of the best member has seen. It reports mean, standard error, " +
+			"spread, least and greatest return and the mean length, and draws the first of the episodes.",
 		Example: "  xlarun play runs/20260102-150405-CartPole-v1\n  xlarun play champion.safetensors --episodes 2000 " +
 			"--seed 7 --gif none --json",
 		Args: console.OneArgument("the folder of a run, or a member's file"),
