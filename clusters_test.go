@@ -1,6 +1,7 @@
 package xlarun_test
 
 import (
+	"io"
 	"os"
 	"regexp"
 	"strings"
@@ -38,9 +39,11 @@ func TestKubernetes(t *testing.T) {
 		documents := yaml.NewDecoder(strings.NewReader(block[1]))
 		for {
 			var x object
-			if documents.Decode(&x) != nil {
+			err := documents.Decode(&x)
+			if err == io.EOF {
 				break
 			}
+			require.NoError(t, err, "%s", block[1])
 			require.NotEmpty(t, at(x, "metadata", "name"), "%v", x)
 			if at(x, "kind") == "Job" {
 				jobs++

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/format"
 	"io"
 	"io/fs"
 	"maps"
@@ -52,8 +53,7 @@ func TestDocumentedCommands(t *testing.T) {
 			var err error
 			switch {
 			case c[0] == "xlarun" && len(c) > 1 && isRemoved(c[1:]):
-				note := strings.HasPrefix(name, "docs/notes/") || name == "docs/PARALLEL_RESULTS.md"
-				if !note || !unrepeatable.MatchString(documents[name]) {
+				if !strings.HasPrefix(name, "docs/notes/") || !unrepeatable.MatchString(documents[name]) {
 					err = errors.New("there is no such command: only a note may have it, and says in its first line " +
 						"that it cannot be repeated")
 				}
@@ -287,6 +287,24 @@ func checkDoc(checkout string, args []string) error {
 		return fmt.Errorf("%s", out)
 	}
 	return nil
+}
+
+// TestGoOfDocuments checks that the Go of documents is formatted. The page of packages has what go doc writes.
+func TestGoOfDocuments(t *testing.T) {
+	block := regexp.MustCompile("(?ms)^```go\n(.*?)^```")
+	checked := 0
+	for name, text := range documents(t) {
+		if name == "docs/reference/packages.md" {
+			continue
+		}
+		for _, m := range block.FindAllStringSubmatch(text, -1) {
+			checked++
+			formatted, err := format.Source([]byte(m[1]))
+			require.NoError(t, err, "%s:\n%s", name, m[1])
+			assert.Equal(t, string(formatted), m[1], name)
+		}
+	}
+	require.Greater(t, checked, 30)
 }
 
 // TestLinksOfDocuments checks that the files and headings that documents link to exist.

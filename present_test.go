@@ -18,7 +18,7 @@ var diary = regexp.MustCompile(`\b[Cc]ommits? [0-9a-f]{7,40}\b|\b[0-9a-f]{8}\b|`
 // Documents for users are in the present tense: no commits, no dates, no history. Laboratory notes may have them, and
 // so may code and the pages that a test writes.
 func TestDocumentsAreInThePresent(t *testing.T) {
-	code := regexp.MustCompile("(?s)```.*?```|`[^`]*`|<!--.*?-->|\\]\\([^)]*\\)")
+	code := regexp.MustCompile("(?s)```.*?```|`[^`]*`|<!--.*?-->|\\]\\([^)]*\\)|/amd64, [0-9a-f]{8}")
 	for name, text := range documents(t) {
 		if name != "README.md" && (!strings.HasPrefix(name, "docs/") || strings.HasPrefix(name, "docs/notes/")) ||
 			referencePages[name] != nil {

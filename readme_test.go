@@ -4,13 +4,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/envs"
 	"xlarun/internal/ramdisk"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/run"
 )
 
 func TestMain(m *testing.M) {
@@ -49,6 +55,25 @@ func TestNamesForAssistants(t *testing.T) {
 		require.True(t, ok, m[0])
 		section, _, _ = strings.Cut(section, "\n## ")
 		require.Regexp(t, `(?m)^\s*(func|type|var|const) `+m[2]+`\b`, section, m[0])
+	}
+	method := regexp.MustCompile("`([A-Z]\\w*)")
+	for part, contract := range map[string][]reflect.Type{
+		"Environment": {reflect.TypeFor[envs.Environment]()},
+		"Policy":      {reflect.TypeFor[policy.Maker](), reflect.TypeFor[policy.Policy]()},
+		"Strategy":    {reflect.TypeFor[strategy.Strategy]()},
+		"Algorithm":   {reflect.TypeFor[run.Experiment]()},
+	} {
+		_, line, _ := strings.Cut(string(text), "\n- "+part+": ")
+		line, _, _ = strings.Cut(line, "\n- ")
+		line, _, _ = strings.Cut(line, "\n\n")
+		methods := method.FindAllStringSubmatch(line, -1)
+		require.NotEmpty(t, methods, part)
+		for _, m := range methods {
+			require.True(t, slices.ContainsFunc(contract, func(c reflect.Type) bool {
+				_, ok := c.MethodByName(m[1])
+				return ok
+			}), "%s has no method %s", part, m[1])
+		}
 	}
 }
 

@@ -72,14 +72,12 @@ func (s *Spec) laneCost(runs Runs) (run.VectorizedCost, error) {
 		"stall": s.Stall != "none" && s.Stall != ""} {
 		if isSet {
 			return run.VectorizedCost{}, wrong(key, "bounds what a trial takes in a process of its own, and lanes "+
-				"are of "+
-				"one: leave it out")
+				"are of one: leave it out")
 		}
 	}
 	if s.Sampler == samplerPBT {
 		return run.VectorizedCost{}, wrong("sampler", "got pbt, whose trials go on from one another's states, and "+
-			"those of "+
-			"lanes are not kept")
+			"those of lanes are not kept")
 	}
 	if tune, given := s.Fixed["tune"]; given && tune != "off" {
 		return run.VectorizedCost{}, wrong("run.tune", "got %v, wants off: all lanes have the plan by rule", tune)

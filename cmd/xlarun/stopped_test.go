@@ -100,7 +100,7 @@ func stopAndResume(t *testing.T, s *shelltest.Shell, args []string, folder strin
 		p := s.Command(next...)
 		require.NoError(t, p.Start())
 		stop := stops[(first+count)%len(stops)]
-		switch status := p.Signalled(random, life, stop); {
+		switch status := p.Signaled(random, life, stop); {
 		case status == 0:
 			return count
 		case status < 0: // the signal itself ended the process, which did not listen yet

@@ -1,5 +1,5 @@
-// Package mnist has a bandit over pictures of digits, bsuite's "mnist" (Osband et al., "Behavior suite for
-// reinforcement learning", 2020). Its id is "mnist:" with the pictures of MNIST, which
+// Package mnist has a bandit over pictures of digits, bsuite's "mnist" (Osband et al., "Behaviour Suite for
+// Reinforcement Learning", 2020). Its id is "mnist:" with the pictures of MNIST, which
 //
 //	xlarun sparse --steps 1 --out none
 //

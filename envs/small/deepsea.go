@@ -13,7 +13,7 @@ func init() { envs.MustRegister(DeepSea{}) }
 
 // DeepSea is a dive through 8 rows of 8 columns, one row a step, from the left end of the first row. The treasure, a
 // reward of 1, is at the right end of the last row. Each step to the right costs MoveCost / 8. A random policy finds
-// the treasure once in 256 dives, and all other rewards favour going left. The action that goes right differs between
+// the treasure once in 256 dives, and all other rewards favor going left. The action that goes right differs between
 // cells; by default it is the same in all episodes. Terminated and truncated after 8 steps. The best return is 0.99;
 // always going left gives 0.
 //

@@ -1,8 +1,8 @@
 // Package small has small environments that each test one ability: memory (MemoryChain, TMaze), credit assignment
 // (UmbrellaChain, DiscountingChain), exploration (DeepSea, FourRooms, FrozenLake), learning within an episode
 // (BernoulliBandit, GaussianBandit, MetaMaze, PointRobot), control (Catch, Pong, Reacher, Swimmer), no skill
-// (SimpleBandit), several choices at once (Lander). IDs that end in bsuite are from Osband et al., "Behavior suite for
-// reinforcement learning" (2020).
+// (SimpleBandit), several choices at once (Lander). IDs that end in bsuite are from Osband et al., "Behaviour Suite for
+// Reinforcement Learning" (2020).
 //
 // All except TMaze and Lander equal the environments of the same name in gymnax 1.0.1. The comments list differences
 // between gymnax and its sources. There is no reward threshold unless a comment gives one.

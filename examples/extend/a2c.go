@@ -23,12 +23,16 @@ func init() {
 		Name: "a2c", Short: "Train an actor and a critic by advantage actor-critic", Argument: "env", Version: 2,
 		Unit: "update", Work: "environment steps", Length: "updates", Unbounded: true,
 		New: func() run.Experiment {
-			return &A2C{EpisodeSettings: run.EpisodeSettings{EnvSettings: run.EnvSettings{Env: "CartPole-v1",
-				Policy: "mlp:64,64"}, Steps: 500,
-				Episodes: 1, GoalSettings: run.GoalSettings{Target: "auto", EvalEpisodes: 100}}, Envs: 16, Horizon: 16,
-				Updates:      2000,
+			return &A2C{
+				EpisodeSettings: run.EpisodeSettings{
+					EnvSettings:  run.EnvSettings{Env: "CartPole-v1", Policy: "mlp:64,64"},
+					GoalSettings: run.GoalSettings{Target: "auto", EvalEpisodes: 100},
+					Steps:        500, Episodes: 1,
+				},
+				Envs: 16, Horizon: 16, Updates: 2000,
 				LearningRate: settings.Num(2e-3), Gamma: settings.Num(.99), Lambda: settings.Num(.95),
-				Entropy: settings.Num(.01), ValueWeight: settings.Num(.5)}
+				Entropy: settings.Num(.01), ValueWeight: settings.Num(.5),
+			}
 		},
 	})
 }
@@ -56,7 +60,7 @@ func (a *A2C) Job() *run.Job {
 // Board shows the mean return of recent episodes and the entropy.
 func (a *A2C) Board() []run.DisplayRow { return run.Curves("recent_return", "entropy") }
 
-// Rollout draws actions, or takes the most probable ones: the judge plays both ways.
+// Rollout draws actions, or takes the most probable ones: the evaluation plays both ways.
 func (a *A2C) Rollout() (*episode.Rollout, error) {
 	r, err := a.EpisodeSettings.Rollout()
 	if err != nil {

@@ -17,10 +17,14 @@ func init() {
 		Name: "search", Short: "Draw members at random and keep the best", Argument: "env", Version: 1, Unit: "round",
 		Work: "environment steps of all members",
 		New: func() run.Experiment {
-			return &Search{EpisodeSettings: run.EpisodeSettings{EnvSettings: run.EnvSettings{Env: "TMaze-v0",
-				Policy: "memory:8"}, Steps: 12,
-				Episodes: 16, GoalSettings: run.GoalSettings{Target: "auto", EvalEpisodes: 100}}, Members: 512,
-				Rounds: 50}
+			return &Search{
+				EpisodeSettings: run.EpisodeSettings{
+					EnvSettings:  run.EnvSettings{Env: "TMaze-v0", Policy: "memory:8"},
+					GoalSettings: run.GoalSettings{Target: "auto", EvalEpisodes: 100},
+					Steps:        12, Episodes: 16,
+				},
+				Members: 512, Rounds: 50,
+			}
 		},
 	})
 }
@@ -59,8 +63,8 @@ func (s *Search) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) 
 	first := State{Key: key, Round: envs.Steps(0), Best: play.Policy.Init(key), Return: graph.Scalar(math.Inf(-1))}
 	loop, err := run.NewLoop(b, run.LoopOptions{
 		Name: "round", Purpose: run.Purpose("search", s), Plan: play.Plan, Work: play.EnvSteps(),
-		Metrics: []string{"best_return", "mean_return"}, Goal: run.Value{Name: "best_return",
-			Number: s.Goal(play.Env.Spec())},
+		Metrics: []string{"best_return", "mean_return"},
+		Goal:    run.Value{Name: "best_return", Number: s.Goal(play.Env.Spec())},
 	}, first, play.Inputs(), func(now State, in episode.PopulationInputs) (State, *graph.Array) {
 		return round(play, now, in)
 	})

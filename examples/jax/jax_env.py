@@ -3,7 +3,7 @@
     python jax_env.py FOLDER
     xlarun evolve program:FOLDER
 
-A ball falls through a grid, and a paddle at the bottom catches it (Osband et al., "Behavior suite for reinforcement learning", 2020).
+A ball falls through a grid, and a paddle at the bottom catches it (Osband et al., "Behaviour Suite for Reinforcement Learning", 2020).
 """
 
 import json

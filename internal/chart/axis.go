@@ -30,7 +30,7 @@ func (r Range) usable() Range {
 // fraction returns the position of a value in the range, from 0 to 1.
 func (r Range) fraction(v float64) float64 { return (v/2 - r.Min/2) / (r.Max/2 - r.Min/2) } // halves do not overflow
 
-// tick is a labelled value of an axis.
+// tick is a labeled value of an axis.
 type tick struct {
 	value float64
 	text  string

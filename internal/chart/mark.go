@@ -112,7 +112,7 @@ func (s Spikes) sample(c canvas, left Point) {
 	c.fill(color.NRGBA(s.Color), box(left, sampleWidth, 10))
 }
 
-// Heat is a map of values from -1 (blue) over 0 (grey) to 1 (red). Row 0 is at the bottom. NaN is white.
+// Heat is a map of values from -1 (blue) over 0 (gray) to 1 (red). Row 0 is at the bottom. NaN is white.
 type Heat struct {
 	Rows, Columns int
 	Value         func(row, column int) float64

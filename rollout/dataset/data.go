@@ -30,7 +30,7 @@ type set struct {
 	File     string `toml:"file"`
 	SHA256   string `toml:"sha256"`
 	Size     int64  `toml:"size"`
-	Licence  string `toml:"license"`
+	License  string `toml:"license"`
 	Unpacked int64  `toml:"unpacked"`
 	Files    []file `toml:"files"`
 }
@@ -87,8 +87,8 @@ func (d *set) check() error {
 }
 
 // archive returns the file to download.
-func (d *set) archive() *fetch.Artefact {
-	return &fetch.Artefact{Name: d.Package, Version: d.Version, File: d.File, SHA256: d.SHA256, Size: d.Size,
+func (d *set) archive() *fetch.Artifact {
+	return &fetch.Artifact{Name: d.Package, Version: d.Version, File: d.File, SHA256: d.SHA256, Size: d.Size,
 		Unpacked: d.Unpacked}
 }
 
@@ -237,7 +237,7 @@ func (d *set) unpack(ctx context.Context, path, out string) error {
 			if h.Name != want.Path || h.Typeflag != tar.TypeReg {
 				continue
 			}
-			pin := &fetch.Artefact{Size: want.Size, SHA256: want.SHA256}
+			pin := &fetch.Artifact{Size: want.Size, SHA256: want.SHA256}
 			if err := fetch.WriteFile(ctx, filepath.Join(out, want.Name), pin, t); err != nil {
 				return fmt.Errorf("%s in the archive: %w", want.Path, err)
 			}

@@ -14,7 +14,7 @@ const (
 	picturesFile = "-images-idx3-ubyte"
 )
 
-// Images are labelled pictures of Rows x Columns values each, 0 to 255.
+// Images are labeled pictures of Rows x Columns values each, 0 to 255.
 type Images struct {
 	Rows, Columns int
 	Data          []byte // picture by picture, row by row

@@ -17,7 +17,7 @@ func (s *store) sources() []fetch.Source {
 	var sources []fetch.Source
 	if registry := npmRegistry(s.getenv, os.ReadFile); registry != "" {
 		const name = "the registry of npm's configuration"
-		sources = append(sources, fetch.Source{Name: name, Get: func(ctx context.Context, a *fetch.Artefact,
+		sources = append(sources, fetch.Source{Name: name, Get: func(ctx context.Context, a *fetch.Artifact,
 			dst *fetch.Sink) error {
 			address, err := url.Parse(registry)
 			if err != nil || (address.Scheme != "http" && address.Scheme != "https") {
@@ -64,7 +64,7 @@ func npmRegistry(getenv func(string) string, readFile func(string) ([]byte, erro
 }
 
 // fromNPM downloads with npm, which knows its registry, tokens, proxies and client certificates.
-func fromNPM(ctx context.Context, a *fetch.Artefact, dst *fetch.Sink) error {
+func fromNPM(ctx context.Context, a *fetch.Artifact, dst *fetch.Sink) error {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
 		return errors.New("there is no npm on this machine")

@@ -13,7 +13,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-func TestJudgement(t *testing.T) {
+func TestEvalResult(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, c := range []struct {
 		number                   int
@@ -29,18 +29,18 @@ func TestJudgement(t *testing.T) {
 		{5, "nothing but failures", []float64{inf, nan}, []float64{4, 5}, -inf, nan, nan, 0, 2, 0},
 		{6, "one beside a failure", []float64{nan, 2}, []float64{4, 5}, 2, nan, nan, 5, 1, 1},
 	} {
-		j := judge(c.returns, c.lengths, 5)
-		for i, pair := range [][2]float64{{c.std, j.Std}, {c.error, j.Error}, {c.length, j.Length}} {
+		r := resultOf(c.returns, c.lengths, 5)
+		for i, pair := range [][2]float64{{c.std, r.Std}, {c.error, r.Error}, {c.length, r.Length}} {
 			require.Equal(t, math.IsNaN(pair[0]), math.IsNaN(pair[1]), "case %d: %s: %d", c.number, c.what, i)
 			if !math.IsNaN(pair[0]) {
 				require.InDelta(t, pair[0], pair[1], 1e-12, "case %d: %s: %d", c.number, c.what, i)
 			}
 		}
-		require.Equal(t, c.mean, j.Mean, "case %d: %s", c.number, c.what)
-		require.Equal(t, c.failed, j.Failed, "case %d: %s", c.number, c.what)
-		require.Equal(t, c.full, j.Full, "case %d: %s", c.number, c.what)
+		require.Equal(t, c.mean, r.Mean, "case %d: %s", c.number, c.what)
+		require.Equal(t, c.failed, r.Failed, "case %d: %s", c.number, c.what)
+		require.Equal(t, c.full, r.Full, "case %d: %s", c.number, c.what)
 		none := 0
-		for _, x := range j.Return {
+		for _, x := range r.Return {
 			require.False(t, math.IsInf(x, 0), "case %d: %s", c.number, c.what)
 			if math.IsNaN(x) {
 				none++
@@ -50,24 +50,24 @@ func TestJudgement(t *testing.T) {
 	}
 }
 
-// A judgement of many steps takes several calls of the program, tells how far it is, and is the same.
-func TestJudgementInBatches(t *testing.T) {
+// An evaluation of many steps takes several calls of the program, tells how far it is, and is the same.
+func TestEvaluationInBatches(t *testing.T) {
 	env := envs.Erase(classic.CartPole{})
 	p, head, err := policy.Make("linear", nil, env.Spec().Observation, env.Spec().Action)
 	require.NoError(t, err)
 	r := &Rollout{Env: env, Policy: p, Head: head, Steps: 4, Episodes: 1}
 	members := []any{p.Init(random.New(1)), p.Init(random.New(2)), p.Init(random.New(3))}
 	play := func() (all [][]EvalResult, done []int) {
-		j, err := NewActingEvaluator(&xlabridge.Reference{}, r, members[0], 2, 37, math.MaxInt, "a test")
+		e, err := NewActingEvaluator(&xlabridge.Reference{}, r, members[0], 2, 37, math.MaxInt, "a test")
 		require.NoError(t, err)
-		defer func() { require.NoError(t, j.Close()) }()
-		require.True(t, j.Fits(members[1]))
-		require.False(t, j.Fits(p))
-		j.OnProgress = func(n, total int) {
+		defer func() { require.NoError(t, e.Close()) }()
+		require.True(t, e.Fits(members[1]))
+		require.False(t, e.Fits(p))
+		e.OnProgress = func(n, total int) {
 			require.Equal(t, 37, total)
 			done = append(done, n)
 		}
-		all, err = j.PlayAll(members, random.New(5))
+		all, err = e.PlayAll(members, random.New(5))
 		require.NoError(t, err)
 		return all, done
 	}

@@ -53,55 +53,55 @@ type EvalResult struct {
 }
 
 // String returns the mean return with its standard error, if that is known: "9.2 ± 0.4".
-func (j EvalResult) String() string {
-	if math.IsNaN(j.Error) {
-		return fmt.Sprintf("%.4g", j.Mean)
+func (r EvalResult) String() string {
+	if math.IsNaN(r.Error) {
+		return fmt.Sprintf("%.4g", r.Mean)
 	}
-	return fmt.Sprintf("%.4g ± %.2g", j.Mean, j.Error)
+	return fmt.Sprintf("%.4g ± %.2g", r.Mean, r.Error)
 }
 
 // NewEvaluator compiles the program that plays a number of members like example, each on a number of episodes. purpose
 // describes it.
-func NewEvaluator(b xlabridge.Backend, r *Rollout, example any, members, episodes int, purpose string) (*Evaluator,
-	error) {
+func NewEvaluator(b xlabridge.Backend, r *Rollout, example any, members, episodes int, purpose string) (
+	*Evaluator, error) {
 	var stacked any
 	if err := graph.Try(func() { stacked = stack(repeat(example, members)) }); err != nil {
 		return nil, err
 	}
-	j := &Evaluator{backend: b, episodes: episodes, steps: r.Steps, members: members}
-	return j, j.compile(r, stacked, purpose)
+	e := &Evaluator{backend: b, episodes: episodes, steps: r.Steps, members: members}
+	return e, e.compile(r, stacked, purpose)
 }
 
 // NewSingleEvaluator compiles the program that plays one member like example on a number of episodes. It is for large
 // members: parameters that are on the devices are not copied.
-func NewSingleEvaluator(b xlabridge.Backend, r *Rollout, example any, episodes int, purpose string) (*Evaluator,
-	error) {
-	j := &Evaluator{backend: b, episodes: episodes, steps: r.Steps, members: 1, single: true}
-	return j, j.compile(r, example, purpose)
+func NewSingleEvaluator(b xlabridge.Backend, r *Rollout, example any, episodes int, purpose string) (
+	*Evaluator, error) {
+	e := &Evaluator{backend: b, episodes: episodes, steps: r.Steps, members: 1, single: true}
+	return e, e.compile(r, example, purpose)
 }
 
 // compile compiles the program for players: a stack of members, or the single member.
-func (j *Evaluator) compile(r *Rollout, players any, purpose string) error {
+func (e *Evaluator) compile(r *Rollout, players any, purpose string) error {
 	one := *r
 	one.Episodes = 1
 	in, err := graph.Eval(one.Inputs())
 	if err != nil {
 		return err
 	}
-	j.batch = batchOf(j.members, j.episodes, j.steps)
+	e.batch = batchOf(e.members, e.episodes, e.steps)
 	args := []any{players, random.New(0), graph.Of(int32(0)), in}
-	p, err := graph.TraceArgs("judge", args, graph.TraceOptions{}, func(args []any) any {
+	p, err := graph.TraceArgs("evaluate", args, graph.TraceOptions{}, func(args []any) any {
 		one := one.Bound(args[3].(map[string]*graph.Array))
 		key, first := args[1].(random.Key), args[2].(*graph.Array)
 		play := func(params any) any {
-			s := graph.VMap(func(e *graph.Array) Summary {
-				return one.Episode(params, random.FoldIn(key, e))
-			})(graph.Iota(j.batch).Add(first))
+			s := graph.VMap(func(number *graph.Array) Summary {
+				return one.Episode(params, random.FoldIn(key, number))
+			})(graph.Iota(e.batch).Add(first))
 			return graph.Concatenate(
 				0, append([]*graph.Array{s.Return.ExpandDims(0), s.Length.ExpandDims(0)},
 					rowsOf(s.Reports)...)...)
 		}
-		if j.single {
+		if e.single {
 			return play(args[0])
 		}
 		return graph.VMap(play)(args[0])
@@ -110,22 +110,22 @@ func (j *Evaluator) compile(r *Rollout, players any, purpose string) error {
 		return err
 	}
 	options := one.Plan.Compile()
-	options.OneDevice = j.single
-	options.Purpose = fmt.Sprintf("judge of %s, %d x %d episodes", purpose, j.members, j.episodes)
-	j.program, err = j.backend.Compile(p, options)
-	j.inputs = graph.Leaves(in)
+	options.OneDevice = e.single
+	options.Purpose = fmt.Sprintf("evaluation of %s, %d x %d episodes", purpose, e.members, e.episodes)
+	e.program, err = e.backend.Compile(p, options)
+	e.inputs = graph.Leaves(in)
 	return err
 }
 
 // Program returns the compiled program.
-func (j *Evaluator) Program() *xlabridge.Compiled { return j.program }
+func (e *Evaluator) Program() *xlabridge.Compiled { return e.program }
 
 // Play plays the members: episode e of each has the key FoldIn(key, e).
-func (j *Evaluator) Play(members []any, key random.Key) ([]EvalResult, error) {
-	if len(members) != j.members {
-		return nil, fmt.Errorf("episode: this judge plays %d members, got %d", j.members, len(members))
+func (e *Evaluator) Play(members []any, key random.Key) ([]EvalResult, error) {
+	if len(members) != e.members {
+		return nil, fmt.Errorf("episode: this evaluator plays %d members, got %d", e.members, len(members))
 	}
-	players, err := j.players(members)
+	players, err := e.players(members)
 	if err != nil {
 		return nil, err
 	}
@@ -133,32 +133,32 @@ func (j *Evaluator) Play(members []any, key random.Key) ([]EvalResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	progress := j.OnProgress
+	progress := e.OnProgress
 	if progress == nil {
 		progress = func(int, int) {}
 	}
-	progress(0, j.episodes)
-	rows := make([][][]float64, j.members) // of each member: returns, lengths and each report, by episode
-	for first := 0; first < j.episodes; first += j.batch {
-		n := min(j.batch, j.episodes-first) // the last call plays some more, which do not count
-		played, err := j.call(players, key, first)
+	progress(0, e.episodes)
+	rows := make([][][]float64, e.members) // of each member: returns, lengths and each report, by episode
+	for first := 0; first < e.episodes; first += e.batch {
+		n := min(e.batch, e.episodes-first) // the last call plays some more, which do not count
+		played, err := e.call(players, key, first)
 		if err != nil {
 			return nil, err
 		}
 		for i := range rows {
-			mine := played[i*len(played)/j.members : (i+1)*len(played)/j.members]
-			for k := 0; k*j.batch < len(mine); k++ {
+			mine := played[i*len(played)/e.members : (i+1)*len(played)/e.members]
+			for k := 0; k*e.batch < len(mine); k++ {
 				if first == 0 {
 					rows[i] = append(rows[i], nil)
 				}
-				rows[i][k] = append(rows[i][k], mine[k*j.batch:k*j.batch+n]...)
+				rows[i][k] = append(rows[i][k], mine[k*e.batch:k*e.batch+n]...)
 			}
 		}
-		progress(first+n, j.episodes)
+		progress(first+n, e.episodes)
 	}
-	all := make([]EvalResult, j.members)
+	all := make([]EvalResult, e.members)
 	for i, r := range rows {
-		all[i] = judge(r[0], r[1], j.steps)
+		all[i] = resultOf(r[0], r[1], e.steps)
 		for _, report := range r[2:] {
 			all[i].Reports = append(all[i].Reports, MeanOfFinite(report))
 		}
@@ -167,8 +167,8 @@ func (j *Evaluator) Play(members []any, key random.Key) ([]EvalResult, error) {
 }
 
 // call plays a batch of episodes from the number first on.
-func (j *Evaluator) call(players any, key random.Key, first int) ([]float64, error) {
-	out, err := j.program.Call(append(append(graph.Leaves(players), key.Data, graph.Of(int32(first))), j.inputs...))
+func (e *Evaluator) call(players any, key random.Key, first int) ([]float64, error) {
+	out, err := e.program.Call(append(append(graph.Leaves(players), key.Data, graph.Of(int32(first))), e.inputs...))
 	if err != nil {
 		return nil, err
 	}
@@ -177,8 +177,8 @@ func (j *Evaluator) call(players any, key random.Key, first int) ([]float64, err
 }
 
 // players returns what the program takes for members: the only one, or their stack, on the host.
-func (j *Evaluator) players(members []any) (any, error) {
-	if j.single {
+func (e *Evaluator) players(members []any) (any, error) {
+	if e.single {
 		return graph.Eval(members[0])
 	}
 	first, tree := graph.Flatten(members[0])
@@ -203,40 +203,40 @@ func (j *Evaluator) players(members []any) (any, error) {
 	return tree.Unflatten(first), nil
 }
 
-// judge summarizes episodes of so many steps at most.
-func judge(returns, lengths []float64, steps int) (j EvalResult) {
-	j.Return, j.Std, j.Error = slices.Clone(returns), math.NaN(), math.NaN()
+// resultOf returns the result of episodes of so many steps at most.
+func resultOf(returns, lengths []float64, steps int) (r EvalResult) {
+	r.Return, r.Std, r.Error = slices.Clone(returns), math.NaN(), math.NaN()
 	n := 0.
 	for i, x := range returns {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			j.Return[i] = math.NaN()
-			j.Failed++
+			r.Return[i] = math.NaN()
+			r.Failed++
 			continue
 		}
 		n++
-		j.Mean += x
-		j.Length += lengths[i]
+		r.Mean += x
+		r.Length += lengths[i]
 		if int(lengths[i]) == steps {
-			j.Full++
+			r.Full++
 		}
 	}
 	if n == 0 {
-		j.Mean = math.Inf(-1)
-		return j
+		r.Mean = math.Inf(-1)
+		return r
 	}
-	j.Mean, j.Length = j.Mean/n, j.Length/n
+	r.Mean, r.Length = r.Mean/n, r.Length/n
 	if n < 2 {
-		return j
+		return r
 	}
 	variance := 0.
-	for _, x := range j.Return {
+	for _, x := range r.Return {
 		if !math.IsNaN(x) {
-			variance += (x - j.Mean) * (x - j.Mean) / (n - 1)
+			variance += (x - r.Mean) * (x - r.Mean) / (n - 1)
 		}
 	}
-	j.Std = math.Sqrt(variance)
-	j.Error = j.Std / math.Sqrt(n)
-	return j
+	r.Std = math.Sqrt(variance)
+	r.Error = r.Std / math.Sqrt(n)
+	return r
 }
 
 // rowsOf returns the reports of many episodes, [episodes, r], with a row for each number, or none for nil.
@@ -259,7 +259,7 @@ func MeanOfFinite(numbers []float64) float64 {
 }
 
 // Close frees the program.
-func (j *Evaluator) Close() error { return j.program.Close() }
+func (e *Evaluator) Close() error { return e.program.Close() }
 
 func repeat(x any, n int) []any {
 	all := make([]any, n)

@@ -90,7 +90,7 @@ func ExampleMember() {
 	// Output: 500 steps
 }
 
-// A judge plays members on many episodes at once.
+// An evaluator plays members on many episodes at once.
 func ExampleNewEvaluator() {
 	client, err := xlabridge.Open(context.Background(), xlabridge.Options{Backend: "cpu", Devices: 1})
 	if err != nil {
@@ -102,12 +102,12 @@ func ExampleNewEvaluator() {
 		log.Fatal(err)
 	}
 	// docs/how-to/members.md: begin
-	judge, err := episode.NewEvaluator(client, m.Rollout, m.Params, 1, 500, "my champion")
+	evaluator, err := episode.NewEvaluator(client, m.Rollout, m.Params, 1, 500, "my champion")
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer judge.Close()
-	figures, err := judge.Play([]any{m.Params}, random.New(3))
+	defer evaluator.Close()
+	figures, err := evaluator.Play([]any{m.Params}, random.New(3))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 func (c *Config) Job() *run.Job {
 	return &run.Job{Title: c.Env, Last: c.Last(), Board: c.Board, Start: c.Start, Setup: c.setup(),
 		Purpose: c.Purpose(), Programs: c.Programs(), Measures: c.Measures, Suggested: c.Suggested, Check: c.Check,
-		Size: "envs", Play: &run.Play{Rollout: c.Rollout, Judged: c.EvalEpisodes, Goal: c.Goal}}
+		Size: "envs", Play: &run.Play{Rollout: c.Rollout, EvalEpisodes: c.EvalEpisodes, Goal: c.Goal}}
 }
 
 // Job says what is run.
@@ -18,7 +18,7 @@ func (q *PQN) Job() *run.Job {
 	c := q.config()
 	return &run.Job{Title: q.Env, Last: q.Last(), Board: q.Board, Start: q.Start, Setup: c.setup(),
 		Purpose: q.Purpose(), Measures: q.Measures, Check: q.Check, Size: "envs",
-		Play: &run.Play{Rollout: q.Rollout, Judged: q.EvalEpisodes, Goal: q.Goal}}
+		Play: &run.Play{Rollout: q.Rollout, EvalEpisodes: q.EvalEpisodes, Goal: q.Goal}}
 }
 
 // setup says in a line what is run.

@@ -4,7 +4,7 @@ package run
 type Kind struct {
 	Name    string // "evolve"
 	Short   string // one line of help
-	Long    string // a paragraph of help, in lines of at most 130 characters
+	Long    string // a paragraph of help
 	Example string // command lines, indented by two blanks
 	// Argument is the setting that the command's argument gives; "": the command takes no argument.
 	Argument string

@@ -9,12 +9,12 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Play says how the members of an experiment play episodes: they can be judged, played, drawn and sampled.
+// Play says how the members of an experiment play episodes: they can be evaluated, played, drawn and sampled.
 type Play struct {
 	// Rollout returns how a member plays.
 	Rollout func() (*episode.Rollout, error)
-	// Judged is the number of new episodes that judge a member.
-	Judged int
+	// EvalEpisodes is the number of new episodes on which a member is evaluated.
+	EvalEpisodes int
 	// Goal returns the mean return at which a run in an environment is solved; NaN if there is none.
 	Goal func(spec envs.Spec) float64
 	// Sampled is the number of members whose episodes are written at the end of the run.
@@ -31,7 +31,7 @@ type Again struct {
 	Make func(b xlabridge.Backend, s Snapshot, numbers []int) ([]Sampled, error)
 }
 
-// Members are the members of a run. They are saved and, if they play episodes, judged. Both methods read only the
+// Members are the members of a run. They are saved and, if they play episodes, evaluated. Both methods read only the
 // snapshot and what does not change in a run: they may be called while Step runs in another goroutine.
 type Members interface {
 	// Candidates returns the members of a snapshot that may be the best, on the host. The first stands for the whole
@@ -70,17 +70,20 @@ const (
 	CriticFile = "critic.safetensors"
 )
 
+// HallOfFame is the name of a candidate from the hall of fame.
+const HallOfFame = "hall-of-fame"
+
 // HallOfFameMember is the name of the n-th member of the hall of fame, from 1: "hall-of-fame-1" has the highest mean
 // return.
-func HallOfFameMember(n int) string { return fmt.Sprintf("hall-of-fame-%d", n) }
+func HallOfFameMember(n int) string { return fmt.Sprintf("%s-%d", HallOfFame, n) }
 
 const (
-	// JudgeKey is folded into the seed's key for the episodes on which members are judged. No training uses it.
-	JudgeKey = 0x6a756467
+	// EvalKey is folded into the seed's key for the episodes on which members are evaluated. No training uses it.
+	EvalKey = 0x6a756467
 	// playKey is folded into the seed's key for the episodes that are played after training.
 	playKey = 0x706c6179
 )
 
-// EpisodesKey is the key of the episodes that are played after training with a seed: neither training nor judging uses
-// it. Episode e, from 0, has the key FoldIn(EpisodesKey(seed), e).
+// EpisodesKey is the key of the episodes that are played after training with a seed: neither training nor evaluation
+// uses it. Episode e, from 0, has the key FoldIn(EpisodesKey(seed), e).
 func EpisodesKey(seed int64) random.Key { return random.FoldIn(random.New(seed), playKey) }

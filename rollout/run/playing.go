@@ -29,11 +29,11 @@ type EnvSettings struct {
 	Parted settings.Values
 }
 
-// GoalSettings says when a run whose members play is done, and how members are judged.
+// GoalSettings says when a run whose members play is done, and how members are evaluated.
 type GoalSettings struct {
 	// Target is the mean return at which the run ends: a number, "auto" for the environment's, "0" for none.
 	Target string `set:"target" program:"no" resume:"goal" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"mean return that ends the run; 0: none; auto: the environment's"`
-	// Evaluator is the number of new episodes that judge a member.
+	// EvalEpisodes is the number of new episodes on which a member is evaluated.
 	EvalEpisodes int `set:"eval-episodes" advanced:"" program:"no" resume:"any" min:"1" max:"65536" help:"new episodes by which members are judged before one of them is called the best"`
 }
 
@@ -58,7 +58,7 @@ func (s *EnvSettings) Own() *settings.Values { return &s.Parted }
 // returns. That is p.Rollout, unless the experiment changes it.
 func (p *EpisodeSettings) Plays(job Job, rollout func() (*episode.Rollout, error)) *Job {
 	job.Title, job.Suggested, job.Remark = p.Env, p.Suggested, p.Remark
-	job.Play = &Play{Rollout: rollout, Judged: p.EvalEpisodes, Goal: p.Goal, Sampled: p.Sample}
+	job.Play = &Play{Rollout: rollout, EvalEpisodes: p.EvalEpisodes, Goal: p.Goal, Sampled: p.Sample}
 	return &job
 }
 
@@ -199,8 +199,8 @@ func (s *EnvSettings) rollout(aim *GoalSettings, steps, episodes int) (*episode.
 
 // PopulationRollout is Rollout for a population of so many members. It is laid out by the plan's rule on the first
 // devices of a backend; 0: on all.
-func (p *EpisodeSettings) PopulationRollout(b xlabridge.Backend, devices, members int) (*episode.PopulationRollout,
-	error) {
+func (p *EpisodeSettings) PopulationRollout(b xlabridge.Backend, devices, members int) (
+	*episode.PopulationRollout, error) {
 	if err := settings.Check(p); err != nil {
 		return nil, err
 	}

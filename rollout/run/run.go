@@ -37,7 +37,7 @@ type Run interface {
 // Capabilities is what a run can do beyond its rounds. A nil field means that it does not do that. A kind whose run
 // embeds a Loop changes the capabilities that Loop.Describe returns.
 type Capabilities struct {
-	// Members are saved and, if the members of the experiment play episodes, judged.
+	// Members are saved and, if the members of the experiment play episodes, evaluated.
 	Members Members
 	// InPlace returns the state as Run.Snapshot does, but large arrays stay where they are: they are valid until the
 	// next Step, Restore or Close. It is for a state that may be too large to be copied each time.

@@ -342,31 +342,31 @@ type machine struct {
 }
 
 type diesel struct {
-	Litres int    `set:"litres" min:"1"`
+	Liters int    `set:"liters" min:"1"`
 	Boost  Number `set:"boost"`
 	Oil    string `set:"oil" program:"no"`
 }
 
 func (m *machine) Parts() []Part {
-	return []Part{{Name: "engine", Choices: map[string]any{"diesel": &diesel{Litres: 2, Boost: Num(1)},
+	return []Part{{Name: "engine", Choices: map[string]any{"diesel": &diesel{Liters: 2, Boost: Num(1)},
 		"none": &struct{}{}}}}
 }
 
 func (m *machine) Own() *Values { return &m.Parted }
 
 func TestParts(t *testing.T) {
-	m := &machine{Engine: "diesel:big", Parted: Values{"engine.litres": "3"}}
+	m := &machine{Engine: "diesel:big", Parted: Values{"engine.liters": "3"}}
 	chosen := ChosenParts(m)
 	require.Len(t, chosen, 1)
 	require.Equal(t, "engine", chosen[0].Name)
 	require.Equal(t, "diesel", chosen[0].Choice)
-	require.Equal(t, 3, chosen[0].Settings.(*diesel).Litres)
-	require.Equal(t, ", engine.litres 3", Unusual(chosen[0], m))
-	require.Equal(t, 2, m.Parts()[0].Choices["diesel"].(*diesel).Litres, "the defaults are as they were")
+	require.Equal(t, 3, chosen[0].Settings.(*diesel).Liters)
+	require.Equal(t, ", engine.liters 3", Unusual(chosen[0], m))
+	require.Equal(t, 2, m.Parts()[0].Choices["diesel"].(*diesel).Liters, "the defaults are as they were")
 
 	require.Empty(t, ChosenParts(&machine{Engine: "steam"}), "a choice that there is not is left out")
 	require.Empty(t, ChosenParts(defaults()), "no parts")
-	require.Len(t, ChosenParts(&machine{Engine: "diesel", Parted: Values{"engine.litres": "x"}}), 1,
+	require.Len(t, ChosenParts(&machine{Engine: "diesel", Parted: Values{"engine.liters": "x"}}), 1,
 		"a value that does not fit is passed over")
 }
 
@@ -390,7 +390,7 @@ func TestProgram(t *testing.T) {
 	with := func(engine, note string, own Values) string { return Program(&machine{engine, note, own}) }
 	require.Equal(t, with("diesel", "", nil), with("diesel", "", Values{"engine.boost": 9}), "an input of the program")
 	require.Equal(t, with("diesel", "", nil), with("diesel", "", Values{"engine.oil": "black"}))
-	require.NotEqual(t, with("diesel", "", nil), with("diesel", "", Values{"engine.litres": 9}))
+	require.NotEqual(t, with("diesel", "", nil), with("diesel", "", Values{"engine.liters": 9}))
 	require.NotEqual(t, with("diesel", "", nil), with("none", "", nil))
 	// 1: a text cannot pass for another setting.
 	require.NotEqual(t, with("x;note=y", "", nil), with("x", "y;note=", nil))

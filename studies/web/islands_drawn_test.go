@@ -143,13 +143,13 @@ func TestRealIslandsAreDrawn(t *testing.T) {
 // silent is an observer that tells nobody.
 type silent struct{}
 
-func (silent) Download(int64, int64)           {}
-func (silent) Notice(string)                   {}
-func (silent) Phase(string)                    {}
-func (silent) Progress(session.Progress)       {}
-func (silent) Moved(string)                    {}
-func (silent) RoundReport(session.RoundReport) {}
-func (silent) Close(*session.Outcome) error    { return nil }
+func (silent) Download(int64, int64)        {}
+func (silent) Notice(string)                {}
+func (silent) Phase(string)                 {}
+func (silent) Progress(session.Progress)    {}
+func (silent) Moved(string)                 {}
+func (silent) Report(session.RoundReport)   {}
+func (silent) Close(*session.Outcome) error { return nil }
 
 // TestDamagedIslands: the status line says what is wrong, and that it was well before.
 func TestDamagedIslands(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// ErrNotInstalled matches the errors for an artefact that is not installed and cannot be downloaded: downloads are off,
+// ErrNotInstalled matches the errors for an artifact that is not installed and cannot be downloaded: downloads are off,
 // all sources fail, or the platform has no pin.
 var ErrNotInstalled = errors.New("not installed")
 

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// FromProgram downloads dst's artefact with its registry's own client, which supports keyrings, client certificates and
+// FromProgram downloads dst's artifact with its registry's own client, which supports keyrings, client certificates and
 // settings that this package does not. command returns the program with its arguments, and additions to the
 // environment, for a folder that the client puts the file into. That folder lies beside dst's file.
 func FromProgram(ctx context.Context, dst *Sink, command func(dir string) (args, env []string)) error {

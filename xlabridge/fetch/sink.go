@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// Sink is the file that an artefact is downloaded into. It accepts at most the pinned number of bytes.
+// Sink is the file that an artifact is downloaded into. It accepts at most the pinned number of bytes.
 type Sink struct {
-	a        *Artefact
+	a        *Artifact
 	f        *os.File
 	h        hash.Hash
 	n        int64 // bytes written since the last reset
@@ -24,7 +24,7 @@ type Sink struct {
 
 var errTooLong = errors.New("more bytes came than are pinned")
 
-func newSink(path string, a *Artefact, progress func(done int64)) (*Sink, error) {
+func newSink(path string, a *Artifact, progress func(done int64)) (*Sink, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func CacheDir() (string, error) {
 	return filepath.Join(dir, "xlarun"), nil
 }
 
-// Store is a folder of installed artefacts.
+// Store is a folder of installed artifacts.
 type Store struct {
 	Dir string
 	// Package begins the store's errors; Noun names what it holds.
@@ -70,7 +70,7 @@ func (s *Store) Lock(ctx context.Context, notice func(string)) (unlock func(), e
 	return func() { _ = l.Unlock() }, nil
 }
 
-// Stage calls f with a new folder in the store, and removes the folder afterwards. label names the artefact that f
+// Stage calls f with a new folder in the store, and removes the folder afterwards. label names the artifact that f
 // installs; need is the space that it takes, in bytes. If the disk has less, f is not called. A failure of f to write a
 // file is worded for the user. The caller holds the lock.
 func (s *Store) Stage(label string, need int64, f func(dir string) error) error {

@@ -129,7 +129,7 @@ func TestList(t *testing.T) {
 	pin := pinFor(body)
 	site := s.site(&pin)
 	require.Equal(t, []Entry{{
-		Backend: "cpu", Name: "Fake.pjrt", Version: "1.2", Licence: "free", Path: found.Path, Folder: site,
+		Backend: "cpu", Name: "Fake.pjrt", Version: "1.2", License: "free", Path: found.Path, Folder: site,
 		DownloadSize: int64(len(body)), UnpackedSize: 1 << 20, Installed: true, SupportInstalled: true,
 	}}, listed(t, s))
 }

@@ -87,9 +87,9 @@ func sumOf(text []byte) string {
 // pinFor pins a wheel's bytes as the cpu plugin of a made-up platform.
 func pinFor(body []byte) wheel {
 	return wheel{
-		Artefact: fetch.Artefact{
+		Artifact: fetch.Artifact{
 			Name: "Fake.pjrt", Version: "1.2", File: fakeFile, SHA256: sumOf(body), Size: int64(len(body)),
-			Licence: "free", Unpacked: 1 << 20,
+			License: "free", Unpacked: 1 << 20,
 		},
 		Backend: "cpu", OS: "testos", Arch: "testarch", Library: fakeLibrary,
 	}

@@ -144,7 +144,7 @@ func (s *store) installed(ctx context.Context, pin *wheel, support []*wheel, ahe
 func (s *store) installWheel(ctx context.Context, stage, site string, w *wheel, progress func(done int64),
 	notice func(string)) error {
 	file, unpacked := filepath.Join(stage, w.File), filepath.Join(stage, "unpacked")
-	if err := fetch.Fetch(ctx, &w.Artefact, file, s.sources(), progress, notice); err != nil {
+	if err := fetch.Fetch(ctx, &w.Artifact, file, s.sources(), progress, notice); err != nil {
 		return err
 	}
 	files, licenses, err := unpack(ctx, file, w, unpacked)

@@ -9,8 +9,8 @@ import (
 // Entry is a pinned plugin of this platform. A plugin may need supporting wheels on a machine with its device.
 type Entry struct {
 	Backend, Name, Version string
-	// Licence covers the plugin's wheel, SupportLicence the supporting wheels.
-	Licence, SupportLicence string
+	// License covers the plugin's wheel, SupportLicense the supporting wheels.
+	License, SupportLicense string
 	// Path is the file of the shared object, which may not be installed. Folder has it and the supporting wheels.
 	Path, Folder string
 	// DownloadSize is the size of the plugin's wheel, SupportSize of the supporting wheels, in bytes.
@@ -46,7 +46,7 @@ func (s *store) list(ctx context.Context) ([]Entry, error) {
 		}
 		site := s.site(pin)
 		e := Entry{
-			Backend: backend, Name: pin.Name, Version: pin.Version, Licence: pin.Licence,
+			Backend: backend, Name: pin.Name, Version: pin.Version, License: pin.License,
 			Path:         filepath.Join(site, filepath.FromSlash(pin.Library)),
 			Folder:       site,
 			DownloadSize: pin.Size, UnpackedSize: pin.Unpacked,
@@ -59,7 +59,7 @@ func (s *store) list(ctx context.Context) ([]Entry, error) {
 		}
 		for _, w := range support {
 			e.SupportSize += w.Size
-			e.SupportLicence = w.Licence
+			e.SupportLicense = w.License
 			if _, err := verify(ctx, site, w); err != nil {
 				e.SupportInstalled = false
 			}

@@ -46,7 +46,7 @@ func cudaWorld(t *testing.T) (s *store, fetched *[]string) {
 	fetched = new([]string)
 	s = testStore(t, pins, nil)
 	s.sources = func() []fetch.Source {
-		return []fetch.Source{{Name: "map", Get: func(_ context.Context, a *fetch.Artefact, dst *fetch.Sink) error {
+		return []fetch.Source{{Name: "map", Get: func(_ context.Context, a *fetch.Artifact, dst *fetch.Sink) error {
 			*fetched = append(*fetched, a.Name)
 			_, err := dst.Write(bodies[a.Name])
 			return err

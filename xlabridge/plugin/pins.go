@@ -18,7 +18,7 @@ import (
 
 // wheel is a pinned wheel. third_party/plugins.toml documents the fields.
 type wheel struct {
-	fetch.Artefact
+	fetch.Artifact
 	Backend       string   `toml:"backend"`
 	OS            string   `toml:"os"`
 	Arch          string   `toml:"arch"`

@@ -45,7 +45,7 @@ func TestCommittedPins(t *testing.T) {
 		for _, w := range append(support, plugin) {
 			stem := strings.ReplaceAll(w.Name, "-", "_") + "-" + w.Version + "-"
 			require.True(t, strings.HasPrefix(w.File, stem), w.File)
-			require.NotEmpty(t, w.Licence)
+			require.NotEmpty(t, w.License)
 			for _, name := range w.Preload {
 				require.True(t, w.wants(name), "%s loads %s without unpacking it", w.Name, name)
 			}

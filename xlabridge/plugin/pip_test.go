@@ -113,7 +113,7 @@ func TestNoPasswordInErrors(t *testing.T) {
 }
 
 func TestPipArguments(t *testing.T) {
-	w := &fetch.Artefact{Name: "n", Version: "1", File: "n-1-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"}
+	w := &fetch.Artifact{Name: "n", Version: "1", File: "n-1-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"}
 	require.Equal(t, []string{"--dest", "/d", "--platform", "manylinux2014_x86_64", "--platform",
 		"manylinux_2_17_x86_64", "n==1"},
 		tail(pipArguments(w, "/d"), 7))
@@ -132,7 +132,7 @@ func TestRunPip(t *testing.T) {
 	script := func(text string) []fetch.Source {
 		path := put(t, "dest() { while [ \"$1\" != --dest ]; do shift; done; echo \"$2\"; }\n"+text, t.TempDir(),
 			"pip.sh")
-		return []fetch.Source{{Name: "pip", Get: func(ctx context.Context, a *fetch.Artefact, dst *fetch.Sink) error {
+		return []fetch.Source{{Name: "pip", Get: func(ctx context.Context, a *fetch.Artifact, dst *fetch.Sink) error {
 			return runPip(ctx, []string{"sh", path}, a, dst)
 		}}}
 	}
@@ -184,7 +184,7 @@ func TestSourcesInOrder(t *testing.T) {
 	body := buildWheel(t, fakeEntries())
 	s := testStore(t, pinSet{pinFor(body)}, nil)
 	fail := func(name string, err error) fetch.Source {
-		return fetch.Source{Name: name, Get: func(context.Context, *fetch.Artefact, *fetch.Sink) error { return err }}
+		return fetch.Source{Name: name, Get: func(context.Context, *fetch.Artifact, *fetch.Sink) error { return err }}
 	}
 	s.sources = func() []fetch.Source {
 		return []fetch.Source{fail("first", errors.New("no")), fail("second", errors.New("neither"))}

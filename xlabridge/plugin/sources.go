@@ -28,20 +28,20 @@ func (s *store) defaultSources() []fetch.Source {
 	conf, err := readPipConfig(s.getenv, os.ReadFile)
 	pip := fetch.Source{Name: "python3 -m pip download", Get: fromPip}
 	var sources []fetch.Source
-	add := func(name string, get func(ctx context.Context, a *fetch.Artefact, dst *fetch.Sink) error) {
+	add := func(name string, get func(ctx context.Context, a *fetch.Artifact, dst *fetch.Sink) error) {
 		sources = append(sources, fetch.Source{Name: name, Get: get})
 	}
 	const configured = "the package index of pip's configuration"
 	if err != nil {
-		add(configured, func(context.Context, *fetch.Artefact, *fetch.Sink) error { return err })
+		add(configured, func(context.Context, *fetch.Artifact, *fetch.Sink) error { return err })
 	}
 	if !conf.noIndex {
 		for _, index := range conf.indexes {
-			add(configured, func(ctx context.Context, a *fetch.Artefact, dst *fetch.Sink) error {
+			add(configured, func(ctx context.Context, a *fetch.Artifact, dst *fetch.Sink) error {
 				return fromIndex(ctx, s.client, index, a, dst)
 			})
 		}
-		add("the public package index", func(ctx context.Context, a *fetch.Artefact, dst *fetch.Sink) error {
+		add("the public package index", func(ctx context.Context, a *fetch.Artifact, dst *fetch.Sink) error {
 			return fromPublicIndex(ctx, s.client, a, dst)
 		})
 	}
@@ -55,7 +55,7 @@ func (s *store) defaultSources() []fetch.Source {
 const indexLimit = 32 << 20
 
 // fromIndex downloads a file from a package index that speaks the simple repository API (PEP 503).
-func fromIndex(ctx context.Context, client *fetch.Client, index string, a *fetch.Artefact, dst *fetch.Sink) error {
+func fromIndex(ctx context.Context, client *fetch.Client, index string, a *fetch.Artifact, dst *fetch.Sink) error {
 	page, err := url.Parse(index)
 	if err != nil || (page.Scheme != "http" && page.Scheme != "https") {
 		return errors.New("its address is no http(s) address")
@@ -113,7 +113,7 @@ const publicIndexLimit = 20 * time.Second
 
 // fromPublicIndex downloads from the index of go-xla's installer. A mirror may answer with a relative address, which
 // cannot be resolved: the installer does not return the mirror's address.
-func fromPublicIndex(ctx context.Context, client *fetch.Client, a *fetch.Artefact, dst *fetch.Sink) error {
+func fromPublicIndex(ctx context.Context, client *fetch.Client, a *fetch.Artifact, dst *fetch.Sink) error {
 	var info *installer.PipPackageInfo
 	var err error
 	answered := make(chan struct{})
@@ -145,7 +145,7 @@ func fromPublicIndex(ctx context.Context, client *fetch.Client, a *fetch.Artefac
 }
 
 // fromPip downloads with pip, which supports keyrings, netrc and certificates.
-func fromPip(ctx context.Context, a *fetch.Artefact, dst *fetch.Sink) error {
+func fromPip(ctx context.Context, a *fetch.Artifact, dst *fetch.Sink) error {
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		if python, err = exec.LookPath("python"); err != nil {
@@ -156,7 +156,7 @@ func fromPip(ctx context.Context, a *fetch.Artefact, dst *fetch.Sink) error {
 }
 
 // runPip downloads with the command pip, a program and its first arguments.
-func runPip(ctx context.Context, pip []string, a *fetch.Artefact, dst *fetch.Sink) error {
+func runPip(ctx context.Context, pip []string, a *fetch.Artifact, dst *fetch.Sink) error {
 	err := fetch.FromProgram(ctx, dst, func(dir string) (args, env []string) {
 		return slices.Concat(pip, pipArguments(a, dir)), []string{"PIP_REQUIRE_VIRTUALENV=false"}
 	})
@@ -168,7 +168,7 @@ func runPip(ctx context.Context, pip []string, a *fetch.Artefact, dst *fetch.Sin
 
 // pipArguments returns arguments for pip to download the pinned wheel with any version of Python. They repeat
 // the tags of the wheel's file name.
-func pipArguments(a *fetch.Artefact, dir string) []string {
+func pipArguments(a *fetch.Artifact, dir string) []string {
 	args := []string{"download", "--quiet", "--no-deps", "--no-input", "--disable-pip-version-check",
 		"--retries", "2", "--only-binary=:all:", "--dest", dir}
 	tags := strings.Split(strings.TrimSuffix(a.File, ".whl"), "-")

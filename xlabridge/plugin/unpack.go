@@ -18,7 +18,7 @@ import (
 
 var licenseName = regexp.MustCompile(`(?i)^(licen[cs]e|notice|copying|(sdk_)?third_party_notices)`)
 
-func isLicence(name string) bool {
+func isLicense(name string) bool {
 	return strings.Contains(name, ".dist-info/licenses/") || licenseName.MatchString(path.Base(name))
 }
 
@@ -34,7 +34,7 @@ func unpack(ctx context.Context, file string, w *wheel, out string) (files []unp
 	library := ""
 	for _, entry := range z.File {
 		wanted := w.wants(entry.Name)
-		if entry.FileInfo().IsDir() || !wanted && !isLicence(entry.Name) {
+		if entry.FileInfo().IsDir() || !wanted && !isLicense(entry.Name) {
 			continue
 		}
 		f, err := unpackFile(ctx, entry, out)

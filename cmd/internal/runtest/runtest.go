@@ -22,7 +22,7 @@ type Run struct {
 	args string
 }
 
-// Runs of one environment and policy share what judges and records members.
+// Runs of one environment and policy share what evaluates and records members.
 const (
 	pendulum = " Pendulum-v1 --policy mlp:9,5 --steps 60 --target 0 --eval-episodes 2 --devices 2 "
 	evolve   = "evolve --generations 5 --tune off --hall-of-fame 0 "

@@ -146,10 +146,10 @@ func (p *Process) Ended() int {
 	return p.ProcessState.ExitCode()
 }
 
-// Signalled sends a signal at a random time of a process's life, and returns its exit status. If the process ends
+// Signaled sends a signal at a random time of a process's life, and returns its exit status. If the process ends
 // before the signal, it shortens the life: otherwise most signals would come too late on a machine that has become
 // faster.
-func (p *Process) Signalled(random *rand.Rand, life *time.Duration, signal os.Signal) (status int) {
+func (p *Process) Signaled(random *rand.Rand, life *time.Duration, signal os.Signal) (status int) {
 	began, over := time.Now(), make(chan int, 1)
 	go func() { over <- p.Ended() }()
 	select {

@@ -69,8 +69,7 @@ func aotCommand(h *host) *cobra.Command {
 	cmd.Flags().StringVar(&o.backend, "backend", "", "compile for the devices of this machine instead of "+
 		"--topologies, there or not, and run a round: "+strings.Join(plugin.Backends, ", "))
 	cmd.Flags().StringVar(&o.write, "write", "", "with --backend: write the table of what was measured into this "+
-		"page, "+
-		"between its lines "+measuredBegin+" and "+measuredEnd)
+		"page, between its lines "+measuredBegin+" and "+measuredEnd)
 	addPeers(cmd.Flags(), &o.peers, &o.python, &o.limit)
 	cmd.Flags().BoolVar(&o.json, "json", false, "end stdout with one line of JSON")
 	return cmd

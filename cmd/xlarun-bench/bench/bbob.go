@@ -71,13 +71,11 @@ func bbobCommand(h *host) *cobra.Command {
 		Use:   "bbob [STRATEGY...]",
 		Short: "Compare strategies with evosax's on the 24 functions of BBOB",
 		Long: "Bench bbob minimizes the 24 noiseless functions of black-box optimization benchmarking in several " +
-			"dimensions: runs of a strategy " +
-			"on all functions, each with an instance (shift, rotation) and a start of its own, are the lanes of one " +
-			"program. With --peers evosax's " +
-			"same strategy gets the same functions, instances, starts, settings and evaluations; the best values of " +
-			"the runs are compared, " +
-			"function by function, by the exact rank-sum test of Wilcoxon with Holm's correction over all " +
-			"comparisons of a strategy.\n\n" +
+			"dimensions: runs of a strategy on all functions, each with an instance (shift, rotation) and a start of " +
+			"its own, are the lanes of one program. With --peers evosax's same strategy gets the same functions, " +
+			"instances, starts, settings and evaluations; the best values of the runs are compared, function by " +
+			"function, by the exact rank-sum test of Wilcoxon with Holm's correction over all comparisons of a " +
+			"strategy.\n\n" +
 			"Strategies: " + strings.Join(bbobNames(), ", "),
 		Example: "  xlarun bench bbob --peers --out docs/reference/bbob.md\n" +
 			"  xlarun bench bbob cmaes --dims 10 --populations 32",

@@ -144,7 +144,7 @@ func rootCommand(h *host) *cobra.Command {
 	var o flags
 	var a againstFlags
 	cmd := &cobra.Command{
-		Use: "bench [SUITE] [NAME...]", Short: "Benchmark named workloads, optionally against other libraries",
+		Use: "bench [SUITE] [NAME...]", Short: console.BenchHelp,
 		Long: long.String(),
 		Example: "  xlarun bench --peers\n  xlarun bench generation-small\n" +
 			"  xlarun bench ppo --peers --record docs/figures.toml\n" +

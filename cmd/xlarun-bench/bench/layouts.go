@@ -45,14 +45,11 @@ func sparseCommand(h *host) *cobra.Command {
 		Use: "sparse [NAME...]", Short: "Sparse networks beside a C program; layouts of connections side by side",
 		Long: "Bench sparse times the workload sparse of the suite evolve, and others that are named.\n\n" +
 			"With --protocol it compares layouts of the connections of 200 sparse networks 784-128-64-10, of which " +
-			"98 % are shared: an array of " +
-			"structs, groups of networks side by side in vectors, groups that alias one table of the shared places, " +
-			"and ours. Each trains on " +
-			"batches of 64 examples for the time of --for, on all cores. A step of steps/s is one example through " +
-			"the forward and backward pass " +
-			"of all networks. The machine code of each kernel is searched for vector instructions (by objdump), and " +
-			"the bandwidth of weights, " +
-			"places and gradients is compared with that of memory and of the caches.",
+			"98 % are shared: an array of structs, groups of networks side by side in vectors, groups that alias one " +
+			"table of the shared places, and ours. Each trains on batches of 64 examples for the time of --for, on " +
+			"all cores. A step of steps/s is one example through the forward and backward pass of all networks. The " +
+			"machine code of each kernel is searched for vector instructions (by objdump), and the bandwidth of " +
+			"weights, places and gradients is compared with that of memory and of the caches.",
 		Example: "  xlarun bench sparse --peers\n  xlarun bench sparse --protocol\n" +
 			"  xlarun bench sparse --protocol --for 10s --groups 4,8,16,32",
 		Args: cobra.ArbitraryArgs,

@@ -31,7 +31,7 @@ func record(path, suite, commit string, repeats int, all []row) error {
 	if i < 0 {
 		i = len(f.Machines)
 		f.Machines = append(f.Machines, figures.Machine{Name: fmt.Sprintf("machine-%d", i+1), Processor: kind,
-			Cores: runtime.NumCPU(), Load: "see `load`, the load average when the benchmark began"})
+			Cores: runtime.NumCPU()})
 	}
 	year, month, day := time.Now().UTC().Date()
 	for _, r := range all {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"xlarun/cmd/xlarun-bench/bench/neurobench"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/evolve"
 	"xlarun/rollout/run"
 	"xlarun/rollout/sparse"
@@ -55,8 +56,8 @@ func rolloutWorkload(name string, population, hidden, episodes int) Workload {
 		peers = []Peer{{Name: "jax", Script: "episodes_jax.py", Args: append(sizes, strconv.Itoa(episodes))}}
 	}
 	return Workload{Name: name, Peers: peers,
-		What: fmt.Sprintf("CartPole-v1, %d x mlp:%d,%d, %d episodes of 500 steps", population, hidden, hidden,
-			episodes),
+		What: fmt.Sprintf("CartPole-v1, %d x mlp:%d,%d, %s of 500 steps", population, hidden, hidden,
+			quantity.Count(episodes, "episode", "episodes")),
 		Work: float64(population * 500 * episodes), Unit: "steps",
 		Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
 			c := cartPole(population, hidden)

@@ -73,8 +73,8 @@ func machinesWorkloads(Options) []Workload {
 	return all
 }
 
-// The modelled machines. A server delivers a message in 0.6 us and 0.75 us for each 1,000 bytes of it, measured with
-// 128 clients on a core of an AMD EPYC. The modelled one has 16 such cores and a link of 25 Gbit/s. So the link takes
+// The modeled machines. A server delivers a message in 0.6 us and 0.75 us for each 1,000 bytes of it, measured with
+// 128 clients on a core of an AMD EPYC. The modeled one has 16 such cores and a link of 25 Gbit/s. So the link takes
 // longer for bytes than the cores, and the cores count for messages only.
 const (
 	modelGeneration = 2 * time.Second

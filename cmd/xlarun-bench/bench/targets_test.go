@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"xlarun/internal/figures"
@@ -61,6 +62,11 @@ var missed = []string{
 	"study/workers",
 }
 
+// unmeasured are the targets without a ratio in docs/figures.toml.
+var unmeasured = []string{
+	"neat/cartpole-genome",
+}
+
 // TestTargets compares the targets with docs/figures.toml. A figure that falls below its target, and one that reaches a
 // target of the list missed, fail it.
 func TestTargets(t *testing.T) {
@@ -82,8 +88,10 @@ func TestTargets(t *testing.T) {
 	for _, id := range slices.Sorted(maps.Keys(targets)) {
 		require.Contains(t, names, id, "a target of no workload")
 		row, err := f.Find(id)
-		if err != nil || row.Ratio == 0 {
-			continue // not measured
+		measured := err == nil && row.Ratio != 0
+		assert.Equal(t, slices.Contains(unmeasured, id), !measured, "%s: measured %t", id, measured)
+		if !measured {
+			continue
 		}
 		compared++
 		if slices.Contains(missed, id) != (row.Ratio < targets[id]) {
@@ -96,7 +104,7 @@ func TestTargets(t *testing.T) {
 			require.Contains(t, names, r.ID, "a figure of no workload")
 		}
 	}
-	for _, id := range missed {
+	for _, id := range slices.Concat(missed, unmeasured) {
 		require.Contains(t, targets, id)
 	}
 }

@@ -235,7 +235,7 @@ func bestMember(members []member) member {
 }
 
 // repeat repeats a run of a trial in a folder, and returns its best member. If ends are given, it takes the run's end
-// from there, and only the members are judged.
+// from there, and only the members are evaluated.
 func (b *best) repeat(ctx context.Context, source string, spec *studies.Spec, t *study.FrozenTrial, dir string,
 	seed int, ends []run.Snapshot) (best member, err error) {
 	text, err := b.app.ConfigOf(spec.Kind, source, spec.Values(t.External(), seed))

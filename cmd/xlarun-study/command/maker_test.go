@@ -22,7 +22,7 @@ type counted struct {
 func (c *counted) Close() error { c.closed++; return c.err }
 
 // The backend on which study best --member repeated the trials of pbt stayed open, beside that of the run
-// which then judged their end. A GPU's memory is enough for one.
+// which then evaluated their members. A GPU's memory is enough for one.
 func TestMakerClosesItsBackends(t *testing.T) {
 	m := newMaker(&cli.App{}, "spec.toml")
 	require.NoError(t, m.close(), "none is open")

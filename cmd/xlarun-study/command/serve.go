@@ -20,9 +20,8 @@ func serveCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve [SPEC.toml]",
 		Long: "Serve runs a study as study run does, and listens for workers of other machines, which xlarun work " +
-			"starts. They need no access to the " +
-			"database. Where other machines can reach the address, a token or certificates are required. A page " +
-			"shows the study while it runs (--web).\n" +
+			"starts. They need no access to the database. Where other machines can reach the address, a token or " +
+			"certificates are required. A page shows the study while it runs (--web).\n" +
 			"Without SPEC.toml it only carries messages, until Ctrl-C or kill -TERM: hosts of one population use it " +
 			"by --join.\nA server with a study carries them, too.",
 		Example: "  xlarun serve examples/study-cartpole.toml --listen 0.0.0.0:4222 --token-file token\n  xlarun " +

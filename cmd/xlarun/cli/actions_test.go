@@ -9,9 +9,9 @@ import (
 	"xlarun/graph/safetensors"
 )
 
-// A run of ppo judges its members with drawn and with most probable actions. Its result, profile.json and the member's
-// file have both numbers and the better way, in which play plays the member.
-func TestBothWaysAreJudged(t *testing.T) {
+// A run of ppo evaluates its members with drawn and with most probable actions. Its result, profile.json and the
+// member's file have both numbers and the better way, in which play plays the member.
+func TestBothWaysAreEvaluated(t *testing.T) {
 	t.Chdir(t.TempDir())
 	r := onCPU.Result(t, "ppo", "Pendulum-v1", "--backend", "reference", "--policy", "mlp:3", "--envs", "4",
 		"--horizon", "4", "--epochs", "1", "--minibatches", "1", "--steps", "32", "--env-param", "max-steps=5",

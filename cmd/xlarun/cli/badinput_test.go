@@ -107,7 +107,7 @@ func TestBadInput(t *testing.T) {
 		// 1: the config of a stranger made this program load native code.
 		{"code in a file", "evolve --config file.toml", "plugin = './x.so'",
 			[]string{`file.toml: key "plugin" got ./x.so`, "names code to load", "give --plugin on the command line"}},
-		{"a misspelt command and a flag", "evlove --rounds 2", "",
+		{"a misspelled command and a flag", "evlove --rounds 2", "",
 			[]string{`there is no command "evlove", did you mean evolve?`}},
 		{"samples without a folder", "evolve --sample 3 --out none", "",
 			[]string{"--sample got 3, wants a folder of the run beside it", "--out none writes no files"}},

@@ -194,8 +194,8 @@ func newRoot(a *App) *cobra.Command {
 		Use:   "xlarun COMMAND",
 		Short: "Populations of networks as one XLA program",
 		Long: "xlarun turns the life of one member, written as ordinary Go functions, into one program for a whole " +
-			"population, " +
-			"which XLA compiles once. It runs on CPUs. Programs for GPUs and TPUs compile, but none has run yet.\n" +
+			"population, which XLA compiles once. It runs on CPUs. Programs for GPUs and TPUs compile, but none has " +
+			"run yet.\n" +
 			"xlarun COMMAND --help describes the flags that are often needed, xlarun COMMAND --help --all every " +
 			"flag.\n" +
 			"xlarun help strategies, policies, environments and so on lists what exists.",
@@ -222,8 +222,7 @@ func newRoot(a *App) *cobra.Command {
 	}
 	root.AddCommand(playCommand(a), renderCommand(a), sampleCommand(a), exportCommand(a), plots.Command(a.Streams),
 		profileCommand(a), inspectCommand(a), warmupCommand(a), pluginCommand(a), cacheCommand(a), doctorCommand(a),
-		devicesCommand(a),
-		versionCommand(a), manCommand(a))
+		devicesCommand(a), versionCommand(a), manCommand(a))
 	for _, commands := range registered {
 		root.AddCommand(commands(a)...)
 	}

@@ -238,7 +238,7 @@ func newBed(t *testing.T) *bed {
 
 func (b *bed) do(args ...string) int { return b.run(context.Background(), args) }
 
-// drift runs the fake kind, whose members are judged in no time.
+// drift runs the fake kind, whose members are evaluated in no time.
 func (b *bed) drift(args ...string) int {
 	return b.do(append([]string{"drift", "--policy", "linear", "--eval-episodes", "2", "--steps", "3"}, args...)...)
 }

@@ -20,8 +20,8 @@ var small = []string{"evolve", "--backend", "reference", "--pop", "4", "--steps"
 	"--eval-episodes",
 	"3", "--target", "0"}
 
-// The hall of fame lies in the folder, judged, the best first; play names its members; the line of JSON lists it. A run
-// that was stopped and went on leaves the same files.
+// The hall of fame lies in the folder, evaluated, the best first; play names its members; the line of JSON lists it. A
+// run that was stopped and went on leaves the same files.
 func TestHallOfFame(t *testing.T) {
 	b := newBed(t)
 	require.Equal(t, StatusOK, b.do(append(small, "--generations", "6", "--hall-of-fame", "3", "--out", "run",

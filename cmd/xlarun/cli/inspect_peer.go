@@ -70,10 +70,9 @@ func peerOf(t *task) (p peerProgram, ok bool) {
 
 // needsPeer returns the error of an experiment without a JAX program.
 func needsPeer(t *task) error {
-	return console.BadInput("--peers has no JAX program for this work of %s: there are some for evolve on CartPole-v1 "+
-		"(openes and cmaes, mlp:H,H) and Breakout-MinAtar-v1 (cnn:C), for ppo on environments of gymnax (mlp), and "+
-		"for "+
-		"selfplay (gumbel and puct)", t.Name)
+	return console.BadInput("--peers has no JAX program for this work of %s: there are some for evolve on "+
+		"CartPole-v1 (openes and cmaes, mlp:H,H) and Breakout-MinAtar-v1 (cnn:C), for ppo on environments of gymnax "+
+		"(mlp), and for selfplay (gumbel and puct)", t.Name)
 }
 
 // peerInspection is what the JAX program for the same work became.

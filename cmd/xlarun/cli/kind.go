@@ -273,7 +273,7 @@ func resumeConfig(dir, path string) (c *configFile, notice string, err error) {
 
 // mayChange reports whether a resumed run of the task may have another value of a setting.
 func (t *task) mayChange(f settings.Field) bool {
-	return f.MayChange() && !slices.Contains(t.Job().Bound, f.Name)
+	return f.MayChange() && !slices.Contains(t.job.Bound, f.Name)
 }
 
 // all returns the settings of a task by name, without those of the session, which may always change.

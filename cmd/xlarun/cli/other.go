@@ -27,7 +27,7 @@ var others = []other{
 		"that Optuna opens", handover.Study, ownStudies},
 	{"serve", "Run a study that workers of other machines join", handover.Study, ownStudies},
 	{"work", "Run trials of a study that is served, until it is over", handover.Study, ownStudies},
-	{"bench", "Time named workloads, beside what others need for them", handover.Bench, "run xlarun bench"},
+	{"bench", console.BenchHelp, handover.Bench, "run xlarun bench"},
 }
 
 // addOthers adds the commands of other programs, unless this program has them itself.

@@ -28,7 +28,7 @@ func pluginListCommand(a *App) *cobra.Command {
 				return err
 			}
 			w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
-			fmt.Fprintln(w, "BACKEND\tPLUGIN\tSTATE\tDOWNLOAD\tLICENCE")
+			fmt.Fprintln(w, "BACKEND\tPLUGIN\tSTATE\tDOWNLOAD\tLICENSE")
 			for _, e := range entries {
 				fmt.Fprintf(w, "%s\t%s %s\t%s\t%s\t%s\n", e.Backend, e.Name, e.Version, pluginState(e), downloadSize(e),
 					licenses(e))
@@ -71,10 +71,10 @@ func downloadSize(e plugin.Entry) string {
 }
 
 func licenses(e plugin.Entry) string {
-	if e.SupportLicence == "" {
-		return e.Licence
+	if e.SupportLicense == "" {
+		return e.License
 	}
-	return e.Licence + ", " + e.SupportLicence
+	return e.License + ", " + e.SupportLicense
 }
 
 // pluginBackend returns the backend that a plugin command is about: its argument or its flag.

@@ -24,16 +24,13 @@ func profileCommand(a *App) *cobra.Command {
 		Use:   "profile [KIND] [CONFIG|ENV]",
 		Short: "Show where the time and memory of an experiment go",
 		Long: "Profile traces, compiles and runs an experiment (a config file, or an environment and flags; without " +
-			"the name of a kind of " +
-			"run, evolve) for a few rounds, and shows the time of each part, the steady speed, the memory that " +
-			"the compiler predicts and " +
-			"that was measured, and what part of this machine's arithmetic and memory speed, measured in the same " +
-			"run, the program reaches.\n" +
+			"the name of a kind of run, evolve) for a few rounds, and shows the time of each part, the steady speed, " +
+			"the memory that the compiler predicts and that was measured, and what part of this machine's arithmetic " +
+			"and memory speed, measured in the same run, the program reaches.\n" +
 			"Parts (ask, play and tell of a generation; collect, advantage, epochs and optimizer of an update) are " +
-			"timed as programs of " +
-			"their own; in the whole program they share work.",
-		Example: "  xlarun profile CartPole-v1\n  xlarun profile experiment.toml --devices 1 --json\n  xlarun " +
-			"profile sparse --pop 50\n  xlarun profile ppo Acrobot-v1",
+			"timed as programs of their own; in the whole program they share work.",
+		Example: "  xlarun profile CartPole-v1\n  xlarun profile experiment.toml --devices 1 --json\n" +
+			"  xlarun profile sparse --pop 50\n  xlarun profile ppo Acrobot-v1",
 		Args: oneExperiment,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if repeats < 1 {

@@ -75,8 +75,7 @@ func (p *profiler) print(json bool) error {
 		fmt.Fprintf(p.Out, "roofline: %s flop and %s per %s: %s, %.1f %% of the %s of a matmul; %.3g GB/s unfused, "+
 			"%.2g times the %.3g GB/s of memory\n",
 			display.Count(f.FLOPs), display.Bytes(int64(f.Bytes)), p.Unit, gflops(f.GFLOPs), 100*f.ArithmeticPart,
-			gflops(r.Machine.MatmulGFLOPs),
-			f.GBs, f.MemoryPart, r.Machine.MemoryGBs)
+			gflops(r.Machine.MatmulGFLOPs), f.GBs, f.MemoryPart, r.Machine.MemoryGBs)
 	}
 	if !json {
 		return nil

@@ -30,11 +30,10 @@ func sampleCommand(a *App) *cobra.Command {
 		Use:   "sample RUN",
 		Short: "Write the episodes of a few members of a run's population",
 		Long: "Sample takes some members of the population that a run plays after its newest checkpoint. The run may " +
-			"still be under way. Sample makes " +
-			"the members again from the saved state and plays the same episode as the run, the first if there are " +
-			"several. It writes observations, " +
-			"actions and rewards of each step into one safetensors file. If the kind of run cannot make its members " +
-			"again, Sample takes those that the run saved.",
+			"still be under way. Sample makes the members again from the saved state and plays the same episode as " +
+			"the run, the first if there are several. It writes observations, actions and rewards of each step into " +
+			"one safetensors file. If the kind of run cannot make its members again, Sample takes those that the run " +
+			"saved.",
 		Example: "  xlarun sample runs/20260102-150405-CartPole-v1 --members 5 --out episodes.safetensors",
 		Args:    console.OneArgument("the folder of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {

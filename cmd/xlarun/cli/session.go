@@ -133,11 +133,11 @@ func (s *screen) Notice(line string) {
 // Progress shows how far a long round is.
 func (s *screen) Progress(p session.Progress) { s.Reporter.Progress(display.Progress(p)) }
 
-// RoundReport shows the numbers of a round.
-func (s *screen) RoundReport(n session.RoundReport) {
+// Report shows the numbers of a round.
+func (s *screen) Report(n session.RoundReport) {
 	p := n.Profile
 	seconds := func(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }
-	s.Reporter.RoundReport(display.RoundReport{Metrics: n.Metrics, StepsPerSecond: n.StepsPerSecond,
+	s.Reporter.Report(display.RoundReport{Metrics: n.Metrics, StepsPerSecond: n.StepsPerSecond,
 		RoundsPerSecond: n.RoundsPerSecond, Devices: console.DevicesText(p.Devices, n.Backend), Plan: p.Plan,
 		Cache: p.Cache, Trace: seconds(p.TraceSeconds), Compile: seconds(p.CompileSeconds), Memory: n.Memory,
 		Phases: n.Phases, Map: n.Map})

@@ -22,7 +22,7 @@ import (
 type task struct {
 	run.Kind
 	run.Experiment
-	job     *run.Job // of these settings
+	job     *run.Job // of these settings; see changed
 	session sessionSettings
 	cadence session.Cadence
 	ends    session.Ends
@@ -32,6 +32,14 @@ type task struct {
 	text      string   // the config file that repeats the task
 	notices   []string // about the source of its settings
 	topology  string   // devices that it is compiled for without having them; "": it runs
+}
+
+// changed makes the job anew after settings of the experiment were set, unless err is that of setting them.
+func (t *task) changed(err error) error {
+	if err == nil {
+		t.job = t.Job()
+	}
+	return err
 }
 
 // on returns the flags of its backend.
@@ -48,7 +56,7 @@ func (t *task) Purpose() string { return run.Purpose(t.Name, t.Experiment) }
 func (t *task) programs() string {
 	text := t.Name + " "
 	if p := t.job.Play; p != nil {
-		text += fmt.Sprintf("judge=%d ", p.Judged)
+		text += fmt.Sprintf("eval-episodes=%d ", p.EvalEpisodes)
 	}
 	return text + run.Programs(t.Experiment)
 }
@@ -182,6 +190,7 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	}
 	t := &task{Kind: kind, Experiment: kind.New(), session: defaultSessionSettings(), source: arg,
 		topology: g.own.topology}
+	t.job = t.Job()
 	path := ""
 	var fromFile map[string]any
 	if file != nil {
@@ -212,7 +221,7 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	if err := t.gather(values, fromFile, inFile, g.values); err != nil {
 		return nil, settingError(err, path, inFile)
 	}
-	if err := t.apply(values, path, inFile); err != nil {
+	if err := t.changed(t.apply(values, path, inFile)); err != nil {
 		return nil, settingError(err, path, inFile)
 	}
 	if err := g.dropIdle(t, inFile); err != nil {
@@ -234,7 +243,7 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 			return nil, err
 		}
 	}
-	if err := run.KeepToOneDevice(t.Experiment); err != nil {
+	if err := t.changed(run.KeepToOneDevice(t.Experiment)); err != nil {
 		return nil, settingError(err, path, inFile)
 	}
 	on := t.on()
@@ -251,15 +260,14 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 		}
 		run.LeavePolicyFile(t.Experiment)
 		run.ReadPolicyCopy(t.Experiment, g.resumed)
+		_ = t.changed(nil)
 	}
-	t.job = t.Job()
 	if err := run.Check(t.Experiment, t.job, plan.Expected(on.Backend, on.Expect())); err != nil {
 		return nil, settingError(t.markDefault(err, values), path, inFile)
 	}
-	kept := run.KeepPolicyFile(t.Experiment)
-	if run.KeepEnvironment(t.Experiment) || kept {
-		t.job = t.Job()
-	}
+	run.KeepPolicyFile(t.Experiment)
+	run.KeepEnvironment(t.Experiment)
+	_ = t.changed(nil)
 	if err := g.idle(t.Experiment); err != nil { // a setting may depend on what the policy's file says
 		return nil, settingError(err, path, inFile)
 	}
@@ -309,7 +317,7 @@ func fileHead(file *configFile) map[string]any {
 
 // suggest adds the settings that the experiment suggests for its argument, where values has none.
 func (t *task) suggest(values map[string]any) error {
-	if t.Job().Suggested == nil {
+	if t.job.Suggested == nil {
 		return nil
 	}
 	for _, f := range settings.Fields(t.Experiment) {
@@ -321,8 +329,8 @@ func (t *task) suggest(values map[string]any) error {
 			return err // apply says what is wrong with the others
 		}
 	}
-	job := t.Job()
-	suggested := job.Suggested()
+	_ = t.changed(nil)
+	suggested := t.job.Suggested()
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(suggested)) {
 		if _, given := values[name]; !given {
@@ -331,7 +339,7 @@ func (t *task) suggest(values map[string]any) error {
 		}
 	}
 	if len(words) > 0 {
-		t.notices = append(t.notices, "settings for "+job.Title+": "+strings.Join(words, " "))
+		t.notices = append(t.notices, "settings for "+t.job.Title+": "+strings.Join(words, " "))
 	}
 	return nil
 }
@@ -339,11 +347,11 @@ func (t *task) suggest(values map[string]any) error {
 // lift sets the length of a run to the largest one if another end is given. It keeps a length that schedules depend on.
 func (t *task) lift() error {
 	f, ok := settings.Lookup(t.Experiment, t.Length)
-	if !ok || !t.Unbounded || t.ends == (session.Ends{}) || slices.Contains(t.Job().Bound, t.Length) {
+	if !ok || !t.Unbounded || t.ends == (session.Ends{}) || slices.Contains(t.job.Bound, t.Length) {
 		return nil
 	}
 	t.unlimited = true
-	return f.Set(f.Max())
+	return t.changed(f.Set(f.Max()))
 }
 
 // dropIdle sets settings of a file back to their defaults where a flag leaves them without effect: --validation-target
@@ -357,7 +365,7 @@ func (g *flagValues) dropIdle(t *task, inFile map[string]any) error {
 		}
 		other, _, missing := f.Needs(all)
 		if text, given := g.values[other]; missing && given {
-			if err := f.Set(defaults[i].Text()); err != nil {
+			if err := t.changed(f.Set(defaults[i].Text())); err != nil {
 				return err
 			}
 			t.notices = append(t.notices, fmt.Sprintf("--%s %s leaves %s of the file without effect: it is the "+

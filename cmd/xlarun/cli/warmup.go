@@ -35,18 +35,16 @@ func warmupCommand(a *App) *cobra.Command {
 		Use:   "warmup [KIND] CONFIG|ENV...",
 		Short: "Compile every program that the given experiments will need",
 		Long: "Warmup takes config files and environments. A kind of run (else evolve) holds for those after it, or " +
-			"stands alone. Flags hold for " +
-			"all. It makes the programs for each set of conditions that change shapes (environment, network, ...): " +
-			"it measures how to lay the population out, or by which method to train it (--tune quick by default: up " +
-			"to 3 s an experiment, one " +
-			"after the other), compiles in parallel, keeps plans and programs in the cache, and runs one real round " +
-			"of each, whose result is " +
-			"dropped. A later run starts from the cache. With --topology nothing is run: the programs are for a " +
-			"machine that has " +
-			"the devices and this cache (XLARUN_CACHE), and plans are compiled and compared by the compiler's " +
-			"numbers, for up to 2 minutes an experiment.",
-		Example: "  xlarun warmup small.toml wide.toml --topology h100\n  xlarun warmup CartPole-v1 " +
-			"Acrobot-v1 --pop 1024 --policy mlp:64,64\n  xlarun warmup ppo CartPole-v1 Acrobot-v1",
+			"stands alone. Flags hold for all. It makes the programs for each set of conditions that change shapes " +
+			"(environment, network, ...): it measures how to lay the population out, or by which method to train it " +
+			"(--tune quick by default: up to 3 s an experiment, one after the other), compiles in parallel, keeps " +
+			"plans and programs in the cache, and runs one real round of each, whose result is dropped. A later run " +
+			"starts from the cache. With --topology nothing is run: the programs are for a machine that has the " +
+			"devices and this cache (XLARUN_CACHE), and plans are compiled and compared by the compiler's numbers, " +
+			"for up to 2 minutes an experiment.",
+		Example: "  xlarun warmup small.toml wide.toml --topology h100\n" +
+			"  xlarun warmup CartPole-v1 Acrobot-v1 --pop 1024 --policy mlp:64,64\n" +
+			"  xlarun warmup ppo CartPole-v1 Acrobot-v1",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return console.BadInput("got no experiment, wants config files, environments or kinds of run")
@@ -71,8 +69,7 @@ func warmupCommand(a *App) *cobra.Command {
 				}
 				if t.on().Backend == console.Reference {
 					return console.BadInput("%s got the backend %s, which compiles nothing: use another backend",
-						strings.Join(group, " "),
-						console.Reference)
+						strings.Join(group, " "), console.Reference)
 				}
 				// a run with auto later finds the plan that is stored here
 				if p := t.job.Plan; p != nil && p.Tune == plan.TuneAuto {
@@ -121,15 +118,15 @@ type warmup struct {
 
 // warmupTask has the programs of an experiment, and the results of warming up.
 type warmupTask struct {
-	*task `json:"-"`
-	warm  run.Run
-	judge *session.Evaluator
-	err   error
+	*task     `json:"-"`
+	warm      run.Run
+	evaluator *session.Evaluator
+	err       error
 
 	Program     string   `json:"program"`
 	Experiments []string `json:"experiments"` // the arguments that need the program
 	plan.Choice
-	Count           int     `json:"program_count"` // of the generation, its judge and its recorder
+	Count           int     `json:"program_count"` // of the generation, its evaluator and its recorder
 	Devices         int     `json:"devices"`       // that the programs run on
 	Cache           string  `json:"cache"`
 	Reason          string  `json:"reason,omitempty"` // why it is not a hit, or is not stored
@@ -249,8 +246,8 @@ func (w *warmup) onBackend(ctx context.Context, o console.BackendFlags, tasks []
 		if t.err == nil && ctx.Err() == nil && t.topology == "" {
 			t.WarmUpSeconds, t.err = run.WarmUp(ctx, t.warm)
 		}
-		if t.judge != nil {
-			_ = t.judge.Close()
+		if t.evaluator != nil {
+			_ = t.evaluator.Close()
 		}
 		_ = t.warm.Close()
 	}
@@ -263,11 +260,7 @@ func (w *warmup) onBackend(ctx context.Context, o console.BackendFlags, tasks []
 // tune sets how the plan is chosen.
 func (t *task) tune(how string) error {
 	f, _ := settings.Lookup(t.Experiment, "tune")
-	if err := f.Set(how); err != nil {
-		return err
-	}
-	t.job = t.Job()
-	return nil
+	return t.changed(f.Set(how))
 }
 
 // choose measures the task's plan.
@@ -281,15 +274,21 @@ func (t *warmupTask) choose(b xlabridge.Backend) {
 	}
 }
 
-// compile compiles the programs, by the plan that choose stored, and the program that judges the members. Several tasks
+// startPlanned starts the run by the plan that choose stored, if it chose one.
+func (t *warmupTask) startPlanned(ctx context.Context, b xlabridge.Backend) (run.Run, error) {
+	if p := t.job.Plan; p != nil && p.Tune != plan.TuneOff {
+		if err := t.tune(plan.TuneAuto); err != nil {
+			return nil, err
+		}
+		defer func() { _ = t.tune(p.Tune) }() // as it was
+	}
+	return t.startAlone(ctx, b)
+}
+
+// compile compiles the programs, by the plan that choose stored, and the one that evaluates the members. Several tasks
 // compile at a time.
 func (t *warmupTask) compile(ctx context.Context, b xlabridge.Backend) {
-	if p := t.job.Plan; p != nil && p.Tune != plan.TuneOff {
-		if t.err = t.tune(plan.TuneAuto); t.err != nil {
-			return
-		}
-	}
-	r, err := t.startAlone(ctx, b)
+	r, err := t.startPlanned(ctx, b)
 	if err != nil {
 		t.err = settingError(err, "", nil)
 		return
@@ -323,10 +322,10 @@ func (t *warmupTask) compile(ctx context.Context, b xlabridge.Backend) {
 	if err == nil {
 		var candidates []run.Candidate
 		if candidates, err = m.Candidates(s); err == nil && len(candidates) > 0 {
-			t.judge, err = session.NewEvaluator(b, p, t.Purpose(), candidates, true)
+			t.evaluator, err = session.NewEvaluator(b, p, t.Purpose(), candidates, true)
 		}
-		if t.judge != nil {
-			t.Count += t.judge.Programs()
+		if t.evaluator != nil {
+			t.Count += t.evaluator.Programs()
 		}
 	}
 	t.err = err
@@ -352,8 +351,7 @@ func (w *warmup) print() (result map[string]any, err error) {
 			hits++
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.Program, sources, x.Cache, console.ShortTime(x.TraceSeconds),
-			console.ShortTime(x.CompileSeconds),
-			display.Bytes(int64(x.Bytes)), update)
+			console.ShortTime(x.CompileSeconds), display.Bytes(int64(x.Bytes)), update)
 	}
 	if err := t.Flush(); err != nil {
 		return nil, err

@@ -98,6 +98,17 @@ func TestWarmupMeasuresAloneAndCompilesTogether(t *testing.T) {
 	require.Len(t, first["plans_tried"], 2)
 }
 
+// A program is compiled by the plan that was stored, and the experiment keeps its own setting.
+func TestWarmupKeepsTune(t *testing.T) {
+	newBed(t)
+	var started string
+	fakes.shape.start = func(c evolve.Config) error { started = c.Tune; return nil }
+	e := must((&flagValues{values: map[string]string{"tune": "quick"}}).readTask("drift"))
+	must((&warmupTask{task: e}).startPlanned(t.Context(), nil))
+	require.Equal(t, []string{"auto", "quick", "quick"},
+		[]string{started, e.Experiment.(*fakeExperiment).Tune, e.job.Plan.Tune})
+}
+
 func TestWarmupReportsFailures(t *testing.T) {
 	b := newBed(t)
 	fakes.shape.start = func(c evolve.Config) error {

@@ -25,6 +25,9 @@ const (
 	StatusUnread      = 141 // nobody reads stdout any more, as after "| head"; shells have this status for SIGPIPE
 )
 
+// BenchHelp is the help of the command bench in a line, in both programs that have it.
+const BenchHelp = "Time named workloads, beside what others need for them"
+
 // Streams holds the standard streams and the environment of a command.
 type Streams struct {
 	In       io.Reader

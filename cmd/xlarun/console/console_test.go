@@ -44,9 +44,9 @@ func TestStatusAndSentence(t *testing.T) {
 			StatusUsage, "tool: a: x got 3\n"},
 		{"an interrupt that says what it leaves", ended, InterruptedError{errors.New("interrupted; the state is in x")},
 			StatusInterrupted, "tool: interrupted; the state is in x\n"},
-		{"an interrupt that shows as a cancelled context", ended, fmt.Errorf("read: %w", context.Canceled),
+		{"an interrupt that shows as a canceled context", ended, fmt.Errorf("read: %w", context.Canceled),
 			StatusInterrupted, "tool: interrupted\n"},
-		{"a cancelled context without an interrupt", context.Background(), context.Canceled, StatusFailed,
+		{"a canceled context without an interrupt", context.Background(), context.Canceled, StatusFailed,
 			"tool: context canceled\n"},
 	} {
 		status, stderr := run(c.ctx, c.err)

@@ -37,7 +37,7 @@ type RoundReport struct {
 	Memory          int64       // bytes in use by the process; 0 means not known
 	Phases          []run.Phase // durations of the parts of a round; nil means not measured
 	// Map returns a picture as rows of numbers, NaN where there is nothing; nil means none. It is called only in
-	// RoundReport.
+	// Report.
 	Map func(width, height int) ([][]float64, error)
 }
 
@@ -75,8 +75,8 @@ type Reporter interface {
 	Download(done, total int64)
 	// Notice shows a line that stays readable, such as that the disk is full.
 	Notice(line string)
-	// RoundReport shows the state after a round.
-	RoundReport(n RoundReport)
+	// Report shows the state after a round.
+	Report(n RoundReport)
 	// Moved shows the new path of the run's folder.
 	Moved(folder string)
 	// Close shows the last state and the lines of the summary.

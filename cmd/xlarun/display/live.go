@@ -124,8 +124,8 @@ func (l *live) Moved(folder string) {
 	l.board.Folder = folder
 }
 
-// RoundReport shows the state after a round.
-func (l *live) RoundReport(n RoundReport) {
+// Report shows the state after a round.
+func (l *live) Report(n RoundReport) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.values.add(n.Metrics, l.last.Metrics, l.board.Rows)

@@ -86,15 +86,15 @@ func TestNewsAreShown(t *testing.T) {
 	require.Contains(t, screenOf(l), "folder      runs/cartpole")
 	l.Phase("compiling")
 	require.Contains(t, screenOf(l), "now         compiling")
-	l.RoundReport(generation(1, 9, 8))
+	l.Report(generation(1, 9, 8))
 	require.Contains(t, screenOf(l), "time left   not known yet")
 	require.NotContains(t, screenOf(l), "compiling", "news end a phase")
 	require.NotContains(t, screenOf(l), "time in", "not measured")
 	c.pass(2 * time.Second)
 	n := generation(3, 500, 431.25)
 	n.Phases = []run.Phase{{Name: "ask", Seconds: 1}, {Name: "play", Seconds: 8}, {Name: "tell", Seconds: 1}}
-	l.RoundReport(n)
-	l.RoundReport(generation(5, 500, 431.25))
+	l.Report(n)
+	l.Report(generation(5, 500, 431.25))
 	l.Moved("elsewhere/cartpole")
 	l.Phase("writing a checkpoint")
 	c.pass(61 * time.Second)
@@ -123,13 +123,13 @@ func TestMetricsStayUntilTheNext(t *testing.T) {
 	l, _ := at(90, 30, steps(), newClock())
 	for i := range int64(8) {
 		x := float64(i + 1)
-		l.RoundReport(RoundReport{Metrics: run.Metrics{Step: i + 1, Values: []run.Value{value("best_accuracy", .12*x),
+		l.Report(RoundReport{Metrics: run.Metrics{Step: i + 1, Values: []run.Value{value("best_accuracy", .12*x),
 			value("mean_accuracy", .11*x), value("loss", 1/x)}}})
 	}
 	require.Contains(t, screenOf(l), "test        not known yet")
-	l.RoundReport(RoundReport{Metrics: run.Metrics{Step: 9, Values: []run.Value{value("mean_test", .55)}}})
+	l.Report(RoundReport{Metrics: run.Metrics{Step: 9, Values: []run.Value{value("mean_test", .55)}}})
 	require.Contains(t, screenOf(l), "test        mean 55.00 %", "without the comma of what is missing before it")
-	l.RoundReport(RoundReport{Metrics: run.Metrics{Step: 10, Values: []run.Value{value("best_test", .65)}}})
+	l.Report(RoundReport{Metrics: run.Metrics{Step: 10, Values: []run.Value{value("best_test", .65)}}})
 	got := screenOf(l)
 	for _, want := range []string{"10 of 20", "96.00 %", "88.00 %", "0.1250", "test        best 65.00 %, mean 55.00 %",
 		"12.00 to 96.00 %",
@@ -180,7 +180,7 @@ func TestRowsFitEveryTerminal(t *testing.T) {
 					l.Download(3, 0)
 					check()
 					for g, x := range []float64{1, math.NaN(), math.Inf(1), -math.MaxFloat64, math.MaxFloat64, 1e-300} {
-						l.RoundReport(generation(int64(g+1), x, x))
+						l.Report(generation(int64(g+1), x, x))
 						c.pass(time.Hour)
 						check()
 					}
@@ -202,7 +202,7 @@ func TestNarrowTerminals(t *testing.T) {
 	c := newClock()
 	l, _ := at(40, 12, generations(), c)
 	for g := range int64(8) {
-		l.RoundReport(generation(g+1, 500, float64(g)))
+		l.Report(generation(g+1, 500, float64(g)))
 		c.pass(time.Second)
 	}
 	require.Equal(t, strings.TrimSpace(`
@@ -226,7 +226,7 @@ func TestCurvesAlign(t *testing.T) {
 		{Label: "b", Parts: []run.Part{{Metric: "b"}, {Before: " or a longer text ", Metric: "b"}}, Curve: "b"}}
 	l, _ := at(80, 30, b, newClock())
 	for g := range int64(500) {
-		l.RoundReport(RoundReport{Metrics: run.Metrics{Step: g + 1, Values: []run.Value{value("a", float64(g)/500),
+		l.Report(RoundReport{Metrics: run.Metrics{Step: g + 1, Values: []run.Value{value("a", float64(g)/500),
 			value("b", -1000*float64(g))}}})
 	}
 	var from, to []int
@@ -254,11 +254,11 @@ func TestCurvesAlign(t *testing.T) {
 func TestNoticesStay(t *testing.T) {
 	c := newClock()
 	l, out := at(60, 30, generations(), c)
-	l.RoundReport(generation(1, 1, 1))
+	l.Report(generation(1, 1, 1))
 	for i := range 5 {
 		l.Notice(fmt.Sprintf("the disk is full, %d", i+1))
 	}
-	l.RoundReport(generation(2, 1, 1))
+	l.Report(generation(2, 1, 1))
 	l.screen.draw(l.frame)
 	got := out.String()
 	for i := range 5 {
@@ -271,7 +271,7 @@ func TestNoticesStay(t *testing.T) {
 	l.screen.draw(l.frame)
 	require.NotContains(t, out.String(), "full, 1", "it is not overwritten, and not written again")
 	low, _ := at(40, 6, generations(), c)
-	low.RoundReport(generation(1, 1, 1))
+	low.Report(generation(1, 1, 1))
 	low.Notice("the run's folder was removed")
 	require.Contains(t, screenOf(low), "the run's folder was")
 }
@@ -303,11 +303,11 @@ func TestAStopBeginsAnew(t *testing.T) {
 	c := newClock()
 	l, out := at(60, 20, generations(), c)
 	e := redrawing(l)
-	l.RoundReport(generation(1, 1, 1))
+	l.Report(generation(1, 1, 1))
 	e.tick <- c.at
 	e.continued <- os.Interrupt
 	e.resized <- os.Interrupt
-	l.RoundReport(generation(2, 1, 1))
+	l.Report(generation(2, 1, 1))
 	e.tick <- c.at
 	l.Close("solved", "the run is in runs/cartpole")
 	drawings := strings.Split(out.String(), "\x1b[?25l")
@@ -330,9 +330,9 @@ func TestAStopBeginsAnew(t *testing.T) {
 func TestStopRegressions(t *testing.T) {
 	c := newClock()
 	l, out := at(60, 20, generations(), c)
-	l.RoundReport(generation(1, 1, 1))
+	l.Report(generation(1, 1, 1))
 	c.pass(2 * time.Second)
-	l.RoundReport(generation(3, 1, 1))
+	l.Report(generation(3, 1, 1))
 	l.screen.draw(l.frame)
 	require.Contains(t, out.String(), "about 1:37")
 	out.Reset()
@@ -351,7 +351,7 @@ func TestStopRegressions(t *testing.T) {
 	require.True(t, strings.HasPrefix(out.String(), "\x1b[?25l"+strings.Repeat("\r\n", 20)+"\x1b[H"), "1: %q",
 		out.String())
 	c.pass(time.Second)
-	l.RoundReport(generation(4, 1, 1))
+	l.Report(generation(4, 1, 1))
 	d, ok := l.pace.left(100, c.at)
 	require.True(t, ok)
 	require.Equal(t, 96*time.Second, d, "2")
@@ -369,7 +369,7 @@ func TestCloseKeepsNotices(t *testing.T) {
 	require.Equal(t, 1, strings.Count(got, "folder was removed"))
 }
 
-// RoundReport may come from one goroutine while others tell phases and the screen is drawn.
+// Report may come from one goroutine while others tell phases and the screen is drawn.
 func TestManyGoroutines(t *testing.T) {
 	l, _ := at(60, 20, generations(), newClock())
 	e := redrawing(l)
@@ -377,7 +377,7 @@ func TestManyGoroutines(t *testing.T) {
 	for i := range 4 {
 		go func() {
 			for g := range int64(50) {
-				l.RoundReport(generation(50*int64(i)+g+1, 1, 1))
+				l.Report(generation(50*int64(i)+g+1, 1, 1))
 				l.Phase("busy")
 				l.Notice("notice")
 				l.Moved("there")

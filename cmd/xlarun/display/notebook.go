@@ -109,8 +109,8 @@ func (c *cell) Moved(folder string) {
 	c.Notice("run folder: " + folder)
 }
 
-// RoundReport moves the curves.
-func (c *cell) RoundReport(n RoundReport) {
+// Report moves the curves.
+func (c *cell) Report(n RoundReport) {
 	c.mu.Lock()
 	before := c.last
 	c.last, c.phase = n, ""

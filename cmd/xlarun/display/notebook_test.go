@@ -26,7 +26,7 @@ func TestCell(t *testing.T) {
 	require.Contains(t, text, "downloaded 5 MB of 10 MB")
 	for step := int64(1); step <= 20; step++ {
 		now = now.Add(time.Second)
-		c.RoundReport(RoundReport{Metrics: run.Metrics{Step: step, Values: []run.Value{{Name: "return",
+		c.Report(RoundReport{Metrics: run.Metrics{Step: step, Values: []run.Value{{Name: "return",
 			Number: float64(step)}}},
 			StepsPerSecond: 2e6})
 	}

@@ -85,10 +85,10 @@ func (l *log) Moved(folder string) {
 	l.line("run folder: %s", folder)
 }
 
-// RoundReport writes a line for each of steps 1 to 10. Then it writes one for every 10th step, from step 100 for every
+// Report writes a line for each of steps 1 to 10. Then it writes one for every 10th step, from step 100 for every
 // 100th and from step 1000 for every 1000th, the last at most once a second. It also writes a line after ten seconds
 // without one, and when a metric appears, such as the one of a test.
-func (l *log) RoundReport(n RoundReport) {
+func (l *log) Report(n RoundReport) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := l.last

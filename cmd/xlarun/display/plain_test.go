@@ -22,7 +22,7 @@ func TestPlainLinesGetFewer(t *testing.T) {
 	l.Download(12, 100)
 	l.Download(13, 100)
 	for g := range int64(234) {
-		l.RoundReport(generation(g+1, 490, 484.25))
+		l.Report(generation(g+1, 490, 484.25))
 		l.Phase("between news, not written")
 	}
 	c.pass(3 * time.Second)
@@ -50,14 +50,14 @@ func TestPlainPace(t *testing.T) {
 	c := newClock()
 	l := newLog(&out, Board{Unit: "step", Start: c.at}, c.now)
 	for i := range int64(100) { // 50,000 steps a round, and ten rounds a second
-		l.RoundReport(RoundReport{Metrics: run.Metrics{Step: 50_000 * (i + 1)}})
+		l.Report(RoundReport{Metrics: run.Metrics{Step: 50_000 * (i + 1)}})
 		c.pass(100 * time.Millisecond)
 	}
 	require.InDelta(t, 10, strings.Count(out.String(), "\nstep "), 1)
 	out.Reset()
 	for i := range int64(9) { // far from the next multiple of anything
 		c.pass(11 * time.Second)
-		l.RoundReport(RoundReport{Metrics: run.Metrics{Step: 5_000_001 + i}})
+		l.Report(RoundReport{Metrics: run.Metrics{Step: 5_000_001 + i}})
 	}
 	require.Equal(t, 9, strings.Count(out.String(), "step "))
 	l.Close()
@@ -69,7 +69,7 @@ func TestPlainLinesTellTests(t *testing.T) {
 	c := newClock()
 	l := newLog(&out, steps(), c.now)
 	news := func(step int64, more ...run.Value) {
-		l.RoundReport(RoundReport{
+		l.Report(RoundReport{
 			Metrics: run.Metrics{
 				Step: step, Values: append([]run.Value{value("best_accuracy", .3), value("mean_accuracy", .2),
 					value("loss", 1.5)}, more...)},
@@ -108,7 +108,7 @@ func TestReporterOnAPipeIsPlain(t *testing.T) {
 	var out bytes.Buffer
 	r := NewReporter(&out, func(string) string { return "xterm" }, Board{Command: "evolve X", Setup: "4 x mlp",
 		Unit: "generation", Start: time.Now()})
-	r.RoundReport(RoundReport{Metrics: run.Metrics{Step: 1}})
+	r.Report(RoundReport{Metrics: run.Metrics{Step: 1}})
 	r.Close()
 	require.Contains(t, out.String(), "\ngeneration 1: 0:0")
 	require.NotContains(t, out.String(), "\x1b")

@@ -59,6 +59,6 @@ func TestLiveProgress(t *testing.T) {
 	l := newLive(nil, generations(), newClock().now)
 	l.Progress(sofar(37, 128, 9*time.Second, 21*time.Second))
 	require.Equal(t, "generation 12: 37 of 128 tiles, 0:21 left", l.phase)
-	l.RoundReport(generation(12, 490, 484))
+	l.Report(generation(12, 490, 484))
 	require.Empty(t, l.phase)
 }

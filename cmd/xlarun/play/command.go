@@ -52,11 +52,9 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 		Use:   "play RUN|" + memberFile,
 		Short: "Play a saved member on new episodes",
 		Long: "Play takes the best member that a run saved (its mean where no best one was judged yet; the run may " +
-			"be still at work), or the " +
-			"member of a file, such as a genome in JSON, and plays it on episodes that neither the training nor the " +
-			"choice of the best member has seen. It reports " +
-			"mean, standard error, spread, least and greatest return and the mean length, and draws the first of the " +
-			"episodes.",
+			"be still at work), or the member of a file, such as a genome in JSON, and plays it on episodes that " +
+			"neither the training nor the choice of the best member has seen. It reports mean, standard error, " +
+			"spread, least and greatest return and the mean length, and draws the first of the episodes.",
 		Example: "  xlarun play runs/20260102-150405-CartPole-v1\n  xlarun play champion.safetensors --episodes 2000 " +
 			"--seed 7 --gif none --json",
 		Args: console.OneArgument("the folder of a run, or a member's file"),
@@ -153,8 +151,7 @@ func (o *options) resolvePicture(m *episode.Member, given func(flag string) bool
 func addMember(cmd *cobra.Command, member *string) {
 	f := cmd.Flags()
 	f.StringVar(member, "member", "", "which member of the run: best, mean, or hall-of-fame-1, hall-of-fame-2, … of "+
-		"the hall of "+
-		"fame (default best, where there is one)")
+		"the hall of fame (default best, where there is one)")
 	f.Var(cellFlag{member}, "cell", "of a run of qd: the elite of this cell of the archive")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if f.Changed("cell") && f.Changed("member") {
@@ -213,19 +210,19 @@ type Result struct {
 	Length     int      `json:"gif_steps"`     // of the first episode
 	Return     *float64 `json:"gif_return"`    // of the first episode
 	// Reports holds the means of the values that the policy reports of each episode, by name.
-	Reports   map[string]*float64 `json:"reports,omitempty"`
-	judgement episode.EvalResult
+	Reports    map[string]*float64 `json:"reports,omitempty"`
+	evaluation episode.EvalResult
 }
 
-// Evaluator plays a member on a number of new episodes of a seed.
-func Evaluator(b xlabridge.Backend, m *episode.Member, episodes int, seed int64) (episode.EvalResult, error) {
+// Evaluate plays a member on a number of new episodes of a seed.
+func Evaluate(b xlabridge.Backend, m *episode.Member, episodes int, seed int64) (episode.EvalResult, error) {
 	purpose := fmt.Sprintf("%s for %s, %d steps", m.Metadata["policy"], m.Env.Spec().ID, m.Steps)
-	judge, err := episode.NewEvaluator(b, m.Rollout, m.Params, 1, episodes, purpose)
+	evaluator, err := episode.NewEvaluator(b, m.Rollout, m.Params, 1, episodes, purpose)
 	if err != nil {
 		return episode.EvalResult{}, err
 	}
-	defer func() { _ = judge.Close() }()
-	all, err := judge.Play([]any{m.Params}, run.EpisodesKey(seed))
+	defer func() { _ = evaluator.Close() }()
+	all, err := evaluator.Play([]any{m.Params}, run.EpisodesKey(seed))
 	if err != nil {
 		return episode.EvalResult{}, err
 	}
@@ -234,16 +231,16 @@ func Evaluator(b xlabridge.Backend, m *episode.Member, episodes int, seed int64)
 
 // play evaluates the member, reports the result and draws an episode.
 func (o *options) play(ctx context.Context, streams console.Streams, b xlabridge.Backend, m *episode.Member) error {
-	j, err := Evaluator(b, m, o.episodes, o.seed)
+	evaluation, err := Evaluate(b, m, o.episodes, o.seed)
 	if err != nil {
 		return err
 	}
-	r := newResult(j)
+	r := newResult(evaluation)
 	var reports []string
 	if reporter, ok := policy.ReporterOf(m.Policy); ok {
 		reports, r.Reports = reporter.Reports(), map[string]*float64{}
 		for i, name := range reports {
-			r.Reports[name] = run.Finite(j.Reports[i])
+			r.Reports[name] = run.Finite(evaluation.Reports[i])
 		}
 	}
 	meta := o.saved.Metadata
@@ -253,7 +250,7 @@ func (o *options) play(ctx context.Context, streams console.Streams, b xlabridge
 		o.seed, o.episodes, o.steps, o.params
 	o.print(streams, r)
 	for i, name := range reports {
-		fmt.Fprintf(streams.Out, "%-12s %.4g, mean\n", strings.ReplaceAll(name, "_", " "), j.Reports[i])
+		fmt.Fprintf(streams.Out, "%-12s %.4g, mean\n", strings.ReplaceAll(name, "_", " "), evaluation.Reports[i])
 	}
 	if err := ctx.Err(); err != nil {
 		return console.ErrInterrupted
@@ -295,15 +292,15 @@ func (o *options) picture(streams console.Streams, b xlabridge.Backend, m *episo
 	return o.saved.drawNetwork(streams, o.gif)
 }
 
-// newResult returns the statistics of a judgement.
-func newResult(j episode.EvalResult) Result {
-	r := Result{Failed: j.Failed, Full: j.Full, judgement: j}
-	numbers := slices.DeleteFunc(slices.Clone(j.Return), math.IsNaN)
+// newResult returns the statistics of an evaluation.
+func newResult(e episode.EvalResult) Result {
+	r := Result{Failed: e.Failed, Full: e.Full, evaluation: e}
+	numbers := slices.DeleteFunc(slices.Clone(e.Return), math.IsNaN)
 	if len(numbers) == 0 {
 		return r
 	}
-	r.Mean, r.Error, r.Std = run.Finite(j.Mean), run.Finite(j.Error), run.Finite(j.Std)
-	r.MeanLength = run.Finite(j.Length)
+	r.Mean, r.Error, r.Std = run.Finite(e.Mean), run.Finite(e.Error), run.Finite(e.Std)
+	r.MeanLength = run.Finite(e.Length)
 	r.Least, r.Greatest = run.Finite(slices.Min(numbers)), run.Finite(slices.Max(numbers))
 	return r
 }
@@ -343,16 +340,16 @@ func (o *options) print(streams console.Streams, r Result) {
 	if r.Failed == r.Episodes {
 		return
 	}
-	j := r.judgement
-	numbers := slices.DeleteFunc(slices.Clone(j.Return), math.IsNaN)
+	e := r.evaluation
+	numbers := slices.DeleteFunc(slices.Clone(e.Return), math.IsNaN)
 	if len(numbers) == 1 {
-		fmt.Fprintf(out, "mean return  %s; one episode has no standard error\n", display.Fitness(j.Mean))
+		fmt.Fprintf(out, "mean return  %s; one episode has no standard error\n", display.Fitness(e.Mean))
 	} else {
-		fmt.Fprintf(out, "mean return  %s, standard error %s\n", display.Fitness(j.Mean), display.Fitness(j.Error))
-		fmt.Fprintf(out, "spread       %s standard deviation, from %s to %s\n", display.Fitness(j.Std),
+		fmt.Fprintf(out, "mean return  %s, standard error %s\n", display.Fitness(e.Mean), display.Fitness(e.Error))
+		fmt.Fprintf(out, "spread       %s standard deviation, from %s to %s\n", display.Fitness(e.Std),
 			display.Fitness(slices.Min(numbers)), display.Fitness(slices.Max(numbers)))
 	}
-	fmt.Fprintf(out, "length       %s steps, mean; %d of %s all %d\n", display.Fitness(j.Length), j.Full,
+	fmt.Fprintf(out, "length       %s steps, mean; %d of %s all %d\n", display.Fitness(e.Length), e.Full,
 		quantity.Count(r.Episodes, "episode has", "episodes have"), r.Steps)
 }
 

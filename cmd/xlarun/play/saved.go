@@ -19,7 +19,7 @@ import (
 	"xlarun/rollout/run"
 )
 
-var famePattern = regexp.MustCompile(`^hall-of-fame-[1-9][0-9]{0,3}$`)
+var hallPattern = regexp.MustCompile(`^hall-of-fame-[1-9][0-9]{0,3}$`)
 
 // Saved holds the content of a member's file.
 type Saved struct {
@@ -35,7 +35,7 @@ type Saved struct {
 // "hall-of-fame-N", or "", which means the best member, or the mean if there is no best one yet. Errors are usage
 // errors.
 func Open(path, which string) (*Saved, error) {
-	if which != "" && which != run.BestMember && which != run.MeanMember && !famePattern.MatchString(which) &&
+	if which != "" && which != run.BestMember && which != run.MeanMember && !hallPattern.MatchString(which) &&
 		!cellPattern.MatchString(which) {
 		return nil, console.BadInput("--member got %q, wants %s, %s or one of the hall of fame, %s, %s, …%s", which,
 			run.BestMember, run.MeanMember, run.HallOfFameMember(1), run.HallOfFameMember(2),

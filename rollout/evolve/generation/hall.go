@@ -94,7 +94,7 @@ func (h hall) Members(p *Program) (all []run.HallEntry, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, run.HallEntry{Candidate: run.Candidate{Name: "hall-of-fame", Params: params}, Fitness: f,
+		all = append(all, run.HallEntry{Candidate: run.Candidate{Name: run.HallOfFame, Params: params}, Fitness: f,
 			Step: int64(generation[i]) + 1})
 	}
 	SortHall(all)

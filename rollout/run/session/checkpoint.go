@@ -46,7 +46,7 @@ func (s *session) keepState() error {
 	if err := s.writeFiles(); err != nil {
 		return err
 	}
-	if s.judge == nil && s.player() != nil { // the judge is compiled first, and the state does not wait for that
+	if s.evaluator == nil && s.player() != nil { // it is compiled first, and the state does not wait
 		if err := s.checkpoint(); err != nil {
 			return err
 		}
@@ -130,8 +130,8 @@ func (s *session) handBack() {
 		s.update(func(x *state) {
 			x.held, x.lent = nil, false
 			x.best = x.best.withoutParams()
-			for i, m := range x.fame {
-				x.fame[i] = m.withoutParams()
+			for i, m := range x.hall {
+				x.hall[i] = m.withoutParams()
 			}
 		})
 	}
@@ -146,12 +146,12 @@ func (s *session) keepMembers() error {
 	if err != nil {
 		return err
 	}
-	fame := make([]*Member, len(s.fame))
-	for i, m := range s.fame {
-		if fame[i], err = m.onHost(); err != nil {
+	hall := make([]*Member, len(s.hall))
+	for i, m := range s.hall {
+		if hall[i], err = m.onHost(); err != nil {
 			return err
 		}
 	}
-	s.update(func(x *state) { x.best, x.fame = best, fame })
+	s.update(func(x *state) { x.best, x.hall = best, hall })
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // TestDrawings: a run that goes on draws its best member for at most a 500th of its time; its first
-// judgement and its end draw anyway.
+// evaluation and its end draw anyway.
 func TestDrawings(t *testing.T) {
 	start := time.Unix(1000, 0)
 	for _, c := range []struct {

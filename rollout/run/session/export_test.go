@@ -2,7 +2,8 @@ package session
 
 import "testing"
 
-// Lend lends states from a size in bytes on, and judges members one by one from that size on, until the test has ended.
+// Lend lends states from a size in bytes on, and evaluates members one by one from that size on, until the test has
+// ended.
 func Lend(t *testing.T, from int) {
 	state, member := lentState, largeMember
 	lentState, largeMember = from, from

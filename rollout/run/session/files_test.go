@@ -28,7 +28,7 @@ type reader struct {
 	means []float64
 }
 
-func (r *reader) RoundReport(n session.RoundReport) {
+func (r *reader) Report(n session.RoundReport) {
 	if r.means != nil {
 		var file struct {
 			Islands []struct {
@@ -50,8 +50,9 @@ func (r *reader) RoundReport(n session.RoundReport) {
 	}
 }
 
-// A kind's files are written with each checkpoint, also where the members were judged a short time ago. They were
-// written with each judgement: a run that was killed after its last checkpoint kept the islands.json of an earlier one.
+// A kind's files are written with each checkpoint, also where the members were evaluated a short time ago. They were
+// written with each evaluation: a run that was killed after its last checkpoint kept the islands.json of an earlier
+// one.
 func TestFilesAreAsNewAsTheCheckpoint(t *testing.T) {
 	kind, ok := run.Lookup("islands")
 	require.True(t, ok)

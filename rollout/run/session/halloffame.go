@@ -11,15 +11,15 @@ import (
 	"xlarun/rollout/run/runfolder"
 )
 
-// judgeFame judges the hall of fame of a state on the same new episodes as the candidates, with the same program. It
-// sorts the members by mean return; equal ones stay in the order of their fitness.
-func (s *session) judgeFame(held *runfolder.Checkpoint, key random.Key) ([]*Member, error) {
-	famed, err := s.can.Members.HallEntries(run.Snapshot{Step: held.Step, Arrays: held.Arrays})
+// evaluateHall evaluates the hall of fame of a state on the same new episodes as the candidates, with the same program.
+// It sorts the members by mean return; equal ones stay in the order of their fitness.
+func (s *session) evaluateHall(held *runfolder.Checkpoint, key random.Key) ([]*Member, error) {
+	entries, err := s.can.Members.HallEntries(run.Snapshot{Step: held.Step, Arrays: held.Arrays})
 	if err != nil {
 		return nil, err
 	}
-	fame, err := s.judge.play(famed, key)
-	slices.SortStableFunc(fame, func(a, b *Member) int {
+	hall, err := s.evaluator.play(entries, key)
+	slices.SortStableFunc(hall, func(a, b *Member) int {
 		switch {
 		case a.EvalResult.Mean > b.EvalResult.Mean:
 			return -1
@@ -28,13 +28,13 @@ func (s *session) judgeFame(held *runfolder.Checkpoint, key random.Key) ([]*Memb
 		}
 		return 0
 	})
-	return fame, err
+	return hall, err
 }
 
-// writeFame writes the hall of fame, one file a member.
-func (s *session) writeFame(held *runfolder.Checkpoint, fame []*Member) error {
-	for i, f := range fame {
-		m := s.describeJudged(held.Step, f)
+// writeHall writes the hall of fame, one file a member.
+func (s *session) writeHall(held *runfolder.Checkpoint, hall []*Member) error {
+	for i, f := range hall {
+		m := s.describeEvaluated(held.Step, f)
 		m["fitness"], m["fitness_"+s.Kind.Unit] = fmt.Sprint(f.Fitness), strconv.FormatInt(f.Step, 10)
 		if err := s.Folder.WriteArrays(run.HallOfFameMember(i+1)+".safetensors", f.Params, m); err != nil {
 			return err
@@ -43,10 +43,10 @@ func (s *session) writeFame(held *runfolder.Checkpoint, fame []*Member) error {
 	return nil
 }
 
-// fameJSON returns the hall of fame for the outcome's JSON.
-func (s *session) fameJSON() []Object {
+// hallJSON returns the hall of fame for the outcome's JSON.
+func (s *session) hallJSON() []Object {
 	all := []Object{}
-	for i, f := range s.fame {
+	for i, f := range s.hall {
 		all = append(all, Object{{Name: "member", Value: run.HallOfFameMember(i + 1)},
 			{Name: "fitness", Value: run.Finite(f.Fitness)}, {Name: s.Kind.Unit, Value: f.Step},
 			{Name: "mean_return", Value: run.Finite(f.EvalResult.Mean)},
@@ -55,23 +55,22 @@ func (s *session) fameJSON() []Object {
 	return all
 }
 
-// fameText returns the hall of fame, which has a member at least, as a line.
-func (s *session) fameText() string {
-	n := len(s.fame)
-	first, last := s.fame[0].EvalResult, s.fame[n-1].EvalResult
+// hallText returns the hall of fame, which has a member at least, as a line.
+func (s *session) hallText() string {
+	n := len(s.hall)
+	first, last := s.hall[0].EvalResult, s.hall[n-1].EvalResult
 	const when = "when the best one was chosen"
 	if n == 1 {
 		return fmt.Sprintf("hall of fame: %s, mean return %v %s", run.HallOfFameMember(1), first, when)
 	}
 	return fmt.Sprintf("hall of fame: %s to %s, mean returns %v to %v %s", run.HallOfFameMember(1),
-		run.HallOfFameMember(n), first,
-		last, when)
+		run.HallOfFameMember(n), first, last, when)
 }
 
 // memberName is the name of the best member for people. One of the hall of fame is the first of it: that is sorted by
 // the mean returns that it was chosen by.
 func memberName(candidate string) string {
-	if candidate == "fame" {
+	if candidate == run.HallOfFame {
 		return run.HallOfFameMember(1)
 	}
 	return strings.ReplaceAll(candidate, "_", " ")

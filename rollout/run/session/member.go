@@ -53,13 +53,13 @@ func (s *session) describe(step int64, name string, member any, actions string) 
 	return m
 }
 
-// describeJudged returns the metadata of a member with its result.
-func (s *session) describeJudged(step int64, m *Member) map[string]string {
+// describeEvaluated returns the metadata of a member with its result.
+func (s *session) describeEvaluated(step int64, m *Member) map[string]string {
 	about := s.describe(step, m.Name, m.Params, m.Actions)
-	add := func(way string, j episode.EvalResult) {
-		about[way+"mean_return"] = fmt.Sprint(j.Mean)
-		if !math.IsNaN(j.Error) {
-			about[way+"standard_error"] = fmt.Sprint(j.Error)
+	add := func(way string, result episode.EvalResult) {
+		about[way+"mean_return"] = fmt.Sprint(result.Mean)
+		if !math.IsNaN(result.Error) {
+			about[way+"standard_error"] = fmt.Sprint(result.Error)
 		}
 	}
 	about["episodes"] = strconv.Itoa(len(m.EvalResult.Return))
@@ -70,12 +70,12 @@ func (s *session) describeJudged(step int64, m *Member) map[string]string {
 	return about
 }
 
-// writeMember writes a judged member.
+// writeMember writes an evaluated member.
 func (s *session) writeMember(file string, held *runfolder.Checkpoint, m *Member) error {
-	return s.Folder.WriteArrays(file+".safetensors", m.Params, s.describeJudged(held.Step, m))
+	return s.Folder.WriteArrays(file+".safetensors", m.Params, s.describeEvaluated(held.Step, m))
 }
 
-// writeMean writes the mean of a state without judging it: nothing on the devices is touched.
+// writeMean writes the mean of a state without evaluating it: nothing on the devices is touched.
 func (s *session) writeMean(held *runfolder.Checkpoint) error {
 	if s.player() == nil {
 		return nil

@@ -16,8 +16,8 @@ type Observer interface {
 	Phase(text string)
 	// Progress shows how far a round is. It is called every second once the round has taken five.
 	Progress(p Progress)
-	// RoundReport shows the numbers of a round.
-	RoundReport(n RoundReport)
+	// Report shows the numbers of a round.
+	Report(n RoundReport)
 	// Moved reports that the run's folder is now elsewhere.
 	Moved(folder string)
 	// Close shows the outcome. An error joins the error of Run.
@@ -42,20 +42,20 @@ type RoundReport struct {
 	Profile         *run.Profile
 	Memory          int64       // bytes that the process uses; 0: not known
 	Phases          []run.Phase // how long the parts of a round take; nil: not measured
-	// Map returns the picture of a run; nil: there is none. It is not called after RoundReport has returned.
+	// Map returns the picture of a run; nil: there is none. It is not called after Report has returned.
 	Map func(width, height int) ([][]float64, error)
 }
 
 // silent is an Observer that shows nothing.
 type silent struct{}
 
-func (silent) Download(int64, int64)   {}
-func (silent) Notice(string)           {}
-func (silent) Phase(string)            {}
-func (silent) Progress(Progress)       {}
-func (silent) RoundReport(RoundReport) {}
-func (silent) Moved(string)            {}
-func (silent) Close(*Outcome) error    { return nil }
+func (silent) Download(int64, int64) {}
+func (silent) Notice(string)         {}
+func (silent) Phase(string)          {}
+func (silent) Progress(Progress)     {}
+func (silent) Report(RoundReport)    {}
+func (silent) Moved(string)          {}
+func (silent) Close(*Outcome) error  { return nil }
 
 // opening is the run.Progress of data and backend. It shows notices as phases.
 type opening struct{ Observer }

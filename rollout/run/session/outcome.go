@@ -24,7 +24,7 @@ type Outcome struct {
 	Step        int64              // of Kind.Unit: the last one
 	EndedBy     string             // "goal", "patience", "last" (step), "rounds", "total_steps", "time" or "stopped"
 	Metrics     map[string]float64 // the last value of each metric
-	Best        *Member            // nil: none was judged; large ones of an interrupted run are in its folder only
+	Best        *Member            // nil: none was evaluated; large ones of an interrupted run are in its folder only
 	HallEntries []*Member          // the hall of fame, the highest mean return first
 	Folder      string             // "" for none
 	Summary     []string           // lines for people; none if no round was done and the run was not at its end
@@ -42,7 +42,7 @@ type Member struct {
 	Other   *episode.EvalResult
 }
 
-// ways returns the ways to act in which the member was judged.
+// ways returns the ways to act in which the member was evaluated.
 func (m *Member) ways() []string {
 	if m.Other == nil {
 		return nil
@@ -131,7 +131,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 
 // outcome returns the outcome. stopped means that the run was interrupted or failed.
 func (s *session) outcome(stopped bool) *Outcome {
-	o := &Outcome{Step: s.last.Step, EndedBy: s.endedBy(), Metrics: s.values, Best: s.best, HallEntries: s.fame,
+	o := &Outcome{Step: s.last.Step, EndedBy: s.endedBy(), Metrics: s.values, Best: s.best, HallEntries: s.hall,
 		Summary: s.summary(stopped)}
 	if s.Folder != nil {
 		o.Folder = s.Folder.Dir()
@@ -185,8 +185,8 @@ func (s *session) json(outcome *Outcome) Object {
 	for _, f := range s.facts {
 		add(f.Name, f.Value)
 	}
-	if len(s.fame) > 0 {
-		add("hall_of_fame_members", s.fameJSON())
+	if len(s.hall) > 0 {
+		add("hall_of_fame_members", s.hallJSON())
 	}
 	add("ended_by", outcome.EndedBy)
 	add("solved", s.solved())
@@ -238,8 +238,8 @@ func (s *session) endedBy() string {
 	return "stopped"
 }
 
-// solved reports whether the run reached its goal and, if members are judged, the best one does, too, without a failed
-// episode.
+// solved reports whether the run reached its goal and, if members are evaluated, the best one does, too, without a
+// failed episode.
 func (s *session) solved() bool {
 	if !s.last.Done || s.best == nil {
 		return s.last.Done
@@ -281,8 +281,8 @@ func (s *session) summary(stopped bool) []string {
 	lines := append([]string{text}, s.table...)
 	if b := s.best; b != nil {
 		name := memberName(b.Name)
-		if s.centerAt < step {
-			name += fmt.Sprintf(" of %s %d, since no later one was judged", unit, s.centerAt)
+		if s.meanAt < step {
+			name += fmt.Sprintf(" of %s %d, since no later one was judged", unit, s.meanAt)
 		}
 		line := fmt.Sprintf("the best member (%s) has a mean return of %v over %s", name, b.EvalResult,
 			quantity.Count(len(b.EvalResult.Return), "new episode", "new episodes"))
@@ -294,8 +294,8 @@ func (s *session) summary(stopped bool) []string {
 		}
 		lines = append(lines, line)
 	}
-	if len(s.fame) > 0 {
-		lines = append(lines, s.fameText())
+	if len(s.hall) > 0 {
+		lines = append(lines, s.hallText())
 	}
 	if s.Folder != nil {
 		lines = append(lines, "the run is in "+s.Folder.Dir())

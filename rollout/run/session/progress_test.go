@@ -52,7 +52,7 @@ func TestWatchRound(t *testing.T) {
 }
 
 // The time that a validation still takes counts from its start, not from that of the round.
-func TestTimeLeftOfAnValidation(t *testing.T) {
+func TestTimeLeftOfAValidation(t *testing.T) {
 	const second = time.Second
 	counter := run.NewStageCounter()
 	p := &progress{counter: counter, expected: 100 * second}

@@ -1,5 +1,6 @@
 // Package session runs an experiment from its data to its last file: it opens the backend, compiles, runs the rounds,
-// judges the members, and writes the run's folder. It needs no command line and no terminal: an Observer sees the run.
+// evaluates the members, and writes the run's folder. It needs no command line and no terminal: an Observer sees the
+// run.
 package session
 
 import (
@@ -117,7 +118,7 @@ type session struct {
 	// Only work uses these.
 	run          run.Run
 	can          *run.Capabilities // of the run
-	judge        *Evaluator
+	evaluator    *Evaluator
 	filing       time.Duration // that the kind's further files took the last time
 	began        time.Time     // the first round of this process
 	expected     time.Duration // of a round: as the last one took, or an estimate; 0: not known
@@ -162,8 +163,8 @@ type state struct {
 	savedStep int64         // of the last checkpoint
 	phases    []run.Phase
 	best      *Member
-	fame      []*Member  // the hall of fame, the highest mean return first
-	centerAt  int64      // the step of the mean that was written last
+	hall      []*Member  // the hall of fame, the highest mean return first
+	meanAt    int64      // the step of the mean that was written last
 	ending    string     // the run's own summary
 	table     []string   // the run's own table at its end
 	facts     []run.Fact // of Capabilities.Reevaluate
@@ -250,8 +251,8 @@ func (s *session) release() {
 	if s.stuck.Load() {
 		return
 	}
-	if s.judge != nil {
-		_ = s.judge.Close()
+	if s.evaluator != nil {
+		_ = s.evaluator.Close()
 	}
 	if s.run != nil {
 		_ = s.run.Close()

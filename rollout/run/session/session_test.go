@@ -106,7 +106,7 @@ func (w *watch) Phase(text string)              { w.phases = append(w.phases, te
 func (w *watch) Progress(session.Progress)      {}
 func (w *watch) Moved(string)                   {}
 func (w *watch) Close(o *session.Outcome) error { w.outcome = o; return w.err }
-func (w *watch) RoundReport(n session.RoundReport) {
+func (w *watch) Report(n session.RoundReport) {
 	x, _ := n.Metrics.Get("value")
 	w.values = append(w.values, x)
 }

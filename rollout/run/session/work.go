@@ -370,7 +370,7 @@ func (s *session) note(m run.Metrics, now time.Time, seconds float64) {
 		for _, line := range m.Notices {
 			s.Observer.Notice(line)
 		}
-		s.Observer.RoundReport(news) // the observer may wait for a reader, so the lock is not held
+		s.Observer.Report(news) // the observer may wait for a reader, so the lock is not held
 	}
 	if s.Folder != nil && s.memoryAt.Equal(now) {
 		if dir := s.Folder.Dir(); dir != s.shown {

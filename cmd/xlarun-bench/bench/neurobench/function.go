@@ -19,10 +19,10 @@ import (
 // generations returns a workload: generations of a strategy on the sphere function (ask, evaluate, tell).
 func generations(name string, n, members int) Workload {
 	return Workload{
-		Name: name, What: fmt.Sprintf("a generation of %s on the sphere of %d dimensions, %d members", name, n,
-			members), Peer: "evosax",
-		PeerArgs: []string{"generation", name, strconv.Itoa(n), strconv.Itoa(members)}, Work: float64(members),
-
+		Name: name,
+		What: fmt.Sprintf("a generation of %s on the sphere of %d dimensions, %d members", name, n, members),
+		Peer: "evosax", PeerArgs: []string{"generation", name, strconv.Itoa(n), strconv.Itoa(members)},
+		Work: float64(members),
 		Open: func(_ context.Context, b xlabridge.Backend, o Options) (Runner, error) {
 			return openFunction(b, o, name, n, members)
 		},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"xlarun/internal/quantity"
 	"xlarun/rollout/evolve"
 )
 
@@ -38,7 +39,8 @@ func (s Scaled) Experiment(tune string, devices int) evolve.Config {
 
 // What says what the row plays.
 func (s Scaled) What() string {
-	return fmt.Sprintf("%s, %d x %s, %d episodes of %d steps", s.Env, s.Population, s.Policy, s.Episodes, s.Steps)
+	return fmt.Sprintf("%s, %d x %s, %s of %d steps", s.Env, s.Population, s.Policy,
+		quantity.Count(s.Episodes, "episode", "episodes"), s.Steps)
 }
 
 // Scaling returns the rows. Larger populations play shorter episodes, so that a row takes a second or less.

@@ -8,33 +8,33 @@ import (
 	"strings"
 )
 
-// Artefact is one pinned file of a registry.
-type Artefact struct {
+// Artifact is one pinned file of a registry.
+type Artifact struct {
 	Name    string `toml:"name"` // of the distribution or package
 	Version string `toml:"version"`
 	File    string `toml:"file"`   // the file's name
 	SHA256  string `toml:"sha256"` // of the file, in hex
 	Size    int64  `toml:"size"`   // of the file, in bytes
-	Licence string `toml:"license"`
+	License string `toml:"license"`
 	// Unpacked is the size of what is unpacked from the file, in bytes.
 	Unpacked int64 `toml:"unpacked"`
 }
 
-// Label names the artefact in errors and notices.
-func (a *Artefact) Label() string { return a.Name + " " + a.Version }
+// Label names the artifact in errors and notices.
+func (a *Artifact) Label() string { return a.Name + " " + a.Version }
 
-// Source is a place that an artefact can be downloaded from.
+// Source is a place that an artifact can be downloaded from.
 type Source struct {
 	// Name stands in notices and errors.
 	Name string
 	// Get writes the file of a into dst.
-	Get func(ctx context.Context, a *Artefact, dst *Sink) error
+	Get func(ctx context.Context, a *Artifact, dst *Sink) error
 }
 
-// Fetch downloads the artefact to the new file path from the first source that works, and checks it. The error lists
+// Fetch downloads the artifact to the new file path from the first source that works, and checks it. The error lists
 // what went wrong with each source. progress receives the number of bytes written so far, which never falls; notice
 // receives a line for each source. Both may be nil.
-func Fetch(ctx context.Context, a *Artefact, path string, sources []Source, progress func(done int64),
+func Fetch(ctx context.Context, a *Artifact, path string, sources []Source, progress func(done int64),
 	notice func(string)) error {
 	dst, err := newSink(path, a, progress)
 	if err != nil {
@@ -64,8 +64,8 @@ func Fetch(ctx context.Context, a *Artefact, path string, sources []Source, prog
 	return errors.New(strings.Join(failures, "; "))
 }
 
-// WriteFile copies r to the new file path, checks it against the artefact's size and sha256, and makes it durable.
-func WriteFile(ctx context.Context, path string, a *Artefact, r io.Reader) error {
+// WriteFile copies r to the new file path, checks it against the artifact's size and sha256, and makes it durable.
+func WriteFile(ctx context.Context, path string, a *Artifact, r io.Reader) error {
 	dst, err := newSink(path, a, nil)
 	if err != nil {
 		return err

@@ -26,8 +26,8 @@ func (s *PopulationRollout) Inputs() PopulationInputs {
 // Play plays the episodes of all members, inside a program that every device runs. member returns the unbatched
 // parameters of a member, given its number, i32[], and Key(key, number). The result has the members in order along axis
 // 0. It is the same on every device and for any number of devices.
-func (s *PopulationRollout) Play(in PopulationInputs, key random.Key, member func(number *graph.Array,
-	key random.Key) (params any)) Summary {
+func (s *PopulationRollout) Play(in PopulationInputs, key random.Key,
+	member func(number *graph.Array, key random.Key) (params any)) Summary {
 	return PlayEach(s, in, key, func(number *graph.Array, key random.Key, play func(params any) Summary) Summary {
 		return play(member(number, key))
 	})
@@ -35,9 +35,8 @@ func (s *PopulationRollout) Play(in PopulationInputs, key random.Key, member fun
 
 // PlayEach is PopulationRollout.Play with a result of any tree: one gets a member's number, its key, and the function
 // that plays the member's episodes.
-func PlayEach[R any](s *PopulationRollout, in PopulationInputs, key random.Key, one func(number *graph.Array,
-	key random.Key,
-	play func(params any) Summary) R) R {
+func PlayEach[R any](s *PopulationRollout, in PopulationInputs, key random.Key,
+	one func(number *graph.Array, key random.Key, play func(params any) Summary) R) R {
 	bound := s.Bound(in.Policy)
 	return population.Map(s.Tiles, in.Tiles, func(number *graph.Array) R {
 		memberKey, episodesKey := memberKeys(key, number)
