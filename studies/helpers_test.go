@@ -254,7 +254,7 @@ func coordinator(s *Spec) *Coordinator {
 	c := &Coordinator{Spec: s, Command: func(slot int) *exec.Cmd {
 		return again(asWorker, fmt.Sprintf("%s|%s|%d", s.Storage, s.Name, slot))
 	}}
-	if s.TrialsAs == trialsLanes {
+	if s.TrialsAs == trialsVectorized {
 		c.Runs = bowls{}
 	}
 	return c

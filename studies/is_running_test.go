@@ -96,7 +96,7 @@ func TestAttended(t *testing.T) {
 // An enqueued value out of range was replaced without a message.
 func TestEnqueuedWhatCannotBe(t *testing.T) {
 	t.Parallel()
-	for _, as := range []string{"lanes", "processes"} {
+	for _, as := range []string{"vectorized", "processes"} {
 		_, s := written(t, "sampler = \"random\"\ntrials = 2\ntrials-as = \""+as+"\"\n"+onlyX)
 		d, err := rdb.Open(s.Storage)
 		require.NoError(t, err)

@@ -15,7 +15,7 @@ func BenchmarkLanedTrials(b *testing.B) {
 	for b.Loop() {
 		text := fmt.Sprintf(head, "sqlite:///"+filepath.Join(b.TempDir(), "s.db"))
 		text = replaced(text, fmt.Sprintf("trials = %d\nseeds = 1\nsampler = \"random\"\npruner = "+
-			"\"none\"\ntrials-as = \"lanes\"\n", trials))
+			"\"none\"\ntrials-as = \"vectorized\"\n", trials))
 		s, err := Parse([]byte(text+"[run]\nsteps = 1\nwait = \"0s\"\n"+onlyX), nil)
 		require.NoError(b, err)
 		require.NoError(b, coordinator(s).Run(b.Context()))

@@ -13,12 +13,12 @@ func (c *Coordinator) chooseLanes() error {
 	c.lanes, c.notLanes = false, nil
 	served := c.Away || c.Listen.Address != "" || c.Runs == nil
 	switch {
-	case s.TrialsAs == trialsLanes && served:
-		return wrong("trials-as", "got lanes, but workers that join run trials as processes: give study run, or "+
+	case s.TrialsAs == trialsVectorized && served:
+		return wrong("trials-as", "got vectorized, but workers that join run trials as processes: give study run, or "+
 			"processes")
-	case s.TrialsAs == trialsLanes:
+	case s.TrialsAs == trialsVectorized:
 		if err := s.FitsLanes(c.Runs); err != nil {
-			return wrong("trials-as", "got lanes, but %v", err)
+			return wrong("trials-as", "got vectorized, but %v", err)
 		}
 		c.lanes = true
 	case s.TrialsAs == trialsAuto && !served:

@@ -28,7 +28,7 @@ func TestLanesWhileTheServerIsAway(t *testing.T) {
 			t.Parallel()
 			server, url := rdbtest.NewProxy(t, rdbtest.Start(t).Database(t))
 			more := func(trace string) string {
-				return "trials-as = \"lanes\"\npruner = \"" + c.pruner +
+				return "trials-as = \"vectorized\"\npruner = \"" + c.pruner +
 					"\"\nsampler = \"tpe\"\nwindow = 8\nlease = \"400ms\"\n[run]\nwait = \"2ms\"\nsteps = " +
 					"30\ntrace = \"" + trace + "\"\n" + onlyX
 			}

@@ -103,7 +103,7 @@ func TestLanesInTheDatabase(t *testing.T) {
 			t.Parallel()
 			trace := filepath.Join(t.TempDir(), "trace")
 			run := "[run]\nhow = \"hole\"\ny = 4\ntrace = \"" + trace + "\"\n" + onlyX
-			_, lanes := written(t, "trials-as = \"lanes\"\n"+c.head+run)
+			_, lanes := written(t, "trials-as = \"vectorized\"\n"+c.head+run)
 			by := coordinator(lanes)
 			var told []*study.FrozenTrial
 			by.Ended = func(x, _ *study.FrozenTrial) { told = append(told, x) }
@@ -137,7 +137,7 @@ func TestKilledLanes(t *testing.T) {
 	}
 	trace := filepath.Join(t.TempDir(), "trace")
 	more := "window = 2\nsampler = \"tpe\"\ntrials = " + strconv.Itoa(10+16*kills) +
-		"\ntrials-as = \"lanes\"\n[run]\nwait = \"3ms\"\ntrace = \"" + trace + "\"\n" + onlyX
+		"\ntrials-as = \"vectorized\"\n[run]\nwait = \"3ms\"\ntrace = \"" + trace + "\"\n" + onlyX
 	path, s := written(t, more)
 	underWay := func() bool {
 		return slices.ContainsFunc(trialsOf(t, s), func(x *study.FrozenTrial) bool { return !x.State.Finished() })
@@ -195,7 +195,7 @@ func TestLanesThatFail(t *testing.T) {
 	for _, x := range trialsOf(t, s) {
 		require.Equal(t, study.Fail, x.State)
 	}
-	_, s = written(t, "trials-as = \"lanes\"\n"+more)
+	_, s = written(t, "trials-as = \"vectorized\"\n"+more)
 	require.EqualError(t, coordinator(s).Run(t.Context()), "lanes of one program cannot be run: they panicked: broken")
 }
 
@@ -217,7 +217,7 @@ func TestHowTrialsAreRun(t *testing.T) {
 		{5, "pruner = \"median\"\n", onlyX, false,
 			`(no lanes: key "pruner" got median, and a lane that is pruned takes as long as the others)`, ""},
 		{6, "", space, false, `(no lanes: key "param.y" makes another program of each trial: lanes may differ in x)`,
-			`key "trials-as" got lanes, but key "param.y" makes another program`},
+			`key "trials-as" got vectorized, but key "param.y" makes another program`},
 		{7, "timeout = \"1m\"\n", onlyX, false,
 			`(no lanes: key "timeout" bounds what a trial takes in a process of its own, and lanes are of one: ` +
 				`leave it out)`, `key "timeout" bounds`},
@@ -236,7 +236,7 @@ func TestHowTrialsAreRun(t *testing.T) {
 		{16, "window = 1\n", onlyX + "[run]\nsteps = 1000\n", false, lanes + "1 at a time", ""},
 		{17, "window = 1\nsampler = \"random\"\n", onlyX + "[run]\nsteps = 2000\n", false, lanes + "16 at a time", ""},
 		{13, "", onlyX, true, "trials in processes: 2 workers x 1 thread",
-			`key "trials-as" got lanes, but workers that join run trials as processes: give study run, or processes`},
+			`key "trials-as" got vectorized, but workers that join run trials as processes: give study run, or`},
 	} {
 		_, s := written(t, "pruner = \"none\"\n"+c.head+c.rest)
 		coordinator := &Coordinator{Spec: s, Runs: bowls{}}
@@ -249,7 +249,7 @@ func TestHowTrialsAreRun(t *testing.T) {
 		s.TrialsAs = trialsProcesses
 		require.NoError(t, coordinator.chooseLanes())
 		require.Equal(t, "trials in processes: 2 workers x 1 thread", coordinator.Description(), "case %d", c.number)
-		s.TrialsAs = trialsLanes
+		s.TrialsAs = trialsVectorized
 		if err := coordinator.chooseLanes(); c.wrong != "" {
 			require.ErrorAs(t, err, new(*SpecError), "case %d", c.number)
 			require.ErrorContains(t, err, c.wrong, "case %d", c.number)

@@ -24,7 +24,7 @@ type LaneResult struct {
 }
 
 // Values of Spec.TrialsAs.
-const trialsAuto, trialsLanes, trialsProcesses = "auto", "lanes", "processes"
+const trialsAuto, trialsVectorized, trialsProcesses = "auto", "vectorized", "processes"
 
 // Limits of a trial that runs as a lane by default: it is not checkpointed.
 const (
@@ -37,7 +37,7 @@ const (
 // lanes of one program: each parameter has to be an input of the program, and none may be conditional.
 func (s *Spec) laneSettings(job *run.Job) (map[string]string, error) {
 	if job.Lanes == nil {
-		return nil, wrong("kind", "got %s, whose runs cannot be lanes of one program", s.Kind)
+		return nil, wrong("kind", "got %s, whose runs cannot be vectorized: set trials-as to auto or processes", s.Kind)
 	}
 	known := job.Lanes.Numbers()
 	names := map[string]string{}

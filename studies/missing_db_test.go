@@ -26,7 +26,7 @@ func longStudy(t *testing.T, as string) (s *Spec, path string, ended chan error)
 // ended as if all were well.
 func TestRemovedDatabase(t *testing.T) {
 	t.Parallel()
-	for _, as := range []string{"lanes", "processes"} {
+	for _, as := range []string{"vectorized", "processes"} {
 		t.Run(as, func(t *testing.T) {
 			t.Parallel()
 			s, path, ended := longStudy(t, as)
@@ -49,7 +49,7 @@ func TestRemovedDatabase(t *testing.T) {
 // What a study that was deleted from its database while it ran, as Optuna deletes one, came to was no sentence.
 func TestDeletedStudy(t *testing.T) {
 	t.Parallel()
-	for _, as := range []string{"lanes", "processes"} {
+	for _, as := range []string{"vectorized", "processes"} {
 		t.Run(as, func(t *testing.T) {
 			t.Parallel()
 			s, path, ended := longStudy(t, as)

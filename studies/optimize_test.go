@@ -14,7 +14,7 @@ import (
 // and no other program's.
 func TestEnqueuedTrials(t *testing.T) {
 	t.Parallel()
-	for _, as := range []string{trialsLanes, trialsProcesses} {
+	for _, as := range []string{trialsVectorized, trialsProcesses} {
 		onEach(t, func(t *testing.T, at string) {
 			_, s := writtenAt(t, at, "trials = 8\nsampler = \"random\"\npruner = \"none\"\nwindow = 2\nworkers = "+
 				"1\ntrials-as = \""+as+"\"\n"+onlyX)

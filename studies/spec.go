@@ -44,7 +44,7 @@ type Spec struct {
 	ReportEvery int64  `set:"report-every" json:"report_every" min:"1" max:"1073741823" help:"generations, updates, … of a run between reports to the pruner; with pbt, those of a trial"`
 	Window      int    `set:"window" json:"window" min:"1" max:"100000" help:"trials that may run at a time. The sampler of a trial sees the results of those that are at least so many before it. Results depend on the window, not on the workers"`
 
-	TrialsAs string `set:"trials-as" json:"-" resume:"any" oneof:"auto,lanes,processes" help:"how trials run: many at a time as lanes of one program, in worker processes, or (auto) as lanes where they can be and are small. Results are the same to the byte"`
+	TrialsAs string `set:"trials-as" json:"-" resume:"any" oneof:"auto,vectorized,processes" help:"how trials run: many at a time, vectorized in one program, in worker processes, or (auto) vectorized where they can be and are small. Results are the same to the byte"`
 	Workers  int    `set:"workers" json:"-" resume:"any" min:"1" max:"4096" zero:"as many as there are cores for" help:"worker processes; 0 for as many as there are cores for"`
 	Threads  int    `set:"threads" json:"threads" min:"1" max:"256" help:"devices (on cpu: cores) of a worker"`
 

@@ -40,7 +40,7 @@ type Client struct {
 	warned map[string]bool   // the lines that were passed to warn
 
 	mu     sync.Mutex
-	idle   *sync.Cond // signalled when live is empty
+	idle   *sync.Cond // signaled when live is empty
 	closed bool
 	live   map[*handle]struct{}
 	shared bool // go-xla has it, too: see package goxla

@@ -98,10 +98,10 @@ log = true
 		require.Equal(t, 5, strings.Count(string(text), "COMPLETE"))
 	}
 	require.Contains(t, s.Refused(t, "study", "run", "spec.toml", "--seeds", "3"), `key "seeds" got 3`)
-	require.Contains(t, s.Refused(t, "study", "run", "spec.toml", "--timeout", "1m", "--trials-as", "lanes"),
-		`key "trials-as" got lanes, but key "timeout" bounds`)
-	require.Contains(t, s.Refused(t, "serve", "spec.toml", "--listen", "127.0.0.1:0", "--trials-as", "lanes"),
-		`key "trials-as" got lanes, but workers that join`)
+	require.Contains(t, s.Refused(t, "study", "run", "spec.toml", "--timeout", "1m", "--trials-as", "vectorized"),
+		`key "trials-as" got vectorized, but key "timeout" bounds`)
+	require.Contains(t, s.Refused(t, "serve", "spec.toml", "--listen", "127.0.0.1:0", "--trials-as", "vectorized"),
+		`key "trials-as" got vectorized, but workers that join`)
 	require.Contains(t, s.Refused(t, "study", "run", "spec.toml", "--sampler", "best"), `key "sampler" got "best"`)
 	for old, want := range map[string]string{"sigma": `"sigmoid"`, "CartPole-v1": "CartPole", "evolve": "evolv"} {
 		text := strings.Replace(spec, `"`+old+`"`, `"`+map[string]string{"sigma": "sigmoid", "CartPole-v1": "CartPole",

@@ -136,7 +136,7 @@ func (h *history) run(t *testing.T) {
 		require.Equal(t, 0, status, "host %d: %s", i, &host.process.Err)
 		t.Logf("%5d ms: host %d is done", time.Since(began).Milliseconds(), i)
 		last := host.folders[len(host.folders)-1]
-		for _, file := range []string{"metrics.jsonl", "best.safetensors", "mean.safetensors",
+		for _, file := range []string{"metrics.jsonl", "best.safetensors", "final.safetensors",
 			"hall-of-fame-1.safetensors", "checkpoints/000030.safetensors", "config.toml"} {
 			require.True(t, h.s.Read(t, "one", file) == h.s.Read(t, last, file), "%s of host %d", file, i)
 		}

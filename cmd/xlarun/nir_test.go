@@ -35,7 +35,7 @@ func TestRestartsOfANIRFileGoOnWithoutIt(t *testing.T) {
 	resume := func(name string) []string { return []string{"evolve", "--resume", name, "--generations", "30"} }
 	goesOn := func(name string) {
 		inProcess.Do(t, resume(name)...)
-		for _, file := range []string{"metrics.jsonl", "best.safetensors", "mean.safetensors", "policy.copy"} {
+		for _, file := range []string{"metrics.jsonl", "best.safetensors", "final.safetensors", "policy.copy"} {
 			require.Equal(t, read(t, "whole", file), read(t, name, file), "%s: %s", name, file)
 		}
 	}

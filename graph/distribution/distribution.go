@@ -8,7 +8,7 @@
 //
 // Parameters with several elements are independent distributions: LogProb, Entropy and KL have one number for each.
 // Sum them over the axes of an action. Samples equal jax.random's for the same key. Gradients go through the samples of
-// continuous distributions (reparameterisation), not through the samples of discrete ones.
+// continuous distributions (reparameterization), not through the samples of discrete ones.
 //
 // Log-probabilities, entropies and divergences in half precision are computed in float32 and rounded once. Methods
 // state their largest errors as functions of package graph do: an error of n ULP is one of n units in the last place

@@ -9,7 +9,7 @@ import (
 // Gamma draws from the gamma distribution with concentration a and rate 1, of float32 or float64 shape. a is a
 // positive number or an array that broadcasts to the shape. Each element has its own key and rejection loop
 // (Marsaglia and Tsang, "A simple method for generating gamma variables", 2000); the loops run until the last
-// element is accepted. The draw has a derivative by a (implicit reparameterisation, Figurnov et al., 2018).
+// element is accepted. The draw has a derivative by a (implicit reparameterization, Figurnov et al., 2018).
 func Gamma(key Key, shape graph.Shape, a any) *graph.Array {
 	const op = "random.Gamma"
 	return wordsOf(op, key).gamma(op, shape, a, false)

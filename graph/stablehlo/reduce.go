@@ -149,7 +149,7 @@ var argExtremes = [][]string{
 		"return 5 6"},
 }
 
-// argExtreme recognises argmax and argmin along one axis: a reduction of values and of their indices. It is nil for any
+// argExtreme recognizes argmax and argmin along one axis: a reduction of values and of their indices. It is nil for any
 // other reduction.
 func argExtreme(o *op, s *scope, axes []int, x []*graph.Array, starts []string) []*graph.Array {
 	if len(axes) != 1 || len(x) != 2 || len(o.regions) != 1 || len(o.regions[0].params) != 4 {

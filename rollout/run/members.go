@@ -65,7 +65,7 @@ type Sampled struct {
 // The members that a run saves, each in a file NAME.safetensors of its folder.
 const (
 	BestMember = "best" // the member with the highest mean return on new episodes
-	MeanMember = "mean" // the member that stands for the whole search
+	FinalMember = "final" // the result at the last step: the mean of a search, the last weights
 	// CriticFile is the file of the critic that belongs to the newest checkpoint.
 	CriticFile = "critic.safetensors"
 )

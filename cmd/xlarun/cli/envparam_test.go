@@ -76,7 +76,7 @@ func TestEnvParamsOfARun(t *testing.T) {
 		"with max-steps=2..5,tau=0.03")
 	require.Equal(t, StatusOK, b.do("evolve", "--resume", "part", "--generations", "4", "--env-param", "tau=.03"), "%s",
 		b.err)
-	requireSame(t, "whole", "part", "metrics.jsonl", "best.safetensors", "mean.safetensors", "best.gif")
+	requireSame(t, "whole", "part", "metrics.jsonl", "best.safetensors", "final.safetensors", "best.gif")
 	require.Equal(t, StatusOK, b.do("play", "whole", "--backend", "reference", "--episodes", "40", "--gif", "none"),
 		"%s", b.err)
 	require.True(t, strings.Contains(b.out.String(), "from 2.0 to 5.0"), b.out.String())

@@ -60,7 +60,7 @@ func TestHallOfFame(t *testing.T) {
 	require.Equal(t, StatusOK, b.do("evolve", "--resume", "again", "--generations", "6"), "%s", b.err)
 	for _, f := range []string{"hall-of-fame-1.safetensors", "hall-of-fame-2.safetensors", "hall-of-fame-3.safetensors",
 		"best.safetensors",
-		"mean.safetensors", "metrics.jsonl"} {
+		"final.safetensors", "metrics.jsonl"} {
 		require.Equal(t, read(t, "run", f), read(t, "again", f), f)
 	}
 
@@ -70,13 +70,13 @@ func TestHallOfFame(t *testing.T) {
 	require.Contains(t, b.out.String(), "hall-of-fame-2")
 	b.err.b.Reset()
 	require.Equal(t, StatusUsage, b.do("play", "run", "--member", "hall-of-fame-4"))
-	require.Contains(t, b.err.String(), "has no member hall-of-fame-4; it has best, mean, hall-of-fame-1, "+
+	require.Contains(t, b.err.String(), "has no member hall-of-fame-4; it has best, final, hall-of-fame-1, "+
 		"hall-of-fame-2, hall-of-fame-3: leave "+
 		"--member out")
 	b.err.b.Reset()
 	require.Equal(t, StatusUsage, b.do("play", "run", "--member", "hall-of-fame-0"))
 	require.Contains(t, b.err.String(),
-		`--member got "hall-of-fame-0", wants best, mean or one of the hall of fame, hall-of-fame-1, hall-of-fame-2, …`)
+		`--member got "hall-of-fame-0", wants best, final or one of the hall of fame, hall-of-fame-1, hall-of-fame-2`)
 
 	b.out.b.Reset()
 	require.Equal(t, StatusOK, b.do(append(small, "--generations", "2", "--hall-of-fame", "0", "--out", "none",

@@ -38,7 +38,7 @@ func TestRunOfANIRFileGoesOnToTheByte(t *testing.T) {
 	for _, line := range []string{"gain = 2.0", "layers = 'affine:6:4,lif:4,affine:4:1'", "encoder = 'current'"} {
 		require.Contains(t, config, line)
 	}
-	same := []string{"config.toml", "metrics.jsonl", "best.safetensors", "mean.safetensors"}
+	same := []string{"config.toml", "metrics.jsonl", "best.safetensors", "final.safetensors"}
 	bytes := read(t, "network.nir")
 	write := func(text string) { require.NoError(t, os.WriteFile("network.nir", []byte(text), 0o600)) }
 	again := append(append([]string{"evolve", "--config", filepath.Join("whole", "config.toml")}, "--generations", "4"),
@@ -55,7 +55,7 @@ func TestRunOfANIRFileGoesOnToTheByte(t *testing.T) {
 		write(bytes)
 	}
 	require.Equal(t, StatusOK, b.do(append(again, "anew")...), "%s", b.err)
-	requireSame(t, "whole", "anew", "metrics.jsonl", "mean.safetensors")
+	requireSame(t, "whole", "anew", "metrics.jsonl", "final.safetensors")
 
 	killed(t, "whole", "elsewhere", "000002.safetensors")
 	dir, err := os.Getwd()

@@ -70,5 +70,5 @@ func TestRunKeepsItsStateWhenTheProcessDies(t *testing.T) {
 	require.Contains(t, b.err.String(), "the process ended by exit status 3, its last words: the simulator exploded")
 	require.NoError(t, os.Remove(flag))
 	require.Equal(t, StatusOK, b.do("evolve", "--resume", "part", "--env", env), "%s", b.err)
-	requireSame(t, "whole", "part", "metrics.jsonl", "best.safetensors", "mean.safetensors")
+	requireSame(t, "whole", "part", "metrics.jsonl", "best.safetensors", "final.safetensors")
 }

@@ -54,7 +54,7 @@ func TestRunOfAProgramGoesOnWithoutItsFiles(t *testing.T) {
 		require.NoError(t, os.Remove(path))
 		require.NoError(t, os.Remove(params))
 		require.Equal(t, StatusOK, b.do("evolve", "--resume", part), "%s", b.err)
-		requireSame(t, whole, part, "metrics.jsonl", "best.safetensors", "mean.safetensors")
+		requireSame(t, whole, part, "metrics.jsonl", "best.safetensors", "final.safetensors")
 		require.Equal(t, StatusOK, b.do("play", whole, "--episodes", "2", "--backend", "reference"), "%s", b.err)
 		require.Equal(t, StatusOK, b.do("export", whole, "--out", restarts+".safetensors"), "%s", b.err)
 		require.Equal(t, StatusOK, b.do("play", restarts+".safetensors", "--episodes", "2", "--backend", "reference"))

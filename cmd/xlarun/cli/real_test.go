@@ -44,7 +44,7 @@ func TestEvolveOnTheRealThing(t *testing.T) {
 	evolve := append([]string{"evolve"}, experiment...)
 	whole := onCPU.Result(t, append(evolve, "--devices", "2", "--generations", "6", "--out", "whole")...)
 	require.Equal(t, []any{"hit", 2., 6.}, []any{whole["cache"], whole["devices"], whole["generations"]})
-	for _, file := range []string{"config.toml", "profile.json", "best.safetensors", "mean.safetensors", "best.gif",
+	for _, file := range []string{"config.toml", "profile.json", "best.safetensors", "final.safetensors", "best.gif",
 		"checkpoints/000006.safetensors"} {
 		info, err := os.Stat(filepath.Join("whole", file))
 		require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestEvolveOnTheRealThing(t *testing.T) {
 	cut := onCPU.Result(t, append(evolve, "--devices", fmt.Sprint(devices), "--generations", "3", "--out", "cut")...)
 	require.Equal(t, []any{found, devices}, []any{cut["cache"], cut["devices"]})
 	onCPU.Result(t, "evolve", "--resume", "cut", "--devices", "2", "--generations", "6")
-	requireSame(t, "whole", "cut", "config.toml", "metrics.jsonl", "best.safetensors", "mean.safetensors", "best.gif")
+	requireSame(t, "whole", "cut", "config.toml", "metrics.jsonl", "best.safetensors", "final.safetensors", "best.gif")
 
 	plain := onCPU.Result(t, append(evolve, "--jit=false", "--generations", "6", "--out", "none")...)
 	require.Equal(t, "off", plain["cache"])

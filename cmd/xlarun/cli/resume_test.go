@@ -52,7 +52,7 @@ func TestEvolveGoesOnToTheByte(t *testing.T) {
 	for _, words := range []string{"openes", "simplega", "openes --normalize-observations"} {
 		t.Run(words, func(t *testing.T) {
 			b := onInterpreter(t)
-			same := []string{"config.toml", "metrics.jsonl", "best.safetensors", "mean.safetensors", "best.gif"}
+			same := []string{"config.toml", "metrics.jsonl", "best.safetensors", "final.safetensors", "best.gif"}
 			args := []string{"evolve", "--backend", "reference", "--policy", "linear", "--pop", "8", "--steps", "6",
 				"--eval-episodes", "3", "--target", "0", "--seed", "5",
 				"--checkpoint-every", "1", "--keep", "100", "--strategy"}
@@ -143,7 +143,7 @@ func TestInterruptAndResume(t *testing.T) {
 	went := fakes.made[2]
 	require.Equal(t, 60, went.done)
 	require.Less(t, went.stepped, 60)
-	requireSame(t, "whole", "run", "config.toml", "metrics.jsonl", "best.safetensors", "mean.safetensors")
+	requireSame(t, "whole", "run", "config.toml", "metrics.jsonl", "best.safetensors", "final.safetensors")
 }
 
 // What --resume cannot go on with is refused in a sentence, and nothing is changed.

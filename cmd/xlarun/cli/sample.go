@@ -145,7 +145,7 @@ func readSampled(dir string) (*task, *runfolder.Checkpoint, error) {
 
 // savedMembers reads the members in a run's folder.
 func savedMembers(dir string) (all []run.Candidate, err error) {
-	names := []string{run.BestMember, run.MeanMember}
+	names := []string{run.BestMember, run.FinalMember}
 	for i := 1; console.Exists(filepath.Join(dir, run.HallOfFameMember(i)+".safetensors")); i++ {
 		names = append(names, run.HallOfFameMember(i))
 	}

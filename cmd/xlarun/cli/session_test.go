@@ -69,7 +69,7 @@ func TestRunEndsWhenSolved(t *testing.T) {
 		files[i], _ = filepath.Rel(dir, f)
 	}
 	require.Equal(t, []string{"best.gif", "best.safetensors", "checkpoints/000001.safetensors",
-		"checkpoints/000005.safetensors", "config.toml", "mean.safetensors", "metrics.jsonl", "profile.json",
+		"checkpoints/000005.safetensors", "config.toml", "final.safetensors", "metrics.jsonl", "profile.json",
 		"timings.jsonl"}, files)
 	require.Equal(t, 5, strings.Count(read(t, dir, "metrics.jsonl"), "\n"))
 	require.NotContains(t, read(t, dir, "metrics.jsonl"), "seconds", "metrics are the same in every run")
@@ -248,7 +248,7 @@ func TestInterruptBetweenGenerations(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, b.err.String(), files[len(files)-1])
 	require.Equal(t, int(r["generations"].(float64)), strings.Count(read(t, "run", "metrics.jsonl"), "\n"))
-	require.Equal(t, generationOf(t, files[len(files)-1]), generationOf(t, "run/mean.safetensors"),
+	require.Equal(t, generationOf(t, files[len(files)-1]), generationOf(t, "run/final.safetensors"),
 		"the mean is that of the state")
 	require.FileExists(t, "run/best.safetensors")
 	require.FileExists(t, "run/profile.json")
@@ -282,7 +282,7 @@ func TestInterruptInsideALongCall(t *testing.T) {
 		`(run/checkpoints/00000[12].safetensors)`).FindStringSubmatch(b.err.String())
 	require.NotNil(t, held, "%s", b.err)
 	require.FileExists(t, held[1])
-	require.Equal(t, generationOf(t, held[1]), generationOf(t, "run/mean.safetensors"),
+	require.Equal(t, generationOf(t, held[1]), generationOf(t, "run/final.safetensors"),
 		"the mean is that of the state, though the devices are busy")
 	require.Equal(t, 2, strings.Count(read(t, "run", "metrics.jsonl"), "\n"))
 }

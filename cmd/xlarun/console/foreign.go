@@ -88,6 +88,15 @@ var foreign = map[string][]string{
 	"n-trials":             {"trials"},
 	"num-trials":           {"trials"},
 	"n-jobs":               {"workers", "devices"},
+	"judge":                {"eval-episodes"}, // names of earlier versions, from here on
+	"exam-target":          {"validation-target"},
+	"exam-episodes":        {"validation-episodes"},
+	"exam-steps":           {"validation-steps"},
+	"exam-param":           {"validation-param"},
+	"drawn-moves":          {"sampled-moves"},
+	"lanes-last":           {"batch-last"},
+	"entropy":              {"entropy-coef"},
+	"value-weight":         {"value-coef"},
 }
 
 // training maps names of the length of a training. Commands with a horizon have --steps for it, on which the learning

@@ -55,8 +55,8 @@ func openCell(folder, which string) (*Saved, error) {
 	if err != nil {
 		return nil, err
 	}
-	// How the member acts is in the file of the mean.
-	s := &Saved{Run: folder, Which: run.MeanMember, Path: filepath.Join(folder, run.MeanMember+suffix)}
+	// How the member acts is in the file of the final one.
+	s := &Saved{Run: folder, Which: run.FinalMember, Path: filepath.Join(folder, run.FinalMember+suffix)}
 	if err := s.read(); err != nil {
 		return nil, err
 	}

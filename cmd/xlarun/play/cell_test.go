@@ -19,7 +19,7 @@ import (
 // of key i is in the i-th of the cells.
 func (b *bed) saveElites(folder string, cells []int32) (*episode.Rollout, any) {
 	b.t.Helper()
-	r := b.save(filepath.Join(folder, "mean.safetensors"), "CartPole-v1", "linear", 50, 99)
+	r := b.save(filepath.Join(folder, "final.safetensors"), "CartPole-v1", "linear", 50, 99)
 	arrays := map[string]*graph.Array{"centers": graph.Zeros(graph.ShapeOf(graph.Float32, 12, 2))}
 	var members any
 	if len(cells) > 0 {
@@ -95,7 +95,7 @@ func TestBadCells(t *testing.T) {
 	b.saveElites("run", []int32{2, 7, 9})
 	b.saveElites("full", []int32{0, 1, 2, 3, 4, 5, 6, 7, 8})
 	b.saveElites("empty", nil)
-	b.save("other/mean.safetensors", "CartPole-v1", "linear", 50, 1)
+	b.save("other/final.safetensors", "CartPole-v1", "linear", 50, 1)
 	for _, c := range []struct {
 		name string
 		args []string

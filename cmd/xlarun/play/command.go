@@ -51,8 +51,8 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "play RUN|" + memberFile,
 		Short: "Play a saved member on new episodes",
-		Long: "Play takes the best member that a run saved (its mean where no best one was judged yet; the run may " +
-			"be still at work), or the member of a file, such as a genome in JSON, and plays it on episodes that " +
+		Long: "Play takes the best member that a run saved (its final one where no best one was judged yet; the run " +
+			"may be still at work), or the member of a file, such as a genome in JSON, and plays it on episodes that " +
 			"neither the training nor the choice of the best member has seen. It reports mean, standard error, " +
 			"spread, least and greatest return and the mean length, and draws the first of the episodes.",
 		Example: "  xlarun play runs/20260102-150405-CartPole-v1\n  xlarun play champion.safetensors --episodes 2000 " +
@@ -150,7 +150,7 @@ func (o *options) resolvePicture(m *episode.Member, given func(flag string) bool
 // addMember adds the flags that choose the member of a run.
 func addMember(cmd *cobra.Command, member *string) {
 	f := cmd.Flags()
-	f.StringVar(member, "member", "", "which member of the run: best, mean, or hall-of-fame-1, hall-of-fame-2, … of "+
+	f.StringVar(member, "member", "", "which member of the run: best, final, or hall-of-fame-1, hall-of-fame-2, … of "+
 		"the hall of fame (default best, where there is one)")
 	f.Var(cellFlag{member}, "cell", "of a run of qd: the elite of this cell of the archive")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
@@ -187,7 +187,7 @@ func checkGIF(flag, path string) error {
 // Result is the result that --json prints. A number that is not finite is null.
 type Result struct {
 	File       string   `json:"file"`
-	Member     string   `json:"member"` // "best", "mean"; "" for a file
+	Member     string   `json:"member"` // "best", "final"; "" for a file
 	Candidate  string   `json:"candidate"`
 	Kind       string   `json:"kind"`
 	Env        string   `json:"env"`

@@ -31,7 +31,7 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export RUN|" + memberFile + " --out FILE",
 		Short: "Write a saved member for other programs",
-		Long: "Export writes the best member that a run saved (its mean where no best one was judged yet) as a " +
+		Long: "Export writes the best member that a run saved (its final one where no best one was judged yet) as a " +
 			"safetensors file with all that a reader in another language needs: the layers and the function between " +
 			"them, the environment and its spaces, and how outputs become actions. Of a run of sparse networks it " +
 			"writes the best one's connections.\n" +

@@ -254,18 +254,18 @@ func TestPlayDefaults(t *testing.T) {
 // Which member is taken is said.
 func TestWhichMember(t *testing.T) {
 	b := newBed(t)
-	b.save("run/mean.safetensors", "Pendulum-v1", "linear", 1, 1)
+	b.save("run/final.safetensors", "Pendulum-v1", "linear", 1, 1)
 	play := func(more ...string) string {
 		return b.good(append([]string{"play", "run", "--episodes", "1", "--gif", "none"}, more...)...)
 	}
 	out := play()
-	require.Contains(t, out, "mean member of run")
-	require.Contains(t, out, "the run has judged no best member yet: this is its mean")
-	require.NotContains(t, play("--member", "mean"), "no best member yet")
+	require.Contains(t, out, "final member of run")
+	require.Contains(t, out, "the run has judged no best member yet: this is its final one")
+	require.NotContains(t, play("--member", "final"), "no best member yet")
 	b.save("run/best.safetensors", "Pendulum-v1", "linear", 1, 2)
 	require.Contains(t, play(), "best member of run")
-	require.Contains(t, play("--member", "mean"), "mean member of run")
-	require.NotEqual(t, play(), play("--member", "mean"))
+	require.Contains(t, play("--member", "final"), "final member of run")
+	require.NotEqual(t, play(), play("--member", "final"))
 }
 
 // Episodes whose return is no number are left out of the figures, and said.
@@ -320,9 +320,9 @@ func TestBadInput(t *testing.T) {
 		{"play nowhere", []string{"nowhere cannot be read (no such file or directory)"}},
 		{"play empty", []string{"empty is no run's folder"}},
 		{"play young", []string{"the run young has saved no member yet"}},
-		{"play run --member mean", []string{"the run run has no member mean; it has best"}},
+		{"play run --member final", []string{"the run run has no member final; it has best"}},
 		{"play run --member bst",
-			[]string{`--member got "bst", wants best, mean or one of the hall of fame, hall-of-fame-1, ` +
+			[]string{`--member got "bst", wants best, final or one of the hall of fame, hall-of-fame-1, ` +
 				`hall-of-fame-2, …, did you mean best?`}},
 		{"play other.safetensors --member best", []string{"other.safetensors is one member's file"}},
 		{"play noise.safetensors", []string{"noise.safetensors", "this is no safetensors file, or it is damaged"}},
@@ -369,7 +369,7 @@ func TestBadInput(t *testing.T) {
 		{"export run --out other.safetensors", []string{"--out other.safetensors is there already", "--force"}},
 		{"export run --out folder.safetensors --force", []string{"folder.safetensors is there and is no file"}},
 		{"export run --out pipe.safetensors --force", []string{"pipe.safetensors is there and is no file"}},
-		{"export sparse --out x.safetensors --member mean", []string{"the run sparse has no member mean"}},
+		{"export sparse --out x.safetensors --member final", []string{"the run sparse has no member final"}},
 		{"export checkpoint.safetensors --out x.safetensors", []string{"checkpoint.safetensors is a checkpoint"}},
 		{"export plain.safetensors --out x.safetensors", []string{"this is no member"}},
 	} {
@@ -459,9 +459,9 @@ func TestExport(t *testing.T) {
 		}
 		require.Equal(t, played("run"), played("x.safetensors"))
 	}
-	b.save("run/mean.safetensors", "CartPole-v1", "mlp:5", 9, 1)
-	b.good("export", "run", "--out", "mean.safetensors", "--member", "mean")
-	s, err := Open("mean.safetensors", "")
+	b.save("run/final.safetensors", "CartPole-v1", "mlp:5", 9, 1)
+	b.good("export", "run", "--out", "final.safetensors", "--member", "final")
+	s, err := Open("final.safetensors", "")
 	require.NoError(t, err)
 	require.Equal(t, "[4,5,2]", s.Metadata["layers"])
 }

@@ -50,11 +50,11 @@ func RenderCommand(streams console.Streams, open console.Opener) *cobra.Command 
 	cmd := &cobra.Command{
 		Use:   "render ENV|RUN|" + memberFile,
 		Short: "Draw an episode of an environment, or of a saved member, as a GIF and as PNG frames",
-		Long: "Render plays one episode and draws it, without a display: of a run the best member (--member mean for " +
-			"the mean), of an environment a policy that plays at random, or a network as it is before any training " +
-			"(--policy mlp:16,16). The same seed gives the same pictures.",
+		Long: "Render plays one episode and draws it, without a display: of a run the best member (--member final " +
+			"for the last one), of an environment a policy that plays at random, or a network as it is before any " +
+			"training (--policy mlp:16,16). The same seed gives the same pictures.",
 		Example: "  xlarun render Forage-L1-v1 --seed 3\n  xlarun render runs/20260102-150405-CartPole-v1 --member " +
-			"mean --out champion.gif --png frames --size 640x400\n  xlarun render Forage-L0-v1 --policy " +
+			"final --out champion.gif --png frames --size 640x400\n  xlarun render Forage-L0-v1 --policy " +
 			"spiking:32,16 --spikes pictures",
 		Args: console.OneArgument("an environment, the folder of a run, or a member's file"),
 		RunE: func(cmd *cobra.Command, args []string) error {

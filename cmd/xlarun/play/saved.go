@@ -31,15 +31,15 @@ type Saved struct {
 	Metadata map[string]string
 }
 
-// Open reads a member from a run's folder or from a file. The run may be in progress. which is "best", "mean",
+// Open reads a member from a run's folder or from a file. The run may be in progress. which is "best", "final",
 // "hall-of-fame-N", or "", which means the best member, or the mean if there is no best one yet. Errors are usage
 // errors.
 func Open(path, which string) (*Saved, error) {
-	if which != "" && which != run.BestMember && which != run.MeanMember && !hallPattern.MatchString(which) &&
+	if which != "" && which != run.BestMember && which != run.FinalMember && !hallPattern.MatchString(which) &&
 		!cellPattern.MatchString(which) {
 		return nil, console.BadInput("--member got %q, wants %s, %s or one of the hall of fame, %s, %s, …%s", which,
-			run.BestMember, run.MeanMember, run.HallOfFameMember(1), run.HallOfFameMember(2),
-			console.DidYouMean(which, []string{run.BestMember, run.MeanMember, run.HallOfFameMember(1)}))
+			run.BestMember, run.FinalMember, run.HallOfFameMember(1), run.HallOfFameMember(2),
+			console.DidYouMean(which, []string{run.BestMember, run.FinalMember, run.HallOfFameMember(1)}))
 	}
 	if filepath.Base(path) == "config.toml" { // other commands take a run by its config
 		path = filepath.Dir(path)
@@ -68,8 +68,8 @@ func openRun(folder, which string) (*Saved, error) {
 	s := &Saved{Run: folder, Which: which}
 	if which == "" {
 		s.Which = run.BestMember
-		if !there(run.BestMember+suffix) && there(run.MeanMember+suffix) {
-			s.Which, s.Notice = run.MeanMember, "the run has judged no best member yet: this is its mean"
+		if !there(run.BestMember+suffix) && there(run.FinalMember+suffix) {
+			s.Which, s.Notice = run.FinalMember, "the run has judged no best member yet: this is its final one"
 		}
 	}
 	s.Path = filepath.Join(folder, s.Which+suffix)
@@ -80,7 +80,7 @@ func openRun(folder, which string) (*Saved, error) {
 	for i := 1; there(run.HallOfFameMember(i) + suffix); i++ {
 		others = append(others, run.HallOfFameMember(i))
 	}
-	for _, other := range []string{run.MeanMember, run.BestMember} {
+	for _, other := range []string{run.FinalMember, run.BestMember} {
 		if there(other + suffix) {
 			others = append([]string{other}, others...)
 		}
@@ -200,7 +200,7 @@ func (s *Saved) Unit() (unit, count string) {
 	return kind.Unit, s.Metadata[kind.Unit]
 }
 
-// String describes the member: "best member of runs/x (mean), generation 42".
+// String describes the member: "best member of runs/x (best ever), generation 42".
 func (s *Saved) String() string {
 	text := "member of " + s.Path
 	if s.Run != "" {

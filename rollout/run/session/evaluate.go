@@ -212,7 +212,7 @@ func (s *session) evaluateMembers(held *runfolder.Checkpoint, candidates []run.C
 		best = again[0].withActions(best.Actions)
 	}
 	if s.Folder != nil {
-		if err := s.writeMember(run.MeanMember, held, members[0]); err != nil {
+		if err := s.writeMember(run.FinalMember, held, members[0]); err != nil {
 			return err
 		}
 		if err := s.writeMember(run.BestMember, held, best); err != nil {

@@ -44,7 +44,7 @@ func TestMembersOfAPolicyOfAFileNeedNoFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, c.Parted["policy.sha256"], 64, "the run is of the file as it was at first")
 	require.NoError(t, os.Remove(file))
-	m, err := episode.Load(filepath.Join(dir, "run", run.MeanMember+".safetensors"))
+	m, err := episode.Load(filepath.Join(dir, "run", run.FinalMember+".safetensors"))
 	require.NoError(t, err)
 	require.Contains(t, m.Metadata["policy_settings"], `"layers":"affine:8:3,lif:3,affine:3:2,li:2"`)
 	require.Equal(t, 2.5, m.Policy.(*policy.NIR).Gain)

@@ -84,7 +84,7 @@ func (s *session) lastFiles(over context.Context, stop bool) (path string, err e
 		err = errors.Join(err, s.withGrace(over, s.putFiles))
 	}
 	if s.held != nil && s.meanAt != s.held.Step { // the members of this state were not evaluated
-		err = errors.Join(err, s.withGrace(over, func() error { return s.writeMean(s.held) }))
+		err = errors.Join(err, s.withGrace(over, func() error { return s.writeFinal(s.held) }))
 	}
 	err = errors.Join(err, s.withGrace(over, s.writeProfile))
 	return path, errors.Join(err, s.closeFolder(over, stop))

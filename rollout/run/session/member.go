@@ -75,8 +75,8 @@ func (s *session) writeMember(file string, held *runfolder.Checkpoint, m *Member
 	return s.Folder.WriteArrays(file+".safetensors", m.Params, s.describeEvaluated(held.Step, m))
 }
 
-// writeMean writes the mean of a state without evaluating it: nothing on the devices is touched.
-func (s *session) writeMean(held *runfolder.Checkpoint) error {
+// writeFinal writes the mean of a state without evaluating it: nothing on the devices is touched.
+func (s *session) writeFinal(held *runfolder.Checkpoint) error {
 	if s.player() == nil {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (s *session) writeMean(held *runfolder.Checkpoint) error {
 		return err
 	}
 	c := candidates[0]
-	return s.Folder.WriteArrays(run.MeanMember+".safetensors", c.Params, s.describe(held.Step, c.Name, c.Params, ""))
+	return s.Folder.WriteArrays(run.FinalMember+".safetensors", c.Params, s.describe(held.Step, c.Name, c.Params, ""))
 }
 
 // furtherFiles returns the kind's further files of a state, and measures how long that takes.
