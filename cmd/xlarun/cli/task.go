@@ -260,14 +260,14 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 		}
 		run.LeavePolicyFile(t.Experiment)
 		run.ReadPolicyCopy(t.Experiment, g.resumed)
-		_ = t.changed(nil)
+		t.job = t.Job()
 	}
 	if err := run.Check(t.Experiment, t.job, plan.Expected(on.Backend, on.Expect())); err != nil {
 		return nil, settingError(t.markDefault(err, values), path, inFile)
 	}
 	run.KeepPolicyFile(t.Experiment)
 	run.KeepEnvironment(t.Experiment)
-	_ = t.changed(nil)
+	t.job = t.Job()
 	if err := g.idle(t.Experiment); err != nil { // a setting may depend on what the policy's file says
 		return nil, settingError(err, path, inFile)
 	}
@@ -329,7 +329,7 @@ func (t *task) suggest(values map[string]any) error {
 			return err // apply says what is wrong with the others
 		}
 	}
-	_ = t.changed(nil)
+	t.job = t.Job()
 	suggested := t.job.Suggested()
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(suggested)) {
