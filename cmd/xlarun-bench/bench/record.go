@@ -20,7 +20,7 @@ import (
 	thirdparty "xlarun/third_party"
 )
 
-// record writes rows into a file of figures, in the place of older ones of the same names. commit is what was measured.
+// record writes rows into a file of figures. They replace older rows of the same names. commit is what was measured.
 func record(path, suite, commit string, repeats int, all []row) error {
 	f, err := figures.Read(path)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"xlarun/internal/figures"
 )
 
-// --record writes a row for each baseline that ran, in the place of an older one, and names the commit.
+// --record writes a row for each baseline that ran. The row replaces an older one, and names the commit.
 func TestRecord(t *testing.T) {
 	b := newBed(t, Workload{Name: "one", What: "a thing", Work: 50, Unit: "things",
 		Peers: []Peer{{Name: "evosax", Script: "slow.py"}, {Name: "broken", Script: "broken.py"}}})

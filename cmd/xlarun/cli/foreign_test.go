@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,8 +15,7 @@ func TestForeignFlags(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/how-to/coming-from.md")
 	require.NoError(t, err)
 	span := regexp.MustCompile("`([^`]*)`")
-	asked := 0
-	b := newBed(t)
+	asked, b := 0, newBed(t)
 	ask := func(command, theirs, want string) {
 		b.err.b.Reset()
 		require.Equal(t, StatusUsage, b.do(command, "--"+theirs, "1"))
@@ -33,8 +33,7 @@ func TestForeignFlags(t *testing.T) {
 		}
 		for i := range ours {
 			flag, ok := strings.CutPrefix(ours[i][1], "--")
-			name := theirs[i][1]
-			command := "ppo"
+			name, command := theirs[i][1], "ppo"
 			if strings.HasPrefix(flag, "strategy.") {
 				command = "evolve"
 			}
@@ -46,8 +45,10 @@ func TestForeignFlags(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, asked, 12)
-	ask("ppo", "total-timesteps", "steps")
-	ask("evolve", "total-timesteps", "total-steps")
-	ask("evolve", "num-envs", "pop")
-	ask("qd", "n_envs", "batch")
+	for row := range slices.Chunk(strings.Fields(`ppo total-timesteps steps evolve total-timesteps total-steps
+		evolve num-envs pop qd n_envs batch evolve judge eval-episodes evolve exam-target validation-target
+		evolve exam-param validation-param evolve lanes-last batch-last selfplay drawn-moves sampled-moves
+		ppo entropy entropy-coef ppo value-weight value-coef`), 3) {
+		ask(row[0], row[1], row[2])
+	}
 }

@@ -46,8 +46,7 @@ func TestHallOfFame(t *testing.T) {
 		require.Equal(t, "3", f.Metadata()["episodes"])
 		require.NoError(t, f.Close())
 	}
-	// 1: the largest of several means is too large on average. The best member's is of other episodes than
-	// hall-of-fame-1's.
+	// The largest of several means is too large on average, so the best member's is of other episodes.
 	require.Equal(t, "best_ever", r["best_member"])
 	require.NotEqual(t, r["best_member_mean_return"], fame[0].(map[string]any)["mean_return"])
 	const when = " when the best one was chosen"
