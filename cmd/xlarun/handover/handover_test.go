@@ -47,5 +47,5 @@ func TestCheckout(t *testing.T) {
 	require.Equal(t, "xlarun: building xlarun-study from "+root+"\n", stderr.String())
 	help, err := exec.Command(path, "study", "show", "--help").CombinedOutput()
 	require.NoError(t, err)
-	require.Contains(t, string(help), "xlarun study show SPEC.toml|DATABASE [flags]")
+	require.Contains(t, string(help), "study show SPEC.toml|DATABASE [flags]")
 }
