@@ -175,7 +175,7 @@ var families = []family{
 			"Clique-avoid-6-3-v1", "Ramsey-5-3-v1"}},
 }
 
-const forageText = `Each level asks for one ability more (´go doc xlarun/envs/levels´). Mean returns of whole
+const forageText = `Each level asks for one ability more (´go doc xlarun/envs/levels´). Mean returns of complete
 episodes:
 
 | level | asks for | random | by hand, no memory | evolved, no memory | by hand, memory | evolved, memory |
@@ -190,8 +190,8 @@ Evolved on L2 as it is, a network does not learn to remember. The 45 comes from 
 ([forage-l2.toml](../../examples/forage-l2.toml)).
 
 Gather has food between walls on 16 x 16 cells, seen 7 x 7. Its parameters add hazards, decoys, and a reward that is
-paid beside the true one. ´--env-param width=32 --env-param height=32 --env-param view=9´ is a larger grid with a larger
-view, up to 256 x 256 and 31 x 31; [notes/grid.md](../notes/grid.md) has what a step takes.`
+paid instead of the true one. ´--env-param width=32 --env-param height=32 --env-param view=9´ is a larger grid with a
+larger view, up to 256 x 256 and 31 x 31; [notes/grid.md](../notes/grid.md) has what a step takes.`
 
 // ticks replaces ´ by backquotes, which a raw string cannot hold.
 func ticks(text string) string { return strings.ReplaceAll(text, "´", "`") }

@@ -148,7 +148,7 @@ func (c *Coordinator) Run(ctx context.Context) (err error) {
 			return err
 		}
 		if _, ok := errors.AsType[*laneError](err); ok && c.Spec.TrialsAs == trialsAuto {
-			c.notice("%v: trials go on in processes", err)
+			c.notice("%v: trials continue in processes", err)
 			c.lanes = false
 			continue
 		}

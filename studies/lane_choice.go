@@ -34,18 +34,18 @@ func (c *Coordinator) Description() string {
 	case c.Away:
 		return "trials in processes: workers elsewhere"
 	case c.lanes:
-		return fmt.Sprintf("trials as lanes of one program on %s, up to %d at a time",
+		return fmt.Sprintf("trials vectorized in one program on %s, up to %d at a time",
 			quantity.Count(s.Workers*s.Threads, "device", "devices"), c.batchSize())
 	}
 	text := fmt.Sprintf("trials in processes: %s x %s", quantity.Count(s.Workers, "worker", "workers"),
 		quantity.Count(s.Threads, "thread", "threads"))
 	if c.notLanes != nil {
-		text += fmt.Sprintf(" (no lanes: %v)", c.notLanes)
+		text += fmt.Sprintf(" (not vectorized: %v)", c.notLanes)
 	}
 	return text
 }
 
-// Lanes reports whether trials run as lanes of one program.
+// Lanes reports whether trials are vectorized in one program.
 func (c *Coordinator) Lanes() bool { return c.lanes }
 
 // batchSize returns the highest number of trials that run as lanes at a time.

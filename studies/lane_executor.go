@@ -21,11 +21,11 @@ type laneExecutor struct {
 	waiting []*study.FrozenTrial // open trials that are not in the running batch
 }
 
-// laneError says why trials could not run as lanes.
+// laneError says why vectorized trials could not run.
 type laneError struct{ err error }
 
 func (e *laneError) Error() string {
-	return fmt.Sprintf("lanes of one program cannot be run: %v", e.err)
+	return fmt.Sprintf("vectorized trials cannot be run: %v", e.err)
 }
 func (e *laneError) Unwrap() error { return e.err }
 

@@ -180,7 +180,8 @@ func TestKilledLanes(t *testing.T) {
 	require.Equal(t, rows(t, alone), rows(t, rest))
 }
 
-// TestLanesThatFail: where lanes cannot be run after all, trials that nobody asked to be lanes go on in processes.
+// TestLanesThatFail: where vectorized trials cannot be run after all, trials continue in processes, unless the spec
+// asked for vectorized ones.
 func TestLanesThatFail(t *testing.T) {
 	t.Parallel()
 	more := "pruner = \"none\"\ntrials = 3\n[run]\nhow = \"panic\"\n" + onlyX
@@ -190,19 +191,19 @@ func TestLanesThatFail(t *testing.T) {
 	notices := ""
 	c.Notice = func(line string) { notices += line + "\n" }
 	require.ErrorContains(t, c.Run(t.Context()), "all 3 trials have failed, the last as the run panicked: broken")
-	require.Contains(t, notices, "lanes of one program cannot be run: they panicked: broken: trials go on in processes")
+	require.Contains(t, notices, "vectorized trials cannot be run: they panicked: broken: trials continue in processes")
 	require.False(t, c.Lanes())
 	for _, x := range trialsOf(t, s) {
 		require.Equal(t, study.Fail, x.State)
 	}
 	_, s = written(t, "trials-as = \"vectorized\"\n"+more)
-	require.EqualError(t, coordinator(s).Run(t.Context()), "lanes of one program cannot be run: they panicked: broken")
+	require.EqualError(t, coordinator(s).Run(t.Context()), "vectorized trials cannot be run: they panicked: broken")
 }
 
 // TestHowTrialsAreRun: what is chosen, and why; a choice that cannot be is refused in a sentence.
 func TestHowTrialsAreRun(t *testing.T) {
 	t.Parallel()
-	const lanes = "trials as lanes of one program on 2 devices, up to "
+	const lanes = "trials vectorized in one program on 2 devices, up to "
 	for _, c := range []struct {
 		number     int
 		head, rest string
@@ -215,23 +216,26 @@ func TestHowTrialsAreRun(t *testing.T) {
 		{3, "sampler = \"random\"\n", onlyX, false, lanes + "16 at a time", ""},
 		{4, "sampler = \"random\"\nseeds = 100\n", onlyX, false, lanes + "10 at a time", ""},
 		{5, "pruner = \"median\"\n", onlyX, false,
-			`(no lanes: key "pruner" got median, and a lane that is pruned takes as long as the others)`, ""},
-		{6, "", space, false, `(no lanes: key "param.y" makes another program of each trial: lanes may differ in x)`,
+			`(not vectorized: key "pruner" got median, and a vectorized trial that is pruned takes as long as the ` +
+				`others)`, ""},
+		{6, "", space, false, `(not vectorized: key "param.y" makes another program of each trial: trials of one may ` +
+			`differ in x)`,
 			`key "trials-as" got vectorized, but key "param.y" makes another program`},
 		{7, "timeout = \"1m\"\n", onlyX, false,
-			`(no lanes: key "timeout" bounds what a trial takes in a process of its own, and lanes are of one: ` +
-				`leave it out)`, `key "timeout" bounds`},
-		{8, "memory = \"1G\"\n", onlyX, false, `(no lanes: key "memory" bounds`, `key "memory" bounds`},
-		{9, "stall = \"1m\"\n", onlyX, false, `(no lanes: key "stall" bounds`, `key "stall" bounds`},
+			`(not vectorized: key "timeout" limits the process of a trial, and vectorized trials share one: ` +
+				`leave it out)`, `key "timeout" limits`},
+		{8, "memory = \"1G\"\n", onlyX, false, `(not vectorized: key "memory" limits`, `key "memory" limits`},
+		{9, "stall = \"1m\"\n", onlyX, false, `(not vectorized: key "stall" limits`, `key "stall" limits`},
 		{10, "", onlyX + "[run]\nsteps = 1000000\n", false,
-			`(no lanes: key "run" makes trials that take long, and lanes are not stored on the way)`, ""},
+			`(not vectorized: key "run" makes trials that take long, and vectorized ones are not stored on the ` +
+				`way)`, ""},
 		{11, "", onlyX + "[run]\ny = 30\n", false,
-			`(no lanes: key "run" makes runs of some 65536 MB, too large to have many at a time)`, ""},
-		{12, "", onlyX + "[run]\nhow = \"error\"\n", false, "(no lanes: how: got \"error\", want another way: " +
+			`(not vectorized: key "run" makes runs of some 65536 MB, too large to have many at a time)`, ""},
+		{12, "", onlyX + "[run]\nhow = \"error\"\n", false, "(not vectorized: how: got \"error\", want another way: " +
 			"lanes start", "how: got \"error\""},
 		{14, "window = 1\n", onlyX + "[run]\nsteps = 2000\n", false,
-			`(no lanes: key "window" got 1, which gives no device two runs at a time, and lanes wait for the slowest)`,
-			""},
+			`(not vectorized: key "window" got 1, which gives no device two runs at a time, and vectorized trials ` +
+				`wait for the slowest)`, ""},
 		{15, "window = 2\n", onlyX + "[run]\nsteps = 2000\n", false, lanes + "2 at a time", ""},
 		{16, "window = 1\n", onlyX + "[run]\nsteps = 1000\n", false, lanes + "1 at a time", ""},
 		{17, "window = 1\nsampler = \"random\"\n", onlyX + "[run]\nsteps = 2000\n", false, lanes + "16 at a time", ""},

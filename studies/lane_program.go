@@ -43,15 +43,14 @@ func (s *Spec) laneSettings(job *run.Job) (map[string]string, error) {
 	names := map[string]string{}
 	for _, p := range s.Space {
 		if len(p.When) > 0 {
-			return nil, wrong("param."+p.Name+".when", "stands in the way of lanes: trials without it are of another "+
-				"program")
+			return nil, wrong("param."+p.Name+".when", "cannot be vectorized: trials without it are of another program")
 		}
 		full := p.Name
 		if !slices.Contains(known, full) {
 			i := slices.IndexFunc(known, func(name string) bool { return strings.HasSuffix(name, "."+p.Name) })
 			if i < 0 {
-				return nil, wrong("param."+p.Name, "makes another program of each trial: lanes may differ in %s",
-					strings.Join(known, ", "))
+				return nil, wrong("param."+p.Name, "makes another program of each trial: "+
+					"trials of one may differ in %s", strings.Join(known, ", "))
 			}
 			full = known[i]
 		}
@@ -71,16 +70,17 @@ func (s *Spec) laneCost(runs Runs) (run.VectorizedCost, error) {
 	for key, isSet := range map[string]bool{"timeout": s.Timeout != "none" && s.Timeout != "", "memory": s.Memory != 0,
 		"stall": s.Stall != "none" && s.Stall != ""} {
 		if isSet {
-			return run.VectorizedCost{}, wrong(key, "bounds what a trial takes in a process of its own, and lanes "+
-				"are of one: leave it out")
+			return run.VectorizedCost{}, wrong(key, "limits the process of a trial, and vectorized trials share "+
+				"one: leave it out")
 		}
 	}
 	if s.Sampler == samplerPBT {
-		return run.VectorizedCost{}, wrong("sampler", "got pbt, whose trials go on from one another's states, and "+
-			"those of lanes are not kept")
+		return run.VectorizedCost{}, wrong("sampler", "got pbt, whose trials continue from one another's states, "+
+			"which vectorized trials do not keep")
 	}
 	if tune, given := s.Fixed["tune"]; given && tune != "off" {
-		return run.VectorizedCost{}, wrong("run.tune", "got %v, wants off: all lanes have the plan by rule", tune)
+		return run.VectorizedCost{}, wrong("run.tune", "got %v, wants off: vectorized trials have the plan by "+
+			"rule", tune)
 	}
 	examples, err := s.Examples()
 	if err != nil {
@@ -107,21 +107,22 @@ func (s *Spec) laneValues(params map[string]any) map[string]any {
 // lanesByDefault decides whether trials run as lanes if the spec leaves it open. why says why not.
 func (s *Spec) lanesByDefault(runs Runs) (lanes bool, why error) {
 	if s.Pruner != "none" {
-		return false, wrong("pruner", "got %s, and a lane that is pruned takes as long as the others", s.Pruner)
+		return false, wrong("pruner", "got %s, and a vectorized trial that is pruned takes as long as the "+
+			"others", s.Pruner)
 	}
 	cost, err := s.laneCost(runs)
 	switch {
 	case err != nil:
 		return false, err
 	case cost.Work*float64(s.Seeds) > smallWork:
-		return false, wrong("run", "makes trials that take long, and lanes are not stored on the way")
+		return false, wrong("run", "makes trials that take long, and vectorized ones are not stored on the way")
 	case cost.Bytes > smallBytes:
 		return false, wrong("run", "makes runs of some %d MB, too large to have many at a time", cost.Bytes>>20)
 	}
 	if n := min(s.Window, s.Trials) * s.Seeds; !s.ahead() && n <= s.Workers*s.Threads && cost.Work > startWork {
 		return false,
-			wrong("window", "got %d, which gives no device two runs at a time, and lanes wait for the slowest",
-				s.Window)
+			wrong("window", "got %d, which gives no device two runs at a time, and vectorized trials wait "+
+				"for the slowest", s.Window)
 	}
 	return true, nil
 }

@@ -49,7 +49,7 @@ log = true
 `
 	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "spec.toml"), []byte(spec), 0o666))
 	out := s.Do(t, "study", "run", "spec.toml", "--json")
-	require.Contains(t, out, "trials as lanes of one program on ")
+	require.Contains(t, out, "trials vectorized in one program on ")
 	require.Contains(t, out, ", up to 4 at a time")
 	require.Contains(t, s.Do(t, "study", "run", "spec.toml", "--trials-as", "processes", "--storage", "processes.db"),
 		"trials in processes: ")
@@ -99,7 +99,7 @@ log = true
 	}
 	require.Contains(t, s.Refused(t, "study", "run", "spec.toml", "--seeds", "3"), `key "seeds" got 3`)
 	require.Contains(t, s.Refused(t, "study", "run", "spec.toml", "--timeout", "1m", "--trials-as", "vectorized"),
-		`key "trials-as" got vectorized, but key "timeout" bounds`)
+		`key "trials-as" got vectorized, but key "timeout" limits`)
 	require.Contains(t, s.Refused(t, "serve", "spec.toml", "--listen", "127.0.0.1:0", "--trials-as", "vectorized"),
 		`key "trials-as" got vectorized, but workers that join`)
 	require.Contains(t, s.Refused(t, "study", "run", "spec.toml", "--sampler", "best"), `key "sampler" got "best"`)

@@ -31,7 +31,7 @@ type Array struct {
 // Node is a call of an op.
 type Node struct {
 	Op     *Op
-	Attrs  any // what the op needs beside arrays
+	Attrs  any // what the op needs in addition to arrays
 	Inputs []*Array
 	Out    *Array
 }

@@ -77,7 +77,7 @@ func TestPage(t *testing.T) {
 		require.Contains(t, source, q[1])
 	}
 	var want string
-	for _, f := range []*Graph{Trace(loss, Shape{}), Trace(VMap(loss), Shape{3}), Trace(Grad(loss), Shape{})} {
+	for _, f := range []*Graph{Trace(loss, Shape{}), Trace(Grad(loss), Shape{})} {
 		text := emitModule("core", f)
 		want += text[strings.Index(text, "    %1"):strings.Index(text, "  }\n}\n")]
 	}

@@ -42,7 +42,7 @@ func sparseCommand(h *host) *cobra.Command {
 	var a againstFlags
 	var p protocolFlags
 	cmd := &cobra.Command{
-		Use: "sparse [NAME...]", Short: "Sparse networks beside a C program; layouts of connections side by side",
+		Use: "sparse [NAME...]", Short: "Sparse networks compared with a C program; layouts of their connections",
 		Long: "Bench sparse times the workload sparse of the suite evolve, and others that are named.\n\n" +
 			"With --protocol it compares layouts of the connections of 200 sparse networks 784-128-64-10, of which " +
 			"98 % are shared: an array of structs, groups of networks side by side in vectors, groups that alias one " +

@@ -27,7 +27,7 @@ type row struct {
 	P99  float64 `json:"ours_seconds_p99,omitempty"`
 	Rate float64 `json:"rate,omitempty"` // units of work in a second
 	Unit string  `json:"unit,omitempty"`
-	// ProcessorRatio is the ratio of processor times, which other work on the machine disturbs less.
+	// ProcessorRatio is the ratio of CPU times, which other work on the machine disturbs less.
 	ProcessorRatio float64 `json:"processor_ratio,omitempty"`
 	Processor      float64 `json:"ours_processor_seconds,omitempty"`
 	Compile        float64 `json:"ours_compile_seconds,omitempty"`

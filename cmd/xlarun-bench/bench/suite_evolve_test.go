@@ -20,7 +20,7 @@ func (fixedSteps) Step(context.Context) (run.Metrics, error) {
 func (fixedSteps) Profile() run.Profile { return run.Profile{} }
 func (fixedSteps) Close() error         { return nil }
 
-// Times for a million steps say how many times those of a run they are, so that processor times can follow.
+// Times for a million steps say how many times those of a run they are, so that CPU times can follow.
 func TestStepsAreScaled(t *testing.T) {
 	for per, want := range map[float64]float64{0: 1, million: 2000} {
 		r := steps(t.Context(), fixedSteps{}, per)

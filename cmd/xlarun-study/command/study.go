@@ -31,8 +31,8 @@ func studyCommand(a *cli.App) *cobra.Command {
 		studyPlotCommand(a), studyExportCommand(a), studyWorkCommand(a))
 	cmd.Long = "A study tries settings of a kind of run. Its file names the kind, the metric that is the objective, " +
 		"and the parameters; docs/how-to/studies.md has all keys. Trials run in worker processes, small ones many at " +
-		"a time as lanes of one program (--trials-as). Workers, and the study itself, may be killed: the same " +
-		"command goes on, and the results are the same to the byte. They are kept in an SQLite file, or a PostgreSQL " +
+		"a time in one program (--trials-as). Workers, and the study itself, may be killed: the same command " +
+		"continues, and the results are the same to the byte. They are kept in an SQLite file, or a PostgreSQL " +
 		"server's database, of the schema of Optuna 5.0."
 	cmd.Example = "  xlarun study run examples/study-cartpole.toml\n  xlarun study best " +
 		"examples/study-cartpole.toml --config best.toml\n  xlarun study export runs/study-cartpole/study.db " +
@@ -73,7 +73,7 @@ func studyRunCommand(a *cli.App) *cobra.Command {
 	values := map[string]string{}
 	asJSON := false
 	cmd := &cobra.Command{
-		Use: "run SPEC.toml", Short: "Run a study, or go on with it",
+		Use: "run SPEC.toml", Short: "Run a study, or continue it",
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := readSpec(a, args[0], values)

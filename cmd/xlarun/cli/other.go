@@ -23,7 +23,7 @@ const ownStudies = "import xlarun/cmd/xlarun-study/command in its main package"
 
 // others are the commands of the other programs. Those programs show them with the same text.
 var others = []other{
-	{"study", "Search hyper-parameters: trials in worker processes or as lanes of one program, kept in a database " +
+	{"study", "Search hyper-parameters: trials in worker processes or vectorized in one program, kept in a database " +
 		"that Optuna opens", handover.Study, ownStudies},
 	{"serve", "Run a study that workers of other machines join", handover.Study, ownStudies},
 	{"work", "Run trials of a study that is served, until it is over", handover.Study, ownStudies},

@@ -26,7 +26,7 @@ const (
 )
 
 // BenchHelp is the help of the command bench in a line, in both programs that have it.
-const BenchHelp = "Time named workloads, beside what others need for them"
+const BenchHelp = "Benchmark named workloads, also compared with other libraries"
 
 // Streams holds the standard streams and the environment of a command.
 type Streams struct {
