@@ -1,9 +1,9 @@
 package long
 
-// Sample returns the first case of each kind, and in the long form all of them: what is checked on XLA, where the
-// interpreter checks all.
+// Sample returns the first case of each kind, and in the long form of the caller's file all of them: what is checked on
+// XLA, where the interpreter checks all.
 func Sample[C any](cases []C, kind func(C) string) []C {
-	if On() {
+	if on(2) {
 		return cases
 	}
 	seen := map[string]bool{}
