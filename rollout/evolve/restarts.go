@@ -156,7 +156,7 @@ func (c *Config) checkGrown(on plan.Machine) error {
 	if err != nil {
 		return err
 	}
-	grown.Population -= grown.Population % s.GroupSize()
+	grown.Population -= grown.Population % s.GroupSize
 	if _, err := grown.setup(on); err != nil {
 		return settings.Wrong("max-population", c.MaxPopulation, "a population that the restarts may grow to; one of "+
 			"%d is refused: %v", grown.Population, err)
@@ -314,7 +314,7 @@ func (r *restarting) restart(e *Evolution, step int64) error {
 	if err != nil {
 		return err
 	}
-	r.next(e.config, e.program.Strategy.GroupSize(), step)
+	r.next(e.config, e.program.Strategy.GroupSize, step)
 	if err := e.replace(); err != nil {
 		return err
 	}

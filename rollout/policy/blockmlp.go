@@ -95,7 +95,7 @@ func sample(draw *rand.PCG, n, k int) []int32 {
 //
 // With shared masks the blocks follow from mask-seed and the sizes, so that all members have the same ones. A weight is
 // then the same connection in every member, and strategies may average members. With own masks, Init draws the blocks.
-// They are whole numbers among the parameters: strategies do not change them, and a strategy.Flat refuses them.
+// They are whole numbers among the parameters: strategies do not change them, and strategies among vectors refuse them.
 //
 // On CPU a member's product is a vector times a matrix, which waits for memory. There, 256,256 with a quarter of its
 // blocks takes 0.3 of the time of mlp:256,256 with blocks of 32, and 0.45 with blocks of 16.

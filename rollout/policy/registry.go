@@ -11,7 +11,7 @@ var registry = settings.NewRegistry[Maker]("policy", "policy", "policy")
 // refuses a name with a colon and a name that is taken.
 //
 // Checkpoints and saved members identify a policy by its name, and no version covers the meaning of its parameters. A
-// checkpoint of a strategy.Flat has only their number. If the meaning of parameters changes, register the policy under
+// checkpoint of a strategy among vectors has only their number. If the meaning of parameters changes, register the policy under
 // another name: otherwise old files are played with wrong numbers.
 func Register(name string, maker func() Maker) error { return registry.Register(name, maker) }
 

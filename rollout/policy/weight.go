@@ -15,7 +15,7 @@ type Factors struct {
 	Scale *graph.Array `tree:"optional"` // f32[]
 }
 
-// Shared is a member whose matrices differ from other members' by a change of low rank. A strategy.Sharing makes it,
+// Shared is a member whose matrices differ from other members' by a change of low rank. A strategy with Traits.Shared makes it,
 // and a Sharer acts with it. Under VMap the matrices are not mapped, so that one matrix product serves all members.
 type Shared struct {
 	// Params is a tree as Init returns it. Leaves with factors are the shared matrices, others are the member's own.

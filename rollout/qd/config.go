@@ -192,7 +192,7 @@ func (c *Config) makeProgram() (*Program, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, ok := s.(strategy.Fitting); ok { // its genomes are no vectors, which an archive keeps
+		if s.Fit != nil { // its genomes are no vectors, which an archive keeps
 			return nil, settings.Wrong("strategy", c.Strategy, "one that searches vectors, such as %s: the genomes "+
 				"of %s have a structure of their own, and archives keep vectors", DefaultConfig().Strategy, c.Strategy)
 		}
@@ -420,7 +420,7 @@ func (c *Config) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) 
 	in := Inputs{Play: p.Play.Inputs(), Tables: p.Container.Tables(), Numbers: settings.Inputs(p.Emitter, "emitter.")}
 	maps.Copy(in.Numbers, settings.Inputs(&p.Scoring, ""))
 	if e, ok := p.Emitter.(StrategyEmitter); ok {
-		maps.Copy(in.Numbers, settings.Inputs(e.Strategy(), "strategy."))
+		maps.Copy(in.Numbers, settings.Inputs(e.Strategy().Settings, "strategy."))
 	}
 	loop, err := run.NewLoop(b, run.LoopOptions{Name: "generation", Purpose: run.Purpose("qd", c), Plan: p.Play.Plan,
 		Computed: true, Metrics: p.metricNames(), Work: p.Play.EnvSteps(), Fits: func(made run.Program) error {

@@ -36,9 +36,9 @@ func MustRegisterEmitter(name string, make func() Emitter) { emitters.MustRegist
 type StrategyEmitter interface {
 	Emitter
 	// Strategy returns the strategy that SetStrategy has set.
-	Strategy() strategy.Strategy
+	Strategy() *strategy.Erased
 	// SetStrategy sets the strategy, and the number of members of a generation. It is called before all other methods.
-	SetStrategy(s strategy.Strategy, batch int)
+	SetStrategy(s *strategy.Erased, batch int)
 }
 
 // batchChecker is an Emitter that checks how its settings go together with the number of members.

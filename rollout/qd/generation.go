@@ -64,7 +64,7 @@ func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	scoring := settings.Bind(&p.Scoring, in.Numbers, "")
 	emitter := settings.Bind(p.Emitter, in.Numbers, "emitter.")
 	if e, ok := emitter.(StrategyEmitter); ok {
-		e.SetStrategy(settings.Bind(e.Strategy(), in.Numbers, "strategy."), p.Play.Tiles.Items)
+		e.SetStrategy(e.Strategy().Bind(in.Numbers), p.Play.Tiles.Items)
 	}
 	keys := random.SplitN(random.FoldIn(s.Key, s.Generation), 3)
 	play, ask, tell := keys[0], keys[1], keys[2]

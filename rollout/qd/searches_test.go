@@ -61,12 +61,12 @@ func TestBanditDoesNotCountTheFirstGeneration(t *testing.T) {
 
 // centered is an emitter of one's own that searches with the run's strategy: all members are its mean.
 type centered struct {
-	s     strategy.Strategy
+	s     *strategy.Erased
 	batch int
 }
 
-func (c *centered) Strategy() strategy.Strategy                    { return c.s }
-func (c *centered) SetStrategy(s strategy.Strategy, batch int)     { c.s, c.batch = s, batch }
+func (c *centered) Strategy() *strategy.Erased                     { return c.s }
+func (c *centered) SetStrategy(s *strategy.Erased, batch int)      { c.s, c.batch = s, batch }
 func (c *centered) Init(genome *graph.Array, _ int, _ Archive) any { return c.s.Init(genome, c.batch) }
 
 func (c *centered) Ask(_ random.Key, _ *graph.Array, state any, _ Archive) Child {

@@ -1,7 +1,6 @@
 package generation
 
 import (
-	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/policy"
 )
 
@@ -10,7 +9,7 @@ import (
 func (p *Program) Wider(s State, from *Program) (State, error) {
 	pad := p.policy().(policy.Padded).Wider
 	wide, err := onHost(func() any {
-		s.Strategy = p.Strategy.(strategy.Growing).Wider(s.Strategy, from.Strategy)
+		s.Strategy = p.Strategy.Wider(s.Strategy, from.Strategy.Member)
 		s.Best.Genome, s.Hall = pad(s.Best.Genome), s.Hall.of(pad)
 		return s
 	})

@@ -42,7 +42,7 @@ func pairs(x *graph.Array) *graph.Array { return graph.SliceAxis(x, 0, 0, x.Dim(
 
 // evosaxCase maps a strategy's state to evosax's, and evosax's populations to noise.
 type evosaxCase struct {
-	make  func(tr evosaxTrace) Strategy
+	make  func(tr evosaxTrace) *Erased
 	noise func(state any, x *graph.Array) *graph.Array // of x, f32[groups, n]
 	names func(state any) map[string]*graph.Array      // by evosax's names
 	first func(tr evosaxTrace, state any) any          // changes Init's state; nil: it is as it is
@@ -55,7 +55,7 @@ func evosaxCases() map[string]evosaxCase {
 	sub, div, mul := graph.Sub, graph.Div, graph.Mul
 	return map[string]evosaxCase{
 		"snes": {
-			make: func(evosaxTrace) Strategy { return &SNES{LearningRate: settings.Num(1), Sigma: half} },
+			make: func(evosaxTrace) *Erased { return Erase(&SNES{LearningRate: settings.Num(1), Sigma: half}) },
 			noise: func(s any, x *graph.Array) *graph.Array {
 				return div(sub(x, s.(SNESState).Mean), s.(SNESState).Std)
 			},
@@ -64,7 +64,7 @@ func evosaxCases() map[string]evosaxCase {
 			},
 		},
 		"sepcmaes": {
-			make: func(evosaxTrace) Strategy { return &SepCMAES{Sigma: half} },
+			make: func(evosaxTrace) *Erased { return Erase(&SepCMAES{Sigma: half}) },
 			noise: func(state any, x *graph.Array) *graph.Array {
 				s := state.(SepCMAESState)
 				return div(sub(x, s.Mean), mul(s.Sigma, s.Variance.Sqrt()))
@@ -76,7 +76,7 @@ func evosaxCases() map[string]evosaxCase {
 			},
 		},
 		"cmaes": {
-			make: func(evosaxTrace) Strategy { return &CMAES{Sigma: half, EigenEvery: 1} },
+			make: func(evosaxTrace) *Erased { return Erase(&CMAES{Sigma: half, EigenEvery: 1}) },
 			noise: func(state any, x *graph.Array) *graph.Array {
 				s := state.(CMAESState)
 				return div(div(sub(x, s.Mean), s.Sigma).Dot(s.Basis), s.Scale)
@@ -88,7 +88,7 @@ func evosaxCases() map[string]evosaxCase {
 			},
 		},
 		"xnes": {
-			make: func(evosaxTrace) Strategy { return &XNES{LearningRate: settings.Num(1), Sigma: half} },
+			make: func(evosaxTrace) *Erased { return Erase(&XNES{LearningRate: settings.Num(1), Sigma: half}) },
 			noise: func(state any, x *graph.Array) *graph.Array {
 				s := state.(XNESState)
 				return graph.MatrixTranspose(graph.Solve(s.Shape, graph.MatrixTranspose(div(sub(x, s.Mean), s.Sigma))))
@@ -99,7 +99,7 @@ func evosaxCases() map[string]evosaxCase {
 			},
 		},
 		"crfmnes": {
-			make: func(evosaxTrace) Strategy { return &CRFMNES{Sigma: half} },
+			make: func(evosaxTrace) *Erased { return Erase(&CRFMNES{Sigma: half}) },
 			first: func(tr evosaxTrace, state any) any {
 				s := state.(CRFMNESState)
 				s.V = array(tr.Start["v"])
@@ -119,7 +119,7 @@ func evosaxCases() map[string]evosaxCase {
 			},
 		},
 		"maes": {
-			make:  func(evosaxTrace) Strategy { return &MAES{Sigma: half} },
+			make:  func(evosaxTrace) *Erased { return Erase(&MAES{Sigma: half}) },
 			draws: func(_ any, step map[string]oracles.Array) any { return array(step["noise"]) },
 			names: func(state any) map[string]*graph.Array {
 				s := state.(MAESState)
@@ -127,7 +127,7 @@ func evosaxCases() map[string]evosaxCase {
 			},
 		},
 		"lmmaes": {
-			make:  func(evosaxTrace) Strategy { return &LMMAES{Sigma: half} },
+			make:  func(evosaxTrace) *Erased { return Erase(&LMMAES{Sigma: half}) },
 			draws: func(_ any, step map[string]oracles.Array) any { return array(step["noise"]) },
 			names: func(state any) map[string]*graph.Array {
 				s := state.(LMMAESState)
@@ -135,7 +135,7 @@ func evosaxCases() map[string]evosaxCase {
 			},
 		},
 		"rmes": {
-			make: func(evosaxTrace) Strategy { return &RmES{Sigma: half, Paths: 2} },
+			make: func(evosaxTrace) *Erased { return Erase(&RmES{Sigma: half, Paths: 2}) },
 			draws: func(state any, step map[string]oracles.Array) any {
 				s := state.(RmESState)
 				x := array(step["asked"])
@@ -151,14 +151,14 @@ func evosaxCases() map[string]evosaxCase {
 			},
 		},
 		"guidedes": {
-			make: func(tr evosaxTrace) Strategy {
-				e := lookup("guidedes").(*GuidedES)
+			make: func(tr evosaxTrace) *Erased {
+				e := defaults[*GuidedES]("guidedes")
 				e.LearningRate, e.Sigma, e.Subspace = settings.Num(tr.Config.Rate), half, 2
-				return e
+				return Erase(e)
 			},
 			noise: func(state any, x *graph.Array) *graph.Array {
 				s := state.(SubspaceState)
-				e := lookup("guidedes").(*GuidedES)
+				e := defaults[*GuidedES]("guidedes")
 				e.Subspace = 2
 				return unstretched(e.root(s), pairs(x).Sub(s.Mean).Mul(2))
 			},
@@ -168,14 +168,14 @@ func evosaxCases() map[string]evosaxCase {
 			},
 		},
 		"asebo": {
-			make: func(tr evosaxTrace) Strategy {
-				e := lookup("asebo").(*ASEBO)
+			make: func(tr evosaxTrace) *Erased {
+				e := defaults[*ASEBO]("asebo")
 				e.LearningRate, e.Sigma, e.Subspace = settings.Num(tr.Config.Rate), half, 2
-				return e
+				return Erase(e)
 			},
 			noise: func(state any, x *graph.Array) *graph.Array {
 				s := state.(SubspaceState)
-				e := lookup("asebo").(*ASEBO)
+				e := defaults[*ASEBO]("asebo")
 				e.Subspace = 2
 				return unstretched(e.root(s), pairs(x).Sub(s.Mean).Mul(2))
 			},
@@ -185,7 +185,7 @@ func evosaxCases() map[string]evosaxCase {
 			},
 		},
 		"nres": {
-			make: func(tr evosaxTrace) Strategy { return &NRES{evosaxUnrolled(tr)} },
+			make: func(tr evosaxTrace) *Erased { return Erase(&NRES{evosaxUnrolled(tr)}) },
 			noise: func(s any, x *graph.Array) *graph.Array {
 				return div(sub(pairs(x), s.(UnrolledState).Search.Mean), s.(UnrolledState).Search.Sigma)
 			},
@@ -196,7 +196,7 @@ func evosaxCases() map[string]evosaxCase {
 			},
 		},
 		"pes": {
-			make: func(tr evosaxTrace) Strategy { return &PES{evosaxUnrolled(tr)} },
+			make: func(tr evosaxTrace) *Erased { return Erase(&PES{evosaxUnrolled(tr)}) },
 			noise: func(s any, x *graph.Array) *graph.Array {
 				return div(sub(pairs(x), s.(UnrolledState).Search.Mean), s.(UnrolledState).Search.Sigma)
 			},
@@ -207,9 +207,9 @@ func evosaxCases() map[string]evosaxCase {
 			},
 		},
 		"ars": {
-			make: func(tr evosaxTrace) Strategy {
-				return &ARS{gaussian{LearningRate: settings.Num(tr.Config.Rate), Sigma: half,
-					SigmaDecay: settings.Num(1)}, .5}
+			make: func(tr evosaxTrace) *Erased {
+				return Erase(&ARS{gaussian{LearningRate: settings.Num(tr.Config.Rate), Sigma: half,
+					SigmaDecay: settings.Num(1)}, .5})
 			},
 			noise: func(s any, x *graph.Array) *graph.Array {
 				return div(sub(pairs(x), s.(GaussianState).Mean), s.(GaussianState).Sigma)
@@ -219,10 +219,10 @@ func evosaxCases() map[string]evosaxCase {
 			},
 		},
 		"openes": {
-			make: func(tr evosaxTrace) Strategy {
-				return &OpenES{gaussian{LearningRate: settings.Num(tr.Config.Rate), Sigma: half,
+			make: func(tr evosaxTrace) *Erased {
+				return Erase(&OpenES{gaussian{LearningRate: settings.Num(tr.Config.Rate), Sigma: half,
 					SigmaDecay: settings.Num(1)}, Shaped{Shaping: tr.Config.Shaping,
-					WeightDecay: tr.Config.WeightDecay}}
+					WeightDecay: tr.Config.WeightDecay}})
 			},
 			noise: func(s any, x *graph.Array) *graph.Array {
 				return div(sub(pairs(x), s.(GaussianState).Mean), s.(GaussianState).Sigma)
@@ -260,7 +260,7 @@ func TestStrategiesAgreeWithEvosax(t *testing.T) {
 				}
 				members := graph.VMap(func(side *graph.Array) any {
 					return graph.VMap(func(z any) any { return s.Member(state, z, side) })(noise)
-				})(graph.Iota(s.GroupSize())).(*graph.Array)
+				})(graph.Iota(s.GroupSize)).(*graph.Array)
 				near(t, step["asked"], members.Reshape(step["asked"].Shape...), 1e-4, "population", i)
 				var err error
 				state, err = graph.Eval(tell(s, state, returns(step["told"]), fixedDraws{noise}))
@@ -299,8 +299,7 @@ func TestGeneticAlgorithmsAgreeWithEvosax(t *testing.T) {
 		case "mr15ga":
 			state = MR15GAState{array(tr.Start["population"]), returns(tr.Start["fitness"]), graph.Scalar(.5)}
 		case "gesmrga":
-			state = lookup("gesmrga").(*GESMRGA).Init(graph.Zeros(graph.ShapeOf(graph.Float32, 6)), 9)
-			s := state.(GESMRGAState)
+			s := defaults[*GESMRGA]("gesmrga").Init(graph.Zeros(graph.ShapeOf(graph.Float32, 6)), 9)
 			s.Sigma = array(tr.Start["std"])
 			state = s
 		default:
@@ -351,7 +350,8 @@ func TestPSOAgreesWithEvosax(t *testing.T) {
 		if tr.Strategy != "pso" {
 			continue
 		}
-		s := lookup("pso").(*PSO)
+		s := defaults[*PSO]("pso")
+		erased := Erase(s)
 		state := PSOState{array(tr.Start["population"]), array(tr.Start["velocity"]),
 			array(tr.Start["population_best"]),
 			returns(tr.Start["fitness_best"]), graph.Of(int32(1))}
@@ -362,12 +362,12 @@ func TestPSOAgreesWithEvosax(t *testing.T) {
 				words = append(words, uint32(w))
 			}
 			keys := graph.Uint32s(words, step["keys"].Shape...)
-			moves := graph.VMap2(func(key, particle *graph.Array) any {
-				return s.SampleAt(random.Key{Data: key}, state, particle)
+			moves := graph.VMap2(func(key, particle *graph.Array) psoMove {
+				return s.Sample(random.Key{Data: key}, state, particle)
 			})(
 				keys, graph.Iota(tr.Config.Population))
-			near(t, step["asked"], moves.(psoMove).Position, 1e-5, "population", i)
-			next, err := graph.Eval(tell(s, state, returns(step["told"]), fixedDraws{moves}))
+			near(t, step["asked"], moves.Position, 1e-5, "population", i)
+			next, err := graph.Eval(tell(erased, state, returns(step["told"]), fixedDraws{moves}))
 			require.NoError(t, err)
 			state = next.(PSOState)
 			for name, got := range map[string]*graph.Array{"velocity": state.Velocity, "population_best": state.Best,
@@ -386,7 +386,7 @@ func TestDEAgreesWithEvosax(t *testing.T) {
 		if tr.Strategy != "de" {
 			continue
 		}
-		s := lookup("de").(*DE)
+		s := lookup("de")
 		var state any = DEState{array(tr.Start["population"]), returns(tr.Start["fitness"]), graph.Of(int32(1))}
 		for i, step := range tr.Steps {
 			tested++
@@ -396,4 +396,10 @@ func TestDEAgreesWithEvosax(t *testing.T) {
 		}
 	}
 	require.Equal(t, 6, tested)
+}
+
+// defaults returns the strategy of a name with its types.
+func defaults[T any](name string) T {
+	s, _ := registry.New(name)
+	return s.(T)
 }
