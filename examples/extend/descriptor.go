@@ -9,7 +9,7 @@ import (
 )
 
 func init() {
-	qd.MustRegisterDescriptor("shares", func() qd.Describer { return &Shares{Actions: []int{0, 2}} })
+	qd.MustRegisterDescriptor("shares", &Shares{Actions: []int{0, 2}})
 }
 
 // Shares describes an episode by the share of its steps in which each of some actions was taken.

@@ -110,7 +110,7 @@ func (g *growing) shape(c Config) (Config, error) { return c.withCapacity(g.capa
 
 // after moves the population to more capacity if a mutation found none in this generation.
 func (g *growing) after(e *Evolution, m *run.Metrics) error {
-	network := policy.Unwrap(e.program.Rollout.Policy).(policy.GenomePolicy).Genotype()
+	network := e.program.Rollout.Policy.Traits().Genotype
 	m.Values = append(m.Values, run.Value{Name: capacityNodes, Number: float64(network.Nodes)},
 		run.Value{Name: capacityConnections, Number: float64(network.Connections)})
 	refused, _ := m.Get(e.program.Strategy.Refusals)

@@ -275,7 +275,7 @@ func (r *restarts) search(first Config) (Config, error) {
 	if err != nil {
 		return c, err
 	}
-	if f, ok := settings.Lookup(s, "sigma"); ok {
+	if f, ok := settings.Lookup(s.Settings, "sigma"); ok {
 		sigma, err := strconv.ParseFloat(f.Text(), 32)
 		if err != nil {
 			return c, err

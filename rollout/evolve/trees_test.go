@@ -20,7 +20,7 @@ import (
 // rules is a policy with whole numbers among its parameters: it compares one element of the observation, whose number
 // is a parameter, with a float.
 type rules struct {
-	policy.Stateless
+	policy.Stateless[rule]
 	inputs int
 }
 
@@ -30,16 +30,17 @@ type rule struct {
 	Flip    *graph.Array // i32[1]: odd for the other action
 }
 
-func (*rules) Init(key random.Key) any {
+func (*rules) Traits() (t policy.Traits[rule, graph.None]) { return t }
+
+func (*rules) Init(key random.Key) rule {
 	return rule{graph.Of(int32(1)), random.Normal(key, graph.ShapeOf(graph.Float32)), graph.Int32s([]int32{0})}
 }
 
-func (r *rules) Act(params, carry any, observation *graph.Array, _ random.Key) (any, policy.Output) {
-	p := params.(rule)
+func (r *rules) Act(p rule, none graph.None, observation *graph.Array, _ random.Key) (graph.None, policy.Output) {
 	x := graph.DynamicIndex(observation, p.Element.Abs().Rem(r.inputs), 0)
 	right := x.Gt(p.Bound).Xor(p.Flip.Index(0).Abs().Rem(2).Eq(1))
 	y := graph.Select(right, 1., -1.)
-	return carry, policy.Output{Action: graph.Stack([]*graph.Array{y.Neg(), y}, 0)}
+	return none, policy.Output{Action: graph.Stack([]*graph.Array{y.Neg(), y}, 0)}
 }
 
 // hops moves to the best member: whole numbers by whole numbers, floats by floats.
@@ -88,7 +89,7 @@ func trees(b xlabridge.Backend, s *strategy.Erased, devices int, redraw bool) (*
 	if err != nil {
 		return nil, err
 	}
-	x.Rollout.Policy, x.Strategy, x.Params, x.Regenerate = &rules{inputs: 4}, s, 3, redraw
+	x.Rollout.Policy, x.Strategy, x.Params, x.Regenerate = policy.Erase(&rules{inputs: 4}), s, 3, redraw
 	x.Lay(x.Layout)
 	return c.build(b, x, plan.Choice{})
 }

@@ -19,7 +19,7 @@ const (
 type Sampling struct {
 	Inner   Policy // its outputs are those of the most probable action
 	Actions string // Sampled or Greedy, for parameters that do not say
-	noisy   noisy
+	noisy   Stochastic
 }
 
 // Distributed holds the parameters of a member of a Sampling.
@@ -27,19 +27,6 @@ type Distributed struct {
 	Own          any          `tree:"inline"` // of Sampling.Inner
 	Distribution any          // of the distribution: Stochastic.Start
 	Sampled      *graph.Array `tree:"optional"` // bool[]: actions are drawn; nil: as Sampling.Actions says
-}
-
-// noisy is a Stochastic that draws by noise on the outputs.
-type noisy interface {
-	Stochastic
-	// perturbed returns outputs whose most probable action, as the head takes it, is a draw.
-	perturbed(params any, out, noise *graph.Array) *graph.Array
-}
-
-func (Categorical) perturbed(_ any, out, noise *graph.Array) *graph.Array      { return out.Add(noise) }
-func (MultiCategorical) perturbed(_ any, out, noise *graph.Array) *graph.Array { return out.Add(noise) }
-func (s Squashed) perturbed(params any, out, noise *graph.Array) *graph.Array {
-	return s.Draw(params, out, noise)
 }
 
 // NewSampling makes a Sampling for a space of actions. Its error is a *settings.Error.
@@ -51,7 +38,7 @@ func NewSampling(inner Policy, actions string, space envs.Space) (*Sampling, err
 	if err != nil {
 		return nil, err
 	}
-	return &Sampling{inner, actions, distribution.(noisy)}, nil
+	return &Sampling{inner, actions, distribution}, nil
 }
 
 // WaysOf returns the ways to act that a policy has: Sampled and Greedy for a Sampling, and one, "", for others.
@@ -72,6 +59,20 @@ func Acting(params any, actions string) any {
 	return d
 }
 
+// Traits are those of the inner policy for its part of the parameters. Neurons are not recorded.
+func (s *Sampling) Traits() Traits[any, any] {
+	t := s.Inner.Traits()
+	if form := t.Prepared; form != nil {
+		t.Prepared = &Form[any, any]{Prepare: func(params any) any {
+			p := s.params("Sampling.Prepare", params)
+			p.Own = form.Prepare(p.Own)
+			return p
+		}}
+	}
+	t.Tracer = nil
+	return within(t, func(params any) any { return s.params("policy.Sampling", params).Own })
+}
+
 // Init draws the parameters of the inner policy.
 func (s *Sampling) Init(key random.Key) any {
 	return Distributed{Own: s.Inner.Init(key), Distribution: s.noisy.Start()}
@@ -82,15 +83,6 @@ func (s *Sampling) Start(params any) any {
 	return s.Inner.Start(s.params("Sampling.Start", params).Own)
 }
 
-// Prepare prepares the parameters of the inner policy, if it is a Preparer.
-func (s *Sampling) Prepare(params any) any {
-	p := s.params("Sampling.Prepare", params)
-	if prepare, ok := s.Inner.(Preparer); ok {
-		p.Own = prepare.Prepare(p.Own)
-	}
-	return p
-}
-
 // Act returns the outputs of the inner policy, with noise if actions are drawn.
 func (s *Sampling) Act(params, carry any, observation *graph.Array, key random.Key) (any, Output) {
 	p := s.params("Sampling.Act", params)
@@ -99,23 +91,11 @@ func (s *Sampling) Act(params, carry any, observation *graph.Array, key random.K
 	if p.Sampled == nil && s.Actions == Greedy {
 		return next, out
 	}
-	drawn := s.noisy.perturbed(p.Distribution, out.Action, s.noisy.Noise(keys[1]))
+	drawn := s.noisy.Perturbed(p.Distribution, out.Action, s.noisy.Noise(keys[1]))
 	if p.Sampled != nil {
 		drawn = graph.Select(p.Sampled, drawn, out.Action)
 	}
 	return next, Output{drawn}
-}
-
-// Describe describes the inner policy.
-func (s *Sampling) Describe(params any) (map[string]any, error) {
-	d, ok := s.Inner.(Describer)
-	if !ok {
-		return nil, nil
-	}
-	if distributed, ok := params.(Distributed); ok {
-		params = distributed.Own
-	}
-	return d.Describe(params)
 }
 
 func (s *Sampling) params(op string, params any) Distributed {

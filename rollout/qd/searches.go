@@ -11,10 +11,8 @@ import (
 )
 
 func init() {
-	MustRegisterEmitter("searches", func() Emitter {
-		return &Searches{Number: 8, Ranking: rankImprovement,
-			IsoLine: IsoLine{IsoSigma: settings.Num(.01), LineSigma: settings.Num(.2)}, Explore: settings.Num(.5)}
-	})
+	MustRegisterEmitter("searches", &Searches{Number: 8, Ranking: rankImprovement,
+		IsoLine: IsoLine{IsoSigma: settings.Num(.01), LineSigma: settings.Num(.2)}, Explore: settings.Num(.5)})
 }
 
 // Values of Searches.Ranking.
@@ -75,11 +73,11 @@ func (e *Searches) members(batch int) (members, groups int) {
 	return batch / e.Number, batch / e.Number / e.strategy.GroupSize
 }
 
-// Strategy returns the strategy of each search.
-func (e *Searches) Strategy() *strategy.Erased { return e.strategy }
-
-// SetStrategy sets the strategy of each search.
-func (e *Searches) SetStrategy(s *strategy.Erased, batch int) { e.strategy, e.batch = s, batch }
+// Traits say that each search has a strategy, which decides what sizes there can be.
+func (e *Searches) Traits() EmitterTraits {
+	return EmitterTraits{Check: e.Check, Strategy: func() *strategy.Erased { return e.strategy },
+		SetStrategy: func(s *strategy.Erased, batch int) { e.strategy, e.batch = s, batch }}
+}
 
 // Check refuses a batch that does not divide evenly, and a strategy that cannot emit.
 func (e *Searches) Check(batch int) error {

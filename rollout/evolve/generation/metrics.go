@@ -141,12 +141,8 @@ func (c *Search) Measures() []string {
 type Reports struct{ Policy, Strategy []string }
 
 // ReportsOf returns the names of the numbers that a policy and a strategy report.
-func ReportsOf(p policy.Policy, s *strategy.Erased) (r Reports) {
-	if reporter, ok := policy.ReporterOf(p); ok {
-		r.Policy = reporter.Reports()
-	}
-	r.Strategy = s.Reports
-	return r
+func ReportsOf(p policy.Policy, s *strategy.Erased) Reports {
+	return Reports{p.Traits().Reports, s.Reports}
 }
 
 // Names lists all of them.

@@ -165,8 +165,8 @@ func (p *Program) rolloutShared(s State, draws any, keys random.Key) episode.Sum
 
 // sharesMatrices reports whether members are played without forming their matrices.
 func (p *Program) sharesMatrices() bool {
-	_, takes := p.Rollout.Policy.(policy.Sharer)
-	return p.Strategy.Shared != nil && takes && p.Genomes == nil
+	form := p.Rollout.Policy.Traits().Prepared
+	return p.Strategy.Shared != nil && form != nil && form.Shared != nil && p.Genomes == nil
 }
 
 // tell updates the strategy by the members' results and returns the next state.

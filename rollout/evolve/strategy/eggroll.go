@@ -20,7 +20,7 @@ func init() {
 // [rank, b], so that a pair's draw has rank·(a + b) numbers instead of a·b. Small matrices and other leaves have one
 // number of noise for each of their own. Genomes are trees. Whole numbers do not change.
 //
-// If the policy is a policy.Sharer, members are not formed: a layer multiplies the mean's matrix by the vectors of all
+// If the policy has a policy.Form with Shared, members are not formed: a layer multiplies the mean's matrix by the vectors of all
 // members of a tile at once, and adds the product with each member's A and B.
 type Eggroll struct {
 	antithetic

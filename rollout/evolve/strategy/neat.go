@@ -26,7 +26,7 @@ func init() {
 }
 
 // NEAT is the neuroevolution of augmenting topologies of Stanley and Miikkulainen, "Evolving neural networks through
-// augmenting topologies" (2002), for policies whose parameters are genomes (policy.GenomePolicy). It keeps the whole
+// augmenting topologies" (2002), for policies whose parameters are genomes (policy.Traits.Genotype). It keeps the whole
 // population.
 //
 // A generation is played, put into species, and gets its offspring: Tell decides who is born to whom, and with which
@@ -111,13 +111,13 @@ type neatDraw struct {
 
 // Fit takes the policies whose parameters are genomes.
 func (e *NEAT) Fit(p policy.Policy) error {
-	g, ok := p.(policy.GenomePolicy)
-	if !ok {
-		return &settings.Error{Key: "policy", Got: fmt.Sprintf("a %T", p),
+	network := p.Traits().Genotype
+	if network == nil {
+		return &settings.Error{Key: "policy", Got: fmt.Sprintf("a %T", policy.NetworkOf(p)),
 			Wants: settings.AnyOf(policy.GenomePolicies()) +
 				": neat changes the structure of networks; --policy genome"}
 	}
-	e.network = g.Genotype()
+	e.network = *network
 	e.packing = e.network.Packing()
 	return nil
 }

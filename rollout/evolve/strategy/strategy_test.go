@@ -360,6 +360,22 @@ func TestNoiseAndMove(t *testing.T) {
 	require.Equal(t, []float64{5, -4, 16777215}, floats(Move(g, graph.Scalar(1), sums).N))
 }
 
+// A strategy that is made has settings of its own: those of the next one are the defaults again.
+func TestMakeCopiesTheDefaults(t *testing.T) {
+	one, err := Make("simplega", settings.Values{"sigma": 3})
+	require.NoError(t, err)
+	require.Equal(t, 3., one.Settings.(*SimpleGA).Sigma.Value)
+	require.Equal(t, .1, lookup("simplega").Settings.(*SimpleGA).Sigma.Value)
+}
+
+// A genome of another type than the strategy's was a panic in the strategy.
+func TestErasedStrategiesRefuseOtherTrees(t *testing.T) {
+	for name, want := range map[string]string{"openes": "*graph.Array", "neat": "genome.Genome"} {
+		err := graph.Try(func() { lookup(name).Init(Adam{}, 4) })
+		require.ErrorContains(t, err, "got a tree of type strategy.Adam, want "+want)
+	}
+}
+
 // general lists the strategies that take any policy.
 func general() []string {
 	return slices.DeleteFunc(Names(), func(name string) bool {

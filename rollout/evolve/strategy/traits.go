@@ -27,7 +27,7 @@ type Traits[S, G, D any] struct {
 	// Keeps returns the number of genomes that the state holds. The strategy needs all draws at once.
 	Keeps func(population int) int
 	// Shared returns the member of Member, with matrices from the state that all members share, except for changes of
-	// low rank. With a policy.Sharer members are played without forming each one's matrices.
+	// low rank. A policy with Form.Shared plays members without forming each one's matrices.
 	Shared func(state S, draw D, side *graph.Array) policy.Shared
 
 	// Immigrant returns the draw whose side 0 is the member with a genome, or the nearest likely one: the strategy
