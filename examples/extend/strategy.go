@@ -7,9 +7,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-func init() {
-	strategy.MustRegister("parents", &Parents{Parents: 32, Sigma: settings.Num(.5)})
-}
+func init() { strategy.MustRegister("parents", &Parents{Parents: 32, Sigma: settings.Num(.5)}) }
 
 // Parents is a (μ/μ, λ) evolution strategy: the next mean is the weighted mean of the best members. Better members
 // have larger weights. Its genomes are trees, as the policy draws them. Its state is the mean, a tree too.

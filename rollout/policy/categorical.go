@@ -24,11 +24,6 @@ func (c Categorical) Draw(_ any, out, noise *graph.Array) *graph.Array {
 	return greedy{c.N}.Action(out.Add(noise))
 }
 
-// Perturbed adds Gumbel noise.
-func (Categorical) Perturbed(_ any, out, noise *graph.Array) *graph.Array {
-	return out.Add(noise)
-}
-
 // LogProb returns the logarithm of the probability of an action.
 func (c Categorical) LogProb(_ any, out, draw *graph.Array) *graph.Array {
 	chosen := graph.Iota(c.N).Eq(draw)

@@ -176,7 +176,8 @@ func (m *MLP) applyPrepared(p Prepared, x *graph.Array) *graph.Array {
 
 func (m *MLP) apply(p Params, x *graph.Array) *graph.Array {
 	if len(p.Layers) != len(m.Sizes)-1 {
-		graph.Throw("MLP.Act", "got parameters of %d layers, want %d, as Init makes them", len(p.Layers), len(m.Sizes)-1)
+		graph.Throw("MLP.Act", "got parameters of %d layers, want %d, as Init makes them", len(p.Layers),
+			len(m.Sizes)-1)
 	}
 	for i, layer := range p.Layers {
 		if i > 0 {

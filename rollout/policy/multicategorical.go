@@ -22,11 +22,6 @@ func (m MultiCategorical) Draw(_ any, out, noise *graph.Array) *graph.Array {
 	return choices(m.N).Action(out.Add(noise))
 }
 
-// Perturbed adds Gumbel noise.
-func (MultiCategorical) Perturbed(_ any, out, noise *graph.Array) *graph.Array {
-	return out.Add(noise)
-}
-
 // LogProb returns the logarithm of the joint probability of the choices.
 func (m MultiCategorical) LogProb(_ any, out, draw *graph.Array) *graph.Array {
 	return choices(m.N).each(out, func(i int, outputs *graph.Array) *graph.Array {

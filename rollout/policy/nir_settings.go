@@ -10,8 +10,8 @@ import (
 )
 
 func init() {
-	MustRegister("nir", &NIRSettings{Input: auto, Encoder: auto, Decoder: auto, Rule: "exact", Surrogate: "fast-sigmoid"},
-		(*NIRSettings).traits)
+	MustRegister("nir", &NIRSettings{Input: auto, Encoder: auto, Decoder: auto, Rule: "exact",
+		Surrogate: "fast-sigmoid"}, (*NIRSettings).traits)
 }
 
 // auto is the value of settings that the file's metadata decide.

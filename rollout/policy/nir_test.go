@@ -420,7 +420,8 @@ func TestNIRReportsAndTraces(t *testing.T) {
 		want := report(s, params)
 		require.Greater(t, want[0], 1.)
 		require.InEpsilonSlice(t, want, report(p, ours), 1e-5)
-		require.InEpsilonSlice(t, want, report(p, p.Traits().Prepared.Prepare(ours)), 1e-5, "neurons that pad send nothing")
+		require.InEpsilonSlice(t, want, report(p, p.Traits().Prepared.Prepare(ours)), 1e-5,
+			"neurons that pad send nothing")
 		require.Equal(t, s.Traits().Reports, p.Traits().Reports)
 		wanted, traces := s.Traits().Tracer.Trace(params, xs, keys), p.Traits().Tracer.Trace(ours, xs, keys)
 		require.Len(t, traces, 2)

@@ -118,7 +118,7 @@ func Bind(p Policy, in map[string]*graph.Array, prefix string) Policy {
 	case *Normalizing:
 		return &Normalizing{Bind(p.Inner, in, prefix), p.dims}
 	case *Sampling:
-		return &Sampling{Bind(p.Inner, in, prefix), p.Actions, p.noisy}
+		return &Sampling{Bind(p.Inner, in, prefix), p.Actions, p.distribution}
 	}
 	return settings.Bind(p, in, prefix)
 }

@@ -17,9 +17,9 @@ const (
 // action, or it draws one. To draw, it adds noise to the inner policy's outputs, so that the most probable action of
 // these outputs is a draw: Gumbel noise to logits, normal noise to the means of a box.
 type Sampling struct {
-	Inner   Policy // its outputs are those of the most probable action
-	Actions string // Sampled or Greedy, for parameters that do not say
-	noisy   Stochastic
+	Inner        Policy // its outputs are those of the most probable action
+	Actions      string // Sampled or Greedy, for parameters that do not say
+	distribution Stochastic
 }
 
 // Distributed holds the parameters of a member of a Sampling.
@@ -49,6 +49,14 @@ func WaysOf(p Policy) []string {
 	return []string{""}
 }
 
+// perturbed returns outputs with noise, whose most probable action, as the head takes it, is a draw.
+func (s *Sampling) perturbed(params any, out, noise *graph.Array) *graph.Array {
+	if box, ok := s.distribution.(Squashed); ok {
+		return box.Draw(params, out, noise)
+	}
+	return out.Add(noise)
+}
+
 // Acting returns parameters with a way to act. Parameters of policies other than a Sampling stay as they are.
 func Acting(params any, actions string) any {
 	d, ok := params.(Distributed)
@@ -75,7 +83,7 @@ func (s *Sampling) Traits() Traits[any, any] {
 
 // Init draws the parameters of the inner policy.
 func (s *Sampling) Init(key random.Key) any {
-	return Distributed{Own: s.Inner.Init(key), Distribution: s.noisy.Start()}
+	return Distributed{Own: s.Inner.Init(key), Distribution: s.distribution.Start()}
 }
 
 // Start returns the first carry of the inner policy.
@@ -91,7 +99,7 @@ func (s *Sampling) Act(params, carry any, observation *graph.Array, key random.K
 	if p.Sampled == nil && s.Actions == Greedy {
 		return next, out
 	}
-	drawn := s.noisy.Perturbed(p.Distribution, out.Action, s.noisy.Noise(keys[1]))
+	drawn := s.perturbed(p.Distribution, out.Action, s.distribution.Noise(keys[1]))
 	if p.Sampled != nil {
 		drawn = graph.Select(p.Sampled, drawn, out.Action)
 	}

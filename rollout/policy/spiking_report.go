@@ -10,8 +10,8 @@ import (
 // the idle chip are not included.
 const OperationEnergy = 23.6
 
-// spikingReports are the names of what networks of spiking neurons report: the spikes a second of a neuron, the synaptic
-// operations of an episode, and their energy on neuromorphic hardware in nJ (see OperationEnergy).
+// spikingReports are the names of what networks of spiking neurons report: the spikes a second of a neuron, the
+// synaptic operations of an episode, and their energy on neuromorphic hardware in nJ (see OperationEnergy).
 var spikingReports = []string{"spike_rate_hz", "synaptic_operations", "energy_nj"}
 
 // Report counts the spikes that arrived so far. An operation is a spike at one synapse. Spikes of inputs count, too.

@@ -46,11 +46,6 @@ func (s Squashed) Draw(params any, out, noise *graph.Array) *graph.Array {
 
 var halfLog2Pi = math.Log(2*math.Pi) / 2
 
-// Perturbed returns a draw before tanh.
-func (s Squashed) Perturbed(params any, out, noise *graph.Array) *graph.Array {
-	return s.Draw(params, out, noise)
-}
-
 // LogProb returns the sum of the elements' log densities.
 func (s Squashed) LogProb(params any, out, draw *graph.Array) *graph.Array {
 	log := s.log(params)

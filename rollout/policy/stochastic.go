@@ -19,8 +19,6 @@ type Stochastic interface {
 	Noise(key random.Key) *graph.Array
 	// Draw returns a draw for a policy's outputs, f32[Size], and noise. No gradient goes through it.
 	Draw(params any, out, noise *graph.Array) *graph.Array
-	// Perturbed returns outputs with noise, whose most probable action, as the head takes it, is that of the draw.
-	Perturbed(params any, out, noise *graph.Array) *graph.Array
 	// LogProb returns the logarithm of the probability, or of the density, of a draw, f32[].
 	LogProb(params any, out, draw *graph.Array) *graph.Array
 	// Entropy returns the entropy, f32[].

@@ -15,8 +15,8 @@ import (
 type Traits[P, C any] struct {
 	// Prepared is another form of the parameters, made once an episode, that Start and Act take, too.
 	Prepared *Form[P, C]
-	// PreparesAlike says that the other form may also pay if many lanes have the same parameters. Else it is for members
-	// with weights of their own.
+	// PreparesAlike says that the other form may also pay if many lanes have the same parameters. Else it is for
+	// members with weights of their own.
 	PreparesAlike bool
 	// PreparesAlways says that parameters are no form to compute with: they are prepared in every layout.
 	PreparesAlways bool

@@ -49,8 +49,8 @@ type Container interface {
 
 // ContainerTraits are what a Container can do beyond its methods. A nil function means that it does not.
 type ContainerTraits struct {
-	// Near returns the elites near to a descriptor, f32[d], whose bounds are at 0 and 1: it measures how far members are
-	// from its elites. It is traced, for one member.
+	// Near returns the elites near to a descriptor, f32[d], whose bounds are at 0 and 1: it measures how far members
+	// are from its elites. It is traced, for one member.
 	Near func(a Archive, unit *graph.Array) *Near
 	// Rows are rows of the display that Config.Board does not have.
 	Rows []run.DisplayRow

@@ -40,8 +40,8 @@ func MustRegisterEmitter(name string, defaults Emitter) {
 type EmitterTraits struct {
 	// Check finds the first mistake in how the settings go together with the number of members, a *settings.Error.
 	Check func(batch int) error
-	// SetStrategy sets the run's --strategy, which the emitter searches with, and the number of members of a generation.
-	// It is called before all other methods. Strategy returns it.
+	// SetStrategy sets the run's --strategy, which the emitter searches with, and the number of members of a
+	// generation. It is called before all other methods. Strategy returns it.
 	SetStrategy func(s *strategy.Erased, batch int)
 	Strategy    func() *strategy.Erased
 }

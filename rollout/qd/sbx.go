@@ -7,8 +7,8 @@ import (
 )
 
 func init() {
-	MustRegisterEmitter("sbx", &SBX{Crossover: settings.Num(.9), CrossoverIndex: settings.Num(15), MutationIndex: settings.Num(20),
-		Mutated: settings.Num(1)})
+	MustRegisterEmitter("sbx", &SBX{Crossover: settings.Num(.9), CrossoverIndex: settings.Num(15),
+		MutationIndex: settings.Num(20), Mutated: settings.Num(1)})
 }
 
 // SBX is the variation of NSGA-II: simulated binary crossover of two elites (Deb and Agrawal, "Simulated binary

@@ -141,7 +141,8 @@ func (x *Setup) Memory() (total int64, ok bool) {
 		sum.Add(rows, lanes, bytes.draw) // the draws
 	}
 	if x.Strategy.Keeps != nil {
-		sum.Add(3, devices, uint64(x.Strategy.Keeps(x.Search.Population)), bytes.genome) // members in the state, in and out
+		kept := uint64(x.Strategy.Keeps(x.Search.Population))
+		sum.Add(3, devices, kept, bytes.genome) // members in the state, in and out
 	}
 	if bytes.all {
 		sum.Add(2, devices, rows, lanes, bytes.draw) // all draws, everywhere

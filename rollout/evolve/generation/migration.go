@@ -31,10 +31,10 @@ func (noMigration) migrate(_ *Program, _ State, _ Inputs, _ memberKeys, evaluati
 // MigrationState is the Migration of one of several islands. The best members of each generation are ready to leave.
 // Members that have arrived replace the worst members in the next Tell; see strategy.Traits.
 //
-// Descent is the share of each island, by number. A genome in the state that members descend from (strategy.Traits) has the shares of its parent.
-// The mean of a distribution has the weighted mean of its members' shares, with Hansen's logarithmic weights of the
-// better half (strategy.LogWeights). CMA-ES weights exactly so; for strategies that follow gradients it is a
-// convention.
+// Descent is the share of each island, by number. A genome in the state that members descend from (strategy.Traits)
+// has the shares of its parent. The mean of a distribution has the weighted mean of its members' shares, with Hansen's
+// logarithmic weights of the better half (strategy.LogWeights). CMA-ES weights exactly so; for strategies that follow
+// gradients it is a convention.
 type MigrationState struct {
 	Leaving, Arriving Migrants
 	Descent           *graph.Array // f32[places, islands]: of each genome in the state, or of the mean; rows of sum 1

@@ -145,7 +145,8 @@ func (c *Search) checkParted() error {
 func (c *Search) check(s *strategy.Erased) error {
 	least := s.GroupSize
 	if least < 1 {
-		return envs.ResultError(s.Settings, "strategy", "Traits", fmt.Sprintf("got a GroupSize of %d, want 1 or more", least))
+		return envs.ResultError(s.Settings, "strategy", "Traits",
+			fmt.Sprintf("got a GroupSize of %d, want 1 or more", least))
 	}
 	least = max(least, s.LeastPopulation)
 	if err := c.checkMembers("pop", c.Population, least, s.GroupSize); err != nil {

@@ -14,10 +14,7 @@ func init() {
 type ASEBO struct{ subspaceSearch }
 
 // Traits say that it has pairs and takes immigrants.
-func (e *ASEBO) Traits() (t Traits[SubspaceState, *graph.Array, *graph.Array]) {
-	t.GroupSize, t.Immigrant = 2, e.Immigrant
-	return t
-}
+func (e *ASEBO) Traits() Traits[SubspaceState, *graph.Array, *graph.Array] { return e.traits(e.root) }
 
 // Init starts at the genome, without gradients.
 func (e *ASEBO) Init(genome *graph.Array, _ int) SubspaceState {
@@ -51,9 +48,4 @@ func (e *ASEBO) Tell(s SubspaceState, v Evaluation, noise Draws[*graph.Array]) S
 	alpha := length(gradient.Sub(within)).Div(length(within).Add(float32(1e-8))).Clamp(0, 1)
 	next.Alpha = graph.Select(e.ready(s), alpha, 1)
 	return next
-}
-
-// Immigrant is the noise of the genome.
-func (e *ASEBO) Immigrant(s SubspaceState, genome *graph.Array) *graph.Array {
-	return e.immigrant(s, e.root(s), genome)
 }

@@ -9,7 +9,8 @@ import (
 )
 
 func init() {
-	MustRegister("de", &DE{Sigma: settings.Num(1), CrossoverRate: settings.Num(.9), Weight: settings.Num(.8), Base: deBest})
+	MustRegister("de", &DE{Sigma: settings.Num(1), CrossoverRate: settings.Num(.9), Weight: settings.Num(.8),
+		Base: deBest})
 }
 
 // DE is the differential evolution of Storn and Price, "Differential evolution, a simple and efficient heuristic for
@@ -40,7 +41,7 @@ type DEState struct {
 // Traits say that it keeps the whole population, whose descent is known, and takes immigrants.
 func (e *DE) Traits() (t Traits[DEState, *graph.Array, *graph.Array]) {
 	t.LeastPopulation = 4 // a member, the base and the two of the difference
-	t.Keeps, t.Immigrant, t.Standing = everyone, e.Immigrant, e.Standing
+	t.Keeps, t.Immigrant, t.Standing = everyone, itself[DEState], e.Standing
 	t.Parent, t.Places, t.Survivors = e.Parent, everyone, e.Survivors
 	return t
 }
@@ -106,9 +107,6 @@ func (e *DE) Tell(s DEState, v Evaluation, trials Draws[*graph.Array]) DEState {
 func (*DE) Mean(s DEState) *graph.Array {
 	return graph.DynamicIndex(s.Members, s.Fitness.ArgMax(0), 0)
 }
-
-// Immigrant is the genome, as a trial.
-func (*DE) Immigrant(_ DEState, genome *graph.Array) *graph.Array { return genome }
 
 // Parent is the base of the trial, or its own member in the first generation.
 func (e *DE) Parent(key random.Key, s DEState, group *graph.Array) *graph.Array {

@@ -107,12 +107,8 @@ func cling(t *testing.T, b xlabridge.Backend, s *Erased, name string, n, members
 	require.NoError(t, err)
 	step := func(l lane, function *graph.Array) (lane, seen) {
 		key := random.FoldIn(random.FoldIn(random.New(3), function), l.Generation)
-		draws := graph.Once(graph.VMap2(func(key random.Key, group *graph.Array) any {
-			return s.Sample(key, l.State, group)
-		})(graph.Once(random.Split(key, groups)), graph.Iota(groups)))
-		all := graph.VMap(func(side *graph.Array) any {
-			return graph.VMap(func(draw any) any { return s.Member(l.State, draw, side) })(draws)
-		})(graph.Iota(s.GroupSize)).(*graph.Array).Reshape(members, n)
+		draws := graph.Once(drawsOf(s, l.State, graph.Once(random.Split(key, groups)), groups))
+		all := genomesOf(s, l.State, draws).Reshape(members, n)
 		fitness := graph.VMap2(func(x, number *graph.Array) *graph.Array {
 			var branches []func() *graph.Array
 			for _, c := range cliffs {

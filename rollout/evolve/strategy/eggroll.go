@@ -11,8 +11,8 @@ import (
 )
 
 func init() {
-	MustRegister("eggroll", &Eggroll{LearningRate: settings.Num(.02), Sigma: settings.Num(.1), SigmaDecay: settings.Num(1),
-		Rank: 1, Optimizer: eggrollAdam, Shaped: Shaped{Shaping: shapeRanks}})
+	MustRegister("eggroll", &Eggroll{LearningRate: settings.Num(.02), Sigma: settings.Num(.1),
+		SigmaDecay: settings.Num(1), Rank: 1, Optimizer: eggrollAdam, Shaped: Shaped{Shaping: shapeRanks}})
 }
 
 // Eggroll is the evolution strategy of Sarkar et al., "Evolution strategies at the hyperscale" (2025, arXiv
@@ -20,8 +20,8 @@ func init() {
 // [rank, b], so that a pair's draw has rank·(a + b) numbers instead of a·b. Small matrices and other leaves have one
 // number of noise for each of their own. Genomes are trees. Whole numbers do not change.
 //
-// If the policy has a policy.Form with Shared, members are not formed: a layer multiplies the mean's matrix by the vectors of all
-// members of a tile at once, and adds the product with each member's A and B.
+// If the policy has a policy.Form with Shared, members are not formed: a layer multiplies the mean's matrix by the
+// vectors of all members of a tile at once, and adds the product with each member's A and B.
 type Eggroll struct {
 	antithetic
 	LearningRate settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`

@@ -20,9 +20,21 @@ var floatsOf = graphtest.Floats
 // drawn returns the draws of a generation of n members.
 func drawn(s *Erased, state any, members int, seed int64) any {
 	groups := members / s.GroupSize
+	return drawsOf(s, state, random.Split(random.New(seed), groups), groups)
+}
+
+// drawsOf returns the draws of groups with keys.
+func drawsOf(s *Erased, state any, keys random.Key, groups int) any {
 	return graph.VMap2(func(key random.Key, group *graph.Array) any {
 		return s.Sample(key, state, group)
-	})(random.Split(random.New(seed), groups), graph.Iota(groups))
+	})(keys, graph.Iota(groups))
+}
+
+// genomesOf returns the genomes of the members with draws, leaves [sides, groups, …].
+func genomesOf(s *Erased, state, draws any) *graph.Array {
+	return graph.VMap(func(side *graph.Array) any {
+		return graph.VMap(func(draw any) any { return s.Member(state, draw, side) })(draws)
+	})(graph.Iota(s.GroupSize)).(*graph.Array)
 }
 
 // Failed members do not move strategies: a fitness below all others has the same effect as NaN. If all members fail,

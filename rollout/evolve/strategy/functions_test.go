@@ -61,15 +61,10 @@ func climb(t *testing.T, b xlabridge.Backend, s *Erased, n, members, generations
 	next := xlabridge.Jit2(b, func(in step, generation *graph.Array) reached {
 		// As in evolve: otherwise the compiler computes the hash of the keys again for each number drawn.
 		keys := graph.Once(random.Split(random.FoldIn(in.Key, generation), groups))
-		draws := graph.Once(graph.VMap2(func(key random.Key, group *graph.Array) any {
-			return s.Sample(key, in.State, group)
-		})(keys, graph.Iota(groups)))
-		all := graph.VMap(func(side *graph.Array) any {
-			return graph.VMap(func(draw any) any { return s.Member(in.State, draw, side) })(draws)
-		})(graph.Iota(s.GroupSize)).(*graph.Array)
+		draws := graph.Once(drawsOf(s, in.State, keys, groups))
 		fitness := graph.VMap(func(x *graph.Array) *graph.Array {
 			return function(in.Number, x)
-		})(all.Reshape(members, n))
+		})(genomesOf(s, in.State, draws).Reshape(members, n))
 		if failing {
 			fitness = graph.Select(graph.Iota(members).Add(generation).Rem(5).Eq(0), math.NaN(),
 				fitness)

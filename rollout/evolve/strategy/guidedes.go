@@ -20,9 +20,8 @@ type GuidedES struct {
 }
 
 // Traits say that it has pairs and takes immigrants.
-func (e *GuidedES) Traits() (t Traits[SubspaceState, *graph.Array, *graph.Array]) {
-	t.GroupSize, t.Immigrant = 2, e.Immigrant
-	return t
+func (e *GuidedES) Traits() Traits[SubspaceState, *graph.Array, *graph.Array] {
+	return e.traits(e.root)
 }
 
 // Init starts at the genome, without gradients.
@@ -45,9 +44,4 @@ func (e *GuidedES) Member(s SubspaceState, noise, side *graph.Array) *graph.Arra
 func (e *GuidedES) Tell(s SubspaceState, v Evaluation, noise Draws[*graph.Array]) SubspaceState {
 	gradient := e.gradient(e, s, e.root(s), v, noise)
 	return e.ascend(s, gradient, gradient)
-}
-
-// Immigrant is the noise of the genome.
-func (e *GuidedES) Immigrant(s SubspaceState, genome *graph.Array) *graph.Array {
-	return e.immigrant(s, e.root(s), genome)
 }

@@ -58,7 +58,8 @@ func (e *climber) Tell(s ClimberState, v Evaluation, noise Draws[*graph.Array]) 
 
 // found returns the best member, the first among equal ones, with the state's other parts. noise returns the weighted
 // sum of the noise.
-func (e *climber) found(s ClimberState, fitness *graph.Array, noise func(weights *graph.Array) *graph.Array) ClimberState {
+func (e *climber) found(s ClimberState, fitness *graph.Array,
+	noise func(weights *graph.Array) *graph.Array) ClimberState {
 	fitness = WorstIfNaN(fitness)
 	number := fitness.ArgMax(0)
 	one := graph.Iota(fitness.Dim(0)).Eq(number).Convert(graph.Float32)

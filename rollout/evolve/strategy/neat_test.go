@@ -856,6 +856,6 @@ func TestNEATWantsGenomes(t *testing.T) {
 	require.NoError(t, err)
 	s, err := Make("neat", nil)
 	require.NoError(t, err)
-	require.EqualError(t, s.Fit(p), "policy: got a *policy.MLP, want "+settings.AnyOf(policy.GenomePolicies())+": neat "+
-		"changes the structure of networks; --policy genome")
+	require.EqualError(t, s.Fit(p), "policy: got a *policy.MLP, want "+settings.AnyOf(policy.GenomePolicies())+": "+
+		"neat changes the structure of networks; --policy genome")
 }

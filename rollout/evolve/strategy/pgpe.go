@@ -6,8 +6,9 @@ import (
 )
 
 func init() {
-	MustRegister("pgpe", &PGPE{LearningRate: settings.Num(.02), Sigma: settings.Num(.1), StdLearningRate: settings.Num(.1),
-		Optimizer: pgpeAdam, MaxSpeed: settings.Num(.04), Shaped: Shaped{Shaping: shapeRanks}})
+	MustRegister("pgpe", &PGPE{LearningRate: settings.Num(.02), Sigma: settings.Num(.1),
+		StdLearningRate: settings.Num(.1), Optimizer: pgpeAdam, MaxSpeed: settings.Num(.04),
+		Shaped: Shaped{Shaping: shapeRanks}})
 }
 
 // PGPE is "Parameter-exploring policy gradients" of Sehnke et al. (2010) with the formulas of evosax 0.3.2: antithetic

@@ -7,8 +7,8 @@ import (
 )
 
 func init() {
-	MustRegister("samrga", &SAMRGA{elitist: elitist[SAMRGAState]{EliteRatio: .5}, Sigma: settings.Num(1), Meta: settings.Num(2),
-		SigmaMax: settings.Num(10)})
+	MustRegister("samrga", &SAMRGA{elitist: elitist[SAMRGAState]{EliteRatio: .5}, Sigma: settings.Num(1),
+		Meta: settings.Num(2), SigmaMax: settings.Num(10)})
 }
 
 // SAMRGA is a genetic algorithm whose mutation rates are inherited and mutate, too: Clune et al., "Natural selection
@@ -93,7 +93,7 @@ func (*SAMRGA) Immigrant(state SAMRGAState, genome *graph.Array) samrgaChild {
 	return samrgaChild{genome, state.Sigma.Index(0)}
 }
 
-// Parent is the elite of SampleAt.
+// Parent is the elite of Sample.
 func (*SAMRGA) Parent(key random.Key, state SAMRGAState, group *graph.Array) *graph.Array {
 	parent := random.Randint(random.SplitN(key, 3)[0], graph.ShapeOf(graph.Int32), 0, state.Elites.Dim(0))
 	return graph.Select(group.Eq(0), 0, parent)

@@ -29,7 +29,7 @@ type SimpleGAState struct {
 
 // Traits say that it keeps members, whose descent is known, and takes immigrants.
 func (g *SimpleGA) Traits() (t Traits[SimpleGAState, *graph.Array, *graph.Array]) {
-	t.Keeps, t.Immigrant = g.Keeps, g.Immigrant
+	t.Keeps, t.Immigrant = g.Keeps, itself[SimpleGAState]
 	t.Parent, t.Places, t.Survivors = g.Parent, g.Keeps, g.Survivors
 	return t
 }
@@ -63,9 +63,6 @@ func (g *SimpleGA) Tell(s SimpleGAState, v Evaluation, children Draws[*graph.Arr
 
 // Mean returns the best elite.
 func (*SimpleGA) Mean(state SimpleGAState) *graph.Array { return state.Elites.Index(0) }
-
-// Immigrant is the genome itself.
-func (*SimpleGA) Immigrant(_ SimpleGAState, genome *graph.Array) *graph.Array { return genome }
 
 // Parent is the elite of Sample.
 func (*SimpleGA) Parent(key random.Key, state SimpleGAState, _ *graph.Array) *graph.Array {

@@ -11,10 +11,10 @@ import (
 )
 
 // Strategy searches for genomes of high fitness. Its state S, its genomes G and its draws D are trees. A genome is one
-// member's parameters: a tree of any dtypes, as the policy's Init returns it, or one vector, f32[n], with the leaves one
-// after the other, if G is *graph.Array. A strategy that searches among vectors takes only policies whose parameters
-// are all float32; one whose G is any takes all. xlarun maximizes: fitness is a return, and larger is better. (evosax
-// minimizes; its formulas are used on -fitness.)
+// member's parameters: a tree of any dtypes, as the policy's Init returns it, or one vector, f32[n], with the leaves
+// one after the other, if G is *graph.Array. A strategy that searches among vectors takes only policies whose
+// parameters are all float32; one whose G is any takes all. xlarun maximizes: fitness is a return, and larger is
+// better. (evosax minimizes; its formulas are used on -fitness.)
 //
 // Members are sampled in groups of Traits.GroupSize that share one draw. With k groups, member side*k + g is side
 // `side` of group g. Init, Sample, Member, Tell and Mean are traced; those on one group are unbatched.

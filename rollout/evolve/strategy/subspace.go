@@ -56,15 +56,19 @@ func (e *subspaceSearch) member(s SubspaceState, root stretch, noise, side *grap
 	return s.Mean.Add(e.Sigma.Array().Mul(e.sign(side)).Mul(root.of(noise)))
 }
 
-// immigrant is the noise of a genome.
-func (e *subspaceSearch) immigrant(s SubspaceState, root stretch, genome *graph.Array) *graph.Array {
-	y := genome.Sub(s.Mean).Div(e.Sigma.Array())
-	return likely(root.inverse().of(y))
+// traits are those of a strategy with this root of the covariance. An immigrant is the noise of a genome.
+func (e *subspaceSearch) traits(root func(s SubspaceState) stretch) (t Traits[SubspaceState, *graph.Array,
+	*graph.Array]) {
+	t.GroupSize = 2
+	t.Immigrant = func(s SubspaceState, genome *graph.Array) *graph.Array {
+		return likely(root(s).inverse().of(genome.Sub(s.Mean).Div(e.Sigma.Array())))
+	}
+	return t
 }
 
 // gradient estimates the gradient of the shaped fitness. self is the strategy that embeds e.
-func (e *subspaceSearch) gradient(self Strategy[SubspaceState, *graph.Array, *graph.Array], s SubspaceState, root stretch, v Evaluation,
-	noise Draws[*graph.Array]) *graph.Array {
+func (e *subspaceSearch) gradient(self Strategy[SubspaceState, *graph.Array, *graph.Array], s SubspaceState,
+	root stretch, v Evaluation, noise Draws[*graph.Array]) *graph.Array {
 	plus, minus := e.sides(shape(e.Shaped, self, s, v.Fitness, noise))
 	gradient := root.of(noise.Sum(plus.Sub(minus))).Div(graph.Mul(2, e.Sigma.Array()))
 	return gradient.Clamp(-maxValue, maxValue)

@@ -154,3 +154,6 @@ func to[T any](tree any) T {
 
 // everyone is the Keeps of a strategy that keeps the whole population.
 func everyone(population int) int { return population }
+
+// itself is the Immigrant of a strategy whose draws are genomes.
+func itself[S, G any](_ S, genome G) G { return genome }
