@@ -60,13 +60,17 @@ var (
 // run.Kind.Version does not cover a strategy's state. If the meaning of a leaf changes, but not its name or shape,
 // rename the leaf or register the strategy under another name: otherwise old checkpoints continue with wrong numbers.
 func Register[S, G, D any](name string, defaults Strategy[S, G, D]) error {
-	erasers.Store(reflect.TypeOf(defaults), func(s any) *Erased { return Erase(s.(Strategy[S, G, D])) })
+	return register(name, defaults, eraseAny[S, G, D])
+}
+
+func register(name string, defaults any, erase func(s any) *Erased) error {
+	erasers.Store(reflect.TypeOf(defaults), erase)
 	return registry.Register(name, func() any { return settings.Copy(defaults) })
 }
 
 // MustRegister is Register for init functions.
 func MustRegister[S, G, D any](name string, defaults Strategy[S, G, D]) {
-	if err := Register(name, defaults); err != nil {
+	if err := register(name, defaults, eraseAny[S, G, D]); err != nil {
 		panic(err)
 	}
 }

@@ -101,7 +101,7 @@ func Erase[S, G, D any](s Strategy[S, G, D]) *Erased {
 			}
 			return next
 		},
-		erase: func(s any) *Erased { return Erase(s.(Strategy[S, G, D])) }}
+		erase: eraseAny[S, G, D]}
 	e.Traits = Traits[any, any, any]{GroupSize: t.GroupSize, LeastPopulation: t.LeastPopulation, Steady: t.Steady,
 		Check: t.Check, Fit: t.Fit, Keeps: t.Keeps, Places: t.Places, Reports: t.Reports, Goal: t.Goal,
 		Unreached: t.Unreached, Refusals: t.Refusals}
@@ -143,13 +143,20 @@ func Erase[S, G, D any](s Strategy[S, G, D]) *Erased {
 	return e
 }
 
+// eraseAny is Erase for a strategy whose type is known no more.
+func eraseAny[S, G, D any](s any) *Erased { return Erase(s.(Strategy[S, G, D])) }
+
 // to gives a tree its type again. It throws an error for another one, such as the genome of another policy.
 func to[T any](tree any) T {
 	typed, ok := tree.(T)
 	if !ok && tree != nil {
-		graph.Throw("strategy", "got a tree of type %T, want %s", tree, reflect.TypeFor[T]())
+		refuse(tree, reflect.TypeFor[T]())
 	}
 	return typed
+}
+
+func refuse(tree any, want reflect.Type) {
+	graph.Throw("strategy", "got a tree of type %T, want %s", tree, want)
 }
 
 // everyone is the Keeps of a strategy that keeps the whole population.
