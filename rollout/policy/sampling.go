@@ -67,7 +67,7 @@ func Acting(params any, actions string) any {
 	return d
 }
 
-// Traits are those of the inner policy for its part of the parameters. Neurons are not recorded.
+// Traits are those of the inner policy for its part of the parameters.
 func (s *Sampling) Traits() Traits[any, any] {
 	t := s.Inner.Traits()
 	if form := t.Prepared; form != nil {
@@ -77,8 +77,17 @@ func (s *Sampling) Traits() Traits[any, any] {
 			return p
 		}}
 	}
-	t.Tracer = nil
-	return within(t, func(params any) any { return s.params("policy.Sampling", params).Own })
+	own := func(params any) any { return s.params("policy.Sampling", params).Own }
+	if tracer := t.Tracer; tracer != nil {
+		t.Tracer = &Tracer[any]{SubstepMS: tracer.SubstepMS,
+			Trace: func(params any, observations *graph.Array, keys random.Key) []LayerTrace {
+				return tracer.Trace(own(params), observations, graph.VMap(func(key random.Key) random.Key {
+					return random.SplitN(key, 2)[0] // as Act
+				})(keys))
+			},
+			Weights: func(params any) ([]string, []*graph.Array) { return tracer.Weights(own(params)) }}
+	}
+	return within(t, own)
 }
 
 // Init draws the parameters of the inner policy.

@@ -9,6 +9,7 @@ import (
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/settings"
 )
 
 // A trace equals the episode: its spikes add up to those that Act counts, and without adaptation a neuron spikes
@@ -62,6 +63,29 @@ func TestTraceIsWhatIsPlayed(t *testing.T) {
 		require.InDelta(t, floats(t, all[0].Spikes.Sum())[0], floats(t, again[0].Spikes.Sum())[0], 2)
 	}
 	require.Nil(t, (&MLP{}).Traits().Tracer)
+}
+
+// The neurons of a policy that draws its actions, as ppo's members do, send the spikes that Act counts. They could not
+// be recorded: the tracer got the parameters of the Sampling.
+func TestSamplingTracesItsNeurons(t *testing.T) {
+	const steps = 5
+	own := settings.Values{"encoder": "rate", "rate": 900}
+	made, _, err := Make("spiking:5,4", own, observation, envs.Discrete{N: 2})
+	require.NoError(t, err)
+	s, err := NewSampling(made, Sampled, envs.Discrete{N: 2})
+	require.NoError(t, err)
+	xs := random.Uniform(random.New(1), graph.ShapeOf(graph.Float32, steps, 3), -1, 1)
+	keys, params := random.Split(random.New(2), steps), s.Init(random.New(3))
+	carry := s.Start(params)
+	for k := range steps {
+		carry, _ = s.Act(params, carry, xs.Index(k), random.Key{Data: keys.Data.Index(k)})
+	}
+	tracer := s.Traits().Tracer
+	for i, layer := range tracer.Trace(params, xs, keys) {
+		require.Equal(t, floats(t, carry.(spikingState).Layers[i].Sent), floats(t, layer.Spikes.Sum(0)))
+	}
+	names, _ := tracer.Weights(params)
+	require.Equal(t, []string{"inputs to layer 1", "layer 1 to layer 2"}, names)
 }
 
 func newSpikingOf(t *testing.T, dynamics string) *Spiking {
