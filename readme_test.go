@@ -60,7 +60,7 @@ func TestNamesForAssistants(t *testing.T) {
 	for part, contract := range map[string][]reflect.Type{
 		"Environment": {reflect.TypeFor[envs.Environment]()},
 		"Policy":      {reflect.TypeFor[policy.Maker](), reflect.TypeFor[policy.Policy]()},
-		"Strategy":    {reflect.TypeFor[strategy.Strategy]()},
+		"Strategy":    {reflect.TypeFor[strategy.Strategy[any, any, any]]()},
 		"Algorithm":   {reflect.TypeFor[run.Experiment]()},
 	} {
 		_, line, _ := strings.Cut(string(text), "\n- "+part+": ")

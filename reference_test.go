@@ -287,18 +287,18 @@ product for all members of a tile, plus what each member's factors add.
 | --- | --- | --- | --- | --- | --- |
 `))
 	for _, d := range strategies {
-		s, ok := strategy.Part().Choices[d.name].(strategy.Strategy)
-		require.True(t, ok, "strategy %s", d.name)
-		members := []string{"any", "even"}[s.GroupSize()-1]
-		if bounded, ok := s.(strategy.Bounded); ok {
-			members = fmt.Sprintf("%d or more", bounded.LeastPopulation())
+		s, err := strategy.Make(d.name, nil)
+		require.NoError(t, err)
+		members := []string{"any", "even"}[s.GroupSize-1]
+		if s.LeastPopulation > 0 {
+			members = fmt.Sprintf("%d or more", s.LeastPopulation)
 		}
 		genomes := "trees"
-		if _, ok := s.(strategy.Flat); ok {
+		if s.Flat {
 			genomes = "vectors"
 		}
 		equal := ""
-		if _, ok := s.(strategy.Steady); ok {
+		if s.Steady {
 			equal = "stays"
 		}
 		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s | %s | %s |\n", d.name, d.name, d.what, d.state, members, genomes,

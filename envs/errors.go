@@ -111,11 +111,11 @@ var methods = map[string]func(reflect.Type) (reflect.Method, bool){
 	"Act":     func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Act") },
 	"Learn":   func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Learn") },
 	// Of strategies, which have Init, too.
-	"GroupSize": func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("GroupSize") },
-	"Sample":    func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Sample") },
-	"Member":    func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Member") },
-	"Tell":      func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Tell") },
-	"Mean":      func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Mean") },
+	"Traits": func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Traits") },
+	"Sample": func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Sample") },
+	"Member": func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Member") },
+	"Tell":   func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Tell") },
+	"Mean":   func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Mean") },
 }
 
 // ResultError is the error of a method of v that returned what cannot be used. what is v's role, such as "policy".

@@ -28,7 +28,7 @@ func (every) Prepare()      {}
 func (every) Start()        {}
 func (every) Act()          {}
 func (every) Learn()        {}
-func (every) GroupSize()    {}
+func (every) Traits()       {}
 func (every) Sample()       {}
 func (every) Member()       {}
 func (every) Tell()         {}

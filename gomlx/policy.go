@@ -31,7 +31,7 @@ func Register(name string, n Network) { RegisterRecurrent(name, n.recurrent()) }
 
 // RegisterRecurrent is Register for a network with memory, a carry of arrays of the given shapes.
 func RegisterRecurrent(name string, n RecurrentNetwork, carry ...graph.Shape) {
-	policy.MustRegister(name, func() policy.Maker { return &maker{n, carry} })
+	policy.MustRegister(name, &maker{n, carry})
 }
 
 type maker struct {
@@ -109,6 +109,9 @@ func batched(s graph.Shape) graph.Shape {
 func leading(s graph.Shape) graph.Shape {
 	return graph.ShapeOf(s.DType, append([]int{1}, s.Dims...)...)
 }
+
+// Traits are none.
+func (p *Policy) Traits() (t policy.Traits[any, any]) { return t }
 
 // Init draws one member's parameters by GoMLX's initializers.
 func (p *Policy) Init(key random.Key) any { return p.Model.Init(key) }

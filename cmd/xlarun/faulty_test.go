@@ -17,10 +17,10 @@ var mistaken = strings.Fields("evolve CartPole-v1 --pop 8 --steps 5 --generation
 // A nil that a method of a strategy returns is reported with the line of the method. Some nils were panics inside of
 // xlarun, others errors that named no line of the user.
 func TestNilsOfStrategiesNameTheMethod(t *testing.T) {
-	for _, method := range []string{"GroupSize", "Init", "Sample", "Member", "Tell", "Mean"} {
+	for _, method := range []string{"Traits", "Init", "Sample", "Member", "Tell", "Mean"} {
 		want := "got nil, want a tree of arrays"
-		if method == "GroupSize" {
-			want = "got 0, want 1 or more"
+		if method == "Traits" {
+			want = "got a GroupSize of -1, want 1 or more"
 		}
 		text := fails(t, cli.StatusFailed, append(mistaken, "--strategy=faulty", "--fault", method+": nil")...)
 		assert.Regexp(t, `^xlarun evolve: strategy\.go:\d+: the strategy's `+method+`: `+want+`\n$`, text)
@@ -78,7 +78,7 @@ func TestPanicsOfPartsAreOneLine(t *testing.T) {
 		methods []string
 	}{
 		{append(mistaken, "--policy", "faulty", "--policy.fault"), []string{"Make", "Init", "Start", "Act"}},
-		{append(mistaken, "--strategy", "faulty", "--strategy.fault"), []string{"GroupSize", "Init", "Sample", "Member",
+		{append(mistaken, "--strategy", "faulty", "--strategy.fault"), []string{"Traits", "Init", "Sample", "Member",
 			"Tell", "Mean"}},
 		{[]string{"faulty", "--out", "none", "--backend", "reference", "--fault"}, []string{"Board", "Start", "round",
 			"Step"}},

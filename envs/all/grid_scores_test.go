@@ -21,8 +21,9 @@ import (
 // food, and of decoys if its second parameter is 1, not into walls, and not into hazards if its third is 1.
 type byHand struct{ view int }
 
-func (byHand) Init(random.Key) any { return graph.Float32s(make([]float32, 3)) }
-func (byHand) Start(any) any       { return graph.None{} }
+func (byHand) Traits() (t policy.Traits[any, any]) { return t }
+func (byHand) Init(random.Key) any                 { return graph.Float32s(make([]float32, 3)) }
+func (byHand) Start(any) any                       { return graph.None{} }
 
 func (h byHand) Act(params, carry any, observation *graph.Array, key random.Key) (any, policy.Output) {
 	p := graph.Unstack(params.(*graph.Array), 0)

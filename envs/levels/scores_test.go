@@ -23,8 +23,9 @@ type byHand struct {
 		key random.Key) (next any, scores *graph.Array)
 }
 
-func (byHand) Init(random.Key) any { return graph.Float32s(make([]float32, 5)) }
-func (p byHand) Start(any) any     { return p.start }
+func (byHand) Traits() (t policy.Traits[any, any]) { return t }
+func (byHand) Init(random.Key) any                 { return graph.Float32s(make([]float32, 5)) }
+func (p byHand) Start(any) any                     { return p.start }
 func (p byHand) Act(params, carry any, observation *graph.Array, key random.Key) (any, policy.Output) {
 	next, scores := p.act(graph.Unstack(params.(*graph.Array), 0), carry, observation, key)
 	return next, policy.Output{Action: scores}

@@ -8,9 +8,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-func init() {
-	qd.MustRegisterDescriptor("shares", func() qd.Describer { return &Shares{Actions: []int{0, 2}} })
-}
+func init() { qd.MustRegisterDescriptor("shares", &Shares{Actions: []int{0, 2}}) }
 
 // Shares describes an episode by the share of its steps in which each of some actions was taken.
 type Shares struct {

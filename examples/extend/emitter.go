@@ -10,9 +10,7 @@ import (
 )
 
 func init() {
-	qd.MustRegisterEmitter("fifth", func() qd.Emitter {
-		return &Fifth{Sigma: settings.Num(.1), Change: settings.Num(.2)}
-	})
+	qd.MustRegisterEmitter("fifth", &Fifth{Sigma: settings.Num(.1), Change: settings.Num(.2)})
 }
 
 // Fifth makes each child of one elite, with normal noise. Its standard deviation, the state, rises while more than a
@@ -21,6 +19,9 @@ type Fifth struct {
 	Sigma  settings.Number `set:"sigma" above:"0" help:"first standard deviation of the noise"`
 	Change settings.Number `set:"change" min:"0" help:"how fast the standard deviation follows the successes"`
 }
+
+// Traits are none.
+func (*Fifth) Traits() (t qd.EmitterTraits) { return t }
 
 // Init returns the standard deviation, f32[].
 func (f *Fifth) Init(_ *graph.Array, _ int, _ qd.Archive) any { return f.Sigma.Array() }

@@ -8,7 +8,7 @@ import (
 	"xlarun/rollout/policy"
 )
 
-func init() { policy.MustRegister("memory", func() policy.Maker { return &Memory{Units: 8} }) }
+func init() { policy.MustRegister("memory", &Memory{Units: 8}) }
 
 // Memory is a policy with a gated recurrent unit: "memory:8" on a command line.
 type Memory struct {
@@ -26,21 +26,23 @@ type MemoryParams struct {
 // Make makes the policy for observations of a space.
 func (m *Memory) Make(observation envs.Space, outputs int) (policy.Policy, error) {
 	inputs, err := policy.FlatSize(observation)
-	return &Memory{Units: m.Units, observation: observation, inputs: inputs, outputs: outputs}, err
+	return policy.Erase(&Memory{Units: m.Units, observation: observation, inputs: inputs, outputs: outputs}), err
 }
 
+// Traits are none.
+func (*Memory) Traits() (t policy.Traits[MemoryParams, *graph.Array]) { return t }
+
 // Init draws the parameters.
-func (m *Memory) Init(key random.Key) any {
+func (m *Memory) Init(key random.Key) MemoryParams {
 	cell, out := random.Split2(key)
 	return MemoryParams{Cell: nn.NewGRU(cell, m.inputs, m.Units), Out: nn.NewDense(out, m.Units, m.outputs)}
 }
 
 // Start is an empty memory, f32[Units].
-func (*Memory) Start(params any) any { return params.(MemoryParams).Cell.Start() }
+func (*Memory) Start(p MemoryParams) *graph.Array { return p.Cell.Start() }
 
 // Act updates the memory by the observation, and computes the action from it.
-func (m *Memory) Act(params, carry any, observation *graph.Array, _ random.Key) (next any, out policy.Output) {
-	p := params.(MemoryParams)
-	memory := p.Cell.Step(carry.(*graph.Array), policy.Flat(m.observation, observation))
+func (m *Memory) Act(p MemoryParams, memory, observation *graph.Array, _ random.Key) (*graph.Array, policy.Output) {
+	memory = p.Cell.Step(memory, policy.Flat(m.observation, observation))
 	return memory, policy.Output{Action: p.Out.Apply(memory)}
 }

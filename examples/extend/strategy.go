@@ -4,13 +4,10 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/evolve/strategy"
-	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
-func init() {
-	strategy.MustRegister("parents", func() strategy.Strategy { return &Parents{Parents: 32, Sigma: settings.Num(.5)} })
-}
+func init() { strategy.MustRegister("parents", &Parents{Parents: 32, Sigma: settings.Num(.5)}) }
 
 // Parents is a (μ/μ, λ) evolution strategy: the next mean is the weighted mean of the best members. Better members
 // have larger weights. Its genomes are trees, as the policy draws them. Its state is the mean, a tree too.
@@ -19,14 +16,16 @@ type Parents struct {
 	Sigma   settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise"`
 }
 
-// GroupSize is 1: every member has noise of its own.
-func (*Parents) GroupSize() int { return 1 }
+// Traits are none: every member has noise of its own.
+func (*Parents) Traits() (t strategy.Traits[any, any, any]) { return t }
 
 // Init starts at the genome.
 func (*Parents) Init(genome any, _ int) any { return genome }
 
 // Sample draws z, standard normal.
-func (*Parents) Sample(key random.Key, mean any) any { return strategy.Noise(key, mean) }
+func (*Parents) Sample(key random.Key, mean any, _ *graph.Array) any {
+	return strategy.Noise(key, mean)
+}
 
 // Member is mean + σ·z.
 func (p *Parents) Member(mean, z any, _ *graph.Array) any {
@@ -34,8 +33,8 @@ func (p *Parents) Member(mean, z any, _ *graph.Array) any {
 }
 
 // Tell moves the mean by Σ weight·σ·z.
-func (p *Parents) Tell(mean any, e strategy.Evaluation, z population.Draws) any {
-	return strategy.Move(mean, p.Sigma.Array(), z.Sum(strategy.LogWeights(e.Fitness, p.Parents), nil))
+func (p *Parents) Tell(mean any, e strategy.Evaluation, z strategy.Draws[any]) any {
+	return strategy.Move(mean, p.Sigma.Array(), z.Sum(strategy.LogWeights(e.Fitness, p.Parents)))
 }
 
 // Mean is the mean.

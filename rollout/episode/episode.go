@@ -48,7 +48,7 @@ type Summary struct {
 	// of Rollout.Descriptor, or of the environment in the last state; nil if there is none.
 	Objectives *graph.Array `tree:"optional"`
 	Descriptor *graph.Array `tree:"optional"`
-	// Reports, [r], are the policy's numbers of the episode (policy.Reporter); nil if it has none.
+	// Reports, [r], are the policy's numbers of the episode (policy.Traits); nil if it has none.
 	Reports *graph.Array `tree:"optional"`
 	// Observed are the moments of the observations in all episodes; nil unless they are gathered.
 	Observed *policy.Moments
@@ -120,7 +120,7 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 		start.Sums = &sums{graph.ZerosLike(origin), graph.ZerosLike(origin)}
 	}
 	start = graph.Once(start)
-	policyKey := PolicyKey(key)
+	policyKey, traits := PolicyKey(key), r.Policy.Traits()
 	end, results := graph.Scan(func(c carry, t *graph.Array) (carry, Y) {
 		s := Step{Number: t, State: c.State, Observation: r.Env.Observe(c.State, envParams), Alive: c.Alive}
 		var memory any
@@ -128,8 +128,8 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 		s.Action = r.action(s.Output.Action, c.State, envParams)
 		s.After, _, s.Reward, s.Terminated, s.Truncated =
 			r.Env.Step(random.FoldIn(key, t), c.State, s.Action, envParams)
-		if learner, ok := policy.LearnerOf(r.Policy); ok {
-			memory = learner.Learn(memory, s.Reward)
+		if traits.Learn != nil {
+			memory = traits.Learn(memory, s.Reward)
 		}
 		if len(graph.Leaves(c.Policy)) > 0 {
 			s.Reward = nanIfDiverged(s)
@@ -139,8 +139,8 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 		if descriptor != nil {
 			next.Descriptor = graph.SelectTree(c.Alive, descriptor.Step(c.Descriptor, s, envParams), c.Descriptor)
 		}
-		if reporter, ok := policy.ReporterOf(r.Policy); ok {
-			next.Summary.Reports = graph.Select(c.Alive, reporter.Report(memory), c.Summary.Reports)
+		if traits.Report != nil {
+			next.Summary.Reports = graph.Select(c.Alive, traits.Report(memory), c.Summary.Reports)
 		}
 		if c.Sums != nil {
 			next.Sums = c.Sums.add(s.Observation.Convert(graph.Float32).Sub(origin), c.Alive)
@@ -168,19 +168,17 @@ func nanIfDiverged(s Step) *graph.Array {
 
 // prepared returns a member's parameters as the steps of an episode use them.
 func (r *Rollout) prepared(params any) any {
+	traits := r.Policy.Traits()
 	if s, ok := params.(policy.Shared); ok {
-		p, ok := r.Policy.(policy.Sharer)
-		if !ok {
+		if traits.Prepared == nil || traits.Prepared.Shared == nil {
 			graph.Throw("episode.Play", "got a member that shares its matrices for a policy of type %T, which takes "+
-				"none: give its parameters as Init makes them", r.Policy)
+				"none: give its parameters as Init makes them", policy.NetworkOf(r.Policy))
 		}
-		return p.PrepareShared(s)
+		return traits.Prepared.Shared(s)
 	}
 	// With batch last, vectors run over the lanes, and rows need no padding.
-	decoded, _ := policy.Unwrap(r.Policy).(policy.Decoded)
-	always := decoded != nil && decoded.PreparesAlways()
-	if p, ok := r.Policy.(policy.Preparer); ok && (!r.Plan.BatchLast || always) {
-		return p.Prepare(params)
+	if traits.Prepared != nil && (!r.Plan.BatchLast || traits.PreparesAlways) {
+		return traits.Prepared.Prepare(params)
 	}
 	return params
 }
@@ -201,7 +199,7 @@ func (r *Rollout) action(out *graph.Array, state, p any) *graph.Array {
 // Inputs returns the policy's Numbers and the given parameters of the environment by name. They are inputs of a
 // program; Bound puts them in place inside it.
 func (r *Rollout) Inputs() map[string]*graph.Array {
-	in := settings.Inputs(policy.Unwrap(r.Policy), policyPrefix)
+	in := settings.Inputs(policy.NetworkOf(r.Policy), policyPrefix)
 	for _, p := range r.Given {
 		p.inputs(in)
 	}
@@ -233,8 +231,8 @@ func (r *Rollout) Nothing() Summary {
 	if d := r.descriptor(); d != nil {
 		s.Descriptor = graph.Zeros(d.Space().Shape())
 	}
-	if reporter, ok := policy.ReporterOf(r.Policy); ok {
-		s.Reports = graph.Zeros(graph.ShapeOf(graph.Float32, len(reporter.Reports())))
+	if reports := r.Policy.Traits().Reports; reports != nil {
+		s.Reports = graph.Zeros(graph.ShapeOf(graph.Float32, len(reports)))
 	}
 	if r.Gather {
 		none := policy.NoMoments(spec.Observation.Shape().Dims...)
@@ -317,14 +315,15 @@ func (r *Rollout) Evaluate(population any, keys random.Key) (fitness *graph.Arra
 func (r *Rollout) Reads() (reads plan.Reads, err error) {
 	err = graph.Try(func() {
 		member := r.Policy.Init(random.New(0))
-		if prepare, ok := r.Policy.(policy.Preparer); ok {
-			member = prepare.Prepare(member)
+		traits := r.Policy.Traits()
+		if traits.Prepared != nil {
+			member = traits.Prepared.Prepare(member)
 		}
 		state, observation := r.Env.Reset(random.New(0), r.envParams(random.New(0)))
 		reads.Params = int(graph.TreeBytes(member))
 		reads.Carry = int(graph.TreeBytes([]any{r.Policy.Start(member), state, observation}))
-		if reader, ok := policy.Unwrap(r.Policy).(policy.PartReader); ok {
-			reads.Params, reads.Shared = reader.BytesRead()
+		if traits.BytesRead != nil {
+			reads.Params, reads.Shared = traits.BytesRead()
 		}
 	})
 	return reads, err

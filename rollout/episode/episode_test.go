@@ -128,17 +128,18 @@ func TestPlansGiveTheSameEpisodes(t *testing.T) {
 // drifter is a policy with memory that draws: it carries a sum of observations and of noise from the step's key.
 type drifter struct{}
 
-func (drifter) Init(random.Key) any  { return graph.Scalar(.5) }
-func (drifter) Start(params any) any { return params }
-func (drifter) Act(params, carry any, observation *graph.Array, key random.Key) (any, policy.Output) {
-	x := carry.(*graph.Array).Add(observation.Index(1)).Add(random.Normal(key, graph.ShapeOf(graph.Float32)))
+func (drifter) Traits() (t policy.Traits[*graph.Array, *graph.Array]) { return t }
+func (drifter) Init(random.Key) *graph.Array                          { return graph.Scalar(.5) }
+func (drifter) Start(params *graph.Array) *graph.Array                { return params }
+func (drifter) Act(_, carry, observation *graph.Array, key random.Key) (*graph.Array, policy.Output) {
+	x := carry.Add(observation.Index(1)).Add(random.Normal(key, graph.ShapeOf(graph.Float32)))
 	return x, policy.Output{Action: x.Reshape(1)}
 }
 
 // A policy's memory lasts an episode, and its keys differ from the environment's, in a loop and in a scan.
 func TestPoliciesCarryAndDraw(t *testing.T) {
 	r := newRollout(t, "Pendulum-v1", "linear", 9, 1)
-	r.Policy = drifter{}
+	r.Policy = policy.Erase(drifter{})
 	params, err := graph.Eval(r.Policy.Init(random.New(0)))
 	require.NoError(t, err)
 	for seed := range int64(3) {
@@ -183,10 +184,10 @@ func TestReads(t *testing.T) {
 // forgetful is a policy with memory whose outputs are NaN in the step after `at`.
 type forgetful struct{ at float64 }
 
-func (forgetful) Init(random.Key) any { return graph.Scalar(0) }
-func (forgetful) Start(any) any       { return graph.Scalar(0) }
-func (f forgetful) Act(_, carry any, _ *graph.Array, _ random.Key) (any, policy.Output) {
-	steps := carry.(*graph.Array)
+func (forgetful) Traits() (t policy.Traits[*graph.Array, *graph.Array]) { return t }
+func (forgetful) Init(random.Key) *graph.Array                          { return graph.Scalar(0) }
+func (forgetful) Start(*graph.Array) *graph.Array                       { return graph.Scalar(0) }
+func (f forgetful) Act(_, steps, _ *graph.Array, _ random.Key) (*graph.Array, policy.Output) {
 	out := graph.Select(steps.Eq(f.at), graph.Float32s([]float32{1, float32(math.NaN())}),
 		graph.Float32s([]float32{1, 0}))
 	return steps.Add(1), policy.Output{Action: out}
@@ -201,7 +202,7 @@ func TestOutputsThatAreNoNumbers(t *testing.T) {
 	require.NoError(t, err)
 	// always to one side the pole falls within 12 steps
 	for at, failed := range map[float64]float64{2: 3, 0: 1, 19: 0, 100: 0} {
-		r := &Rollout{Env: env, Policy: forgetful{at}, Head: head, Steps: 20, Episodes: 1}
+		r := &Rollout{Env: env, Policy: policy.Erase(forgetful{at}), Head: head, Steps: 20, Episodes: 1}
 		s := r.Member(graph.Scalar(0), random.New(1))
 		got, err := graph.Float(s.Failed)
 		require.NoError(t, err)

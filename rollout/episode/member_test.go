@@ -57,21 +57,21 @@ func TestMembersActAsInNumPy(t *testing.T) {
 			require.Equal(t, append([]int{20}, m.Env.Spec().Observation.Shape().Dims...), observations.Dims())
 			outputs, actions := v.Outputs.Floats(), v.Actions.Floats()
 			type step struct{ Observation, Reward *graph.Array }
-			learner, learns := policy.LearnerOf(m.Policy)
-			require.Equal(t, learns, v.Rewards != nil)
+			traits := m.Policy.Traits()
+			require.Equal(t, traits.Learn != nil, v.Rewards != nil)
 			rewards := graph.Zeros(graph.ShapeOf(graph.Float32, 20))
-			if learns {
+			if traits.Learn != nil {
 				rewards = graph.Float32s(v.Rewards.Float32s())
 			}
 			all := []any{m.Params}
-			if p, ok := m.Policy.(policy.Preparer); ok {
-				all = append(all, p.Prepare(m.Params))
+			if traits.Prepared != nil {
+				all = append(all, traits.Prepared.Prepare(m.Params))
 			}
 			for _, params := range all {
 				_, acted := graph.Scan(func(carry any, now step) (any, *graph.Array) {
 					carry, out := m.Policy.Act(params, carry, now.Observation, random.New(0))
-					if learns {
-						carry = learner.Learn(carry, now.Reward)
+					if traits.Learn != nil {
+						carry = traits.Learn(carry, now.Reward)
 					}
 					return carry, out.Action
 				}, m.Policy.Start(params), step{observations, rewards}) // one by one, each lazy carry is computed anew
@@ -95,7 +95,7 @@ func TestLoadIsWhatWasSaved(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, metadata, m.Metadata)
 	require.Equal(t, []any{70, 1, "Acrobot-v1"}, []any{m.Steps, m.Episodes, m.Env.Spec().ID})
-	require.EqualValues(t, "elu", m.Policy.(*policy.MLP).Activation)
+	require.EqualValues(t, "elu", policy.NetworkOf(m.Policy).(*policy.MLP).Activation)
 	got := graph.Leaves(m.Params)
 	for i, leaf := range graph.Leaves(params) {
 		require.Equal(t, floats(t, leaf), floats(t, got[i]))

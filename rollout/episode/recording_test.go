@@ -10,6 +10,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/internal/long"
+	"xlarun/rollout/policy"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
@@ -110,7 +111,7 @@ func TestRecordingsEnd(t *testing.T) {
 // Policies with memory and draws are recorded, too. A plan for populations changes nothing.
 func TestRecordCarriesAndDraws(t *testing.T) {
 	r := newRollout(t, "Pendulum-v1", "linear", 9, 1)
-	r.Policy = drifter{}
+	r.Policy = policy.Erase(drifter{})
 	r.Plan.BatchLast, r.Plan.Unroll = true, 4
 	params, err := graph.Eval(r.Policy.Init(random.New(0)))
 	require.NoError(t, err)

@@ -14,7 +14,6 @@ import (
 	"xlarun/graph"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/generation"
-	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
@@ -314,8 +313,8 @@ func (e *Evolution) summary(last run.Metrics) string {
 	name := generation.Goal(e.setup.Strategy)
 	of := strings.ReplaceAll(strings.TrimSuffix(name, "_fitness"), "_", " ")
 	reached, _ := last.Get(name)
-	if b, breeds := e.setup.Strategy.(strategy.Breeding); breeds && math.IsInf(reached, -1) {
-		return fmt.Sprintf("nothing is %s: %s", of, b.Unreached())
+	if s := e.setup.Strategy; s.Goal != "" && math.IsInf(reached, -1) {
+		return fmt.Sprintf("nothing is %s: %s", of, s.Unreached)
 	}
 	text := of + " " + generation.Number(reached)
 	if last.Done {

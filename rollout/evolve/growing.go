@@ -95,7 +95,7 @@ func (c *Config) checkGrow() error {
 	if err != nil {
 		return err
 	}
-	if _, grows := s.(strategy.Growing); grows {
+	if s.Wider != nil {
 		return nil
 	}
 	return settings.Wrong("grow", true, "a strategy whose networks grow, --strategy neat with --policy %s: members of "+
@@ -110,10 +110,10 @@ func (g *growing) shape(c Config) (Config, error) { return c.withCapacity(g.capa
 
 // after moves the population to more capacity if a mutation found none in this generation.
 func (g *growing) after(e *Evolution, m *run.Metrics) error {
-	network := policy.Unwrap(e.program.Rollout.Policy).(policy.GenomePolicy).Genotype()
+	network := e.program.Rollout.Policy.Traits().Genotype
 	m.Values = append(m.Values, run.Value{Name: capacityNodes, Number: float64(network.Nodes)},
 		run.Value{Name: capacityConnections, Number: float64(network.Connections)})
-	refused, _ := m.Get(e.program.Strategy.(strategy.Growing).Refusals())
+	refused, _ := m.Get(e.program.Strategy.Refusals)
 	if refused == 0 || m.Done || m.Stalled || g.stays {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (g *growing) grow(e *Evolution) (notice string, err error) {
 	if err != nil {
 		return "", err
 	}
-	more, err := old.program.Strategy.(strategy.Growing).Capacity(state.Strategy)
+	more, err := old.program.Strategy.Capacity(state.Strategy)
 	if err != nil || len(more) == 0 {
 		return "", err
 	}

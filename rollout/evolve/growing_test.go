@@ -8,7 +8,6 @@ import (
 	"xlarun/graph"
 	"xlarun/internal/long"
 	"xlarun/rollout/plan"
-	"xlarun/rollout/policy"
 	"xlarun/rollout/policy/genome"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
@@ -89,7 +88,7 @@ func TestGrow(t *testing.T) {
 	c := cramped()
 	r, err := c.Rollout()
 	require.NoError(t, err)
-	network := policy.Unwrap(r.Policy).(policy.GenomePolicy).Genotype()
+	network := r.Policy.Traits().Genotype
 	again := start(1).(*Evolution)
 	growth := featureOf[*growing](again)
 	require.NoError(t, again.Restore(snapshots[grew-1]))
@@ -128,7 +127,7 @@ func TestGrow(t *testing.T) {
 		g := members[1].Params.(genome.Genome)
 		d, err := network.Document(g)
 		require.NoError(t, err)
-		capacity := policy.SizesOf(r.Policy, g)
+		capacity := r.Policy.Traits().Sizes(g)
 		require.LessOrEqual(t, len(d.Nodes), capacity["nodes"])
 		if i+1 < last {
 			require.EqualValues(t, of(t, metrics[i+1], capacityNodes), capacity["nodes"])

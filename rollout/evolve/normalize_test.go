@@ -51,8 +51,11 @@ func TestObservedIsALoop(t *testing.T) {
 			fitness := fitnessOf(t, e)
 			for i := range c.Population {
 				var draw any
-				require.NoError(t, graph.Try(func() { draw = g.Strategy.Sample(random.FoldIn(keys, i), s.Strategy) }))
-				params := g.Member(g.Strategy.Member(s.Strategy, draw, graph.Of(int32(0))), s.Observed.Scale())
+				zero := graph.Of(int32(0))
+				require.NoError(t, graph.Try(func() {
+					draw = g.Strategy.Sample(random.FoldIn(keys, i), s.Strategy, zero)
+				}))
+				params := g.Member(g.Strategy.Member(s.Strategy, draw, zero), s.Observed.Scale())
 				mean := 0.
 				for k := range episodes {
 					key := random.FoldIn(random.FoldIn(s.Key, 2*number+1), i)

@@ -130,17 +130,18 @@ func TestIslandsCompareNetworks(t *testing.T) {
 }
 
 // unbent is a policy without parameters.
-type unbent struct{ policy.Stateless }
+type unbent struct{ policy.Stateless[graph.None] }
 
-func (unbent) Make(envs.Space, int) (policy.Policy, error) { return unbent{}, nil }
-func (unbent) Init(random.Key) any                         { return graph.None{} }
-func (unbent) Act(_, carry any, _ *graph.Array, _ random.Key) (any, policy.Output) {
-	return carry, policy.Output{Action: graph.Zeros(graph.ShapeOf(graph.Float32, 2))}
+func (unbent) Make(envs.Space, int) (policy.Policy, error)       { return policy.Erase(unbent{}), nil }
+func (unbent) Traits() (t policy.Traits[graph.None, graph.None]) { return t }
+func (unbent) Init(random.Key) graph.None                        { return graph.None{} }
+func (unbent) Act(_, none graph.None, _ *graph.Array, _ random.Key) (graph.None, policy.Output) {
+	return none, policy.Output{Action: graph.Zeros(graph.ShapeOf(graph.Float32, 2))}
 }
 
 // A policy without parameters was a panic in xlarun's own code.
 func TestAPolicyWithoutParametersIsRefused(t *testing.T) {
-	policy.MustRegister("test-unbent", func() policy.Maker { return &unbent{} })
+	policy.MustRegister("test-unbent", &unbent{})
 	for _, strategy := range []string{"openes", "simplega", "eggroll"} {
 		c := DefaultConfig()
 		c.Policy, c.Strategy = "test-unbent", strategy

@@ -156,7 +156,7 @@ func (c *Config) checkGrown(on plan.Machine) error {
 	if err != nil {
 		return err
 	}
-	grown.Population -= grown.Population % s.GroupSize()
+	grown.Population -= grown.Population % s.GroupSize
 	if _, err := grown.setup(on); err != nil {
 		return settings.Wrong("max-population", c.MaxPopulation, "a population that the restarts may grow to; one of "+
 			"%d is refused: %v", grown.Population, err)
@@ -275,7 +275,7 @@ func (r *restarts) search(first Config) (Config, error) {
 	if err != nil {
 		return c, err
 	}
-	if f, ok := settings.Lookup(s, "sigma"); ok {
+	if f, ok := settings.Lookup(s.Settings, "sigma"); ok {
 		sigma, err := strconv.ParseFloat(f.Text(), 32)
 		if err != nil {
 			return c, err
@@ -314,7 +314,7 @@ func (r *restarting) restart(e *Evolution, step int64) error {
 	if err != nil {
 		return err
 	}
-	r.next(e.config, e.program.Strategy.GroupSize(), step)
+	r.next(e.config, e.program.Strategy.GroupSize, step)
 	if err := e.replace(); err != nil {
 		return err
 	}

@@ -89,6 +89,20 @@ func TestNextSearch(t *testing.T) {
 	require.Less(t, larges, 30)
 }
 
+// A small search of BIPOP has a part of the strategy's sigma, as the config gives it or by default.
+func TestNextSearchHasItsSigma(t *testing.T) {
+	c := DefaultConfig()
+	c.Strategy = "cmaes"
+	for _, sigma := range []float64{1, 4} {
+		if sigma != 1 {
+			c = c.With("strategy.sigma", sigma)
+		}
+		next, err := (&restarts{population: 10, sigma: .5}).search(c)
+		require.NoError(t, err)
+		require.Equal(t, sigma/2, next.Parted["strategy.sigma"])
+	}
+}
+
 // The state of restarts survives a snapshot.
 func TestRestartsInSnapshots(t *testing.T) {
 	for _, r := range []restarts{

@@ -11,7 +11,6 @@ import (
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
-	"xlarun/rollout/population"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
@@ -21,7 +20,7 @@ import (
 // rules is a policy with whole numbers among its parameters: it compares one element of the observation, whose number
 // is a parameter, with a float.
 type rules struct {
-	policy.Stateless
+	policy.Stateless[rule]
 	inputs int
 }
 
@@ -31,16 +30,17 @@ type rule struct {
 	Flip    *graph.Array // i32[1]: odd for the other action
 }
 
-func (*rules) Init(key random.Key) any {
+func (*rules) Traits() (t policy.Traits[rule, graph.None]) { return t }
+
+func (*rules) Init(key random.Key) rule {
 	return rule{graph.Of(int32(1)), random.Normal(key, graph.ShapeOf(graph.Float32)), graph.Int32s([]int32{0})}
 }
 
-func (r *rules) Act(params, carry any, observation *graph.Array, _ random.Key) (any, policy.Output) {
-	p := params.(rule)
+func (r *rules) Act(p rule, none graph.None, observation *graph.Array, _ random.Key) (graph.None, policy.Output) {
 	x := graph.DynamicIndex(observation, p.Element.Abs().Rem(r.inputs), 0)
 	right := x.Gt(p.Bound).Xor(p.Flip.Index(0).Abs().Rem(2).Eq(1))
 	y := graph.Select(right, 1., -1.)
-	return carry, policy.Output{Action: graph.Stack([]*graph.Array{y.Neg(), y}, 0)}
+	return none, policy.Output{Action: graph.Stack([]*graph.Array{y.Neg(), y}, 0)}
 }
 
 // hops moves to the best member: whole numbers by whole numbers, floats by floats.
@@ -50,46 +50,46 @@ type hops struct {
 }
 
 type hopsState struct {
-	Mean any
-	Last any // the draw of the best member
+	Mean rule
+	Last rule // the draw of the best member
 }
 
-func (*hops) GroupSize() int { return 1 }
+func (*hops) Traits() (t strategy.Traits[hopsState, rule, rule]) { return t }
 
-func (*hops) Init(genome any, _ int) any {
+func (*hops) Init(genome rule, _ int) hopsState {
 	return hopsState{genome, graph.MapTree(graph.ZerosLike, genome)}
 }
 
-func (h *hops) Sample(key random.Key, state any) any {
-	z := strategy.Noise(key, state.(hopsState).Mean).(rule)
+func (h *hops) Sample(key random.Key, state hopsState, _ *graph.Array) rule {
+	z := strategy.Noise(key, state.Mean)
 	hop := func(i int, like *graph.Array) *graph.Array {
 		return like.Add(random.Randint(random.FoldIn(key, 100+i), like.Shape(), -h.Hop, h.Hop+1))
 	}
 	return rule{hop(0, z.Element), z.Bound.Mul(h.Width.Array()), hop(1, z.Flip)}
 }
 
-func (h *hops) Member(state, draw any, _ *graph.Array) any {
-	return strategy.Move(state.(hopsState).Mean, graph.Scalar(1), draw)
+func (h *hops) Member(state hopsState, draw rule, _ *graph.Array) rule {
+	return strategy.Move(state.Mean, graph.Scalar(1), draw)
 }
 
-func (h *hops) Tell(state any, e strategy.Evaluation, draws population.Draws) any {
+func (h *hops) Tell(state hopsState, e strategy.Evaluation, draws strategy.Draws[rule]) hopsState {
 	at := strategy.WorstIfNaN(e.Fitness).ArgMax(0)
 	best := graph.Iota(draws.Items()).Eq(at).Convert(graph.Float32)
 	last := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.DynamicIndex(a, at, 0) }, draws.All())
-	return hopsState{strategy.Move(state.(hopsState).Mean, graph.Scalar(1), draws.Sum(best, nil)), last}
+	return hopsState{strategy.Move(state.Mean, graph.Scalar(1), draws.Sum(best)), last}
 }
 
-func (*hops) Mean(state any) any { return state.(hopsState).Mean }
+func (*hops) Mean(state hopsState) rule { return state.Mean }
 
 // trees starts a run of hops over rules, which are not registered, so that other tests do not see them.
-func trees(b xlabridge.Backend, s strategy.Strategy, devices int, redraw bool) (*Evolution, error) {
+func trees(b xlabridge.Backend, s *strategy.Erased, devices int, redraw bool) (*Evolution, error) {
 	c := DefaultConfig()
 	c.Policy, c.Strategy, c.Population, c.Steps, c.Tile, c.Devices = "linear", "simplega", 14, 30, 4, devices
 	x, err := c.setup(plan.MachineOf(b, devices))
 	if err != nil {
 		return nil, err
 	}
-	x.Rollout.Policy, x.Strategy, x.Params, x.Regenerate = &rules{inputs: 4}, s, 3, redraw
+	x.Rollout.Policy, x.Strategy, x.Params, x.Regenerate = policy.Erase(&rules{inputs: 4}), s, 3, redraw
 	x.Lay(x.Layout)
 	return c.build(b, x, plan.Choice{})
 }
@@ -98,7 +98,7 @@ func newHops() *hops { return &hops{Width: settings.Num(.1), Hop: 3} }
 
 func startTrees(t *testing.T, b xlabridge.Backend, devices int, redraw bool) *Evolution {
 	t.Helper()
-	e, err := trees(b, newHops(), devices, redraw)
+	e, err := trees(b, strategy.Erase(newHops()), devices, redraw)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	return e
@@ -109,20 +109,20 @@ func TestTreesAreGenomes(t *testing.T) {
 	e := startTrees(t, &xlabridge.Reference{}, 1, false)
 	c, r, h := e.Config(), e.Rollout(), newHops()
 	keys := random.SplitN(random.New(c.Seed), 2)
-	state, err := graph.Eval(h.Init(r.Policy.Init(keys[0]), c.Population))
+	state, err := graph.Eval(h.Init(r.Policy.Init(keys[0]).(rule), c.Population))
 	require.NoError(t, err)
 	for generation := range 3 {
 		ask, play := random.FoldIn(keys[1], 2*generation), random.FoldIn(keys[1], 2*generation+1)
-		best, bestDraw := -1., any(nil)
+		best, bestDraw := -1., rule{}
 		for i := range c.Population {
-			draw := h.Sample(random.FoldIn(ask, i), state)
+			draw := h.Sample(random.FoldIn(ask, i), state, nil)
 			reached, err := graph.Float(r.Member(h.Member(state, draw, nil), random.FoldIn(play, i)).Return)
 			require.NoError(t, err)
 			if reached > best {
 				best, bestDraw = reached, draw
 			}
 		}
-		state, err = graph.Eval(any(hopsState{h.Member(state, bestDraw, nil), bestDraw}))
+		state, err = graph.Eval(hopsState{h.Member(state, bestDraw, nil), bestDraw})
 		require.NoError(t, err)
 
 		m := steps(t, e, 1)[0]
@@ -173,6 +173,6 @@ func TestTreesAreTheSameHoweverTheyAreComputed(t *testing.T) {
 
 // A strategy of flat vectors refuses parameters that are not float32.
 func TestFlatStrategiesRefuseWholeNumbers(t *testing.T) {
-	_, err := trees(&xlabridge.Reference{}, &strategy.OpenES{}, 1, false)
+	_, err := trees(&xlabridge.Reference{}, strategy.Erase(&strategy.OpenES{}), 1, false)
 	require.ErrorContains(t, err, "parameter .Element is i32[], want float32")
 }

@@ -169,8 +169,8 @@ func (c *Islands) setup(on plan.Machine) (*generation.Setup, map[string][]float6
 		return nil, nil, err
 	}
 	places := 1
-	if l, ok := x.Strategy.(strategy.Lineal); ok {
-		places = l.Places(c.Population)
+	if x.Strategy.Parent != nil {
+		places = x.Strategy.Places(c.Population)
 	}
 	if c.Islands*c.Islands*places > maxDescent {
 		return nil, nil, settings.Wrong("islands", c.Islands, "fewer: of %d genomes on each, the shares of all "+

@@ -13,10 +13,9 @@ import (
 )
 
 func init() {
-	MustRegister("blockmlp", func() Maker {
-		return &BlockMLPSettings{Hidden: []int{256, 256}, Between: Between{Activation: "tanh"}, Block: 32, Density: .25,
-			Masks: sharedMasks}
-	})
+	MustRegister("blockmlp", &BlockMLPSettings{Hidden: []int{256, 256}, Between: Between{Activation: "tanh"},
+		Block: 32, Density: .25,
+		Masks: sharedMasks})
 }
 
 // BlockMLPSettings are the settings of the policy "blockmlp".
@@ -69,7 +68,7 @@ func (s *BlockMLPSettings) Make(observation envs.Space, outputs int) (Policy, er
 		}
 		b.layers = append(b.layers, layer)
 	}
-	return b, nil
+	return Erase(b), nil
 }
 
 // mostBlocks is the largest number of blocks between two layers. Up to it, choosing among them takes no time.
@@ -95,12 +94,12 @@ func sample(draw *rand.PCG, n, k int) []int32 {
 //
 // With shared masks the blocks follow from mask-seed and the sizes, so that all members have the same ones. A weight is
 // then the same connection in every member, and strategies may average members. With own masks, Init draws the blocks.
-// They are whole numbers among the parameters: strategies do not change them, and a strategy.Flat refuses them.
+// They are whole numbers among the parameters: strategies do not change them, and strategies among vectors refuse them.
 //
 // On CPU a member's product is a vector times a matrix, which waits for memory. There, 256,256 with a quarter of its
 // blocks takes 0.3 of the time of mlp:256,256 with blocks of 32, and 0.45 with blocks of 16.
 type BlockMLP struct {
-	Stateless
+	Stateless[BlockParams]
 	BlockMLPSettings
 	dense  *MLP // observation to the first hidden layer
 	layers []blockLayer
@@ -113,15 +112,14 @@ type blockLayer struct {
 }
 
 // Describe returns the blocks that exist (see Reads), and the activation.
-func (b *BlockMLP) Describe(params any) (map[string]any, error) {
+func (b *BlockMLP) Describe(params BlockParams) (map[string]any, error) {
 	reads, err := b.Reads(params)
 	return map[string]any{"reads": reads, "activation": b.Activation}, err
 }
 
 // Reads returns the blocks that each block of units of a member reads, by their number in the layer before:
 // [layer][block][read].
-func (b *BlockMLP) Reads(params any) (all [][][]int32, err error) {
-	p, _ := params.(BlockParams)
+func (b *BlockMLP) Reads(p BlockParams) (all [][][]int32, err error) {
 	for i, l := range b.layers {
 		from := l.from
 		if i < len(p.Blocks) && p.Blocks[i].From != nil { // the member's own
@@ -158,8 +156,15 @@ type Blocks struct {
 	From *graph.Array `tree:"optional"`
 }
 
+// Traits say that it has another form for members with weights of their own.
+func (b *BlockMLP) Traits() (t Traits[BlockParams, graph.None]) {
+	t.Prepared = FormOf(b.Prepare, b.PrepareShared, Stateless[blocksReady]{}.Start, b.act)
+	t.Describe = b.Describe
+	return t
+}
+
 // Init draws weights from the normal distribution of variance 1/n for units that read n others; biases are zero.
-func (b *BlockMLP) Init(key random.Key) any {
+func (b *BlockMLP) Init(key random.Key) BlockParams {
 	keys := random.SplitN(key, len(b.layers)+2)
 	outputs := b.dense.outputs()
 	p := BlockParams{
@@ -194,23 +199,23 @@ type blocksReady struct {
 
 // Prepare transposes a narrow last layer. Blocks are not padded: they are slower unless their size is a multiple of the
 // 16 numbers of a vector register.
-func (b *BlockMLP) Prepare(params any) any { return b.prepare(laying{}, params) }
+func (b *BlockMLP) Prepare(p BlockParams) blocksReady { return b.prepare(laying{}, p) }
 
 // PrepareShared leaves the dense layers as they are. Blocks are each member's own.
-func (b *BlockMLP) PrepareShared(s Shared) any { return b.prepare(layingOf(s), s.Params) }
+func (b *BlockMLP) PrepareShared(s Shared) blocksReady {
+	return b.prepare(layingOf(s), s.Params.(BlockParams))
+}
 
-func (b *BlockMLP) prepare(lay laying, params any) any {
-	p := b.params("BlockMLP.Prepare", params)
+func (b *BlockMLP) prepare(lay laying, p BlockParams) blocksReady {
 	return blocksReady{lay.layer(p.First), p.Blocks, lay.last(p.Last, 0)}
 }
 
-// Act maps one observation to the outputs. params are as Init or Prepare returns them.
-func (b *BlockMLP) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
-	p, ok := params.(blocksReady)
-	if !ok {
-		plain := b.params("BlockMLP.Act", params)
-		p = blocksReady{laying{}.layer(plain.First), plain.Blocks, laying{}.layer(plain.Last)}
-	}
+// Act maps one observation to the outputs.
+func (b *BlockMLP) Act(p BlockParams, none graph.None, observation *graph.Array, key random.Key) (graph.None, Output) {
+	return b.act(blocksReady{laying{}.layer(p.First), p.Blocks, laying{}.layer(p.Last)}, none, observation, key)
+}
+
+func (b *BlockMLP) act(p blocksReady, none graph.None, observation *graph.Array, _ random.Key) (graph.None, Output) {
 	activation := b.dense.Activation
 	x := activation.Apply(p.First.Apply(Flat(b.dense.observation, observation)))
 	for i, l := range b.layers {
@@ -223,15 +228,5 @@ func (b *BlockMLP) Act(params, carry any, observation *graph.Array, _ random.Key
 		y := graph.DotGeneral(read, p.Blocks[i].W, []int{0}, []int{0}, []int{1}, []int{1})
 		x = activation.Apply(y.Reshape(l.out * b.Block).Add(p.Blocks[i].B))
 	}
-	return carry, Output{Action: p.Last.Apply(x)}
-}
-
-// params returns parameters as Init makes them.
-func (b *BlockMLP) params(op string, params any) BlockParams {
-	p, ok := params.(BlockParams)
-	if !ok || len(p.Blocks) != len(b.layers) {
-		graph.Throw(op, "got parameters of type %T, want policy.BlockParams with %d block-sparse layers, as Init "+
-			"makes them", params, len(b.layers))
-	}
-	return p
+	return none, Output{Action: p.Last.Apply(x)}
 }

@@ -33,8 +33,8 @@ func TestBlocksAreADenseLayerWithZeros(t *testing.T) {
 	} {
 		made, _, err := Make(c.spec, c.own, observation, unbounded(c.outputs))
 		require.NoError(t, err)
-		p := made.(*BlockMLP)
-		params := p.Init(random.New(3)).(BlockParams)
+		p := NetworkOf(made).(*BlockMLP)
+		params := p.Init(random.New(3))
 		params.Blocks[0].B = random.Normal(random.New(4), params.Blocks[0].B.Shape()) // biases are zero at first
 		x := []float64{.3, -.7, .2}
 		layer := func(w, b, x []float64, tanh bool) []float64 {
@@ -68,7 +68,7 @@ func TestBlocksAreADenseLayerWithZeros(t *testing.T) {
 		}
 		want := layer(floats(t, params.Last.W), floats(t, params.Last.B), y, false)
 		for _, laid := range []any{params, p.Prepare(params)} {
-			_, out := p.Act(laid, p.Start(laid), graph.Float32s([]float32{.3, -.7, .2}), random.New(0))
+			_, out := made.Act(laid, graph.None{}, graph.Float32s([]float32{.3, -.7, .2}), random.New(0))
 			require.InDeltaSlice(t, want, floats(t, out.Action), 1e-5, "case %d: %s", c.number, c.what)
 		}
 	}
@@ -80,7 +80,7 @@ func TestBlocksFollowFromTheirSeed(t *testing.T) {
 		p, _, err := Make("blockmlp:64,64", settings.Values{"block": 4, "mask-seed": seed}, observation, envs.Discrete{
 			N: 2})
 		require.NoError(t, err)
-		return p.(*BlockMLP).layers[0].from
+		return NetworkOf(p).(*BlockMLP).layers[0].from
 	}
 	require.Equal(t, from(1), from(1))
 	require.NotEqual(t, from(1), from(2))
@@ -125,19 +125,19 @@ func TestBlocksOfEachMember(t *testing.T) {
 	made, _, err := Make("blockmlp:12,8", settings.Values{"block": "2", "density": "0.5", "masks": "own"}, observation,
 		envs.Discrete{N: 3})
 	require.NoError(t, err)
-	p := made.(*BlockMLP)
+	p := NetworkOf(made).(*BlockMLP)
 	keys := random.Split(random.New(4), 3)
-	members := graph.VMap(func(key random.Key) any { return p.Init(key) })(keys).(BlockParams)
+	members := graph.VMap(p.Init)(keys)
 	from := floats(t, members.Blocks[0].From) // [members, 4 blocks of units, 3 blocks that each reads]
 	require.Len(t, from, 3*4*3)
 	require.NotEqual(t, from[:12], from[12:24])
 	second := graph.MapTree(func(a *graph.Array) *graph.Array { return a.Index(1) }, members)
 	for i, of := range []struct {
-		Describer
+		policy Policy
 		params any
-	}{{p, second}, {&Normalizing{Inner: p}, Normalized{Own: second}}} {
+	}{{made, second}, {&Normalizing{Inner: made}, Normalized{Own: second}}} {
 		// what is exported is the member's own, however it sees
-		description, err := of.Describe(of.params)
+		description, err := of.policy.Traits().Describe(of.params)
 		require.NoError(t, err)
 		reads := description["reads"].([][][]int32)
 		var flat []float64
@@ -150,10 +150,10 @@ func TestBlocksOfEachMember(t *testing.T) {
 		require.True(t, 0 <= from[i] && from[i] < from[i+1] && from[i+1] < from[i+2] && from[i+2] < 6, from[i:i+3])
 	}
 	x := graph.Float32s([]float32{1, -2, .5})
-	got := floats(t, graph.VMap(func(params any) *graph.Array {
-		_, out := p.Act(p.Prepare(params), graph.None{}, x, random.New(0))
+	got := floats(t, graph.VMap(func(params BlockParams) *graph.Array {
+		_, out := made.Act(p.Prepare(params), graph.None{}, x, random.New(0))
 		return out.Action
-	})(any(members)))
+	})(members))
 	for m := range 3 {
 		one := graph.MapTree(func(a *graph.Array) *graph.Array { return a.Index(m) }, members)
 		w, blocks := make([]float32, 12*8), floats(t, one.Blocks[0].W) // [4, 6, 2]

@@ -26,7 +26,7 @@ func Build(m Maker, observation envs.Space, outputs int) (Policy, error) {
 // checkStep traces the first step of an episode, and panics with an error if a method's result cannot be used.
 func checkStep(p Policy, observation envs.Space, outputs int) {
 	key := random.New(0)
-	wrong := func(method, msg string) error { return envs.ResultError(p, "policy", method, msg) }
+	wrong := func(method, msg string) error { return envs.ResultError(NetworkOf(p), "policy", method, msg) }
 	tree := func(method string, result any) any {
 		if result == nil {
 			panic(wrong(method, "got nil, want a tree of arrays, graph.None{} for an empty one"))
@@ -38,8 +38,9 @@ func checkStep(p Policy, observation envs.Space, outputs int) {
 		return result
 	}
 	params := tree("Init", p.Init(key))
-	if prepared, ok := p.(Preparer); ok {
-		params = tree("Prepare", prepared.Prepare(params))
+	traits := p.Traits()
+	if traits.Prepared != nil {
+		params = tree("Prepare", traits.Prepared.Prepare(params))
 	}
 	carry := tree("Start", p.Start(params))
 	next, out := p.Act(params, carry, graph.Zeros(observation.Shape()), key)
@@ -53,8 +54,8 @@ func checkStep(p Policy, observation envs.Space, outputs int) {
 	if diff := carryDifference(carry, next); diff != "" {
 		panic(wrong("Act", diff))
 	}
-	if learner, ok := LearnerOf(p); ok {
-		learned := tree("Learn", learner.Learn(next, graph.Scalar(0)))
+	if traits.Learn != nil {
+		learned := tree("Learn", traits.Learn(next, graph.Scalar(0)))
 		if diff := carryDifference(next, learned); diff != "" {
 			panic(wrong("Learn", diff))
 		}

@@ -11,10 +11,8 @@ import (
 )
 
 func init() {
-	MustRegister("cnn", func() Maker {
-		return &CNNSettings{Channels: []int{16}, Kernel: 3, Stride: 1, Padding: "valid", Hidden: []int{32},
-			Between: Between{Activation: "relu"}}
-	})
+	MustRegister("cnn", &CNNSettings{Channels: []int{16}, Kernel: 3, Stride: 1, Padding: "valid", Hidden: []int{32},
+		Between: Between{Activation: "relu"}})
 }
 
 // CNNSettings are the settings of the policy "cnn": "cnn:8,16" is cnn with --policy.channels 8,16.
@@ -66,8 +64,10 @@ func (s *CNNSettings) Make(observation envs.Space, outputs int) (Policy, error) 
 	flat := envs.Box{Low: []float64{-envs.Unbounded}, High: []float64{envs.Unbounded}, Dims: []int{
 		size[0] * size[1] * size[2]}, DType: graph.Float32}
 	var err error
-	c.dense, err = NewMLP(s.Hidden, nn.Activation(s.Activation), flat, outputs)
-	return c, err
+	if c.dense, err = NewMLP(s.Hidden, nn.Activation(s.Activation), flat, outputs); err != nil {
+		return nil, err
+	}
+	return Erase(c), nil
 }
 
 func (s *CNNSettings) same() bool { return s.Padding == "same" }
@@ -76,7 +76,7 @@ func (s *CNNSettings) same() bool { return s.Padding == "same" }
 // channels last. Observations are [height, width, channels], or [channels, height, width] if their Box says so, of any
 // dtype.
 type CNN struct {
-	Stateless
+	Stateless[CNNParams]
 	CNNSettings
 	channelsFirst bool
 	sizes         [][]int // height, width and channels of each convolution's input; the last are the MLP's
@@ -89,25 +89,31 @@ type CNNParams struct {
 	Dense Params
 }
 
+// Traits say that it has another form for members with weights of their own.
+func (c *CNN) Traits() (t Traits[CNNParams, graph.None]) {
+	t.Prepared = FormOf(c.Prepare, c.PrepareShared, Stateless[cnnPrepared]{}.Start, c.actPrepared)
+	t.Describe = c.Describe
+	return t
+}
+
 // Init draws weights from the normal distribution of variance 1/in, where in counts the numbers in a window. Biases are
 // zero.
-func (c *CNN) Init(key random.Key) any {
+func (c *CNN) Init(key random.Key) (p CNNParams) {
 	keys := random.SplitN(key, len(c.Channels)+1)
 	options := []nn.Option{nn.Strides(c.Stride, c.Stride), nn.Weights(fanIn)}
 	if !c.same() {
 		options = append(options, nn.Valid())
 	}
-	var p CNNParams
 	for i, k := range keys[1:] {
 		p.Convs = append(p.Convs, nn.NewConv(k, []int{c.Kernel, c.Kernel}, c.sizes[i][2], c.Channels[i], options...))
 	}
-	p.Dense = c.dense.Init(keys[0]).(Params)
+	p.Dense = c.dense.Init(keys[0])
 	return p
 }
 
 // Describe returns the stride and the activation, and the padding and the order of the axes unless they are the
 // default.
-func (c *CNN) Describe(any) (map[string]any, error) {
+func (c *CNN) Describe(CNNParams) (map[string]any, error) {
 	d := map[string]any{"stride": c.Stride, "activation": c.Activation}
 	if c.same() {
 		d["padding"] = c.Padding
@@ -129,14 +135,14 @@ type cnnPrepared struct {
 //
 // If every member has its own weights, a convolution under VMap is a grouped one, for which XLA on CPU has no fast
 // path. A product of the weights with all windows takes less than half of its time.
-func (c *CNN) Prepare(params any) any { return c.prepare(laying{}, params) }
+func (c *CNN) Prepare(p CNNParams) cnnPrepared { return c.prepare(laying{}, p) }
 
 // PrepareShared is Prepare. Kernels of convolutions are each member's own.
-func (c *CNN) PrepareShared(s Shared) any { return c.prepare(layingOf(s), s.Params) }
+func (c *CNN) PrepareShared(s Shared) cnnPrepared {
+	return c.prepare(layingOf(s), s.Params.(CNNParams))
+}
 
-func (c *CNN) prepare(lay laying, params any) any {
-	p := c.params("CNN.Prepare", params)
-	var out cnnPrepared
+func (c *CNN) prepare(lay laying, p CNNParams) (out cnnPrepared) {
 	for i, l := range p.Convs {
 		w := l.W.Reshape(-1, c.Channels[i]).Transpose(1, 0)
 		out.Convs = append(out.Convs, nn.Dense{W: w, B: l.B.Reshape(-1, 1)})
@@ -152,24 +158,24 @@ func (c *CNN) prepare(lay laying, params any) any {
 	return out
 }
 
-// Act maps one observation to the outputs. params are as Init or Prepare returns them.
-func (c *CNN) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
-	x := fitting(observation.Convert(graph.Float32), params)
-	activation := c.dense.Activation
-	if p, ok := params.(cnnPrepared); ok {
-		if !c.channelsFirst {
-			x = x.Transpose(2, 0, 1)
-		}
-		// Values are computed once in the shape in which they are made, and then reshaped. XLA would fuse a reshape
-		// with what is before and after it, and compute an index for each number.
-		for i, l := range p.Convs {
-			y := l.W.Dot(c.windows(i, x)).Add(l.B)
-			to := c.sizes[i+1]
-			x = graph.Once(activation.Apply(y)).Reshape(to[2], to[0], to[1])
-		}
-		return carry, Output{Action: c.dense.apply(p.Dense, graph.Once(graph.Flatten1D(x)))}
+func (c *CNN) actPrepared(p cnnPrepared, none graph.None, observation *graph.Array, _ random.Key) (graph.None, Output) {
+	x := fitting(observation.Convert(graph.Float32), p)
+	if !c.channelsFirst {
+		x = x.Transpose(2, 0, 1)
 	}
-	p := c.params("CNN.Act", params)
+	// Values are computed once in the shape in which they are made, and then reshaped. XLA would fuse a reshape with
+	// what is before and after it, and compute an index for each number.
+	for i, l := range p.Convs {
+		y := l.W.Dot(c.windows(i, x)).Add(l.B)
+		to := c.sizes[i+1]
+		x = graph.Once(c.dense.Activation.Apply(y)).Reshape(to[2], to[0], to[1])
+	}
+	return none, Output{Action: c.dense.applyPrepared(p.Dense, graph.Once(graph.Flatten1D(x)))}
+}
+
+// Act maps one observation to the outputs.
+func (c *CNN) Act(p CNNParams, none graph.None, observation *graph.Array, _ random.Key) (graph.None, Output) {
+	x, activation := fitting(observation.Convert(graph.Float32), p), c.dense.Activation
 	if c.channelsFirst {
 		x = x.Transpose(1, 2, 0)
 	}
@@ -180,7 +186,7 @@ func (c *CNN) Act(params, carry any, observation *graph.Array, _ random.Key) (an
 			x = activation.Apply(graph.ConvImages(x, l.W, [2]int{c.Stride, c.Stride}, c.edge(i)).Add(l.B))
 		}
 	}
-	return carry, Output{Action: c.dense.apply(p.Dense, graph.Flatten1D(x))}
+	return none, Output{Action: c.dense.apply(p.Dense, graph.Flatten1D(x))}
 }
 
 // fewPatches is the largest number of elements in all windows of a small image. A run has fewer large images at a time,
@@ -214,14 +220,4 @@ func (c *CNN) windows(i int, x *graph.Array) *graph.Array {
 		}
 	}
 	return graph.Once(graph.Concatenate(0, rows...)).MergeAxes(1, 2)
-}
-
-// params returns parameters as Init makes them.
-func (c *CNN) params(op string, params any) CNNParams {
-	p, ok := params.(CNNParams)
-	if !ok || len(p.Convs) != len(c.Channels) {
-		graph.Throw(op, "got parameters of type %T, want policy.CNNParams with %d convolutions, as Init makes them",
-			params, len(c.Channels))
-	}
-	return p
 }

@@ -9,10 +9,8 @@ import (
 )
 
 func init() {
-	MustRegister("ctrnn", func() Maker {
-		return &CTRNNSettings{Memory: Memory{16}, DT: settings.Num(.1), TauMin: settings.Num(.1),
-			TauMax: settings.Num(10)}
-	})
+	MustRegister("ctrnn", &CTRNNSettings{Memory: Memory{16}, DT: settings.Num(.1), TauMin: settings.Num(.1),
+		TauMax: settings.Num(10)})
 }
 
 // CTRNNSettings are the settings of the policy "ctrnn". Times are in seconds of the network's own time.
@@ -36,7 +34,7 @@ func (s *CTRNNSettings) Make(observation envs.Space, outputs int) (Policy, error
 		return nil, settings.Wrong("policy.tau-max", s.TauMax.Value, "at least policy.tau-min, %g", s.TauMin.Value)
 	}
 	inputs, err := FlatSize(observation)
-	return &CTRNN{CTRNNSettings: *s, observation: observation, inputs: inputs, outputs: outputs}, err
+	return Erase(&CTRNN{CTRNNSettings: *s, observation: observation, inputs: inputs, outputs: outputs}), err
 }
 
 // CTRNN is a continuous-time recurrent network (Beer, "On the dynamics of small continuous-time recurrent neural
@@ -68,13 +66,19 @@ type ctrnnCell struct {
 	Theta, Rate *graph.Array // Rate, f32[units], is dt/tau, above 0 and at most 1
 }
 
+// Traits say that it has another form for members with weights of their own.
+func (c *CTRNN) Traits() (t Traits[Recurrent[CTRNNCell], *graph.Array]) {
+	t.Prepared, t.Describe = FormOf(c.Prepare, c.PrepareShared, c.start, c.act), c.Describe
+	return t
+}
+
 // Describe returns the step and the range of the time constants, in seconds.
-func (c *CTRNN) Describe(any) (map[string]any, error) {
+func (c *CTRNN) Describe(Recurrent[CTRNNCell]) (map[string]any, error) {
 	return map[string]any{"dt": c.DT.Value, "tau": []float64{c.TauMin.Value, c.TauMax.Value}}, nil
 }
 
 // Init draws weights from the normal distribution of variance 1/in, and Time with variance 1. Theta is zero.
-func (c *CTRNN) Init(key random.Key) any {
+func (c *CTRNN) Init(key random.Key) Recurrent[CTRNNCell] {
 	return newRecurrent(key, c.Units, c.outputs, func(key random.Key) CTRNNCell {
 		k := random.SplitN(key, 3)
 		units := graph.ShapeOf(graph.Float32, c.Units)
@@ -92,40 +96,39 @@ func (c *CTRNN) withRates(lay laying, p CTRNNCell) ctrnnCell {
 }
 
 // Prepare computes the rates, pads layers to whole vector registers and transposes a narrow last layer.
-func (c *CTRNN) Prepare(params any) any { return c.prepare(laying{}, params) }
+func (c *CTRNN) Prepare(p Recurrent[CTRNNCell]) ready[ctrnnCell] { return c.prepare(laying{}, p) }
 
 // PrepareShared computes the rates.
-func (c *CTRNN) PrepareShared(s Shared) any { return c.prepare(layingOf(s), s.Params) }
+func (c *CTRNN) PrepareShared(s Shared) ready[ctrnnCell] {
+	return c.prepare(layingOf(s), s.Params.(Recurrent[CTRNNCell]))
+}
 
-func (c *CTRNN) prepare(lay laying, params any) any {
-	p := parametersOf[CTRNNCell]("CTRNN.Prepare", params)
+func (c *CTRNN) prepare(lay laying, p Recurrent[CTRNNCell]) ready[ctrnnCell] {
 	cell, pad := c.withRates(lay, p.Cell), lay.fill(c.Units)
 	cell.Wx.W, cell.Wh.W = padded(cell.Wx.W, 0, pad), padded(cell.Wh.W, pad, pad)
 	cell.Theta, cell.Rate = padded(cell.Theta, pad), padded(cell.Rate, pad)
 	return ready[ctrnnCell]{cell, lay.out(p.Out)}
 }
 
-// read returns cell and output layer of parameters as Init or Prepare returns them.
-func (c *CTRNN) read(op string, params any) (cell ctrnnCell, out Layer) {
-	if p, ok := params.(ready[ctrnnCell]); ok {
-		return p.Cell, p.Out
-	}
-	p := parametersOf[CTRNNCell](op, params)
-	return c.withRates(laying{}, p.Cell), laying{}.layer(p.Out)
+// plain returns parameters with the rates, but as they lie.
+func (c *CTRNN) plain(p Recurrent[CTRNNCell]) ready[ctrnnCell] {
+	return ready[ctrnnCell]{c.withRates(laying{}, p.Cell), laying{}.layer(p.Out)}
 }
 
 // Start returns zeros: units at rest.
-func (c *CTRNN) Start(params any) any {
-	cell, _ := c.read("CTRNN.Start", params)
-	return graph.ZerosLike(cell.Theta)
-}
+func (c *CTRNN) Start(p Recurrent[CTRNNCell]) *graph.Array { return c.start(c.plain(p)) }
+
+func (c *CTRNN) start(p ready[ctrnnCell]) *graph.Array { return graph.ZerosLike(p.Cell.Theta) }
 
 // Act moves the states by dt seconds, and computes the outputs from the rates after that.
-func (c *CTRNN) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
-	cell, out := c.read("CTRNN.Act", params)
-	y := stateOf[*graph.Array]("CTRNN.Act", carry)
+func (c *CTRNN) Act(p Recurrent[CTRNNCell], y, observation *graph.Array, key random.Key) (*graph.Array, Output) {
+	return c.act(c.plain(p), y, observation, key)
+}
+
+func (c *CTRNN) act(p ready[ctrnnCell], y, observation *graph.Array, _ random.Key) (*graph.Array, Output) {
+	cell := p.Cell
 	rates := func(y *graph.Array) *graph.Array { return nn.Sigmoid(y.Add(cell.Theta)) }
 	in := single(cell.Wh.Times(rates(y)).Add(cell.Wx.Times(Flat(c.observation, observation))))
 	y = y.Add(cell.Rate.Mul(in.Sub(y)))
-	return y, Output{Action: out.Apply(rates(y))}
+	return y, Output{Action: p.Out.Apply(rates(y))}
 }

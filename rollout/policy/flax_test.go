@@ -134,7 +134,7 @@ func checkSteps(t *testing.T, b xlabridge.Backend, cases []stepsCase) {
 	got, err := xlabridge.Jit1(b, func(in []map[string]*graph.Array) (all [][]*graph.Array) {
 		for i, c := range cases {
 			params := fromFlax[c.Name](in[i], policies[i])
-			ready := policies[i].(Preparer).Prepare(params)
+			ready := policies[i].Traits().Prepared.Prepare(params)
 			all = append(all, []*graph.Array{outputs(policies[i], params, in[i]["x"]),
 				outputs(policies[i], ready, in[i]["x"])})
 		}
@@ -217,7 +217,7 @@ func TestCTRNNAndMinGRUAreTheLoopsByHand(t *testing.T) {
 		}
 		drawn := tree.Unflatten(all)
 		require.InDeltaSlice(t, want, floats(t, outputs(p, drawn, x)), 1e-5, spec)
-		require.InDeltaSlice(t, want, floats(t, outputs(p, p.(Preparer).Prepare(drawn), x)), 1e-5, spec)
+		require.InDeltaSlice(t, want, floats(t, outputs(p, p.Traits().Prepared.Prepare(drawn), x)), 1e-5, spec)
 	}
 }
 
@@ -235,10 +235,10 @@ func TestChannelsFirst(t *testing.T) {
 		x := random.Normal(random.New(4), graph.ShapeOf(graph.Float32, 7, 6, 5, 3))
 		params := p.Init(random.New(1))
 		want := floats(t, outputs(p, params, x))
-		for _, params := range []any{params, q.(Preparer).Prepare(params)} {
+		for _, params := range []any{params, q.Traits().Prepared.Prepare(params)} {
 			require.InDeltaSlice(t, want, floats(t, outputs(q, params, x.Transpose(0, 3, 1, 2))), 1e-5, padding)
 		}
-		described, err := q.(Describer).Describe(params)
+		described, err := q.Traits().Describe(params)
 		require.NoError(t, err)
 		require.Equal(t, true, described["channels_first"])
 	}

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -13,10 +12,8 @@ import (
 )
 
 func init() {
-	MustRegister("genome", func() Maker {
-		return &GenomeSettings{Activations: "tanh", Output: "identity", Aggregations: "sum",
-			Initial: initialFull}
-	})
+	MustRegister("genome", &GenomeSettings{Activations: "tanh", Output: "identity", Aggregations: "sum",
+		Initial: initialFull}, makesGenomes)
 }
 
 // GenomeSettings are the settings of the policy "genome".
@@ -35,8 +32,8 @@ type GenomeCapacity struct {
 	Connections int `set:"connections" min:"1" max:"1048576" zero:"48 more than the first ones" help:"room for the genome's connections; 0: 48 more than the first ones"`
 }
 
-// MakesGenomes implements GenomeMaker.
-func (GenomeCapacity) MakesGenomes() {}
+// makesGenomes are the traits of settings of policies whose parameters are genomes.
+func makesGenomes[M any](M) MakerTraits { return MakerTraits{Genomes: true} }
 
 // Values of GenomeSettings.Initial.
 const (
@@ -60,7 +57,7 @@ func (s *GenomeSettings) Make(observation envs.Space, outputs int) (Policy, erro
 	if err != nil {
 		return nil, err
 	}
-	return &Genomes{*n, observation}, nil
+	return Erase(&Genomes{*n, observation}), nil
 }
 
 // network is the network of the settings for these inputs and outputs.
@@ -120,76 +117,47 @@ type Genomes struct {
 	observation envs.Space
 }
 
-// GenomePolicy is a policy whose parameters are a genome.Genome of a network.
-type GenomePolicy interface {
-	Policy
-	Padded
-	Genotype() genome.Network
-}
-
-// GenomeMaker is a Maker of policies that are a GenomePolicy. GenomeCapacity implements it.
-type GenomeMaker interface {
-	Maker
-	// MakesGenomes does nothing.
-	MakesGenomes()
-}
-
 // GenomePolicies lists the registered policies whose parameters are genomes, sorted.
 func GenomePolicies() []string {
 	return slices.DeleteFunc(Names(), func(name string) bool {
 		maker, _ := registry.New(name)
-		_, ok := maker.(GenomeMaker)
-		return !ok
+		return !TraitsOf(maker).Genomes
 	})
 }
 
-// Sizes returns the settings that give capacity for a genome as large as that of params.
-func (*Genomes) Sizes(params any) settings.Values { return capacityOf(params) }
-
-// Wider pads genomes to the sizes of the network.
-func (p *Genomes) Wider(params any) any { return p.Network.Wider(params.(genome.Genome)) }
-
-// Drawing draws the network.
-func (p *Genomes) Drawing(params any) ([]byte, error) { return drawingOf(&p.Network, params) }
-
-func drawingOf(n *genome.Network, params any) ([]byte, error) {
-	d, err := n.Document(params.(genome.Genome))
-	if err != nil {
-		return nil, err
+// genomeTraits are those of a policy whose parameters are genomes of a network.
+func genomeTraits[C any](n *genome.Network) (t Traits[genome.Genome, C]) {
+	t.Genotype, t.PreparesAlways, t.Wider = n, true, n.Wider
+	t.Sizes = func(g genome.Genome) settings.Values {
+		nodes, connections := g.Capacity()
+		return settings.Values{"nodes": nodes, "connections": connections}
 	}
-	return d.SVG(), nil
+	t.Drawing = func(g genome.Genome) ([]byte, error) {
+		d, err := n.Document(g)
+		if err != nil {
+			return nil, err
+		}
+		return d.SVG(), nil
+	}
+	return t
 }
 
-func capacityOf(params any) settings.Values {
-	nodes, connections := params.(genome.Genome).Capacity()
-	return settings.Values{"nodes": nodes, "connections": connections}
+// Traits say that it has a network whose connections are prepared as a matrix.
+func (p *Genomes) Traits() Traits[genome.Genome, any] {
+	t := genomeTraits[any](&p.Network)
+	t.Prepared, t.BytesRead = FormOf(p.Network.Prepare, nil, p.start, p.act), p.BytesRead
+	t.Describe = func(genome.Genome) (map[string]any, error) { return describe(&p.Network), nil }
+	return t
 }
-
-// Genotype returns the network, which acts itself.
-func (p *Genomes) Genotype() genome.Network { return p.Network }
 
 // Init draws a genome without hidden nodes.
-func (p *Genomes) Init(key random.Key) any { return p.Network.First(key) }
+func (p *Genomes) Init(key random.Key) genome.Genome { return p.Network.First(key) }
 
-// Describe returns what the numbers in the parameters stand for.
-func (p *Genomes) Describe(any) (map[string]any, error) { return describe(&p.Network), nil }
-
+// describe returns what the numbers in the parameters stand for.
 func describe(n *genome.Network) map[string]any {
 	return map[string]any{"activations": n.Activations, "aggregations": n.Aggregations,
 		"inputs": n.Inputs, "outputs": n.Outputs, "recurrent": n.Recurrent}
 }
-
-// Prepare makes a matrix of the connections.
-func (p *Genomes) Prepare(params any) any {
-	g, ok := params.(genome.Genome)
-	if !ok {
-		graph.Throw("Genomes.Prepare", "got parameters of type %T, want a genome.Genome, as Init makes it", params)
-	}
-	return p.Network.Prepare(g)
-}
-
-// PreparesAlways reports true: lists of connections are no form to compute with.
-func (p *Genomes) PreparesAlways() bool { return true }
 
 // BytesRead counts a weight for each connection that there is room for, and a node's numbers. The lanes of a tile are
 // last and share the list of connections (graph.Sparsity), so that a step reads a connection's place and its source
@@ -200,29 +168,30 @@ func (p *Genomes) BytesRead() (own, shared int) {
 	return number * (connections + ofNode*p.Network.Nodes), number * ofConnection * connections
 }
 
-func (p *Genomes) ready(op string, params any) genome.Ready {
-	switch g := params.(type) {
-	case genome.Ready:
-		return g
-	case genome.Genome:
-		return p.Network.Prepare(g)
-	}
-	panic(fmt.Errorf("policy.Genomes.%s: got parameters of type %T", op, params))
-}
-
 // Start returns zeros for a recurrent network, nothing for others.
-func (p *Genomes) Start(params any) any {
+func (p *Genomes) Start(g genome.Genome) any {
 	if p.Network.Recurrent {
-		return p.Network.Start(p.ready("Start", params))
+		return p.Network.Start(p.Network.Prepare(g))
 	}
 	return graph.None{}
 }
 
-// Act computes the outputs.
-func (p *Genomes) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
-	r, x := p.ready("Act", params), Flat(p.observation, observation)
+func (p *Genomes) start(r genome.Ready) any {
 	if p.Network.Recurrent {
-		values := p.Network.Step(r, stateOf[*graph.Array]("Genomes.Act", carry), x)
+		return p.Network.Start(r)
+	}
+	return graph.None{}
+}
+
+// Act computes the outputs. The carry is that of a recurrent network, f32[nodes], or nothing.
+func (p *Genomes) Act(g genome.Genome, carry any, observation *graph.Array, key random.Key) (any, Output) {
+	return p.act(p.Network.Prepare(g), carry, observation, key)
+}
+
+func (p *Genomes) act(r genome.Ready, carry any, observation *graph.Array, _ random.Key) (any, Output) {
+	x := Flat(p.observation, observation)
+	if values, recurrent := carry.(*graph.Array); recurrent {
+		values = p.Network.Step(r, values, x)
 		return values, Output{Action: graph.SliceAxis(values, 0, 0, p.Network.Outputs)}
 	}
 	return carry, Output{Action: p.Network.FeedForward(r, x)}

@@ -12,7 +12,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// A maker is a GenomeMaker exactly if it makes a GenomePolicy.
+// A policy has genomes exactly if its settings say so.
 func TestGenomePolicies(t *testing.T) {
 	require.Subset(t, GenomePolicies(), []string{"genome", "hyperneat", "multispatial"})
 	for _, name := range Names() {
@@ -21,8 +21,7 @@ func TestGenomePolicies(t *testing.T) {
 			require.NotContains(t, GenomePolicies(), name)
 			continue // those that need a file or an image
 		}
-		_, ok := p.(GenomePolicy)
-		require.Equal(t, slices.Contains(GenomePolicies(), name), ok, name)
+		require.Equal(t, slices.Contains(GenomePolicies(), name), p.Traits().Genotype != nil, name)
 	}
 }
 
@@ -47,15 +46,16 @@ func TestDrawingAndSizes(t *testing.T) {
 			require.NoError(t, err)
 			params, err := graph.Eval(p.Init(random.New(0)))
 			require.NoError(t, err)
-			svg, err := DrawingOf(p, params)
-			require.NoError(t, err)
+			traits := p.Traits()
 			if spec == "mlp:4" {
-				require.Nil(t, svg)
-				require.Nil(t, SizesOf(p, params))
+				require.Nil(t, traits.Drawing)
+				require.Nil(t, traits.Sizes)
 				continue
 			}
+			svg, err := traits.Drawing(params)
+			require.NoError(t, err)
 			require.Contains(t, string(svg), "<svg")
-			require.Equal(t, values, SizesOf(p, params))
+			require.Equal(t, values, traits.Sizes(params))
 		}
 	}
 }

@@ -10,10 +10,10 @@ import (
 )
 
 func init() {
-	MustRegister("hyperneat", func() Maker {
-		return &HyperNEATSettings{MLPSettings: MLPSettings{Hidden: []int{16}, Between: Between{Activation: "tanh"}},
-			HyperNEATNumbers: defaultHyperNEATNumbers(), CPPN: defaultCPPN()}
-	})
+	MustRegister("hyperneat", &HyperNEATSettings{
+		MLPSettings: MLPSettings{Hidden: []int{16}, Between: Between{Activation: "tanh"}},
+
+		HyperNEATNumbers: defaultHyperNEATNumbers(), CPPN: defaultCPPN()}, makesGenomes)
 }
 
 // HyperNEATSettings are the settings of the policy "hyperneat".
@@ -55,8 +55,8 @@ func (s *HyperNEATSettings) Make(observation envs.Space, outputs int) (Policy, e
 	if err != nil {
 		return nil, err
 	}
-	return &HyperNEAT{HyperNEATNumbers: s.HyperNEATNumbers, substrate: substrate, pattern: pattern,
-		queries: rows(substrate.Sizes)}, nil
+	return Erase(&HyperNEAT{HyperNEATNumbers: s.HyperNEATNumbers, substrate: substrate, pattern: pattern,
+		queries: rows(substrate.Sizes)}), nil
 }
 
 // network is the genome's network.
@@ -72,7 +72,7 @@ func (s *CPPN) network(inputs, outputs int) (*genome.Network, error) {
 // or the bias sign(w) · (|w| - t) / (1 - t) · largest weight, others give 0.
 type HyperNEAT struct {
 	HyperNEATNumbers
-	Stateless
+	Stateless[genome.Genome]
 	substrate *MLP
 	pattern   *genome.Network
 	// queries are layer by layer those for the weights, row by row, and then those for the biases.
@@ -85,24 +85,20 @@ type query struct {
 	output int // of the genome: the one that answers
 }
 
-// Genotype returns the network that draws the weights.
-func (p *HyperNEAT) Genotype() genome.Network { return *p.pattern }
-
-// Sizes returns the settings that give capacity for a genome as large as that of params.
-func (*HyperNEAT) Sizes(params any) settings.Values { return capacityOf(params) }
-
-// Wider pads genomes to the sizes of the network that draws the weights.
-func (p *HyperNEAT) Wider(params any) any { return p.pattern.Wider(params.(genome.Genome)) }
-
-// Drawing draws the network that draws the weights.
-func (p *HyperNEAT) Drawing(params any) ([]byte, error) { return drawingOf(p.pattern, params) }
+// Traits say that it has a network, which draws the weights of the perceptron when it is prepared.
+func (p *HyperNEAT) Traits() Traits[genome.Genome, graph.None] {
+	t := genomeTraits[graph.None](p.pattern)
+	t.Prepared = FormOf(p.Prepare, nil, Stateless[Prepared]{}.Start, p.substrate.actPrepared)
+	t.Describe = p.Describe
+	return t
+}
 
 // Init draws a genome without hidden nodes.
-func (p *HyperNEAT) Init(key random.Key) any { return p.pattern.First(key) }
+func (p *HyperNEAT) Init(key random.Key) genome.Genome { return p.pattern.First(key) }
 
 // Describe returns what the numbers in the parameters stand for, and the layers of the perceptron.
-func (p *HyperNEAT) Describe(params any) (map[string]any, error) {
-	all, err := p.substrate.Describe(nil)
+func (p *HyperNEAT) Describe(genome.Genome) (map[string]any, error) {
+	all, err := p.substrate.Describe(Params{})
 	if err != nil {
 		return nil, err
 	}
@@ -145,13 +141,7 @@ func rows(sizes []int) (all []query) {
 }
 
 // Prepare draws the perceptron.
-func (p *HyperNEAT) Prepare(params any) any {
-	g, ok := params.(genome.Genome)
-	if !ok {
-		graph.Throw("HyperNEAT.Prepare", "got parameters of type %T, want a genome.Genome, as Init makes it", params)
-	}
-	return p.substrate.Prepare(p.draw(g))
-}
+func (p *HyperNEAT) Prepare(g genome.Genome) Prepared { return p.substrate.Prepare(p.draw(g)) }
 
 // draw returns the parameters of the perceptron.
 func (p *HyperNEAT) draw(g genome.Genome) Params {
@@ -180,13 +170,8 @@ func (p *HyperNEAT) draw(g genome.Genome) Params {
 	return drawn
 }
 
-// PreparesAlways reports true: a genome is no form to compute with.
-func (p *HyperNEAT) PreparesAlways() bool { return true }
-
 // Act computes the outputs.
-func (p *HyperNEAT) Act(params, carry any, observation *graph.Array, key random.Key) (any, Output) {
-	if g, ok := params.(genome.Genome); ok {
-		params = p.substrate.Prepare(p.draw(g))
-	}
-	return p.substrate.Act(params, carry, observation, key)
+func (p *HyperNEAT) Act(g genome.Genome, none graph.None, observation *graph.Array, key random.Key) (graph.None,
+	Output) {
+	return p.substrate.actPrepared(p.Prepare(g), none, observation, key)
 }

@@ -44,7 +44,7 @@ func TestHyperNEATDraws(t *testing.T) {
 	p, _, err := Make("hyperneat:3", settings.Values{"threshold": .25, "largest-weight": 2}, envs.Symmetric(1, 1),
 		envs.Discrete{N: 2})
 	require.NoError(t, err)
-	h := p.(*HyperNEAT)
+	h := NetworkOf(p).(*HyperNEAT)
 	d := document(4, 3, connection{0, 6, 1}, connection{2, 6, -1}, connection{6, 4, 1.5}, connection{1, 4, -.4},
 		connection{2, 5, .7})
 	d.Nodes[6].Kind, d.Nodes[6].Activation, d.Nodes[6].Bias = "hidden", "gauss", .3

@@ -11,10 +11,8 @@ import (
 )
 
 func init() {
-	MustRegister("mlp", func() Maker {
-		return &MLPSettings{Hidden: []int{16, 16}, Between: Between{Activation: "tanh"}}
-	})
-	MustRegister("linear", func() Maker { return linear{} })
+	MustRegister("mlp", &MLPSettings{Hidden: []int{16, 16}, Between: Between{Activation: "tanh"}})
+	MustRegister("linear", linear{})
 }
 
 // Between is the setting of all policies with layers: an nn.Activation.
@@ -33,14 +31,22 @@ func (s *MLPSettings) Make(observation envs.Space, outputs int) (Policy, error) 
 	if err := checked(s); err != nil {
 		return nil, err
 	}
-	return NewMLP(s.Hidden, nn.Activation(s.Activation), observation, outputs)
+	return erasedMLP(s.Hidden, nn.Activation(s.Activation), observation, outputs)
 }
 
 // linear has no settings.
 type linear struct{}
 
 func (linear) Make(observation envs.Space, outputs int) (Policy, error) {
-	return NewMLP(nil, "", observation, outputs)
+	return erasedMLP(nil, "", observation, outputs)
+}
+
+func erasedMLP(hidden []int, activation nn.Activation, observation envs.Space, outputs int) (Policy, error) {
+	m, err := NewMLP(hidden, activation, observation, outputs)
+	if err != nil {
+		return nil, err
+	}
+	return Erase(m), nil
 }
 
 // Params holds the parameters of one MLP, from the first layer to the last.
@@ -48,7 +54,7 @@ type Params struct{ Layers []nn.Dense }
 
 // MLP is a multilayer perceptron. Discrete observations are one-hot inputs, boxes are flattened.
 type MLP struct {
-	Stateless
+	Stateless[Params]
 	Sizes       []int // of the layers, from the observation to the outputs
 	Activation  nn.Activation
 	observation envs.Space
@@ -69,9 +75,16 @@ func NewMLP(hidden []int, activation nn.Activation, observation envs.Space, outp
 		nil
 }
 
+// Traits say that it has another form for members with weights of their own, and for all if rows of whole registers
+// pay: unless the first layer skips zeros.
+func (m *MLP) Traits() (t Traits[Params, graph.None]) {
+	t.Prepared = FormOf(m.Prepare, m.PrepareShared, Stateless[Prepared]{}.Start, m.actPrepared)
+	t.PreparesAlike, t.Describe = !m.seesZeros(), m.Describe
+	return t
+}
+
 // Init draws weights from the normal distribution of variance 1/in; biases are zero.
-func (m *MLP) Init(key random.Key) any {
-	var p Params
+func (m *MLP) Init(key random.Key) (p Params) {
 	for i, k := range random.SplitN(key, len(m.Sizes)-1) {
 		in, out := m.Sizes[i], m.Sizes[i+1]
 		w := random.Normal(k, graph.ShapeOf(graph.Float32, in, out))
@@ -92,7 +105,7 @@ type Prepared struct {
 const fewOutputs = 8
 
 // Describe returns the layers' sizes, and the activation if there is a hidden layer.
-func (m *MLP) Describe(any) (map[string]any, error) {
+func (m *MLP) Describe(Params) (map[string]any, error) {
 	out := map[string]any{"layers": m.Sizes}
 	if len(m.Sizes) > 2 {
 		out["activation"] = string(m.Activation)
@@ -103,12 +116,10 @@ func (m *MLP) Describe(any) (map[string]any, error) {
 func (m *MLP) outputs() int { return m.Sizes[len(m.Sizes)-1] }
 
 // Prepare pads layers to whole vector registers with units whose weights are zero, and transposes a narrow last layer.
-func (m *MLP) Prepare(params any) any { return m.prepare(laying{}, m.params("MLP.Prepare", params)) }
+func (m *MLP) Prepare(p Params) Prepared { return m.prepare(laying{}, p) }
 
 // PrepareShared leaves the layers as they are.
-func (m *MLP) PrepareShared(s Shared) any {
-	return m.prepare(layingOf(s), m.params("MLP.PrepareShared", s.Params))
-}
+func (m *MLP) PrepareShared(s Shared) Prepared { return m.prepare(layingOf(s), s.Params.(Params)) }
 
 func (m *MLP) prepare(lay laying, p Params) Prepared {
 	last := len(p.Layers) - 1
@@ -139,26 +150,36 @@ func padded(x *graph.Array, pad ...int) *graph.Array {
 	return graph.Pad(x, 0, make([]int, len(pad)), pad)
 }
 
-// Act maps one observation to the outputs. params are as Init or Prepare returns them.
-func (m *MLP) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
-	if _, ok := params.(Params); ok && observation.DType() == graph.Bool && m.seesZeros() {
-		return carry, Output{Action: m.apply(params, graph.Flatten1D(observation))} // SparseDot skips zeros of bytes
+// Act maps one observation to the outputs.
+func (m *MLP) Act(p Params, none graph.None, observation *graph.Array, _ random.Key) (graph.None, Output) {
+	x := graph.Flatten1D(observation)
+	if observation.DType() != graph.Bool || !m.seesZeros() { // SparseDot skips zeros of bytes
+		x = fitting(Flat(m.observation, observation), p)
 	}
-	return carry, Output{Action: m.apply(params, fitting(Flat(m.observation, observation), params))}
+	return none, Output{Action: m.apply(p, x)}
 }
 
-func (m *MLP) apply(params any, x *graph.Array) *graph.Array {
-	if p, ok := params.(Prepared); ok {
-		for _, layer := range p.Hidden {
-			x = m.Activation.Apply(layer.Apply(x))
-		}
-		y := p.Last.Apply(x)
-		if m.outputs() < fewOutputs {
-			return y
-		}
-		return graph.SliceAxis(y, 0, 0, m.outputs())
+func (m *MLP) actPrepared(p Prepared, none graph.None, observation *graph.Array, _ random.Key) (graph.None, Output) {
+	return none, Output{Action: m.applyPrepared(p, fitting(Flat(m.observation, observation), p))}
+}
+
+func (m *MLP) applyPrepared(p Prepared, x *graph.Array) *graph.Array {
+	for _, layer := range p.Hidden {
+		x = m.Activation.Apply(layer.Apply(x))
 	}
-	for i, layer := range m.params("MLP.Act", params).Layers {
+	y := p.Last.Apply(x)
+	if m.outputs() < fewOutputs {
+		return y
+	}
+	return graph.SliceAxis(y, 0, 0, m.outputs())
+}
+
+func (m *MLP) apply(p Params, x *graph.Array) *graph.Array {
+	if len(p.Layers) != len(m.Sizes)-1 {
+		graph.Throw("MLP.Act", "got parameters of %d layers, want %d, as Init makes them", len(p.Layers),
+			len(m.Sizes)-1)
+	}
+	for i, layer := range p.Layers {
 		if i > 0 {
 			x = m.Activation.Apply(x)
 		}
@@ -184,16 +205,3 @@ func (m *MLP) seesZeros() bool {
 
 // fewChoices is the number of values of a discrete observation from which the first layer skips zeros.
 const fewChoices = 64
-
-// PreparesAlike reports whether rows of whole registers pay: unless the first layer skips zeros.
-func (m *MLP) PreparesAlike() bool { return !m.seesZeros() }
-
-// params returns parameters as Init makes them.
-func (m *MLP) params(op string, params any) Params {
-	p, ok := params.(Params)
-	if !ok || len(p.Layers) != len(m.Sizes)-1 {
-		graph.Throw(op, "got parameters of type %T, want policy.Params with %d layers, as Init makes them", params,
-			len(m.Sizes)-1)
-	}
-	return p
-}

@@ -98,7 +98,7 @@ func TestNormalizing(t *testing.T) {
 	params := n.Init(random.New(0)).(Normalized)
 	act := func(x []int32) []float64 {
 		_, out := n.Act(params, n.Start(params), graph.Int32s(x), random.New(0))
-		_, prepared := n.Act(n.Prepare(params), n.Start(params), graph.Int32s(x), random.New(0))
+		_, prepared := n.Act(n.Traits().Prepared.Prepare(params), n.Start(params), graph.Int32s(x), random.New(0))
 		require.InDeltaSlice(t, floats(t, out.Action), floats(t, prepared.Action), 1e-5)
 		return floats(t, out.Action)
 	}

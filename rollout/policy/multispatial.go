@@ -8,9 +8,8 @@ import (
 )
 
 func init() {
-	MustRegister("multispatial", func() Maker {
-		return &MultispatialSettings{HyperNEATNumbers: defaultHyperNEATNumbers(), CPPN: defaultCPPN()}
-	})
+	MustRegister("multispatial", &MultispatialSettings{HyperNEATNumbers: defaultHyperNEATNumbers(),
+		CPPN: defaultCPPN()}, makesGenomes)
 }
 
 // MultispatialSettings are the settings of the policy "multispatial".
@@ -45,8 +44,8 @@ func (s *MultispatialSettings) Make(observation envs.Space, outputs int) (Policy
 	if err != nil {
 		return nil, err
 	}
-	return &HyperNEAT{HyperNEATNumbers: s.HyperNEATNumbers, substrate: substrate, pattern: pattern, queries: queries},
-		nil
+	return Erase(&HyperNEAT{HyperNEATNumbers: s.HyperNEATNumbers, substrate: substrate, pattern: pattern,
+		queries: queries}), nil
 }
 
 // sheets asks for the weights and biases of a linear policy. The genome gets the place of an element, that of an

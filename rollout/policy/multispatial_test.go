@@ -30,7 +30,7 @@ func TestMultispatialDraws(t *testing.T) {
 	p, _, err := Make("multispatial", settings.Values{"threshold": .25}, twoSheets(),
 		envs.Discrete{N: 2})
 	require.NoError(t, err)
-	h := p.(*HyperNEAT)
+	h := NetworkOf(p).(*HyperNEAT)
 	g, err := h.pattern.Genome(document(7, 3, connection{2, 7, 1.2}, connection{1, 7, -.9}, connection{6, 8, 1.1},
 		connection{4, 8, .4}, connection{5, 8, -.3}, connection{3, 9, .8}))
 	require.NoError(t, err)

@@ -49,12 +49,14 @@ type nirCells struct {
 }
 
 // Start returns neurons at rest.
-func (p *NIR) Start(params any) any {
+func (p *NIR) Start(params NIRParams) nirState { return p.startReady(p.ready(params)) }
+
+func (p *NIR) startReady(r nirReady) nirState {
 	start := nirState{Sent: graph.Zeros(graph.ShapeOf(graph.Float32, p.channels())), Steps: graph.Scalar(0)}
 	if p.Input == "spikes" {
 		start.Changed = p.encoding().startEncoding(p.inputs)
 	}
-	for i, layer := range p.ready(params).Layers {
+	for i, layer := range r.Layers {
 		k := p.layers[i]
 		if k.dense() {
 			continue
@@ -73,15 +75,18 @@ func (p *NIR) Start(params any) any {
 }
 
 // Act runs a step's substeps.
-func (p *NIR) Act(params, carry any, observation *graph.Array, key random.Key) (any, Output) {
-	next, out, _ := p.act(params, carry, observation, key, false)
+func (p *NIR) Act(params NIRParams, carry nirState, observation *graph.Array, key random.Key) (nirState, Output) {
+	return p.actReady(p.ready(params), carry, observation, key)
+}
+
+func (p *NIR) actReady(r nirReady, carry nirState, observation *graph.Array, key random.Key) (nirState, Output) {
+	next, out, _ := p.act(r, carry, observation, key, false)
 	return next, out
 }
 
 // act is Act. If it watches, it also returns a trace of each layer that spikes, leaves [substeps, units].
-func (p *NIR) act(params, carry any, observation *graph.Array, key random.Key,
-	watches bool) (any, Output, []LayerTrace) {
-	r, prev := p.ready(params), stateOf[nirState]("NIR.Act", carry)
+func (p *NIR) act(r nirReady, prev nirState, observation *graph.Array, key random.Key,
+	watches bool) (nirState, Output, []LayerTrace) {
 	next := nirState{Steps: prev.Steps.Add(1), Sent: prev.Sent}
 	var in train
 	if p.Input == "observation" {
@@ -159,7 +164,7 @@ func (p *NIR) step(i int, n nirNeurons, prev nirCells, x *graph.Array) (next nir
 }
 
 // Describe returns the settings of the network. docs/explanation/spiking.md has the map from parameters to neurons.
-func (p *NIR) Describe(any) (map[string]any, error) {
+func (p *NIR) Describe(NIRParams) (map[string]any, error) {
 	return map[string]any{"layers": p.structure(), "input": p.Input, "encoder": p.Encoder, "decoder": p.Decoder,
 		"substeps": p.Substeps, "dt": p.DT, "rate": p.Rate, "gain": p.Gain, "fields": p.Fields, "change": p.Change}, nil
 }

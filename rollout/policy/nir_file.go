@@ -16,14 +16,6 @@ import (
 // nirFormat is the text format of metadata whose other texts are settings of the policy nir.
 const nirFormat = "network of xlarun"
 
-// NIRWriter is a Policy whose network can be written as a NIR graph.
-type NIRWriter interface {
-	Policy
-	// NIR returns the network with one member's parameters, as Init returns them. Its error says which part NIR does
-	// not have. The metadata of the Input hold the settings that the policy nir takes from a file.
-	NIR(params any) (*nir.Graph, error)
-}
-
 // NIRMetadata returns the texts and numbers among the metadata of a graph's Input. It is empty for a graph with several
 // Inputs.
 func NIRMetadata(g *nir.Graph) map[string]string {
@@ -80,12 +72,8 @@ func encodingTexts(e Encoding, dt float64) map[string]string {
 		"fields": strconv.Itoa(e.Fields), "change": number(e.Change)}
 }
 
-// NIR implements NIRWriter.
-func (p *NIR) NIR(params any) (*nir.Graph, error) {
-	all, ok := params.(NIRParams)
-	if !ok || len(all.Layers) != len(p.layers) {
-		return nil, fmt.Errorf("got parameters of type %T, want policy.NIRParams with %d layers", params, len(p.layers))
-	}
+// NIR returns the network with a member's parameters; see Traits.NIR.
+func (p *NIR) NIR(all NIRParams) (*nir.Graph, error) {
 	var layers []any
 	for i, l := range all.Layers {
 		k := p.layers[i]
@@ -126,14 +114,9 @@ func level(g *nir.Graph, layer int) {
 	n.Params["r"] = &hdf5.Set{Dims: r.Dims, Data: slices.Repeat([]float32{1}, r.Len())}
 }
 
-// NIR implements NIRWriter for LIF neurons of the dynamics fast, and of mechanistic:lif, which spike as they do.
+// NIR is Traits.NIR for LIF neurons of the dynamics fast, and of mechanistic:lif, which spike as they do.
 // Potentials are in units of the way from rest to threshold.
-func (s *Spiking) NIR(params any) (*nir.Graph, error) {
-	p, ok := params.(SpikingParams)
-	if !ok || len(p.Layers) != len(s.Hidden) {
-		return nil, fmt.Errorf("got parameters of type %T, want policy.SpikingParams with %d layers", params,
-			len(s.Hidden))
-	}
+func (s *Spiking) NIR(p SpikingParams) (*nir.Graph, error) {
 	switch {
 	case s.Dynamics != "fast" && s.Dynamics != "mechanistic:lif":
 		return nil, fmt.Errorf("NIR has no node for the dynamics %s; it has one for fast and mechanistic:lif",

@@ -24,7 +24,7 @@ type NIRLayer struct {
 
 // Init returns the numbers of the file. Where a network has more outputs than the file's, or fewer, weights of those
 // outputs are drawn from the normal distribution of variance 1/in: of all if they are fewer.
-func (p *NIR) Init(key random.Key) any {
+func (p *NIR) Init(key random.Key) NIRParams {
 	switch {
 	case !p.readsFile():
 		return p.zeros()

@@ -24,24 +24,20 @@ func (l nirReadyLayer) units() int {
 
 // Prepare computes the decays, pads neurons to whole vector registers with some that have no inputs, and transposes a
 // narrow last layer.
-func (p *NIR) Prepare(params any) any { return p.prepare(laying{}, true, params) }
+func (p *NIR) Prepare(params NIRParams) nirReady { return p.prepare(laying{}, true, params) }
 
 // PrepareShared computes the decays.
-func (p *NIR) PrepareShared(m Shared) any { return p.prepare(layingOf(m), false, m.Params) }
-
-// ready returns parameters as Prepare returns them.
-func (p *NIR) ready(params any) nirReady {
-	if r, ok := params.(nirReady); ok {
-		return r
-	}
-	return p.prepare(laying{}, false, params)
+func (p *NIR) PrepareShared(m Shared) nirReady {
+	return p.prepare(layingOf(m), false, m.Params.(NIRParams))
 }
 
-func (p *NIR) prepare(lay laying, fill bool, params any) (r nirReady) {
-	all, ok := params.(NIRParams)
-	if !ok || len(all.Layers) != len(p.layers) {
-		graph.Throw("policy.NIR", "got parameters of type %T, want policy.NIRParams with %d layers, as Init makes "+
-			"them", params, len(p.layers))
+// ready returns parameters in the form of Prepare, without units that pad.
+func (p *NIR) ready(params NIRParams) nirReady { return p.prepare(laying{}, false, params) }
+
+func (p *NIR) prepare(lay laying, fill bool, all NIRParams) (r nirReady) {
+	if len(all.Layers) != len(p.layers) {
+		graph.Throw("policy.NIR", "got parameters of %d layers, want %d, as Init makes them", len(all.Layers),
+			len(p.layers))
 	}
 	last := len(p.layers) - 1
 	for ; last >= 0 && !p.layers[last].dense(); last-- {

@@ -72,7 +72,7 @@ func ReadNIR(file string) (*nir.Graph, NIRParams, settings.Values, error) {
 		return nil, NIRParams{}, nil, err
 	}
 	p.fillIn()
-	return f.graph, p.start, p.SettingsWithoutFile(), nil
+	return f.graph, p.start, p.withoutFile(), nil
 }
 
 // read reads the file.

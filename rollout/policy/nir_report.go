@@ -2,18 +2,13 @@ package policy
 
 import (
 	"fmt"
-	"slices"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
 )
 
-// Reports names the numbers that Spiking reports.
-func (p *NIR) Reports() []string { return slices.Clone(spikingReports) }
-
 // Report counts as Spiking.Report does. Inputs that are observations send no spikes.
-func (p *NIR) Report(carry any) *graph.Array {
-	c := stateOf[nirState]("NIR.Report", carry)
+func (p *NIR) Report(c nirState) *graph.Array {
 	operations := c.Sent.Sum().Mul(float32(p.synapses(-1)))
 	spikes, neurons, layer := graph.Scalar(0), 0, 0
 	for i, k := range p.layers {
@@ -43,18 +38,18 @@ func (p *NIR) synapses(layer int) (n int) {
 	return n
 }
 
-// Trace implements Tracer for the layers that spike, without potentials, whose unit a file does not say.
-func (p *NIR) Trace(params any, observations *graph.Array, keys random.Key) []LayerTrace {
-	return traceEpisode(observations, keys, p.Start(params),
-		func(carry any, observation *graph.Array, key random.Key) (any, []LayerTrace) {
-			next, _, trace := p.act(params, carry, observation, key, true)
+// Trace is Tracer.Trace for the layers that spike, without potentials, whose unit a file does not say.
+func (p *NIR) Trace(params NIRParams, observations *graph.Array, keys random.Key) []LayerTrace {
+	r := p.ready(params)
+	return traceEpisode(observations, keys, p.startReady(r),
+		func(carry nirState, observation *graph.Array, key random.Key) (nirState, []LayerTrace) {
+			next, _, trace := p.act(r, carry, observation, key, true)
 			return next, trace
 		})
 }
 
-// Weights implements Tracer, in the units of the file.
-func (p *NIR) Weights(params any) (names []string, weights []*graph.Array) {
-	all, _ := params.(NIRParams)
+// Weights is Tracer.Weights, in the units of the file.
+func (p *NIR) Weights(all NIRParams) (names []string, weights []*graph.Array) {
 	from, spiking := "inputs", 0
 	for i, l := range all.Layers {
 		k := p.layers[i]
@@ -77,6 +72,3 @@ func (p *NIR) Weights(params any) (names []string, weights []*graph.Array) {
 	}
 	return names, weights
 }
-
-// SubstepMS implements Tracer.
-func (p *NIR) SubstepMS() float64 { return p.DT }

@@ -10,9 +10,8 @@ import (
 )
 
 func init() {
-	MustRegister("nir", func() Maker {
-		return &NIRSettings{Input: auto, Encoder: auto, Decoder: auto, Rule: "exact", Surrogate: "fast-sigmoid"}
-	})
+	MustRegister("nir", &NIRSettings{Input: auto, Encoder: auto, Decoder: auto, Rule: "exact",
+		Surrogate: "fast-sigmoid"}, (*NIRSettings).traits)
 }
 
 // auto is the value of settings that the file's metadata decide.
@@ -96,31 +95,30 @@ func (s *NIRSettings) Make(observation envs.Space, outputs int) (Policy, error) 
 			return nil, settings.Wrong(key, name, "a network that can have %d outputs, too: %s", outputs, err)
 		}
 	}
-	return p, nil
+	return Erase(p), nil
 }
 
 // readsFile reports whether Make reads the file.
 func (s *NIRSettings) readsFile() bool { return s.Layers == "" || s.SHA256 != "" }
 
-// AnyOutputs implements OutputsMaker.
-func (s *NIRSettings) AnyOutputs() Maker {
-	all := *s
-	all.anyOutputs = true
-	return &all
-}
-
-// WithoutFile implements FileMaker.
-func (s *NIRSettings) WithoutFile() settings.Values {
-	if s.Layers == "" {
-		return nil
-	}
-	return settings.Values{"sha256": ""}
-}
-
-// ReadCopy implements FileMaker.
-func (*NIRSettings) ReadCopy(path string) error {
-	_, err := readNIR(path, "")
-	return err
+// traits say that there is a file, and that the network can have any number of outputs.
+func (s *NIRSettings) traits() MakerTraits {
+	return MakerTraits{
+		AnyOutputs: func() Maker {
+			all := *s
+			all.anyOutputs = true
+			return &all
+		},
+		WithoutFile: func() settings.Values {
+			if s.Layers == "" {
+				return nil
+			}
+			return settings.Values{"sha256": ""}
+		},
+		ReadCopy: func(path string) error {
+			_, err := readNIR(path, "")
+			return err
+		}}
 }
 
 // fillIn replaces the settings that are still auto by their defaults.
@@ -143,8 +141,21 @@ func (p *NIR) fillIn() {
 	p.Fields, p.Change = cmp.Or(p.Fields, usual.Fields), cmp.Or(p.Change, usual.Change)
 }
 
-// SettingsWithoutFile implements FromFile.
-func (p *NIR) SettingsWithoutFile() settings.Values {
+// Traits say that it comes from a file, and that its neurons count their spikes and can be recorded.
+func (p *NIR) Traits() (t Traits[NIRParams, nirState]) {
+	t.Prepared = FormOf(p.Prepare, p.PrepareShared, p.startReady, p.actReady)
+	t.Describe, t.Reports, t.Report, t.NIR = p.Describe, spikingReports, p.Report, p.NIR
+	t.Tracer = &Tracer[NIRParams]{p.Trace, p.Weights, p.DT}
+	t.File = &File{Without: p.withoutFile()}
+	t.File.Kept = t.File.Without.With("sha256", p.digest)
+	if f, ok := nirFiles.Load(p.digest); ok {
+		t.File.Bytes = f.(*nirFile).bytes
+	}
+	return t
+}
+
+// withoutFile returns settings with which the policy is made without the file.
+func (p *NIR) withoutFile() settings.Values {
 	values := settings.Values{}
 	for _, f := range settings.Fields(&p.NIRSettings) {
 		if !f.IsArgument() {
@@ -153,17 +164,4 @@ func (p *NIR) SettingsWithoutFile() settings.Values {
 	}
 	values["layers"], values["sha256"] = p.structure(), ""
 	return values
-}
-
-// SettingsOfFile implements FromFile.
-func (p *NIR) SettingsOfFile() settings.Values {
-	return p.SettingsWithoutFile().With("sha256", p.digest)
-}
-
-// FileBytes implements FromFile.
-func (p *NIR) FileBytes() []byte {
-	if f, ok := nirFiles.Load(p.digest); ok {
-		return f.(*nirFile).bytes
-	}
-	return nil
 }

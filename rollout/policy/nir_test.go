@@ -77,9 +77,9 @@ func TestNIRActsByTheEquations(t *testing.T) {
 		values := settings.Values{"input": "observation", "decoder": decoder}
 		p, _, err := Make("nir:"+file, values, eight, envs.Discrete{N: 2})
 		require.NoError(t, err)
-		require.Equal(t, 6, p.(*NIR).Substeps)
+		require.Equal(t, 6, NetworkOf(p).(*NIR).Substeps)
 		params := p.Init(random.New(1))
-		for _, params := range []any{params, p.(Preparer).Prepare(params)} {
+		for _, params := range []any{params, p.Traits().Prepared.Prepare(params)} {
 			require.InDeltaSlice(t, flat(want), floats(t, outputsOf(p, params, x)), 2e-5, decoder)
 		}
 	}
@@ -121,7 +121,7 @@ func TestNIROfASpikingPolicy(t *testing.T) {
 		}
 		require.Greater(t, len(varied), 10, "case %d: it spikes", i)
 		for range 2 {
-			g, err := p.(NIRWriter).NIR(params)
+			g, err := p.Traits().NIR(params)
 			require.NoError(t, err)
 			p, _, err = Make("nir:"+written(t, g), nil, observation, envs.Discrete{N: 2})
 			require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestNIRCannotSay(t *testing.T) {
 	} {
 		p, _, err := Make("spiking:4", values, observation, envs.Discrete{N: 2})
 		require.NoError(t, err)
-		_, err = p.(NIRWriter).NIR(p.Init(random.New(1)))
+		_, err = p.Traits().NIR(p.Init(random.New(1)))
 		require.ErrorContains(t, err, want)
 	}
 }
@@ -240,7 +240,7 @@ func TestNIRWithoutItsFile(t *testing.T) {
 	four := envs.Box{Low: []float64{-1}, High: []float64{1}, Dims: []int{4}, DType: graph.Float32}
 	p, _, err := Make("nir:"+file, settings.Values{"gain": 3}, four, envs.Discrete{N: 2})
 	require.NoError(t, err)
-	held := p.(FromFile).SettingsWithoutFile()
+	held := p.Traits().File.Without
 	require.Equal(t, "affine:8:6,rlif:6,linear:6:5,cubalif:5,affine:5:2,li:2", held["layers"])
 	again, _, err := Make("nir:gone.nir", held, four, envs.Discrete{N: 2})
 	require.NoError(t, err)
@@ -265,7 +265,7 @@ func TestNIRSettingsOfAFile(t *testing.T) {
 	file := written(t, g)
 	p, _, err := Make("nir:"+file, nil, observation, envs.Discrete{N: 2})
 	require.NoError(t, err)
-	values := p.(FromFile).SettingsOfFile()
+	values := p.Traits().File.Kept
 	require.Equal(t, 2., values["gain"])
 	require.EqualValues(t, 5, values["substeps"])
 	require.Equal(t, "affine:6:4,lif:4,affine:4:2", values["layers"])
@@ -280,7 +280,7 @@ func TestNIRSettingsOfAFile(t *testing.T) {
 	for range 2 { // changed, and gone: this process has read it
 		p, err := again()
 		require.NoError(t, err)
-		require.Equal(t, 2., p.(*NIR).Gain)
+		require.Equal(t, 2., NetworkOf(p).(*NIR).Gain)
 		require.Equal(t, want, floats(t, p.Init(random.New(1)).(NIRParams).Layers[0].W))
 		require.NoError(t, os.RemoveAll(file))
 	}
@@ -316,7 +316,7 @@ func TestNIRFilesOfOneName(t *testing.T) {
 			require.Equal(t, float64(len(more)), floats(t, params.Layers[0].B)[0])
 			p, _, err := Make("nir:g.nir", nil, observation, envs.Discrete{N: 2})
 			require.NoError(t, err)
-			require.Equal(t, gain+more, fmt.Sprint(p.(*NIR).Gain))
+			require.Equal(t, gain+more, fmt.Sprint(NetworkOf(p).(*NIR).Gain))
 		}
 	}
 }
@@ -380,7 +380,7 @@ func TestNIRWithOtherOutputs(t *testing.T) {
 		"linear:6:2,rlif:2": "its last neurons feed themselves"} {
 		m, err := MakerOf("nir", settings.Values{"layers": layers})
 		require.NoError(t, err)
-		_, err = m.(OutputsMaker).AnyOutputs().Make(observation, 3)
+		_, err = TraitsOf(m).AnyOutputs().Make(observation, 3)
 		require.ErrorContains(t, err, want)
 	}
 }
@@ -405,7 +405,7 @@ func TestNIRReportsAndTraces(t *testing.T) {
 		s, _, err := Make("spiking:5,4", values, observation, envs.Discrete{N: 2})
 		require.NoError(t, err)
 		params := s.Init(random.New(2))
-		g, err := s.(NIRWriter).NIR(params)
+		g, err := s.Traits().NIR(params)
 		require.NoError(t, err)
 		p, _, err := Make("nir:"+written(t, g), nil, observation, envs.Discrete{N: 2})
 		require.NoError(t, err)
@@ -414,23 +414,24 @@ func TestNIRReportsAndTraces(t *testing.T) {
 			for k := range steps {
 				carry, _ = p.Act(params, carry, xs.Index(k), random.Key{Data: keys.Data.Index(k)})
 			}
-			return floats(t, p.(Reporter).Report(carry))
+			return floats(t, p.Traits().Report(carry))
 		}
 		ours := p.Init(random.New(0))
 		want := report(s, params)
 		require.Greater(t, want[0], 1.)
 		require.InEpsilonSlice(t, want, report(p, ours), 1e-5)
-		require.InEpsilonSlice(t, want, report(p, p.(Preparer).Prepare(ours)), 1e-5, "neurons that pad send nothing")
-		require.Equal(t, s.(Reporter).Reports(), p.(Reporter).Reports())
-		wanted, traces := s.(Tracer).Trace(params, xs, keys), p.(Tracer).Trace(ours, xs, keys)
+		require.InEpsilonSlice(t, want, report(p, p.Traits().Prepared.Prepare(ours)), 1e-5,
+			"neurons that pad send nothing")
+		require.Equal(t, s.Traits().Reports, p.Traits().Reports)
+		wanted, traces := s.Traits().Tracer.Trace(params, xs, keys), p.Traits().Tracer.Trace(ours, xs, keys)
 		require.Len(t, traces, 2)
 		for i := range traces {
 			require.Equal(t, floats(t, wanted[i].Spikes), floats(t, traces[i].Spikes))
 		}
-		names, weights := p.(Tracer).Weights(ours)
+		names, weights := p.Traits().Tracer.Weights(ours)
 		require.Len(t, weights, len(names))
-		before, _ := s.(Tracer).Weights(params)
+		before, _ := s.Traits().Tracer.Weights(params)
 		require.Equal(t, append(before, "layer 2 to outputs"), names)
-		require.Equal(t, 1., p.(Tracer).SubstepMS())
+		require.Equal(t, 1., p.Traits().Tracer.SubstepMS)
 	}
 }

@@ -73,25 +73,52 @@ func Unwrap(p Policy) Policy {
 	return p
 }
 
-// Describe describes the inner policy. The statistics of observations are parameters.
-func (n *Normalizing) Describe(params any) (map[string]any, error) {
-	d, ok := n.Inner.(Describer)
-	if !ok {
-		return nil, nil
+// Traits are those of the inner policy for its part of the parameters.
+func (n *Normalizing) Traits() Traits[any, any] {
+	t := n.Inner.Traits()
+	own := func(params any) any { return n.params("policy.Normalizing", params).Own }
+	if form := t.Prepared; form != nil {
+		t.Prepared = &Form[any, any]{Prepare: func(params any) any {
+			p := n.params("Normalizing.Prepare", params)
+			p.Own = form.Prepare(p.Own)
+			return p
+		}}
 	}
-	if normalized, ok := params.(Normalized); ok {
-		params = normalized.Own
+	if tracer := t.Tracer; tracer != nil {
+		t.Tracer = &Tracer[any]{SubstepMS: tracer.SubstepMS,
+			Trace: func(params any, observations *graph.Array, keys random.Key) []LayerTrace {
+				p := n.params("Normalizing.Trace", params)
+				return tracer.Trace(p.Own, graph.VMap(p.Observation.Apply)(observations), keys)
+			},
+			Weights: func(params any) ([]string, []*graph.Array) { return tracer.Weights(own(params)) }}
 	}
-	return d.Describe(params)
+	return within(t, own)
+}
+
+// within returns the traits of a policy around one with traits t. own returns the parameters of the inner policy.
+func within(t Traits[any, any], own func(params any) any) Traits[any, any] {
+	t.NIR, t.Wider, t.PreparesAlike = nil, nil, false
+	if describe := t.Describe; describe != nil {
+		t.Describe = func(params any) (map[string]any, error) { return describe(own(params)) }
+	}
+	if drawing := t.Drawing; drawing != nil {
+		t.Drawing = func(params any) ([]byte, error) { return drawing(own(params)) }
+	}
+	if sizes := t.Sizes; sizes != nil {
+		t.Sizes = func(params any) settings.Values { return sizes(own(params)) }
+	}
+	return t
 }
 
 // Bind returns p with a program's inputs instead of its Numbers; see settings.Bind.
 func Bind(p Policy, in map[string]*graph.Array, prefix string) Policy {
 	switch p := p.(type) {
+	case *erased:
+		return p.bind(in, prefix)
 	case *Normalizing:
 		return &Normalizing{Bind(p.Inner, in, prefix), p.dims}
 	case *Sampling:
-		return &Sampling{Bind(p.Inner, in, prefix), p.Actions, p.noisy}
+		return &Sampling{Bind(p.Inner, in, prefix), p.Actions, p.distribution}
 	}
 	return settings.Bind(p, in, prefix)
 }
@@ -104,15 +131,6 @@ func (n *Normalizing) Init(key random.Key) any {
 // Start returns the first carry of the inner policy.
 func (n *Normalizing) Start(params any) any {
 	return n.Inner.Start(n.params("Normalizing.Start", params).Own)
-}
-
-// Prepare prepares the parameters of the inner policy, if it is a Preparer.
-func (n *Normalizing) Prepare(params any) any {
-	p := n.params("Normalizing.Prepare", params)
-	if prepare, ok := n.Inner.(Preparer); ok {
-		p.Own = prepare.Prepare(p.Own)
-	}
-	return p
 }
 
 // Act passes the normalized observation to the inner policy.

@@ -10,9 +10,7 @@ import (
 )
 
 func init() {
-	MustRegister("normedmlp", func() Maker {
-		return &NormedMLPSettings{Hidden: []int{128, 128}, Between: Between{Activation: "relu"}}
-	})
+	MustRegister("normedmlp", &NormedMLPSettings{Hidden: []int{128, 128}, Between: Between{Activation: "relu"}})
 }
 
 // NormedMLPSettings are the settings of the policy "normedmlp".
@@ -30,13 +28,13 @@ func (s *NormedMLPSettings) Make(observation envs.Space, outputs int) (Policy, e
 	if err != nil {
 		return nil, err
 	}
-	return &NormedMLP{bare: m}, nil
+	return Erase(&NormedMLP{bare: m}), nil
 }
 
 // NormedMLP is a multilayer perceptron with layer norm (Ba et al., 2016) before each activation. With it Gallici et
 // al., "Simplifying deep temporal difference learning" (2024), learn the values of actions without a target network.
 type NormedMLP struct {
-	Stateless
+	Stateless[NormedParams]
 	bare *MLP // without norms
 }
 
@@ -47,9 +45,15 @@ type NormedParams struct {
 	Norms  []nn.LayerNorm
 }
 
+// Traits say that it can be described.
+func (m *NormedMLP) Traits() (t Traits[NormedParams, graph.None]) {
+	t.Describe = m.Describe
+	return t
+}
+
 // Init draws weights as MLP.Init does. Norms have scale 1 and offset 0.
-func (m *NormedMLP) Init(key random.Key) any {
-	p := NormedParams{Layers: m.bare.Init(key).(Params).Layers}
+func (m *NormedMLP) Init(key random.Key) NormedParams {
+	p := NormedParams{Layers: m.bare.Init(key).Layers}
 	for _, n := range m.bare.Sizes[1 : len(m.bare.Sizes)-1] {
 		p.Norms = append(p.Norms, nn.NewLayerNorm(n))
 	}
@@ -57,23 +61,18 @@ func (m *NormedMLP) Init(key random.Key) any {
 }
 
 // Act maps one observation to the outputs.
-func (m *NormedMLP) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
-	p, ok := params.(NormedParams)
-	if !ok || len(p.Layers) != len(m.bare.Sizes)-1 {
-		graph.Throw("NormedMLP.Act", "got parameters of type %T, want policy.NormedParams with %d layers, as Init "+
-			"makes them", params, len(m.bare.Sizes)-1)
-	}
-	x := fitting(Flat(m.bare.observation, observation), params)
+func (m *NormedMLP) Act(p NormedParams, none graph.None, observation *graph.Array, _ random.Key) (graph.None, Output) {
+	x := fitting(Flat(m.bare.observation, observation), p)
 	for i, layer := range p.Layers {
 		x = layer.Apply(x)
 		if i < len(p.Norms) {
 			x = m.bare.Activation.Apply(p.Norms[i].Apply(x))
 		}
 	}
-	return carry, Output{Action: x}
+	return none, Output{Action: x}
 }
 
 // Describe returns the layers' sizes and the activation.
-func (m *NormedMLP) Describe(any) (map[string]any, error) {
+func (m *NormedMLP) Describe(NormedParams) (map[string]any, error) {
 	return map[string]any{"layers": slices.Clone(m.bare.Sizes), "activation": string(m.bare.Activation)}, nil
 }

@@ -68,7 +68,7 @@ func TestMLPIsTheSumsByHand(t *testing.T) {
 			require.Equal(t, n, size)
 			want := byHand(t, params, []float64{float64(x[0]), float64(x[1]), float64(x[2])})
 			require.InDeltaSlice(t, want, floats(t, act(p, h, params, graph.Float32s(x))), 1e-5)
-			prepared := p.(Preparer).Prepare(params)
+			prepared := p.Traits().Prepared.Prepare(params)
 			require.InDeltaSlice(t, want, floats(t, act(p, h, prepared, graph.Float32s(x))), 1e-5)
 		}
 	}
@@ -78,7 +78,7 @@ func TestMLPIsTheSumsByHand(t *testing.T) {
 func TestPrepareFillsRegisters(t *testing.T) {
 	p, _, err := Make("mlp:5,32,17", nil, observation, envs.Discrete{N: 4})
 	require.NoError(t, err)
-	got := p.(Preparer).Prepare(p.Init(random.New(1))).(Prepared)
+	got := p.Traits().Prepared.Prepare(p.Init(random.New(1))).(Prepared)
 	require.Len(t, got.Hidden, 3)
 	whole := func(n int) int { return (n + register - 1) / register * register }
 	for i, dims := range [][]int{{3, whole(5)}, {whole(5), 32}, {32, whole(17)}} {
@@ -289,31 +289,37 @@ func TestActRefusesOthersParameters(t *testing.T) {
 	p, h, err := Make("mlp:4", nil, observation, envs.Discrete{N: 2})
 	require.NoError(t, err)
 	err = graph.Try(func() { act(p, h, 3, graph.Float32s([]float32{0, 0, 0})) })
-	require.ErrorContains(t, err, "got parameters of type int, want policy.Params with 2 layers, as Init makes them")
+	require.ErrorContains(t, err, "got parameters of type int, want policy.Params, as Init makes them")
 }
 
 // own is a policy with settings: a constant action.
 type own struct {
-	Stateless
+	Stateless[graph.None]
 	Level settings.Number `set:"level" min:"-1" max:"1" help:"the output"`
 	Times int             `set:"times" args:"" min:"1" max:"9" help:"factor"`
 }
 
-func (o *own) Make(envs.Space, int) (Policy, error) { return o, nil }
-func (o *own) Init(random.Key) any                  { return graph.None{} }
-func (o *own) Act(_, carry any, _ *graph.Array, _ random.Key) (any, Output) {
-	return carry, Output{Action: o.Level.Array().Mul(float32(o.Times)).Reshape(1)}
+func (o *own) Make(envs.Space, int) (Policy, error)       { return Erase(o), nil }
+func (o *own) Traits() (t Traits[graph.None, graph.None]) { return t }
+func (o *own) Init(random.Key) graph.None                 { return graph.None{} }
+func (o *own) Act(_, none graph.None, _ *graph.Array, _ random.Key) (graph.None, Output) {
+	return none, Output{Action: o.Level.Array().Mul(float32(o.Times)).Reshape(1)}
 }
 
-// forgetful is a Learner that returns a carry of another dtype.
+// forgetful learns, and returns a carry of another dtype.
 type forgetful struct{ own }
 
-func (f *forgetful) Make(envs.Space, int) (Policy, error) { return f, nil }
-func (*forgetful) Start(any) any                          { return graph.Scalar(0) }
-func (*forgetful) Learns() bool                           { return true }
-func (*forgetful) Learn(carry any, _ *graph.Array) any {
-	return carry.(*graph.Array).Convert(graph.Int32)
+func (f *forgetful) Make(envs.Space, int) (Policy, error) { return Erase(f), nil }
+func (f *forgetful) Traits() (t Traits[graph.None, *graph.Array]) {
+	t.Learn = f.Learn
+	return t
 }
+func (*forgetful) Start(graph.None) *graph.Array { return graph.Scalar(0) }
+func (f *forgetful) Act(_ graph.None, carry, _ *graph.Array, _ random.Key) (*graph.Array, Output) {
+	_, out := f.own.Act(graph.None{}, graph.None{}, nil, random.Key{})
+	return carry, out
+}
+func (*forgetful) Learn(carry, _ *graph.Array) *graph.Array { return carry.Convert(graph.Int32) }
 
 // The carry that Learn changes was found by the loop over an episode's steps, which named its own line.
 func TestLearnKeepsTheCarry(t *testing.T) {
@@ -323,7 +329,7 @@ func TestLearnKeepsTheCarry(t *testing.T) {
 }
 
 func TestRegister(t *testing.T) {
-	maker := func() Maker { return &own{Level: settings.Num(.5), Times: 1} }
+	maker := &own{Level: settings.Num(.5), Times: 1}
 	require.NoError(t, Register("test-own", maker))
 	require.Contains(t, Names(), "test-own")
 	unbounded := envs.Box{Low: []float64{-math.MaxFloat32}, High: []float64{math.MaxFloat32}, Dims: []int{1},
@@ -359,5 +365,5 @@ func TestRegister(t *testing.T) {
 	require.EqualError(t, Register("test-own", maker), "policy.Register: test-own is registered already: choose "+
 		"another name")
 	require.ErrorContains(t, Register("a:b", maker), "without colons")
-	require.ErrorContains(t, Register("nothing", nil), "a function that makes the policy")
+	require.ErrorContains(t, Register[Maker]("nothing", nil), "returns nil for nothing")
 }

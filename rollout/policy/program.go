@@ -25,7 +25,7 @@ type Program struct {
 }
 
 // Init returns the numbers of the parameter file, or zeros if none was read.
-func (p *Program) Init(random.Key) any {
+func (p *Program) Init(random.Key) map[string]*graph.Array {
 	if p.start != nil {
 		return p.start
 	}
@@ -37,11 +37,8 @@ func (p *Program) Init(random.Key) any {
 }
 
 // Start returns a carry of zeros.
-func (p *Program) Start(any) any {
-	if len(p.carry) == 0 {
-		return graph.None{}
-	}
-	var carry []*graph.Array
+func (p *Program) Start(map[string]*graph.Array) []*graph.Array {
+	carry := []*graph.Array{}
 	for _, s := range p.carry {
 		carry = append(carry, graph.Zeros(s))
 	}
@@ -49,12 +46,8 @@ func (p *Program) Start(any) any {
 }
 
 // Act calls the function.
-func (p *Program) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
-	all, ok := params.(map[string]*graph.Array)
-	if !ok || len(all) != len(p.names) {
-		graph.Throw("policy.Program", "got parameters of type %T, want a map of %d arrays, as Init makes them", params,
-			len(p.names))
-	}
+func (p *Program) Act(all map[string]*graph.Array, carry []*graph.Array, observation *graph.Array,
+	_ random.Key) ([]*graph.Array, Output) {
 	inputs := p.function.Inputs()
 	var args []*graph.Array
 	for i, name := range p.names {
@@ -63,14 +56,9 @@ func (p *Program) Act(params, carry any, observation *graph.Array, _ random.Key)
 		}
 		args = append(args, all[name].Convert(inputs[i].DType))
 	}
-	if len(p.carry) > 0 {
-		args = append(args, stateOf[[]*graph.Array]("Program.Act", carry)...)
-	}
+	args = append(args, carry...)
 	results := p.function.Call(append(args, p.observed(observation, inputs[len(inputs)-1]))...)
 	last := len(results) - 1
-	if len(p.carry) == 0 {
-		return graph.None{}, Output{Action: results[last]}
-	}
 	return slices.Clone(results[:last]), Output{Action: results[last]}
 }
 

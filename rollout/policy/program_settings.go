@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	MustRegister("program", func() Maker { return &ProgramSettings{} })
+	MustRegister("program", &ProgramSettings{}, (*ProgramSettings).traits)
 }
 
 // ProgramSettings are the settings of the policy "program".
@@ -53,7 +53,7 @@ func (s *ProgramSettings) Make(observation envs.Space, outputs int) (Policy, err
 		return nil, wrong("%s", err)
 	}
 	if s.Module != "" && s.SHA256 == "" {
-		return p, nil
+		return Erase(p), nil
 	}
 	if p.Params == "" {
 		p.Params = strings.TrimSuffix(s.File, filepath.Ext(s.File)) + ".safetensors"
@@ -62,7 +62,7 @@ func (s *ProgramSettings) Make(observation envs.Space, outputs int) (Policy, err
 		return nil, settings.Wrong("policy.params", p.Params, "the safetensors file of the program's %d parameters: %s",
 			len(p.names), err)
 	}
-	return p, nil
+	return Erase(p), nil
 }
 
 // divide finds out which inputs are parameters: those of the first argument. The last input is the observation, others
@@ -132,37 +132,27 @@ func (p *Program) fits(observation envs.Space, outputs int) error {
 	return nil
 }
 
-// FixedOutputs implements FixedMaker.
-func (*ProgramSettings) FixedOutputs() {}
-
-// WithoutFile implements FileMaker.
-func (s *ProgramSettings) WithoutFile() settings.Values {
-	if s.Module == "" {
-		return nil
-	}
-	return settings.Values{"sha256": ""}
+// traits say that the number of outputs is fixed, and that there are files.
+func (s *ProgramSettings) traits() MakerTraits {
+	return MakerTraits{Fixed: true,
+		WithoutFile: func() settings.Values {
+			if s.Module == "" {
+				return nil
+			}
+			return settings.Values{"sha256": ""}
+		},
+		ReadCopy: func(path string) error {
+			_, err := readProgramParams(path, "")
+			return err
+		}}
 }
 
-// ReadCopy implements FileMaker.
-func (*ProgramSettings) ReadCopy(path string) error {
-	_, err := readProgramParams(path, "")
-	return err
-}
-
-// SettingsWithoutFile implements FromFile.
-func (p *Program) SettingsWithoutFile() settings.Values {
-	return settings.Values{"params": p.Params, "module": p.text, "sha256": ""}
-}
-
-// SettingsOfFile implements FromFile.
-func (p *Program) SettingsOfFile() settings.Values {
-	return p.SettingsWithoutFile().With("sha256", p.digest)
-}
-
-// FileBytes implements FromFile.
-func (p *Program) FileBytes() []byte {
+// Traits say that it comes from a file.
+func (p *Program) Traits() (t Traits[map[string]*graph.Array, []*graph.Array]) {
+	without := settings.Values{"params": p.Params, "module": p.text, "sha256": ""}
+	t.File = &File{Without: without, Kept: without.With("sha256", p.digest)}
 	if f, ok := programParams.Load(p.digest); ok {
-		return f.(*paramFile).bytes
+		t.File.Bytes = f.(*paramFile).bytes
 	}
-	return nil
+	return t
 }

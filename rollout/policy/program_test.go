@@ -65,7 +65,7 @@ func TestProgramActsAsInJAX(t *testing.T) {
 			require.InDeltaSlice(t, want, floats(t, both.Index(0)), 1e-6)
 			require.NotEqual(t, want, floats(t, both.Index(1)))
 
-			again, _, err := Make("program", p.(FromFile).SettingsWithoutFile(), fourElements, envs.Discrete{N: 2})
+			again, _, err := Make("program", p.Traits().File.Without, fourElements, envs.Discrete{N: 2})
 			require.NoError(t, err)
 			require.InDeltaSlice(t, want, floats(t, outputsOf(again, params, jaxArray(c.Observations))), 1e-6)
 			for _, a := range graph.Leaves(again.Init(random.New(1))) {
@@ -177,9 +177,9 @@ func TestProgramOfARun(t *testing.T) {
 	path := c.files(t)
 	p, _, err := Make("program:"+path, nil, fourElements, envs.Discrete{N: 2})
 	require.NoError(t, err)
-	values := p.(FromFile).SettingsOfFile()
+	values := p.Traits().File.Kept
 	require.Len(t, values["sha256"], 64)
-	require.Equal(t, c.Params, p.(FromFile).FileBytes())
+	require.Equal(t, c.Params, p.Traits().File.Bytes)
 	require.NoError(t, os.Remove(path))
 	again := func() error {
 		_, _, err := Make("program:"+path, values, fourElements, envs.Discrete{N: 2})
@@ -196,5 +196,5 @@ func TestProgramOfARun(t *testing.T) {
 	require.ErrorContains(t, again(), "it has changed since the run began")
 	m, err := MakerOf("program:"+path, values)
 	require.NoError(t, err)
-	require.Equal(t, settings.Values{"sha256": ""}, m.(FileMaker).WithoutFile())
+	require.Equal(t, settings.Values{"sha256": ""}, TraitsOf(m).WithoutFile())
 }

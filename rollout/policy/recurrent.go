@@ -40,11 +40,11 @@ type cellKind[State any, Plain, Ready cell[State]] struct {
 
 // register makes a policy of the layer known.
 func (k cellKind[State, Plain, Ready]) register() {
-	MustRegister(k.name, func() Maker { return k.settings(32) })
+	MustRegister(k.name, k.settings(32))
 }
 
 // settings returns the maker of a policy with a number of units.
-func (k cellKind[State, Plain, Ready]) settings(units int) Maker {
+func (k cellKind[State, Plain, Ready]) settings(units int) *recurrentSettings[State, Plain, Ready] {
 	return &recurrentSettings[State, Plain, Ready]{Memory{units}, k}
 }
 
@@ -59,7 +59,7 @@ func (s *recurrentSettings[State, Plain, Ready]) Make(observation envs.Space, ou
 		return nil, err
 	}
 	inputs, err := FlatSize(observation)
-	return &recurrent[State, Plain, Ready]{s.kind, observation, inputs, s.Units, outputs}, err
+	return Erase(&recurrent[State, Plain, Ready]{s.kind, observation, inputs, s.Units, outputs}), err
 }
 
 // recurrent is a policy with one recurrent layer, followed by a linear one. Its parameters are Recurrent[Plain].
@@ -70,64 +70,48 @@ type recurrent[State any, Plain, Ready cell[State]] struct {
 	inputs, units, outputs int
 }
 
+// Traits say that it has another form for members with weights of their own.
+func (r *recurrent[State, Plain, Ready]) Traits() (t Traits[Recurrent[Plain], State]) {
+	t.Prepared = FormOf(r.Prepare, r.PrepareShared, func(p ready[Ready]) State { return p.Cell.Start() },
+		func(p ready[Ready], s State, observation *graph.Array, _ random.Key) (State, Output) {
+			return r.act(p.Cell, p.Out, s, fitting(Flat(r.observation, observation), p))
+		})
+	return t
+}
+
 // Init draws weights from the normal distribution of variance 1/in. Biases are zero unless the kind says otherwise.
-func (r *recurrent[State, Plain, Ready]) Init(key random.Key) any {
+func (r *recurrent[State, Plain, Ready]) Init(key random.Key) Recurrent[Plain] {
 	return newRecurrent(key, r.units, r.outputs, func(key random.Key) Plain {
 		return r.kind.draw(key, r.inputs, r.units)
 	})
 }
 
 // Prepare separates the gates, pads layers to whole vector registers and transposes a narrow last layer.
-func (r *recurrent[State, Plain, Ready]) Prepare(params any) any { return r.prepare(laying{}, params) }
-
-// PrepareShared separates the gates.
-func (r *recurrent[State, Plain, Ready]) PrepareShared(s Shared) any {
-	return r.prepare(layingOf(s), s.Params)
+func (r *recurrent[State, Plain, Ready]) Prepare(p Recurrent[Plain]) ready[Ready] {
+	return r.prepare(laying{}, p)
 }
 
-func (r *recurrent[State, Plain, Ready]) prepare(l laying, params any) any {
-	p := parametersOf[Plain](r.kind.name+".Prepare", params)
+// PrepareShared separates the gates.
+func (r *recurrent[State, Plain, Ready]) PrepareShared(s Shared) ready[Ready] {
+	return r.prepare(layingOf(s), s.Params.(Recurrent[Plain]))
+}
+
+func (r *recurrent[State, Plain, Ready]) prepare(l laying, p Recurrent[Plain]) ready[Ready] {
 	return ready[Ready]{r.kind.lay(l, p.Cell), l.out(p.Out)}
 }
 
 // Start returns an empty memory: zeros.
-func (r *recurrent[State, Plain, Ready]) Start(params any) any {
-	c, _ := r.read("Start", params)
-	return c.Start()
+func (r *recurrent[State, Plain, Ready]) Start(p Recurrent[Plain]) State { return p.Cell.Start() }
+
+// Act takes the observation into the memory and computes outputs from it.
+func (r *recurrent[State, Plain, Ready]) Act(p Recurrent[Plain], s State, observation *graph.Array,
+	_ random.Key) (State, Output) {
+	return r.act(p.Cell, laying{}.layer(p.Out), s, fitting(Flat(r.observation, observation), p))
 }
 
-// Act takes the observation into the memory and computes outputs from it. params are as Init or Prepare returns them.
-func (r *recurrent[State, Plain, Ready]) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
-	c, out := r.read("Act", params)
-	s := c.Step(stateOf[State]("Act", carry), fitting(Flat(r.observation, observation), params))
+func (r *recurrent[State, Plain, Ready]) act(c cell[State], out Layer, s State, x *graph.Array) (State, Output) {
+	s = c.Step(s, x)
 	return s, Output{Action: out.Apply(outputOf(s))}
-}
-
-// read returns cell and output layer of parameters as Init or Prepare returns them.
-func (r *recurrent[State, Plain, Ready]) read(op string, params any) (c cell[State], out Layer) {
-	if p, ok := params.(ready[Ready]); ok {
-		return p.Cell, p.Out
-	}
-	p := parametersOf[Plain](op, params)
-	return p.Cell, laying{}.layer(p.Out)
-}
-
-// parametersOf returns parameters as Init makes them.
-func parametersOf[Plain any](op string, params any) Recurrent[Plain] {
-	p, ok := params.(Recurrent[Plain])
-	if !ok {
-		graph.Throw("policy."+op, "got parameters of type %T, want %T, as Init makes them", params, p)
-	}
-	return p
-}
-
-// stateOf returns a carry.
-func stateOf[State any](op string, carry any) State {
-	s, ok := carry.(State)
-	if !ok {
-		graph.Throw("policy."+op, "got a carry of type %T, want %T, as Start makes it", carry, s)
-	}
-	return s
 }
 
 // outputOf returns the output of a memory.

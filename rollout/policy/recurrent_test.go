@@ -58,8 +58,8 @@ func seen(spec string, key random.Key, steps int) *graph.Array {
 
 // prepared returns parameters as the episode's loop uses them.
 func prepared(p Policy, params any) any {
-	if p, ok := p.(Preparer); ok {
-		return p.Prepare(params)
+	if form := p.Traits().Prepared; form != nil {
+		return form.Prepare(params)
 	}
 	return params
 }
@@ -299,8 +299,8 @@ func TestOthersParametersAndCarries(t *testing.T) {
 		}
 		err := graph.Try(func() { p.Act(gru, graph.None{}, x.Index(0), random.New(0)) })
 		require.ErrorContains(t, err, "got parameters of type policy.Recurrent", spec)
-		if p, ok := p.(Preparer); ok {
-			err = graph.Try(func() { p.Prepare(gru) })
+		if form := p.Traits().Prepared; form != nil {
+			err = graph.Try(func() { form.Prepare(gru) })
 			require.ErrorContains(t, err, "as Init makes them", spec)
 		}
 	}

@@ -1,22 +1,62 @@
 package policy
 
 import (
+	"reflect"
+	"sync"
+
 	"xlarun/envs"
 	"xlarun/rollout/settings"
 )
 
-var registry = settings.NewRegistry[Maker]("policy", "policy", "policy")
+var (
+	registry    = settings.NewRegistry[Maker]("policy", "policy", "policy")
+	makerTraits sync.Map // of the registered types: func(m any) MakerTraits
+)
 
-// Register adds a policy, for Make and the command line. maker returns a Maker with the default settings. Register
-// refuses a name with a colon and a name that is taken.
+// MakerTraits are what a policy's settings can do beyond Make. A zero value or a nil function means that they cannot.
+type MakerTraits struct {
+	// Genomes says that parameters are genomes.
+	Genomes bool
+	// Fixed says that the network cannot have another number of outputs, so that a critic is another network.
+	Fixed bool
+	// AnyOutputs returns a Maker that makes the network with any number of outputs, for critics, if the network comes
+	// with its number of outputs.
+	AnyOutputs func() Maker
+	// WithoutFile changes File.Kept into settings that read no file: it returns the settings that differ, nil for other
+	// settings.
+	WithoutFile func() settings.Values
+	// ReadCopy reads a copy of the policy's file. Settings with its digest, as File.Kept has them, then make the policy
+	// of the copy, and need the file no more.
+	ReadCopy func(path string) error
+}
+
+// TraitsOf returns the traits of a policy's settings.
+func TraitsOf(m any) (t MakerTraits) {
+	if traits, ok := makerTraits.Load(reflect.TypeOf(m)); ok {
+		return traits.(func(any) MakerTraits)(m)
+	}
+	return t
+}
+
+// Register adds a policy, for Make and the command line. defaults are its default settings. traits, one at most, says
+// what they can do beyond Make. Register refuses a name with a colon and a name that is taken.
 //
 // Checkpoints and saved members identify a policy by its name, and no version covers the meaning of its parameters. A
-// checkpoint of a strategy.Flat has only their number. If the meaning of parameters changes, register the policy under
-// another name: otherwise old files are played with wrong numbers.
-func Register(name string, maker func() Maker) error { return registry.Register(name, maker) }
+// checkpoint of a strategy among vectors has only their number. If the meaning of parameters changes, register the
+// policy under another name: otherwise old files are played with wrong numbers.
+func Register[M Maker](name string, defaults M, traits ...func(M) MakerTraits) error {
+	for _, of := range traits {
+		makerTraits.Store(reflect.TypeOf(defaults), func(m any) MakerTraits { return of(m.(M)) })
+	}
+	return registry.Register(name, func() Maker { return settings.Copy(defaults) })
+}
 
 // MustRegister is Register for init functions.
-func MustRegister(name string, maker func() Maker) { registry.MustRegister(name, maker) }
+func MustRegister[M Maker](name string, defaults M, traits ...func(M) MakerTraits) {
+	if err := Register(name, defaults, traits...); err != nil {
+		panic(err)
+	}
+}
 
 // Names lists the registered policies, sorted.
 func Names() []string { return registry.Names() }

@@ -17,9 +17,9 @@ const (
 // action, or it draws one. To draw, it adds noise to the inner policy's outputs, so that the most probable action of
 // these outputs is a draw: Gumbel noise to logits, normal noise to the means of a box.
 type Sampling struct {
-	Inner   Policy // its outputs are those of the most probable action
-	Actions string // Sampled or Greedy, for parameters that do not say
-	noisy   noisy
+	Inner        Policy // its outputs are those of the most probable action
+	Actions      string // Sampled or Greedy, for parameters that do not say
+	distribution Stochastic
 }
 
 // Distributed holds the parameters of a member of a Sampling.
@@ -27,19 +27,6 @@ type Distributed struct {
 	Own          any          `tree:"inline"` // of Sampling.Inner
 	Distribution any          // of the distribution: Stochastic.Start
 	Sampled      *graph.Array `tree:"optional"` // bool[]: actions are drawn; nil: as Sampling.Actions says
-}
-
-// noisy is a Stochastic that draws by noise on the outputs.
-type noisy interface {
-	Stochastic
-	// perturbed returns outputs whose most probable action, as the head takes it, is a draw.
-	perturbed(params any, out, noise *graph.Array) *graph.Array
-}
-
-func (Categorical) perturbed(_ any, out, noise *graph.Array) *graph.Array      { return out.Add(noise) }
-func (MultiCategorical) perturbed(_ any, out, noise *graph.Array) *graph.Array { return out.Add(noise) }
-func (s Squashed) perturbed(params any, out, noise *graph.Array) *graph.Array {
-	return s.Draw(params, out, noise)
 }
 
 // NewSampling makes a Sampling for a space of actions. Its error is a *settings.Error.
@@ -51,7 +38,7 @@ func NewSampling(inner Policy, actions string, space envs.Space) (*Sampling, err
 	if err != nil {
 		return nil, err
 	}
-	return &Sampling{inner, actions, distribution.(noisy)}, nil
+	return &Sampling{inner, actions, distribution}, nil
 }
 
 // WaysOf returns the ways to act that a policy has: Sampled and Greedy for a Sampling, and one, "", for others.
@@ -60,6 +47,14 @@ func WaysOf(p Policy) []string {
 		return []string{Sampled, Greedy}
 	}
 	return []string{""}
+}
+
+// perturbed returns outputs with noise, whose most probable action, as the head takes it, is a draw.
+func (s *Sampling) perturbed(params any, out, noise *graph.Array) *graph.Array {
+	if box, ok := s.distribution.(Squashed); ok {
+		return box.Draw(params, out, noise)
+	}
+	return out.Add(noise)
 }
 
 // Acting returns parameters with a way to act. Parameters of policies other than a Sampling stay as they are.
@@ -72,23 +67,37 @@ func Acting(params any, actions string) any {
 	return d
 }
 
+// Traits are those of the inner policy for its part of the parameters.
+func (s *Sampling) Traits() Traits[any, any] {
+	t := s.Inner.Traits()
+	if form := t.Prepared; form != nil {
+		t.Prepared = &Form[any, any]{Prepare: func(params any) any {
+			p := s.params("Sampling.Prepare", params)
+			p.Own = form.Prepare(p.Own)
+			return p
+		}}
+	}
+	own := func(params any) any { return s.params("policy.Sampling", params).Own }
+	if tracer := t.Tracer; tracer != nil {
+		t.Tracer = &Tracer[any]{SubstepMS: tracer.SubstepMS,
+			Trace: func(params any, observations *graph.Array, keys random.Key) []LayerTrace {
+				return tracer.Trace(own(params), observations, graph.VMap(func(key random.Key) random.Key {
+					return random.SplitN(key, 2)[0] // as Act
+				})(keys))
+			},
+			Weights: func(params any) ([]string, []*graph.Array) { return tracer.Weights(own(params)) }}
+	}
+	return within(t, own)
+}
+
 // Init draws the parameters of the inner policy.
 func (s *Sampling) Init(key random.Key) any {
-	return Distributed{Own: s.Inner.Init(key), Distribution: s.noisy.Start()}
+	return Distributed{Own: s.Inner.Init(key), Distribution: s.distribution.Start()}
 }
 
 // Start returns the first carry of the inner policy.
 func (s *Sampling) Start(params any) any {
 	return s.Inner.Start(s.params("Sampling.Start", params).Own)
-}
-
-// Prepare prepares the parameters of the inner policy, if it is a Preparer.
-func (s *Sampling) Prepare(params any) any {
-	p := s.params("Sampling.Prepare", params)
-	if prepare, ok := s.Inner.(Preparer); ok {
-		p.Own = prepare.Prepare(p.Own)
-	}
-	return p
 }
 
 // Act returns the outputs of the inner policy, with noise if actions are drawn.
@@ -99,23 +108,11 @@ func (s *Sampling) Act(params, carry any, observation *graph.Array, key random.K
 	if p.Sampled == nil && s.Actions == Greedy {
 		return next, out
 	}
-	drawn := s.noisy.perturbed(p.Distribution, out.Action, s.noisy.Noise(keys[1]))
+	drawn := s.perturbed(p.Distribution, out.Action, s.distribution.Noise(keys[1]))
 	if p.Sampled != nil {
 		drawn = graph.Select(p.Sampled, drawn, out.Action)
 	}
 	return next, Output{drawn}
-}
-
-// Describe describes the inner policy.
-func (s *Sampling) Describe(params any) (map[string]any, error) {
-	d, ok := s.Inner.(Describer)
-	if !ok {
-		return nil, nil
-	}
-	if distributed, ok := params.(Distributed); ok {
-		params = distributed.Own
-	}
-	return d.Describe(params)
 }
 
 func (s *Sampling) params(op string, params any) Distributed {

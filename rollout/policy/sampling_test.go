@@ -42,7 +42,7 @@ func TestSampling(t *testing.T) {
 				require.Equal(t, want[own], act(params), name)
 				require.Equal(t, want[Greedy], act(Acting(params, Greedy)), name)
 				require.Equal(t, want[Sampled], act(Acting(params, Sampled)), name)
-				require.Equal(t, want[own], act(s.Prepare(params)), name)
+				require.Equal(t, want[own], act(s.Traits().Prepared.Prepare(params)), name)
 			}
 			if want[Greedy][0] != want[Sampled][0] {
 				differ++

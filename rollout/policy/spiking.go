@@ -12,10 +12,9 @@ import (
 )
 
 func init() {
-	MustRegister("spiking", func() Maker {
-		return &SpikingSettings{Hidden: []int{32, 16}, Settings: spiking.Defaults(), Encoding: defaultEncoding(),
-			Decoder: "membrane", Plasticity: "none", PlasticityRate: .01, PlasticityTau: 200, PlasticityBound: 1}
-	})
+	MustRegister("spiking", &SpikingSettings{Hidden: []int{32, 16}, Settings: spiking.Defaults(),
+		Encoding: defaultEncoding(),
+		Decoder:  "membrane", Plasticity: "none", PlasticityRate: .01, PlasticityTau: 200, PlasticityBound: 1})
 }
 
 // SpikingSettings are the settings of the policy "spiking". spiking.Settings are the settings of its neurons.
@@ -50,7 +49,7 @@ func (s *SpikingSettings) Make(observation envs.Space, outputs int) (Policy, err
 	if n := p.channels(p.inputs); n > maxWidth {
 		return nil, wrong(fmt.Sprintf("observations of %s, %d channels", observation, n), "1 to %d channels", maxWidth)
 	}
-	return p, nil
+	return Erase(p), nil
 }
 
 // Spiking is a network of layers of spiking neurons. A step of the environment is Substeps of dt ms: the encoder turns
@@ -96,10 +95,20 @@ type spikingState struct {
 	Steps   *graph.Array // f32[]: steps so far
 }
 
+// Traits say that its neurons count their spikes and can be recorded, and whether it learns by rewards.
+func (s *Spiking) Traits() (t Traits[SpikingParams, spikingState]) {
+	t.Prepared = FormOf(s.Prepare, s.PrepareShared, s.start, s.actReady)
+	t.Describe, t.Reports, t.Report, t.NIR = s.Describe, spikingReports, s.Report, s.NIR
+	t.Tracer = &Tracer[SpikingParams]{s.Trace, s.Weights, s.DT.Value}
+	if s.learns() {
+		t.Learn = s.Learn
+	}
+	return t
+}
+
 // Init draws the genes of each layer (spiking.Settings.Draw). Weights of the outputs have variance 1/in, genes of their
 // membranes variance 1.
-func (s *Spiking) Init(key random.Key) any {
-	var p SpikingParams
+func (s *Spiking) Init(key random.Key) (p SpikingParams) {
 	in := s.channels(s.inputs)
 	for i, units := range s.Hidden {
 		p.Layers = append(p.Layers, s.Draw(random.FoldIn(key, i), in, units))
@@ -113,16 +122,17 @@ func (s *Spiking) Init(key random.Key) any {
 
 // Prepare maps genes to parameters of the dynamics, pads layers to whole vector registers with neurons without inputs,
 // and transposes a narrow last layer.
-func (s *Spiking) Prepare(params any) any { return s.prepare(laying{}, true, params) }
+func (s *Spiking) Prepare(p SpikingParams) spikingReady { return s.prepare(laying{}, true, p) }
 
 // PrepareShared maps genes to parameters of the dynamics.
-func (s *Spiking) PrepareShared(m Shared) any { return s.prepare(layingOf(m), false, m.Params) }
+func (s *Spiking) PrepareShared(m Shared) spikingReady {
+	return s.prepare(layingOf(m), false, m.Params.(SpikingParams))
+}
 
-func (s *Spiking) prepare(lay laying, fill bool, params any) spikingReady {
-	p, ok := params.(SpikingParams)
-	if !ok || len(p.Layers) != len(s.Hidden) {
-		graph.Throw("policy.Spiking", "got parameters of type %T, want policy.SpikingParams with %d layers, as Init "+
-			"makes them", params, len(s.Hidden))
+func (s *Spiking) prepare(lay laying, fill bool, p SpikingParams) spikingReady {
+	if len(p.Layers) != len(s.Hidden) {
+		graph.Throw("policy.Spiking", "got parameters of %d layers, want %d, as Init makes them", len(p.Layers),
+			len(s.Hidden))
 	}
 	var ready spikingReady
 	before := 0 // neurons that pad the layer before
@@ -138,17 +148,13 @@ func (s *Spiking) prepare(lay laying, fill bool, params any) spikingReady {
 	return ready
 }
 
-// read returns parameters as Prepare returns them.
-func (s *Spiking) read(params any) spikingReady {
-	if p, ok := params.(spikingReady); ok {
-		return p
-	}
-	return s.prepare(laying{}, false, params)
-}
+// ready returns parameters in the form of Prepare, without neurons that pad.
+func (s *Spiking) ready(p SpikingParams) spikingReady { return s.prepare(laying{}, false, p) }
 
 // Start returns neurons at rest.
-func (s *Spiking) Start(params any) any {
-	p := s.read(params)
+func (s *Spiking) Start(p SpikingParams) spikingState { return s.start(s.ready(p)) }
+
+func (s *Spiking) start(p spikingReady) spikingState {
 	zeros := func(n int) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, n)) }
 	start := spikingState{Out: zeros(s.outputs), Sent: zeros(s.channels(s.inputs)), Steps: graph.Scalar(0)}
 	for _, l := range p.Layers {
@@ -169,8 +175,14 @@ type substepCarry struct {
 }
 
 // Act runs a step's substeps and decodes the spikes of the last layer.
-func (s *Spiking) Act(params, carry any, observation *graph.Array, key random.Key) (any, Output) {
-	next, out, _ := s.act(params, carry, observation, key, func(int, spikingLayerState, *graph.Array) LayerTrace {
+func (s *Spiking) Act(p SpikingParams, carry spikingState, observation *graph.Array, key random.Key) (spikingState,
+	Output) {
+	return s.actReady(s.ready(p), carry, observation, key)
+}
+
+func (s *Spiking) actReady(p spikingReady, carry spikingState, observation *graph.Array, key random.Key) (spikingState,
+	Output) {
+	next, out, _ := s.act(p, carry, observation, key, func(int, spikingLayerState, *graph.Array) LayerTrace {
 		return LayerTrace{}
 	})
 	return next, out
@@ -180,13 +192,12 @@ func (s *Spiking) Act(params, carry any, observation *graph.Array, key random.Ke
 type watchLayer func(layer int, state spikingLayerState, spikes *graph.Array) LayerTrace
 
 // act is Act. It also returns the results of watch for each layer, leaves [substeps, …].
-func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Key,
-	watch watchLayer) (any, Output, []LayerTrace) {
+func (s *Spiking) act(p spikingReady, prev spikingState, observation *graph.Array, key random.Key,
+	watch watchLayer) (spikingState, Output, []LayerTrace) {
 	type results struct {
 		Last    rowOf
 		Watched []LayerTrace
 	}
-	p, prev := s.read(params), stateOf[spikingState]("Spiking.Act", carry)
 	next := spikingState{Steps: prev.Steps.Add(1)}
 	var in train
 	in, next.Changed = s.encode(s.inputs, prev.Changed, s.inputs.scaled(observation), s.DT.Array(), key)

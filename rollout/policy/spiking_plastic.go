@@ -8,15 +8,15 @@ import (
 // plastic reports whether the weights between layers change within an episode.
 func (s *Spiking) plastic() bool { return s.Plasticity == "stdp" || s.Plasticity == "rewarded" }
 
-// Learns reports whether rewards change the weights.
-func (s *Spiking) Learns() bool { return s.Plasticity == "rewarded" }
+// learns reports whether rewards change the weights.
+func (s *Spiking) learns() bool { return s.Plasticity == "rewarded" }
 
 // stdp returns the plasticity of all weights between layers. Its state is the change of the weights, so that each
 // episode starts from the genes.
 func (s *Spiking) stdp() neuron.STDP {
 	return neuron.STDP{DT: s.DT.Value, APlus: s.PlasticityRate, AMinus: 1.05 * s.PlasticityRate, TauPlus: 20,
 		TauMinus: 20,
-		Least:    -s.PlasticityBound, Most: s.PlasticityBound, Modulated: s.Learns(), TauC: s.PlasticityTau}
+		Least:    -s.PlasticityBound, Most: s.PlasticityBound, Modulated: s.learns(), TauC: s.PlasticityTau}
 }
 
 // arriving returns the input of a layer through its current weights.
@@ -32,8 +32,7 @@ func (s *Spiking) arriving(l spikingLayer, now spikingLayerState, sent *graph.Ar
 }
 
 // Learn changes the eligible weights by the reward of a step.
-func (s *Spiking) Learn(carry any, reward *graph.Array) any {
-	c := stateOf[spikingState]("Spiking.Learn", carry)
+func (s *Spiking) Learn(c spikingState, reward *graph.Array) spikingState {
 	layers := make([]spikingLayerState, len(c.Layers))
 	for i, l := range c.Layers {
 		changed := s.stdp().Reward(*l.Plastic, reward)

@@ -24,14 +24,14 @@ func TestWeightsArePlasticWithinAnEpisode(t *testing.T) {
 			require.NoError(t, err)
 			params := p.Init(random.New(2))
 			if prepared {
-				params = p.(Preparer).Prepare(params)
+				params = p.Traits().Prepared.Prepare(params)
 			}
-			learner, learns := LearnerOf(p)
-			require.Equal(t, plasticity == "rewarded", learns)
+			learn := p.Traits().Learn
+			require.Equal(t, plasticity == "rewarded", learn != nil)
 			end, out := graph.Scan(func(carry any, x *graph.Array) (any, *graph.Array) {
 				carry, out := p.Act(params, carry, x, random.New(0))
-				if learns {
-					carry = learner.Learn(carry, graph.Scalar(reward))
+				if learn != nil {
+					carry = learn(carry, graph.Scalar(reward))
 				}
 				return carry, out.Action
 			}, p.Start(params), observations)

@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"slices"
-
 	"xlarun/graph"
 	"xlarun/rollout/settings"
 )
@@ -12,17 +10,13 @@ import (
 // the idle chip are not included.
 const OperationEnergy = 23.6
 
-// spikingReports are the names of what networks of spiking neurons report.
+// spikingReports are the names of what networks of spiking neurons report: the spikes a second of a neuron, the
+// synaptic operations of an episode, and their energy on neuromorphic hardware in nJ (see OperationEnergy).
 var spikingReports = []string{"spike_rate_hz", "synaptic_operations", "energy_nj"}
-
-// Reports names the spikes a second of a neuron, the synaptic operations of an episode, and their energy on
-// neuromorphic hardware in nJ (see OperationEnergy).
-func (s *Spiking) Reports() []string { return slices.Clone(spikingReports) }
 
 // Report counts the spikes that arrived so far. An operation is a spike at one synapse. Spikes of inputs count, too.
 // For the encoder current they are the mean number that the encoder rate would send.
-func (s *Spiking) Report(carry any) *graph.Array {
-	c := stateOf[spikingState]("Spiking.Report", carry)
+func (s *Spiking) Report(c spikingState) *graph.Array {
 	operations := c.Sent.Sum().Mul(float32(s.Hidden[0]))
 	spikes, neurons := graph.Scalar(0), 0
 	for i, l := range c.Layers {
@@ -42,7 +36,7 @@ func (s *Spiking) Report(carry any) *graph.Array {
 }
 
 // Describe returns the settings of the network and of the map from genes (package spiking).
-func (s *Spiking) Describe(any) (map[string]any, error) {
+func (s *Spiking) Describe(SpikingParams) (map[string]any, error) {
 	both := func(low, high settings.Number) []float64 { return []float64{low.Value, high.Value} }
 	return map[string]any{
 		"hidden": s.Hidden, "dynamics": s.Dynamics, "encoder": s.Encoder, "decoder": s.Decoder,

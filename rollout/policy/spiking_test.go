@@ -214,8 +214,8 @@ func TestSpikingIsTheLoopsByHand(t *testing.T) {
 		t.Run(fmt.Sprint(own), func(t *testing.T) {
 			made, _, err := Make("spiking:9,6", own, observation, unbounded(2))
 			require.NoError(t, err)
-			s := made.(*Spiking)
-			p := s.Init(random.New(int64(i))).(SpikingParams)
+			s := NetworkOf(made).(*Spiking)
+			p := s.Init(random.New(int64(i)))
 			for l := range p.Layers { // currents of their own, and strong enough weights
 				p.Layers[l].B = graph.Mul(.5, random.Normal(random.New(int64(l)), p.Layers[l].B.Shape()))
 				p.Layers[l].W = graph.Mul(2, p.Layers[l].W)
@@ -232,9 +232,9 @@ func TestSpikingIsTheLoopsByHand(t *testing.T) {
 				p, s.Prepare(p), s.PrepareShared(Shared{Params: p, Factors: make([]Factors, len(graph.Leaves(p)))})} {
 				type seen struct{ Y, Report *graph.Array }
 				_, got := graph.Scan(func(carry any, x *graph.Array) (any, seen) {
-					carry, out := s.Act(params, carry, x, random.New(0))
-					return carry, seen{out.Action, s.Report(carry)}
-				}, s.Start(params), x)
+					carry, out := made.Act(params, carry, x, random.New(0))
+					return carry, seen{out.Action, made.Traits().Report(carry)}
+				}, made.Start(params), x)
 				y := floats(t, got.Y)
 				moved := 0.
 				for r := range want {
@@ -244,7 +244,7 @@ func TestSpikingIsTheLoopsByHand(t *testing.T) {
 				require.Greater(t, moved, .01, "the outputs say something")
 				last := floats(t, got.Report)[3*(steps-1):]
 				for n := range report {
-					require.InEpsilon(t, report[n], last[n], 1e-4, s.Reports()[n])
+					require.InEpsilon(t, report[n], last[n], 1e-4, spikingReports[n])
 				}
 			}
 		})
@@ -263,15 +263,16 @@ func (b bySign) Step(prepared, state any, spikes *graph.Array, in spiking.Input)
 func TestSpikingInputsBySign(t *testing.T) {
 	made, _, err := Make("spiking:9,6", settings.Values{"recurrent": true}, observation, unbounded(2))
 	require.NoError(t, err)
-	whole := made.(*Spiking)
+	whole := NetworkOf(made).(*Spiking)
 	apart := *whole
 	apart.dynamics = bySign{whole.dynamics}
 	p, x := whole.Init(random.New(4)), random.Normal(random.New(5), graph.ShapeOf(graph.Float32, 8, 3))
-	require.InDeltaSlice(t, floats(t, outputs(whole, prepared(whole, p), x)),
-		floats(t, outputs(&apart, prepared(&apart, p), x)), 1e-5)
+	other := Erase(&apart)
+	require.InDeltaSlice(t, floats(t, outputs(made, whole.Prepare(p), x)),
+		floats(t, outputs(other, apart.Prepare(p), x)), 1e-5)
 	shared, _ := factored(p, random.New(6), graph.Scalar(.3))
-	require.InDeltaSlice(t, floats(t, outputs(whole, whole.PrepareShared(shared), x)),
-		floats(t, outputs(&apart, apart.PrepareShared(shared), x)), 1e-5)
+	require.InDeltaSlice(t, floats(t, outputs(made, whole.PrepareShared(shared), x)),
+		floats(t, outputs(other, apart.PrepareShared(shared), x)), 1e-5)
 }
 
 // An infinite or NaN potential, whatever its cause, makes the outputs NaN.

@@ -9,6 +9,7 @@ import (
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/settings"
 )
 
 // A trace equals the episode: its spikes add up to those that Act counts, and without adaptation a neuron spikes
@@ -33,10 +34,10 @@ func TestTraceIsWhatIsPlayed(t *testing.T) {
 		for l, of := range all {
 			require.Equal(t, []int{steps * s.Substeps, s.Hidden[l]}, of.Spikes.Dims(), c.spec)
 			require.Equal(t, of.Spikes.Dims(), of.Potential.Dims(), c.spec)
-			require.Equal(t, floats(t, carry.(spikingState).Layers[l].Sent), floats(t, of.Spikes.Sum(0)),
+			require.Equal(t, floats(t, carry.Layers[l].Sent), floats(t, of.Spikes.Sum(0)),
 				"%d: %s", i+1, c.spec)
 			sent, v := floats(t, of.Spikes), floats(t, of.Potential)
-			top := floats(t, s.Settings.Neurons(params.(SpikingParams).Layers[l]).Threshold)
+			top := floats(t, s.Settings.Neurons(params.Layers[l]).Threshold)
 			units := s.Hidden[l]
 			for at := units; c.threshold && at < len(sent); at++ {
 				apart := v[at-units] - top[at%units]
@@ -53,19 +54,38 @@ func TestTraceIsWhatIsPlayed(t *testing.T) {
 		names, weights := s.Weights(params)
 		require.Equal(t, []string{"inputs to layer 1", "layer 1 to layer 2"}, names)
 		require.Equal(t, []int{6, 5}, weights[0].Dims())
-		require.InDelta(t, 15*floats(t, params.(SpikingParams).Layers[0].W)[3], floats(t, weights[0])[3], 1e-5)
+		require.InDelta(t, 15*floats(t, params.Layers[0].W)[3], floats(t, weights[0])[3], 1e-5)
 
-		normal := &Normalizing{Inner: s, dims: []int{3}}
+		normal := &Normalizing{Inner: Erase(s), dims: []int{3}}
 		scaled := Normalized{Own: params, Observation: Scale{graph.Float32s([]float32{1, 2, 3}),
 			graph.Float32s([]float32{2, 2, 2})}}
-		tracer, own, ok := TracerOf(normal)
-		require.True(t, ok)
-		of, seen := own(scaled, xs.Mul(2).Add(graph.Float32s([]float32{1, 2, 3})))
-		again := tracer.Trace(of, seen, keys)
+		again := normal.Traits().Tracer.Trace(scaled, xs.Mul(2).Add(graph.Float32s([]float32{1, 2, 3})), keys)
 		require.InDelta(t, floats(t, all[0].Spikes.Sum())[0], floats(t, again[0].Spikes.Sum())[0], 2)
 	}
-	_, _, ok := TracerOf(&MLP{})
-	require.False(t, ok)
+	require.Nil(t, (&MLP{}).Traits().Tracer)
+}
+
+// The neurons of a policy that draws its actions, as ppo's members do, send the spikes that Act counts. They could not
+// be recorded: the tracer got the parameters of the Sampling.
+func TestSamplingTracesItsNeurons(t *testing.T) {
+	const steps = 5
+	own := settings.Values{"encoder": "rate", "rate": 900}
+	made, _, err := Make("spiking:5,4", own, observation, envs.Discrete{N: 2})
+	require.NoError(t, err)
+	s, err := NewSampling(made, Sampled, envs.Discrete{N: 2})
+	require.NoError(t, err)
+	xs := random.Uniform(random.New(1), graph.ShapeOf(graph.Float32, steps, 3), -1, 1)
+	keys, params := random.Split(random.New(2), steps), s.Init(random.New(3))
+	carry := s.Start(params)
+	for k := range steps {
+		carry, _ = s.Act(params, carry, xs.Index(k), random.Key{Data: keys.Data.Index(k)})
+	}
+	tracer := s.Traits().Tracer
+	for i, layer := range tracer.Trace(params, xs, keys) {
+		require.Equal(t, floats(t, carry.(spikingState).Layers[i].Sent), floats(t, layer.Spikes.Sum(0)))
+	}
+	names, _ := tracer.Weights(params)
+	require.Equal(t, []string{"inputs to layer 1", "layer 1 to layer 2"}, names)
 }
 
 func newSpikingOf(t *testing.T, dynamics string) *Spiking {
@@ -76,5 +96,5 @@ func newSpikingOf(t *testing.T, dynamics string) *Spiking {
 	m.Dynamics, m.Hidden, m.Gain.Value = dynamics, []int{5, 4}, 3
 	p, err := m.Make(envs.Box{Low: []float64{-1}, High: []float64{1}, Dims: []int{3}, DType: graph.Float32}, 2)
 	require.NoError(t, err, fmt.Sprint(dynamics))
-	return p.(*Spiking)
+	return NetworkOf(p).(*Spiking)
 }

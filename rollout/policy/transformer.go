@@ -8,9 +8,7 @@ import (
 )
 
 func init() {
-	MustRegister("transformer", func() Maker {
-		return &TransformerSettings{Size: []int{64, 2}, Heads: 4, Memory: 64}
-	})
+	MustRegister("transformer", &TransformerSettings{Size: []int{64, 2}, Heads: 4, Memory: 64})
 }
 
 // TransformerSettings are the settings of the policy "transformer".
@@ -32,7 +30,7 @@ func (s *TransformerSettings) Make(observation envs.Space, outputs int) (Policy,
 		return nil, wrong("a width that the heads do not divide", "a multiple of %d, twice the heads", 2*s.Heads)
 	}
 	in, err := FlatSize(observation)
-	return &transformer{observation, in, s.Size[0], s.Size[1], s.Heads, s.Memory, outputs}, err
+	return Erase(&transformer{observation, in, s.Size[0], s.Size[1], s.Heads, s.Memory, outputs}), err
 }
 
 // TransformerBlock is one block of a Transformer: attention and a perceptron of one hidden layer, each of normalized
@@ -60,8 +58,14 @@ type transformer struct {
 	inputs, width, blocks, heads, memory, outputs int
 }
 
+// Traits say that it can be described.
+func (t *transformer) Traits() (traits Traits[Transformer, []nn.AttentionCache]) {
+	traits.Describe = t.Describe
+	return traits
+}
+
 // Init draws weights from the normal distribution of variance 1/in; biases are zero.
-func (t *transformer) Init(key random.Key) any {
+func (t *transformer) Init(key random.Key) Transformer {
 	keys := random.SplitN(key, 2+3*t.blocks)
 	dense := func(k random.Key, in, out int) nn.Dense { return nn.NewDense(k, in, out) }
 	p := Transformer{In: dense(keys[0], t.inputs, t.width), Norm: nn.NewLayerNorm(t.width),
@@ -76,20 +80,19 @@ func (t *transformer) Init(key random.Key) any {
 }
 
 // Start returns empty memories.
-func (t *transformer) Start(params any) any {
+func (t *transformer) Start(p Transformer) []nn.AttentionCache {
 	caches := make([]nn.AttentionCache, t.blocks)
-	for i, b := range t.read("Start", params).Blocks {
+	for i, b := range p.Blocks {
 		caches[i] = b.Attention.Cache(t.memory)
 	}
 	return caches
 }
 
 // Act takes the observation into the memories and computes outputs from what they hold.
-func (t *transformer) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
-	p := t.read("Act", params)
-	caches := stateOf[[]nn.AttentionCache]("Act", carry)
+func (t *transformer) Act(p Transformer, caches []nn.AttentionCache, observation *graph.Array,
+	_ random.Key) ([]nn.AttentionCache, Output) {
 	next := make([]nn.AttentionCache, len(p.Blocks))
-	x := p.In.Apply(fitting(Flat(t.observation, observation), params))
+	x := p.In.Apply(fitting(Flat(t.observation, observation), p))
 	for i, b := range p.Blocks {
 		var y *graph.Array
 		next[i], y = b.Attention.Step(caches[i], b.Seen.Apply(x))
@@ -99,15 +102,7 @@ func (t *transformer) Act(params, carry any, observation *graph.Array, _ random.
 	return next, Output{Action: p.Out.Apply(p.Norm.Apply(x))}
 }
 
-func (t *transformer) read(op string, params any) Transformer {
-	p, ok := params.(Transformer)
-	if !ok {
-		graph.Throw("policy."+op, "got parameters of type %T, want %T, as Init makes them", params, p)
-	}
-	return p
-}
-
 // Describe returns the heads of each attention and the steps that it sees.
-func (t *transformer) Describe(any) (map[string]any, error) {
+func (t *transformer) Describe(Transformer) (map[string]any, error) {
 	return map[string]any{"heads": t.heads, "memory": t.memory}, nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func init() {
-	MustRegister("vector", func() Maker { return &VectorSettings{Between: []float64{0, 1}} })
+	MustRegister("vector", &VectorSettings{Between: []float64{0, 1}})
 }
 
 // VectorSettings are the settings of the policy "vector".
@@ -22,13 +22,13 @@ func (s *VectorSettings) Make(_ envs.Space, outputs int) (Policy, error) {
 		f, _ := settings.Lookup(s, "between")
 		return nil, settings.Wrong("policy.between", f.Text(), "%s", f.Wants)
 	}
-	return Vector{outputs: outputs, low: float32(s.Between[0]), high: float32(s.Between[1])}, nil
+	return Erase(Vector{outputs: outputs, low: float32(s.Between[0]), high: float32(s.Between[1])}), nil
 }
 
 // Vector is a policy whose outputs are its parameters, whatever it observes. It is for tasks of one step, where the
 // action is the solution.
 type Vector struct {
-	Stateless
+	Stateless[VectorParams]
 	outputs   int
 	low, high float32
 }
@@ -36,12 +36,15 @@ type Vector struct {
 // VectorParams are the parameters of a Vector.
 type VectorParams struct{ Outputs *graph.Array } // f32[outputs]
 
+// Traits are none.
+func (v Vector) Traits() (t Traits[VectorParams, graph.None]) { return t }
+
 // Init draws the parameters uniformly.
-func (v Vector) Init(key random.Key) any {
+func (v Vector) Init(key random.Key) VectorParams {
 	return VectorParams{random.Uniform(key, graph.ShapeOf(graph.Float32, v.outputs), v.low, v.high)}
 }
 
 // Act returns the parameters.
-func (Vector) Act(params, carry any, _ *graph.Array, _ random.Key) (next any, out Output) {
-	return carry, Output{Action: params.(VectorParams).Outputs}
+func (Vector) Act(p VectorParams, none graph.None, _ *graph.Array, _ random.Key) (graph.None, Output) {
+	return none, Output{Action: p.Outputs}
 }

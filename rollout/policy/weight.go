@@ -15,19 +15,13 @@ type Factors struct {
 	Scale *graph.Array `tree:"optional"` // f32[]
 }
 
-// Shared is a member whose matrices differ from other members' by a change of low rank. A strategy.Sharing makes it,
-// and a Sharer acts with it. Under VMap the matrices are not mapped, so that one matrix product serves all members.
+// Shared is a member whose matrices differ from other members' by a change of low rank. A strategy makes it
+// (strategy.Traits.Shared), and a policy takes it (Form.Shared). Under VMap the matrices are not mapped, so that one
+// matrix product serves all members.
 type Shared struct {
 	// Params is a tree as Init returns it. Leaves with factors are the shared matrices, others are the member's own.
 	Params  any
 	Factors []Factors // of each leaf of Params, in order
-}
-
-// Sharer is a Preparer that also takes members with shared matrices.
-type Sharer interface {
-	Preparer
-	// PrepareShared is Prepare for such a member. It does not form the member's matrices.
-	PrepareShared(s Shared) any
 }
 
 // Weight is a matrix that a policy multiplies vectors by.

@@ -55,7 +55,7 @@ func TestSharedMembersActAsFormedOnes(t *testing.T) {
 				return func(key random.Key) *graph.Array {
 					shared, formed := factored(params, key, graph.Scalar(.3))
 					if shares {
-						return outputs(p, p.(Sharer).PrepareShared(shared), x)
+						return outputs(p, p.Traits().Prepared.Shared(shared), x)
 					}
 					return outputs(p, prepared(p, formed), x)
 				}
@@ -77,7 +77,7 @@ func TestSharedMembersActAsFormedOnes(t *testing.T) {
 func TestSharedWantsFactorsOfEachLeaf(t *testing.T) {
 	p := made(t)["mlp:5"]
 	err := graph.Try(func() {
-		p.(Sharer).PrepareShared(Shared{Params: p.Init(random.New(1)), Factors: make([]Factors, 3)})
+		p.Traits().Prepared.Shared(Shared{Params: p.Init(random.New(1)), Factors: make([]Factors, 3)})
 	})
 	require.ErrorContains(t, err, "got factors of 3 leaves for parameters of 4")
 }

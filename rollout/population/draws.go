@@ -133,18 +133,3 @@ func (d *draws) sum(weights *graph.Array, f func(w *graph.Array, tile any) any) 
 	sums := Each(t, d.perDevice, RowsLike(t, shapeOf(one)), one)
 	return graph.MapTree(t.Sum, sums)
 }
-
-// MapOf is Draws.Map with the types of the draws and of the terms.
-func MapOf[D, T any](d Draws, term func(draw D) T) T {
-	return d.Map(func(draw any) any { return term(draw.(D)) }).(T)
-}
-
-// EachOf is Draws.Each with the type of the results.
-func EachOf[T any](d Draws, f func(item *graph.Array) T) T {
-	return d.Each(func(item *graph.Array) any { return f(item) }).(T)
-}
-
-// SumOf is Draws.Sum with the types of the draws and of the terms.
-func SumOf[D, T any](d Draws, weights *graph.Array, term func(draw D) T) T {
-	return d.Sum(weights, func(draw any) any { return term(draw.(D)) }).(T)
-}

@@ -176,7 +176,7 @@ func (c *Config) program() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, is := policy.Unwrap(play.Policy).(policy.FromFile); is && c.Init == "orthogonal" {
+	if play.Policy.Traits().File != nil && c.Init == "orthogonal" {
 		return nil, settings.Wrong("init", c.Init, "policy: the first weights of %s are those of its file, which "+
 			"orthogonal ones would replace", c.Policy)
 	}
@@ -220,7 +220,7 @@ func (c *Config) playing(kind string) (*episode.Rollout, makers, error) {
 	if err != nil {
 		return nil, makers{}, err
 	}
-	if _, learns := policy.LearnerOf(play.Policy); learns {
+	if play.Policy.Traits().Learn != nil {
 		return nil, makers{}, settings.Wrong("policy", c.Policy, "a policy that does not learn within an episode: %s "+
 			"learns by gradients", kind)
 	}
@@ -242,11 +242,11 @@ func (c *Config) playing(kind string) (*episode.Rollout, makers, error) {
 		}
 	}
 	all := makers{actor: by(maker)}
-	_, fixed := maker.(policy.FixedMaker)
+	fixed := policy.TraitsOf(maker).Fixed
 	switch {
 	case c.Critic != "":
 		critic, err := policy.MakerOf(c.Critic, nil)
-		if _, is := critic.(policy.FixedMaker); err == nil && is {
+		if err == nil && policy.TraitsOf(critic).Fixed {
 			err = settings.Wrong("critic", c.Critic, "a network that can have any number of outputs, such as mlp:64,64")
 		}
 		if wrong := (*settings.Error)(nil); errors.As(err, &wrong) {

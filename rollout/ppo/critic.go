@@ -152,8 +152,8 @@ func runSequence(p policy.Policy, params, carry any, steps stepInputs) graph.Pai
 
 // prepared returns the parameters for calls of Act without a gradient.
 func prepared(p policy.Policy, params any) any {
-	if p, ok := p.(policy.Alike); ok && p.PreparesAlike() {
-		return p.Prepare(params)
+	if t := p.Traits(); t.Prepared != nil && t.PreparesAlike {
+		return t.Prepared.Prepare(params)
 	}
 	return params
 }

@@ -69,7 +69,8 @@ func TestAgainstJAX(t *testing.T) {
 	box := envs.Symmetric(9, 9, 9)
 	for i, v := range file.Cases {
 		net, err := newNetwork("mlp:4", makers{actor: func(outputs int) (policy.Policy, error) {
-			return policy.NewMLP([]int{5}, "tanh", box, outputs)
+			m, err := policy.NewMLP([]int{5}, "tanh", box, outputs)
+			return policy.Erase(m), err
 		}}, policy.Categorical{N: 4}, 4, 1, false, true)
 		require.NoError(t, err)
 		config := DefaultConfig()

@@ -41,7 +41,7 @@ type network struct {
 type makers struct {
 	actor  func(outputs int) (policy.Policy, error)
 	critic func(outputs int) (policy.Policy, error) // nil: actor makes critics, too
-	fixed  bool                                     // an actor has one number of outputs only (policy.FixedMaker)
+	fixed  bool                                     // an actor has one number of outputs only (policy.MakerTraits)
 }
 
 // newNetwork makes actor and critic with the same function: two networks or, with shared, one network whose last
@@ -214,9 +214,9 @@ func (n *network) withInputs(in map[string]*graph.Array) *network {
 	b := *n
 	bind := func(p policy.Policy) policy.Policy {
 		if c, ok := p.(halfPolicy); ok {
-			return halfPolicy{settings.Bind(c.Policy, in, policyPrefix), c.half}
+			return halfPolicy{policy.Bind(c.Policy, in, policyPrefix), c.half}
 		}
-		return settings.Bind(p, in, policyPrefix)
+		return policy.Bind(p, in, policyPrefix)
 	}
 	b.actor, b.standalone, b.critic = bind(n.actor), bind(n.standalone), n.critic.withPolicies(bind)
 	return &b

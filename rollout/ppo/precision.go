@@ -28,13 +28,12 @@ func (c halfPolicy) Act(params, carry any, observation *graph.Array, key random.
 	return next, out
 }
 
-// Prepare prepares parameters of half precision.
-func (c halfPolicy) Prepare(params any) any {
-	return prepared(c.Policy, precision.Cast(c.half, params))
+// Traits say that parameters of half precision are prepared, so that they are cast once.
+func (c halfPolicy) Traits() policy.Traits[any, any] {
+	return policy.Traits[any, any]{PreparesAlike: true, Prepared: &policy.Form[any, any]{Prepare: func(params any) any {
+		return prepared(c.Policy, precision.Cast(c.half, params))
+	}}}
 }
-
-// PreparesAlike reports true, so that parameters are cast once.
-func (c halfPolicy) PreparesAlike() bool { return true }
 
 // half returns the dtype of networks, and whether it has half precision. Precision is not auto.
 func (c *Config) half() (graph.DType, bool) {

@@ -43,29 +43,23 @@ type Container interface {
 	Metrics() []string
 	// Summary says in some words what an archive has, by the last metrics.
 	Summary(metric func(name string) float64) string
+	// Traits says what else the container can do.
+	Traits() ContainerTraits
 }
 
-// NoveltyContainer is a Container that measures how far members are from its elites.
-type NoveltyContainer interface {
-	Container
-	// Near returns the elites near to a descriptor, f32[d], whose bounds are at 0 and 1. It is traced, for one member.
-	Near(a Archive, unit *graph.Array) *Near
-}
-
-// Displayer is a Container with metrics of its own on the display.
-type Displayer interface {
-	// Rows returns the rows of the display that Config.Board does not have.
-	Rows() []run.DisplayRow
-	// Rare returns further names of metrics, by the name in Container.Metrics. They are known only in a generation in
-	// which the number is above 0.
-	Rare() map[string]string
-}
-
-// Workspacer is a Container that needs much memory while it inserts members.
-type Workspacer interface {
+// ContainerTraits are what a Container can do beyond its methods. A nil function means that it does not.
+type ContainerTraits struct {
+	// Near returns the elites near to a descriptor, f32[d], whose bounds are at 0 and 1: it measures how far members
+	// are from its elites. It is traced, for one member.
+	Near func(a Archive, unit *graph.Array) *Near
+	// Rows are rows of the display that Config.Board does not have.
+	Rows []run.DisplayRow
+	// Rare are further names of metrics, by the name in Container.Metrics. They are known only in a generation in which
+	// the number is above 0.
+	Rare map[string]string
 	// Workspace returns the bytes for an insertion of so many members, for the metrics, and for the novelty of a tile
 	// of the members: the most that is needed at a time.
-	Workspace(batch, tile int) int64
+	Workspace func(batch, tile int) int64
 }
 
 // ArchiveMaker is a pointer to a struct of settings that make a Container.
@@ -76,18 +70,13 @@ type ArchiveMaker interface {
 	Needs() Needs
 }
 
-// EmitterSuggester is an ArchiveMaker that suits another emitter than the default, if genomes have bounds.
-type EmitterSuggester interface {
-	ArchiveMaker
-	// Emitter returns the name of that emitter, whose settings have bounds.
-	Emitter() string
-}
-
 // Needs says what an archive needs.
 type Needs struct {
 	Cells      bool // of descriptors; --front makes fronts in them
 	Descriptor bool
 	Objectives bool // several of them
+	// Emitter suits the archive where genomes have bounds, as the emitter's settings have them; "": the default does.
+	Emitter string
 }
 
 // Measures says what is known of each member.

@@ -139,6 +139,7 @@ type scaledCentroids struct {
 func (s scaledCentroids) Cells() int         { return s.centroids.Dim(0) }
 func (scaledCentroids) Tables() any          { return graph.None{} }
 func (scaledCentroids) Centers() [][]float64 { return nil }
+func (scaledCentroids) Sides() []int         { return nil }
 func (s scaledCentroids) Cell(_ any, unit *graph.Array) *graph.Array {
 	low, high := boundsOf(s.space)
 	return nearest(s.centroids, unit.Mul(graph.Float32s(widths(low, high))).Add(graph.Float32s(low)))

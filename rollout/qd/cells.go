@@ -30,8 +30,8 @@ func (c eliteCells) Summary(metric func(name string) float64) string {
 		quantity.Count(c.Cells(), "cell", "cells"), metric("qd_score"), metric("best_fitness"))
 }
 
-// Sides implements sided.
-func (c eliteCells) Sides() []int { return sidesOf(c.Tessellation) }
+// Traits are none.
+func (eliteCells) Traits() (t ContainerTraits) { return t }
 
 // withoutCells is the Tessellation of an archive without cells, of so many places: each counts as a cell.
 type withoutCells int
@@ -42,3 +42,4 @@ func (withoutCells) Cell(any, *graph.Array) *graph.Array {
 	return graph.Scalar(0, graph.Int32)
 }
 func (withoutCells) Centers() [][]float64 { return nil }
+func (withoutCells) Sides() []int         { return nil }

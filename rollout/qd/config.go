@@ -119,9 +119,7 @@ func (c *Config) Board() []run.DisplayRow {
 				One: " member without a finite fitness or descriptor"}}},
 	}
 	if p, err := c.program(); err == nil {
-		if d, ok := p.Container.(Displayer); ok {
-			return append(rows, d.Rows()...)
-		}
+		rows = append(rows, p.Container.Traits().Rows...)
 	}
 	return rows
 }
@@ -187,16 +185,17 @@ func (c *Config) makeProgram() (*Program, error) {
 	if p.Emitter, err = emitters.Choose(c.Emitter, c.Parted.Under("emitter.")); err != nil {
 		return nil, err
 	}
-	if e, ok := p.Emitter.(StrategyEmitter); ok {
+	emitter := p.Emitter.Traits()
+	if emitter.SetStrategy != nil {
 		s, err := strategy.Make(c.Strategy, c.Parted.Under("strategy."))
 		if err != nil {
 			return nil, err
 		}
-		if _, ok := s.(strategy.Fitting); ok { // its genomes are no vectors, which an archive keeps
+		if s.Fit != nil { // its genomes are no vectors, which an archive keeps
 			return nil, settings.Wrong("strategy", c.Strategy, "one that searches vectors, such as %s: the genomes "+
 				"of %s have a structure of their own, and archives keep vectors", DefaultConfig().Strategy, c.Strategy)
 		}
-		e.SetStrategy(s, c.Batch)
+		emitter.SetStrategy(s, c.Batch)
 		if p.Objectives.Names != "" {
 			return nil, settings.Wrong("emitter", c.Emitter, "isoline or sbx: its searches rank members by one "+
 				"fitness, and here are several objectives")
@@ -204,14 +203,12 @@ func (c *Config) makeProgram() (*Program, error) {
 	} else if err := c.checkNoStrategy(); err != nil {
 		return nil, err
 	}
-	if e, ok := p.Emitter.(*Searches); ok && e.Ranking == rankNovelty {
-		if _, ok := p.Container.(NoveltyContainer); !ok {
-			return nil, settings.Wrong("emitter.ranking", e.Ranking, "another one, or --archive unstructured: the "+
-				"archive %s measures no novelty", c.Archive)
-		}
+	if e, ok := p.Emitter.(*Searches); ok && e.Ranking == rankNovelty && p.Container.Traits().Near == nil {
+		return nil, settings.Wrong("emitter.ranking", e.Ranking, "another one, or --archive unstructured: the archive "+
+			"%s measures no novelty", c.Archive)
 	}
-	if e, ok := p.Emitter.(batchChecker); ok {
-		if err := e.Check(c.Batch); err != nil {
+	if emitter.Check != nil {
+		if err := emitter.Check(c.Batch); err != nil {
 			return nil, err
 		}
 	}
@@ -286,7 +283,7 @@ func (c *Config) checkNoStrategy() error {
 	}
 	usual := strategy.Part().Choices[settings.Choice(c.Strategy)]
 	for _, name := range slices.Sorted(maps.Keys(c.Parted.Under("strategy."))) {
-		given, _ := settings.Lookup(chosen, name)
+		given, _ := settings.Lookup(chosen.Settings, name)
 		if standard, _ := settings.Lookup(usual, name); given.Text() != standard.Text() {
 			return settings.Wrong("strategy."+name, c.Parted["strategy."+name],
 				"--emitter searches with it: the emitter %s has no strategy", c.Emitter)
@@ -330,7 +327,7 @@ func (c *Config) predicted(p *Program, on plan.Machine) (archive, device int64, 
 		row += p.Space.Dims[0]
 	}
 	device = archive + 2*4*int64(row)*int64(c.Batch)
-	if w, ok := p.Container.(Workspacer); ok {
+	if w := p.Container.Traits(); w.Workspace != nil {
 		reads, err := p.Play.Reads()
 		if err != nil {
 			return 0, 0, err
@@ -419,8 +416,8 @@ func (c *Config) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) 
 	}
 	in := Inputs{Play: p.Play.Inputs(), Tables: p.Container.Tables(), Numbers: settings.Inputs(p.Emitter, "emitter.")}
 	maps.Copy(in.Numbers, settings.Inputs(&p.Scoring, ""))
-	if e, ok := p.Emitter.(StrategyEmitter); ok {
-		maps.Copy(in.Numbers, settings.Inputs(e.Strategy(), "strategy."))
+	if e := p.Emitter.Traits(); e.Strategy != nil {
+		maps.Copy(in.Numbers, settings.Inputs(e.Strategy().Settings, "strategy."))
 	}
 	loop, err := run.NewLoop(b, run.LoopOptions{Name: "generation", Purpose: run.Purpose("qd", c), Plan: p.Play.Plan,
 		Computed: true, Metrics: p.metricNames(), Work: p.Play.EnvSteps(), Fits: func(made run.Program) error {
@@ -430,9 +427,7 @@ func (c *Config) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) 
 		return nil, err
 	}
 	rare := map[string]string{"clipped": "clipped_descriptors", "dropped": "dropped_members"}
-	if d, ok := p.Container.(Displayer); ok {
-		maps.Copy(rare, d.Rare())
-	}
+	maps.Copy(rare, p.Container.Traits().Rare)
 	return &Run{Loop: loop, config: *c, program: p, backend: b, inputs: in, rare: rare,
 		target: c.Goal(p.Play.Env.Spec())}, nil
 }

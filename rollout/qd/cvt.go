@@ -8,7 +8,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-func init() { MustRegisterArchive("cvt", func() ArchiveMaker { return &CVT{Number: 1024} }) }
+func init() { MustRegisterArchive("cvt", &CVT{Number: 1024}) }
 
 // CVT divides the space of descriptors into cells of about equal size, each around a centroid: a centroidal Voronoi
 // tessellation (Vassiliades, Chatzilygeroudis and Mouret, "Using centroidal Voronoi tessellations to scale up the
@@ -108,6 +108,7 @@ func newCentroids(p points) *centroids {
 }
 
 func (t cvt) Cells() int  { return t.cells }
+func (cvt) Sides() []int  { return nil }
 func (t cvt) Tables() any { return t.centroids().tables }
 
 func (t cvt) Cell(tables any, x *graph.Array) *graph.Array {

@@ -19,12 +19,14 @@ type Describer interface {
 
 var descriptors = settings.NewRegistry[Describer]("qd", "descriptor", "descriptor")
 
-// MustRegisterDescriptor adds a descriptor, for --descriptor. It panics if the name is taken.
-func MustRegisterDescriptor(name string, make func() Describer) { descriptors.MustRegister(name, make) }
+// MustRegisterDescriptor adds a descriptor with its default settings, for --descriptor. It panics if the name is taken.
+func MustRegisterDescriptor(name string, defaults Describer) {
+	descriptors.MustRegister(name, func() Describer { return settings.Copy(defaults) })
+}
 
 func init() {
-	MustRegisterDescriptor("env", func() Describer { return &envDescriptor{} })
-	MustRegisterDescriptor("observations", func() Describer { return &Observations{Elements: []int{0, 1}} })
+	MustRegisterDescriptor("env", &envDescriptor{})
+	MustRegisterDescriptor("observations", &Observations{Elements: []int{0, 1}})
 }
 
 // envDescriptor is the environment's own descriptor.

@@ -10,6 +10,8 @@ import (
 // Emitter makes the genomes of a generation from the archive. It is a pointer to a struct of its settings and does not
 // change. Its state, a tree, does. All methods are traced; Ask is for one member.
 type Emitter interface {
+	// Traits says what else the emitter can do.
+	Traits() EmitterTraits
 	// Init returns the state before the first generation. genome, f32[n], is where a search may start; batch is the
 	// number of members of a generation; archive is empty.
 	Init(genome *graph.Array, batch int, archive Archive) any
@@ -29,20 +31,17 @@ type Child struct {
 
 var emitters = settings.NewRegistry[Emitter]("qd", "emitter", "emitter")
 
-// MustRegisterEmitter adds an emitter, for --emitter. It panics if the name is taken.
-func MustRegisterEmitter(name string, make func() Emitter) { emitters.MustRegister(name, make) }
-
-// StrategyEmitter is an Emitter that searches with the run's --strategy.
-type StrategyEmitter interface {
-	Emitter
-	// Strategy returns the strategy that SetStrategy has set.
-	Strategy() strategy.Strategy
-	// SetStrategy sets the strategy, and the number of members of a generation. It is called before all other methods.
-	SetStrategy(s strategy.Strategy, batch int)
+// MustRegisterEmitter adds an emitter with its default settings, for --emitter. It panics if the name is taken.
+func MustRegisterEmitter(name string, defaults Emitter) {
+	emitters.MustRegister(name, func() Emitter { return settings.Copy(defaults) })
 }
 
-// batchChecker is an Emitter that checks how its settings go together with the number of members.
-type batchChecker interface {
-	// Check finds the first mistake, a *settings.Error.
-	Check(batch int) error
+// EmitterTraits are what an Emitter can do beyond its methods. A nil function means that it does not.
+type EmitterTraits struct {
+	// Check finds the first mistake in how the settings go together with the number of members, a *settings.Error.
+	Check func(batch int) error
+	// SetStrategy sets the run's --strategy, which the emitter searches with, and the number of members of a
+	// generation. It is called before all other methods. Strategy returns it.
+	SetStrategy func(s *strategy.Erased, batch int)
+	Strategy    func() *strategy.Erased
 }

@@ -79,7 +79,7 @@ func (r *Run) metadata(generation int64) map[string]string {
 		low, high := boundsOf(r.program.Space)
 		m["low"], m["high"] = commas(low), commas(high)
 	}
-	if sides := sidesOf(r.program.Container); sides != nil {
+	if sides := r.program.Container.Sides(); sides != nil {
 		m["sides"] = commas(sides)
 	}
 	if names := r.program.Objectives.names(); names != nil {

@@ -27,8 +27,8 @@ type frontCells struct {
 	of Measures
 }
 
-// Sides implements sided.
-func (c frontCells) Sides() []int { return sidesOf(c.Tessellation) }
+// Traits say that an insertion needs much memory.
+func (c frontCells) Traits() ContainerTraits { return ContainerTraits{Workspace: c.Workspace} }
 
 // Most is the number of places.
 func (c frontCells) Most() int { return c.Cells() * c.of.Front }

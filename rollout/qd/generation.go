@@ -63,8 +63,8 @@ type evaluation struct {
 func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	scoring := settings.Bind(&p.Scoring, in.Numbers, "")
 	emitter := settings.Bind(p.Emitter, in.Numbers, "emitter.")
-	if e, ok := emitter.(StrategyEmitter); ok {
-		e.SetStrategy(settings.Bind(e.Strategy(), in.Numbers, "strategy."), p.Play.Tiles.Items)
+	if e := emitter.Traits(); e.SetStrategy != nil {
+		e.SetStrategy(e.Strategy().Bind(in.Numbers), p.Play.Tiles.Items)
 	}
 	keys := random.SplitN(random.FoldIn(s.Key, s.Generation), 3)
 	play, ask, tell := keys[0], keys[1], keys[2]
@@ -73,7 +73,7 @@ func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 		play func(params any) episode.Summary) evaluation {
 		child := p.child(emitter, ask, number, first, s)
 		e := p.score(child, play(p.Genomes.Unravel(child.Genome)), in.Tables)
-		if c, ok := p.Container.(NoveltyContainer); ok {
+		if c := p.Container.Traits(); c.Near != nil {
 			e.Batch.Near = c.Near(s.Archive, e.Batch.Unit)
 		}
 		return e

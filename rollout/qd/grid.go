@@ -5,7 +5,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-func init() { MustRegisterArchive("grid", func() ArchiveMaker { return &Grid{Sides: []int{32}} }) }
+func init() { MustRegisterArchive("grid", &Grid{Sides: []int{32}}) }
 
 // Grid divides each number of the descriptor into equal parts (MAP-Elites of Mouret and Clune, 2015).
 type Grid struct {
@@ -63,7 +63,7 @@ func (g grid) Cells() int {
 	return cells
 }
 
-// Sides implements sided.
+// Sides are the numbers of parts.
 func (g grid) Sides() []int { return g }
 
 func (grid) Tables() any { return graph.None{} }

@@ -7,9 +7,7 @@ import (
 )
 
 func init() {
-	MustRegisterEmitter("isoline", func() Emitter {
-		return &IsoLine{IsoSigma: settings.Num(.01), LineSigma: settings.Num(.2)}
-	})
+	MustRegisterEmitter("isoline", &IsoLine{IsoSigma: settings.Num(.01), LineSigma: settings.Num(.2)})
 }
 
 // IsoLine is the variation of Vassiliades and Mouret, "Discovering the elite hypervolume by leveraging interspecies
@@ -19,6 +17,9 @@ type IsoLine struct {
 	LineSigma settings.Number `set:"line-sigma" min:"0" help:"standard deviation of the step along the line of two elites, in their distance"`
 	Bounds    []float64       `set:"bounds" zero:"none" wants:"the least and the greatest number of a genome: LOW,HIGH" help:"least and greatest number of a genome: others are clipped"`
 }
+
+// Traits say that bounds are checked.
+func (e *IsoLine) Traits() EmitterTraits { return EmitterTraits{Check: e.Check} }
 
 // Check refuses bounds that are not two numbers in order.
 func (e *IsoLine) Check(int) error {

@@ -39,7 +39,7 @@ func (c *Config) Job() *run.Job {
 // unused returns the names of settings that choose a part for which the run has no use.
 func (c *Config) unused() (names []string) {
 	if e, err := emitters.Choose(c.Emitter, nil); err == nil {
-		if _, ok := e.(StrategyEmitter); !ok {
+		if e.Traits().SetStrategy == nil {
 			names = append(names, "strategy")
 		}
 	}

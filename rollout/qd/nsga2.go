@@ -10,7 +10,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-func init() { MustRegisterArchive("nsga2", func() ArchiveMaker { return &NSGA2{Number: 256} }) }
+func init() { MustRegisterArchive("nsga2", &NSGA2{Number: 256}) }
 
 // NSGA2 keeps a population by several objectives, without descriptors: the elitist non-dominated sorting genetic
 // algorithm of Deb et al., "A fast and elitist multiobjective genetic algorithm: NSGA-II" (2002). The first fronts of
@@ -21,10 +21,7 @@ type NSGA2 struct {
 }
 
 // Needs implements ArchiveMaker.
-func (*NSGA2) Needs() Needs { return Needs{Objectives: true} }
-
-// Emitter implements EmitterSuggester.
-func (*NSGA2) Emitter() string { return "sbx" }
+func (*NSGA2) Needs() Needs { return Needs{Objectives: true, Emitter: "sbx"} }
 
 // Make returns the population's container.
 func (p *NSGA2) Make(of Measures) (Container, error) {
@@ -46,6 +43,9 @@ type populationPlaces struct {
 	withoutCells
 	of Measures
 }
+
+// Traits say that an insertion needs much memory.
+func (c populationPlaces) Traits() ContainerTraits { return ContainerTraits{Workspace: c.Workspace} }
 
 // Most is the size.
 func (c populationPlaces) Most() int { return c.Cells() }

@@ -75,7 +75,7 @@ func (p *Program) reevaluate(s reevaluation, in reevaluationInputs) (reevaluatio
 		genome := graph.Take(in.Genomes, number, 0)
 		b := p.score(Child{genome, graph.None{}}, play(p.Genomes.Unravel(genome)), in.Inputs.Tables).Batch
 		b.Valid = b.Valid.And(number.Lt(in.Count))
-		if c, ok := p.Container.(NoveltyContainer); ok {
+		if c := p.Container.Traits(); c.Near != nil {
 			b.Near = c.Near(s.Archive, b.Unit)
 		}
 		b.Genomes = graph.Zeros(graph.ShapeOf(graph.Float32, 1))

@@ -163,7 +163,7 @@ func correctedArchiveIsALoop(t *testing.T, c Config) {
 		for i, d := range descriptors {
 			cell := 0
 			for j, x := range d {
-				side := p.Container.(sided).Sides()[j]
+				side := p.Container.Sides()[j]
 				d[j] = max(float64(low[j]), min(x, float64(high[j])))
 				unit := (d[j] - float64(low[j])) / float64(high[j]-low[j])
 				cell = cell*side + max(0, min(side-1, int(unit*float64(side))))
@@ -224,7 +224,7 @@ func correctedArchiveIsALoop(t *testing.T, c Config) {
 				graph.Float32s(float32s(slices.Concat(fitness[from:to]...))),
 				graph.Float32s(float32s(slices.Concat(descriptors[from:to]...)), to-from, 2))
 			m.Near = graph.VMap(func(unit *graph.Array) *Near {
-				return s.program.Container.(NoveltyContainer).Near(a, unit)
+				return s.program.Container.Traits().Near(a, unit)
 			})(m.Unit)
 			a, _ = a.Insert(m, graph.Of(int32(0)), s.program.Scoring)
 		}

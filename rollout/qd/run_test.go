@@ -227,8 +227,8 @@ func TestCompiledMemoryIsChecked(t *testing.T) {
 type nanOf struct{ all bool }
 
 func init() {
-	MustRegisterDescriptor("nan-of-some", func() Describer { return &nanOf{} })
-	MustRegisterDescriptor("nan-of-all", func() Describer { return &nanOf{true} })
+	MustRegisterDescriptor("nan-of-some", &nanOf{})
+	MustRegisterDescriptor("nan-of-all", &nanOf{true})
 }
 
 func (n *nanOf) Make(envs.Environment) (episode.Descriptor, error) {

@@ -7,10 +7,8 @@ import (
 )
 
 func init() {
-	MustRegisterEmitter("sbx", func() Emitter {
-		return &SBX{Crossover: settings.Num(.9), CrossoverIndex: settings.Num(15), MutationIndex: settings.Num(20),
-			Mutated: settings.Num(1)}
-	})
+	MustRegisterEmitter("sbx", &SBX{Crossover: settings.Num(.9), CrossoverIndex: settings.Num(15),
+		MutationIndex: settings.Num(20), Mutated: settings.Num(1)})
 }
 
 // SBX is the variation of NSGA-II: simulated binary crossover of two elites (Deb and Agrawal, "Simulated binary
@@ -23,6 +21,9 @@ type SBX struct {
 	MutationIndex  settings.Number `set:"mutation-index" min:"0" help:"the larger, the smaller are mutations"`
 	Mutated        settings.Number `set:"mutated" min:"0" help:"mean count of the numbers of a genome that mutate"`
 }
+
+// Traits say that bounds are checked.
+func (e *SBX) Traits() EmitterTraits { return EmitterTraits{Check: e.Check} }
 
 // Check wants bounds, two numbers in order.
 func (e *SBX) Check(int) error {

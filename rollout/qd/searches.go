@@ -11,10 +11,8 @@ import (
 )
 
 func init() {
-	MustRegisterEmitter("searches", func() Emitter {
-		return &Searches{Number: 8, Ranking: rankImprovement,
-			IsoLine: IsoLine{IsoSigma: settings.Num(.01), LineSigma: settings.Num(.2)}, Explore: settings.Num(.5)}
-	})
+	MustRegisterEmitter("searches", &Searches{Number: 8, Ranking: rankImprovement,
+		IsoLine: IsoLine{IsoSigma: settings.Num(.01), LineSigma: settings.Num(.2)}, Explore: settings.Num(.5)})
 }
 
 // Values of Searches.Ranking.
@@ -47,7 +45,7 @@ type Searches struct {
 	Ranking  string          `set:"ranking" oneof:"improvement,optimization,direction,novelty,bandit" help:"by what a search ranks its members; bandit: each search takes what has worked best"`
 	Explore  settings.Number `set:"explore" min:"0" needs:"ranking=bandit" help:"weight of what a bandit tried seldom"`
 	IsoLine  `needs:"ranking=bandit"`
-	strategy strategy.Strategy
+	strategy *strategy.Erased
 	batch    int
 }
 
@@ -72,21 +70,19 @@ type SearchesState struct {
 
 // members returns the number of members of a search, and of its groups.
 func (e *Searches) members(batch int) (members, groups int) {
-	return batch / e.Number, batch / e.Number / e.strategy.GroupSize()
+	return batch / e.Number, batch / e.Number / e.strategy.GroupSize
 }
 
-// Strategy returns the strategy of each search.
-func (e *Searches) Strategy() strategy.Strategy { return e.strategy }
-
-// SetStrategy sets the strategy of each search.
-func (e *Searches) SetStrategy(s strategy.Strategy, batch int) { e.strategy, e.batch = s, batch }
+// Traits say that each search has a strategy, which decides what sizes there can be.
+func (e *Searches) Traits() EmitterTraits {
+	return EmitterTraits{Check: e.Check, Strategy: func() *strategy.Erased { return e.strategy },
+		SetStrategy: func(s *strategy.Erased, batch int) { e.strategy, e.batch = s, batch }}
+}
 
 // Check refuses a batch that does not divide evenly, and a strategy that cannot emit.
 func (e *Searches) Check(batch int) error {
-	least, size := e.strategy.GroupSize(), e.strategy.GroupSize()
-	if b, ok := e.strategy.(strategy.Bounded); ok {
-		least = max(least, b.LeastPopulation())
-	}
+	size := e.strategy.GroupSize
+	least := max(size, e.strategy.LeastPopulation)
 	if n := batch / e.Number; batch%(e.Number*size) != 0 || n < least {
 		return settings.Wrong("emitter.searches", e.Number, "a number that divides --batch, %d, into parts of %d or "+
 			"more members, a multiple of %d", batch, least, size)
@@ -122,7 +118,7 @@ func (e *Searches) Ask(key random.Key, number *graph.Array, state any, archive A
 	search, member := graph.Quo(number, members), number.Rem(members)
 	side, group := graph.Quo(member, groups), member.Rem(groups)
 	own, key := population.At(s.Strategy, search), random.FoldIn(key, search)
-	draw := strategy.Draw(e.strategy, random.FoldIn(key, group), own, group)
+	draw := e.strategy.Sample(random.FoldIn(key, group), own, group)
 	genome := e.strategy.Member(own, draw, side).(*graph.Array)
 	if e.Ranking == rankBandit {
 		child := e.IsoLine.child(random.FoldIn(key, member.Add(members)), archive)
@@ -180,7 +176,7 @@ func (e *Searches) tell(s oneSearch, first *graph.Array) (next any, restart *gra
 	_, groups := e.members(e.batch)
 	fitness := graph.Select(s.Batch.Valid, s.ranks(), math.NaN())
 	draws := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.SliceAxis(a, 0, 0, groups) }, s.Draws)
-	next = strategy.Tell(e.strategy, s.Strategy, strategy.Evaluation{Fitness: fitness,
+	next = e.strategy.Tell(s.Strategy, strategy.Evaluation{Fitness: fitness,
 		Length: graph.ZerosLike(fitness)}, population.Whole(draws))
 	finite := e.strategy.Mean(next).(*graph.Array).IsFinite().All()
 	restart = first.Or(s.Change.Accepted.Any().Not()).Or(finite.Not())

@@ -61,12 +61,14 @@ func TestBanditDoesNotCountTheFirstGeneration(t *testing.T) {
 
 // centered is an emitter of one's own that searches with the run's strategy: all members are its mean.
 type centered struct {
-	s     strategy.Strategy
+	s     *strategy.Erased
 	batch int
 }
 
-func (c *centered) Strategy() strategy.Strategy                    { return c.s }
-func (c *centered) SetStrategy(s strategy.Strategy, batch int)     { c.s, c.batch = s, batch }
+func (c *centered) Traits() EmitterTraits {
+	return EmitterTraits{Strategy: func() *strategy.Erased { return c.s },
+		SetStrategy: func(s *strategy.Erased, batch int) { c.s, c.batch = s, batch }}
+}
 func (c *centered) Init(genome *graph.Array, _ int, _ Archive) any { return c.s.Init(genome, c.batch) }
 
 func (c *centered) Ask(_ random.Key, _ *graph.Array, state any, _ Archive) Child {
@@ -77,7 +79,7 @@ func (c *centered) Tell(_ random.Key, state any, _ Archive, _ Child, _ Batch, _ 
 	return state
 }
 
-func init() { MustRegisterEmitter("centered", func() Emitter { return &centered{} }) }
+func init() { MustRegisterEmitter("centered", &centered{}) }
 
 // Only the emitter searches could have a strategy. An own one has it, with its settings.
 func TestOwnEmitterHasTheStrategy(t *testing.T) {
@@ -88,7 +90,7 @@ func TestOwnEmitterHasTheStrategy(t *testing.T) {
 	require.NoError(t, err)
 	e := s.program.Emitter.(*centered)
 	require.Equal(t, c.Batch, e.batch)
-	sigma, ok := settings.Lookup(e.s, "sigma")
+	sigma, ok := settings.Lookup(e.s.Settings, "sigma")
 	require.True(t, ok)
 	require.Equal(t, "0.25", sigma.Text())
 }

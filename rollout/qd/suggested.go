@@ -35,8 +35,8 @@ func (c *Config) Suggested() settings.Values {
 		}
 	}
 	if maker, err := archives.Choose(c.Archive, nil); err == nil && values["emitter.bounds"] != nil {
-		if m, ok := maker.(EmitterSuggester); ok {
-			values["emitter"] = m.Emitter()
+		if emitter := maker.Needs().Emitter; emitter != "" {
+			values["emitter"] = emitter
 		}
 	}
 	return values

@@ -16,27 +16,17 @@ type Tessellation interface {
 	Cell(tables any, descriptor *graph.Array) *graph.Array
 	// Centers returns a point of each cell, scaled: cells x d.
 	Centers() [][]float64
-}
-
-// sided is a Tessellation into equal parts of each number of the descriptor.
-type sided interface {
-	// Sides returns the number of parts of each number; nil if there are none.
+	// Sides returns the number of equal parts of each number of the descriptor; nil: the cells are no such parts.
 	Sides() []int
-}
-
-// sidesOf returns the sides of a tessellation that has them; else nil.
-func sidesOf(t Tessellation) []int {
-	if s, ok := t.(sided); ok {
-		return s.Sides()
-	}
-	return nil
 }
 
 var archives = settings.NewRegistry[ArchiveMaker]("qd", "archive", "archive")
 
-// MustRegisterArchive adds a kind of archive, for --archive; Cells makes one of a Tessellation. It panics if the name
-// is taken.
-func MustRegisterArchive(name string, make func() ArchiveMaker) { archives.MustRegister(name, make) }
+// MustRegisterArchive adds a kind of archive with its default settings, for --archive; Cells makes one of a
+// Tessellation. It panics if the name is taken.
+func MustRegisterArchive(name string, defaults ArchiveMaker) {
+	archives.MustRegister(name, func() ArchiveMaker { return settings.Copy(defaults) })
+}
 
 // mostCells bounds the cells of an archive.
 const mostCells = 1 << 24

@@ -12,9 +12,7 @@ import (
 )
 
 func init() {
-	MustRegisterArchive("unstructured", func() ArchiveMaker {
-		return &Unstructured{Number: 1024, Distance: .03, Neighbors: 10}
-	})
+	MustRegisterArchive("unstructured", &Unstructured{Number: 1024, Distance: .03, Neighbors: 10})
 }
 
 // Unstructured keeps members that behave differently from each other, without cells: a member that is farther than a
@@ -68,6 +66,17 @@ type distanceContainer struct {
 	d        int
 }
 
+// Traits say that it measures novelty, which needs much memory.
+func (c distanceContainer) Traits() ContainerTraits {
+	return ContainerTraits{Near: c.Near, Workspace: c.Workspace, Rows: []run.DisplayRow{
+		{Label: "novelty", Plain: true, Rare: true, Parts: []run.Part{{Metric: "mean_novelty"}}, Curve: "mean_novelty",
+			Color: "cyan"},
+		{Label: "full", Plain: true, Rare: true, Parts: []run.Part{{Metric: "members_without_room", Format: run.Whole,
+			Behind: " members found no room: give more --archive.most",
+			One:    " member found no room: give more --archive.most"}}},
+	}, Rare: map[string]string{"no_room": "members_without_room"}}
+}
+
 // Most is the largest number of elites.
 func (c distanceContainer) Most() int { return c.Cells() }
 
@@ -87,7 +96,7 @@ func (c distanceContainer) Empty(n int, _ Scoring) Archive {
 		graph.Scalar(c.settings.Distance)}
 }
 
-// Near implements NoveltyContainer. Of equally near elites the first one counts as the nearest.
+// Near is ContainerTraits.Near. Of equally near elites the first one counts as the nearest.
 func (c distanceContainer) Near(archive Archive, unit *graph.Array) *Near {
 	all := archive.(DistanceArchive).Unit.Sub(unit.ExpandDims(0)).Square().Sum(1)
 	values, places := graph.TopK(all.Neg(), min(c.Cells(), max(2, c.settings.Neighbors)))
@@ -100,22 +109,6 @@ func (c distanceContainer) Near(archive Archive, unit *graph.Array) *Near {
 // Metrics names the numbers of DistanceArchive.Metrics.
 func (distanceContainer) Metrics() []string {
 	return []string{"elites", "qd_score", "best_fitness", "mean_novelty", "added", "improved", "no_room"}
-}
-
-// Rows implements Displayer.
-func (distanceContainer) Rows() []run.DisplayRow {
-	return []run.DisplayRow{
-		{Label: "novelty", Plain: true, Rare: true, Parts: []run.Part{{Metric: "mean_novelty"}}, Curve: "mean_novelty",
-			Color: "cyan"},
-		{Label: "full", Plain: true, Rare: true, Parts: []run.Part{{Metric: "members_without_room", Format: run.Whole,
-			Behind: " members found no room: give more --archive.most",
-			One:    " member found no room: give more --archive.most"}}},
-	}
-}
-
-// Rare implements Displayer.
-func (distanceContainer) Rare() map[string]string {
-	return map[string]string{"no_room": "members_without_room"}
 }
 
 // Summary says how many elites there are.

@@ -108,13 +108,13 @@ func TestNoveltySearch(t *testing.T) {
 // ownNovelty makes an archive of a user that measures novelty.
 type ownNovelty struct{}
 
-func init() { MustRegisterArchive("own-novelty", func() ArchiveMaker { return &ownNovelty{} }) }
+func init() { MustRegisterArchive("own-novelty", &ownNovelty{}) }
 
 func (*ownNovelty) Needs() Needs { return Needs{Descriptor: true} }
 
 func (*ownNovelty) Make(of Measures) (Container, error) {
 	made, err := (&Unstructured{Number: 9, Distance: .05, Neighbors: 2}).Make(of)
-	return struct{ NoveltyContainer }{made.(NoveltyContainer)}, err
+	return struct{ Container }{made}, err
 }
 
 // TestNoveltyOfAnArchiveOfOnesOwn: only the built-in archive could measure novelty.

@@ -22,7 +22,7 @@ type guess struct{}
 func init() {
 	envs.MustRegister(guess{})
 	envs.MustRegister(duel{})
-	policy.MustRegister("test-shift", func() policy.Maker { return &shift{Shift: settings.Num(0)} })
+	policy.MustRegister("test-shift", &shift{Shift: settings.Num(0)})
 }
 
 func (guess) Spec() envs.Spec {
@@ -53,14 +53,15 @@ func (d duel) Spec() envs.Spec {
 
 // shift is a policy that answers its parameter and a Number more.
 type shift struct {
-	policy.Stateless
+	policy.Stateless[*graph.Array]
 	Shift settings.Number `set:"shift" help:"added"`
 }
 
-func (s *shift) Make(envs.Space, int) (policy.Policy, error) { return s, nil }
-func (s *shift) Init(random.Key) any                         { return graph.Scalar(0) }
-func (s *shift) Act(params, carry any, _ *graph.Array, _ random.Key) (any, policy.Output) {
-	return carry, policy.Output{Action: graph.Reshape(graph.Add(params.(*graph.Array), s.Shift.Array()), 1)}
+func (s *shift) Make(envs.Space, int) (policy.Policy, error)         { return policy.Erase(s), nil }
+func (s *shift) Traits() (t policy.Traits[*graph.Array, graph.None]) { return t }
+func (s *shift) Init(random.Key) *graph.Array                        { return graph.Scalar(0) }
+func (s *shift) Act(x *graph.Array, none graph.None, _ *graph.Array, _ random.Key) (graph.None, policy.Output) {
+	return none, policy.Output{Action: graph.Reshape(graph.Add(x, s.Shift.Array()), 1)}
 }
 
 // turns is an experiment without a word of its own.

@@ -22,11 +22,11 @@ func KeepPolicyFile(e Experiment) bool {
 	if err != nil {
 		return false
 	}
-	f, ok := policy.Unwrap(r.Policy).(policy.FromFile)
-	if ok {
-		setPolicy(e, f.SettingsOfFile())
+	f := r.Policy.Traits().File
+	if f != nil {
+		setPolicy(e, f.Kept)
 	}
-	return ok
+	return f != nil
 }
 
 // KeepEnvironment sets an environment that comes from files to the id of its Spec, which has their digest. It changes
@@ -83,8 +83,8 @@ func CopyPolicyFile(e Experiment) []byte {
 	if err != nil {
 		return nil
 	}
-	if f, ok := policy.Unwrap(r.Policy).(policy.FromFile); ok {
-		return f.FileBytes()
+	if f := r.Policy.Traits().File; f != nil {
+		return f.Bytes
 	}
 	return nil
 }
@@ -96,14 +96,14 @@ func ReadPolicyCopy(e Experiment, dir string) {
 	}
 }
 
-// policyMaker returns the settings of an experiment's policy.
-func policyMaker(e Experiment) (m policy.FileMaker, ok bool) {
+// policyMaker returns what the settings of an experiment's policy can do, if it is of a file.
+func policyMaker(e Experiment) (m policy.MakerTraits, ok bool) {
 	for _, c := range settings.ChosenParts(e) {
 		if c.Name == policy.Part().Name {
-			m, ok = c.Settings.(policy.FileMaker)
+			m = policy.TraitsOf(c.Settings)
 		}
 	}
-	return m, ok
+	return m, m.WithoutFile != nil
 }
 
 // setPolicy sets settings of the policy.

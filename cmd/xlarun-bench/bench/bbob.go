@@ -135,7 +135,7 @@ func (o *bbobFlags) check(names []string) error {
 			return err
 		}
 		for _, p := range o.populations {
-			if size := s.GroupSize(); p%size != 0 || p < 2*size {
+			if size := s.GroupSize; p%size != 0 || p < 2*size {
 				return console.BadInput("--populations got %d, wants a multiple of %d, at least %d: %s has groups "+
 					"of %d", p, size, 2*size, name, size)
 			}

@@ -32,7 +32,7 @@ func newInference(b xlabridge.Backend, size largeSize, devices, lanes int) (Runn
 	width := r.Env.Spec().Observation.Shape().Dims[0]
 	p, err := graph.TraceArgs("plain inference", args, graph.TraceOptions{Replicas: devices}, func(args []any) any {
 		shared := policy.Shared{Params: args[0], Factors: make([]policy.Factors, len(graph.Leaves(args[0])))}
-		net := r.Policy.(policy.Sharer).PrepareShared(shared)
+		net := r.Policy.Traits().Prepared.Shared(shared)
 		tile := func(x *graph.Array) *graph.Array {
 			end, _ := graph.Scan(func(x, t *graph.Array) (*graph.Array, graph.None) {
 				return graph.VMap(func(x *graph.Array) *graph.Array {

@@ -60,7 +60,7 @@ func genomesWorkload(name string, population, nodes, connections int) Workload {
 
 // layered is a genome with the nodes and connections of mlp:16,16, and the weights that key draws.
 func layered(p policy.Policy, key random.Key) any {
-	g := policy.Unwrap(p).(*policy.Genomes)
+	g := policy.NetworkOf(p).(*policy.Genomes)
 	layers := []int{4, 2, 16, 16} // as a genome orders them: inputs, outputs, hidden nodes
 	var d genome.Document
 	for layer, size := range layers {

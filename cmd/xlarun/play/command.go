@@ -17,7 +17,6 @@ import (
 	"xlarun/envs"
 	"xlarun/internal/quantity"
 	"xlarun/rollout/episode"
-	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
@@ -236,9 +235,9 @@ func (o *options) play(ctx context.Context, streams console.Streams, b xlabridge
 		return err
 	}
 	r := newResult(evaluation)
-	var reports []string
-	if reporter, ok := policy.ReporterOf(m.Policy); ok {
-		reports, r.Reports = reporter.Reports(), map[string]*float64{}
+	reports := m.Policy.Traits().Reports
+	if reports != nil {
+		r.Reports = map[string]*float64{}
 		for i, name := range reports {
 			r.Reports[name] = run.Finite(evaluation.Reports[i])
 		}

@@ -220,11 +220,11 @@ func describeMember(m *episode.Member, metadata map[string]string) error {
 // describePolicy returns what the numbers in a policy's parameters stand for, as metadata.
 func describePolicy(p policy.Policy, params any) (map[string]string, error) {
 	metadata := map[string]string{}
-	d, ok := p.(policy.Describer)
-	if !ok {
+	describe := p.Traits().Describe
+	if describe == nil {
 		return metadata, nil
 	}
-	values, err := d.Describe(params)
+	values, err := describe(params)
 	if err != nil {
 		return nil, err
 	}

@@ -39,8 +39,8 @@ func (s *Saved) genome(metadata map[string]string) (genome.Document, error) {
 		return genome.Document{}, err
 	}
 	_, normalized := net.(*policy.Normalizing)
-	g, ok := policy.Unwrap(net).(policy.GenomePolicy)
-	if !ok {
+	network := net.Traits().Genotype
+	if network == nil {
 		return genome.Document{}, noGenome("the member's policy is " + s.Metadata["policy"] + ", and only members of " +
 			settings.AnyOf(policy.GenomePolicies()) + " have networks of nodes and connections")
 	}
@@ -48,7 +48,6 @@ func (s *Saved) genome(metadata map[string]string) (genome.Document, error) {
 		return genome.Document{}, noGenome("the member's observations are normalized by running moments, which are " +
 			"no part of a genome")
 	}
-	network := g.Genotype()
 	d, err := network.Document(params.(genome.Genome))
 	d.Metadata = maps.Clone(metadata)
 	delete(d.Metadata, digestKey)
@@ -132,17 +131,16 @@ func (s *Saved) readGenome() error {
 	if err != nil {
 		return console.BadInput("%s: %w", s.Path, err)
 	}
-	p, ok := policy.Unwrap(r.Policy).(policy.GenomePolicy)
-	if !ok {
+	network := r.Policy.Traits().Genotype
+	if network == nil {
 		return console.BadInput("%s: its policy is %s, want %s", s.Path, s.Metadata["policy"],
 			settings.AnyOf(policy.GenomePolicies()))
 	}
-	network := p.Genotype()
 	g, err := network.Genome(d)
 	if err != nil {
 		return console.BadInput("%s: %w", s.Path, err)
 	}
-	described, err := describePolicy(p, g)
+	described, err := describePolicy(policy.Unwrap(r.Policy), g)
 	if err != nil {
 		return err
 	}

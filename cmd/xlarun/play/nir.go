@@ -30,11 +30,11 @@ func (s *Saved) encodeNIR(metadata map[string]string) ([]byte, error) {
 		return nil, fmt.Errorf("the member's observations are normalized by running moments, and NIR has no node " +
 			"for that")
 	}
-	w, ok := net.(policy.NIRWriter)
-	if !ok {
+	network := net.Traits().NIR
+	if network == nil {
 		return nil, fmt.Errorf("NIR has nodes for spiking networks, and none for the policy %s", s.Metadata["policy"])
 	}
-	g, err := w.NIR(params)
+	g, err := network(params)
 	if err != nil {
 		return nil, err
 	}

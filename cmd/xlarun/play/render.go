@@ -318,8 +318,9 @@ type randomPolicy struct {
 	outputs int
 }
 
-func (randomPolicy) Init(random.Key) any { return graph.None{} }
-func (randomPolicy) Start(any) any       { return graph.None{} }
+func (randomPolicy) Traits() (t policy.Traits[any, any]) { return t }
+func (randomPolicy) Init(random.Key) any                 { return graph.None{} }
+func (randomPolicy) Start(any) any                       { return graph.None{} }
 func (a randomPolicy) Act(_, _ any, _ *graph.Array, key random.Key) (any, policy.Output) {
 	shape := graph.ShapeOf(graph.Float32, a.outputs)
 	if _, ok := a.action.(envs.Discrete); ok {

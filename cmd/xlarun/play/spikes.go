@@ -24,7 +24,7 @@ func (o *rendering) checkSpikes(m *episode.Member) error {
 	if o.spikes == "" {
 		return nil
 	}
-	if _, _, ok := policy.TracerOf(m.Policy); !ok {
+	if m.Policy.Traits().Tracer == nil {
 		return console.BadInput("--spikes got %q, but the policy %s has no spiking neurons that can be recorded: "+
 			"leave it out, or give a run of --policy spiking", o.spikes, o.policy)
 	}
@@ -70,8 +70,8 @@ func (o *rendering) drawSpikes(b xlabridge.Backend, m *episode.Member) (files []
 // is the time between two rows of a layer, in ms.
 func traceSpikes(b xlabridge.Backend, m *episode.Member, seed int64) (layers []plots.SpikingLayer,
 	matrices []plots.Matrix, substep float64, err error) {
-	tracer, genes, ok := policy.TracerOf(m.Policy)
-	if !ok {
+	tracer := m.Policy.Traits().Tracer
+	if tracer == nil {
 		return nil, nil, 0, fmt.Errorf("the policy has no spiking neurons")
 	}
 	recorder, err := episode.NewTracer(b, m.Rollout, m.Params)
@@ -92,7 +92,6 @@ func traceSpikes(b xlabridge.Backend, m *episode.Member, seed int64) (layers []p
 	traceProgram := xlabridge.Jit2(b, func(params any, observations *graph.Array) trace {
 		steps := graph.Iota(rec.Length).Add(1)
 		keys := graph.VMap(func(t *graph.Array) random.Key { return random.FoldIn(episode.PolicyKey(key), t) })(steps)
-		params, observations = genes(params, observations)
 		var out trace
 		out.Layers = tracer.Trace(params, observations, keys)
 		names, out.Weights = tracer.Weights(params)
@@ -121,5 +120,5 @@ func traceSpikes(b xlabridge.Backend, m *episode.Member, seed int64) (layers []p
 		}
 		matrices = append(matrices, plots.Matrix{Name: names[i], Rows: w.Dim(0), Columns: w.Dim(1), Values: v})
 	}
-	return layers, matrices, tracer.SubstepMS(), nil
+	return layers, matrices, tracer.SubstepMS, nil
 }

@@ -33,9 +33,9 @@ func (x *Setup) rule() plan.Plan {
 
 func (x *Setup) tiling() plan.Tiling {
 	if x.shared && x.Machine.CPU {
-		return plan.SharedTiling(x.Search.Population, x.Strategy.GroupSize(), x.episodeBatch())
+		return plan.SharedTiling(x.Search.Population, x.Strategy.GroupSize, x.episodeBatch())
 	}
-	return plan.TilingOf(x.Search.Population, x.Strategy.GroupSize(), x.reads, x.episodeBatch(), x.Machine.Accelerator)
+	return plan.TilingOf(x.Search.Population, x.Strategy.GroupSize, x.reads, x.episodeBatch(), x.Machine.Accelerator)
 }
 
 func (x *Setup) episodeBatch() int {
@@ -47,7 +47,7 @@ func (x *Setup) episodeBatch() int {
 
 // Lay sets the layout and cuts the population into tiles.
 func (x *Setup) Lay(layout plan.Plan) {
-	size := x.Strategy.GroupSize()
+	size := x.Strategy.GroupSize
 	x.Layout = layout
 	x.Groups = population.CutTiles(x.Search.Population/size, layout.Tile/size, layout.Devices)
 	x.Groups.Alone = x.Options.Alone
@@ -97,7 +97,7 @@ func (x *Setup) tilesNear(tile int) []int {
 	if x.Search.Tile != 0 {
 		return tiles
 	}
-	unit := 8 * x.Strategy.GroupSize()
+	unit := 8 * x.Strategy.GroupSize
 	for factor := 2; factor <= 16; factor *= 2 {
 		if small := tile / factor / unit * unit; small >= unit {
 			tiles = append(tiles, small)
@@ -107,8 +107,8 @@ func (x *Setup) tilesNear(tile int) []int {
 		}
 	}
 	// For very large members.
-	for few := unit / 2; few >= x.Strategy.GroupSize(); few /= 2 {
-		if few < tile && few%x.Strategy.GroupSize() == 0 {
+	for few := unit / 2; few >= x.Strategy.GroupSize; few /= 2 {
+		if few < tile && few%x.Strategy.GroupSize == 0 {
 			tiles = append(tiles, few)
 		}
 	}
@@ -145,7 +145,7 @@ func (x *Setup) TooLargeCompiled(total int64) error {
 
 // largest returns the largest population that fits in free bytes, or 0.
 func (x *Setup) largest(free int64) int {
-	group := x.Strategy.GroupSize()
+	group := x.Strategy.GroupSize
 	enough := func(groups int) bool {
 		q := *x
 		q.Machine.Free, q.Search.Population = free, groups*group

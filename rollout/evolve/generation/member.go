@@ -6,7 +6,6 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
@@ -55,7 +54,7 @@ func (x *Setup) Remake(b xlabridge.Backend, s run.Snapshot, numbers []int) ([]ru
 func (p *Program) member(s State, number *graph.Array) run.Sampled {
 	side, group := graph.Quo(number, p.Groups.Items), number.Rem(p.Groups.Items)
 	ask, play := s.askAndPlay()
-	draw := strategy.Draw(p.Strategy, random.FoldIn(ask, group), s.Strategy, group)
+	draw := p.Strategy.Sample(random.FoldIn(ask, group), s.Strategy, group)
 	return run.Sampled{
 		Candidate: run.Candidate{Params: p.Member(p.Strategy.Member(s.Strategy, draw, side), s.Observed.Scale())},
 		Key:       random.FoldIn(play, number)}

@@ -17,7 +17,7 @@ type sizes struct {
 	params uint64 // one member's parameters
 	genome uint64 // one member's genome
 	draw   uint64 // one group's draw
-	state  uint64 // State, without the members of a Keeper
+	state  uint64 // State, without the members that Traits.Keeps counts
 	widest uint64 // the largest array of State, at least a genome
 	step   uint64 // the carry of one episode's steps
 	sum    uint64 // the largest result of Sum or Outer in Tell, at least a genome
@@ -29,14 +29,14 @@ type sizes struct {
 // large as the parameters.
 func (x *Setup) Count() {
 	n := 4 * uint64(x.Params)
-	_, keeps := x.Strategy.(strategy.Keeper)
+	keeps := x.Strategy.Keeps != nil
 	x.sizes = sizes{params: n, genome: n, draw: n, state: n, widest: n, sum: n, all: keeps}
 	x.reads = plan.Reads{Params: 4 * x.Params}
 	if reads, err := x.Rollout.Reads(); err == nil {
 		x.sizes.step, x.reads = uint64(reads.Carry), reads
 	}
 	x.narrow = sync.OnceValue(x.Rollout.Narrow)
-	x.Groups.Items = x.Search.Population / x.Strategy.GroupSize()
+	x.Groups.Items = x.Search.Population / x.Strategy.GroupSize
 	p, err := x.Program()
 	defer func() {
 		if wrong, ok := errors.AsType[*graph.Error](err); ok && wrong.TooLarge {
@@ -55,9 +55,9 @@ func (x *Setup) Count() {
 		c.params, c.genome = sizeOf(params), sizeOf(p.genome(params))
 		state := p.Start(random.New(0))
 		c.state, c.widest = sizeOf(state), c.genome
-		if k, ok := x.Strategy.(strategy.Keeper); ok {
+		if keeps {
 			kept := &plan.Tally{}
-			kept.Add(uint64(k.Keeps(x.Search.Population)), c.genome)
+			kept.Add(uint64(x.Strategy.Keeps(x.Search.Population)), c.genome)
 			n, _ := kept.Total()
 			c.state -= min(c.state, uint64(n))
 		} else {
@@ -67,7 +67,7 @@ func (x *Setup) Count() {
 		}
 		tell := &recorder{items: p.Groups.Items, draw: p.draw, sum: c.genome, all: keeps}
 		members := evaluation(population.ZeroRows(p.members(), p.Rollout.Nothing()))
-		strategy.Tell(p.Strategy, state.Strategy, members, tell)
+		p.Strategy.Tell(state.Strategy, members, tell)
 		c.sum, c.all, c.mapped = tell.sum, tell.all, tell.mapped
 		x.sizes = c
 	})
@@ -131,7 +131,7 @@ func (x *Setup) Memory() (total int64, ok bool) {
 	devices := uint64(x.Groups.Devices)
 	rows := devices * uint64(x.Groups.RowCount()) // of population.Tiles.Rows
 	lanes := uint64(x.Groups.Lanes)
-	members := lanes * uint64(x.Strategy.GroupSize())
+	members := lanes * uint64(x.Strategy.GroupSize)
 	bytes := x.sizes
 	sum := &plan.Tally{}
 	if x.Regenerate {
@@ -140,14 +140,15 @@ func (x *Setup) Memory() (total int64, ok bool) {
 	} else {
 		sum.Add(rows, lanes, bytes.draw) // the draws
 	}
-	if k, ok := x.Strategy.(strategy.Keeper); ok {
-		sum.Add(3, devices, uint64(k.Keeps(x.Search.Population)), bytes.genome) // members in the state, in and out
+	if x.Strategy.Keeps != nil {
+		kept := uint64(x.Strategy.Keeps(x.Search.Population))
+		sum.Add(3, devices, kept, bytes.genome) // members in the state, in and out
 	}
 	if bytes.all {
 		sum.Add(2, devices, rows, lanes, bytes.draw) // all draws, everywhere
 	}
 	if x.shared {
-		sum.Add(devices, lanes, bytes.draw, uint64(x.Strategy.GroupSize())) // factors of the members
+		sum.Add(devices, lanes, bytes.draw, uint64(x.Strategy.GroupSize)) // factors of the members
 	} else {
 		sum.Add(devices, members, bytes.genome) // a tile's genomes
 		sum.Add(devices, members, bytes.params) // and their parameters

@@ -11,51 +11,48 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/plan"
-	"xlarun/rollout/population"
 )
 
 // ellipse is a strategy whose state has a covariance of all parameters. It draws in a dtype.
 type ellipse struct {
-	strategy.Vectors
 	draws graph.DType
 }
 
 type ellipseState struct{ Mean, Covariance *graph.Array }
 
-func (*ellipse) GroupSize() int { return 1 }
-func (*ellipse) Init(genome any, _ int) any {
-	mean := genome.(*graph.Array)
+func (*ellipse) Traits() (t strategy.Traits[ellipseState, *graph.Array, *graph.Array]) { return t }
+func (*ellipse) Init(mean *graph.Array, _ int) ellipseState {
 	return ellipseState{mean, graph.Zeros(graph.ShapeOf(graph.Float32, mean.Dim(0), mean.Dim(0)))}
 }
-func (e *ellipse) Sample(key random.Key, state any) any {
-	return random.Normal(key, state.(ellipseState).Mean.Shape()).Convert(e.draws)
+func (e *ellipse) Sample(key random.Key, state ellipseState, _ *graph.Array) *graph.Array {
+	return random.Normal(key, state.Mean.Shape()).Convert(e.draws)
 }
-func (*ellipse) Member(state, draw any, _ *graph.Array) any {
-	return state.(ellipseState).Mean.Add(draw.(*graph.Array).Convert(graph.Float32))
+func (*ellipse) Member(state ellipseState, draw, _ *graph.Array) *graph.Array {
+	return state.Mean.Add(draw.Convert(graph.Float32))
 }
-func (*ellipse) Tell(state any, e strategy.Evaluation, draws population.Draws) any {
-	s := state.(ellipseState)
-	return ellipseState{s.Mean, s.Covariance.Add(draws.Outer(e.Fitness, func(draw any) *graph.Array {
-		return draw.(*graph.Array).Convert(graph.Float32)
+func (*ellipse) Tell(s ellipseState, e strategy.Evaluation, draws strategy.Draws[*graph.Array]) ellipseState {
+	return ellipseState{s.Mean, s.Covariance.Add(draws.Outer(e.Fitness, func(draw *graph.Array) *graph.Array {
+		return draw.Convert(graph.Float32)
 	}))}
 }
-func (*ellipse) Mean(state any) any { return state.(ellipseState).Mean }
+func (*ellipse) Mean(state ellipseState) *graph.Array { return state.Mean }
 
 // greedy is a strategy without a state that calls All.
-type greedy struct{ ellipse }
+type greedy struct{}
 
-func (*greedy) Init(genome any, _ int) any { return genome }
-func (g *greedy) Sample(key random.Key, s any) any {
-	return random.Normal(key, s.(*graph.Array).Shape())
+func (*greedy) Traits() (t strategy.Traits[*graph.Array, *graph.Array, *graph.Array]) { return t }
+func (*greedy) Init(genome *graph.Array, _ int) *graph.Array                          { return genome }
+func (*greedy) Sample(key random.Key, s, _ *graph.Array) *graph.Array {
+	return random.Normal(key, s.Shape())
 }
-func (*greedy) Mean(state any) any                  { return state }
-func (*greedy) Member(_, d any, _ *graph.Array) any { return d }
-func (*greedy) Tell(_ any, e strategy.Evaluation, draws population.Draws) any {
-	return graph.DynamicIndex(draws.All().(*graph.Array), e.Fitness.ArgMax(0), 0)
+func (*greedy) Mean(state *graph.Array) *graph.Array     { return state }
+func (*greedy) Member(_, d, _ *graph.Array) *graph.Array { return d }
+func (*greedy) Tell(_ *graph.Array, e strategy.Evaluation, draws strategy.Draws[*graph.Array]) *graph.Array {
+	return graph.DynamicIndex(draws.All(), e.Fitness.ArgMax(0), 0)
 }
 
-func named(name string) func() strategy.Strategy {
-	return func() strategy.Strategy {
+func named(name string) func() *strategy.Erased {
+	return func() *strategy.Erased {
 		s, err := strategy.Make(name, nil)
 		if err != nil {
 			panic(err)
@@ -99,11 +96,11 @@ func TestMemoryIsOfWhatIsHeld(t *testing.T) {
 		want        string
 	}{
 		{1, "a covariance of all parameters", "mlp:128,128", func(x *Setup) {
-			x.Strategy = &ellipse{draws: graph.Float32}
+			x.Strategy = strategy.Erase(&ellipse{draws: graph.Float32})
 		}, 1 << 30,
 			30 * covariance, 45 * covariance, `256 members of 17410 parameters take about`},
 		{2, "the same where there is room", "mlp:128,128", func(x *Setup) {
-			x.Strategy = &ellipse{draws: graph.Float32}
+			x.Strategy = strategy.Erase(&ellipse{draws: graph.Float32})
 		}, 64 << 30,
 			30 * covariance, 45 * covariance, ""},
 		{3, "4 MB of state in each of a tile's episodes", "linear", func(x *Setup) {
@@ -111,7 +108,7 @@ func TestMemoryIsOfWhatIsHeld(t *testing.T) {
 		}, 8 << 20,
 			16 * 4 << 20, 1 << 30, "256 members of 10 parameters take about"},
 		{4, "a covariance of more numbers than can be counted", "mlp:65536,65536", func(x *Setup) {
-			x.Strategy = &ellipse{draws: graph.Float32}
+			x.Strategy = strategy.Erase(&ellipse{draws: graph.Float32})
 		}, 1 << 50,
 			-1, -1, "take more than 4 EiB"},
 		{8, "cmaes, whose matrix fits by far not", "mlp:128,128", func(x *Setup) { x.Strategy = cmaes() }, 1 << 30,
@@ -123,7 +120,7 @@ func TestMemoryIsOfWhatIsHeld(t *testing.T) {
 			x.Strategy = pso()
 		}, 1 << 30, 12 * 256 * 4 * params, 20 * 256 * 4 * params, ""},
 		{5, "all draws at once", "mlp:128,128", func(x *Setup) {
-			x.Strategy = &greedy{}
+			x.Strategy = strategy.Erase(&greedy{})
 		}, 1 << 30, 3 * 256 * 4 * params, 5 * 256 * 4 * params, ""},
 		{6, "openes as it was", "mlp:128,128", func(*Setup) {}, 1 << 30, 128 * 4 * params, 256 * 4 * params, ""},
 	} {
@@ -174,7 +171,7 @@ func TestMemoryIsOfWhatIsHeld(t *testing.T) {
 	for i, d := range []graph.DType{graph.Float32, graph.BFloat16} {
 		x, err := config.NewSetup(Options{}, plan.Machine{Devices: 1})
 		require.NoError(t, err)
-		x.Strategy = &ellipse{draws: d}
+		x.Strategy = strategy.Erase(&ellipse{draws: d})
 		x.Count()
 		x.Lay(x.Layout)
 		rows := x.Groups.Rows(graph.Float32, x.Groups.Lanes, x.Params)

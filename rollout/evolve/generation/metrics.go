@@ -60,18 +60,18 @@ func Summarize(fitness, lengths, steps []float64) Summary {
 func (s Summary) Reaches(target float64) bool { return s.Failed == 0 && s.Mean >= target }
 
 // Goal returns the metric that must reach the target of a run: the mean of the population, except of a
-// strategy.Breeding.
-func Goal(of strategy.Strategy) (metric string) {
-	if b, breeds := of.(strategy.Breeding); breeds {
-		return b.Goal()
+// strategy with a Goal.
+func Goal(of *strategy.Erased) (metric string) {
+	if of.Goal != "" {
+		return of.Goal
 	}
 	return "mean_fitness"
 }
 
 // Reached reports whether the metric of Goal has reached a target. The mean of a population of which members failed has
 // not. metric returns a metric of the generation, NaN if it is not known.
-func Reached(of strategy.Strategy, metric func(name string) float64, target float64) bool {
-	if _, breeds := of.(strategy.Breeding); !breeds && metric("failed") != 0 {
+func Reached(of *strategy.Erased, metric func(name string) float64, target float64) bool {
+	if of.Goal == "" && metric("failed") != 0 {
 		return false
 	}
 	return metric(Goal(of)) >= target
@@ -141,14 +141,8 @@ func (c *Search) Measures() []string {
 type Reports struct{ Policy, Strategy []string }
 
 // ReportsOf returns the names of the numbers that a policy and a strategy report.
-func ReportsOf(p policy.Policy, s strategy.Strategy) (r Reports) {
-	if reporter, ok := policy.ReporterOf(p); ok {
-		r.Policy = reporter.Reports()
-	}
-	if reporter, ok := s.(strategy.Reporter); ok {
-		r.Strategy = reporter.Reports()
-	}
-	return r
+func ReportsOf(p policy.Policy, s *strategy.Erased) Reports {
+	return Reports{p.Traits().Reports, s.Reports}
 }
 
 // Names lists all of them.

@@ -29,12 +29,12 @@ func (noMigration) migrate(_ *Program, _ State, _ Inputs, _ memberKeys, evaluati
 }
 
 // MigrationState is the Migration of one of several islands. The best members of each generation are ready to leave.
-// Members that have arrived replace the worst members in the next Tell; see strategy.Receiving.
+// Members that have arrived replace the worst members in the next Tell; see strategy.Traits.
 //
-// Descent is the share of each island, by number. A genome in the state (strategy.Lineal) has the shares of its parent.
-// The mean of a distribution has the weighted mean of its members' shares, with Hansen's logarithmic weights of the
-// better half (strategy.LogWeights). CMA-ES weights exactly so; for strategies that follow gradients it is a
-// convention.
+// Descent is the share of each island, by number. A genome in the state that members descend from (strategy.Traits)
+// has the shares of its parent. The mean of a distribution has the weighted mean of its members' shares, with Hansen's
+// logarithmic weights of the better half (strategy.LogWeights). CMA-ES weights exactly so; for strategies that follow
+// gradients it is a convention.
 type MigrationState struct {
 	Leaving, Arriving Migrants
 	Descent           *graph.Array // f32[places, islands]: of each genome in the state, or of the mean; rows of sum 1
@@ -55,14 +55,14 @@ func (x *Setup) checkMigration() error {
 	if x.Options.Migrants == 0 {
 		return nil
 	}
-	if _, ok := x.Strategy.(strategy.Receiving); !ok {
+	if x.Strategy.Immigrant == nil {
 		return settings.Wrong("strategy", x.Search.Strategy, "a strategy that takes members in, that is one of %s",
 			strings.Join(Receiving(), ", "))
 	}
-	groups := x.Search.Population / x.Strategy.GroupSize()
+	groups := x.Search.Population / x.Strategy.GroupSize
 	if groups < 2 {
 		return settings.Wrong("pop", x.Search.Population, "%d or more: half of a population can leave, in groups of %d",
-			2*x.Strategy.GroupSize(), x.Strategy.GroupSize())
+			2*x.Strategy.GroupSize, x.Strategy.GroupSize)
 	}
 	if x.Options.Migrants > groups/2 {
 		return settings.Wrong("migrants", x.Options.Migrants, "at most %d, half of the %d groups of a population of %d",
@@ -77,7 +77,7 @@ func (c *Search) SuggestMigrants(values settings.Values, m MigrationSettings) {
 	if err != nil {
 		return // the check of the settings says so
 	}
-	if most := c.Population / s.GroupSize() / 2; most >= 1 && most < m.Migrants {
+	if most := c.Population / s.GroupSize / 2; most >= 1 && most < m.Migrants {
 		values["migrants"] = most
 	}
 }
@@ -86,8 +86,7 @@ func (c *Search) SuggestMigrants(values settings.Values, m MigrationSettings) {
 func Receiving() []string {
 	return slices.DeleteFunc(strategy.Names(), func(name string) bool {
 		s, err := strategy.Make(name, nil)
-		_, ok := s.(strategy.Receiving)
-		return err != nil || !ok
+		return err != nil || s.Immigrant == nil
 	})
 }
 
@@ -97,8 +96,8 @@ func (p *Program) startMigration(genome any) Migration {
 		return noMigration{}
 	}
 	places := 1
-	if l, ok := p.Strategy.(strategy.Lineal); ok {
-		places = l.Places(p.members())
+	if p.Strategy.Parent != nil {
+		places = p.Strategy.Places(p.members())
 	}
 	island := graph.Scalar(0, graph.Int32)
 	ownDescent := graph.Iota(p.Options.Islands).Eq(island).Convert(graph.Float32)
@@ -129,8 +128,8 @@ func (m MigrationState) migrate(p *Program, s State, in Inputs, keys memberKeys,
 	arrived := slot.Ge(0).ExpandDims(1).BroadcastTo(descent.Dims()...)
 	descent = graph.Select(arrived, graph.Take(m.Arriving.Descent, slot.Max(0), 0), descent)
 	var taken *graph.Array
-	if lineal, ok := p.Strategy.(strategy.Lineal); ok {
-		next.Descent, taken = m.keep(s, lineal, joint.Fitness, descent)
+	if p.Strategy.Parent != nil {
+		next.Descent, taken = m.keep(p.Strategy.Survivors(s.Strategy, joint.Fitness), descent)
 	} else {
 		next.Descent, taken = m.mix(joint.Fitness, slot, descent)
 	}
@@ -142,14 +141,14 @@ func (m MigrationState) migrate(p *Program, s State, in Inputs, keys memberKeys,
 // each group, i32[groups], -1 for none; and the migrants as draws, leaves [k, …].
 func (m MigrationState) receive(p *Program, s State, own strategy.Evaluation) (
 	joint strategy.Evaluation, slot *graph.Array, immigrants any) {
-	groups, sides := p.Groups.Items, p.Strategy.GroupSize()
+	groups, sides := p.Groups.Items, p.Strategy.GroupSize
 	// A pair is as good as its better member.
 	standing := strategy.WorstIfNaN(own.Fitness).SplitAxis(0, sides, groups).ReduceMax(0)
-	if settled, ok := p.Strategy.(strategy.Settled); ok {
-		standing = settled.Standing(s.Strategy, own.Fitness)
+	if p.Strategy.Standing != nil {
+		standing = p.Strategy.Standing(s.Strategy, own.Fitness)
 	}
 	immigrants = graph.VMap(func(genome any) any {
-		return p.Strategy.(strategy.Receiving).Immigrant(s.Strategy, genome)
+		return p.Strategy.Immigrant(s.Strategy, genome)
 	})(m.Arriving.Genomes)
 	slot = m.slots(standing, m.valid(immigrants))
 	joint = own
@@ -215,21 +214,19 @@ func median(fitness *graph.Array) *graph.Array {
 // descentOf returns the descent of the members that were evaluated, f32[groups, islands].
 func (m MigrationState) descentOf(p *Program, s State, keys memberKeys) *graph.Array {
 	groups := p.Groups.Items
-	if lineal, ok := p.Strategy.(strategy.Lineal); ok {
+	if p.Strategy.Parent != nil {
 		groupKeys := p.Groups.Gather(keys.Groups.Data).MergeAxes(0, 2) // [tiles·lanes, 2]
 		parents := graph.VMap2(func(key random.Key, group *graph.Array) *graph.Array {
-			return lineal.Parent(random.Clone(key), s.Strategy, group)
+			return p.Strategy.Parent(random.Clone(key), s.Strategy, group)
 		})(random.Key{Data: graph.SliceAxis(groupKeys, 0, 0, groups)}, graph.Iota(groups))
 		return graph.Take(m.Descent, parents, 0)
 	}
 	return m.Descent.Index(0).BroadcastTo(groups, m.Descent.Dim(1))
 }
 
-// keep returns the descent of the genomes in the state, and which groups became one, bool[groups].
-func (m MigrationState) keep(s State, lineal strategy.Lineal, fitness, descent *graph.Array) (
-	kept, taken *graph.Array) {
+// keep returns the descent of the genomes in the state, given the survivors, and which groups became one, bool[groups].
+func (m MigrationState) keep(survivors, descent *graph.Array) (kept, taken *graph.Array) {
 	groups := descent.Dim(0)
-	survivors := lineal.Survivors(s.Strategy, fitness)
 	stays := survivors.Lt(0)
 	member := survivors.Max(0).Rem(groups)
 	kept = graph.Select(stays.ExpandDims(1).BroadcastTo(m.Descent.Dims()...), m.Descent, graph.Take(descent, member, 0))

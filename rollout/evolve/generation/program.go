@@ -9,7 +9,6 @@ import (
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/population"
-	"xlarun/rollout/settings"
 )
 
 // State is the carry from one generation to the next. It is the same on every device.
@@ -25,7 +24,7 @@ type State struct {
 
 // Best is the member with the highest fitness so far.
 type Best struct {
-	Genome      any          // a tree, or f32[n] for a strategy.Flat
+	Genome      any          // a tree, or f32[n] for a strategy that is Flat
 	Fitness     *graph.Array // f32[]: -Inf before the first generation, and while all fitness is NaN
 	Generation  *graph.Array // i32[]: from 0
 	Observation Scaling      // in that generation
@@ -49,7 +48,7 @@ type Inputs struct {
 // devices, and a tile's groups are its lanes. So arrays about a device's members are [RowCount, sides, lanes, …].
 type Program struct {
 	Rollout  *episode.Rollout
-	Strategy strategy.Strategy
+	Strategy *strategy.Erased
 	Genomes  *population.Layout // of genomes that are vectors; nil: genomes are the policy's trees
 	Groups   population.Tiles   // the population's groups, cut over the devices
 	Options  Options
@@ -112,8 +111,8 @@ func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 func (p *Program) tellWithNumbers(s State, in Inputs, keys memberKeys, n noise, results Results) (State, *graph.Array) {
 	next := p.tell(s, in, keys, n, results)
 	numbers := graph.Flatten1D(results.metrics())
-	if r, ok := p.Strategy.(strategy.Reporter); ok {
-		numbers = graph.Concatenate(0, numbers, r.Report(next.Strategy))
+	if p.Strategy.Report != nil {
+		numbers = graph.Concatenate(0, numbers, p.Strategy.Report(next.Strategy))
 	}
 	return next, numbers
 }
@@ -121,7 +120,7 @@ func (p *Program) tellWithNumbers(s State, in Inputs, keys memberKeys, n noise, 
 // ask draws for the groups of one tile, leaves [lanes, …].
 func (p *Program) ask(s State, k memberKeys) any {
 	return graph.Once(graph.VMap2(func(key random.Key, group *graph.Array) any {
-		return strategy.Draw(p.Strategy, key, s.Strategy, group)
+		return p.Strategy.Sample(key, s.Strategy, group)
 	})(k.Groups, k.Index))
 }
 
@@ -141,7 +140,7 @@ func (p *Program) evaluate(s State, tile *graph.Array, draws any, keys random.Ke
 
 // rolloutEach makes each member of the tile and plays it.
 func (p *Program) rolloutEach(s State, draws any, keys random.Key) episode.Summary {
-	lanes, sides := p.Groups.Lanes, p.Strategy.GroupSize()
+	lanes, sides := p.Groups.Lanes, p.Strategy.GroupSize
 	members := graph.VMap(func(side *graph.Array) any {
 		return graph.VMap(func(draw any) any { return p.Strategy.Member(s.Strategy, draw, side) })(draws)
 	})(graph.Iota(sides))
@@ -156,20 +155,18 @@ func (p *Program) rolloutEach(s State, draws any, keys random.Key) episode.Summa
 // rolloutShared plays members that share their matrices: one product serves the whole tile. Sides are a separate axis,
 // so that the sides of a group share their factors.
 func (p *Program) rolloutShared(s State, draws any, keys random.Key) episode.Summary {
-	es := p.Strategy.(strategy.Sharing)
 	options := p.Rollout.Plan.VMap()
 	return graph.VMap2(func(side *graph.Array, keys random.Key) episode.Summary {
 		return graph.VMap2(func(draw any, key random.Key) episode.Summary {
-			return p.Rollout.Member(es.Shared(s.Strategy, draw, side), key)
+			return p.Rollout.Member(p.Strategy.Shared(s.Strategy, draw, side), key)
 		}, options...)(draws, keys)
-	}, options...)(graph.Iota(p.Strategy.GroupSize()), keys)
+	}, options...)(graph.Iota(p.Strategy.GroupSize), keys)
 }
 
 // sharesMatrices reports whether members are played without forming their matrices.
 func (p *Program) sharesMatrices() bool {
-	_, gives := p.Strategy.(strategy.Sharing)
-	_, takes := p.Rollout.Policy.(policy.Sharer)
-	return gives && takes && p.Genomes == nil
+	form := p.Rollout.Policy.Traits().Prepared
+	return p.Strategy.Shared != nil && form != nil && form.Shared != nil && p.Genomes == nil
 }
 
 // tell updates the strategy by the members' results and returns the next state.
@@ -179,7 +176,7 @@ func (p *Program) tell(s State, in Inputs, keys memberKeys, n noise, results Res
 		Observed: s.Observed.merge(results.Observed)}
 	evaluated := evaluation(results.Summary)
 	evaluated, n, next.Migration = s.Migration.migrate(p, s, in, keys, evaluated, n)
-	next.Strategy = strategy.Tell(p.Strategy, s.Strategy, evaluated, n)
+	next.Strategy = p.Strategy.Tell(s.Strategy, evaluated, n)
 	p.sameTree("Tell", next.Strategy, s.Strategy, "as the state that it gets")
 	return next
 }
@@ -233,7 +230,7 @@ func (p *Program) regeneratedNoise(s State, in Inputs, keys memberKeys) noise {
 
 // buffers returns zeros for the results of all tiles.
 func (p *Program) buffers() tileResult {
-	lanes, sides := p.Groups.Lanes, p.Strategy.GroupSize()
+	lanes, sides := p.Groups.Lanes, p.Strategy.GroupSize
 	nothing := p.Rollout.Nothing()
 	t := tileResult{Draws: graph.None{}}
 	t.Observed, nothing.Observed = population.RowsLike(p.Groups, observedOf(nothing.Observed)), nil
@@ -275,7 +272,7 @@ func (r Results) metrics() *graph.Array {
 }
 
 // members returns the population's size.
-func (p *Program) members() int { return p.Groups.Items * p.Strategy.GroupSize() }
+func (p *Program) members() int { return p.Groups.Items * p.Strategy.GroupSize }
 
 // policy returns the policy that evolves, without the normalization of observations.
 func (p *Program) policy() policy.Policy { return policy.Unwrap(p.Rollout.Policy) }
@@ -300,7 +297,7 @@ func (p *Program) Member(genome any, scale Scaling) any {
 func (p *Program) Bind(in Inputs) *Program {
 	bound := *p
 	bound.Rollout = p.Rollout.Bound(in.Settings)
-	bound.Strategy = settings.Bind(p.Strategy, in.Settings, "strategy.")
+	bound.Strategy = p.Strategy.Bind(in.Settings)
 	return &bound
 }
 

@@ -142,18 +142,17 @@ func (c *Search) checkParted() error {
 }
 
 // check refuses a setting that is out of range. s is the strategy of the search.
-func (c *Search) check(s strategy.Strategy) error {
-	least := s.GroupSize()
+func (c *Search) check(s *strategy.Erased) error {
+	least := s.GroupSize
 	if least < 1 {
-		return envs.ResultError(s, "strategy", "GroupSize", fmt.Sprintf("got %d, want 1 or more", least))
+		return envs.ResultError(s.Settings, "strategy", "Traits",
+			fmt.Sprintf("got a GroupSize of %d, want 1 or more", least))
 	}
-	if b, ok := s.(strategy.Bounded); ok {
-		least = max(least, b.LeastPopulation())
-	}
-	if err := c.checkMembers("pop", c.Population, least, s.GroupSize()); err != nil {
+	least = max(least, s.LeastPopulation)
+	if err := c.checkMembers("pop", c.Population, least, s.GroupSize); err != nil {
 		return err
 	}
-	if err := c.checkMembers("tile", c.Tile, 0, s.GroupSize()); err != nil {
+	if err := c.checkMembers("tile", c.Tile, 0, s.GroupSize); err != nil {
 		return err
 	}
 	if err := settings.Check(c); err != nil {

@@ -39,7 +39,7 @@ type Setup struct {
 	Search   Search
 	Options  Options
 	Rollout  *episode.Rollout // without the layout
-	Strategy strategy.Strategy
+	Strategy *strategy.Erased
 	Params   int // of one member
 	Machine  plan.Machine
 	Groups   population.Tiles // the population's groups, cut over the devices
@@ -129,8 +129,8 @@ func (c *Search) make(o Options, devices int) (*Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	if fitting, ok := x.Strategy.(strategy.Fitting); ok {
-		if x.Strategy, err = fitting.Fit(policy.Unwrap(x.Rollout.Policy)); err != nil {
+	if x.Strategy.Fit != nil {
+		if err := x.Strategy.Fit(policy.Unwrap(x.Rollout.Policy)); err != nil {
 			if wrong, ok := errors.AsType[*settings.Error](err); ok && wrong.Key == "policy" {
 				wrong.Got = strconv.Quote(c.Policy)
 			}
@@ -167,7 +167,7 @@ func (x *Setup) checkGenome() error {
 		return settings.Wrong("policy", x.Search.Policy, "a policy with parameters, which a search changes: its Init "+
 			"returns none")
 	}
-	if _, flat := x.Strategy.(strategy.Flat); !flat {
+	if !x.Strategy.Flat {
 		return nil
 	}
 	path, shape, other := population.OtherDType(params)
@@ -223,14 +223,14 @@ func (x *Setup) Program() (*Program, error) {
 	}
 	return p, graph.Try(func() {
 		params := p.policy().Init(random.New(0))
-		if _, flat := p.Strategy.(strategy.Flat); flat {
+		if p.Strategy.Flat {
 			p.Genomes = population.LayoutOf(params)
 		}
 		zero := graph.Scalar(0, graph.Int32)
 		genome := p.genome(params)
 		state := p.Strategy.Init(genome, p.members())
 		p.notNil("Init", state)
-		p.draw = strategy.Draw(p.Strategy, random.New(0), state, zero)
+		p.draw = p.Strategy.Sample(random.New(0), state, zero)
 		p.notNil("Sample", p.draw)
 		p.sameTree("Member", p.Strategy.Member(state, p.draw, zero), genome, "as the genome that Init gets")
 		p.sameTree("Mean", p.Strategy.Mean(state), genome, "as the genome that Init gets")
@@ -239,8 +239,8 @@ func (x *Setup) Program() (*Program, error) {
 
 // notNil refuses a nil that a method of the strategy returned.
 func (p *Program) notNil(method string, result any) {
-	if result == nil {
-		panic(envs.ResultError(p.Strategy, "strategy", method, "got nil, want a tree of arrays"))
+	if result == nil || result == any((*graph.Array)(nil)) {
+		panic(envs.ResultError(p.Strategy.Settings, "strategy", method, "got nil, want a tree of arrays"))
 	}
 }
 
@@ -254,7 +254,7 @@ func (p *Program) sameTree(method string, result, like any, what string) {
 		if d := got.Difference("result", want, "tree that is wanted"); d != "" && got.Len() == want.Len() {
 			msg += ": " + d
 		}
-		panic(envs.ResultError(p.Strategy, "strategy", method, msg))
+		panic(envs.ResultError(p.Strategy.Settings, "strategy", method, msg))
 	}
 }
 
@@ -283,7 +283,7 @@ func (x *Setup) Counter(tiles, devices int) *run.PartCounter {
 
 // Inputs returns the inputs of the program, given the number of tiles of a device.
 func (x *Setup) Inputs(tiles int) Inputs {
-	in := Inputs{Settings: settings.Inputs(x.Strategy, "strategy."), Tiles: graph.Of(int32(tiles))}
+	in := Inputs{Settings: settings.Inputs(x.Strategy.Settings, "strategy."), Tiles: graph.Of(int32(tiles))}
 	for name, a := range x.Rollout.Inputs() {
 		in.Settings[name] = a
 	}

@@ -34,7 +34,7 @@ func (x *Setup) Choose(b xlabridge.Backend) (plan.Choice, error) {
 
 // take sets the layout of a stored or measured plan, if it is possible and fits in memory.
 func (x *Setup) take(layout plan.Plan) bool {
-	group := x.Strategy.GroupSize()
+	group := x.Strategy.GroupSize
 	possible := layout.Tile >= group && layout.Tile%group == 0 && layout.Tile <= MaxPopulation &&
 		layout.Unroll >= 1 && layout.Unroll <= maxUnroll && layout.VectorWidth >= 0 &&
 		layout.EpisodeBatch >= 1 && x.Search.Episodes%layout.EpisodeBatch == 0
@@ -147,7 +147,7 @@ func (x *Setup) compileAndRun(b xlabridge.Backend, layout plan.Plan, over func()
 	small.Search.Steps = min(small.Search.Steps, tuneSteps)
 	layout.Devices = 1
 	small.Lay(layout)
-	group := small.Strategy.GroupSize()
+	group := small.Strategy.GroupSize
 	single := small.Groups.Single
 	small.Groups = population.CutTiles(layout.Tile/group, layout.Tile/group, 1)
 	small.Groups.Single = single

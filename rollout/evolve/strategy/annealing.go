@@ -3,15 +3,12 @@ package strategy
 import (
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
 func init() {
-	MustRegister("annealing", func() Strategy {
-		return &SimulatedAnnealing{climber: climber{Sigma: settings.Num(1), SigmaDecay: settings.Num(1)},
-			Temperature: settings.Num(5), Decay: settings.Num(.999)}
-	})
+	MustRegister("annealing", &SimulatedAnnealing{climber: climber{Sigma: settings.Num(1), SigmaDecay: settings.Num(1)},
+		Temperature: settings.Num(5), Decay: settings.Num(.999)})
 }
 
 // SimulatedAnnealing is "Optimization by simulated annealing" of Kirkpatrick, Gelatt and Vecchi (1983), with the
@@ -30,39 +27,38 @@ const coldest = .1
 // annealingDraw is a member's noise. That of member 0 also decides by chance, which is uniform in [0, 1).
 type annealingDraw struct{ Z, Chance *graph.Array }
 
+// Traits say that it takes immigrants.
+func (e *SimulatedAnnealing) Traits() (t Traits[ClimberState, *graph.Array, annealingDraw]) {
+	t.Immigrant = e.Immigrant
+	return t
+}
+
 // Sample draws both.
-func (*SimulatedAnnealing) Sample(key random.Key, state any) any {
+func (*SimulatedAnnealing) Sample(key random.Key, state ClimberState, _ *graph.Array) annealingDraw {
 	k := random.SplitN(key, 2)
-	return annealingDraw{random.Normal(k[0], state.(ClimberState).Mean.Shape()),
+	return annealingDraw{random.Normal(k[0], state.Mean.Shape()),
 		random.Uniform(k[1], graph.ShapeOf(graph.Float32), 0, 1)}
 }
 
 // Member returns mean + σ·z.
-func (e *SimulatedAnnealing) Member(state, draw any, side *graph.Array) any {
-	return e.climber.Member(state, draw.(annealingDraw).Z, side)
+func (e *SimulatedAnnealing) Member(state ClimberState, draw annealingDraw, side *graph.Array) *graph.Array {
+	return e.climber.Member(state, draw.Z, side)
 }
 
 // Tell moves to the best member if it is better, or by chance.
-func (e *SimulatedAnnealing) Tell(state any, v Evaluation, draws population.Draws) any {
-	s := state.(ClimberState)
-	found := e.found(s, v, annealingNoise{draws})
+func (e *SimulatedAnnealing) Tell(s ClimberState, v Evaluation, draws Draws[annealingDraw]) ClimberState {
+	found := e.found(s, v.Fitness, func(weights *graph.Array) *graph.Array {
+		return SumOf(draws, weights, func(d annealingDraw) *graph.Array { return d.Z })
+	})
 	cooling := e.Decay.Array().Pow(s.Generation.Convert(graph.Float32)).Max(float32(coldest))
 	temperature := e.Temperature.Array().Mul(cooling)
 	loss := found.Fitness.Sub(s.Fitness)
 	first := graph.Iota(draws.Items()).Eq(0).Convert(graph.Float32)
-	chance := population.SumOf(draws, first, func(d annealingDraw) *graph.Array { return d.Chance })
+	chance := SumOf(draws, first, func(d annealingDraw) *graph.Array { return d.Chance })
 	return e.move(s, found, loss.Gt(0).Or(chance.Lt(loss.Div(temperature).Exp())))
 }
 
-// annealingNoise is the draws' Z.
-type annealingNoise struct{ population.Draws }
-
-// Sum sums Z.
-func (d annealingNoise) Sum(weights *graph.Array, _ func(any) any) any {
-	return d.Draws.Sum(weights, func(draw any) any { return draw.(annealingDraw).Z })
-}
-
 // Immigrant is (genome - mean)/σ. It never is accepted by chance.
-func (e *SimulatedAnnealing) Immigrant(state, genome any) any {
-	return annealingDraw{e.climber.Immigrant(state, genome).(*graph.Array), graph.Scalar(1)}
+func (e *SimulatedAnnealing) Immigrant(state ClimberState, genome *graph.Array) annealingDraw {
+	return annealingDraw{e.climber.Immigrant(state, genome), graph.Scalar(1)}
 }

@@ -4,11 +4,10 @@ import (
 	"math"
 
 	"xlarun/graph"
-	"xlarun/rollout/population"
 )
 
 func init() {
-	MustRegister("ars", func() Strategy { return &ARS{gaussian: defaultGaussian(), EliteRatio: .5} })
+	MustRegister("ars", &ARS{gaussian: defaultGaussian(), EliteRatio: .5})
 }
 
 // ARS is the augmented random search of Mania et al., "Simple random search provides a competitive approach to
@@ -23,8 +22,8 @@ type ARS struct {
 
 // Tell makes one step of Adam along Σ (fitness₊ - fitness₋)·z / (elites · standard deviation of the elites' fitness). A
 // pair is no elite if a fitness is not finite.
-func (e *ARS) Tell(state any, v Evaluation, noise population.Draws) any {
-	return e.ascend(state.(GaussianState), sumOf(noise, e.weights(e.sides(v.Fitness)), nil))
+func (e *ARS) Tell(state GaussianState, v Evaluation, noise Draws[*graph.Array]) GaussianState {
+	return e.ascend(state, noise.Sum(e.weights(e.sides(v.Fitness))))
 }
 
 // weights returns the weight of each pair, f32[pairs]: 0 for all except elites.

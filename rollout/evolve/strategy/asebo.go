@@ -1,12 +1,9 @@
 package strategy
 
-import (
-	"xlarun/graph"
-	"xlarun/rollout/population"
-)
+import "xlarun/graph"
 
 func init() {
-	MustRegister("asebo", func() Strategy { return &ASEBO{defaultSubspaceSearch()} })
+	MustRegister("asebo", &ASEBO{defaultSubspaceSearch()})
 }
 
 // ASEBO is "From complexity to simplicity: adaptive ES-active subspaces for blackbox optimization" of Choromanski et
@@ -16,8 +13,13 @@ func init() {
 // Here it takes the k vectors.
 type ASEBO struct{ subspaceSearch }
 
+// Traits say that it has pairs and takes immigrants.
+func (e *ASEBO) Traits() Traits[SubspaceState, *graph.Array, *graph.Array] { return e.traits(e.root) }
+
 // Init starts at the genome, without gradients.
-func (e *ASEBO) Init(genome any, _ int) any { return e.start(genome, e.Subspace+1, graph.Scalar(1)) }
+func (e *ASEBO) Init(genome *graph.Array, _ int) SubspaceState {
+	return e.start(genome, e.Subspace+1, graph.Scalar(1))
+}
 
 // ready says whether there were enough gradients: bool[].
 func (e *ASEBO) ready(s SubspaceState) *graph.Array { return s.Generation.Gt(e.Subspace) }
@@ -32,14 +34,12 @@ func (e *ASEBO) root(s SubspaceState) stretch {
 }
 
 // Member returns mean + σ·y on side 0, mean - σ·y on side 1.
-func (e *ASEBO) Member(state, noise any, side *graph.Array) any {
-	s := state.(SubspaceState)
+func (e *ASEBO) Member(s SubspaceState, noise, side *graph.Array) *graph.Array {
 	return e.member(s, e.root(s), noise, side)
 }
 
 // Tell makes one step of Adam along Σ (shaped fitness₊ - shaped fitness₋)·y / (2·σ), at length n, and moves α.
-func (e *ASEBO) Tell(state any, v Evaluation, noise population.Draws) any {
-	s := state.(SubspaceState)
+func (e *ASEBO) Tell(s SubspaceState, v Evaluation, noise Draws[*graph.Array]) SubspaceState {
 	root := e.root(s)
 	gradient := e.gradient(e, s, root, v, noise)
 	within := root.basis.Dot(gradient).Dot(root.basis)
@@ -48,10 +48,4 @@ func (e *ASEBO) Tell(state any, v Evaluation, noise population.Draws) any {
 	alpha := length(gradient.Sub(within)).Div(length(within).Add(float32(1e-8))).Clamp(0, 1)
 	next.Alpha = graph.Select(e.ready(s), alpha, 1)
 	return next
-}
-
-// Immigrant is the noise of the genome.
-func (e *ASEBO) Immigrant(state, genome any) any {
-	s := state.(SubspaceState)
-	return e.immigrant(s, e.root(s), genome)
 }

@@ -4,12 +4,11 @@ import (
 	"math"
 
 	"xlarun/graph"
-	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
 func init() {
-	MustRegister("cmaes", func() Strategy { return &CMAES{Sigma: settings.Num(1)} })
+	MustRegister("cmaes", &CMAES{Sigma: settings.Num(1)})
 }
 
 // CMAES is the covariance matrix adaptation evolution strategy of Hansen and Ostermeier (2001), with negative weights,
@@ -22,9 +21,6 @@ func init() {
 // at least 1: 1 for 10 parameters and 40 members, 7 for 100 and 256, 114 for 386 and 256. evosax decomposes in every
 // generation.
 type CMAES struct {
-	single
-	ranked
-	steady
 	normal[CMAESState]
 	Sigma      settings.Number `set:"sigma" above:"0" max:"1e8" help:"standard deviation of the noise at first"`
 	EigenEvery int             `set:"eigen-every" min:"1" max:"1000000" zero:"as many as change a tenth of the covariance" help:"generations from one eigendecomposition to the next; 0 for as many as change a tenth of the covariance"`
@@ -44,31 +40,35 @@ type CMAESState struct {
 
 func (s CMAESState) mean() *graph.Array { return s.Mean }
 
+// Traits say that it ranks members and takes immigrants.
+func (e *CMAES) Traits() (t Traits[CMAESState, *graph.Array, *graph.Array]) {
+	t.LeastPopulation, t.Steady, t.Immigrant = 2, true, e.Immigrant
+	return t
+}
+
 // Init starts at the genome with Sigma and the covariance of a ball.
-func (e *CMAES) Init(genome any, _ int) any {
-	mean := genome.(*graph.Array)
+func (e *CMAES) Init(mean *graph.Array, _ int) CMAESState {
 	zero, eye := graph.ZerosLike(mean), graph.Eye(graph.Float32, mean.Dim(0))
 	return CMAESState{mean, e.Sigma.Array(), zero, zero, eye, eye, graph.OnesLike(mean),
 		graph.Scalar(0, graph.Int32)}
 }
 
 // Member returns mean + σ·B·(D·z).
-func (*CMAES) Member(state, noise any, _ *graph.Array) any {
-	s := state.(CMAESState)
-	return s.Mean.Add(s.Sigma.Mul(s.Basis.Dot(s.Scale.Mul(noise.(*graph.Array)))))
+func (*CMAES) Member(s CMAESState, noise, _ *graph.Array) *graph.Array {
+	return s.Mean.Add(s.Sigma.Mul(s.Basis.Dot(s.Scale.Mul(noise))))
 }
 
 // Tell recombines the better half and moves paths, step size and covariance.
-func (e *CMAES) Tell(state any, v Evaluation, noise population.Draws) any {
-	return e.tell(state.(CMAESState), v.Fitness, noise, nil)
+func (e *CMAES) Tell(state CMAESState, v Evaluation, noise Draws[*graph.Array]) CMAESState {
+	return e.tell(state, v.Fitness, noise, nil)
 }
 
 // tell is Tell with a drift, f32[n] in units of sigma, that is added to the mean's step; nil for none.
-func (e *CMAES) tell(s CMAESState, fitness *graph.Array, noise population.Draws, drift *graph.Array) CMAESState {
+func (e *CMAES) tell(s CMAESState, fitness *graph.Array, noise Draws[*graph.Array], drift *graph.Array) CMAESState {
 	n := s.Mean.Dim(0)
 	r := recombine(fitness.Dim(0), n, true)
 	w := r.weights.apply(fitness)
-	sum := sumOf(noise, w.Max(0), nil)
+	sum := noise.Sum(w.Max(0))
 	step, white := s.Basis.Dot(s.Scale.Mul(sum)), s.Basis.Dot(sum)
 	if drift != nil {
 		step = step.Add(drift)
@@ -77,13 +77,11 @@ func (e *CMAES) tell(s CMAESState, fitness *graph.Array, noise population.Draws,
 	p := r.advance(s.Sigma, s.SigmaPath, s.Path, step, white, s.Generation)
 
 	// A negative weight is divided by the member's squared length (equation 46), so that the covariance stays positive.
-	lengths := population.MapOf(noise, func(z *graph.Array) *graph.Array { return z.Square().Sum() })
+	lengths := MapOf(noise, func(z *graph.Array) *graph.Array { return z.Square().Sum() })
 	w = w.Mul(graph.Select(w.Ge(0), graph.OnesLike(w),
 		graph.Div(float32(n), lengths.Max(float32(1e-8)))))
 	frame := s.Basis.Mul(s.Scale.ExpandDims(0)) // B·diag(D)
-	mu := frame.Dot(noise.Outer(w, func(z any) *graph.Array {
-		return z.(*graph.Array)
-	})).Dot(graph.MatrixTranspose(frame))
+	mu := frame.Dot(noise.Outer(w, func(z *graph.Array) *graph.Array { return z })).Dot(graph.MatrixTranspose(frame))
 	covariance := conditioned(r.covariance(s.Covariance, graph.Outer(p.path, p.path), mu, p.stalled))
 
 	generations := s.Generation.Add(1)
@@ -131,8 +129,7 @@ func (e *CMAES) decompose(every int, covariance *graph.Array, s CMAESState,
 }
 
 // Immigrant is D⁻¹·Bᵀ·(genome - mean)/σ.
-func (*CMAES) Immigrant(state, genome any) any {
-	s := state.(CMAESState)
-	offset := (genome.(*graph.Array)).Sub(s.Mean).Div(s.Sigma)
+func (*CMAES) Immigrant(s CMAESState, genome *graph.Array) *graph.Array {
+	offset := genome.Sub(s.Mean).Div(s.Sigma)
 	return likely(graph.MatrixTranspose(s.Basis).Dot(offset).Div(s.Scale))
 }

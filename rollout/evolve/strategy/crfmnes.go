@@ -5,12 +5,11 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
 func init() {
-	MustRegister("crfmnes", func() Strategy { return &CRFMNES{Sigma: settings.Num(1)} })
+	MustRegister("crfmnes", &CRFMNES{Sigma: settings.Num(1)})
 }
 
 // CRFMNES is the fast moving natural evolution strategy of Nomura and Ono, "Fast moving natural evolution strategy for
@@ -19,7 +18,6 @@ func init() {
 // pairs.
 type CRFMNES struct {
 	antithetic
-	steady
 	normal[CRFMNESState]
 	Sigma settings.Number `set:"sigma" above:"0" max:"1e8" help:"standard deviation of the noise at first"`
 }
@@ -36,9 +34,14 @@ type CRFMNESState struct {
 
 func (s CRFMNESState) mean() *graph.Array { return s.Mean }
 
+// Traits say that it ranks pairs and takes immigrants.
+func (e *CRFMNES) Traits() (t Traits[CRFMNESState, *graph.Array, *graph.Array]) {
+	t.GroupSize, t.Steady, t.Immigrant = 2, true, e.Immigrant
+	return t
+}
+
 // Init starts at the genome with Sigma, D 1 and a random v of length about 1, which follows from the genome.
-func (e *CRFMNES) Init(genome any, _ int) any {
-	mean := genome.(*graph.Array)
+func (e *CRFMNES) Init(mean *graph.Array, _ int) CRFMNESState {
 	zero := graph.ZerosLike(mean)
 	v := random.Normal(seedOf(mean), mean.Shape())
 	return CRFMNESState{mean, e.Sigma.Array(), zero, zero, graph.OnesLike(mean),
@@ -46,9 +49,8 @@ func (e *CRFMNES) Init(genome any, _ int) any {
 }
 
 // Member returns mean + σ·D·y on side 0, mean - σ·D·y on side 1.
-func (e *CRFMNES) Member(state, noise any, side *graph.Array) any {
-	s := state.(CRFMNESState)
-	step := s.Sigma.Mul(s.Scale).Mul(s.axis().stretch(noise.(*graph.Array)))
+func (e *CRFMNES) Member(s CRFMNESState, noise, side *graph.Array) *graph.Array {
+	step := s.Sigma.Mul(s.Scale).Mul(s.axis().stretch(noise))
 	return s.Mean.Add(e.sign(side).Mul(step))
 }
 
@@ -111,17 +113,16 @@ func inverseOfH(n int) float64 {
 }
 
 // Tell moves the mean by the weighted members, then paths, v, D and the step size.
-func (e *CRFMNES) Tell(state any, ev Evaluation, noise population.Draws) any {
-	s := state.(CRFMNESState)
+func (e *CRFMNES) Tell(s CRFMNESState, ev Evaluation, noise Draws[*graph.Array]) CRFMNESState {
 	members, n := ev.Fitness.Dim(0), s.Mean.Dim(0)
 	r := crfmnesRatesOf(members, n)
 	recombined := r.positive.apply(ev.Fitness).Max(0)
 	ofSigma := graph.Mul(float32(1-r.cSigma), s.SigmaPath).Add(graph.Mul(r.pathStep(r.cSigma),
-		sumOf(noise, e.difference(recombined), nil)))
+		noise.Sum(e.difference(recombined))))
 	length := ofSigma.Square().Sum().Sqrt()
 
 	// While the search moves, distant members weigh more.
-	squares := population.MapOf(noise, func(z *graph.Array) *graph.Array { return z.Square().Sum() })
+	squares := MapOf(noise, func(z *graph.Array) *graph.Array { return z.Square().Sum() })
 	far := graph.Mul(float32(r.distance), squares.Sqrt())
 	distant := far.Sub(far.ReduceMax().Sub(maxExponent).Max(0)).Exp() // finite; the sum is divided by
 	distant = r.utilities.apply(ev.Fitness).Mul(graph.Concatenate(0, distant, distant))
@@ -132,14 +133,14 @@ func (e *CRFMNES) Tell(state any, ev Evaluation, noise population.Draws) any {
 		float32(r.close)))
 
 	axis := s.axis()
-	step := s.Scale.Mul(axis.stretch(sumOf(noise, e.difference(w), nil))) // in units of sigma
+	step := s.Scale.Mul(axis.stretch(noise.Sum(e.difference(w)))) // in units of sigma
 	path := graph.Mul(float32(1-r.cPath), s.Path).Add(graph.Mul(r.pathStep(r.cPath), step))
 
 	// v and D: both sides of a pair have the same natural gradient, which is even in y.
 	slope := axis.gradients()
 	plus, minus := e.sides(w)
 	both := plus.Add(minus)
-	sum := population.SumOf(noise, both, func(z *graph.Array) longAxisGradient { return slope(axis.stretch(z)) })
+	sum := SumOf(noise, both, func(z *graph.Array) longAxisGradient { return slope(axis.stretch(z)) })
 	ofPath := slope(path.Div(s.Scale))
 	total := func(members, path *graph.Array) *graph.Array {
 		return graph.Mul(float32(r.shape), members).Add(graph.Mul(float32(r.one), path))
@@ -197,9 +198,8 @@ func (a longAxis) gradients() func(y *graph.Array) longAxisGradient {
 }
 
 // Immigrant is (1 + v·vᵀ)^-½·(genome - mean)/(σ·D).
-func (*CRFMNES) Immigrant(state, genome any) any {
-	s := state.(CRFMNESState)
-	y := (genome.(*graph.Array)).Sub(s.Mean).Div(s.Sigma.Mul(s.Scale))
+func (*CRFMNES) Immigrant(s CRFMNESState, genome *graph.Array) *graph.Array {
+	y := genome.Sub(s.Mean).Div(s.Sigma.Mul(s.Scale))
 	axis := s.axis()
 	projection := graph.Div(1, graph.Add(1, axis.square).Sqrt()).Sub(1).Mul(y.Dot(axis.bar))
 	return likely(y.Add(projection.Mul(axis.bar)))

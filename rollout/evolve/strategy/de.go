@@ -5,14 +5,12 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
 func init() {
-	MustRegister("de", func() Strategy {
-		return &DE{Sigma: settings.Num(1), CrossoverRate: settings.Num(.9), Weight: settings.Num(.8), Base: deBest}
-	})
+	MustRegister("de", &DE{Sigma: settings.Num(1), CrossoverRate: settings.Num(.9), Weight: settings.Num(.8),
+		Base: deBest})
 }
 
 // DE is the differential evolution of Storn and Price, "Differential evolution, a simple and efficient heuristic for
@@ -21,8 +19,6 @@ func init() {
 // member i's parameters elsewhere; b and c are two other members. It replaces member i if it is no worse. The first
 // trials are start + σ·z.
 type DE struct {
-	single
-	Vectors
 	Sigma         settings.Number `set:"sigma" above:"0" help:"standard deviation of the first members around the start"`
 	CrossoverRate settings.Number `set:"crossover-rate" min:"0" max:"1" help:"probability that a parameter is the trial's own"`
 	Weight        settings.Number `set:"differential-weight" min:"0" max:"2" help:"weight of the difference of two members"`
@@ -42,28 +38,23 @@ type DEState struct {
 	Generation *graph.Array // i32[]: generations so far
 }
 
-// LeastPopulation is 4: a member, the base and the two of the difference.
-func (*DE) LeastPopulation() int { return 4 }
-
-// Keeps returns the whole population.
-func (*DE) Keeps(population int) int { return population }
+// Traits say that it keeps the whole population, whose descent is known, and takes immigrants.
+func (e *DE) Traits() (t Traits[DEState, *graph.Array, *graph.Array]) {
+	t.LeastPopulation = 4 // a member, the base and the two of the difference
+	t.Keeps, t.Immigrant, t.Standing = everyone, itself[DEState], e.Standing
+	t.Parent, t.Places, t.Survivors = e.Parent, everyone, e.Survivors
+	return t
+}
 
 // Init makes all members the genome.
-func (*DE) Init(genome any, population int) any {
-	start := genome.(*graph.Array)
+func (*DE) Init(start *graph.Array, population int) DEState {
 	return DEState{start.BroadcastTo(population, start.Dim(0)),
 		graph.Full(graph.ShapeOf(graph.Float32, population), math.Inf(-1)),
 		graph.Scalar(0, graph.Int32)}
 }
 
-// Sample makes the trial of member 0.
-func (e *DE) Sample(key random.Key, state any) any {
-	return e.SampleAt(key, state, graph.Scalar(0, graph.Int32))
-}
-
-// SampleAt makes one member's trial.
-func (e *DE) SampleAt(key random.Key, state any, member *graph.Array) any {
-	s := state.(DEState)
+// Sample makes one member's trial.
+func (e *DE) Sample(key random.Key, s DEState, member *graph.Array) *graph.Array {
 	n := s.Members.Dim(1)
 	k := random.SplitN(key, 5)
 	a, b, c := e.choose(k[0], k[1], s, member)
@@ -103,42 +94,33 @@ func (e *DE) choose(baseKey, key random.Key, s DEState, member *graph.Array) (a,
 }
 
 // Member returns the trial.
-func (*DE) Member(_, trial any, _ *graph.Array) any { return trial }
+func (*DE) Member(_ DEState, trial, _ *graph.Array) *graph.Array { return trial }
 
 // Tell replaces members by trials that are no worse. A trial with NaN fitness replaces no member.
-func (e *DE) Tell(state any, v Evaluation, trials population.Draws) any {
-	s := state.(DEState)
+func (e *DE) Tell(s DEState, v Evaluation, trials Draws[*graph.Array]) DEState {
 	better := v.Fitness.Ge(s.Fitness) // false for NaN
-	return DEState{graph.Select(better.ExpandDims(1), trials.All().(*graph.Array), s.Members),
+	return DEState{graph.Select(better.ExpandDims(1), trials.All(), s.Members),
 		graph.Select(better, v.Fitness, s.Fitness), s.Generation.Add(1)}
 }
 
 // Mean returns the best member.
-func (*DE) Mean(state any) any {
-	s := state.(DEState)
+func (*DE) Mean(s DEState) *graph.Array {
 	return graph.DynamicIndex(s.Members, s.Fitness.ArgMax(0), 0)
 }
 
-// Immigrant is the genome, as a trial.
-func (*DE) Immigrant(_, genome any) any { return genome }
-
 // Parent is the base of the trial, or its own member in the first generation.
-func (e *DE) Parent(key random.Key, state any, group *graph.Array) *graph.Array {
-	s := state.(DEState)
+func (e *DE) Parent(key random.Key, s DEState, group *graph.Array) *graph.Array {
 	k := random.SplitN(key, 5)
 	base, _, _ := e.choose(k[0], k[1], s, group)
 	return graph.Select(s.Generation.Eq(0), group, base)
 }
 
-// Places is the number of members.
-func (*DE) Places(population int) int { return population }
-
 // Survivors are the trials that replace members.
-func (*DE) Survivors(state any, fitness *graph.Array) *graph.Array {
-	return graph.Select(fitness.Ge(state.(DEState).Fitness), graph.Iota(fitness.Dim(0)), -1)
+func (*DE) Survivors(state DEState, fitness *graph.Array) *graph.Array {
+	return graph.Select(fitness.Ge(state.Fitness), graph.Iota(fitness.Dim(0)), -1)
 }
 
 // Standing is a place's fitness after the trial.
-func (*DE) Standing(state any, fitness *graph.Array) *graph.Array {
-	return WorstIfNaN(fitness).Max(state.(DEState).Fitness)
+func (*DE) Standing(state DEState, fitness *graph.Array) *graph.Array {
+	return WorstIfNaN(fitness).Max(state.Fitness)
 }

@@ -5,15 +5,12 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
 func init() {
-	MustRegister("diffusion", func() Strategy {
-		return &Diffusion{Sigma: settings.Num(1), Noise: settings.Num(1), Temperature: settings.Num(1),
-			Generations: 128}
-	})
+	MustRegister("diffusion", &Diffusion{Sigma: settings.Num(1), Noise: settings.Num(1), Temperature: settings.Num(1),
+		Generations: 128})
 }
 
 // Diffusion is "Diffusion models are evolutionary algorithms" of Zhang et al. (2024) with the formulas and defaults of
@@ -22,9 +19,6 @@ func init() {
 // member's weight is exp(fitness/temperature). After Generations the members stay. Coordinates are those around the
 // start, in units of sigma. The first members are start + σ·z.
 type Diffusion struct {
-	single
-	ranked
-	Vectors
 	Sigma       settings.Number `set:"sigma" above:"0" help:"standard deviation of the first members around the start"`
 	Noise       settings.Number `set:"noise" min:"0" max:"1" help:"weight of new noise in a step"`
 	Temperature settings.Number `set:"temperature" above:"0" help:"fitness that makes a member weigh e times as much"`
@@ -39,12 +33,14 @@ type DiffusionState struct {
 	Generation *graph.Array // i32[]: generations so far
 }
 
-// Keeps returns the whole population.
-func (*Diffusion) Keeps(population int) int { return population }
+// Traits say that it keeps the whole population.
+func (*Diffusion) Traits() (t Traits[DiffusionState, *graph.Array, *graph.Array]) {
+	t.LeastPopulation, t.Keeps = 2, everyone
+	return t
+}
 
 // Init puts all members on the genome.
-func (*Diffusion) Init(genome any, population int) any {
-	start := genome.(*graph.Array)
+func (*Diffusion) Init(start *graph.Array, population int) DiffusionState {
 	return DiffusionState{start, graph.Zeros(graph.ShapeOf(graph.Float32, population, start.Dim(0))),
 		graph.Full(graph.ShapeOf(graph.Float32, population), math.Inf(-1)), graph.Scalar(0, graph.Int32)}
 }
@@ -57,14 +53,8 @@ func (e *Diffusion) alpha(generation *graph.Array) *graph.Array {
 	return cosine.Add(float32(least)).Mul(float32((1 - least) / (1 + least)))
 }
 
-// Sample takes the step of member 0.
-func (e *Diffusion) Sample(key random.Key, state any) any {
-	return e.SampleAt(key, state, graph.Scalar(0, graph.Int32))
-}
-
-// SampleAt takes one member's step: the next member.
-func (e *Diffusion) SampleAt(key random.Key, state any, member *graph.Array) any {
-	s := state.(DiffusionState)
+// Sample takes one member's step: the next member.
+func (e *Diffusion) Sample(key random.Key, s DiffusionState, member *graph.Array) *graph.Array {
 	z := random.Normal(key, s.Start.Shape())
 	now := s.Generation.Sub(1).Max(0)
 	alpha, next := e.alpha(now), e.alpha(now.Add(1))
@@ -89,20 +79,18 @@ func (e *Diffusion) origin(s DiffusionState, x, alpha *graph.Array) *graph.Array
 }
 
 // Member returns start + σ·x.
-func (e *Diffusion) Member(state, x any, _ *graph.Array) any {
-	return state.(DiffusionState).Start.Add(e.Sigma.Array().Mul(x.(*graph.Array)))
+func (e *Diffusion) Member(state DiffusionState, x, _ *graph.Array) *graph.Array {
+	return state.Start.Add(e.Sigma.Array().Mul(x))
 }
 
 // Tell keeps the members.
-func (*Diffusion) Tell(state any, v Evaluation, members population.Draws) any {
-	s := state.(DiffusionState)
-	next := DiffusionState{s.Start, members.All().(*graph.Array),
+func (*Diffusion) Tell(s DiffusionState, v Evaluation, members Draws[*graph.Array]) DiffusionState {
+	next := DiffusionState{s.Start, members.All(),
 		WorstIfNaN(v.Fitness).Min(float32(math.MaxFloat32)), s.Generation.Add(1)}
 	return graph.SelectTree(v.Fitness.IsNaN().All(), s, next)
 }
 
 // Mean returns the best member.
-func (e *Diffusion) Mean(state any) any {
-	s := state.(DiffusionState)
+func (e *Diffusion) Mean(s DiffusionState) *graph.Array {
 	return e.Member(s, graph.DynamicIndex(s.Members, s.Fitness.ArgMax(0), 0), nil)
 }

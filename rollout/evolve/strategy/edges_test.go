@@ -87,13 +87,11 @@ func TestNoStrategyBecomesNaN(t *testing.T) {
 }
 
 // cling searches all cliffs side by side.
-func cling(t *testing.T, b xlabridge.Backend, s Strategy, name string, n, members, generations int) {
-	if bounded, ok := s.(Bounded); ok {
-		members = max(members, bounded.LeastPopulation())
-	}
-	members = (members + s.GroupSize() - 1) / s.GroupSize() * s.GroupSize()
-	groups, shape := members/s.GroupSize(), []int{n}
-	if _, flat := s.(Flat); !flat && n%2 == 0 {
+func cling(t *testing.T, b xlabridge.Backend, s *Erased, name string, n, members, generations int) {
+	members = max(members, s.LeastPopulation)
+	members = (members + s.GroupSize - 1) / s.GroupSize * s.GroupSize
+	groups, shape := members/s.GroupSize, []int{n}
+	if !s.Flat && n%2 == 0 {
 		shape = []int{n / 2, 2}
 	}
 	type lane struct {
@@ -109,12 +107,8 @@ func cling(t *testing.T, b xlabridge.Backend, s Strategy, name string, n, member
 	require.NoError(t, err)
 	step := func(l lane, function *graph.Array) (lane, seen) {
 		key := random.FoldIn(random.FoldIn(random.New(3), function), l.Generation)
-		draws := graph.Once(graph.VMap2(func(key random.Key, group *graph.Array) any {
-			return Draw(s, key, l.State, group)
-		})(graph.Once(random.Split(key, groups)), graph.Iota(groups)))
-		all := graph.VMap(func(side *graph.Array) any {
-			return graph.VMap(func(draw any) any { return s.Member(l.State, draw, side) })(draws)
-		})(graph.Iota(s.GroupSize())).(*graph.Array).Reshape(members, n)
+		draws := graph.Once(drawsOf(s, l.State, graph.Once(random.Split(key, groups)), groups))
+		all := genomesOf(s, l.State, draws).Reshape(members, n)
 		fitness := graph.VMap2(func(x, number *graph.Array) *graph.Array {
 			var branches []func() *graph.Array
 			for _, c := range cliffs {
@@ -131,7 +125,6 @@ func cling(t *testing.T, b xlabridge.Backend, s Strategy, name string, n, member
 		}
 		return lane{next, l.Generation.Add(1)}, x
 	}
-	_, stays := s.(Steady)
 	chunk := min(50, generations)
 	type result struct {
 		Lanes lane
@@ -163,7 +156,7 @@ func cling(t *testing.T, b xlabridge.Backend, s Strategy, name string, n, member
 			}
 		}
 		for i, moved := range floatsOf(t, got.Seen.Mean) {
-			if what := cliffs[i/chunk].name; (stays && what == "constant") || what == "all fail" {
+			if what := cliffs[i/chunk].name; (s.Steady && what == "constant") || what == "all fail" {
 				require.InDelta(t, 0, moved, 1e-6, "%s, generation %d: the mean moved", what, done+i%chunk)
 			}
 		}
@@ -173,7 +166,7 @@ func cling(t *testing.T, b xlabridge.Backend, s Strategy, name string, n, member
 // Settings refuse a sigma that the first generation would cut. The square of iamalgam's is in a covariance.
 func TestLargestSigma(t *testing.T) {
 	for _, name := range general() {
-		if _, ok := lookup(name).(Steady); !ok {
+		if !lookup(name).Steady {
 			continue
 		}
 		most := map[string]float64{"iamalgam": 1e4, "iamalgamu": 1e4}[name]

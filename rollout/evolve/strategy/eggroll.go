@@ -7,15 +7,12 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/policy"
-	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
 func init() {
-	MustRegister("eggroll", func() Strategy {
-		return &Eggroll{LearningRate: settings.Num(.02), Sigma: settings.Num(.1), SigmaDecay: settings.Num(1), Rank: 1,
-			Optimizer: eggrollAdam, Shaped: Shaped{Shaping: shapeRanks}}
-	})
+	MustRegister("eggroll", &Eggroll{LearningRate: settings.Num(.02), Sigma: settings.Num(.1),
+		SigmaDecay: settings.Num(1), Rank: 1, Optimizer: eggrollAdam, Shaped: Shaped{Shaping: shapeRanks}})
 }
 
 // Eggroll is the evolution strategy of Sarkar et al., "Evolution strategies at the hyperscale" (2025, arXiv
@@ -23,8 +20,8 @@ func init() {
 // [rank, b], so that a pair's draw has rank·(a + b) numbers instead of a·b. Small matrices and other leaves have one
 // number of noise for each of their own. Genomes are trees. Whole numbers do not change.
 //
-// If the policy is a policy.Sharer, members are not formed: a layer multiplies the mean's matrix by the vectors of all
-// members of a tile at once, and adds the product with each member's A and B.
+// If the policy has a policy.Form with Shared, members are not formed: a layer multiplies the mean's matrix by the
+// vectors of all members of a tile at once, and adds the product with each member's A and B.
 type Eggroll struct {
 	antithetic
 	LearningRate settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
@@ -93,8 +90,14 @@ func eachFloat(genome any, f func(i int, x *graph.Array) *graph.Array) any {
 	}, genome)
 }
 
+// Traits say that it has pairs whose members share their matrices.
+func (e *Eggroll) Traits() (t Traits[EggrollState, any, []factors]) {
+	t.GroupSize, t.Shared = 2, e.Shared
+	return t
+}
+
 // Init starts at the genome with Sigma.
-func (e *Eggroll) Init(genome any, _ int) any {
+func (e *Eggroll) Init(genome any, _ int) EggrollState {
 	s := EggrollState{Mean: genome, Sigma: e.Sigma.Array(), Count: graph.Scalar(0, graph.Int32)}
 	if e.Optimizer == eggrollSGD {
 		return s
@@ -108,10 +111,10 @@ func (e *Eggroll) Init(genome any, _ int) any {
 }
 
 // Sample draws the numbers of all floating-point leaves at once, in order: for a matrix A, then B.
-func (e *Eggroll) Sample(key random.Key, state any) any {
+func (e *Eggroll) Sample(key random.Key, state EggrollState, _ *graph.Array) []factors {
 	var draws []factors
 	n := 0
-	eachFloat(state.(EggrollState).Mean, func(_ int, x *graph.Array) *graph.Array {
+	eachFloat(state.Mean, func(_ int, x *graph.Array) *graph.Array {
 		if d := x.Dims(); e.factored(x) {
 			n += e.Rank * (d[0] + d[1])
 		} else {
@@ -126,7 +129,7 @@ func (e *Eggroll) Sample(key random.Key, state any) any {
 		end += graph.ShapeOf(graph.Float32, dims...).Size()
 		return graph.SliceAxis(all, 0, from, end).Reshape(dims...)
 	}
-	eachFloat(state.(EggrollState).Mean, func(_ int, x *graph.Array) *graph.Array {
+	eachFloat(state.Mean, func(_ int, x *graph.Array) *graph.Array {
 		if d := x.Dims(); e.factored(x) {
 			draws = append(draws, factors{next(e.Rank, d[0]), next(e.Rank, d[1])})
 		} else {
@@ -138,8 +141,7 @@ func (e *Eggroll) Sample(key random.Key, state any) any {
 }
 
 // Member returns mean + σ·noise on side 0, mean - σ·noise on side 1.
-func (e *Eggroll) Member(state, draw any, side *graph.Array) any {
-	s, leaves := state.(EggrollState), draw.([]factors)
+func (e *Eggroll) Member(s EggrollState, leaves []factors, side *graph.Array) any {
 	factor := s.Sigma.Mul(e.sign(side))
 	return eachFloat(s.Mean, func(i int, x *graph.Array) *graph.Array {
 		return x.Add(factor.Mul(leaves[i].noise())).Convert(x.DType())
@@ -147,8 +149,7 @@ func (e *Eggroll) Member(state, draw any, side *graph.Array) any {
 }
 
 // Shared returns the member with the mean's matrices and its own factors.
-func (e *Eggroll) Shared(state, draw any, side *graph.Array) policy.Shared {
-	s, leaves := state.(EggrollState), draw.([]factors)
+func (e *Eggroll) Shared(s EggrollState, leaves []factors, side *graph.Array) policy.Shared {
 	factor := s.Sigma.Mul(e.sign(side))
 	m := policy.Shared{}
 	floats := 0
@@ -171,13 +172,13 @@ func (e *Eggroll) Shared(state, draw any, side *graph.Array) policy.Shared {
 
 // gradient returns Σ weight·noise over the pairs for each floating-point leaf. For a matrix it is one product of the
 // factors of all pairs.
-func (e *Eggroll) gradient(s EggrollState, weights *graph.Array, draws population.Draws) []*graph.Array {
+func (e *Eggroll) gradient(s EggrollState, weights *graph.Array, draws Draws[[]factors]) []*graph.Array {
 	root := float32(math.Sqrt(float64(e.Rank)))
 	// The factors of all pairs, and the sums of other leaves.
-	thin := population.MapOf(draws, func(leaves []factors) []factors {
+	thin := MapOf(draws, func(leaves []factors) []factors {
 		return slices.DeleteFunc(slices.Clone(leaves), func(f factors) bool { return f.B == nil })
 	})
-	whole := population.SumOf(draws, weights, func(leaves []factors) (sums []*graph.Array) {
+	whole := SumOf(draws, weights, func(leaves []factors) (sums []*graph.Array) {
 		for _, f := range leaves {
 			if f.B == nil {
 				sums = append(sums, f.A)
@@ -208,9 +209,8 @@ func (e *Eggroll) factored(x *graph.Array) bool {
 
 // Tell follows the estimate Σ shaped fitness·noise / (population·σ) of the gradient of fitness by one step of the
 // optimizer.
-func (e *Eggroll) Tell(state any, v Evaluation, draws population.Draws) any {
-	s := state.(EggrollState)
-	plus, minus := e.sides(e.shape(e, s, v.Fitness, draws))
+func (e *Eggroll) Tell(s EggrollState, v Evaluation, draws Draws[[]factors]) EggrollState {
+	plus, minus := e.sides(shape(e.Shaped, e, s, v.Fitness, draws))
 	scale := s.Sigma.Mul(float32(v.Fitness.Dim(0)))
 	gradient := e.gradient(s, plus.Sub(minus).Div(scale), draws)
 	next := EggrollState{Sigma: decayed(e.Sigma.Array(), e.SigmaDecay.Array(), s.Count), Count: s.Count.Add(1)}
@@ -226,4 +226,4 @@ func (e *Eggroll) Tell(state any, v Evaluation, draws population.Draws) any {
 }
 
 // Mean returns the mean of the distribution.
-func (*Eggroll) Mean(state any) any { return state.(EggrollState).Mean }
+func (*Eggroll) Mean(state EggrollState) any { return state.Mean }

@@ -17,8 +17,8 @@ func TestEggroll(t *testing.T) {
 	type genome struct{ W, Small, Bias, N *graph.Array }
 	const members = 6
 	for _, rank := range []int{1, 2} {
-		e := &Eggroll{LearningRate: settings.Num(.1), Sigma: settings.Num(.5), SigmaDecay: settings.Num(1), Rank: rank,
-			Shaped: Shaped{Shaping: shapeRaw}}
+		e := Erase(&Eggroll{LearningRate: settings.Num(.1), Sigma: settings.Num(.5), SigmaDecay: settings.Num(1),
+			Rank: rank, Shaped: Shaped{Shaping: shapeRaw}})
 		start := genome{graph.Full(graph.ShapeOf(graph.Float32, 7, 5), 2),
 			graph.Ones(graph.ShapeOf(graph.Float32, 2, 1)),
 			graph.Float32s([]float32{1, 2, 3}), graph.Int32s([]int32{1 << 30, 16777217})}
@@ -62,8 +62,8 @@ func TestEggroll(t *testing.T) {
 
 // With sgd the mean moves by the rate times the gradient, and there are no running means.
 func TestEggrollFollowsTheGradientItself(t *testing.T) {
-	e := &Eggroll{LearningRate: settings.Num(.1), Sigma: settings.Num(.5), SigmaDecay: settings.Num(1), Rank: 2,
-		Optimizer: eggrollSGD, Shaped: Shaped{Shaping: shapeRaw}}
+	e := Erase(&Eggroll{LearningRate: settings.Num(.1), Sigma: settings.Num(.5), SigmaDecay: settings.Num(1), Rank: 2,
+		Optimizer: eggrollSGD, Shaped: Shaped{Shaping: shapeRaw}})
 	start := []*graph.Array{graph.Zeros(graph.ShapeOf(graph.Float32, 7, 5)),
 		graph.Zeros(graph.ShapeOf(graph.Float32, 4))}
 	state := e.Init(start, 6)

@@ -42,7 +42,7 @@ func pairs(x *graph.Array) *graph.Array { return graph.SliceAxis(x, 0, 0, x.Dim(
 
 // evosaxCase maps a strategy's state to evosax's, and evosax's populations to noise.
 type evosaxCase struct {
-	make  func(tr evosaxTrace) Strategy
+	make  func(tr evosaxTrace) *Erased
 	noise func(state any, x *graph.Array) *graph.Array // of x, f32[groups, n]
 	names func(state any) map[string]*graph.Array      // by evosax's names
 	first func(tr evosaxTrace, state any) any          // changes Init's state; nil: it is as it is
@@ -50,92 +50,91 @@ type evosaxCase struct {
 	draws func(state any, step map[string]oracles.Array) any
 }
 
+// noiseOfState and namesOfState take states of one type.
+func noiseOfState[S any](f func(s S, x *graph.Array) *graph.Array) func(any, *graph.Array) *graph.Array {
+	return func(s any, x *graph.Array) *graph.Array { return f(s.(S), x) }
+}
+
+func namesOfState[S any](f func(s S) map[string]*graph.Array) func(any) map[string]*graph.Array {
+	return func(s any) map[string]*graph.Array { return f(s.(S)) }
+}
+
 func evosaxCases() map[string]evosaxCase {
 	half := settings.Num(.5)
 	sub, div, mul := graph.Sub, graph.Div, graph.Mul
 	return map[string]evosaxCase{
 		"snes": {
-			make: func(evosaxTrace) Strategy { return &SNES{LearningRate: settings.Num(1), Sigma: half} },
-			noise: func(s any, x *graph.Array) *graph.Array {
-				return div(sub(x, s.(SNESState).Mean), s.(SNESState).Std)
-			},
-			names: func(s any) map[string]*graph.Array {
-				return map[string]*graph.Array{"mean": s.(SNESState).Mean, "std": s.(SNESState).Std}
-			},
+			make: func(evosaxTrace) *Erased { return Erase(&SNES{LearningRate: settings.Num(1), Sigma: half}) },
+			noise: noiseOfState(func(s SNESState, x *graph.Array) *graph.Array {
+				return div(sub(x, s.Mean), s.Std)
+			}),
+			names: namesOfState(func(s SNESState) map[string]*graph.Array {
+				return map[string]*graph.Array{"mean": s.Mean, "std": s.Std}
+			}),
 		},
 		"sepcmaes": {
-			make: func(evosaxTrace) Strategy { return &SepCMAES{Sigma: half} },
-			noise: func(state any, x *graph.Array) *graph.Array {
-				s := state.(SepCMAESState)
+			make: func(evosaxTrace) *Erased { return Erase(&SepCMAES{Sigma: half}) },
+			noise: noiseOfState(func(s SepCMAESState, x *graph.Array) *graph.Array {
 				return div(sub(x, s.Mean), mul(s.Sigma, s.Variance.Sqrt()))
-			},
-			names: func(state any) map[string]*graph.Array {
-				s := state.(SepCMAESState)
+			}),
+			names: namesOfState(func(s SepCMAESState) map[string]*graph.Array {
 				return map[string]*graph.Array{"mean": s.Mean, "std": s.Sigma, "p_std": s.SigmaPath, "p_c": s.Path,
 					"C": s.Variance}
-			},
+			}),
 		},
 		"cmaes": {
-			make: func(evosaxTrace) Strategy { return &CMAES{Sigma: half, EigenEvery: 1} },
-			noise: func(state any, x *graph.Array) *graph.Array {
-				s := state.(CMAESState)
+			make: func(evosaxTrace) *Erased { return Erase(&CMAES{Sigma: half, EigenEvery: 1}) },
+			noise: noiseOfState(func(s CMAESState, x *graph.Array) *graph.Array {
 				return div(div(sub(x, s.Mean), s.Sigma).Dot(s.Basis), s.Scale)
-			},
-			names: func(state any) map[string]*graph.Array {
-				s := state.(CMAESState)
+			}),
+			names: namesOfState(func(s CMAESState) map[string]*graph.Array {
 				return map[string]*graph.Array{"mean": s.Mean, "std": s.Sigma, "p_std": s.SigmaPath, "p_c": s.Path,
 					"C": s.Covariance}
-			},
+			}),
 		},
 		"xnes": {
-			make: func(evosaxTrace) Strategy { return &XNES{LearningRate: settings.Num(1), Sigma: half} },
-			noise: func(state any, x *graph.Array) *graph.Array {
-				s := state.(XNESState)
+			make: func(evosaxTrace) *Erased { return Erase(&XNES{LearningRate: settings.Num(1), Sigma: half}) },
+			noise: noiseOfState(func(s XNESState, x *graph.Array) *graph.Array {
 				return graph.MatrixTranspose(graph.Solve(s.Shape, graph.MatrixTranspose(div(sub(x, s.Mean), s.Sigma))))
-			},
-			names: func(state any) map[string]*graph.Array {
-				s := state.(XNESState)
+			}),
+			names: namesOfState(func(s XNESState) map[string]*graph.Array {
 				return map[string]*graph.Array{"mean": s.Mean, "std": s.Sigma, "B": s.Shape}
-			},
+			}),
 		},
 		"crfmnes": {
-			make: func(evosaxTrace) Strategy { return &CRFMNES{Sigma: half} },
+			make: func(evosaxTrace) *Erased { return Erase(&CRFMNES{Sigma: half}) },
 			first: func(tr evosaxTrace, state any) any {
 				s := state.(CRFMNESState)
 				s.V = array(tr.Start["v"])
 				return s
 			},
-			noise: func(state any, x *graph.Array) *graph.Array {
-				s := state.(CRFMNESState)
+			noise: noiseOfState(func(s CRFMNESState, x *graph.Array) *graph.Array {
 				a := s.axis()
 				y := div(sub(pairs(x), s.Mean), mul(s.Sigma, s.Scale))
 				shrink := sub(div(1, graph.Add(1, a.square).Sqrt()), 1)
 				return y.Add(mul(shrink, mul(y.Dot(a.bar).ExpandDims(1), a.bar)))
-			},
-			names: func(state any) map[string]*graph.Array {
-				s := state.(CRFMNESState)
+			}),
+			names: namesOfState(func(s CRFMNESState) map[string]*graph.Array {
 				return map[string]*graph.Array{"mean": s.Mean, "std": s.Sigma, "p_std": s.SigmaPath, "p_c": s.Path,
 					"D": s.Scale, "v": s.V}
-			},
+			}),
 		},
 		"maes": {
-			make:  func(evosaxTrace) Strategy { return &MAES{Sigma: half} },
+			make:  func(evosaxTrace) *Erased { return Erase(&MAES{Sigma: half}) },
 			draws: func(_ any, step map[string]oracles.Array) any { return array(step["noise"]) },
-			names: func(state any) map[string]*graph.Array {
-				s := state.(MAESState)
+			names: namesOfState(func(s MAESState) map[string]*graph.Array {
 				return map[string]*graph.Array{"mean": s.Mean, "std": s.Sigma, "p_std": s.SigmaPath, "M": s.Matrix}
-			},
+			}),
 		},
 		"lmmaes": {
-			make:  func(evosaxTrace) Strategy { return &LMMAES{Sigma: half} },
+			make:  func(evosaxTrace) *Erased { return Erase(&LMMAES{Sigma: half}) },
 			draws: func(_ any, step map[string]oracles.Array) any { return array(step["noise"]) },
-			names: func(state any) map[string]*graph.Array {
-				s := state.(LMMAESState)
+			names: namesOfState(func(s LMMAESState) map[string]*graph.Array {
 				return map[string]*graph.Array{"mean": s.Mean, "std": s.Sigma, "p_std": s.SigmaPath, "M": s.Paths}
-			},
+			}),
 		},
 		"rmes": {
-			make: func(evosaxTrace) Strategy { return &RmES{Sigma: half, Paths: 2} },
+			make: func(evosaxTrace) *Erased { return Erase(&RmES{Sigma: half, Paths: 2}) },
 			draws: func(state any, step map[string]oracles.Array) any {
 				s := state.(RmESState)
 				x := array(step["asked"])
@@ -143,93 +142,89 @@ func evosaxCases() map[string]evosaxCase {
 				return rmesDraw{div(div(sub(x, s.Mean), s.Sigma), float32(1-c)),
 					graph.Zeros(graph.ShapeOf(graph.Float32, x.Dim(0), 2))}
 			},
-			names: func(state any) map[string]*graph.Array {
-				s := state.(RmESState)
+			names: namesOfState(func(s RmESState) map[string]*graph.Array {
 				return map[string]*graph.Array{"mean": s.Mean, "std": s.Sigma, "p_c": s.Path, "P": s.Paths,
 					"t": s.Times.Convert(graph.Float32), "cumulative_rank_rate": s.Success,
 					"fitness_elites_sorted": s.Parents.Neg()}
-			},
+			}),
 		},
 		"guidedes": {
-			make: func(tr evosaxTrace) Strategy {
-				e := lookup("guidedes").(*GuidedES)
+			make: func(tr evosaxTrace) *Erased {
+				e := defaults[*GuidedES]("guidedes")
 				e.LearningRate, e.Sigma, e.Subspace = settings.Num(tr.Config.Rate), half, 2
-				return e
+				return Erase(e)
 			},
-			noise: func(state any, x *graph.Array) *graph.Array {
-				s := state.(SubspaceState)
-				e := lookup("guidedes").(*GuidedES)
+			noise: noiseOfState(func(s SubspaceState, x *graph.Array) *graph.Array {
+				e := defaults[*GuidedES]("guidedes")
 				e.Subspace = 2
 				return unstretched(e.root(s), pairs(x).Sub(s.Mean).Mul(2))
-			},
-			names: func(state any) map[string]*graph.Array {
-				s := state.(SubspaceState) // evosax puts the last gradient beside the others when it asks
+			}),
+			names: namesOfState(func(s SubspaceState) map[string]*graph.Array {
+				// evosax puts the last gradient beside the others when it asks
 				return map[string]*graph.Array{"mean": s.Mean, "grad": s.Gradients.Index(1).Neg()}
-			},
+			}),
 		},
 		"asebo": {
-			make: func(tr evosaxTrace) Strategy {
-				e := lookup("asebo").(*ASEBO)
+			make: func(tr evosaxTrace) *Erased {
+				e := defaults[*ASEBO]("asebo")
 				e.LearningRate, e.Sigma, e.Subspace = settings.Num(tr.Config.Rate), half, 2
-				return e
+				return Erase(e)
 			},
-			noise: func(state any, x *graph.Array) *graph.Array {
-				s := state.(SubspaceState)
-				e := lookup("asebo").(*ASEBO)
+			noise: noiseOfState(func(s SubspaceState, x *graph.Array) *graph.Array {
+				e := defaults[*ASEBO]("asebo")
 				e.Subspace = 2
 				return unstretched(e.root(s), pairs(x).Sub(s.Mean).Mul(2))
-			},
-			names: func(state any) map[string]*graph.Array {
-				s := state.(SubspaceState)
+			}),
+			names: namesOfState(func(s SubspaceState) map[string]*graph.Array {
 				return map[string]*graph.Array{"mean": s.Mean, "grad_subspace": s.Gradients.Neg(), "alpha": s.Alpha}
-			},
+			}),
 		},
 		"nres": {
-			make: func(tr evosaxTrace) Strategy { return &NRES{evosaxUnrolled(tr)} },
-			noise: func(s any, x *graph.Array) *graph.Array {
-				return div(sub(pairs(x), s.(UnrolledState).Search.Mean), s.(UnrolledState).Search.Sigma)
-			},
-			names: func(s any) map[string]*graph.Array {
-				z := s.(UnrolledState).Noise.Mul(float32(.5))
-				return map[string]*graph.Array{"mean": s.(UnrolledState).Search.Mean,
+			make: func(tr evosaxTrace) *Erased { return Erase(&NRES{evosaxUnrolled(tr)}) },
+			noise: noiseOfState(func(s UnrolledState, x *graph.Array) *graph.Array {
+				return div(sub(pairs(x), s.Search.Mean), s.Search.Sigma)
+			}),
+			names: namesOfState(func(s UnrolledState) map[string]*graph.Array {
+				z := s.Noise.Mul(float32(.5))
+				return map[string]*graph.Array{"mean": s.Search.Mean,
 					"pert": graph.Concatenate(0, z, z.Neg())}
-			},
+			}),
 		},
 		"pes": {
-			make: func(tr evosaxTrace) Strategy { return &PES{evosaxUnrolled(tr)} },
-			noise: func(s any, x *graph.Array) *graph.Array {
-				return div(sub(pairs(x), s.(UnrolledState).Search.Mean), s.(UnrolledState).Search.Sigma)
-			},
-			names: func(s any) map[string]*graph.Array {
-				sum := s.(UnrolledState).Noise
-				return map[string]*graph.Array{"mean": s.(UnrolledState).Search.Mean,
+			make: func(tr evosaxTrace) *Erased { return Erase(&PES{evosaxUnrolled(tr)}) },
+			noise: noiseOfState(func(s UnrolledState, x *graph.Array) *graph.Array {
+				return div(sub(pairs(x), s.Search.Mean), s.Search.Sigma)
+			}),
+			names: namesOfState(func(s UnrolledState) map[string]*graph.Array {
+				sum := s.Noise
+				return map[string]*graph.Array{"mean": s.Search.Mean,
 					"pert_accum": graph.Concatenate(0, sum, sum.Neg())}
-			},
+			}),
 		},
 		"ars": {
-			make: func(tr evosaxTrace) Strategy {
-				return &ARS{gaussian{LearningRate: settings.Num(tr.Config.Rate), Sigma: half,
-					SigmaDecay: settings.Num(1)}, .5}
+			make: func(tr evosaxTrace) *Erased {
+				return Erase(&ARS{gaussian{LearningRate: settings.Num(tr.Config.Rate), Sigma: half,
+					SigmaDecay: settings.Num(1)}, .5})
 			},
-			noise: func(s any, x *graph.Array) *graph.Array {
-				return div(sub(pairs(x), s.(GaussianState).Mean), s.(GaussianState).Sigma)
-			},
-			names: func(s any) map[string]*graph.Array {
-				return map[string]*graph.Array{"mean": s.(GaussianState).Mean, "std": s.(GaussianState).Sigma}
-			},
+			noise: noiseOfState(func(s GaussianState, x *graph.Array) *graph.Array {
+				return div(sub(pairs(x), s.Mean), s.Sigma)
+			}),
+			names: namesOfState(func(s GaussianState) map[string]*graph.Array {
+				return map[string]*graph.Array{"mean": s.Mean, "std": s.Sigma}
+			}),
 		},
 		"openes": {
-			make: func(tr evosaxTrace) Strategy {
-				return &OpenES{gaussian{LearningRate: settings.Num(tr.Config.Rate), Sigma: half,
+			make: func(tr evosaxTrace) *Erased {
+				return Erase(&OpenES{gaussian{LearningRate: settings.Num(tr.Config.Rate), Sigma: half,
 					SigmaDecay: settings.Num(1)}, Shaped{Shaping: tr.Config.Shaping,
-					WeightDecay: tr.Config.WeightDecay}}
+					WeightDecay: tr.Config.WeightDecay}})
 			},
-			noise: func(s any, x *graph.Array) *graph.Array {
-				return div(sub(pairs(x), s.(GaussianState).Mean), s.(GaussianState).Sigma)
-			},
-			names: func(s any) map[string]*graph.Array {
-				return map[string]*graph.Array{"mean": s.(GaussianState).Mean}
-			},
+			noise: noiseOfState(func(s GaussianState, x *graph.Array) *graph.Array {
+				return div(sub(pairs(x), s.Mean), s.Sigma)
+			}),
+			names: namesOfState(func(s GaussianState) map[string]*graph.Array {
+				return map[string]*graph.Array{"mean": s.Mean}
+			}),
 		},
 	}
 }
@@ -258,10 +253,8 @@ func TestStrategiesAgreeWithEvosax(t *testing.T) {
 				} else {
 					noise = c.noise(state, array(step["asked"]))
 				}
-				members := graph.VMap(func(side *graph.Array) any {
-					return graph.VMap(func(z any) any { return s.Member(state, z, side) })(noise)
-				})(graph.Iota(s.GroupSize())).(*graph.Array)
-				near(t, step["asked"], members.Reshape(step["asked"].Shape...), 1e-4, "population", i)
+				asked := genomesOf(s, state, noise).Reshape(step["asked"].Shape...)
+				near(t, step["asked"], asked, 1e-4, "population", i)
 				var err error
 				state, err = graph.Eval(tell(s, state, returns(step["told"]), fixedDraws{noise}))
 				require.NoError(t, err)
@@ -299,8 +292,7 @@ func TestGeneticAlgorithmsAgreeWithEvosax(t *testing.T) {
 		case "mr15ga":
 			state = MR15GAState{array(tr.Start["population"]), returns(tr.Start["fitness"]), graph.Scalar(.5)}
 		case "gesmrga":
-			state = lookup("gesmrga").(*GESMRGA).Init(graph.Zeros(graph.ShapeOf(graph.Float32, 6)), 9)
-			s := state.(GESMRGAState)
+			s := defaults[*GESMRGA]("gesmrga").Init(graph.Zeros(graph.ShapeOf(graph.Float32, 6)), 9)
 			s.Sigma = array(tr.Start["std"])
 			state = s
 		default:
@@ -351,7 +343,8 @@ func TestPSOAgreesWithEvosax(t *testing.T) {
 		if tr.Strategy != "pso" {
 			continue
 		}
-		s := lookup("pso").(*PSO)
+		s := defaults[*PSO]("pso")
+		erased := Erase(s)
 		state := PSOState{array(tr.Start["population"]), array(tr.Start["velocity"]),
 			array(tr.Start["population_best"]),
 			returns(tr.Start["fitness_best"]), graph.Of(int32(1))}
@@ -362,12 +355,12 @@ func TestPSOAgreesWithEvosax(t *testing.T) {
 				words = append(words, uint32(w))
 			}
 			keys := graph.Uint32s(words, step["keys"].Shape...)
-			moves := graph.VMap2(func(key, particle *graph.Array) any {
-				return s.SampleAt(random.Key{Data: key}, state, particle)
+			moves := graph.VMap2(func(key, particle *graph.Array) psoMove {
+				return s.Sample(random.Key{Data: key}, state, particle)
 			})(
 				keys, graph.Iota(tr.Config.Population))
-			near(t, step["asked"], moves.(psoMove).Position, 1e-5, "population", i)
-			next, err := graph.Eval(tell(s, state, returns(step["told"]), fixedDraws{moves}))
+			near(t, step["asked"], moves.Position, 1e-5, "population", i)
+			next, err := graph.Eval(tell(erased, state, returns(step["told"]), fixedDraws{moves}))
 			require.NoError(t, err)
 			state = next.(PSOState)
 			for name, got := range map[string]*graph.Array{"velocity": state.Velocity, "population_best": state.Best,
@@ -386,7 +379,7 @@ func TestDEAgreesWithEvosax(t *testing.T) {
 		if tr.Strategy != "de" {
 			continue
 		}
-		s := lookup("de").(*DE)
+		s := lookup("de")
 		var state any = DEState{array(tr.Start["population"]), returns(tr.Start["fitness"]), graph.Of(int32(1))}
 		for i, step := range tr.Steps {
 			tested++
@@ -396,4 +389,10 @@ func TestDEAgreesWithEvosax(t *testing.T) {
 		}
 	}
 	require.Equal(t, 6, tested)
+}
+
+// defaults returns the strategy of a name with its types.
+func defaults[T any](name string) T {
+	s, _ := registry.New(name)
+	return s.(T)
 }

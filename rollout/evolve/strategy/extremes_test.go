@@ -29,6 +29,10 @@ func TestHugeFitnessIsOnlyLarge(t *testing.T) {
 		require.NoError(t, err)
 		return v
 	}
+	zScore := func(f *graph.Array) *graph.Array {
+		e := &OpenES{Shaped: Shaped{Shaping: shapeZScore}}
+		return shape(e.Shaped, e, GaussianState{}, f, Draws[*graph.Array]{})
+	}
 	ars := func(ratio float64) func(f *graph.Array) *graph.Array {
 		return func(f *graph.Array) *graph.Array {
 			e := &ARS{gaussian{Sigma: settings.Num(.1)}, ratio}
@@ -41,7 +45,7 @@ func TestHugeFitnessIsOnlyLarge(t *testing.T) {
 	}{
 		{"ars, half of the pairs", ars(.5)},
 		{"ars, all pairs", ars(1)},
-		{"z-score", func(f *graph.Array) *graph.Array { return Shaped{Shaping: shapeZScore}.shape(nil, nil, f, nil) }},
+		{"z-score", zScore},
 	} {
 		want := weights(1, c.of)
 		for _, unit := range []float64{1e-3, 1e7, 1e20, 1e30, 4e37} {
@@ -56,9 +60,7 @@ func TestHugeFitnessIsOnlyLarge(t *testing.T) {
 		}
 	}
 	equal := func(f *graph.Array) *graph.Array { return graph.Full(f.Shape(), 3e38) }
-	for _, of := range []func(f *graph.Array) *graph.Array{ars(.5), func(f *graph.Array) *graph.Array {
-		return Shaped{Shaping: shapeZScore}.shape(nil, nil, f, nil)
-	}} {
+	for _, of := range []func(f *graph.Array) *graph.Array{ars(.5), zScore} {
 		for _, x := range weights(1, func(f *graph.Array) *graph.Array { return of(equal(f)) }) {
 			require.Zero(t, x, "of equal members")
 		}

@@ -18,11 +18,23 @@ import (
 var floatsOf = graphtest.Floats
 
 // drawn returns the draws of a generation of n members.
-func drawn(s Strategy, state any, members int, seed int64) any {
-	groups := members / s.GroupSize()
+func drawn(s *Erased, state any, members int, seed int64) any {
+	groups := members / s.GroupSize
+	return drawsOf(s, state, random.Split(random.New(seed), groups), groups)
+}
+
+// drawsOf returns the draws of groups with keys.
+func drawsOf(s *Erased, state any, keys random.Key, groups int) any {
 	return graph.VMap2(func(key random.Key, group *graph.Array) any {
-		return Draw(s, key, state, group)
-	})(random.Split(random.New(seed), groups), graph.Iota(groups))
+		return s.Sample(key, state, group)
+	})(keys, graph.Iota(groups))
+}
+
+// genomesOf returns the genomes of the members with draws, leaves [sides, groups, …].
+func genomesOf(s *Erased, state, draws any) *graph.Array {
+	return graph.VMap(func(side *graph.Array) any {
+		return graph.VMap(func(draw any) any { return s.Member(state, draw, side) })(draws)
+	})(graph.Iota(s.GroupSize)).(*graph.Array)
 }
 
 // Failed members do not move strategies: a fitness below all others has the same effect as NaN. If all members fail,
@@ -138,7 +150,7 @@ func TestDETrials(t *testing.T) {
 	state := DEState{graph.Float32s(rows, 4, 4), graph.Float32s([]float32{1, 2, 3, 0}), graph.Of(int32(5))}
 	places := map[int]bool{}
 	for seed := range int64(40) {
-		trial := floatsOf(t, e.SampleAt(random.New(seed), state, graph.Of(int32(0))).(*graph.Array))
+		trial := floatsOf(t, e.Sample(random.New(seed), state, graph.Of(int32(0))))
 		crossed := slices.DeleteFunc([]int{0, 1, 2, 3}, func(i int) bool { return trial[i] == 0 })
 		require.Len(t, crossed, 1)
 		places[crossed[0]] = true
@@ -149,11 +161,11 @@ func TestDETrials(t *testing.T) {
 
 // Children come from elites, with the elite's rate within its bounds. Child 0 comes from the best.
 func TestSAMRGA(t *testing.T) {
-	g := lookup("samrga").(*SAMRGA)
+	g := defaults[*SAMRGA]("samrga")
 	g.SigmaMin, g.SigmaMax = settings.Num(.9), settings.Num(3)
 	require.Equal(t, 4, g.Keeps(8))
 	state := SAMRGAState{graph.Float32s([]float32{1000, 1000, -1000, -1000}, 2, 2), graph.Float32s([]float32{1, 2})}
-	children := drawn(g, state, 40, 1).(samrgaChild)
+	children := drawn(Erase(g), state, 40, 1).(samrgaChild)
 	x, sigma := floatsOf(t, children.Genome), floatsOf(t, children.Sigma)
 	require.Greater(t, x[0], 900.)
 	of := map[bool]int{}
@@ -167,14 +179,14 @@ func TestSAMRGA(t *testing.T) {
 		require.True(t, s >= least && s <= most, "child %d: %g", i, s)
 	}
 	require.True(t, of[true] > 10 && of[false] > 10, "%v", of)
-	told := tell(g, state, graph.Iota(40), fixedDraws{children}).(SAMRGAState)
+	told := tell(Erase(g), state, graph.Iota(40), fixedDraws{children}).(SAMRGAState)
 	require.Equal(t, sigma[38:], []float64{floatsOf(t, told.Sigma)[1], floatsOf(t, told.Sigma)[0]})
 	require.Equal(t, x[78:], floatsOf(t, told.Elites)[:2])
 }
 
 // The best member of all generations stays.
 func TestRandomSearch(t *testing.T) {
-	s := &RandomSearch{Sigma: settings.Num(2)}
+	s := Erase(&RandomSearch{Sigma: settings.Num(2)})
 	state := s.Init(graph.Float32s([]float32{1, 1}), 3)
 	noise := graph.Float32s([]float32{1, 2, 3, 4, 5, 6}, 3, 2)
 	for _, c := range []struct {
@@ -189,7 +201,7 @@ func TestRandomSearch(t *testing.T) {
 
 // Basis and scale stay until an eigendecomposition is due.
 func TestCMAESDecomposesWhenItIsDue(t *testing.T) {
-	s := &CMAES{Sigma: settings.Num(1), EigenEvery: 3}
+	s := Erase(&CMAES{Sigma: settings.Num(1), EigenEvery: 3})
 	state := s.Init(graph.Float32s([]float32{1, 2}), 6).(CMAESState)
 	before := floatsOf(t, state.Scale)
 	for generation := range 6 {
@@ -214,7 +226,7 @@ func TestCMAESDecomposesWhenItIsDue(t *testing.T) {
 // A fitness that is not finite counts as the worst finite one, with every shaping.
 func TestShaping(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
-	draws := fixedDraws{graph.Zeros(graph.ShapeOf(graph.Float32, 2, 1))}
+	draws := DrawsOf[*graph.Array](fixedDraws{graph.Zeros(graph.ShapeOf(graph.Float32, 2, 1))})
 	for _, c := range []struct {
 		number  int
 		shaping string
@@ -234,7 +246,7 @@ func TestShaping(t *testing.T) {
 	} {
 		e := &OpenES{gaussian{Sigma: settings.Num(1)}, Shaped{Shaping: c.shaping, WeightDecay: c.decay}}
 		state := e.Init(graph.Float32s([]float32{2}), 4) // squares are 4
-		require.InDeltaSlice(t, c.want, floatsOf(t, e.shape(e, state, graph.Float32s(c.fitness), draws)), 1e-4,
+		require.InDeltaSlice(t, c.want, floatsOf(t, shape(e.Shaped, e, state, graph.Float32s(c.fitness), draws)), 1e-4,
 			"case %d", c.number)
 	}
 }
@@ -244,10 +256,7 @@ func TestSmallestPopulations(t *testing.T) {
 	for _, name := range general() {
 		for _, n := range []int{1, 3} {
 			s := lookup(name)
-			members := s.GroupSize()
-			if b, ok := s.(Bounded); ok {
-				members = max(members, b.LeastPopulation())
-			}
+			members := max(s.GroupSize, s.LeastPopulation)
 			state := s.Init(graph.Ones(graph.ShapeOf(graph.Float32, n)), members)
 			for generation := range 4 {
 				fitness := graph.Float32s([]float32{float32(generation), 1, 3, 2})

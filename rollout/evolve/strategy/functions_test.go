@@ -37,7 +37,7 @@ func ridge(x *graph.Array) *graph.Array {
 
 // climb searches function 0, 1 or 2 from -1 on, and returns the fitness of the mean at the start and at the end. With
 // failing, a fifth of each generation has NaN fitness.
-func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generations int, failing bool) func(number int32,
+func climb(t *testing.T, b xlabridge.Backend, s *Erased, n, members, generations int, failing bool) func(number int32,
 	seed int64) (start, end float64) {
 	t.Helper()
 	function := func(number, x *graph.Array) *graph.Array {
@@ -53,23 +53,18 @@ func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generation
 		State any
 		Mean  *graph.Array // fitness
 	}
-	groups := members / s.GroupSize()
+	groups := members / s.GroupSize
 	shape := []int{n}
-	if _, flat := s.(Flat); !flat {
+	if !s.Flat {
 		shape = []int{n / 2, 2} // a matrix
 	}
 	next := xlabridge.Jit2(b, func(in step, generation *graph.Array) reached {
 		// As in evolve: otherwise the compiler computes the hash of the keys again for each number drawn.
 		keys := graph.Once(random.Split(random.FoldIn(in.Key, generation), groups))
-		draws := graph.Once(graph.VMap2(func(key random.Key, group *graph.Array) any {
-			return Draw(s, key, in.State, group)
-		})(keys, graph.Iota(groups)))
-		all := graph.VMap(func(side *graph.Array) any {
-			return graph.VMap(func(draw any) any { return s.Member(in.State, draw, side) })(draws)
-		})(graph.Iota(s.GroupSize())).(*graph.Array)
+		draws := graph.Once(drawsOf(s, in.State, keys, groups))
 		fitness := graph.VMap(func(x *graph.Array) *graph.Array {
 			return function(in.Number, x)
-		})(all.Reshape(members, n))
+		})(genomesOf(s, in.State, draws).Reshape(members, n))
 		if failing {
 			fitness = graph.Select(graph.Iota(members).Add(generation).Rem(5).Eq(0), math.NaN(),
 				fitness)
@@ -102,48 +97,48 @@ func TestStrategiesClimb(t *testing.T) {
 	half := settings.Num(.5)
 	for _, c := range []struct {
 		strategy string
-		change   func(s Strategy)
+		change   func(s any)
 		least    [3]float64 // factors for hill, valley and ridge: a third of what was seen or less
 		long     bool       // another setting of a strategy that stands above
 	}{
-		{"openes", func(s Strategy) { s.(*OpenES).LearningRate = settings.Num(.05) },
+		{"openes", func(s any) { s.(*OpenES).LearningRate = settings.Num(.05) },
 			[3]float64{10000, 100, 10000}, true},
-		{"pgpe", func(s Strategy) { s.(*PGPE).LearningRate = settings.Num(.05) }, [3]float64{1e6, 100, 1e5}, true},
-		{"pgpe", func(s Strategy) { s.(*PGPE).Optimizer = pgpeClipUp }, [3]float64{1000, 100, 100}, true},
+		{"pgpe", func(s any) { s.(*PGPE).LearningRate = settings.Num(.05) }, [3]float64{1e6, 100, 1e5}, true},
+		{"pgpe", func(s any) { s.(*PGPE).Optimizer = pgpeClipUp }, [3]float64{1000, 100, 100}, true},
 		{"simplega", nil, [3]float64{10, 10, 100}, false},
-		{"snes", func(s Strategy) { s.(*SNES).Sigma = half }, [3]float64{1e8, 100, 1e7}, true},
-		{"sepcmaes", func(s Strategy) { s.(*SepCMAES).Sigma = half }, [3]float64{1e8, 100, 1e6}, true},
-		{"cmaes", func(s Strategy) { s.(*CMAES).Sigma = half }, [3]float64{1e8, 1000, 1e8}, false},
-		{"cmaes", func(s Strategy) { s.(*CMAES).Sigma, s.(*CMAES).EigenEvery = half, 7 },
+		{"snes", func(s any) { s.(*SNES).Sigma = half }, [3]float64{1e8, 100, 1e7}, true},
+		{"sepcmaes", func(s any) { s.(*SepCMAES).Sigma = half }, [3]float64{1e8, 100, 1e6}, true},
+		{"cmaes", func(s any) { s.(*CMAES).Sigma = half }, [3]float64{1e8, 1000, 1e8}, false},
+		{"cmaes", func(s any) { s.(*CMAES).Sigma, s.(*CMAES).EigenEvery = half, 7 },
 			[3]float64{1e8, 1000, 1e8}, true},
-		{"xnes", func(s Strategy) { s.(*XNES).Sigma = half }, [3]float64{1e5, 100, 1e6}, true},
-		{"crfmnes", func(s Strategy) { s.(*CRFMNES).Sigma = half }, [3]float64{1e8, 1e5, 1e8}, true},
-		{"ars", func(s Strategy) { s.(*ARS).LearningRate = settings.Num(.05) }, [3]float64{10000, 100, 10000}, true},
-		{"eggroll", func(s Strategy) { s.(*Eggroll).LearningRate = settings.Num(.05) },
+		{"xnes", func(s any) { s.(*XNES).Sigma = half }, [3]float64{1e5, 100, 1e6}, true},
+		{"crfmnes", func(s any) { s.(*CRFMNES).Sigma = half }, [3]float64{1e8, 1e5, 1e8}, true},
+		{"ars", func(s any) { s.(*ARS).LearningRate = settings.Num(.05) }, [3]float64{10000, 100, 10000}, true},
+		{"eggroll", func(s any) { s.(*Eggroll).LearningRate = settings.Num(.05) },
 			[3]float64{1000, 100, 1000}, false},
 		{"de", nil, [3]float64{1e7, 100, 1e6}, true},
-		{"de", func(s Strategy) { s.(*DE).Base = deRandom }, [3]float64{100, 10, 100}, true},
+		{"de", func(s any) { s.(*DE).Base = deRandom }, [3]float64{100, 10, 100}, true},
 		{"pso", nil, [3]float64{1000, 100, 1000}, true},
 		{"samrga", nil, [3]float64{1e5, 100, 100}, false},
 		{"randomsearch", nil, [3]float64{1.3, 3.8, 3.6}, false},
-		{"maes", func(s Strategy) { s.(*MAES).Sigma = half }, [3]float64{1e8, 2000, 1e8}, true},
-		{"lmmaes", func(s Strategy) { s.(*LMMAES).Sigma = half }, [3]float64{1e8, 200, 60000}, true},
-		{"rmes", func(s Strategy) { s.(*RmES).Sigma = half }, [3]float64{2e7, 700, 9000}, true},
-		{"svcmaes", func(s Strategy) { s.(*SVCMAES).Sigma = half }, [3]float64{10, 20, 40000}, true},
-		{"iamalgam", func(s Strategy) { s.(*IAMaLGaM).Sigma = half }, [3]float64{2000, 90, 50}, true},
-		{"iamalgamu", func(s Strategy) { s.(*UnivariateIAMaLGaM).Sigma = half }, [3]float64{1e8, 200, 90}, true},
-		{"guidedes", func(s Strategy) { s.(*GuidedES).LearningRate = settings.Num(.05) },
+		{"maes", func(s any) { s.(*MAES).Sigma = half }, [3]float64{1e8, 2000, 1e8}, true},
+		{"lmmaes", func(s any) { s.(*LMMAES).Sigma = half }, [3]float64{1e8, 200, 60000}, true},
+		{"rmes", func(s any) { s.(*RmES).Sigma = half }, [3]float64{2e7, 700, 9000}, true},
+		{"svcmaes", func(s any) { s.(*SVCMAES).Sigma = half }, [3]float64{10, 20, 40000}, true},
+		{"iamalgam", func(s any) { s.(*IAMaLGaM).Sigma = half }, [3]float64{2000, 90, 50}, true},
+		{"iamalgamu", func(s any) { s.(*UnivariateIAMaLGaM).Sigma = half }, [3]float64{1e8, 200, 90}, true},
+		{"guidedes", func(s any) { s.(*GuidedES).LearningRate = settings.Num(.05) },
 			[3]float64{300, 30, 4000}, true},
-		{"asebo", func(s Strategy) { s.(*ASEBO).LearningRate = settings.Num(.05) }, [3]float64{4000, 60, 30000}, true},
-		{"nres", func(s Strategy) { s.(*NRES).LearningRate = settings.Num(.05) }, [3]float64{40000, 100, 10000}, true},
-		{"pes", func(s Strategy) { s.(*PES).LearningRate = settings.Num(.05) }, [3]float64{4000, 100, 2000}, true},
+		{"asebo", func(s any) { s.(*ASEBO).LearningRate = settings.Num(.05) }, [3]float64{4000, 60, 30000}, true},
+		{"nres", func(s any) { s.(*NRES).LearningRate = settings.Num(.05) }, [3]float64{40000, 100, 10000}, true},
+		{"pes", func(s any) { s.(*PES).LearningRate = settings.Num(.05) }, [3]float64{4000, 100, 2000}, true},
 		{"mr15ga", nil, [3]float64{2e7, 100, 200}, true},
 		{"gesmrga", nil, [3]float64{30000, 200, 200}, true},
-		{"diffusion", func(s Strategy) { s.(*Diffusion).Sigma = half }, [3]float64{1, 9, 1}, true},
-		{"hillclimbing", func(s Strategy) { s.(*HillClimbing).Sigma = settings.Num(.1) },
+		{"diffusion", func(s any) { s.(*Diffusion).Sigma = half }, [3]float64{1, 9, 1}, true},
+		{"hillclimbing", func(s any) { s.(*HillClimbing).Sigma = settings.Num(.1) },
 			[3]float64{900, 90, 2000}, true},
 		{"gradientless", nil, [3]float64{8e5, 100, 3000}, true},
-		{"annealing", func(s Strategy) { s.(*SimulatedAnnealing).Sigma = settings.Num(.1) },
+		{"annealing", func(s any) { s.(*SimulatedAnnealing).Sigma = settings.Num(.1) },
 			[3]float64{200, 80, 2000}, true},
 	} {
 		if c.long && !long.On() {
@@ -151,7 +146,7 @@ func TestStrategiesClimb(t *testing.T) {
 		}
 		s := lookup(c.strategy)
 		if c.change != nil {
-			c.change(s)
+			c.change(s.Settings)
 		}
 		run := climb(t, b, s, 10, 40, 200, true)
 		for i, least := range c.least {

@@ -29,16 +29,20 @@ type GaussianState struct {
 
 func (s GaussianState) mean() *graph.Array { return s.Mean }
 
+// Traits say that it has pairs and takes immigrants.
+func (e *gaussian) Traits() (t Traits[GaussianState, *graph.Array, *graph.Array]) {
+	t.GroupSize, t.Immigrant = 2, e.Immigrant
+	return t
+}
+
 // Init starts at the genome with Sigma.
-func (e *gaussian) Init(genome any, _ int) any {
-	mean := genome.(*graph.Array)
+func (e *gaussian) Init(mean *graph.Array, _ int) GaussianState {
 	return GaussianState{Mean: mean, Sigma: e.Sigma.Array(), Adam: newAdam(mean)}
 }
 
 // Member returns mean + σ·z on side 0, mean - σ·z on side 1.
-func (e *gaussian) Member(state, noise any, side *graph.Array) any {
-	s := state.(GaussianState)
-	return s.Mean.Add(s.Sigma.Mul(e.sign(side)).Mul(noise.(*graph.Array)))
+func (e *gaussian) Member(s GaussianState, noise, side *graph.Array) *graph.Array {
+	return s.Mean.Add(s.Sigma.Mul(e.sign(side)).Mul(noise))
 }
 
 // ascend makes one step of Adam along a gradient.
@@ -48,7 +52,6 @@ func (e *gaussian) ascend(s GaussianState, gradient *graph.Array) GaussianState 
 }
 
 // Immigrant is (genome - mean)/σ.
-func (*gaussian) Immigrant(state, genome any) any {
-	s := state.(GaussianState)
+func (*gaussian) Immigrant(s GaussianState, genome *graph.Array) *graph.Array {
 	return noiseOf(genome, s.Mean, s.Sigma)
 }

@@ -5,14 +5,12 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
 func init() {
-	MustRegister("gesmrga", func() Strategy {
-		return &GESMRGA{elitist: elitist{EliteRatio: .5}, Sigma: settings.Num(1), Meta: settings.Num(2)}
-	})
+	MustRegister("gesmrga", &GESMRGA{elitist: elitist[GESMRGAState]{EliteRatio: .5}, Sigma: settings.Num(1),
+		Meta: settings.Num(2)})
 }
 
 // GESMRGA is the genetic algorithm of Kumar et al., "Effective mutation rate adaptation through group elite selection"
@@ -20,8 +18,7 @@ func init() {
 // one σ. The σ of the groups whose best child improved most upon its parent are inherited, times meta^u, u uniform in
 // [-1, 1). Child 0 is the best elite itself.
 type GESMRGA struct {
-	elitist
-	ranked
+	elitist[GESMRGAState]
 	Sigma  settings.Number `set:"sigma" above:"0" help:"standard deviation of a child's noise at first"`
 	Meta   settings.Number `set:"meta" min:"1" help:"largest factor of a group's standard deviation against the one that it inherits"`
 	Groups int             `set:"groups" min:"1" max:"16777216" zero:"the root of the population" help:"groups of children with one standard deviation, fewer than the population has members; 0 for the root of the population"`
@@ -54,9 +51,6 @@ func (g *GESMRGA) groups(population int) int {
 	return g.Groups
 }
 
-// LeastPopulation is a child for each group, and child 0, which belongs to none.
-func (g *GESMRGA) LeastPopulation() int { return max(g.ranked.LeastPopulation(), g.Groups+1) }
-
 // gesmrGroup returns the groups of children, i32 of child's shape. Child 0 belongs to none, and gets 0. The others fill
 // the groups in order. members is the population, i32[].
 func gesmrGroup(child *graph.Array, groups int, members *graph.Array) *graph.Array {
@@ -64,23 +58,24 @@ func gesmrGroup(child *graph.Array, groups int, members *graph.Array) *graph.Arr
 	return graph.Quo(place.Mul(groups), members.Sub(1).Max(1).Convert(graph.Int64)).Convert(graph.Int32)
 }
 
+// Traits say that it keeps members.
+func (g *GESMRGA) Traits() (t Traits[GESMRGAState, *graph.Array, gesmrChild]) {
+	t.LeastPopulation = max(2, g.Groups+1) // a child for each group, and child 0, which belongs to none
+	t.Keeps = g.Keeps
+	return t
+}
+
 // Init fills the elites with copies of the genome.
-func (g *GESMRGA) Init(genome any, population int) any {
-	first, elites := genome.(*graph.Array), g.Keeps(population)
+func (g *GESMRGA) Init(genome *graph.Array, population int) GESMRGAState {
+	first, elites := genome, g.Keeps(population)
 	return GESMRGAState{first.BroadcastTo(elites, first.Dim(0)),
 		graph.Full(graph.ShapeOf(graph.Float32, elites), math.Inf(-1)),
 		g.Sigma.Array().BroadcastTo(g.groups(population)),
 		graph.Of(int32(population))}
 }
 
-// Sample makes child 0.
-func (g *GESMRGA) Sample(key random.Key, state any) any {
-	return g.SampleAt(key, state, graph.Scalar(0, graph.Int32))
-}
-
-// SampleAt makes one child.
-func (g *GESMRGA) SampleAt(key random.Key, state any, child *graph.Array) any {
-	s := state.(GESMRGAState)
+// Sample makes one child.
+func (g *GESMRGA) Sample(key random.Key, s GESMRGAState, child *graph.Array) gesmrChild {
 	k := random.SplitN(key, 4)
 	scalar := graph.ShapeOf(graph.Float32)
 	parent := graph.Select(child.Eq(0), 0, random.Randint(k[0], graph.ShapeOf(graph.Int32), 0, s.Elites.Dim(0)))
@@ -92,14 +87,15 @@ func (g *GESMRGA) SampleAt(key random.Key, state any, child *graph.Array) any {
 }
 
 // Member returns the child.
-func (*GESMRGA) Member(_, child any, _ *graph.Array) any { return child.(gesmrChild).Genome }
+func (*GESMRGA) Member(_ GESMRGAState, child gesmrChild, _ *graph.Array) *graph.Array {
+	return child.Genome
+}
 
 // Tell keeps the best children, earlier ones first among equals, and the σ of the best groups (equations 5 to 7). A
 // child with NaN fitness becomes no elite. If all have NaN, the elites stay.
-func (g *GESMRGA) Tell(state any, v Evaluation, children population.Draws) any {
-	s := state.(GESMRGAState)
+func (g *GESMRGA) Tell(s GESMRGAState, v Evaluation, children Draws[gesmrChild]) GESMRGAState {
 	members, groups := v.Fitness.Dim(0), s.Sigma.Dim(0)
-	all := children.All().(gesmrChild)
+	all := children.All()
 	fitness := WorstIfNaN(v.Fitness)
 	gain := graph.Select(all.Before.Gt(math.Inf(-1)), fitness.Sub(all.Before), fitness)
 	gain = graph.Select(gain.IsNaN(), math.Inf(-1), gain)
@@ -121,4 +117,4 @@ func (g *GESMRGA) Tell(state any, v Evaluation, children population.Draws) any {
 }
 
 // Mean returns the best elite.
-func (*GESMRGA) Mean(state any) any { return state.(GESMRGAState).Elites.Index(0) }
+func (*GESMRGA) Mean(state GESMRGAState) *graph.Array { return state.Elites.Index(0) }

@@ -7,10 +7,8 @@ import (
 )
 
 func init() {
-	MustRegister("gradientless", func() Strategy {
-		return &Gradientless{climber: climber{Sigma: settings.Num(.2), SigmaDecay: settings.Num(1)},
-			Least: settings.Num(.001), Halving: settings.Num(5)}
-	})
+	MustRegister("gradientless", &Gradientless{climber: climber{Sigma: settings.Num(.2), SigmaDecay: settings.Num(1)},
+		Least: settings.Num(.001), Halving: settings.Num(5)})
 }
 
 // Gradientless is "Gradientless descent: high-dimensional zeroth-order optimization" of Golovin et al. (2020) with the
@@ -22,6 +20,13 @@ type Gradientless struct {
 	Halving settings.Number `set:"halving" above:"0" help:"members from one standard deviation to half of it"`
 }
 
+// Traits are those of a climber.
+func (e *Gradientless) Traits() (t Traits[ClimberState, *graph.Array, *graph.Array]) {
+	t = e.climber.Traits()
+	t.Check = e.Check
+	return t
+}
+
 // Check refuses a least standard deviation above the largest.
 func (e *Gradientless) Check() error {
 	if e.Least.Value > e.Sigma.Value {
@@ -30,14 +35,8 @@ func (e *Gradientless) Check() error {
 	return nil
 }
 
-// Sample draws the noise of member 0.
-func (e *Gradientless) Sample(key random.Key, state any) any {
-	return e.SampleAt(key, state, graph.Scalar(0, graph.Int32))
-}
-
-// SampleAt draws a member's noise in units of sigma.
-func (e *Gradientless) SampleAt(key random.Key, state any, member *graph.Array) any {
-	s := state.(ClimberState)
+// Sample draws a member's noise in units of sigma.
+func (e *Gradientless) Sample(key random.Key, s ClimberState, member *graph.Array) *graph.Array {
 	share := graph.Pow(float32(2), member.Convert(graph.Float32).Neg().Div(e.Halving.Array()))
 	least := e.Least.Array().Div(e.Sigma.Array())
 	return least.Add(share.Mul(graph.Sub(1, least))).Mul(random.Normal(key, s.Mean.Shape()))

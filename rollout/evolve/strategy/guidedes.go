@@ -2,12 +2,11 @@ package strategy
 
 import (
 	"xlarun/graph"
-	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
 func init() {
-	MustRegister("guidedes", func() Strategy { return &GuidedES{defaultSubspaceSearch(), settings.Num(.5)} })
+	MustRegister("guidedes", &GuidedES{defaultSubspaceSearch(), settings.Num(.5)})
 }
 
 // GuidedES is the guided evolution strategy of Maheswaranathan et al., "Guided evolutionary strategies: augmenting
@@ -20,8 +19,15 @@ type GuidedES struct {
 	Alpha settings.Number `set:"alpha" above:"0" max:"1" help:"share of the noise that all directions have"`
 }
 
+// Traits say that it has pairs and takes immigrants.
+func (e *GuidedES) Traits() Traits[SubspaceState, *graph.Array, *graph.Array] {
+	return e.traits(e.root)
+}
+
 // Init starts at the genome, without gradients.
-func (e *GuidedES) Init(genome any, _ int) any { return e.start(genome, e.Subspace, e.Alpha.Array()) }
+func (e *GuidedES) Init(genome *graph.Array, _ int) SubspaceState {
+	return e.start(genome, e.Subspace, e.Alpha.Array())
+}
 
 func (e *GuidedES) root(s SubspaceState) stretch {
 	n, k := float32(s.Mean.Dim(0)), float32(e.Subspace)
@@ -30,20 +36,12 @@ func (e *GuidedES) root(s SubspaceState) stretch {
 }
 
 // Member returns mean + σ·y on side 0, mean - σ·y on side 1.
-func (e *GuidedES) Member(state, noise any, side *graph.Array) any {
-	s := state.(SubspaceState)
+func (e *GuidedES) Member(s SubspaceState, noise, side *graph.Array) *graph.Array {
 	return e.member(s, e.root(s), noise, side)
 }
 
 // Tell makes one step of Adam along Σ (shaped fitness₊ - shaped fitness₋)·y / (2·σ).
-func (e *GuidedES) Tell(state any, v Evaluation, noise population.Draws) any {
-	s := state.(SubspaceState)
+func (e *GuidedES) Tell(s SubspaceState, v Evaluation, noise Draws[*graph.Array]) SubspaceState {
 	gradient := e.gradient(e, s, e.root(s), v, noise)
 	return e.ascend(s, gradient, gradient)
-}
-
-// Immigrant is the noise of the genome.
-func (e *GuidedES) Immigrant(state, genome any) any {
-	s := state.(SubspaceState)
-	return e.immigrant(s, e.root(s), genome)
 }

@@ -5,12 +5,11 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
 func init() {
-	MustRegister("iamalgam", func() Strategy { return &IAMaLGaM{amalgam{Sigma: settings.Num(1)}} })
+	MustRegister("iamalgam", &IAMaLGaM{amalgam{Sigma: settings.Num(1)}})
 }
 
 // IAMaLGaM is the incremental AMaLGaM of Bosman, Grahl and Thierens, "Benchmarking parameter-free AMaLGaM on functions
@@ -23,10 +22,6 @@ type IAMaLGaM struct{ amalgam }
 
 // amalgam is shared by IAMaLGaM and UnivariateIAMaLGaM.
 type amalgam struct {
-	single
-	ranked
-	steady
-	Vectors
 	Sigma settings.Number `set:"sigma" above:"0" max:"1e4" help:"standard deviation of the members at first"`
 }
 
@@ -58,27 +53,27 @@ const (
 )
 
 // Init starts at the genome with Sigma in all directions.
-func (e *IAMaLGaM) Init(genome any, population int) any {
-	n := genome.(*graph.Array).Dim(0)
+func (e *IAMaLGaM) Init(genome *graph.Array, population int) AMaLGaMState {
+	n := genome.Dim(0)
 	return e.start(genome, population, graph.Eye(graph.Float32, n))
 }
 
+// Traits say that it ranks members.
+func (*amalgam) Traits() (t Traits[AMaLGaMState, *graph.Array, amalgamDraw]) {
+	t.LeastPopulation, t.Steady = 2, true
+	return t
+}
+
 // start returns the first state, given a covariance of 1.
-func (e *amalgam) start(genome any, population int, one *graph.Array) AMaLGaMState {
-	mean, sigma := genome.(*graph.Array), e.Sigma.Array()
+func (e *amalgam) start(mean *graph.Array, population int, one *graph.Array) AMaLGaMState {
+	sigma := e.Sigma.Array()
 	return AMaLGaMState{mean, one.Mul(sigma.Square()), one.Mul(sigma), graph.ZerosLike(mean), graph.Scalar(1),
 		graph.Scalar(0, graph.Int32), graph.Scalar(math.Inf(-1)),
 		graph.Of(int32(amalgamElites * float64(population-1)))}
 }
 
-// Sample draws for member 0.
-func (e *amalgam) Sample(key random.Key, state any) any {
-	return e.SampleAt(key, state, graph.Scalar(0, graph.Int32))
-}
-
-// SampleAt draws for a member. The first ones are moved.
-func (*amalgam) SampleAt(key random.Key, state any, member *graph.Array) any {
-	s := state.(AMaLGaMState)
+// Sample draws for a member. The first ones are moved.
+func (*amalgam) Sample(key random.Key, s AMaLGaMState, member *graph.Array) amalgamDraw {
 	return amalgamDraw{random.Normal(key, s.Mean.Shape()), member.Lt(s.Shifts).Convert(graph.Float32)}
 }
 
@@ -98,14 +93,12 @@ func (s AMaLGaMState) offset(d amalgamDraw) *graph.Array {
 }
 
 // Member returns mean + root·z, and twice the shift times the multiplier for those that are moved.
-func (*amalgam) Member(state, draw any, _ *graph.Array) any {
-	s := state.(AMaLGaMState)
-	return s.Mean.Add(s.offset(draw.(amalgamDraw)))
+func (*amalgam) Member(s AMaLGaMState, draw amalgamDraw, _ *graph.Array) *graph.Array {
+	return s.Mean.Add(s.offset(draw))
 }
 
 // Tell moves mean, covariance, shift and multiplier.
-func (*amalgam) Tell(state any, v Evaluation, draws population.Draws) any {
-	s := state.(AMaLGaMState)
+func (*amalgam) Tell(s AMaLGaMState, v Evaluation, draws Draws[amalgamDraw]) AMaLGaMState {
 	members, n := v.Fitness.Dim(0), float64(s.Mean.Dim(0))
 	elites := max(1, int(amalgamElites*float64(members)))
 	failed, fitness := v.Fitness.IsNaN(), WorstIfNaN(v.Fitness)
@@ -116,7 +109,7 @@ func (*amalgam) Tell(state any, v Evaluation, draws population.Draws) any {
 		one := mask.Convert(graph.Float32)
 		return one.Div(one.Sum().Max(1))
 	}
-	mean := func(w *graph.Array) *graph.Array { return population.SumOf(draws, w, s.offset) }
+	mean := func(w *graph.Array) *graph.Array { return SumOf(draws, w, s.offset) }
 	// The covariance is that of the elites around their own mean.
 	rate := func(a, b, c float64) float32 {
 		return float32(1 - math.Exp(a*math.Pow(float64(elites), b)/math.Pow(n, c)))
@@ -131,10 +124,10 @@ func (*amalgam) Tell(state any, v Evaluation, draws population.Draws) any {
 	around := func(d amalgamDraw) *graph.Array { return s.offset(d).Sub(change) }
 	covariance := rate(-1.1, 1.2, 1.6)
 	if s.full() {
-		squares := draws.Outer(share(elite), func(d any) *graph.Array { return around(d.(amalgamDraw)) })
+		squares := draws.Outer(share(elite), around)
 		next.Covariance = conditioned(mix(covariance, s.Covariance, squares))
 	} else {
-		squares := population.SumOf(draws, share(elite), func(d amalgamDraw) *graph.Array { return around(d).Square() })
+		squares := SumOf(draws, share(elite), func(d amalgamDraw) *graph.Array { return around(d).Square() })
 		next.Covariance = mix(covariance, s.Covariance, squares).Clamp(minVariance, maxDeviation)
 	}
 	next.scale(better.Any(), s.deviation(mean(share(better))))
@@ -179,4 +172,4 @@ func (s AMaLGaMState) root() *graph.Array {
 }
 
 // Mean returns the mean of the distribution.
-func (*amalgam) Mean(state any) any { return state.(AMaLGaMState).Mean }
+func (*amalgam) Mean(state AMaLGaMState) *graph.Array { return state.Mean }

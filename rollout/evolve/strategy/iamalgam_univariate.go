@@ -6,13 +6,13 @@ import (
 )
 
 func init() {
-	MustRegister("iamalgamu", func() Strategy { return &UnivariateIAMaLGaM{amalgam{Sigma: settings.Num(1)}} })
+	MustRegister("iamalgamu", &UnivariateIAMaLGaM{amalgam{Sigma: settings.Num(1)}})
 }
 
 // UnivariateIAMaLGaM is IAMaLGaM with a diagonal covariance.
 type UnivariateIAMaLGaM struct{ amalgam }
 
 // Init starts at the genome with Sigma for every parameter.
-func (e *UnivariateIAMaLGaM) Init(genome any, population int) any {
-	return e.start(genome, population, graph.OnesLike(genome.(*graph.Array)))
+func (e *UnivariateIAMaLGaM) Init(genome *graph.Array, population int) AMaLGaMState {
+	return e.start(genome, population, graph.OnesLike(genome))
 }

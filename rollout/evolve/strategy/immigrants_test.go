@@ -18,18 +18,17 @@ func TestImmigrantsAreMembers(t *testing.T) {
 	for _, name := range Names() {
 		s, err := Make(name, nil)
 		require.NoError(t, err)
-		r, ok := s.(Receiving)
-		if !ok {
+		if s.Immigrant == nil {
 			continue
 		}
 		receiving++
 		start := random.Normal(random.New(1), graph.ShapeOf(graph.Float32, n))
 		state := s.Init(start, population)
 		// A told generation makes scales and bases that are no identities.
-		keys := random.SplitN(random.New(2), population/s.GroupSize())
+		keys := random.SplitN(random.New(2), population/s.GroupSize)
 		draws := make([]any, len(keys))
 		for i, key := range keys {
-			draws[i] = Draw(s, key, state, graph.Of(int32(i)))
+			draws[i] = s.Sample(key, state, graph.Of(int32(i)))
 		}
 		leaves, tree := graph.Flatten(draws[0])
 		for j := range leaves {
@@ -52,12 +51,12 @@ func TestImmigrantsAreMembers(t *testing.T) {
 			return v
 		}
 		member := func(genome *graph.Array) []float64 {
-			return floats(s.Member(state, r.Immigrant(state, genome), graph.Of(int32(0))).(*graph.Array))
+			return floats(s.Member(state, s.Immigrant(state, genome), graph.Of(int32(0))).(*graph.Array))
 		}
 		near := mean.Add(away.Mul(float32(.02)))
 		require.InDeltaSlice(t, floats(near), member(near), 2e-4, name)
 		far := mean.Add(away.Mul(float32(1e5)))
-		if _, keeps := s.(Lineal); keeps {
+		if s.Parent != nil {
 			require.Equal(t, floats(far), member(far), name)
 			continue
 		}

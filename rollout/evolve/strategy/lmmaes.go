@@ -4,12 +4,11 @@ import (
 	"math"
 
 	"xlarun/graph"
-	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
 func init() {
-	MustRegister("lmmaes", func() Strategy { return &LMMAES{Sigma: settings.Num(1)} })
+	MustRegister("lmmaes", &LMMAES{Sigma: settings.Num(1)})
 }
 
 // LMMAES is the limited memory matrix adaptation evolution strategy of Loshchilov, Glasmachers and Beyer, "Large scale
@@ -18,9 +17,6 @@ func init() {
 // 1.9 at most: from 2 on, which the paper's formula has for populations of 2n members, a vector has no real length.
 // evosax 0.3.2 has no such bound, and its vectors do not follow the fitness: it weights members in their own order.
 type LMMAES struct {
-	single
-	ranked
-	steady
 	normal[LMMAESState]
 	Sigma settings.Number `set:"sigma" above:"0" max:"1e8" help:"standard deviation of the noise at first"`
 }
@@ -39,9 +35,14 @@ type LMMAESState struct {
 
 func (s LMMAESState) mean() *graph.Array { return s.Mean }
 
+// Traits say that it ranks members.
+func (*LMMAES) Traits() (t Traits[LMMAESState, *graph.Array, *graph.Array]) {
+	t.LeastPopulation, t.Steady = 2, true
+	return t
+}
+
 // Init starts at the genome with Sigma, without vectors.
-func (e *LMMAES) Init(genome any, _ int) any {
-	mean := genome.(*graph.Array)
+func (e *LMMAES) Init(mean *graph.Array, _ int) LMMAESState {
 	n := mean.Dim(0)
 	return LMMAESState{mean, e.Sigma.Array(), graph.ZerosLike(mean),
 		graph.Zeros(graph.ShapeOf(graph.Float32, 4+int(3*math.Log(float64(n))), n)),
@@ -49,9 +50,8 @@ func (e *LMMAES) Init(genome any, _ int) any {
 }
 
 // Member returns mean + σ·d, where d is z after each of the vectors (lines 8 to 11 of algorithm 1).
-func (*LMMAES) Member(state, noise any, _ *graph.Array) any {
-	s := state.(LMMAESState)
-	return s.Mean.Add(s.Sigma.Mul(s.stretch(noise.(*graph.Array))))
+func (*LMMAES) Member(s LMMAESState, noise, _ *graph.Array) *graph.Array {
+	return s.Mean.Add(s.Sigma.Mul(s.stretch(noise)))
 }
 
 func (s LMMAESState) stretch(d *graph.Array) *graph.Array {
@@ -65,11 +65,10 @@ func (s LMMAESState) stretch(d *graph.Array) *graph.Array {
 }
 
 // Tell recombines the better half, and moves the step size and the vectors (lines 12 to 17).
-func (*LMMAES) Tell(state any, v Evaluation, noise population.Draws) any {
-	s := state.(LMMAESState)
+func (*LMMAES) Tell(s LMMAESState, v Evaluation, noise Draws[*graph.Array]) LMMAESState {
 	n, members := s.Mean.Dim(0), v.Fitness.Dim(0)
 	r := recombine(members, n, false)
-	sum := sumOf(noise, r.weights.apply(v.Fitness), nil)
+	sum := noise.Sum(r.weights.apply(v.Fitness))
 	path, sigma := r.stepSize(s.Sigma, s.SigmaPath, sum)
 	var paths []*graph.Array
 	for i := range s.Paths.Dim(0) {

@@ -8,28 +8,25 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/policy/genome"
-	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
 func init() {
-	MustRegister("neat", func() Strategy {
-		return &NEAT{
-			NEATMutation: NEATMutation{WeightRate: settings.Num(.8), ReplaceRate: settings.Num(.1),
-				Power: settings.Num(1), Range: settings.Num(2), Limit: settings.Num(30), NodeRate: settings.Num(.03),
-				ConnectionRate: settings.Num(.05), ToggleRate: settings.Num(.01), FunctionRate: settings.Num(.1)},
-			NEATMating: NEATMating{CrossoverRate: settings.Num(.75), InterspeciesRate: settings.Num(.001),
-				DisableRate: settings.Num(.75), Survival: settings.Num(.2), Elites: settings.Num(1),
-				EliteSize: settings.Num(5)},
-			NEATSpeciation: NEATSpeciation{MaxSpecies: 32, Threshold: settings.Num(3), ThresholdStep: settings.Num(.3),
-				Excess: settings.Num(1), Disjoint: settings.Num(1), WeightDifference: settings.Num(.4),
-				Small: settings.Num(20), Stagnation: settings.Num(15), Refocus: settings.Num(20)},
-		}
+	MustRegister("neat", &NEAT{
+		NEATMutation: NEATMutation{WeightRate: settings.Num(.8), ReplaceRate: settings.Num(.1),
+			Power: settings.Num(1), Range: settings.Num(2), Limit: settings.Num(30), NodeRate: settings.Num(.03),
+			ConnectionRate: settings.Num(.05), ToggleRate: settings.Num(.01), FunctionRate: settings.Num(.1)},
+		NEATMating: NEATMating{CrossoverRate: settings.Num(.75), InterspeciesRate: settings.Num(.001),
+			DisableRate: settings.Num(.75), Survival: settings.Num(.2), Elites: settings.Num(1),
+			EliteSize: settings.Num(5)},
+		NEATSpeciation: NEATSpeciation{MaxSpecies: 32, Threshold: settings.Num(3), ThresholdStep: settings.Num(.3),
+			Excess: settings.Num(1), Disjoint: settings.Num(1), WeightDifference: settings.Num(.4),
+			Small: settings.Num(20), Stagnation: settings.Num(15), Refocus: settings.Num(20)},
 	})
 }
 
 // NEAT is the neuroevolution of augmenting topologies of Stanley and Miikkulainen, "Evolving neural networks through
-// augmenting topologies" (2002), for policies whose parameters are genomes (policy.GenomePolicy). It keeps the whole
+// augmenting topologies" (2002), for policies whose parameters are genomes (policy.Traits.Genotype). It keeps the whole
 // population.
 //
 // A generation is played, put into species, and gets its offspring: Tell decides who is born to whom, and with which
@@ -40,7 +37,6 @@ func init() {
 // connections), so that a child is never larger than a parent and has no cycle. Fitness below zero is moved up to be
 // shared.
 type NEAT struct {
-	single
 	NEATMutation
 	NEATMating
 	NEATSpeciation
@@ -114,40 +110,37 @@ type neatDraw struct {
 }
 
 // Fit takes the policies whose parameters are genomes.
-func (e *NEAT) Fit(p policy.Policy) (Strategy, error) {
-	g, ok := p.(policy.GenomePolicy)
-	if !ok {
-		return nil, &settings.Error{Key: "policy", Got: fmt.Sprintf("a %T", p),
+func (e *NEAT) Fit(p policy.Policy) error {
+	network := p.Traits().Genotype
+	if network == nil {
+		return &settings.Error{Key: "policy", Got: fmt.Sprintf("a %T", policy.NetworkOf(p)),
 			Wants: settings.AnyOf(policy.GenomePolicies()) +
 				": neat changes the structure of networks; --policy genome"}
 	}
-	fitted := *e
-	fitted.network = g.Genotype()
-	fitted.packing = fitted.network.Packing()
-	return &fitted, nil
+	e.network = *network
+	e.packing = e.network.Packing()
+	return nil
 }
 
-// LeastPopulation is 2.
-func (*NEAT) LeastPopulation() int { return 2 }
-
-// Keeps returns the whole population.
-func (*NEAT) Keeps(population int) int { return population }
-
-// confirmedFitness is the metric that must reach the target.
+// confirmedFitness is the metric that must reach the target. The best fitness of a generation would be that of the
+// luckiest member.
 const confirmedFitness = "confirmed_fitness"
 
-// Goal returns the confirmed fitness. The best fitness of a generation would be that of the luckiest member.
-func (*NEAT) Goal() string { return confirmedFitness }
-
-// Unreached says when a champion is kept.
-func (*NEAT) Unreached() string {
-	return "the champion has to be kept for the next generation, as those of species are that have more members than " +
-		"--strategy.elite-size"
+// Traits say that it keeps the whole population, whose genomes can get more capacity, and is judged by its champion.
+// Means in the reports are of a member: hidden nodes, and connections that are on. Innovations are connections that
+// ever got a number, refused mutations those that would outgrow the padding.
+func (e *NEAT) Traits() (t Traits[NEATState, genome.Genome, neatDraw]) {
+	t.LeastPopulation, t.Fit, t.Keeps, t.Report = 2, e.Fit, everyone, e.Report
+	t.Reports = []string{confirmedFitness, "species", "largest_species", "mean_hidden_nodes", "mean_connections",
+		"innovations", refusedMutations, "compatibility_threshold"}
+	t.Goal, t.Unreached = confirmedFitness, "the champion has to be kept for the next generation, as those of "+
+		"species are that have more members than --strategy.elite-size"
+	t.Refusals, t.Capacity, t.Wider = refusedMutations, e.Capacity, e.Wider
+	return t
 }
 
 // Init makes all members the genome, without species. Weights of the first generation are drawn by Sample.
-func (e *NEAT) Init(first any, members int) any {
-	g := first.(genome.Genome)
+func (e *NEAT) Init(g genome.Genome, members int) NEATState {
 	zero := graph.Zeros(graph.ShapeOf(graph.Int32))
 	packed := e.pack(g)
 	s := NEATState{Genomes: packed.BroadcastTo(members, packed.Dim(0)), Births: packBirths(firstBirths(members)),
@@ -165,19 +158,16 @@ func (e *NEAT) Init(first any, members int) any {
 	return s
 }
 
-// Sample breeds member 0.
-func (e *NEAT) Sample(key random.Key, state any) any {
-	return e.SampleAt(key, state, graph.Zeros(graph.ShapeOf(graph.Int32)))
-}
-
-// SampleAt breeds a member of the next generation.
-func (e *NEAT) SampleAt(key random.Key, state any, member *graph.Array) any {
+// Sample breeds a member of the next generation.
+func (e *NEAT) Sample(key random.Key, state NEATState, member *graph.Array) neatDraw {
 	own, next := random.Split2(key)
-	return neatDraw{e.pack(e.breed(own, state.(NEATState), member)), next}
+	return neatDraw{e.pack(e.breed(own, state, member)), next}
 }
 
 // Member returns the child.
-func (e *NEAT) Member(_, child any, _ *graph.Array) any { return e.unpack(child.(neatDraw).Genome) }
+func (e *NEAT) Member(_ NEATState, child neatDraw, _ *graph.Array) genome.Genome {
+	return e.unpack(child.Genome)
+}
 
 // pack returns a genome as one array, i32[genes].
 func (e *NEAT) pack(g genome.Genome) *graph.Array { return e.packing.Pack(g)[0] }
@@ -194,8 +184,7 @@ func (e *NEAT) genome(all, i *graph.Array) genome.Genome {
 
 // Mean returns the champion of the generation before the last, if it is an elite of the last one, or else the
 // champion of the last one.
-func (e *NEAT) Mean(state any) any {
-	s := state.(NEATState)
+func (e *NEAT) Mean(s NEATState) genome.Genome {
 	return e.genome(s.Genomes, graph.Select(s.Elite.Ge(0), s.Elite, s.Champion))
 }
 
@@ -216,9 +205,8 @@ func (s NEATState) confirm(f *graph.Array) (elite, confirmed *graph.Array) {
 }
 
 // Tell puts the members into species and decides about their offspring. A member with NaN fitness counts as the worst.
-func (e *NEAT) Tell(state any, v Evaluation, draws population.Draws) any {
-	s := state.(NEATState)
-	all := graph.Once(draws.All().(neatDraw))
+func (e *NEAT) Tell(s NEATState, v Evaluation, draws Draws[neatDraw]) NEATState {
+	all := graph.Once(draws.All())
 	f := WorstIfNaN(v.Fitness)
 	next := NEATState{Genomes: all.Genome, Champion: f.ArgMax(0), Generation: s.Generation.Add(1)}
 	next.Elite, next.Confirmed = s.confirm(f)
@@ -243,16 +231,8 @@ func (e *NEAT) adjusted(threshold, species *graph.Array) *graph.Array {
 	return threshold.Add(step).Max(e.ThresholdStep.Array())
 }
 
-// Reports lists NEAT's metrics. Means are of a member: hidden nodes, and connections that are on. Innovations are
-// connections that ever got a number, refused mutations those that would outgrow the padding.
-func (*NEAT) Reports() []string {
-	return []string{confirmedFitness, "species", "largest_species", "mean_hidden_nodes", "mean_connections",
-		"innovations", refusedMutations, "compatibility_threshold"}
-}
-
-// Report returns the numbers that Reports names, of the generation and of its offspring.
-func (e *NEAT) Report(state any) *graph.Array {
-	s := state.(NEATState)
+// Report returns the numbers of Traits.Reports, of the generation and of its offspring.
+func (e *NEAT) Report(s NEATState) *graph.Array {
 	g := e.unpack(s.Genomes)
 	single := func(a *graph.Array) *graph.Array { return a.Convert(graph.Float32) }
 	mean := func(flags *graph.Array, less int) *graph.Array {

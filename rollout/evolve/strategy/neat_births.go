@@ -25,13 +25,13 @@ var conceivedPacking = sync.OnceValue(func() *graph.Packing {
 })
 
 // decide decides about the births of the next generation, and numbers their new nodes and connections.
-func (e *NEAT) decide(s NEATState, next *NEATState, t tribes, all neatDraw, draws population.Draws, f *graph.Array) {
+func (e *NEAT) decide(s NEATState, next *NEATState, t tribes, all neatDraw, draws Draws[neatDraw], f *graph.Array) {
 	of := t.table(f, e.unpack(all.Genome).Connections.Exist().Convert(graph.Int32).Sum(1))
 	type child struct {
 		Packed *graph.Array // i32[…]: conceived
 		Reach  *graph.Array `tree:"optional"` // u32[nodes, words]
 	}
-	born := population.EachOf(draws, func(member *graph.Array) child {
+	born := EachOf(draws, func(member *graph.Array) child {
 		u := random.Uniform(population.At(all.Key, member), graph.ShapeOf(graph.Float32, 10), 0, 1)
 		b := e.parents(member, t, of, u)
 		g := e.genome(all.Genome, b.Parent)

@@ -9,15 +9,12 @@ import (
 // refusedMutations is the metric that counts mutations for which genomes have no capacity.
 const refusedMutations = "refused_mutations"
 
-// Refusals returns the metric of mutations for which genomes have no capacity.
-func (*NEAT) Refusals() string { return refusedMutations }
-
 // mostNewConnections is the number of connections that a birth adds: two with a node, and one more.
 const mostNewConnections = 3
 
 // Capacity doubles that for nodes if a genome has no place for another one, and that for connections likewise.
-func (e *NEAT) Capacity(state any) (settings.Values, error) {
-	g := e.unpack(state.(NEATState).Genomes)
+func (e *NEAT) Capacity(state NEATState) (settings.Values, error) {
+	g := e.unpack(state.Genomes)
 	largest := func(exist *graph.Array) (float64, error) {
 		return graph.Float(graph.ReduceMax(exist.Convert(graph.Int32).Sum(1)))
 	}
@@ -40,9 +37,9 @@ func (e *NEAT) Capacity(state any) (settings.Values, error) {
 }
 
 // Wider pads the genomes of a state, and all that has their lengths. Numbers and places stay.
-func (e *NEAT) Wider(state any, from Strategy) any {
-	s, n := state.(NEATState), &e.network
-	s.Genomes = e.pack(n.Wider(from.(*NEAT).unpack(s.Genomes)))
+func (e *NEAT) Wider(s NEATState, narrow func(NEATState, neatDraw, *graph.Array) genome.Genome) NEATState {
+	n := &e.network
+	s.Genomes = e.pack(n.Wider(narrow(s, neatDraw{Genome: s.Genomes}, nil)))
 	if s.Reach != nil {
 		s.Reach = n.WiderReach(s.Reach)
 	}

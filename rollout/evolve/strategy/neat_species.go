@@ -6,7 +6,6 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/policy/genome"
-	"xlarun/rollout/population"
 )
 
 // NEATSpecies are the species of a generation, the oldest first, each field [species, …].
@@ -109,7 +108,7 @@ type placed struct {
 //
 // The first turn of the loop compares all members with the representatives that there are, each other one with the
 // representative of a new species.
-func (e *NEAT) speciate(s NEATState, all *graph.Array, draws population.Draws) placed {
+func (e *NEAT) speciate(s NEATState, all *graph.Array, draws Draws[neatDraw]) placed {
 	species, members := e.MaxSpecies, all.Dim(0)
 	old := s.Species.Number.Gt(0).Convert(graph.Int32).Sum()
 	type loop struct {
@@ -137,7 +136,7 @@ func (e *NEAT) speciate(s NEATState, all *graph.Array, draws population.Draws) p
 		first := graph.Once(graph.Select(founds, l.Count, 0))
 		count := graph.Once(l.Count.Add(founds.Convert(graph.Int32)))
 		reps := compare(sp.Numbers, sp.Weights)
-		d := population.EachOf(draws, func(member *graph.Array) *graph.Array {
+		d := EachOf(draws, func(member *graph.Array) *graph.Array {
 			return e.distances(e.genome(all, member).Connections, reps, first, count)
 		})
 		now := graph.Iota(species).Ge(first).And(graph.Iota(species).Lt(count))

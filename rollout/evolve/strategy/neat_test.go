@@ -492,9 +492,8 @@ func fitted(t *testing.T, strategySettings, policySettings settings.Values) *NEA
 	require.NoError(t, err)
 	s, err := Make("neat", strategySettings)
 	require.NoError(t, err)
-	s, err = s.(*NEAT).Fit(p)
-	require.NoError(t, err)
-	return s.(*NEAT)
+	require.NoError(t, s.Fit(p))
+	return s.Settings.(*NEAT)
 }
 
 // Generations of the strategy equal those of plainNEAT: genomes, numbers, species, offspring and parents. The short
@@ -630,15 +629,15 @@ func generations(t *testing.T, client xlabridge.Backend, e *NEAT, count int,
 	ask := xlabridge.Jit2(client, func(s NEATState, key random.Key) drawing {
 		return graph.VMap2(func(key random.Key, i *graph.Array) drawing {
 			own, next := random.Split2(key)
-			return drawing{e.SampleAt(key, s, i).(neatDraw), e.draw(own),
+			return drawing{e.Sample(key, s, i), e.draw(own),
 				random.Uniform(next, graph.ShapeOf(graph.Float32, 10), 0, 1),
 				random.Uniform(random.FoldIn(next, 1), graph.ShapeOf(graph.Float32), 0, 1)}
 		})(random.Split(key, members), graph.Iota(members))
 	})
 	tell := xlabridge.Jit3(client, func(s NEATState, f *graph.Array, d neatDraw) NEATState {
-		return e.Tell(s, Evaluation{Fitness: f}, fixedDraws{d}).(NEATState)
+		return e.Tell(s, Evaluation{Fitness: f}, DrawsOf[neatDraw](fixedDraws{d}))
 	})
-	s, err := graph.Eval(e.Init(e.network.First(random.New(0)), members).(NEATState))
+	s, err := graph.Eval(e.Init(e.network.First(random.New(0)), members))
 	require.NoError(t, err)
 	p := &plainNEAT{NEAT: e, genomes: plainOf(t, e.unpack(s.Genomes)), nodes: e.network.Inputs + e.network.Outputs,
 		innovations: e.network.FirstConnections(), best: math.Inf(-1), confirmed: math.Inf(-1),
@@ -817,14 +816,14 @@ func TestNEATOfExtremeFitness(t *testing.T) {
 	e := fitted(t, settings.Values{"node-rate": .5, "connection-rate": .5, "compatibility-threshold": 1}, nil)
 	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
 	tell := xlabridge.Jit3(client, func(s NEATState, f *graph.Array, key random.Key) NEATState {
-		children := graph.VMap2(func(key random.Key, i *graph.Array) any { return e.SampleAt(key, s, i) })(
+		children := graph.VMap2(func(key random.Key, i *graph.Array) neatDraw { return e.Sample(key, s, i) })(
 			random.Split(key, members), graph.Iota(members))
-		return e.Tell(s, Evaluation{Fitness: f}, fixedDraws{children}).(NEATState)
+		return e.Tell(s, Evaluation{Fitness: f}, DrawsOf[neatDraw](fixedDraws{children}))
 	})
 	for what, one := range map[string][]float32{"all failed": {nan}, "some failed": {nan, 1, 2},
 		"huge": {math.MaxFloat32, -math.MaxFloat32, 0}, "below zero": {-500, -499}, "equal": {7},
 		"infinite": {inf, 3}} {
-		s, err := graph.Eval(e.Init(e.network.First(random.New(0)), members).(NEATState))
+		s, err := graph.Eval(e.Init(e.network.First(random.New(0)), members))
 		require.NoError(t, err)
 		fitness := make([]float32, members)
 		for i := range fitness {
@@ -857,7 +856,6 @@ func TestNEATWantsGenomes(t *testing.T) {
 	require.NoError(t, err)
 	s, err := Make("neat", nil)
 	require.NoError(t, err)
-	_, err = s.(*NEAT).Fit(p)
-	require.EqualError(t, err, "policy: got a *policy.MLP, want "+settings.AnyOf(policy.GenomePolicies())+": neat "+
-		"changes the structure of networks; --policy genome")
+	require.EqualError(t, s.Fit(p), "policy: got a *policy.MLP, want "+settings.AnyOf(policy.GenomePolicies())+": "+
+		"neat changes the structure of networks; --policy genome")
 }

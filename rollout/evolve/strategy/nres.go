@@ -3,14 +3,11 @@ package strategy
 import (
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout/population"
 )
 
 func init() {
-	MustRegister("nres", func() Strategy {
-		return &NRES{unrolled{gaussian: defaultGaussian(),
-			Shaped: Shaped{Shaping: shapeRanks}, Generations: 10}}
-	})
+	MustRegister("nres", &NRES{unrolled{gaussian: defaultGaussian(),
+		Shaped: Shaped{Shaping: shapeRanks}, Generations: 10}})
 }
 
 // NRES is the noise-reuse evolution strategy of Li et al., "Noise-reuse in online evolution strategies" (2023), with
@@ -32,48 +29,50 @@ type UnrolledState struct {
 	Generation *graph.Array // i32[]: generations so far
 }
 
-// Keeps returns the noise of each pair.
-func (unrolled) Keeps(population int) int { return population / 2 }
+// Traits say that it has pairs, keeps their noise and takes immigrants.
+func (e *unrolled) Traits() (t Traits[UnrolledState, *graph.Array, *graph.Array]) {
+	t.GroupSize, t.Immigrant = 2, e.Immigrant
+	t.Keeps = func(population int) int { return population / 2 } // the noise of each pair
+	return t
+}
 
 // Init starts at the genome with Sigma, without noise.
-func (e *unrolled) Init(genome any, population int) any {
-	s := e.gaussian.Init(genome, population).(GaussianState)
+func (e *unrolled) Init(genome *graph.Array, population int) UnrolledState {
+	s := e.gaussian.Init(genome, population)
 	return UnrolledState{s, graph.Zeros(graph.ShapeOf(graph.Float32, population/2, s.Mean.Dim(0))),
 		graph.Scalar(0, graph.Int32)}
 }
 
 // Sample draws z.
-func (*unrolled) Sample(key random.Key, state any) any {
-	return random.Normal(key, state.(UnrolledState).Search.Mean.Shape())
+func (*unrolled) Sample(key random.Key, state UnrolledState, _ *graph.Array) *graph.Array {
+	return random.Normal(key, state.Search.Mean.Shape())
 }
 
 // Member returns mean + σ·z on side 0, mean - σ·z on side 1.
-func (e *unrolled) Member(state, noise any, side *graph.Array) any {
-	return e.gaussian.Member(state.(UnrolledState).Search, noise, side)
+func (e *unrolled) Member(state UnrolledState, noise, side *graph.Array) *graph.Array {
+	return e.gaussian.Member(state.Search, noise, side)
 }
 
 // Mean returns the mean of the distribution.
-func (*unrolled) Mean(state any) any { return state.(UnrolledState).Search.Mean }
+func (*unrolled) Mean(state UnrolledState) *graph.Array { return state.Search.Mean }
 
 // Immigrant is (genome - mean)/σ.
-func (e *unrolled) Immigrant(state, genome any) any {
-	return e.gaussian.Immigrant(state.(UnrolledState).Search, genome)
+func (e *unrolled) Immigrant(state UnrolledState, genome *graph.Array) *graph.Array {
+	return e.gaussian.Immigrant(state.Search, genome)
 }
 
 // turn returns the number of a generation in its history, i32[].
 func (e *unrolled) turn(s UnrolledState) *graph.Array { return s.Generation.Rem(e.Generations) }
 
-// SampleAt draws z when a history begins, and else repeats that of the pair.
-func (e *NRES) SampleAt(key random.Key, state any, pair *graph.Array) any {
-	s := state.(UnrolledState)
-	return graph.Select(e.turn(s).Eq(0), e.Sample(key, state).(*graph.Array), graph.Take(s.Noise, pair, 0))
+// Sample draws z when a history begins, and else repeats that of the pair.
+func (e *NRES) Sample(key random.Key, s UnrolledState, pair *graph.Array) *graph.Array {
+	return graph.Select(e.turn(s).Eq(0), e.unrolled.Sample(key, s, pair), graph.Take(s.Noise, pair, 0))
 }
 
 // Tell makes one step of Adam along Σ shaped fitness·z / (population·σ).
-func (e *NRES) Tell(state any, v Evaluation, noise population.Draws) any {
-	s := state.(UnrolledState)
-	plus, minus := e.sides(e.shape(e, s, v.Fitness, noise))
-	all := noise.All().(*graph.Array)
+func (e *NRES) Tell(s UnrolledState, v Evaluation, noise Draws[*graph.Array]) UnrolledState {
+	plus, minus := e.sides(shape(e.Shaped, e, s, v.Fitness, noise))
+	all := noise.All()
 	gradient := plus.Sub(minus).Dot(all).Div(s.Search.Sigma.Mul(float32(v.Fitness.Dim(0))))
 	return UnrolledState{e.ascend(s.Search, gradient), all, s.Generation.Add(1)}
 }

@@ -1,11 +1,9 @@
 package strategy
 
-import "xlarun/rollout/population"
+import "xlarun/graph"
 
 func init() {
-	MustRegister("openes", func() Strategy {
-		return &OpenES{gaussian: defaultGaussian(), Shaped: Shaped{Shaping: shapeRanks}}
-	})
+	MustRegister("openes", &OpenES{gaussian: defaultGaussian(), Shaped: Shaped{Shaping: shapeRanks}})
 }
 
 // OpenES is the evolution strategy of Salimans et al., "Evolution strategies as a scalable alternative to reinforcement
@@ -17,9 +15,8 @@ type OpenES struct {
 }
 
 // Tell makes one step of Adam along the gradient of fitness, estimated as Σ shaped fitness·z / (population·σ).
-func (e *OpenES) Tell(state any, v Evaluation, noise population.Draws) any {
-	s := state.(GaussianState)
-	plus, minus := e.sides(e.shape(e, s, v.Fitness, noise))
-	sum := sumOf(noise, plus.Sub(minus), nil)
+func (e *OpenES) Tell(s GaussianState, v Evaluation, noise Draws[*graph.Array]) GaussianState {
+	plus, minus := e.sides(shape(e.Shaped, e, s, v.Fitness, noise))
+	sum := noise.Sum(plus.Sub(minus))
 	return e.ascend(s, sum.Div(s.Sigma.Mul(float32(v.Fitness.Dim(0)))))
 }

@@ -1,15 +1,10 @@
 package strategy
 
-import (
-	"xlarun/graph"
-	"xlarun/rollout/population"
-)
+import "xlarun/graph"
 
 func init() {
-	MustRegister("pes", func() Strategy {
-		return &PES{unrolled{gaussian: defaultGaussian(),
-			Shaped: Shaped{Shaping: shapeRanks}, Generations: 10}}
-	})
+	MustRegister("pes", &PES{unrolled{gaussian: defaultGaussian(),
+		Shaped: Shaped{Shaping: shapeRanks}, Generations: 10}})
 }
 
 // PES is the persistent evolution strategy of Vicol, Metz and Sohl-Dickstein, "Unbiased gradient estimation in unrolled
@@ -20,10 +15,9 @@ type PES struct{ unrolled }
 
 // Tell makes one step of Adam along Σ shaped fitness·(summed σ·z) / (population·σ²). The sums are cleared at the end of
 // a history.
-func (e *PES) Tell(state any, v Evaluation, noise population.Draws) any {
-	s := state.(UnrolledState)
-	plus, minus := e.sides(e.shape(e, s, v.Fitness, noise))
-	sum := s.Noise.Add(s.Search.Sigma.Mul(noise.All().(*graph.Array)))
+func (e *PES) Tell(s UnrolledState, v Evaluation, noise Draws[*graph.Array]) UnrolledState {
+	plus, minus := e.sides(shape(e.Shaped, e, s, v.Fitness, noise))
+	sum := s.Noise.Add(s.Search.Sigma.Mul(noise.All()))
 	variance := s.Search.Sigma.Square().Max(minDivisor)
 	gradient := plus.Sub(minus).Dot(sum).Div(variance.Mul(float32(v.Fitness.Dim(0))))
 	ends := e.turn(s).Eq(e.Generations - 1)

@@ -2,15 +2,13 @@ package strategy
 
 import (
 	"xlarun/graph"
-	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
 func init() {
-	MustRegister("pgpe", func() Strategy {
-		return &PGPE{LearningRate: settings.Num(.02), Sigma: settings.Num(.1), StdLearningRate: settings.Num(.1),
-			Optimizer: pgpeAdam, MaxSpeed: settings.Num(.04), Shaped: Shaped{Shaping: shapeRanks}}
-	})
+	MustRegister("pgpe", &PGPE{LearningRate: settings.Num(.02), Sigma: settings.Num(.1),
+		StdLearningRate: settings.Num(.1), Optimizer: pgpeAdam, MaxSpeed: settings.Num(.04),
+		Shaped: Shaped{Shaping: shapeRanks}})
 }
 
 // PGPE is "Parameter-exploring policy gradients" of Sehnke et al. (2010) with the formulas of evosax 0.3.2: antithetic
@@ -48,9 +46,14 @@ const (
 // pgpeMaxChange is the largest relative change of a standard deviation in one generation.
 const pgpeMaxChange = .2
 
+// Traits say that it has pairs and takes immigrants.
+func (e *PGPE) Traits() (t Traits[PGPEState, *graph.Array, *graph.Array]) {
+	t.GroupSize, t.Immigrant = 2, e.Immigrant
+	return t
+}
+
 // Init starts at the genome with Sigma for every parameter.
-func (e *PGPE) Init(genome any, _ int) any {
-	mean := genome.(*graph.Array)
+func (e *PGPE) Init(mean *graph.Array, _ int) PGPEState {
 	s := PGPEState{Mean: mean, Std: e.Sigma.Array().BroadcastTo(mean.Dims()...)}
 	if e.Optimizer == pgpeClipUp {
 		s.Velocity = graph.ZerosLike(mean)
@@ -61,21 +64,19 @@ func (e *PGPE) Init(genome any, _ int) any {
 }
 
 // Member returns mean + std·z on side 0, mean - std·z on side 1.
-func (e *PGPE) Member(state, noise any, side *graph.Array) any {
-	s := state.(PGPEState)
-	return s.Mean.Add(s.Std.Mul(e.sign(side)).Mul(noise.(*graph.Array)))
+func (e *PGPE) Member(s PGPEState, noise, side *graph.Array) *graph.Array {
+	return s.Mean.Add(s.Std.Mul(e.sign(side)).Mul(noise))
 }
 
 // Tell moves the mean along Σ (rank₊ - rank₋)·std·z / population by one Adam step, and the standard deviations along
 // Σ (rank₊ + rank₋ - 2·mean rank)·std·(z² - 1) / population.
-func (e *PGPE) Tell(state any, v Evaluation, noise population.Draws) any {
-	s := state.(PGPEState)
-	ranks := e.shape(e, s, v.Fitness, noise)
+func (e *PGPE) Tell(s PGPEState, v Evaluation, noise Draws[*graph.Array]) PGPEState {
+	ranks := shape(e.Shaped, e, s, v.Fitness, noise)
 	plus, minus := e.sides(ranks)
 	scale := s.Std.Div(float32(v.Fitness.Dim(0)))
-	next := e.move(s, scale.Mul(sumOf(noise, plus.Sub(minus), nil)))
+	next := e.move(s, scale.Mul(noise.Sum(plus.Sub(minus))))
 	baseline := graph.Mul(2, ranks.Mean())
-	gradient := scale.Mul(sumOf(noise, plus.Add(minus).Sub(baseline),
+	gradient := scale.Mul(SumOf(noise, plus.Add(minus).Sub(baseline),
 		func(z *graph.Array) *graph.Array {
 			return z.Square().Sub(1)
 		}))
@@ -100,7 +101,6 @@ func (e *PGPE) move(s PGPEState, gradient *graph.Array) PGPEState {
 }
 
 // Immigrant is (genome - mean)/std.
-func (*PGPE) Immigrant(state, genome any) any {
-	s := state.(PGPEState)
+func (*PGPE) Immigrant(s PGPEState, genome *graph.Array) *graph.Array {
 	return noiseOf(genome, s.Mean, s.Std)
 }

@@ -5,12 +5,11 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
 func init() {
-	MustRegister("rmes", func() Strategy { return &RmES{Sigma: settings.Num(1), Paths: 2} })
+	MustRegister("rmes", &RmES{Sigma: settings.Num(1), Paths: 2})
 }
 
 // RmES is the rank-m evolution strategy of Li and Zhang, "A simple yet efficient evolution strategy for large-scale
@@ -19,10 +18,6 @@ func init() {
 // all members share the numbers along the paths, and the step size always falls, because it ranks weights and not
 // fitness.
 type RmES struct {
-	single
-	ranked
-	steady
-	Vectors
 	Sigma settings.Number `set:"sigma" min:"1e-3" max:"1e8" help:"standard deviation of the noise at first"`
 	Paths int             `set:"paths" min:"1" max:"64" help:"evolution paths that stretch the noise"`
 }
@@ -50,9 +45,14 @@ const (
 // rmesDraw is a member's noise: of all parameters, f32[n], and along each path, f32[Paths].
 type rmesDraw struct{ Z, Along *graph.Array }
 
+// Traits say that it ranks members.
+func (*RmES) Traits() (t Traits[RmESState, *graph.Array, rmesDraw]) {
+	t.LeastPopulation, t.Steady = 2, true
+	return t
+}
+
 // Init starts at the genome with Sigma.
-func (e *RmES) Init(genome any, population int) any {
-	mean := genome.(*graph.Array)
+func (e *RmES) Init(mean *graph.Array, population int) RmESState {
 	whole, one := graph.ShapeOf(graph.Int32), graph.ShapeOf(graph.Float32)
 	return RmESState{mean, e.Sigma.Array(), graph.ZerosLike(mean), graph.Zeros(one),
 		graph.Zeros(graph.ShapeOf(graph.Float32, e.Paths, mean.Dim(0))),
@@ -61,9 +61,9 @@ func (e *RmES) Init(genome any, population int) any {
 }
 
 // Sample draws both.
-func (e *RmES) Sample(key random.Key, state any) any {
+func (e *RmES) Sample(key random.Key, state RmESState, _ *graph.Array) rmesDraw {
 	k := random.SplitN(key, 2)
-	return rmesDraw{random.Normal(k[0], state.(RmESState).Mean.Shape()),
+	return rmesDraw{random.Normal(k[0], state.Mean.Shape()),
 		random.Normal(k[1], graph.ShapeOf(graph.Float32, e.Paths))}
 }
 
@@ -82,17 +82,15 @@ func (e *RmES) step(s RmESState, draw rmesDraw) *graph.Array {
 }
 
 // Member returns mean + σ·y.
-func (e *RmES) Member(state, draw any, _ *graph.Array) any {
-	s := state.(RmESState)
-	return s.Mean.Add(s.Sigma.Mul(e.step(s, draw.(rmesDraw))))
+func (e *RmES) Member(s RmESState, draw rmesDraw, _ *graph.Array) *graph.Array {
+	return s.Mean.Add(s.Sigma.Mul(e.step(s, draw)))
 }
 
 // Tell recombines the better half, and moves the path, the kept paths and the step size (algorithm 2).
-func (e *RmES) Tell(state any, v Evaluation, draws population.Draws) any {
-	s := state.(RmESState)
+func (e *RmES) Tell(s RmESState, v Evaluation, draws Draws[rmesDraw]) RmESState {
 	members, n := v.Fitness.Dim(0), s.Mean.Dim(0)
 	r := recombine(members, n, false)
-	step := e.step(s, population.SumOf(draws, r.weights.apply(v.Fitness), func(d rmesDraw) rmesDraw { return d }))
+	step := e.step(s, SumOf(draws, r.weights.apply(v.Fitness), func(d rmesDraw) rmesDraw { return d }))
 	r.cPath = 2 / float64(n+7)
 	path := r.follow(r.cPath, s.Path, step).Clamp(-maxDeviation, maxDeviation) // it is a part of later steps
 
@@ -138,4 +136,4 @@ func (e *RmES) keep(s RmESState, path *graph.Array) (paths, times *graph.Array) 
 }
 
 // Mean returns the mean of the distribution.
-func (*RmES) Mean(state any) any { return state.(RmESState).Mean }
+func (*RmES) Mean(state RmESState) *graph.Array { return state.Mean }

@@ -3,15 +3,12 @@ package strategy
 import (
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
 func init() {
-	MustRegister("samrga", func() Strategy {
-		return &SAMRGA{elitist: elitist{EliteRatio: .5}, Sigma: settings.Num(1), Meta: settings.Num(2),
-			SigmaMax: settings.Num(10)}
-	})
+	MustRegister("samrga", &SAMRGA{elitist: elitist[SAMRGAState]{EliteRatio: .5}, Sigma: settings.Num(1),
+		Meta: settings.Num(2), SigmaMax: settings.Num(10)})
 }
 
 // SAMRGA is a genetic algorithm whose mutation rates are inherited and mutate, too: Clune et al., "Natural selection
@@ -20,7 +17,7 @@ func init() {
 // uniform in [-1, 1). Child 0 comes from the best elite, the others from elites drawn uniformly. No elite is carried
 // over.
 type SAMRGA struct {
-	elitist
+	elitist[SAMRGAState]
 	Sigma    settings.Number `set:"sigma" above:"0" help:"standard deviation of a child's noise at first"`
 	Meta     settings.Number `set:"meta" min:"1" help:"largest factor of a child's standard deviation against its parent's"`
 	SigmaMin settings.Number `set:"sigma-min" min:"0" help:"smallest standard deviation"`
@@ -48,20 +45,21 @@ type samrgaChild struct {
 	Sigma  *graph.Array // f32[]
 }
 
+// Traits say that it keeps members, whose descent is known, and takes immigrants.
+func (g *SAMRGA) Traits() (t Traits[SAMRGAState, *graph.Array, samrgaChild]) {
+	t.Check, t.Keeps, t.Immigrant = g.Check, g.Keeps, g.Immigrant
+	t.Parent, t.Places, t.Survivors = g.Parent, g.Keeps, g.Survivors
+	return t
+}
+
 // Init fills the elites with copies of the genome.
-func (g *SAMRGA) Init(genome any, population int) any {
-	first, elites := genome.(*graph.Array), g.Keeps(population)
+func (g *SAMRGA) Init(genome *graph.Array, population int) SAMRGAState {
+	first, elites := genome, g.Keeps(population)
 	return SAMRGAState{first.BroadcastTo(elites, first.Dim(0)), g.Sigma.Array().BroadcastTo(elites)}
 }
 
-// Sample makes child 0.
-func (g *SAMRGA) Sample(key random.Key, state any) any {
-	return g.SampleAt(key, state, graph.Scalar(0, graph.Int32))
-}
-
-// SampleAt makes one child.
-func (g *SAMRGA) SampleAt(key random.Key, state any, group *graph.Array) any {
-	s := state.(SAMRGAState)
+// Sample makes one child.
+func (g *SAMRGA) Sample(key random.Key, s SAMRGAState, group *graph.Array) samrgaChild {
 	k := random.SplitN(key, 3)
 	elites, n := s.Elites.Dim(0), s.Elites.Dim(1)
 	parent := random.Randint(k[0], graph.ShapeOf(graph.Int32), 0, elites)
@@ -74,28 +72,29 @@ func (g *SAMRGA) SampleAt(key random.Key, state any, group *graph.Array) any {
 }
 
 // Member returns the child.
-func (*SAMRGA) Member(_, child any, _ *graph.Array) any { return child.(samrgaChild).Genome }
+func (*SAMRGA) Member(_ SAMRGAState, child samrgaChild, _ *graph.Array) *graph.Array {
+	return child.Genome
+}
 
 // Tell keeps the best children, earlier ones first among equals. A child with NaN fitness becomes no elite. If all have
 // NaN, the elites stay.
-func (g *SAMRGA) Tell(state any, v Evaluation, children population.Draws) any {
-	s := state.(SAMRGAState)
+func (g *SAMRGA) Tell(s SAMRGAState, v Evaluation, children Draws[samrgaChild]) SAMRGAState {
 	order, found := best(v.Fitness, s.Elites.Dim(0))
-	all := children.All().(samrgaChild)
+	all := children.All()
 	keep := func(new, old *graph.Array) *graph.Array { return graph.Select(found, graph.Take(new, order, 0), old) }
 	return SAMRGAState{keep(all.Genome, s.Elites), keep(all.Sigma, s.Sigma)}
 }
 
 // Mean returns the best elite.
-func (*SAMRGA) Mean(state any) any { return state.(SAMRGAState).Elites.Index(0) }
+func (*SAMRGA) Mean(state SAMRGAState) *graph.Array { return state.Elites.Index(0) }
 
 // Immigrant is the genome, with the standard deviation of the best elite.
-func (*SAMRGA) Immigrant(state, genome any) any {
-	return samrgaChild{genome.(*graph.Array), state.(SAMRGAState).Sigma.Index(0)}
+func (*SAMRGA) Immigrant(state SAMRGAState, genome *graph.Array) samrgaChild {
+	return samrgaChild{genome, state.Sigma.Index(0)}
 }
 
-// Parent is the elite of SampleAt.
-func (*SAMRGA) Parent(key random.Key, state any, group *graph.Array) *graph.Array {
-	parent := random.Randint(random.SplitN(key, 3)[0], graph.ShapeOf(graph.Int32), 0, state.(SAMRGAState).Elites.Dim(0))
+// Parent is the elite of Sample.
+func (*SAMRGA) Parent(key random.Key, state SAMRGAState, group *graph.Array) *graph.Array {
+	parent := random.Randint(random.SplitN(key, 3)[0], graph.ShapeOf(graph.Int32), 0, state.Elites.Dim(0))
 	return graph.Select(group.Eq(0), 0, parent)
 }

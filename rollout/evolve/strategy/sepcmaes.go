@@ -2,21 +2,17 @@ package strategy
 
 import (
 	"xlarun/graph"
-	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
 func init() {
-	MustRegister("sepcmaes", func() Strategy { return &SepCMAES{Sigma: settings.Num(1)} })
+	MustRegister("sepcmaes", &SepCMAES{Sigma: settings.Num(1)})
 }
 
 // SepCMAES is CMA-ES with a diagonal covariance, of Ros and Hansen, "A simple modification in CMA-ES achieving linear
 // time and space complexity" (2008), with the formulas and defaults of evosax 0.3.2: the learning rates of CMAES (the
 // paper's are (n + 2)/3 times as large), and no negative weights.
 type SepCMAES struct {
-	single
-	ranked
-	steady
 	normal[SepCMAESState]
 	Sigma settings.Number `set:"sigma" above:"0" max:"1e8" help:"standard deviation of the noise at first"`
 }
@@ -33,26 +29,29 @@ type SepCMAESState struct {
 
 func (s SepCMAESState) mean() *graph.Array { return s.Mean }
 
+// Traits say that it ranks members and takes immigrants.
+func (e *SepCMAES) Traits() (t Traits[SepCMAESState, *graph.Array, *graph.Array]) {
+	t.LeastPopulation, t.Steady, t.Immigrant = 2, true, e.Immigrant
+	return t
+}
+
 // Init starts at the genome with Sigma and a covariance of 1.
-func (e *SepCMAES) Init(genome any, _ int) any {
-	mean := genome.(*graph.Array)
+func (e *SepCMAES) Init(mean *graph.Array, _ int) SepCMAESState {
 	zero := graph.ZerosLike(mean)
 	return SepCMAESState{mean, e.Sigma.Array(), zero, zero, graph.OnesLike(mean),
 		graph.Scalar(0, graph.Int32)}
 }
 
 // Member returns mean + σ·√variance·z.
-func (*SepCMAES) Member(state, noise any, _ *graph.Array) any {
-	s := state.(SepCMAESState)
-	return s.Mean.Add(s.Sigma.Mul(s.Variance.Sqrt().Mul(noise.(*graph.Array))))
+func (*SepCMAES) Member(s SepCMAESState, noise, _ *graph.Array) *graph.Array {
+	return s.Mean.Add(s.Sigma.Mul(s.Variance.Sqrt().Mul(noise)))
 }
 
 // Tell recombines the better half and moves paths, step size and variances.
-func (e *SepCMAES) Tell(state any, v Evaluation, noise population.Draws) any {
-	s := state.(SepCMAESState)
+func (e *SepCMAES) Tell(s SepCMAESState, v Evaluation, noise Draws[*graph.Array]) SepCMAESState {
 	r := recombine(v.Fitness.Dim(0), s.Mean.Dim(0), false)
 	type sums struct{ Z, Squares *graph.Array }
-	sum := population.SumOf(noise, r.weights.apply(v.Fitness), func(z *graph.Array) sums {
+	sum := SumOf(noise, r.weights.apply(v.Fitness), func(z *graph.Array) sums {
 		return sums{z, z.Square()}
 	})
 	step := s.Variance.Sqrt().Mul(sum.Z)
@@ -64,7 +63,6 @@ func (e *SepCMAES) Tell(state any, v Evaluation, noise population.Draws) any {
 }
 
 // Immigrant is (genome - mean)/(σ·√variance).
-func (*SepCMAES) Immigrant(state, genome any) any {
-	s := state.(SepCMAESState)
+func (*SepCMAES) Immigrant(s SepCMAESState, genome *graph.Array) *graph.Array {
 	return noiseOf(genome, s.Mean, s.Sigma.Mul(s.Variance.Sqrt()))
 }

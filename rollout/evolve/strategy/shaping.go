@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"xlarun/graph"
-	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
@@ -19,9 +18,9 @@ const (
 	shapeRaw    = "raw"
 )
 
-// shape returns the shaped fitness of the members, f32[population]. s is the strategy that embeds it. A fitness that is
-// not finite becomes the worst finite one. If none is finite, all become 0.
-func (o Shaped) shape(s Strategy, state any, fitness *graph.Array, draws population.Draws) *graph.Array {
+// shape returns the shaped fitness of the members of a strategy, f32[population]. A fitness that is not finite becomes
+// the worst finite one. If none is finite, all become 0.
+func shape[S, G, D any](o Shaped, s Strategy[S, G, D], state S, fitness *graph.Array, draws Draws[D]) *graph.Array {
 	if o.WeightDecay > 0 {
 		fitness = fitness.Sub(settings.Num(o.WeightDecay).Array().Mul(squares(s, state, draws)))
 	}
@@ -53,8 +52,8 @@ func magnitude(x *graph.Array) *graph.Array {
 }
 
 // squares returns the sum of the squares of each member's parameters, f32[population].
-func squares(s Strategy, state any, draws population.Draws) *graph.Array {
-	ofGroup := func(draw any) *graph.Array { // f32[sides]
+func squares[S, G, D any](s Strategy[S, G, D], state S, draws Draws[D]) *graph.Array {
+	all := MapOf(draws, func(draw D) *graph.Array { // [groups, sides]
 		return graph.VMap(func(side *graph.Array) *graph.Array {
 			sum := graph.Scalar(0)
 			for _, leaf := range graph.Leaves(s.Member(state, draw, side)) {
@@ -63,8 +62,7 @@ func squares(s Strategy, state any, draws population.Draws) *graph.Array {
 				}
 			}
 			return sum
-		})(graph.Iota(s.GroupSize()))
-	}
-	all := draws.Map(func(draw any) any { return ofGroup(draw) }).(*graph.Array) // [groups, sides]
+		})(graph.Iota(max(s.Traits().GroupSize, 1)))
+	})
 	return graph.Flatten1D(all.Transpose(1, 0))
 }

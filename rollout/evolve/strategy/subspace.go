@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"xlarun/graph"
-	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
@@ -34,8 +33,7 @@ type SubspaceState struct {
 func (s SubspaceState) mean() *graph.Array { return s.Mean }
 
 // start returns the first state, with so many gradients.
-func (e *subspaceSearch) start(genome any, gradients int, alpha *graph.Array) SubspaceState {
-	mean := genome.(*graph.Array)
+func (e *subspaceSearch) start(mean *graph.Array, gradients int, alpha *graph.Array) SubspaceState {
 	return SubspaceState{mean, newAdam(mean), graph.Zeros(graph.ShapeOf(graph.Float32, gradients, mean.Dim(0))), alpha,
 		graph.Scalar(0, graph.Int32)}
 }
@@ -54,21 +52,25 @@ func (r stretch) inverse() stretch {
 }
 
 // member returns mean + σ·y on side 0, mean - σ·y on side 1.
-func (e *subspaceSearch) member(s SubspaceState, root stretch, noise any, side *graph.Array) *graph.Array {
-	return s.Mean.Add(e.Sigma.Array().Mul(e.sign(side)).Mul(root.of(noise.(*graph.Array))))
+func (e *subspaceSearch) member(s SubspaceState, root stretch, noise, side *graph.Array) *graph.Array {
+	return s.Mean.Add(e.Sigma.Array().Mul(e.sign(side)).Mul(root.of(noise)))
 }
 
-// immigrant is the noise of a genome.
-func (e *subspaceSearch) immigrant(s SubspaceState, root stretch, genome any) any {
-	y := genome.(*graph.Array).Sub(s.Mean).Div(e.Sigma.Array())
-	return likely(root.inverse().of(y))
+// traits are those of a strategy with this root of the covariance. An immigrant is the noise of a genome.
+func (e *subspaceSearch) traits(root func(s SubspaceState) stretch) (t Traits[SubspaceState, *graph.Array,
+	*graph.Array]) {
+	t.GroupSize = 2
+	t.Immigrant = func(s SubspaceState, genome *graph.Array) *graph.Array {
+		return likely(root(s).inverse().of(genome.Sub(s.Mean).Div(e.Sigma.Array())))
+	}
+	return t
 }
 
 // gradient estimates the gradient of the shaped fitness. self is the strategy that embeds e.
-func (e *subspaceSearch) gradient(self Strategy, s SubspaceState, root stretch, v Evaluation,
-	noise population.Draws) *graph.Array {
-	plus, minus := e.sides(e.shape(self, s, v.Fitness, noise))
-	gradient := root.of(sumOf(noise, plus.Sub(minus), nil)).Div(graph.Mul(2, e.Sigma.Array()))
+func (e *subspaceSearch) gradient(self Strategy[SubspaceState, *graph.Array, *graph.Array], s SubspaceState,
+	root stretch, v Evaluation, noise Draws[*graph.Array]) *graph.Array {
+	plus, minus := e.sides(shape(e.Shaped, self, s, v.Fitness, noise))
+	gradient := root.of(noise.Sum(plus.Sub(minus))).Div(graph.Mul(2, e.Sigma.Array()))
 	return gradient.Clamp(-maxValue, maxValue)
 }
 

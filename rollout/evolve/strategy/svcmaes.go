@@ -8,10 +8,8 @@ import (
 )
 
 func init() {
-	MustRegister("svcmaes", func() Strategy {
-		return &SVCMAES{CMAES: CMAES{Sigma: settings.Num(1)}, Searches: 2, Width: settings.Num(1),
-			Repulsion: settings.Num(1)}
-	})
+	MustRegister("svcmaes", &SVCMAES{CMAES: CMAES{Sigma: settings.Num(1)}, Searches: 2, Width: settings.Num(1),
+		Repulsion: settings.Num(1)})
 }
 
 // SVCMAES is the Stein variational CMA-ES of Braun et al., "Stein variational evolution strategies" (2024), with the
@@ -31,48 +29,50 @@ type SVCMAESState struct {
 	Best     *graph.Array // i32[]: the search whose members were best last
 }
 
-// GroupSize is the number of searches: a group has a member of each.
-func (e *SVCMAES) GroupSize() int { return e.Searches }
-
-// LeastPopulation is two members a search.
-func (e *SVCMAES) LeastPopulation() int { return 2 * e.Searches }
+// Traits say that a group has a member of each search.
+func (e *SVCMAES) Traits() (t Traits[SVCMAESState, *graph.Array, *graph.Array]) {
+	t.GroupSize, t.LeastPopulation, t.Steady = e.Searches, 2*e.Searches, true
+	t.Keeps, t.Immigrant = everyone, e.Immigrant // each search needs the noise of its own members
+	return t
+}
 
 // Init starts the searches near the genome.
-func (e *SVCMAES) Init(genome any, population int) any {
-	mean := genome.(*graph.Array)
+func (e *SVCMAES) Init(mean *graph.Array, population int) SVCMAESState {
 	z := random.Normal(seedOf(mean), graph.ShapeOf(graph.Float32, e.Searches, mean.Dim(0)))
 	z = graph.Select(graph.Iota(e.Searches).Eq(0).ExpandDims(1), 0, z)
 	means := mean.Add(e.Sigma.Array().Mul(z))
-	all := graph.VMap(func(mean *graph.Array) any { return e.CMAES.Init(mean, population/e.Searches) })(means)
-	return SVCMAESState{all.(CMAESState), graph.Scalar(0, graph.Int32)}
+	all := graph.VMap(func(mean *graph.Array) CMAESState { return e.CMAES.Init(mean, population/e.Searches) })(means)
+	return SVCMAESState{all, graph.Scalar(0, graph.Int32)}
 }
 
 // Sample draws z for each search, f32[searches, n].
-func (e *SVCMAES) Sample(key random.Key, state any) any {
-	return random.Normal(key, state.(SVCMAESState).Searches.Mean.Shape())
+func (e *SVCMAES) Sample(key random.Key, state SVCMAESState, _ *graph.Array) *graph.Array {
+	return random.Normal(key, state.Searches.Mean.Shape())
 }
 
 // Member returns mean + σ·B·(D·z) of a search.
-func (e *SVCMAES) Member(state, noise any, search *graph.Array) any {
-	s := population.At(state.(SVCMAESState).Searches, search)
-	return e.CMAES.Member(s, graph.Take(noise.(*graph.Array), search, 0), nil)
+func (e *SVCMAES) Member(state SVCMAESState, noise, search *graph.Array) *graph.Array {
+	s := population.At(state.Searches, search)
+	return e.CMAES.Member(s, graph.Take(noise, search, 0), nil)
 }
 
 // Tell updates each search by its members.
-func (e *SVCMAES) Tell(state any, v Evaluation, noise population.Draws) any {
-	s := state.(SVCMAESState)
-	type search struct{ State, Fitness, Noise any }
+func (e *SVCMAES) Tell(s SVCMAESState, v Evaluation, noise Draws[*graph.Array]) SVCMAESState {
+	type search struct {
+		State          CMAESState
+		Fitness, Noise *graph.Array
+	}
 	fitness := v.Fitness.SplitAxis(0, e.Searches, noise.Items())
-	all := noise.All().(*graph.Array).Transpose(1, 0, 2) // [searches, groups, n]
-	next := graph.VMap(func(one search) any {
-		own := one.State.(CMAESState)
+	all := noise.All().Transpose(1, 0, 2) // [searches, groups, n]
+	next := graph.VMap(func(one search) CMAESState {
+		own := one.State
 		// A step size that is 0 would make the drift infinite.
 		drift := e.repulsion(s.Searches.Mean, own.Mean).Div(own.Sigma.Max(minVariance))
-		fitness := one.Fitness.(*graph.Array)
-		return graph.SelectTree(saysNothing(fitness), own, e.tell(own, fitness, population.Whole(one.Noise), drift))
+		noise := DrawsOf[*graph.Array](population.Whole(one.Noise))
+		return graph.SelectTree(saysNothing(one.Fitness), own, e.tell(own, one.Fitness, noise, drift))
 	})(search{s.Searches, fitness, all})
 	best := WorstIfNaN(fitness).ReduceMax(1)
-	return SVCMAESState{next.(CMAESState), best.ArgMax(0)}
+	return SVCMAESState{next, best.ArgMax(0)}
 }
 
 // repulsion returns the mean gradient of the kernel at a mean, with respect to the other means.
@@ -84,17 +84,13 @@ func (e *SVCMAES) repulsion(means, mean *graph.Array) *graph.Array {
 }
 
 // Mean returns the mean of the distribution whose members were best in the last generation.
-func (*SVCMAES) Mean(state any) any {
-	s := state.(SVCMAESState)
+func (*SVCMAES) Mean(s SVCMAESState) *graph.Array {
 	return graph.Take(s.Searches.Mean, s.Best, 0)
 }
 
-// Keeps returns the noise of all members: each search needs its own.
-func (*SVCMAES) Keeps(population int) int { return population }
-
 // Immigrant is D⁻¹·Bᵀ·(genome - mean)/σ of the first search, for all of them.
-func (e *SVCMAES) Immigrant(state, genome any) any {
-	s := state.(SVCMAESState).Searches
-	one := e.CMAES.Immigrant(population.At(s, graph.Scalar(0, graph.Int32)), genome).(*graph.Array)
+func (e *SVCMAES) Immigrant(state SVCMAESState, genome *graph.Array) *graph.Array {
+	s := state.Searches
+	one := e.CMAES.Immigrant(population.At(s, graph.Scalar(0, graph.Int32)), genome)
 	return one.ExpandDims(0).BroadcastTo(e.Searches, one.Dim(0))
 }

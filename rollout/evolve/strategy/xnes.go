@@ -4,12 +4,11 @@ import (
 	"math"
 
 	"xlarun/graph"
-	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
 func init() {
-	MustRegister("xnes", func() Strategy { return &XNES{LearningRate: settings.Num(1), Sigma: settings.Num(1)} })
+	MustRegister("xnes", &XNES{LearningRate: settings.Num(1), Sigma: settings.Num(1)})
 }
 
 // XNES is the exponential natural evolution strategy of Glasmachers et al., "Exponential natural evolution strategies"
@@ -20,9 +19,6 @@ func init() {
 // For n parameters, the state has a matrix of n² numbers, and every generation multiplies some ten such matrices on
 // every device.
 type XNES struct {
-	single
-	ranked
-	steady
 	normal[XNESState]
 	LearningRate      settings.Number `set:"learning-rate" above:"0" help:"step size of the mean"`
 	Sigma             settings.Number `set:"sigma" above:"0" max:"1e8" help:"standard deviation of the noise at first"`
@@ -39,27 +35,30 @@ type XNESState struct {
 
 func (s XNESState) mean() *graph.Array { return s.Mean }
 
+// Traits say that it ranks members and takes immigrants.
+func (e *XNES) Traits() (t Traits[XNESState, *graph.Array, *graph.Array]) {
+	t.LeastPopulation, t.Steady, t.Immigrant = 2, true, e.Immigrant
+	return t
+}
+
 // Init starts at the genome with Sigma and B the identity.
-func (e *XNES) Init(genome any, _ int) any {
-	mean := genome.(*graph.Array)
+func (e *XNES) Init(mean *graph.Array, _ int) XNESState {
 	return XNESState{mean, e.Sigma.Array(), graph.Eye(graph.Float32, mean.Dim(0))}
 }
 
 // Member returns mean + σ·B·z.
-func (*XNES) Member(state, noise any, _ *graph.Array) any {
-	s := state.(XNESState)
-	return s.Mean.Add(s.Sigma.Mul(s.Shape.Dot(noise.(*graph.Array))))
+func (*XNES) Member(s XNESState, noise, _ *graph.Array) *graph.Array {
+	return s.Mean.Add(s.Sigma.Mul(s.Shape.Dot(noise)))
 }
 
 // Tell moves the mean by rate·σ·B·Σ w·z. With G = Σ w·(z·zᵀ - 1) and g its trace over n, σ is multiplied by exp(rate/2
 // · g) and B by exp(rate/2 · (G - g)).
-func (e *XNES) Tell(state any, v Evaluation, noise population.Draws) any {
-	s := state.(XNESState)
+func (e *XNES) Tell(s XNESState, v Evaluation, noise Draws[*graph.Array]) XNESState {
 	n := s.Mean.Dim(0)
 	w := naturalWeights(v.Fitness.Dim(0)).apply(v.Fitness)
-	step := s.Sigma.Mul(s.Shape.Dot(sumOf(noise, w, nil)))
+	step := s.Sigma.Mul(s.Shape.Dot(noise.Sum(w)))
 	eye := graph.Eye(graph.Float32, n)
-	gradient := noise.Outer(w, func(z any) *graph.Array { return z.(*graph.Array) })
+	gradient := noise.Outer(w, func(z *graph.Array) *graph.Array { return z })
 	gradient = gradient.Sub(w.Sum().Mul(eye))
 	ofSigma := graph.MatrixTrace(gradient).Div(float32(n))
 	grow := graph.Mul(float32(e.rate(e.StdLearningRate, n)/2), ofSigma).Exp()
@@ -79,8 +78,7 @@ func (*XNES) rate(set float64, n int) float64 {
 }
 
 // Immigrant solves σ·B·z = genome - mean.
-func (*XNES) Immigrant(state, genome any) any {
-	s := state.(XNESState)
-	offset := (genome.(*graph.Array)).Sub(s.Mean).Div(s.Sigma)
+func (*XNES) Immigrant(s XNESState, genome *graph.Array) *graph.Array {
+	offset := genome.Sub(s.Mean).Div(s.Sigma)
 	return likely(graph.Solve(s.Shape, offset))
 }

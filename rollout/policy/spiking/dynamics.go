@@ -28,12 +28,7 @@ type Dynamics interface {
 	Spikes(prepared, state any) *graph.Array
 	// Step returns the state after a substep with an input. spikes are the result of Spikes.
 	Step(prepared, state any, spikes *graph.Array, in Input) any
-}
-
-// Voltmeter is a Dynamics whose potentials can be read.
-type Voltmeter interface {
-	Dynamics
-	// Potential returns the potentials of a layer in a state, f32[units] in mV.
+	// Potential returns the potentials of a layer in a state, f32[units] in mV, for pictures; nil: it has none.
 	Potential(n Neurons, state any) *graph.Array
 }
 

@@ -110,7 +110,7 @@ func (fast[State, Cell]) Step(p, state any, spikes *graph.Array, in Input) any {
 	return l.Cell.Integrate(read[State]("Step", state), spikes, in.Sum.Mul(l.PerMV).Add(l.Drive))
 }
 
-// Potential implements Voltmeter.
+// Potential is that of the state.
 func (d fast[State, Cell]) Potential(n Neurons, state any) *graph.Array {
 	u := d.potential(read[State]("Potential", state))
 	return n.Rest.Add(u.Mul(n.Threshold.Sub(n.Rest)))

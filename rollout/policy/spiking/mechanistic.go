@@ -191,7 +191,7 @@ func (mechanistic) Spikes(_, state any) *graph.Array {
 	return read[mechanismState]("Mechanistic", state).Spikes
 }
 
-// Potential implements Voltmeter. The first variable of all models is the potential.
+// Potential is that of the state. The first variable of all models is the potential.
 func (mechanistic) Potential(_ Neurons, state any) *graph.Array {
 	return read[mechanismState]("Mechanistic", state).Layer.Neurons[0]
 }

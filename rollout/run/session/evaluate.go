@@ -222,12 +222,14 @@ func (s *session) evaluateMembers(held *runfolder.Checkpoint, candidates []run.C
 	// Now, since an interrupted run may end before the files below are written.
 	s.update(func(x *state) { x.best, x.hall, x.meanAt = best, hall, held.Step })
 	if s.Folder != nil {
-		drawing, err := policy.DrawingOf(s.evaluator.policy, best.Params)
-		if err == nil && drawing != nil {
-			err = s.Folder.Write(run.BestMember+".svg", drawing)
-		}
-		if err != nil {
-			return err
+		if draw := s.evaluator.policy.Traits().Drawing; draw != nil {
+			drawing, err := draw(best.Params)
+			if err == nil {
+				err = s.Folder.Write(run.BestMember+".svg", drawing)
+			}
+			if err != nil {
+				return err
+			}
 		}
 		return s.writeHall(held, hall)
 	}

@@ -47,7 +47,7 @@ func TestMembersOfAPolicyOfAFileNeedNoFile(t *testing.T) {
 	m, err := episode.Load(filepath.Join(dir, "run", run.FinalMember+".safetensors"))
 	require.NoError(t, err)
 	require.Contains(t, m.Metadata["policy_settings"], `"layers":"affine:8:3,lif:3,affine:3:2,li:2"`)
-	require.Equal(t, 2.5, m.Policy.(*policy.NIR).Gain)
+	require.Equal(t, 2.5, policy.NetworkOf(m.Policy).(*policy.NIR).Gain)
 	got := graph.Leaves(m.Params)
 	for i, a := range graph.Leaves(want) {
 		x, err := graph.Floats(a)

@@ -40,10 +40,15 @@ func (s *session) describe(step int64, name string, member any, actions string) 
 			env, steps, params, network = r.Env.Spec().ID, r.Steps, r.Given, r.Policy
 		}
 	}
-	if f, ok := policy.Unwrap(network).(policy.FromFile); ok {
-		maps.Copy(own, f.SettingsWithoutFile())
+	if network != nil {
+		traits := network.Traits()
+		if traits.File != nil {
+			maps.Copy(own, traits.File.Without)
+		}
+		if traits.Sizes != nil {
+			maps.Copy(own, traits.Sizes(member))
+		}
 	}
-	maps.Copy(own, policy.SizesOf(network, member))
 	m := episode.Describe(env, spec, own, steps)
 	episode.DescribeParams(m, params)
 	episode.DescribeNormalized(m, network)

@@ -10,7 +10,7 @@ import (
 
 // Search runs a strategy on functions: a run on each instance of each function, all at a time.
 type Search struct {
-	Strategy    strategy.Strategy
+	Strategy    *strategy.Erased
 	Functions   []Function
 	Dims        int
 	Population  int
@@ -86,15 +86,15 @@ func (s Search) Run(in Inputs) *graph.Array {
 // ask draws for all groups of a lane.
 func (s Search) ask(state any, key random.Key) any {
 	return graph.VMap(func(group *graph.Array) any {
-		return strategy.Draw(s.Strategy, random.FoldIn(key, group), state, group)
-	})(graph.Iota(s.Population / s.Strategy.GroupSize()))
+		return s.Strategy.Sample(random.FoldIn(key, group), state, group)
+	})(graph.Iota(s.Population / s.Strategy.GroupSize))
 }
 
 // members returns the members of a lane, f32[population, d], side after side.
 func (s Search) members(state, draws any) *graph.Array {
 	all := graph.VMap(func(side *graph.Array) any {
 		return graph.VMap(func(draw any) any { return s.Strategy.Member(state, draw, side) })(draws)
-	})(graph.Iota(s.Strategy.GroupSize())).(*graph.Array)
+	})(graph.Iota(s.Strategy.GroupSize)).(*graph.Array)
 	return graph.Reshape(all, s.Population, s.Dims)
 }
 
@@ -114,7 +114,7 @@ func (s Search) values(in Inputs, members *graph.Array) *graph.Array {
 // tell updates the strategy of a lane. Strategies maximize, so the fitness is the negative value.
 func (s Search) tell(state, draws any, values *graph.Array) any {
 	fitness := graph.Select(graph.IsFinite(values), graph.Neg(values), math.NaN())
-	return strategy.Tell(s.Strategy, state, strategy.Evaluation{Fitness: fitness, Length: graph.ZerosLike(fitness)},
+	return s.Strategy.Tell(state, strategy.Evaluation{Fitness: fitness, Length: graph.ZerosLike(fitness)},
 		drawn{draws})
 }
 

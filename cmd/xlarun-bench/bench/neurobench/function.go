@@ -60,7 +60,7 @@ func openFunction(b xlabridge.Backend, o Options, name string, n, members int) (
 	if devices == 0 {
 		devices = b.NumDevices()
 	}
-	sides := s.GroupSize()
+	sides := s.GroupSize
 	tiles := population.CutTiles(members/sides, functionLanes, devices)
 	layout := plan.Plan{Devices: devices, Tile: functionLanes * sides}
 	if b.Backend() == "cpu" {
@@ -84,9 +84,9 @@ func openFunction(b xlabridge.Backend, o Options, name string, n, members int) (
 }
 
 // step is one generation: the next state, and the members' mean.
-func step(s strategy.Strategy, tiles population.Tiles, members int, state functionState,
+func step(s *strategy.Erased, tiles population.Tiles, members int, state functionState,
 	count *graph.Array) (functionState, *graph.Array) {
-	sides := s.GroupSize()
+	sides := s.GroupSize
 	key := random.FoldIn(state.Key, state.Generation)
 	number := graph.Add(graph.Iota(tiles.RowCount()*tiles.Lanes), graph.Mul(tiles.First(), tiles.Lanes))
 	keys := graph.VMap2(func(key random.Key, i *graph.Array) random.Key {
@@ -96,7 +96,7 @@ func step(s strategy.Strategy, tiles population.Tiles, members int, state functi
 	one := func(local *graph.Array) asked {
 		drawKeys := random.Key{Data: graph.Barrier(graph.DynamicIndex(rows, local, 0))[0]}
 		leaves, tree := graph.Flatten(graph.VMap(func(key random.Key) any {
-			return s.Sample(key, state.Strategy)
+			return s.Sample(key, state.Strategy, graph.Scalar(0, graph.Int32))
 		})(drawKeys))
 		draws := tree.Unflatten(graph.Barrier(leaves...))
 		fitness := graph.VMap(func(side *graph.Array) *graph.Array {
@@ -111,7 +111,7 @@ func step(s strategy.Strategy, tiles population.Tiles, members int, state functi
 	fitness = graph.SliceAxis(graph.Reshape(fitness, sides, tiles.Total()*tiles.Lanes), 1, 0, tiles.Items)
 	fitness = graph.Barrier(graph.Reshape(fitness, members))[0]
 	reached := strategy.Evaluation{Fitness: fitness, Length: graph.OnesLike(fitness)}
-	told := strategy.Tell(s, state.Strategy, reached, population.Stored(tiles, count, kept.Draws))
+	told := s.Tell(state.Strategy, reached, population.Stored(tiles, count, kept.Draws))
 	next := functionState{told, state.Key, graph.Add(state.Generation, 1)}
 	return next, graph.Neg(graph.Mean(fitness))
 }

@@ -9,7 +9,7 @@ import (
 	"xlarun/rollout/policy"
 )
 
-func init() { policy.MustRegister("faulty", func() policy.Maker { return &Policy{} }) }
+func init() { policy.MustRegister("faulty", &Policy{}) }
 
 // Policy returns a row of a matrix.
 type Policy struct {
@@ -28,6 +28,8 @@ func (p *Policy) Make(observation envs.Space, outputs int) (policy.Policy, error
 	n, err := policy.FlatSize(observation)
 	return &Policy{p.Fault, n, outputs}, err
 }
+
+func (*Policy) Traits() (t policy.Traits[any, any]) { return t }
 
 func (p *Policy) Init(key random.Key) any {
 	if fault(p.Fault).in("Init") {

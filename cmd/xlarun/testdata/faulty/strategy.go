@@ -4,21 +4,20 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/evolve/strategy"
-	"xlarun/rollout/population"
 )
 
-func init() { strategy.MustRegister("faulty", func() strategy.Strategy { return &Strategy{} }) }
+func init() { strategy.MustRegister("faulty", &Strategy{}) }
 
 // Strategy stays where it is.
 type Strategy struct {
 	Fault string `set:"fault" help:"mistake"`
 }
 
-func (s *Strategy) GroupSize() int {
-	if fault(s.Fault).in("GroupSize") {
-		return 0
+func (s *Strategy) Traits() (t strategy.Traits[any, any, any]) {
+	if fault(s.Fault).in("Traits") {
+		t.GroupSize = -1
 	}
-	return 1
+	return t
 }
 
 func (s *Strategy) Init(genome any, _ int) any {
@@ -28,7 +27,7 @@ func (s *Strategy) Init(genome any, _ int) any {
 	return genome
 }
 
-func (s *Strategy) Sample(key random.Key, mean any) any {
+func (s *Strategy) Sample(key random.Key, mean any, _ *graph.Array) any {
 	if fault(s.Fault).in("Sample") {
 		return nil
 	}
@@ -45,7 +44,7 @@ func (s *Strategy) Member(mean, z any, _ *graph.Array) any {
 	return strategy.Move(mean, graph.Scalar(1), z)
 }
 
-func (s *Strategy) Tell(mean any, _ strategy.Evaluation, _ population.Draws) any {
+func (s *Strategy) Tell(mean any, _ strategy.Evaluation, _ strategy.Draws[any]) any {
 	if fault(s.Fault).in("Tell") {
 		return nil
 	}

@@ -1,0 +1,166 @@
+package strategy
+
+import (
+	"reflect"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/population"
+	"xlarun/rollout/settings"
+)
+
+// Traits are what a Strategy[S, G, D] can do beyond its methods. A zero value or a nil function means that it does not.
+type Traits[S, G, D any] struct {
+	GroupSize       int // members that share a draw, 2 for antithetic pairs, 0 for 1. The population is a multiple
+	LeastPopulation int // members that the strategy needs; 0: one group
+	// Steady strategies keep their state where no member is better than another: all fitness is equal, or none is a
+	// number. They move a distribution by the ranks of the members. evosax's follow the order of equal members: they
+	// drift, and the step size shrinks or grows.
+	Steady bool
+	// Check finds the first mistake in how the settings go together, a *settings.Error whose key begins with
+	// "strategy.".
+	Check func() error
+	// Fit prepares the strategy for a policy, if it is for policies of one kind. Its error, a *settings.Error, says
+	// which policy it takes.
+	Fit func(p policy.Policy) error
+	// Keeps returns the number of genomes that the state holds. The strategy needs all draws at once.
+	Keeps func(population int) int
+	// Shared returns the member of Member, with matrices from the state that all members share, except for changes of
+	// low rank. A policy with Form.Shared plays members without forming each one's matrices.
+	Shared func(state S, draw D, side *graph.Array) policy.Shared
+
+	// Immigrant returns the draw whose side 0 is the member with a genome, or the nearest likely one: the strategy
+	// takes in immigrants, members of another search, instead of some of its own.
+	//
+	// For strategies that keep genomes (simplega, samrga, de, pso) an immigrant is one more member to choose from. For
+	// a strategy with a distribution it is the noise that would have drawn it, as in Hansen, "Injecting external
+	// solutions into CMA-ES" (2011, arXiv 1110.4181): the inverse of Member, cut to a likely length, so that a distant
+	// immigrant does not throw the search off.
+	Immigrant func(state S, genome G) D
+	// Parent returns the number of the genome in the state from which a group's member descends, an int32 scalar. key
+	// and group are those of Sample. Places and Survivors belong to it.
+	Parent func(key random.Key, state S, group *graph.Array) *graph.Array
+	// Places returns the number of genomes that members descend from.
+	Places func(population int) int
+	// Survivors returns the member that Tell puts in each place, i32[Places]; -1: the genome there stays.
+	Survivors func(state S, fitness *graph.Array) *graph.Array
+	// Standing returns the fitness of each group's place in the state after a generation, f32[population]. A member
+	// takes its group's place only if it is better. Immigrants replace the groups with the worst places.
+	Standing func(state S, fitness *graph.Array) *graph.Array
+
+	// Reports are the names of the strategy's own numbers about a generation, as metrics are named. Report returns
+	// them, f32[len(Reports)], given what Tell returned.
+	Reports []string
+	Report  func(state S) *graph.Array
+	// Goal is the report that must reach the target of a run whose result is one of its members: the others are
+	// trials, and the population's mean says little. Unreached says what has to happen before Goal has a number.
+	Goal, Unreached string
+	// Refusals is the report that counts what a generation had no capacity for. Capacity and Wider belong to it.
+	Refusals string
+	// Capacity returns the settings of the policy that give more capacity where the padded members of a state, on the
+	// host, have used it up; none where they have not.
+	Capacity func(state S) (settings.Values, error)
+	// Wider returns the state of a strategy of less capacity, whose Member is narrow, with the capacity of this one.
+	Wider func(state S, narrow func(state S, draw D, side *graph.Array) G) S
+}
+
+// Erased is a strategy whose types are hidden: what runs work with. Init to Mean are its methods.
+type Erased struct {
+	Traits[any, any, any]
+	Settings any  // the Strategy, a pointer to its settings
+	Flat     bool // genomes are vectors
+
+	Init   func(genome any, population int) any
+	Sample func(key random.Key, state any, group *graph.Array) any
+	Member func(state, draw any, side *graph.Array) any
+	// Tell is the strategy's Tell, or keeps the state where a Steady one does.
+	Tell func(state any, e Evaluation, draws population.Draws) any
+	Mean func(state any) any
+
+	erase func(s any) *Erased
+}
+
+// Bind returns the strategy with inputs of a program instead of its Numbers, by name; see settings.Bind.
+func (e *Erased) Bind(in map[string]*graph.Array) *Erased {
+	return e.erase(settings.Bind(e.Settings, in, "strategy."))
+}
+
+// Erase hides the types of a strategy.
+func Erase[S, G, D any](s Strategy[S, G, D]) *Erased {
+	t := s.Traits()
+	e := &Erased{Settings: s, Flat: reflect.TypeFor[G]() == reflect.TypeFor[*graph.Array](),
+		Init:   func(genome any, population int) any { return s.Init(to[G](genome), population) },
+		Sample: func(key random.Key, state any, group *graph.Array) any { return s.Sample(key, to[S](state), group) },
+		Member: func(state, draw any, side *graph.Array) any { return s.Member(to[S](state), to[D](draw), side) },
+		Mean:   func(state any) any { return s.Mean(to[S](state)) },
+		Tell: func(state any, v Evaluation, draws population.Draws) any {
+			next := any(s.Tell(to[S](state), v, Draws[D]{draws}))
+			if t.Steady {
+				return graph.SelectTree(saysNothing(v.Fitness), state, next)
+			}
+			return next
+		},
+		erase: eraseAny[S, G, D]}
+	e.Traits = Traits[any, any, any]{GroupSize: t.GroupSize, LeastPopulation: t.LeastPopulation, Steady: t.Steady,
+		Check: t.Check, Fit: t.Fit, Keeps: t.Keeps, Places: t.Places, Reports: t.Reports, Goal: t.Goal,
+		Unreached: t.Unreached, Refusals: t.Refusals}
+	if t.GroupSize == 0 {
+		e.GroupSize = 1
+	}
+	if t.Shared != nil {
+		e.Shared = func(state, draw any, side *graph.Array) policy.Shared {
+			return t.Shared(to[S](state), to[D](draw), side)
+		}
+	}
+	if t.Immigrant != nil {
+		e.Immigrant = func(state, genome any) any { return t.Immigrant(to[S](state), to[G](genome)) }
+	}
+	if t.Parent != nil {
+		e.Parent = func(key random.Key, state any, group *graph.Array) *graph.Array {
+			return t.Parent(key, to[S](state), group)
+		}
+	}
+	if t.Survivors != nil {
+		e.Survivors = func(state any, f *graph.Array) *graph.Array { return t.Survivors(to[S](state), f) }
+	}
+	if t.Standing != nil {
+		e.Standing = func(state any, f *graph.Array) *graph.Array { return t.Standing(to[S](state), f) }
+	}
+	if t.Report != nil {
+		e.Report = func(state any) *graph.Array { return t.Report(to[S](state)) }
+	}
+	if t.Capacity != nil {
+		e.Capacity = func(state any) (settings.Values, error) { return t.Capacity(to[S](state)) }
+	}
+	if t.Wider != nil {
+		e.Wider = func(state any, narrow func(state, draw any, side *graph.Array) any) any {
+			return t.Wider(to[S](state), func(state S, draw D, side *graph.Array) G {
+				return to[G](narrow(state, draw, side))
+			})
+		}
+	}
+	return e
+}
+
+// eraseAny is Erase for a strategy whose type is known no more.
+func eraseAny[S, G, D any](s any) *Erased { return Erase(s.(Strategy[S, G, D])) }
+
+// to gives a tree its type again. It throws an error for another one, such as the genome of another policy.
+func to[T any](tree any) T {
+	typed, ok := tree.(T)
+	if !ok && tree != nil {
+		refuse(tree, reflect.TypeFor[T]())
+	}
+	return typed
+}
+
+func refuse(tree any, want reflect.Type) {
+	graph.Throw("strategy", "got a tree of type %T, want %s", tree, want)
+}
+
+// everyone is the Keeps of a strategy that keeps the whole population.
+func everyone(population int) int { return population }
+
+// itself is the Immigrant of a strategy whose draws are genomes.
+func itself[S, G any](_ S, genome G) G { return genome }
