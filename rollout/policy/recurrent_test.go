@@ -297,7 +297,8 @@ func TestOthersParametersAndCarries(t *testing.T) {
 		if spec == "gru:5" {
 			continue
 		}
-		err := graph.Try(func() { p.Act(gru, graph.None{}, x.Index(0), random.New(0)) })
+		carry := p.Start(p.Init(random.New(0)))
+		err := graph.Try(func() { p.Act(gru, carry, x.Index(0), random.New(0)) })
 		require.ErrorContains(t, err, "got parameters of type policy.Recurrent", spec)
 		if form := p.Traits().Prepared; form != nil {
 			err = graph.Try(func() { form.Prepare(gru) })

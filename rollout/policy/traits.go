@@ -103,85 +103,68 @@ func FormOf[P, R, C any](prepare func(P) R, shared func(Shared) R, start func(R)
 type erased struct {
 	network any // the Network
 	traits  Traits[any, any]
-	init    func(key random.Key) any
-	start   func(params any) any
-	act     func(params, carry any, observation *graph.Array, key random.Key) (any, Output)
+	methods methods[any, any]
 	bind    func(in map[string]*graph.Array, prefix string) Policy
 }
 
+// methods are those of a Network that also take the other form of its parameters.
+type methods[P, C any] struct {
+	Init  func(key random.Key) P
+	Start func(params any) C
+	Act   func(params any, carry C, observation *graph.Array, key random.Key) (C, Output)
+}
+
 func (e *erased) Traits() Traits[any, any] { return e.traits }
-func (e *erased) Init(key random.Key) any  { return e.init(key) }
-func (e *erased) Start(params any) any     { return e.start(params) }
+func (e *erased) Init(key random.Key) any  { return e.methods.Init(key) }
+func (e *erased) Start(params any) any     { return e.methods.Start(params) }
 func (e *erased) Act(params, carry any, observation *graph.Array, key random.Key) (any, Output) {
-	return e.act(params, carry, observation, key)
+	return e.methods.Act(params, carry, observation, key)
 }
 
 // Erase hides the types of a policy.
 func Erase[P, C any](n Network[P, C]) Policy {
 	t := n.Traits()
 	form := t.Prepared
-	own := func(params any) P { return to[P](n, "parameters", "as Init makes them", params) }
-	memory := func(carry any) C { return to[C](n, "a carry", "as Start makes it", carry) }
-	e := &erased{network: n,
-		init: func(key random.Key) any { return n.Init(key) },
-		start: func(params any) any {
+	own := func(params any) P {
+		p, ok := params.(P)
+		if !ok && params != nil {
+			refuse[P](n)(params, reflect.TypeFor[P]())
+		}
+		return p
+	}
+	return erase(n, t, methods[P, C]{Init: n.Init,
+		Start: func(params any) C {
 			if form != nil && form.is(params) {
 				return form.start(params)
 			}
 			return n.Start(own(params))
 		},
-		act: func(params, carry any, observation *graph.Array, key random.Key) (any, Output) {
+		Act: func(params any, carry C, observation *graph.Array, key random.Key) (C, Output) {
 			if form != nil && form.is(params) {
-				return form.act(params, memory(carry), observation, key)
+				return form.act(params, carry, observation, key)
 			}
-			return n.Act(own(params), memory(carry), observation, key)
+			return n.Act(own(params), carry, observation, key)
 		},
-		bind: func(in map[string]*graph.Array, prefix string) Policy { return Erase(settings.Bind(n, in, prefix)) }}
-	e.traits = Traits[any, any]{PreparesAlike: t.PreparesAlike, PreparesAlways: t.PreparesAlways,
-		BytesRead: t.BytesRead, Reports: t.Reports, Genotype: t.Genotype, File: t.File}
-	if form != nil {
-		e.traits.Prepared = &Form[any, any]{Prepare: func(params any) any { return form.Prepare(own(params)) },
-			Shared: form.Shared}
-	}
-	if t.Describe != nil {
-		e.traits.Describe = func(params any) (map[string]any, error) { return t.Describe(own(params)) }
-	}
-	if t.Drawing != nil {
-		e.traits.Drawing = func(params any) ([]byte, error) { return t.Drawing(own(params)) }
-	}
-	if t.NIR != nil {
-		e.traits.NIR = func(params any) (*nir.Graph, error) { return t.NIR(own(params)) }
-	}
-	if t.Tracer != nil {
-		e.traits.Tracer = &Tracer[any]{SubstepMS: t.Tracer.SubstepMS,
-			Trace: func(params any, observations *graph.Array, keys random.Key) []LayerTrace {
-				return t.Tracer.Trace(own(params), observations, keys)
-			},
-			Weights: func(params any) ([]string, []*graph.Array) { return t.Tracer.Weights(own(params)) }}
-	}
-	if t.Report != nil {
-		e.traits.Report = func(carry any) *graph.Array { return t.Report(memory(carry)) }
-	}
-	if t.Learn != nil {
-		e.traits.Learn = func(carry any, reward *graph.Array) any {
-			return t.Learn(memory(carry), reward)
-		}
-	}
-	if t.Sizes != nil {
-		e.traits.Sizes = func(params any) settings.Values { return t.Sizes(own(params)) }
-		e.traits.Wider = func(params any) any { return t.Wider(own(params)) }
-	}
-	return e
+	}, refuse[P](n), func(in map[string]*graph.Array, prefix string) Policy {
+		return Erase(settings.Bind(n, in, prefix))
+	})
 }
 
-// to gives a tree its type again. It throws an error for another one. made says who makes what.
-func to[T any](network any, what, made string, tree any) T {
-	typed, ok := tree.(T)
-	if !ok && tree != nil {
-		graph.Throw(fmt.Sprintf("%T", network), "got %s of type %T, want %s, %s", what, tree, reflect.TypeFor[T](),
-			made)
+func erase(network, traits, own any, refuse func(any, reflect.Type),
+	bind func(map[string]*graph.Array, string) Policy) Policy {
+	return &erased{network: network, traits: settings.Erase[Traits[any, any]](traits, refuse),
+		methods: settings.Erase[methods[any, any]](own, refuse), bind: bind}
+}
+
+// refuse returns a function that throws an error for a tree that is neither a network's parameters nor its carry.
+func refuse[P any](network any) func(tree any, want reflect.Type) {
+	return func(tree any, want reflect.Type) {
+		what, made := "a carry", "as Start makes it"
+		if want == reflect.TypeFor[P]() {
+			what, made = "parameters", "as Init makes them"
+		}
+		graph.Throw(fmt.Sprintf("%T", network), "got %s of type %T, want %s, %s", what, tree, want, made)
 	}
-	return typed
 }
 
 // NetworkOf returns the Network that Erase has hidden in p, or in the policy inside of p (Unwrap): a pointer to its

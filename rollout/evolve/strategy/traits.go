@@ -89,72 +89,35 @@ func (e *Erased) Bind(in map[string]*graph.Array) *Erased {
 // Erase hides the types of a strategy.
 func Erase[S, G, D any](s Strategy[S, G, D]) *Erased {
 	t := s.Traits()
-	e := &Erased{Settings: s, Flat: reflect.TypeFor[G]() == reflect.TypeFor[*graph.Array](),
-		Init:   func(genome any, population int) any { return s.Init(to[G](genome), population) },
-		Sample: func(key random.Key, state any, group *graph.Array) any { return s.Sample(key, to[S](state), group) },
-		Member: func(state, draw any, side *graph.Array) any { return s.Member(to[S](state), to[D](draw), side) },
-		Mean:   func(state any) any { return s.Mean(to[S](state)) },
-		Tell: func(state any, v Evaluation, draws population.Draws) any {
-			next := any(s.Tell(to[S](state), v, Draws[D]{draws}))
-			if t.Steady {
-				return graph.SelectTree(saysNothing(v.Fitness), state, next)
-			}
-			return next
-		},
-		erase: eraseAny[S, G, D]}
-	e.Traits = Traits[any, any, any]{GroupSize: t.GroupSize, LeastPopulation: t.LeastPopulation, Steady: t.Steady,
-		Check: t.Check, Fit: t.Fit, Keeps: t.Keeps, Places: t.Places, Reports: t.Reports, Goal: t.Goal,
-		Unreached: t.Unreached, Refusals: t.Refusals}
-	if t.GroupSize == 0 {
-		e.GroupSize = 1
-	}
-	if t.Shared != nil {
-		e.Shared = func(state, draw any, side *graph.Array) policy.Shared {
-			return t.Shared(to[S](state), to[D](draw), side)
+	e := erase(t, struct {
+		Init   func(G, int) S
+		Sample func(random.Key, S, *graph.Array) D
+		Member func(S, D, *graph.Array) G
+		Mean   func(S) G
+		Tell   func(S, Evaluation, population.Draws) S
+	}{s.Init, s.Sample, s.Member, s.Mean, func(state S, v Evaluation, draws population.Draws) S {
+		next := s.Tell(state, v, Draws[D]{draws})
+		if t.Steady {
+			return graph.SelectTree[any](saysNothing(v.Fitness), state, next).(S)
 		}
-	}
-	if t.Immigrant != nil {
-		e.Immigrant = func(state, genome any) any { return t.Immigrant(to[S](state), to[G](genome)) }
-	}
-	if t.Parent != nil {
-		e.Parent = func(key random.Key, state any, group *graph.Array) *graph.Array {
-			return t.Parent(key, to[S](state), group)
-		}
-	}
-	if t.Survivors != nil {
-		e.Survivors = func(state any, f *graph.Array) *graph.Array { return t.Survivors(to[S](state), f) }
-	}
-	if t.Standing != nil {
-		e.Standing = func(state any, f *graph.Array) *graph.Array { return t.Standing(to[S](state), f) }
-	}
-	if t.Report != nil {
-		e.Report = func(state any) *graph.Array { return t.Report(to[S](state)) }
-	}
-	if t.Capacity != nil {
-		e.Capacity = func(state any) (settings.Values, error) { return t.Capacity(to[S](state)) }
-	}
-	if t.Wider != nil {
-		e.Wider = func(state any, narrow func(state, draw any, side *graph.Array) any) any {
-			return t.Wider(to[S](state), func(state S, draw D, side *graph.Array) G {
-				return to[G](narrow(state, draw, side))
-			})
-		}
-	}
+		return next
+	}})
+	e.Settings, e.Flat, e.erase = s, reflect.TypeFor[G]() == reflect.TypeFor[*graph.Array](), eraseAny[S, G, D]
 	return e
+}
+
+// erase returns traits and methods with any for the types of trees.
+func erase(traits, methods any) *Erased {
+	e := settings.Erase[Erased](methods, refuse)
+	e.Traits = settings.Erase[Traits[any, any, any]](traits, refuse)
+	e.GroupSize = max(1, e.GroupSize)
+	return &e
 }
 
 // eraseAny is Erase for a strategy whose type is known no more.
 func eraseAny[S, G, D any](s any) *Erased { return Erase(s.(Strategy[S, G, D])) }
 
-// to gives a tree its type again. It throws an error for another one, such as the genome of another policy.
-func to[T any](tree any) T {
-	typed, ok := tree.(T)
-	if !ok && tree != nil {
-		refuse(tree, reflect.TypeFor[T]())
-	}
-	return typed
-}
-
+// refuse throws an error for a tree of another type, such as the genome of another policy.
 func refuse(tree any, want reflect.Type) {
 	graph.Throw("strategy", "got a tree of type %T, want %s", tree, want)
 }

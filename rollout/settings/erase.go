@@ -1,0 +1,50 @@
+package settings
+
+import "reflect"
+
+// Erase returns v, functions or a struct of them, as a T: the same type with any instead of some types of arguments and
+// results. The functions take arguments of their own types only; for another one, refuse is called, and panics.
+//
+// It works by reflection. Closures of a generic function, compiled for each type, took 1.8 MB of the program.
+func Erase[T any](v any, refuse func(got any, want reflect.Type)) T {
+	var t T
+	reflect.ValueOf(&t).Elem().Set(as(reflect.ValueOf(v), reflect.TypeFor[T](), refuse))
+	return t
+}
+
+// as returns v as a value of type t. Exported fields of a struct become the fields of t with their names.
+func as(v reflect.Value, t reflect.Type, refuse func(any, reflect.Type)) reflect.Value {
+	result := reflect.New(t).Elem()
+	switch kind := v.Kind(); {
+	case v.Type().AssignableTo(t):
+		result.Set(v)
+	case kind == reflect.Interface && v.IsNil():
+	case kind == reflect.Interface:
+		if !v.Elem().Type().AssignableTo(t) {
+			refuse(v.Interface(), t)
+		}
+		result.Set(v.Elem())
+	case kind == reflect.Func && !v.IsNil():
+		result.Set(reflect.MakeFunc(t, func(arguments []reflect.Value) []reflect.Value {
+			for i, a := range arguments {
+				arguments[i] = as(a, v.Type().In(i), refuse)
+			}
+			results := v.Call(arguments)
+			for i, r := range results {
+				results[i] = as(r, t.Out(i), refuse)
+			}
+			return results
+		}))
+	case kind == reflect.Pointer && !v.IsNil():
+		result.Set(reflect.New(t.Elem()))
+		result.Elem().Set(as(v.Elem(), t.Elem(), refuse))
+	case kind == reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() {
+				field := result.FieldByName(f.Name)
+				field.Set(as(v.Field(i), field.Type(), refuse))
+			}
+		}
+	}
+	return result
+}

@@ -1,0 +1,44 @@
+package settings
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+type point struct{ x, y int }
+
+type parts[P any] struct {
+	Number int
+	Sum    func(P) int
+	Move   func(p P, by int) (P, error)
+	Each   func(p P, f func(P) int) int
+	None   func(P)
+	Inner  *nested[P]
+	Absent *nested[P]
+}
+
+type nested[P any] struct{ Make func() P }
+
+func TestErase(t *testing.T) {
+	refuse := func(got any, want reflect.Type) { panic(fmt.Sprintf("got %T, want %s", got, want)) }
+	p := Erase[parts[any]](parts[point]{Number: 3,
+		Sum:   func(p point) int { return p.x + p.y },
+		Move:  func(p point, by int) (point, error) { return point{p.x + by, p.y}, fmt.Errorf("by %d", by) },
+		Each:  func(p point, f func(point) int) int { return 10 * f(p) },
+		Inner: &nested[point]{Make: func() point { return point{4, 5} }},
+	}, refuse)
+	require.Equal(t, 3, p.Number)
+	require.Equal(t, 3, p.Sum(point{1, 2}))
+	require.Equal(t, 0, p.Sum(nil), "nil is the zero value")
+	moved, err := p.Move(point{1, 2}, 7)
+	require.Equal(t, point{8, 2}, moved)
+	require.EqualError(t, err, "by 7")
+	require.Equal(t, 20, p.Each(point{2, 0}, func(p any) int { return p.(point).x }))
+	require.Nil(t, p.None)
+	require.Equal(t, point{4, 5}, p.Inner.Make())
+	require.Nil(t, p.Absent)
+	require.PanicsWithValue(t, "got string, want settings.point", func() { p.Sum("a point") })
+}
