@@ -89,8 +89,8 @@ func MethodLine(v any, method string) string {
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
 }
 
-// methods finds the methods that are called by name or whose results are checked. Each name is a constant where reflect gets it: with a variable,
-// the linker keeps every exported method of every type in the program.
+// methods finds the methods that are called by name or whose results are checked. Each name is a constant where reflect
+// gets it: with a variable, the linker keeps every exported method of every type in the program.
 var methods = map[string]func(reflect.Type) (reflect.Method, bool){
 	// Of environments.
 	"DefaultParams": func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("DefaultParams") },

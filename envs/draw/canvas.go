@@ -47,8 +47,8 @@ type Canvas struct {
 	err    error
 }
 
-// NewCanvas makes an image of size with the given view, a box of the environment's coordinates, in its middle. Errors: a
-// side below 1 or above MaxSide.
+// NewCanvas makes an image of size with the given view, a box of the environment's coordinates, in its middle. Errors:
+// a side below 1 or above MaxSide.
 func NewCanvas(size image.Point, low, high Point) *Canvas {
 	c := &Canvas{}
 	if size.X < 1 || size.Y < 1 || size.X > MaxSide || size.Y > MaxSide {

@@ -123,7 +123,8 @@ func (v *Viewer) RootPicture(p Position, a Advice) (image.Image, error) {
 	}
 	out := image.NewRGBA(image.Rect(0, 0, 3*pictureSize.X, pictureSize.Y))
 	imagedraw.Draw(out, image.Rect(0, 0, pictureSize.X, pictureSize.Y), position, position.Bounds().Min, imagedraw.Src)
-	imagedraw.Draw(out, image.Rect(pictureSize.X, 0, 3*pictureSize.X, pictureSize.Y), bars, image.Point{}, imagedraw.Src)
+	imagedraw.Draw(out, image.Rect(pictureSize.X, 0, 3*pictureSize.X, pictureSize.Y), bars, image.Point{},
+		imagedraw.Src)
 	return out, nil
 }
 
