@@ -63,7 +63,8 @@ func TestTakeKernel(t *testing.T) {
 func TestTakeOfManyElements(t *testing.T) {
 	take := func(x, i *array) *array { return graph.Take(x, i, 0) }
 	for _, c := range []struct{ elements, kernels int }{{1<<13 - 1, 0}, {1 << 13, 1}, {1<<18 - 1, 1}, {1 << 18, 0}} {
-		l := lowered2(t, graph.TargetCPUKernels, take, graph.Iota(1000), graph.Zeros(graph.ShapeOf(graph.Int32, c.elements)))
+		l := lowered2(t, graph.TargetCPUKernels, take, graph.Iota(1000),
+			graph.Zeros(graph.ShapeOf(graph.Int32, c.elements)))
 		require.Equal(t, c.kernels, strings.Count(l.StableHLO, `"xlarun_take"`), "%d elements", c.elements)
 	}
 }
