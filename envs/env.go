@@ -71,33 +71,14 @@ func Erase[S, P any](e Env[S, P]) Environment {
 	if e, ok := e.(Environment); ok {
 		return e
 	}
-	return &erased{
-		env:    e,
-		params: func() any { return e.DefaultParams() },
-		reset: func(key random.Key, p any) (any, *graph.Array) {
-			return e.Reset(key, unerase[P](e, ": Reset", "parameters", p))
-		},
-		step: func(key random.Key, state any, action *graph.Array,
-			p any) (next any, obs, reward, terminated, truncated *graph.Array) {
-			return e.Step(key, unerase[S](e, ": Step", "state", state), action,
-				unerase[P](e, ": Step", "parameters", p))
-		},
-		observe: func(state, p any) *graph.Array {
-			return e.Observe(unerase[S](e, ": Observe", "state", state), unerase[P](e, ": Observe", "parameters", p))
-		},
-		parts: func() Parts[any, any] { return eraseParts(e, PartsOf(e)) },
-	}
+	return &erased{e, reflect.TypeFor[S](), reflect.TypeFor[P](), reflect.ValueOf(PartsOf(e))}
 }
 
-// erased is not generic: the compiler would make each of its methods twice for each environment.
+// erased calls an Env by reflection: generic code would be compiled again for each environment, 7 KB each time.
 type erased struct {
-	env    described
-	params func() any
-	reset  func(key random.Key, p any) (any, *graph.Array)
-	step   func(key random.Key, state any, action *graph.Array,
-		p any) (next any, obs, reward, terminated, truncated *graph.Array)
-	observe func(state, p any) *graph.Array
-	parts   func() Parts[any, any]
+	env           described
+	state, params reflect.Type
+	parts         reflect.Value // Parts[S, P]
 }
 
 // described is an Env of any type.
@@ -105,31 +86,37 @@ type described interface{ Spec() Spec }
 
 func (e *erased) unwrap() any        { return e.env }
 func (e *erased) Spec() Spec         { return e.env.Spec() }
-func (e *erased) DefaultParams() any { return e.params() }
+func (e *erased) DefaultParams() any { return call(e.env, "DefaultParams")[0].Interface() }
 
-func (e *erased) Reset(key random.Key, p any) (any, *graph.Array) { return e.reset(key, p) }
+func (e *erased) Reset(key random.Key, p any) (any, *graph.Array) {
+	out := call(e.env, "Reset", reflect.ValueOf(key), e.argument(": Reset", "parameters", p, e.params))
+	return out[0].Interface(), array(out[1])
+}
 
 func (e *erased) Step(key random.Key, state any, action *graph.Array,
 	p any) (next any, obs, reward, terminated, truncated *graph.Array) {
-	return e.step(key, state, action, p)
+	out := call(e.env, "Step", reflect.ValueOf(key), e.argument(": Step", "state", state, e.state),
+		reflect.ValueOf(action), e.argument(": Step", "parameters", p, e.params))
+	return out[0].Interface(), array(out[1]), array(out[2]), array(out[3]), array(out[4])
 }
 
-func (e *erased) Observe(state, p any) *graph.Array { return e.observe(state, p) }
+func (e *erased) Observe(state, p any) *graph.Array {
+	return array(call(e.env, "Observe", e.argument(": Observe", "state", state, e.state),
+		e.argument(": Observe", "parameters", p, e.params))[0])
+}
 
-// Parts implements Wrapper.
-func (e *erased) Parts() Parts[any, any] { return e.parts() }
-
-// unerase returns v as what e takes. The error's text names e, and then in.
-//
-//go:noinline
-func unerase[T any](e described, in, what string, v any) T {
-	t, ok := v.(T)
-	if !ok {
-		refuseType(e, in, what, v, reflect.TypeFor[T]())
+// argument returns v as what e takes. The error's text names e, and then in.
+func (e *erased) argument(in, what string, v any, want reflect.Type) reflect.Value {
+	if v == nil || !reflect.TypeOf(v).AssignableTo(want) {
+		refuse(e.Spec().ID+in, "got %T as %s, want %s: pass what this environment gave", v, what, want)
 	}
-	return t
+	return reflect.ValueOf(v)
 }
 
-func refuseType(e described, in, what string, got any, want reflect.Type) {
-	refuse(e.Spec().ID+in, "got %T as %s, want %s: pass what this environment gave", got, what, want)
+// call calls a method of v that has a row in methods.
+func call(v any, method string, args ...reflect.Value) []reflect.Value {
+	m, _ := methods[method](reflect.TypeOf(v))
+	return m.Func.Call(append([]reflect.Value{reflect.ValueOf(v)}, args...))
 }
+
+func array(v reflect.Value) *graph.Array { return v.Interface().(*graph.Array) }

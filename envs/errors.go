@@ -89,20 +89,21 @@ func MethodLine(v any, method string) string {
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
 }
 
-// methods finds the methods whose results are checked. Each name is a constant where reflect gets it: with a variable,
-// the linker keeps every exported method of every type in the program.
+// methods finds the methods that are called by name or whose results are checked. Each name is a constant where reflect
+// gets it: with a variable, the linker keeps every exported method of every type in the program.
 var methods = map[string]func(reflect.Type) (reflect.Method, bool){
 	// Of environments.
-	"Reset":        func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Reset") },
-	"Step":         func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Step") },
-	"Observe":      func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Observe") },
-	"Spec":         func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Spec") },
-	"Legal":        func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Legal") },
-	"Describe":     func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Describe") },
-	"DescribeStep": func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("DescribeStep") },
-	"Objectives":   func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Objectives") },
-	"Player":       func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Player") },
-	"Rewards":      func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Rewards") },
+	"DefaultParams": func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("DefaultParams") },
+	"Reset":         func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Reset") },
+	"Step":          func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Step") },
+	"Observe":       func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Observe") },
+	"Spec":          func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Spec") },
+	"Legal":         func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Legal") },
+	"Describe":      func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Describe") },
+	"DescribeStep":  func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("DescribeStep") },
+	"Objectives":    func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Objectives") },
+	"Player":        func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Player") },
+	"Rewards":       func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Rewards") },
 	// Of policies.
 	"Make":    func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Make") },
 	"Init":    func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Init") },
@@ -131,7 +132,8 @@ func caller(skip bool) string {
 	first, environment := "", ""
 	for {
 		f, more := frames.Next()
-		ours := strings.HasPrefix(f.Function, "xlarun/envs.") || strings.HasPrefix(f.Function, "xlarun/graph")
+		ours := strings.HasPrefix(f.Function, "xlarun/envs.") || strings.HasPrefix(f.Function, "xlarun/graph") ||
+			strings.HasPrefix(f.Function, "reflect.") // Erase
 		outside := f.File != "" && (!ours || strings.HasSuffix(f.File, "_test.go"))
 		if outside {
 			at := fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)

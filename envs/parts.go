@@ -2,6 +2,7 @@ package envs
 
 import (
 	"image"
+	"reflect"
 
 	"xlarun/graph"
 )
@@ -224,70 +225,51 @@ func (t *through[T, Q, S, P]) Rewards(s T, p Q) *graph.Array {
 	return t.inner.Game.Rewards(t.state(s), t.params(p))
 }
 
-// erasedParts are the parts of an environment whose types are hidden. Like erased it is not generic.
-type erasedParts struct {
-	part         func(part int, state, p any) *graph.Array
-	describeStep func(state, next any, reward *graph.Array, p any) *graph.Array
-}
-
-// The methods of parts that take a state and parameters.
-const (
-	describe = iota
-	objectives
-	legal
-	player
-	rewards
-)
-
-// eraseParts hides the types of the parts of e.
-func eraseParts[S, P any](e described, inner Parts[S, P]) Parts[any, any] {
-	t := &erasedParts{
-		part: func(part int, state, p any) *graph.Array {
-			s, params := unerase[S](e, "", "state", state), unerase[P](e, "", "parameters", p)
-			switch part {
-			case describe:
-				return inner.Describer.Describe(s, params)
-			case objectives:
-				return inner.Scorer.Objectives(s, params)
-			case legal:
-				return inner.Masker.Legal(s, params)
-			case player:
-				return inner.Game.Player(s, params)
-			default:
-				return inner.Game.Rewards(s, params)
-			}
-		},
-		describeStep: func(state, next any, reward *graph.Array, p any) *graph.Array {
-			return inner.StepDescriber.DescribeStep(unerase[S](e, "", "state", state), unerase[S](e, "", "state", next),
-				reward, unerase[P](e, "", "parameters", p))
-		},
+// Parts implements Wrapper.
+func (e *erased) Parts() (p Parts[any, any]) {
+	part := func(name string) (*erasedPart, bool) {
+		v := e.parts.FieldByName(name)
+		return &erasedPart{e, v.Interface()}, !v.IsNil()
 	}
 	// A Drawer takes a state of any type and returns errors.
-	parts := Parts[any, any]{Drawer: inner.Drawer, Resizer: inner.Resizer}
-	if inner.Describer != nil {
-		parts.Describer = t
+	p.Drawer, _ = e.parts.FieldByName("Drawer").Interface().(Drawer)
+	p.Resizer, _ = e.parts.FieldByName("Resizer").Interface().(Resizer)
+	if t, ok := part("Describer"); ok {
+		p.Describer = t
 	}
-	if inner.StepDescriber != nil {
-		parts.StepDescriber = t
+	if t, ok := part("StepDescriber"); ok {
+		p.StepDescriber = t
 	}
-	if inner.Scorer != nil {
-		parts.Scorer = t
+	if t, ok := part("Scorer"); ok {
+		p.Scorer = t
 	}
-	if inner.Masker != nil {
-		parts.Masker = t
+	if t, ok := part("Masker"); ok {
+		p.Masker = t
 	}
-	if inner.Game != nil {
-		parts.Game = t
+	if t, ok := part("Game"); ok {
+		p.Game = t
 	}
-	return parts
+	return p
 }
 
-func (t *erasedParts) Describe(s, p any) *graph.Array   { return t.part(describe, s, p) }
-func (t *erasedParts) Objectives(s, p any) *graph.Array { return t.part(objectives, s, p) }
-func (t *erasedParts) Legal(s, p any) *graph.Array      { return t.part(legal, s, p) }
-func (t *erasedParts) Player(s, p any) *graph.Array     { return t.part(player, s, p) }
-func (t *erasedParts) Rewards(s, p any) *graph.Array    { return t.part(rewards, s, p) }
+// erasedPart is a part of an environment whose types are hidden.
+type erasedPart struct {
+	*erased
+	part any // such as a Describer[S, P]
+}
 
-func (t *erasedParts) DescribeStep(s, next any, reward *graph.Array, p any) *graph.Array {
-	return t.describeStep(s, next, reward, p)
+func (t *erasedPart) Describe(s, p any) *graph.Array   { return t.call("Describe", s, p) }
+func (t *erasedPart) Objectives(s, p any) *graph.Array { return t.call("Objectives", s, p) }
+func (t *erasedPart) Legal(s, p any) *graph.Array      { return t.call("Legal", s, p) }
+func (t *erasedPart) Player(s, p any) *graph.Array     { return t.call("Player", s, p) }
+func (t *erasedPart) Rewards(s, p any) *graph.Array    { return t.call("Rewards", s, p) }
+
+func (t *erasedPart) DescribeStep(state, next any, reward *graph.Array, p any) *graph.Array {
+	return array(call(t.part, "DescribeStep", t.argument("", "state", state, t.state),
+		t.argument("", "state", next, t.state), reflect.ValueOf(reward), t.argument("", "parameters", p, t.params))[0])
+}
+
+func (t *erasedPart) call(method string, state, p any) *graph.Array {
+	return array(call(t.part, method, t.argument("", "state", state, t.state),
+		t.argument("", "parameters", p, t.params))[0])
 }

@@ -6,7 +6,6 @@ import (
 	"xlarun/graph"
 )
 
-// BatchNormForInference implements compute.Function.
 func (f *Function) BatchNormForInference(x, scale, offset, mean, variance compute.Value, epsilon float32, axis int) (
 	compute.Value, error) {
 	return f.one(compute.OpTypeBatchNormForInference, func(x []*graph.Array) *graph.Array {
@@ -14,7 +13,6 @@ func (f *Function) BatchNormForInference(x, scale, offset, mean, variance comput
 	}, x, scale, offset, mean, variance)
 }
 
-// BatchNormForTraining implements compute.Function.
 func (f *Function) BatchNormForTraining(x, scale, offset compute.Value, epsilon float32, axis int) (
 	compute.Value, compute.Value, compute.Value, error) {
 	out, err := f.record(compute.OpTypeBatchNormForTraining, []compute.Value{x, scale, offset},

@@ -21,17 +21,14 @@ func (f *Function) Complex(re, im compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeComplex, graph.Complex, re, im)
 }
 
-// Conj implements compute.Function.
 func (f *Function) Conj(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeConj, graph.Conj, x)
 }
 
-// Real implements compute.Function.
 func (f *Function) Real(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeReal, graph.Real, x)
 }
 
-// Imag implements compute.Function.
 func (f *Function) Imag(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeImag, graph.Imag, x)
 }

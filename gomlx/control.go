@@ -32,7 +32,6 @@ func (f *Function) returns(op compute.OpType, want ...graph.Shape) error {
 	return nil
 }
 
-// If implements compute.Function.
 func (f *Function) If(pred compute.Value, yes, no compute.Function) ([]compute.Value, error) {
 	const op = compute.OpTypeIf
 	x, err := f.values(op.String(), []compute.Value{pred})
@@ -59,7 +58,6 @@ func (f *Function) If(pred compute.Value, yes, no compute.Function) ([]compute.V
 	}), nil
 }
 
-// While implements compute.Function.
 func (f *Function) While(cond, body compute.Function, state ...compute.Value) ([]compute.Value, error) {
 	const op = compute.OpTypeWhile
 	x, err := f.values(op.String(), state)

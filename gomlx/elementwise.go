@@ -8,296 +8,238 @@ import (
 	"xlarun/graph"
 )
 
-// Abs implements compute.Function.
 func (f *Function) Abs(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeAbs, graph.Abs, x)
 }
 
-// BitCount implements compute.Function.
 func (f *Function) BitCount(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeBitCount, graph.PopCount, x)
 }
 
-// BitwiseNot implements compute.Function.
 func (f *Function) BitwiseNot(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeBitwiseNot, graph.Not, x)
 }
 
-// Ceil implements compute.Function.
 func (f *Function) Ceil(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeCeil, graph.Ceil, x)
 }
 
-// Clz implements compute.Function.
 func (f *Function) Clz(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeClz, graph.CountLeadingZeros, x)
 }
 
-// Cos implements compute.Function.
 func (f *Function) Cos(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeCos, graph.Cos, x)
 }
 
-// Erf implements compute.Function.
 func (f *Function) Erf(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeErf, graph.Erf, x)
 }
 
-// Exp implements compute.Function.
 func (f *Function) Exp(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeExp, graph.Exp, x)
 }
 
-// Expm1 implements compute.Function.
 func (f *Function) Expm1(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeExpm1, graph.Expm1, x)
 }
 
-// Floor implements compute.Function.
 func (f *Function) Floor(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeFloor, graph.Floor, x)
 }
 
-// IsFinite implements compute.Function.
 func (f *Function) IsFinite(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeIsFinite, graph.IsFinite, x)
 }
 
-// IsNaN implements compute.Function.
 func (f *Function) IsNaN(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeIsNaN, graph.IsNaN, x)
 }
 
-// Log implements compute.Function.
 func (f *Function) Log(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeLog, graph.Log, x)
 }
 
-// Log1p implements compute.Function.
 func (f *Function) Log1p(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeLog1p, graph.Log1p, x)
 }
 
-// LogicalNot implements compute.Function.
 func (f *Function) LogicalNot(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeLogicalNot, graph.LogicalNot, x)
 }
 
-// Logistic implements compute.Function.
 func (f *Function) Logistic(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeLogistic, graph.Logistic, x)
 }
 
-// Neg implements compute.Function.
 func (f *Function) Neg(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeNeg, graph.Neg, x)
 }
 
-// Round implements compute.Function.
 func (f *Function) Round(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeRound, graph.Round, x)
 }
 
-// Rsqrt implements compute.Function.
 func (f *Function) Rsqrt(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeRsqrt, graph.Rsqrt, x)
 }
 
-// Sign implements compute.Function.
 func (f *Function) Sign(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeSign, graph.Sign, x)
 }
 
-// Sin implements compute.Function.
 func (f *Function) Sin(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeSin, graph.Sin, x)
 }
 
-// Sqrt implements compute.Function.
 func (f *Function) Sqrt(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeSqrt, graph.Sqrt, x)
 }
 
-// Tanh implements compute.Function.
 func (f *Function) Tanh(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeTanh, graph.Tanh, x)
 }
 
-// Add implements compute.Function.
 func (f *Function) Add(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeAdd, graph.Add, x, y)
 }
 
-// Atan2 implements compute.Function.
 func (f *Function) Atan2(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeAtan2, graph.Atan2, x, y)
 }
 
-// BitwiseAnd implements compute.Function.
 func (f *Function) BitwiseAnd(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeBitwiseAnd, graph.And, x, y)
 }
 
-// BitwiseOr implements compute.Function.
 func (f *Function) BitwiseOr(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeBitwiseOr, graph.Or, x, y)
 }
 
-// BitwiseXor implements compute.Function.
 func (f *Function) BitwiseXor(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeBitwiseXor, graph.Xor, x, y)
 }
 
-// Div implements compute.Function.
 func (f *Function) Div(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeDiv, div, x, y)
 }
 
-// LogicalAnd implements compute.Function.
 func (f *Function) LogicalAnd(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeLogicalAnd, graph.LogicalAnd, x, y)
 }
 
-// LogicalOr implements compute.Function.
 func (f *Function) LogicalOr(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeLogicalOr, graph.LogicalOr, x, y)
 }
 
-// LogicalXor implements compute.Function.
 func (f *Function) LogicalXor(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeLogicalXor, graph.LogicalXor, x, y)
 }
 
-// Max implements compute.Function.
 func (f *Function) Max(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeMax, graph.Max, x, y)
 }
 
-// Min implements compute.Function.
 func (f *Function) Min(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeMin, graph.Min, x, y)
 }
 
-// Mul implements compute.Function.
 func (f *Function) Mul(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeMul, graph.Mul, x, y)
 }
 
-// Pow implements compute.Function.
 func (f *Function) Pow(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypePow, graph.Pow, x, y)
 }
 
-// Rem implements compute.Function.
 func (f *Function) Rem(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeRem, graph.Rem, x, y)
 }
 
-// ShiftLeft implements compute.Function.
 func (f *Function) ShiftLeft(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeShiftLeft, graph.ShiftLeft, x, y)
 }
 
-// ShiftRightArithmetic implements compute.Function.
 func (f *Function) ShiftRightArithmetic(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeShiftRightArithmetic, graph.ShiftRightArithmetic, x, y)
 }
 
-// ShiftRightLogical implements compute.Function.
 func (f *Function) ShiftRightLogical(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeShiftRightLogical, graph.ShiftRightLogical, x, y)
 }
 
-// Sub implements compute.Function.
 func (f *Function) Sub(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeSub, graph.Sub, x, y)
 }
 
-// Equal implements compute.Function.
 func (f *Function) Equal(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeEqual, graph.Eq, x, y)
 }
 
-// NotEqual implements compute.Function.
 func (f *Function) NotEqual(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeNotEqual, graph.Ne, x, y)
 }
 
-// GreaterOrEqual implements compute.Function.
 func (f *Function) GreaterOrEqual(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeGreaterOrEqual, graph.Ge, x, y)
 }
 
-// GreaterThan implements compute.Function.
 func (f *Function) GreaterThan(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeGreaterThan, graph.Gt, x, y)
 }
 
-// LessOrEqual implements compute.Function.
 func (f *Function) LessOrEqual(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeLessOrEqual, graph.Le, x, y)
 }
 
-// LessThan implements compute.Function.
 func (f *Function) LessThan(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeLessThan, graph.Lt, x, y)
 }
 
-// EqualTotalOrder implements compute.Function.
 func (f *Function) EqualTotalOrder(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeEqualTotalOrder, ordered(graph.Eq), x, y)
 }
 
-// NotEqualTotalOrder implements compute.Function.
 func (f *Function) NotEqualTotalOrder(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeNotEqualTotalOrder, ordered(graph.Ne), x, y)
 }
 
-// GreaterOrEqualTotalOrder implements compute.Function.
 func (f *Function) GreaterOrEqualTotalOrder(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeGreaterOrEqualTotalOrder, ordered(graph.Ge), x, y)
 }
 
-// GreaterThanTotalOrder implements compute.Function.
 func (f *Function) GreaterThanTotalOrder(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeGreaterThanTotalOrder, ordered(graph.Gt), x, y)
 }
 
-// LessOrEqualTotalOrder implements compute.Function.
 func (f *Function) LessOrEqualTotalOrder(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeLessOrEqualTotalOrder, ordered(graph.Le), x, y)
 }
 
-// LessThanTotalOrder implements compute.Function.
 func (f *Function) LessThanTotalOrder(x, y compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeLessThanTotalOrder, ordered(graph.Lt), x, y)
 }
 
-// Clamp implements compute.Function.
 func (f *Function) Clamp(low, x, high compute.Value) (compute.Value, error) {
 	return f.one(compute.OpTypeClamp, func(x []*graph.Array) *graph.Array { return graph.Clamp(x[0], x[1], x[2]) }, low,
 		x, high)
 }
 
-// Where implements compute.Function.
 func (f *Function) Where(condition, yes, no compute.Value) (compute.Value, error) {
 	return f.one(compute.OpTypeWhere, func(x []*graph.Array) *graph.Array { return graph.Where(x[0], x[1], x[2]) },
 		condition, yes, no)
 }
 
-// Identity implements compute.Function.
 func (f *Function) Identity(x compute.Value) (compute.Value, error) {
 	return f.one(compute.OpTypeIdentity, func(x []*graph.Array) *graph.Array { return x[0] }, x)
 }
 
-// OptimizationBarrier implements compute.Function.
 func (f *Function) OptimizationBarrier(operands ...compute.Value) ([]compute.Value, error) {
 	return f.record(compute.OpTypeOptimizationBarrier, operands, func(x []*graph.Array) []*graph.Array {
 		return graph.Barrier(x...)
 	})
 }
 
-// SchedulingBarrier implements compute.Function.
 func (f *Function) SchedulingBarrier(operand compute.Value, dependencies ...compute.Value) (compute.Value, error) {
 	return f.one(compute.OpTypeSchedulingBarrier, func(x []*graph.Array) *graph.Array { return graph.Barrier(x...)[0] },
 		append([]compute.Value{operand}, dependencies...)...)

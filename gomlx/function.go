@@ -16,7 +16,7 @@ import (
 )
 
 // Function is a recording of ops. GoMLX builds it op by op, outside of any trace, and wants the shape of each value at
-// once. It is replayed with arrays of package graph, in a trace.
+// once. It is replayed with arrays of package graph, in a trace. Methods without a comment implement compute.Function.
 type Function struct {
 	notimplemented.Function // refuses what is not written here
 	builder                 *Builder

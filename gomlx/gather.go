@@ -8,7 +8,6 @@ import (
 	"xlarun/graph"
 )
 
-// Gather implements compute.Function.
 func (f *Function) Gather(x, indices compute.Value, vectorAxis int, offsets, collapsed, indexMap, sizes []int,
 	_ bool) (compute.Value, error) {
 	dims := graph.GatherDims{Window: offsets, Collapsed: collapsed, Coordinates: indexMap, Sizes: sizes}
@@ -25,19 +24,16 @@ func vectorsLast(indices *graph.Array, axis int) *graph.Array {
 	return indices.MoveAxis(axis, -1)
 }
 
-// ScatterSum implements compute.Function.
 func (f *Function) ScatterSum(x, indices, updates compute.Value, vectorAxis int, window, inserted, indexMap []int,
 	_, _ bool) (compute.Value, error) {
 	return f.scatter(compute.OpTypeScatterSum, "sum", x, indices, updates, vectorAxis, window, inserted, indexMap)
 }
 
-// ScatterMax implements compute.Function.
 func (f *Function) ScatterMax(x, indices, updates compute.Value, vectorAxis int, window, inserted, indexMap []int,
 	_, _ bool) (compute.Value, error) {
 	return f.scatter(compute.OpTypeScatterMax, "max", x, indices, updates, vectorAxis, window, inserted, indexMap)
 }
 
-// ScatterMin implements compute.Function.
 func (f *Function) ScatterMin(x, indices, updates compute.Value, vectorAxis int, window, inserted, indexMap []int,
 	_, _ bool) (compute.Value, error) {
 	return f.scatter(compute.OpTypeScatterMin, "min", x, indices, updates, vectorAxis, window, inserted, indexMap)
@@ -73,14 +69,12 @@ func separate(starts []*graph.Array) []*graph.Array {
 	return starts
 }
 
-// DynamicSlice implements compute.Function.
 func (f *Function) DynamicSlice(x compute.Value, starts []compute.Value, sizes []int) (compute.Value, error) {
 	return f.one(compute.OpTypeDynamicSlice, func(x []*graph.Array) *graph.Array {
 		return graph.DynamicSlice(x[0], separate(x[1:]), sizes)
 	}, append([]compute.Value{x}, starts...)...)
 }
 
-// DynamicUpdateSlice implements compute.Function.
 func (f *Function) DynamicUpdateSlice(x, update compute.Value, starts []compute.Value) (compute.Value, error) {
 	return f.one(compute.OpTypeDynamicUpdateSlice, func(x []*graph.Array) *graph.Array {
 		return graph.DynamicUpdateSlice(x[0], x[1], separate(x[2:]))

@@ -38,7 +38,6 @@ func widens(narrow, wide graph.DType) bool {
 		narrow.IsInt() && wide.IsInt() && (narrow.IsUnsigned() || !wide.IsUnsigned()))
 }
 
-// ConvGeneral implements compute.Function.
 func (f *Function) ConvGeneral(x, kernel compute.Value, axes compute.ConvolveAxesConfig, strides []int,
 	paddings [][2]int, dilations, kernelDilations []int, channelGroups, batchGroups int) (compute.Value, error) {
 	return f.one(compute.OpTypeConvGeneral, func(in []*graph.Array) *graph.Array {

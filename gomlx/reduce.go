@@ -11,52 +11,42 @@ import (
 	"xlarun/graph"
 )
 
-// ReduceSum implements compute.Function.
 func (f *Function) ReduceSum(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceSum, graph.Sum, x, axes)
 }
 
-// ReduceProduct implements compute.Function.
 func (f *Function) ReduceProduct(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceProduct, graph.Prod, x, axes)
 }
 
-// ReduceMax implements compute.Function.
 func (f *Function) ReduceMax(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceMax, extreme(graph.ReduceMax, dtypes.DType.LowestValue), x, axes)
 }
 
-// ReduceMin implements compute.Function.
 func (f *Function) ReduceMin(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceMin, extreme(graph.ReduceMin, dtypes.DType.HighestValue), x, axes)
 }
 
-// ReduceBitwiseAnd implements compute.Function.
 func (f *Function) ReduceBitwiseAnd(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceBitwiseAnd, graph.ReduceAnd, x, axes)
 }
 
-// ReduceBitwiseOr implements compute.Function.
 func (f *Function) ReduceBitwiseOr(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceBitwiseOr, graph.ReduceOr, x, axes)
 }
 
-// ReduceBitwiseXor implements compute.Function.
 func (f *Function) ReduceBitwiseXor(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceBitwiseXor, graph.ReduceXor, x, axes)
 }
 
-// ReduceLogicalAnd implements compute.Function.
 func (f *Function) ReduceLogicalAnd(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceLogicalAnd, truth(graph.ReduceAnd), x, axes)
 }
 
-// ReduceLogicalOr implements compute.Function.
 func (f *Function) ReduceLogicalOr(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceLogicalOr, truth(graph.ReduceOr), x, axes)
 }
 
-// ReduceLogicalXor implements compute.Function.
 func (f *Function) ReduceLogicalXor(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceLogicalXor, truth(graph.ReduceXor), x, axes)
 }
@@ -91,7 +81,6 @@ func truth(apply func(x *graph.Array, axes ...int) *graph.Array) func(x *graph.A
 	return func(x *graph.Array, axes ...int) *graph.Array { return apply(x.Convert(graph.Bool), axes...) }
 }
 
-// ArgMinMax implements compute.Function.
 func (f *Function) ArgMinMax(x compute.Value, axis int, to dtypes.DType, least bool) (compute.Value, error) {
 	best := graph.ArgMax
 	if least {
@@ -106,7 +95,6 @@ func (f *Function) ArgMinMax(x compute.Value, axis int, to dtypes.DType, least b
 var windowKinds = map[compute.ReduceOpType]string{compute.ReduceOpSum: "sum", compute.ReduceOpProduct: "prod",
 	compute.ReduceOpMax: "max", compute.ReduceOpMin: "min"}
 
-// ReduceWindow implements compute.Function.
 func (f *Function) ReduceWindow(x compute.Value, kind compute.ReduceOpType, window, strides, dilations,
 	windowDilations []int, paddings [][2]int) (compute.Value, error) {
 	name, ok := windowKinds[kind]
@@ -131,13 +119,11 @@ func (f *Function) ReduceWindow(x compute.Value, kind compute.ReduceOpType, wind
 	}, x)
 }
 
-// SelectAndScatterMax implements compute.Function.
 func (f *Function) SelectAndScatterMax(x, source compute.Value, window, strides []int, paddings [][2]int) (
 	compute.Value, error) {
 	return f.scatterSelected(compute.OpTypeSelectAndScatterMax, "max", x, source, window, strides, paddings)
 }
 
-// SelectAndScatterMin implements compute.Function.
 func (f *Function) SelectAndScatterMin(x, source compute.Value, window, strides []int, paddings [][2]int) (
 	compute.Value, error) {
 	return f.scatterSelected(compute.OpTypeSelectAndScatterMin, "min", x, source, window, strides, paddings)

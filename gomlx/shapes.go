@@ -12,7 +12,6 @@ import (
 	"xlarun/graph"
 )
 
-// BroadcastInDim implements compute.Function.
 func (f *Function) BroadcastInDim(x compute.Value, to shapes.Shape, axes []int) (compute.Value, error) {
 	s, err := shapeOf(to)
 	if err != nil {
@@ -33,12 +32,10 @@ func (f *Function) BroadcastInDim(x compute.Value, to shapes.Shape, axes []int) 
 	}, x)
 }
 
-// Reshape implements compute.Function.
 func (f *Function) Reshape(x compute.Value, dims ...int) (compute.Value, error) {
 	return f.one(compute.OpTypeReshape, func(x []*graph.Array) *graph.Array { return x[0].Reshape(dims...) }, x)
 }
 
-// Transpose implements compute.Function.
 func (f *Function) Transpose(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.one(compute.OpTypeTranspose, func(x []*graph.Array) *graph.Array {
 		if x[0].Rank() == 0 {
@@ -48,7 +45,6 @@ func (f *Function) Transpose(x compute.Value, axes ...int) (compute.Value, error
 	}, x)
 }
 
-// Reverse implements compute.Function.
 func (f *Function) Reverse(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.one(compute.OpTypeReverse, func(x []*graph.Array) *graph.Array {
 		if len(axes) == 0 {
@@ -58,14 +54,12 @@ func (f *Function) Reverse(x compute.Value, axes ...int) (compute.Value, error) 
 	}, x)
 }
 
-// Concatenate implements compute.Function.
 func (f *Function) Concatenate(axis int, operands ...compute.Value) (compute.Value, error) {
 	return f.one(compute.OpTypeConcatenate, func(x []*graph.Array) *graph.Array {
 		return graph.Concatenate(axis, x...)
 	}, operands...)
 }
 
-// Slice implements compute.Function.
 func (f *Function) Slice(x compute.Value, starts, limits, strides []int) (compute.Value, error) {
 	return f.one(compute.OpTypeSlice, func(x []*graph.Array) *graph.Array {
 		if len(strides) == 0 {
@@ -75,7 +69,6 @@ func (f *Function) Slice(x compute.Value, starts, limits, strides []int) (comput
 	}, x)
 }
 
-// Pad implements compute.Function.
 func (f *Function) Pad(x, fill compute.Value, axes ...compute.PadAxis) (compute.Value, error) {
 	return f.one(compute.OpTypePad, func(x []*graph.Array) *graph.Array {
 		rank := x[0].Rank()
@@ -90,7 +83,6 @@ func (f *Function) Pad(x, fill compute.Value, axes ...compute.PadAxis) (compute.
 	}, x, fill)
 }
 
-// Iota implements compute.Function.
 func (f *Function) Iota(shape shapes.Shape, axis int) (compute.Value, error) {
 	s, err := shapeOf(shape)
 	if err != nil {
@@ -99,7 +91,6 @@ func (f *Function) Iota(shape shapes.Shape, axis int) (compute.Value, error) {
 	return f.one(compute.OpTypeIota, func([]*graph.Array) *graph.Array { return graph.IotaAxis(s, axis) })
 }
 
-// ConvertDType implements compute.Function.
 func (f *Function) ConvertDType(x compute.Value, to dtypes.DType) (compute.Value, error) {
 	if _, err := shapeOf(shapes.Make(to)); err != nil {
 		return nil, fmt.Errorf("GoMLX's op ConvertDType: %w", err)

@@ -20,7 +20,7 @@ const resumeBytes = 1 << 20
 func (c *Coordinator) pause(ctx context.Context) (paused bool, _ error) {
 	path, _ := rdb.Path(c.Spec.Storage) // it was opened
 	over := ""
-	for {
+	for every := 20 * time.Millisecond; ; every = min(2*every, 500*time.Millisecond) {
 		why := ""
 		err := c.db.Ping(ctx)
 		if errors.Is(err, rdb.ErrTaken) {
@@ -53,7 +53,7 @@ func (c *Coordinator) pause(ctx context.Context) (paused bool, _ error) {
 			c.notice("%s", why)
 			paused = true
 		}
-		if err := wait(ctx, 500*time.Millisecond); err != nil {
+		if err := wait(ctx, every); err != nil {
 			return true, err
 		}
 	}

@@ -44,10 +44,7 @@ func TestArgReduce(t *testing.T) {
 		for _, x := range inputs {
 			for _, f := range []func(*array, int) *array{graph.ArgMax, graph.ArgMin} {
 				search := func(x *array) *array { return f(x, s.axis) }
-				p, err := graph.Trace(s.name, search, x)
-				require.NoError(t, err, s.name)
-				l, err := p.Lower(c.Target())
-				require.NoError(t, err, s.name)
+				l := lowered(t, c.Target(), search, x)
 				require.Equal(t, s.reductions, strings.Count(l.StableHLO, `stablehlo.reduce"`), s.name)
 				calls = append(calls, sample{fmt.Sprintf("%s of %s", s.name, x.DType()),
 					func(in []*array) []*array { return []*array{search(in[0])} }, []*array{x}})

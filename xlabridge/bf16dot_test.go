@@ -83,10 +83,7 @@ func TestBF16Dot(t *testing.T) {
 		}
 		return out
 	}
-	traced, err := graph.Trace("products", all, in)
-	require.NoError(t, err)
-	lowered, err := traced.Lower(c.Target())
-	require.NoError(t, err)
+	lowered := lowered(t, c.Target(), all, in)
 	require.True(t, lowered.Graph.Uses("custom_call"))
 	require.False(t, lowered.Graph.Uses("dot_general"))
 	exact, err := Jit1(&Reference{}, func(in [][2]*graph.Array) []*graph.Array {
@@ -223,10 +220,7 @@ func TestBF16DotInGradients(t *testing.T) {
 		return grad(in)
 	})(in)
 	require.NoError(t, err)
-	p, err := graph.Trace("gradients", grad, in)
-	require.NoError(t, err)
-	l, err := p.Lower(c.Target())
-	require.NoError(t, err)
+	l := lowered(t, c.Target(), grad, in)
 	require.False(t, l.Graph.Uses("dot_general"))
 	eachSet(t, kernels.BF16, func(t *testing.T) {
 		got, err := Jit1(c, grad)(in)
@@ -358,10 +352,7 @@ func TestBF16Conv(t *testing.T) {
 	})(in)
 	require.NoError(t, err)
 	for i, s := range samples {
-		p, err := graph.Trace("conv", s.fn, in[i])
-		require.NoError(t, err)
-		l, err := p.Lower(c.Target())
-		require.NoError(t, err)
+		l := lowered(t, c.Target(), s.fn, in[i])
 		require.Equal(t, strings.Contains(s.name, "groups"), l.Graph.Uses("conv"), s.name)
 		if s.name != "conv cut away" { // there all windows see zeros
 			require.Equal(t, !l.Graph.Uses("conv"), l.Graph.Uses("custom_call"), s.name)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/internal/long"
 )
@@ -98,9 +99,7 @@ func twoResults(t *testing.T, b Backend, f func(*graph.Array) (*graph.Array, *gr
 		return results{a, b}
 	})(x)
 	require.NoError(t, err)
-	first, err := graph.Floats(out.A)
-	require.NoError(t, err)
-	second, err := graph.Floats(out.B)
-	require.NoError(t, err)
+	first := graphtest.Floats(t, out.A)
+	second := graphtest.Floats(t, out.B)
 	return first, second
 }

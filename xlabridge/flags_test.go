@@ -58,15 +58,12 @@ func TestEmitters(t *testing.T) {
 			return graph.ScatterAdd(graph.Convert(x, graph.BFloat16), graph.Of([]int32{1, 1, 3}), graph.Scalar(1))
 		}, false},
 	} {
-		p, err := graph.Trace("choose", s.f, graph.Abstract(graph.ShapeOf(graph.Float32, 100, 20)))
-		require.NoError(t, err)
-		l, err := p.Lower(c.Target())
-		require.NoError(t, err)
+		x := graph.Abstract(graph.ShapeOf(graph.Float32, 100, 20))
+		l := lowered(t, c.Target(), s.f, x)
 		require.Equal(t, s.older, c.programOptions(l, CompileOptions{})[extraOptions] != nil, "case %d %s: %s", i,
 			s.description, l.Graph)
 		c.lib.kernels = false
-		l, err = p.Lower(c.Target())
-		require.NoError(t, err)
+		l = lowered(t, c.Target(), s.f, x)
 		require.Equal(t, graph.TargetCPU, l.Target)
 		require.Nil(t, c.programOptions(l, CompileOptions{})[extraOptions], "a plugin that takes no kernels")
 		c.lib.kernels = true
@@ -100,10 +97,7 @@ func TestWriteKernel(t *testing.T) {
 				graph.DynamicUpdateSlice(x, block(x, 0, 4), []*array{at, at}),
 				graph.DynamicUpdateIndex(graph.Reshape(z, 4, 10, 20), graph.Ones(graph.ShapeOf(dtype, 4, 20)), at, 1)}
 		}
-		p, err := graph.Trace2("rows", f, x, graph.Of(int32(1)))
-		require.NoError(t, err)
-		l, err := p.Lower(c.Target())
-		require.NoError(t, err)
+		l := lowered2(t, c.Target(), f, x, graph.Of(int32(1)))
 		require.Equal(t, 6, strings.Count(l.StableHLO, "xlarun_write"), l.StableHLO)
 		for _, kind := range []graph.DType{graph.Int32, graph.Int64, graph.Uint32, graph.Int8} {
 			calls = append(calls, sample{fmt.Sprint(dtype, " at places of ", kind),
@@ -214,10 +208,7 @@ func TestScatterKernel(t *testing.T) {
 				}
 				return out
 			}
-			p, err := graph.Trace("places", f, in)
-			require.NoError(t, err)
-			l, err := p.Lower(c.Target())
-			require.NoError(t, err)
+			l := lowered(t, c.Target(), f, in)
 			require.Equal(t, len(in)/2, strings.Count(l.StableHLO, "xlarun_scatter"))
 			calls = append(calls, sample{s.description + ", " + kind, f, in})
 		}

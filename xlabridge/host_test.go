@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 )
 
 // A program calls a function of the host: once a step of a scan for all lanes of VMap, on the device and in the
@@ -44,11 +45,9 @@ func TestHostCall(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 3, calls, "case %d", i)
 			want := [][]float64{{61, 62}, {61, 62, 63, 64, 35, 36, 37, 38, 189, 190, 191, 192}}[i]
-			got, err := graph.Floats(out.First)
-			require.NoError(t, err)
+			got := graphtest.Floats(t, out.First)
 			require.Equal(t, want, got)
-			flags, err := graph.Floats(out.Second.Convert(graph.Float32))
-			require.NoError(t, err)
+			flags := graphtest.Floats(t, out.Second.Convert(graph.Float32))
 			require.Equal(t, [][]float64{{0, 1, 1}, {0, 1, 1, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1}}[i], flags)
 			require.Equal(t, []int{1, 6}[i], lanes)
 		}

@@ -75,10 +75,7 @@ func TestInt8Dot(t *testing.T) {
 		}
 		return out
 	}
-	traced, err := graph.Trace("products", all, in)
-	require.NoError(t, err)
-	lowered, err := traced.Lower(c.Target())
-	require.NoError(t, err)
+	lowered := lowered(t, c.Target(), all, in)
 	require.True(t, lowered.Graph.Uses("custom_call"))
 	require.False(t, lowered.Graph.Uses("dot_general"))
 	want, err := Jit1(&Reference{}, all)(in)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 )
 
 // TestNilArguments is graphtest's TestNothing, compiled: a nil argument of an interface type has no
@@ -33,20 +34,17 @@ func TestNilArguments(t *testing.T) {
 		} {
 			got, err := f()
 			require.NoError(t, err, "Jit%d", i+1)
-			values, err := graph.Floats(got)
-			require.NoError(t, err)
+			values := graphtest.Floats(t, got)
 			assert.Equal(t, []float64{1}, values, "Jit%d", i+1)
 		}
 		values, err := Jit1(b, first)(one) // an array in an interface is an argument as any other
 		require.NoError(t, err)
-		numbers, err := graph.Floats(values)
-		require.NoError(t, err)
+		numbers := graphtest.Floats(t, values)
 		assert.Equal(t, []float64{2}, numbers)
 	}
 	m := graph.Mesh{{Name: "i", Size: 1}}
 	got, err := ShardMap(client, func(x any) *graph.Array { assert.Nil(t, x); return one }, m, nil, nil)(nil)
 	require.NoError(t, err)
-	numbers, err := graph.Floats(got)
-	require.NoError(t, err)
+	numbers := graphtest.Floats(t, got)
 	assert.Equal(t, []float64{1}, numbers)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 )
 
 // Results that were wrong on XLA equal those of the reference interpreter. A number is never used again.
@@ -74,10 +75,8 @@ func TestRegressionsOnXLA(t *testing.T) {
 	for n, c := range cases {
 		want, got := wanted[n], results[n]
 		for i := range want {
-			w, err := graph.Floats(want[i])
-			require.NoError(t, err)
-			g, err := graph.Floats(got[i])
-			require.NoError(t, err)
+			w := graphtest.Floats(t, want[i])
+			g := graphtest.Floats(t, got[i])
 			for k := range w {
 				if math.IsNaN(w[k]) {
 					require.True(t, math.IsNaN(g[k]), "%d: %s: result %d is %v, want %v", c.number, c.what, i, g, w)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 )
 
 // Values and slopes at places where they were wrong, compiled and interpreted. The numbers are JAX 0.10.2's.
@@ -62,13 +63,11 @@ func TestSlopesAtTheEdges(t *testing.T) {
 	}
 	all := together(t, c, calls)
 	for n, x := range cases {
-		want, err := graph.Floats(graph.Of(x.want))
-		require.NoError(t, err)
+		want := graphtest.Floats(t, graph.Of(x.want))
 		interpreted, err := graph.Eval(x.f(x.in))
 		require.NoError(t, err)
 		for _, a := range []*array{all[n][0], interpreted} {
-			got, err := graph.Floats(a)
-			require.NoError(t, err)
+			got := graphtest.Floats(t, a)
 			require.Len(t, got, len(want))
 			for i, w := range want {
 				if math.IsNaN(w) || math.IsInf(w, 0) || w == 0 {
@@ -85,10 +84,8 @@ func TestSlopesAtTheEdges(t *testing.T) {
 	product := slope(func(x *array) *array { return graph.Prod(x) })
 	compiled, err := Jit1(c, product)(long)
 	require.NoError(t, err)
-	got, err := graph.Floats(compiled)
-	require.NoError(t, err)
-	numbers, err := graph.Floats(long)
-	require.NoError(t, err)
+	got := graphtest.Floats(t, compiled)
+	numbers := graphtest.Floats(t, long)
 	whole := 1.
 	for _, x := range numbers {
 		whole *= x

@@ -51,10 +51,7 @@ func TestSlidingExtremes(t *testing.T) {
 				f := func(in []*array) []*array {
 					return []*array{graph.ReduceWindow(in[0], kind, s.window, s.options...)}
 				}
-				p, err := graph.Trace(s.name, f, []*array{x})
-				require.NoError(t, err, s.name)
-				l, err := p.Lower(c.Target())
-				require.NoError(t, err, s.name)
+				l := lowered(t, c.Target(), f, []*array{x})
 				require.Equal(t, s.windows, strings.Count(l.StableHLO, "stablehlo.reduce_window"), s.name)
 				calls = append(calls, sample{fmt.Sprintf("%s of %s, %s", s.name, d, kind), f, []*array{x}})
 			}
@@ -84,10 +81,7 @@ func TestSelectsOverRolledArrays(t *testing.T) {
 				around := graph.Add(graph.Roll(x, 1, last), graph.Roll(x, -1, last))
 				return graph.Select(graph.And(even, graph.Gt(around, 100)), graph.Neg(x), around)
 			}
-			p, err := graph.Trace("rolled", f, x)
-			require.NoError(t, err)
-			l, err := p.Lower(c.Target())
-			require.NoError(t, err)
+			l := lowered(t, c.Target(), f, x)
 			require.Equal(t, 2, strings.Count(l.StableHLO, "stablehlo.concatenate"))
 			for _, line := range strings.Split(l.StableHLO, "\n") {
 				if strings.Contains(line, "stablehlo.concatenate") {

@@ -18,10 +18,7 @@ func TestSharedSmallDots(t *testing.T) {
 		f := func(x, y *graph.Array) *graph.Array { return graph.DotGeneral(x, y, nil, nil, []int{axis}, []int{2}) }
 		in, err := graph.Eval([]*graph.Array{left, y})
 		require.NoError(t, err)
-		p, err := graph.Trace2("products", f, in[0], in[1])
-		require.NoError(t, err)
-		l, err := p.Lower(c.Target())
-		require.NoError(t, err)
+		l := lowered2(t, c.Target(), f, in[0], in[1])
 		require.Contains(t, l.StableHLO, "xlarun_small_dots")
 		got, err := Jit2(c, f)(in[0], in[1])
 		require.NoError(t, err)
@@ -61,10 +58,7 @@ func TestSmallDots(t *testing.T) {
 			product := func(x, y *graph.Array) *graph.Array {
 				return graph.DotGeneral(x, y, []int{0}, []int{0}, []int{2 - layout&1}, []int{1 + layout>>1})
 			}
-			lowered, err := graph.Trace2("products", product, in[0], in[1])
-			require.NoError(t, err)
-			l, err := lowered.Lower(c.Target())
-			require.NoError(t, err)
+			l := lowered2(t, c.Target(), product, in[0], in[1])
 			require.Contains(t, l.StableHLO, "xlarun_small_dots", "%v, layout %d", size, layout)
 			calls = append(calls, sample{"", func(in []*array) []*array { return []*array{product(in[0], in[1])} }, in})
 			check = append(check, func(got []float64) {

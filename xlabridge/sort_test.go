@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/internal/long"
 )
 
@@ -65,10 +66,8 @@ func TestSortKernel(t *testing.T) {
 		want, got := together(t, &Reference{}, calls), together(t, client, calls)
 		for c := range calls {
 			for i := range want[c] {
-				a, err := graph.Floats(want[c][i])
-				require.NoError(t, err)
-				b, err := graph.Floats(got[c][i])
-				require.NoError(t, err)
+				a := graphtest.Floats(t, want[c][i])
+				b := graphtest.Floats(t, got[c][i])
 				require.Equal(t, fmt.Sprint(a), fmt.Sprint(b), "%s, result %d", calls[c].name, i)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/internal/long"
 )
 
@@ -115,10 +116,8 @@ func closeArrays(t *testing.T, want, got *graph.Array, tol float64, msg string) 
 		tol = 2e-3
 	}
 	require.Equal(t, want.Shape().String(), got.Shape().String(), msg)
-	w, err := graph.Floats(want)
-	require.NoError(t, err)
-	g, err := graph.Floats(got)
-	require.NoError(t, err)
+	w := graphtest.Floats(t, want)
+	g := graphtest.Floats(t, got)
 	for i := range w {
 		if !alike(w[i], g[i], tol) {
 			require.Failf(t, msg, "element %d is %v, want %v", i, g[i], w[i])

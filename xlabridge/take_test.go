@@ -44,10 +44,7 @@ func TestTakeKernel(t *testing.T) {
 			default:
 				x = graph.Convert(graph.Select(graph.IsFinite(s.x), graph.Abs(s.x), 2), d)
 			}
-			p, err := graph.Trace2("take", s.f, x, s.indices)
-			require.NoError(t, err, s.name)
-			l, err := p.Lower(c.Target())
-			require.NoError(t, err, s.name)
+			l := lowered2(t, c.Target(), s.f, x, s.indices)
 			require.Equal(t, 1, strings.Count(l.StableHLO, `"xlarun_take"`), s.name)
 			calls = append(calls, sample{fmt.Sprintf("%s of %s", s.name, d),
 				func(in []*array) []*array { return []*array{s.f(in[0], in[1])} }, []*array{x, s.indices}})
@@ -66,10 +63,8 @@ func TestTakeKernel(t *testing.T) {
 func TestTakeOfManyElements(t *testing.T) {
 	take := func(x, i *array) *array { return graph.Take(x, i, 0) }
 	for _, c := range []struct{ elements, kernels int }{{1<<13 - 1, 0}, {1 << 13, 1}, {1<<18 - 1, 1}, {1 << 18, 0}} {
-		p, err := graph.Trace2("take", take, graph.Iota(1000), graph.Zeros(graph.ShapeOf(graph.Int32, c.elements)))
-		require.NoError(t, err)
-		l, err := p.Lower(graph.TargetCPUKernels)
-		require.NoError(t, err)
+		l := lowered2(t, graph.TargetCPUKernels, take, graph.Iota(1000),
+			graph.Zeros(graph.ShapeOf(graph.Int32, c.elements)))
 		require.Equal(t, c.kernels, strings.Count(l.StableHLO, `"xlarun_take"`), "%d elements", c.elements)
 	}
 }
@@ -87,10 +82,7 @@ func TestTakeOfComplexNumbers(t *testing.T) {
 	x := graph.Complex(graph.Of([]float32{1, -2, 3}), graph.Of([]float32{0, 7, -8}))
 	indices := graph.Rem(graph.Iota(8192), 3)
 	take := func(x, i *array) *array { return graph.Take(x, i, 0) }
-	p, err := graph.Trace2("take", take, x, indices)
-	require.NoError(t, err)
-	l, err := p.Lower(graph.TargetCPUKernels)
-	require.NoError(t, err)
+	l := lowered2(t, graph.TargetCPUKernels, take, x, indices)
 	require.Equal(t, 1, strings.Count(l.StableHLO, `"xlarun_take"`))
 	got, err := Jit2(open(t, Options{}), take)(x, indices)
 	require.NoError(t, err)
@@ -100,10 +92,7 @@ func TestTakeOfComplexNumbers(t *testing.T) {
 // Few elements, and few elements of what a loop computes, are left to the compiler.
 func TestTakesThatDoNotPay(t *testing.T) {
 	takes := func(f func(x *array) *array, x *array) int {
-		p, err := graph.Trace("take", f, x)
-		require.NoError(t, err)
-		l, err := p.Lower(graph.TargetCPUKernels)
-		require.NoError(t, err)
+		l := lowered(t, graph.TargetCPUKernels, f, x)
 		return strings.Count(l.StableHLO, `"xlarun_take"`)
 	}
 	some := func(n int) func(x *array) *array {

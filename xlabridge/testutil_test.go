@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/stretchr/testify/require"
 
+	"xlarun/graph"
 	"xlarun/internal/budget"
 	"xlarun/internal/floatmode"
 	"xlarun/internal/programs"
@@ -54,6 +55,25 @@ func compile(t *testing.T, c *Client, text string, o CompileOptions) *Executable
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	return e
+}
+
+// lowered traces and lowers a function.
+func lowered[A, B any](t *testing.T, target graph.Target, f func(A) B, in A) *graph.Lowered {
+	t.Helper()
+	p, err := graph.Trace(t.Name(), f, in)
+	require.NoError(t, err)
+	l, err := p.Lower(target)
+	require.NoError(t, err)
+	return l
+}
+
+func lowered2[A, B, C any](t *testing.T, target graph.Target, f func(A, B) C, x A, y B) *graph.Lowered {
+	t.Helper()
+	p, err := graph.Trace2(t.Name(), f, x, y)
+	require.NoError(t, err)
+	l, err := p.Lower(target)
+	require.NoError(t, err)
+	return l
 }
 
 // f32 is a vector on a device.

@@ -62,10 +62,7 @@ func TestTiledProducts(t *testing.T) {
 			return graph.RandomCaseInput(r, graph.ShapeOf(graph.Float32, dims...), graph.Case{Lo: -1, Hi: 1})
 		}
 		x, y := draw(c.x), draw(c.y)
-		p, err := graph.Trace2("products", f, graph.Abstract(x.Shape()), graph.Abstract(y.Shape()))
-		require.NoError(t, err)
-		l, err := p.Lower(client.Target())
-		require.NoError(t, err)
+		l := lowered2(t, client.Target(), f, graph.Abstract(x.Shape()), graph.Abstract(y.Shape()))
 		require.True(t, l.Facts.Tiles, "case %d: %s", i+1, c.spec)
 		if !long.On() && slices.Contains([]int{2, 4, 6, 9, 12, 14, 15, 16}, i+1) {
 			continue

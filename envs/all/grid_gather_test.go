@@ -4,10 +4,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	"image/png"
 	"math"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -299,12 +296,6 @@ func TestDraw(t *testing.T) {
 	require.NoError(t, err)
 	img, err := g.Draw(s, image.Pt(510, 510))
 	require.NoError(t, err)
-	if dir := os.Getenv("XLARUN_PICTURES"); dir != "" { // to look at it
-		f, err := os.Create(filepath.Join(dir, "Gather-things.png"))
-		require.NoError(t, err)
-		require.NoError(t, png.Encode(f, img))
-		require.NoError(t, f.Close())
-	}
 	cells := floats(t, g.Cells(s))
 	ay, ax := int(floats(t, s.Y)[0]), int(floats(t, s.X)[0])
 	seen := map[float64]int{}

@@ -13,6 +13,7 @@ import (
 	"xlarun/envs/envtest"
 	_ "xlarun/envs/program"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/third_party/oracles"
 )
@@ -62,10 +63,8 @@ func TestRolloutsEqualJAX(t *testing.T) {
 	})(random.Key{Data: array(e.Keys, graph.Uint32)}, array(e.Actions, graph.Int32)).Unpack()
 	same := func(want, got *graph.Array) {
 		t.Helper()
-		x, err := graph.Floats(want.Convert(graph.Float32))
-		require.NoError(t, err)
-		y, err := graph.Floats(got.Convert(graph.Float32))
-		require.NoError(t, err)
+		x := graphtest.Floats(t, want.Convert(graph.Float32))
+		y := graphtest.Floats(t, got.Convert(graph.Float32))
 		require.Equal(t, x, y)
 	}
 	observations := array(e.Observations, graph.Float32)

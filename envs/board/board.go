@@ -120,18 +120,16 @@ var colors = []color.Color{draw.Ink, draw.Signal}
 
 // drawCells paints a board of cells 0, 1 and 2, the first at the top left. It shifts each row to the right of the one
 // above by shift cells.
-func drawCells(size image.Point, cells []float64, rows, columns int, shift float64) (image.Image, error) {
+func drawCells[S any](id string, state any, size image.Point, cells func(S) *graph.Array, rows, columns int,
+	shift float64) (image.Image, error) {
 	wide := float64(columns) + shift*float64(rows-1)
-	c, err := draw.NewCanvas(size, draw.At(-.2, -.2), draw.At(wide+.2, float64(rows)+.2))
-	if err != nil {
-		return nil, err
-	}
-	for i, x := range cells {
+	c := draw.NewCanvas(size, draw.At(-.2, -.2), draw.At(wide+.2, float64(rows)+.2))
+	for i, x := range draw.Grid(c, id, state, cells, rows*columns) {
 		at := draw.At(float64(i%columns)+shift*float64(i/columns)+.5, float64(rows-i/columns)-.5)
 		c.Rectangle(draw.Wood, draw.At(at.X-.47, at.Y-.47), draw.At(at.X+.47, at.Y+.47))
 		if x != 0 {
 			c.Disc(colors[int(x)-1], at, .38)
 		}
 	}
-	return c.Image(), nil
+	return c.Image()
 }

@@ -90,11 +90,8 @@ func (r cliqueRules) observe(b Edges, player *graph.Array) *graph.Array {
 }
 
 func (r cliqueRules) draw(id string, state any, size image.Point) (image.Image, error) {
-	words, err := draw.Grid(id, state, func(s State[Edges]) *graph.Array { return s.Board.Colored }, 2, r.words)
-	if err != nil {
-		return nil, err
-	}
-	return r.picture(words, size)
+	c := newCanvas(size)
+	return r.paint(c, draw.Grid(c, id, state, func(s State[Edges]) *graph.Array { return s.Board.Colored }, 2, r.words))
 }
 
 // RamseyGame is the puzzle that Ramsey makes.
@@ -166,9 +163,7 @@ func (r RamseyGame) Legal(s RamseyState, _ Params) *graph.Array {
 
 // Draw paints the graph.
 func (r RamseyGame) Draw(state any, size image.Point) (image.Image, error) {
-	words, err := draw.Grid(r.spec.ID, state, func(s RamseyState) *graph.Array { return s.Board.Colored }, 2, r.words)
-	if err != nil {
-		return nil, err
-	}
-	return r.picture(words, size)
+	c := newCanvas(size)
+	return r.paint(c, draw.Grid(c, r.spec.ID, state, func(s RamseyState) *graph.Array { return s.Board.Colored }, 2,
+		r.words))
 }

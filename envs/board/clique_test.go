@@ -11,6 +11,7 @@ import (
 	"xlarun/envs"
 	"xlarun/envs/envtest"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/internal/long"
 )
@@ -186,10 +187,8 @@ func TestCliqueGamesByRulesAlone(t *testing.T) {
 			leaves, err := p.Interpret([]*graph.Array{graph.Int32s(actions)}, nil)
 			require.NoError(t, err)
 			out, _ := p.OutTree().Unflatten(leaves).(seen)
-			rewards, err := graph.Floats(out.Reward)
-			require.NoError(t, err)
-			over, err := graph.Floats(out.Over)
-			require.NoError(t, err)
+			rewards := graphtest.Floats(t, out.Reward)
+			over := graphtest.Floats(t, out.Over)
 			rules, ended := newPlain(c.n, c.k...), false
 			for i, e := range order {
 				want := 0.
@@ -283,8 +282,7 @@ func TestRotatedRamseyIsRamseyAtAllImages(t *testing.T) {
 		s, _ := g.Reset(random.New(0), Params{})
 		set, moves := [2]uint64{}, 0
 		for over := false; !over; moves++ {
-			open, err := graph.Floats(g.Open(s).Convert(graph.Float32))
-			require.NoError(t, err)
+			open := graphtest.Floats(t, g.Open(s).Convert(graph.Float32))
 			free := r.IntN(edges)
 			for (set[0]|set[1])>>free&1 == 1 {
 				free = (free + 1) % edges

@@ -179,12 +179,13 @@ func (c coloring) image(edge *graph.Array) *graph.Array {
 	return graph.Select(word, bit, graph.ZerosLike(bit))
 }
 
-// picture paints the vertices on a circle and the colored edges.
-func (c coloring) picture(words []float64, size image.Point) (image.Image, error) {
-	p, err := draw.NewCanvas(size, draw.At(-1.2, -1.2), draw.At(1.2, 1.2))
-	if err != nil {
-		return nil, err
-	}
+// newCanvas makes a canvas for vertices on a circle.
+func newCanvas(size image.Point) *draw.Canvas {
+	return draw.NewCanvas(size, draw.At(-1.2, -1.2), draw.At(1.2, 1.2))
+}
+
+// paint paints the vertices on a circle and the colored edges.
+func (c coloring) paint(p *draw.Canvas, words []float64) (image.Image, error) {
 	vertex := func(v int) draw.Point { return draw.At(0, 0).Polar(2*math.Pi*float64(v)/float64(c.vertices), 1) }
 	for e := range c.edges {
 		a, b := Ends(c.vertices, e)
@@ -197,7 +198,7 @@ func (c coloring) picture(words []float64, size image.Point) (image.Image, error
 	for v := range c.vertices {
 		p.Disc(draw.Steel, vertex(v), .07)
 	}
-	return p.Image(), nil
+	return p.Image()
 }
 
 // Canonical is the canonical form of a coloring: of all permutations of its vertices, the first one in the order of

@@ -5,7 +5,6 @@ import (
 	"image"
 
 	"xlarun/envs"
-	"xlarun/envs/draw"
 	"xlarun/graph"
 )
 
@@ -94,9 +93,6 @@ func (r hexRules) observe(b HexBoard, player *graph.Array) *graph.Array {
 }
 
 func (r hexRules) draw(id string, state any, size image.Point) (image.Image, error) {
-	cells, err := draw.Grid(id, state, func(s State[HexBoard]) *graph.Array { return s.Board.Cells }, r.side*r.side)
-	if err != nil {
-		return nil, err
-	}
-	return drawCells(size, cells, r.side, r.side, .5)
+	cells := func(s State[HexBoard]) *graph.Array { return s.Board.Cells }
+	return drawCells(id, state, size, cells, r.side, r.side, .5)
 }

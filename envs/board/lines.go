@@ -4,7 +4,6 @@ import (
 	"image"
 
 	"xlarun/envs"
-	"xlarun/envs/draw"
 	"xlarun/graph"
 )
 
@@ -94,9 +93,6 @@ func (r lineRules) observe(b Lines, player *graph.Array) *graph.Array {
 }
 
 func (r lineRules) draw(id string, state any, size image.Point) (image.Image, error) {
-	cells, err := draw.Grid(id, state, func(s State[Lines]) *graph.Array { return s.Board.Cells }, r.rows*r.columns)
-	if err != nil {
-		return nil, err
-	}
-	return drawCells(size, cells, r.rows, r.columns, 0)
+	cells := func(s State[Lines]) *graph.Array { return s.Board.Cells }
+	return drawCells(id, state, size, cells, r.rows, r.columns, 0)
 }

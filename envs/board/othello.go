@@ -4,7 +4,6 @@ import (
 	"image"
 
 	"xlarun/envs"
-	"xlarun/envs/draw"
 	"xlarun/graph"
 )
 
@@ -100,9 +99,6 @@ func (othelloRules) observe(b OthelloBoard, player *graph.Array) *graph.Array {
 }
 
 func (othelloRules) draw(id string, state any, size image.Point) (image.Image, error) {
-	cells, err := draw.Grid(id, state, func(s State[OthelloBoard]) *graph.Array { return s.Board.Cells }, othelloCells)
-	if err != nil {
-		return nil, err
-	}
-	return drawCells(size, cells, othelloSide, othelloSide, 0)
+	cells := func(s State[OthelloBoard]) *graph.Array { return s.Board.Cells }
+	return drawCells(id, state, size, cells, othelloSide, othelloSide, 0)
 }

@@ -8,6 +8,7 @@ import (
 	"xlarun/envs"
 	_ "xlarun/envs/board"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/internal/long"
 	"xlarun/third_party/oracles"
@@ -88,11 +89,7 @@ func TestGamesAreThoseOfPgx(t *testing.T) {
 			}
 			got, err := xlabridge.Jit1(backend, graph.VMap(play))(graph.Int32s(actions, played, longest))
 			require.NoError(t, err)
-			read := func(a *graph.Array) []float64 {
-				x, err := graph.Floats(a)
-				require.NoError(t, err)
-				return x
-			}
+			read := func(a *graph.Array) []float64 { return graphtest.Floats(t, a) }
 			digests, movers, winners, ended := read(got.Digest), read(got.Movers), read(got.Winner), read(got.Ended)
 			bytes := g.Mover.Shape[1]
 			for i := range played {

@@ -151,16 +151,10 @@ func rungeKutta4(f func([4]*graph.Array) [4]*graph.Array, y [4]*graph.Array, dt 
 
 // Draw paints both links and the height that the tip must reach.
 func (e Acrobot) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s AcrobotState) []*graph.Array {
+	c := draw.NewCanvas(size, draw.At(-2.3, -2.3), draw.At(2.3, 2.3))
+	v := draw.Scalars(c, e.Spec().ID, state, func(s AcrobotState) []*graph.Array {
 		return []*graph.Array{s.JointAngle1, s.JointAngle2}
 	})
-	if err != nil {
-		return nil, err
-	}
-	c, err := draw.NewCanvas(size, draw.At(-2.3, -2.3), draw.At(2.3, 2.3))
-	if err != nil {
-		return nil, err
-	}
 	c.Line(draw.Signal, draw.At(-2.2, 1), draw.At(2.2, 1), .02)
 	hinge := draw.At(0, 0)
 	elbow := hinge.Polar(math.Pi-v[0], 1)
@@ -169,5 +163,5 @@ func (e Acrobot) Draw(state any, size image.Point) (image.Image, error) {
 	c.Line(draw.Accent, elbow, tip, .18)
 	c.Disc(draw.Ink, hinge, .06)
 	c.Disc(draw.Ink, elbow, .06)
-	return c.Image(), nil
+	return c.Image()
 }

@@ -113,18 +113,12 @@ func (s CartPoleState) fallen(p CartPoleParams) *graph.Array {
 // Draw paints the cart on its track, whose ends are the limits of the default parameters, and the pole in its true
 // length.
 func (e CartPole) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s CartPoleState) []*graph.Array {
+	c := draw.NewCanvas(size, draw.At(-2.8, -.7), draw.At(2.8, 1.6))
+	v := draw.Scalars(c, e.Spec().ID, state, func(s CartPoleState) []*graph.Array {
 		return []*graph.Array{s.X, s.Theta}
 	})
-	if err != nil {
-		return nil, err
-	}
-	c, err := draw.NewCanvas(size, draw.At(-2.8, -.7), draw.At(2.8, 1.6))
-	if err != nil {
-		return nil, err
-	}
 	paintCart(c, v[0], v[1], 1)
-	return c.Image(), nil
+	return c.Image()
 }
 
 // paintCart paints a cart at x on its track, and a pole at a clockwise angle from upright.

@@ -117,17 +117,11 @@ func (CartPoleSwingUp) Observe(s CartPoleSwingUpState, _ CartPoleSwingUpParams) 
 // Draw paints the cart on its track, whose ends are the limits of the default parameters, and the pole in its true
 // length.
 func (e CartPoleSwingUp) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s CartPoleSwingUpState) []*graph.Array {
+	c := draw.NewCanvas(size, draw.At(-2.8, -1), draw.At(2.8, 1))
+	v := draw.Scalars(c, e.Spec().ID, state, func(s CartPoleSwingUpState) []*graph.Array {
 		return []*graph.Array{s.X, s.Theta}
 	})
-	if err != nil {
-		return nil, err
-	}
-	c, err := draw.NewCanvas(size, draw.At(-2.8, -1), draw.At(2.8, 1))
-	if err != nil {
-		return nil, err
-	}
 	// Positive angles turn against the clock, as an upright pole does when the cart is pushed to the right.
 	paintCart(c, v[0], -v[1], .6)
-	return c.Image(), nil
+	return c.Image()
 }

@@ -161,17 +161,11 @@ func (e DoublePole) Observe(s DoublePoleState, _ DoublePoleParams) *graph.Array 
 // Draw paints the cart on its track, whose ends are the limits of the default parameters, and the poles in their true
 // lengths.
 func (e DoublePole) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s DoublePoleState) []*graph.Array {
+	c := draw.NewCanvas(size, draw.At(-2.8, -.7), draw.At(2.8, 1.6))
+	v := draw.Scalars(c, e.Spec().ID, state, func(s DoublePoleState) []*graph.Array {
 		return []*graph.Array{s.X, s.Long, s.Short}
 	})
-	if err != nil {
-		return nil, err
-	}
-	c, err := draw.NewCanvas(size, draw.At(-2.8, -.7), draw.At(2.8, 1.6))
-	if err != nil {
-		return nil, err
-	}
 	paintCart(c, v[0], v[1], 1)
 	c.Line(draw.Signal, draw.At(v[0], 0), draw.At(v[0], 0).Polar(v[2], .1), .06)
-	return c.Image(), nil
+	return c.Image()
 }

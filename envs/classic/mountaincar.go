@@ -102,14 +102,8 @@ func (e MountainCar) Draw(state any, size image.Point) (image.Image, error) {
 
 // drawHill paints either mountain car.
 func drawHill(id string, state any, size image.Point, goal float64) (image.Image, error) {
-	v, err := draw.Scalars(id, state, func(s MountainCarState) []*graph.Array { return []*graph.Array{s.Position} })
-	if err != nil {
-		return nil, err
-	}
-	c, err := draw.NewCanvas(size, draw.At(trackLeft-.05, -.15), draw.At(trackRight+.05, 1.15))
-	if err != nil {
-		return nil, err
-	}
+	c := draw.NewCanvas(size, draw.At(trackLeft-.05, -.15), draw.At(trackRight+.05, 1.15))
+	v := draw.Scalars(c, id, state, func(s MountainCarState) []*graph.Array { return []*graph.Array{s.Position} })
 	height := func(x float64) float64 { return .45*math.Sin(3*x) + .5 }
 	const pieces = 120
 	hill := []draw.Point{draw.At(trackRight, -.15), draw.At(trackLeft, -.15)}
@@ -132,5 +126,5 @@ func drawHill(id string, state any, size image.Point, goal float64) (image.Image
 	for _, wheel := range []float64{-.04, .04} {
 		c.Disc(draw.Accent, place(wheel, .03), .024)
 	}
-	return c.Image(), nil
+	return c.Image()
 }

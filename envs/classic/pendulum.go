@@ -83,16 +83,10 @@ func (Pendulum) Observe(s PendulumState, _ PendulumParams) *graph.Array {
 
 // Draw paints the rod, and the last torque as an arc around the hinge.
 func (e Pendulum) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s PendulumState) []*graph.Array {
+	c := draw.NewCanvas(size, draw.At(-1.3, -1.3), draw.At(1.3, 1.3))
+	v := draw.Scalars(c, e.Spec().ID, state, func(s PendulumState) []*graph.Array {
 		return []*graph.Array{s.Theta, s.LastU}
 	})
-	if err != nil {
-		return nil, err
-	}
-	c, err := draw.NewCanvas(size, draw.At(-1.3, -1.3), draw.At(1.3, 1.3))
-	if err != nil {
-		return nil, err
-	}
 	hinge := draw.At(0, 0)
 	// Positive angles turn counter-clockwise, as in Gymnasium's pictures.
 	c.Line(draw.Wood, hinge, hinge.Polar(-v[0], 1), .2)
@@ -103,5 +97,5 @@ func (e Pendulum) Draw(state any, size image.Point) (image.Image, error) {
 		c.Line(draw.Signal, hinge.Polar(from, .3), hinge.Polar(to, .3), .03)
 	}
 	c.Disc(draw.Ink, hinge, .06)
-	return c.Image(), nil
+	return c.Image()
 }

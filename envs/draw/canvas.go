@@ -1,9 +1,10 @@
 // Package draw paints states of environments. It has a canvas in an environment's coordinates, shared colors, and
-// functions that read a concrete state. A Draw method reads the state (Scalars, Grid), makes a canvas, paints, and
-// returns its image.
+// functions that read a concrete state. A Draw method makes a canvas, reads the state (Scalars, Grid), paints, and
+// returns the canvas's image, or its first error.
 package draw
 
 import (
+	"cmp"
 	"fmt"
 	"image"
 	"image/color"
@@ -37,28 +38,41 @@ func (p Point) Polar(angle, distance float64) Point {
 	return At(p.X+distance*math.Sin(angle), p.Y+distance*math.Cos(angle))
 }
 
-// Canvas paints antialiased shapes, given in an environment's coordinates, on an image.
+// Canvas paints antialiased shapes, given in an environment's coordinates, on an image. It keeps the first error, which
+// Image returns: what is read and painted after an error does not matter.
 type Canvas struct {
 	img    *image.RGBA
 	scale  float64 // pixels for one unit
 	origin Point   // pixel of the point (0, 0)
+	err    error
 }
 
-// NewCanvas makes an image of size with the given view, a box of the environment's coordinates, in its middle.
-func NewCanvas(size image.Point, low, high Point) (*Canvas, error) {
+// NewCanvas makes an image of size with the given view, a box of the environment's coordinates, in its middle. Errors:
+// a side below 1 or above MaxSide.
+func NewCanvas(size image.Point, low, high Point) *Canvas {
+	c := &Canvas{}
 	if size.X < 1 || size.Y < 1 || size.X > MaxSide || size.Y > MaxSide {
-		return nil, fmt.Errorf("envs: cannot draw an image of %d x %d pixels: want 1 to %d on each side", size.X,
-			size.Y, MaxSide)
+		c.fail(fmt.Errorf("envs: cannot draw an image of %d x %d pixels: want 1 to %d on each side", size.X, size.Y,
+			MaxSide))
+		size = image.Pt(1, 1)
 	}
-	c := &Canvas{img: image.NewRGBA(image.Rectangle{Max: size})}
+	c.img = image.NewRGBA(image.Rectangle{Max: size})
 	draw.Draw(c.img, c.img.Bounds(), image.NewUniform(Paper), image.Point{}, draw.Src)
 	c.scale = min(float64(size.X)/(high.X-low.X), float64(size.Y)/(high.Y-low.Y))
 	c.origin = At(float64(size.X)/2-c.scale*(low.X+high.X)/2, float64(size.Y)/2+c.scale*(low.Y+high.Y)/2)
-	return c, nil
+	return c
 }
 
+// fail keeps the first error.
+func (c *Canvas) fail(err error) { c.err = cmp.Or(c.err, err) }
+
 // Image is the painted image.
-func (c *Canvas) Image() *image.RGBA { return c.img }
+func (c *Canvas) Image() (image.Image, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
+	return c.img, nil
+}
 
 // Polygon fills a closed polygon.
 func (c *Canvas) Polygon(fill color.Color, points ...Point) {

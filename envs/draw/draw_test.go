@@ -12,8 +12,7 @@ import (
 )
 
 func TestCanvasPlacesShapesInItsView(t *testing.T) {
-	c, err := NewCanvas(image.Pt(40, 20), At(0, 0), At(2, 2)) // 10 pixels for one unit, in the middle of the width
-	require.NoError(t, err)
+	c := NewCanvas(image.Pt(40, 20), At(0, 0), At(2, 2)) // 10 pixels for one unit, in the middle of the width
 	c.Rectangle(Wood, At(0, 0), At(1, 1))
 	c.Disc(Accent, At(1.5, 1.5), .4)
 	c.Line(Ink, At(0, 1.5), At(1, 1.5), .2)
@@ -22,13 +21,13 @@ func TestCanvasPlacesShapesInItsView(t *testing.T) {
 	c.Disc(Signal, At(1e300, math.Inf(1)), 1)
 	for at, want := range map[image.Point]color.RGBA{{12, 18}: Wood, {25, 5}: Accent, {15, 5}: Ink, {28, 17}: Signal,
 		{5, 10}: Paper, {22, 11}: Paper} {
-		require.Equal(t, want, c.Image().RGBAAt(at.X, at.Y), "pixel %v", at)
+		require.Equal(t, want, c.img.RGBAAt(at.X, at.Y), "pixel %v", at)
 	}
 }
 
 func TestNewCanvasRefuses(t *testing.T) {
 	for _, size := range []image.Point{{0, 1}, {1, 0}, {-1, 5}, {MaxSide + 1, 1}, {1, MaxSide + 1}} {
-		_, err := NewCanvas(size, At(0, 0), At(1, 1))
+		_, err := NewCanvas(size, At(0, 0), At(1, 1)).Image()
 		require.ErrorContains(t, err, "want 1 to 8192 on each side", "%v", size)
 	}
 }
@@ -38,14 +37,15 @@ func TestRead(t *testing.T) {
 	s := state{graph.Scalar(3), graph.Iota(6).Reshape(2, 3).Eq(4)}
 	x := func(s state) []*graph.Array { return []*graph.Array{s.X} }
 	board := func(s state) *graph.Array { return s.Board }
-	v, err := Scalars("A-v0", s, x)
+	newCanvas := func() *Canvas { return NewCanvas(image.Pt(40, 20), At(0, 0), At(2, 2)) }
+	c := newCanvas()
+	require.Equal(t, []float64{3}, Scalars(c, "A-v0", s, x))
+	require.Equal(t, []float64{0, 0, 0, 0, 1, 0}, Grid(c, "A-v0", s, board, 2, 3))
+	img, err := c.Image()
 	require.NoError(t, err)
-	require.Equal(t, []float64{3}, v)
-	v, err = Grid("A-v0", s, board, 2, 3)
-	require.NoError(t, err)
-	require.Equal(t, []float64{0, 0, 0, 0, 1, 0}, v)
+	require.Equal(t, image.Pt(40, 20), img.Bounds().Size())
 
-	for number, c := range []struct {
+	for number, x := range []struct {
 		state any
 		want  string
 	}{
@@ -59,9 +59,13 @@ func TestRead(t *testing.T) {
 		{state{Board: graph.Full(graph.ShapeOf(graph.Float32, 2, 3), math.NaN())}, "its state holds NaN"},
 		{state{Board: graph.Full(graph.ShapeOf(graph.Float32, 2, 3), math.Inf(-1))}, "its state holds -Inf"},
 	} {
-		_, err := Grid("A-v0", c.state, board, 2, 3)
-		require.ErrorContains(t, err, c.want, "case %d", number)
+		c := newCanvas()
+		require.Equal(t, make([]float64, 6), Grid(c, "A-v0", x.state, board, 2, 3))
+		_, err := c.Image()
+		require.ErrorContains(t, err, x.want, "case %d", number)
 	}
-	_, err = Scalars("A-v0", state{X: graph.Iota(2)}, x)
-	require.ErrorContains(t, err, "its state has leaves of i32[2], want scalars")
+	require.Equal(t, []float64{0}, Scalars(c, "A-v0", state{X: graph.Iota(2)}, x))
+	Scalars(c, "A-v0", 3, x)
+	_, err = c.Image()
+	require.ErrorContains(t, err, "its state has leaves of i32[2], want scalars", "the first error")
 }

@@ -190,25 +190,18 @@ func (e nim) Objectives(s nimState, _ nimParams) *graph.Array {
 }
 
 func (e nim) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars("Nim-v0", state, func(s nimState) []*graph.Array { return []*graph.Array{s.Stones} })
-	if err != nil {
-		return nil, err
-	}
 	if e.fault == "small picture" {
 		size = image.Pt(1, 1)
 	}
+	c := draw.NewCanvas(size, draw.At(0, 0), draw.At(8, 2))
+	v := draw.Scalars(c, "Nim-v0", state, func(s nimState) []*graph.Array { return []*graph.Array{s.Stones} })
 	if e.fault == "no picture" {
-		_, err = draw.Grid("Nim-v0", state, func(s nimState) *graph.Array { return s.Stones }, 3, 3)
-		return nil, err
-	}
-	c, err := draw.NewCanvas(size, draw.At(0, 0), draw.At(8, 2))
-	if err != nil {
-		return nil, err
+		draw.Grid(c, "Nim-v0", state, func(s nimState) *graph.Array { return s.Stones }, 3, 3)
 	}
 	for i := range int(v[0]) {
 		c.Disc(draw.Steel, draw.At(float64(i+1), 1), .4)
 	}
-	return c.Image(), nil
+	return c.Image()
 }
 
 func TestCheckAcceptsAGameWithEveryPart(t *testing.T) {

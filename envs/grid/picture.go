@@ -24,18 +24,9 @@ type picture struct {
 func (p picture) corner(x, y int) draw.Point { return draw.At(float64(x), float64(p.height-1-y)) }
 
 func (g Gather) draw(state any, pixels image.Point) (image.Image, error) {
-	at, err := draw.Scalars(g.id, state, func(s GatherState) []*graph.Array { return []*graph.Array{s.X, s.Y} })
-	if err != nil {
-		return nil, err
-	}
-	words, err := draw.Grid(g.id, state, func(s GatherState) *graph.Array { return s.Field }, kinds, g.wordsOfLayer())
-	if err != nil {
-		return nil, err
-	}
-	c, err := draw.NewCanvas(pixels, draw.At(-.5, -.5), draw.At(float64(g.width)+.5, float64(g.height)+.5))
-	if err != nil {
-		return nil, err
-	}
+	c := draw.NewCanvas(pixels, draw.At(-.5, -.5), draw.At(float64(g.width)+.5, float64(g.height)+.5))
+	at := draw.Scalars(c, g.id, state, func(s GatherState) []*graph.Array { return []*graph.Array{s.X, s.Y} })
+	words := draw.Grid(c, g.id, state, func(s GatherState) *graph.Array { return s.Field }, kinds, g.wordsOfLayer())
 	p := picture{c, g.size}
 	p.Rectangle(shade, draw.At(-.35, -.35), draw.At(float64(g.width)+.35, float64(g.height)+.35))
 	p.Rectangle(ground, draw.At(0, 0), draw.At(float64(g.width), float64(g.height)))
@@ -54,7 +45,7 @@ func (g Gather) draw(state any, pixels image.Point) (image.Image, error) {
 		}
 	}
 	p.agent(p.corner(x, y))
-	return p.Image(), nil
+	return p.Image()
 }
 
 func (p picture) wall(c draw.Point) {

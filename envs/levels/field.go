@@ -201,12 +201,12 @@ type picture struct {
 	x, y int // the forager's cell
 }
 
+func (z size) newCanvas(pixels image.Point) *draw.Canvas {
+	return draw.NewCanvas(pixels, draw.At(-.5, -.5), draw.At(float64(z.side)+.5, float64(z.side)+.5))
+}
+
 // newPicture paints the ground and the view.
-func (z size) newPicture(pixels image.Point, x, y float64) (*picture, error) {
-	c, err := draw.NewCanvas(pixels, draw.At(-.5, -.5), draw.At(float64(z.side)+.5, float64(z.side)+.5))
-	if err != nil {
-		return nil, err
-	}
+func (z size) newPicture(c *draw.Canvas, x, y float64) *picture {
 	p := &picture{c, z, int(x), int(y)}
 	c.Rectangle(ground, draw.At(0, 0), draw.At(float64(z.side), float64(z.side)))
 	for dy := -z.reach; dy <= z.reach; dy++ {
@@ -215,7 +215,7 @@ func (z size) newPicture(pixels image.Point, x, y float64) (*picture, error) {
 			c.Rectangle(lit, corner, draw.At(corner.X+1, corner.Y+1))
 		}
 	}
-	return p, nil
+	return p
 }
 
 // The colors of the ground and of the view.

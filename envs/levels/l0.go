@@ -87,21 +87,13 @@ func (ForageL0) DescribeStep(s, next ForageL0State, _ *graph.Array, _ ForageL0Pa
 
 // Draw paints the map, the view brighter.
 func (e ForageL0) Draw(state any, pixels image.Point) (image.Image, error) {
-	at, err := draw.Scalars(e.Spec().ID, state, func(s ForageL0State) []*graph.Array {
+	c := l0Size.newCanvas(pixels)
+	at := draw.Scalars(c, e.Spec().ID, state, func(s ForageL0State) []*graph.Array {
 		return []*graph.Array{s.X, s.Y}
 	})
-	if err != nil {
-		return nil, err
-	}
-	words, err := draw.Grid(e.Spec().ID, state, func(s ForageL0State) *graph.Array { return s.Field }, 1, l0Size.side)
-	if err != nil {
-		return nil, err
-	}
-	p, err := l0Size.newPicture(pixels, at[0], at[1])
-	if err != nil {
-		return nil, err
-	}
+	words := draw.Grid(c, e.Spec().ID, state, func(s ForageL0State) *graph.Array { return s.Field }, 1, l0Size.side)
+	p := l0Size.newPicture(c, at[0], at[1])
 	p.berries(words, draw.Accent)
 	p.forager()
-	return p.Image(), nil
+	return p.Image()
 }

@@ -98,24 +98,16 @@ func (ForageL1) DescribeStep(_, _ ForageL1State, reward *graph.Array, _ ForageL1
 
 // Draw paints the map, the view brighter, with the energy as a bar below.
 func (e ForageL1) Draw(state any, pixels image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s ForageL1State) []*graph.Array {
+	c := l1Size.newCanvas(pixels)
+	v := draw.Scalars(c, e.Spec().ID, state, func(s ForageL1State) []*graph.Array {
 		return []*graph.Array{s.X, s.Y, s.Energy}
 	})
-	if err != nil {
-		return nil, err
-	}
-	words, err := draw.Grid(e.Spec().ID, state, func(s ForageL1State) *graph.Array { return s.Field }, 3, l1Size.side)
-	if err != nil {
-		return nil, err
-	}
-	p, err := l1Size.newPicture(pixels, v[0], v[1])
-	if err != nil {
-		return nil, err
-	}
+	words := draw.Grid(c, e.Spec().ID, state, func(s ForageL1State) *graph.Array { return s.Field }, 3, l1Size.side)
+	p := l1Size.newPicture(c, v[0], v[1])
 	p.berries(words[:16], draw.Accent)
 	p.berries(words[16:32], draw.Signal)
 	p.walls(words[32:])
 	p.forager()
 	p.Rectangle(draw.Wood, draw.At(0, -.4), draw.At(16*min(max(v[2], 0), 1), -.1))
-	return p.Image(), nil
+	return p.Image()
 }

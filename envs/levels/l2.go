@@ -168,36 +168,22 @@ func predatorLayer(right, down *graph.Array) *graph.Array {
 
 // Draw paints the map, the view brighter, with a bar below in the color of the good kind, thick in steps with a cue.
 func (e ForageL2) Draw(state any, pixels image.Point) (image.Image, error) {
+	c := l2Size.newCanvas(pixels)
 	id := e.Spec().ID
-	v, err := draw.Scalars(id, state, func(s ForageL2State) []*graph.Array {
+	v := draw.Scalars(c, id, state, func(s ForageL2State) []*graph.Array {
 		return []*graph.Array{s.X, s.Y, s.Good, s.Cue}
 	})
-	if err != nil {
-		return nil, err
-	}
-	words, err := draw.Grid(id, state, func(s ForageL2State) *graph.Array { return s.Field }, 3, l2Side)
-	if err != nil {
-		return nil, err
-	}
-	right, err := draw.Grid(id, state, func(s ForageL2State) *graph.Array { return s.East }, l2Predators)
-	if err != nil {
-		return nil, err
-	}
-	down, err := draw.Grid(id, state, func(s ForageL2State) *graph.Array { return s.South }, l2Predators)
-	if err != nil {
-		return nil, err
-	}
-	p, err := l2Size.newPicture(pixels, v[0], v[1])
-	if err != nil {
-		return nil, err
-	}
+	words := draw.Grid(c, id, state, func(s ForageL2State) *graph.Array { return s.Field }, 3, l2Side)
+	right := draw.Grid(c, id, state, func(s ForageL2State) *graph.Array { return s.East }, l2Predators)
+	down := draw.Grid(c, id, state, func(s ForageL2State) *graph.Array { return s.South }, l2Predators)
+	p := l2Size.newPicture(c, v[0], v[1])
 	p.berries(words[:l2Side], draw.Accent)
 	p.berries(words[l2Side:2*l2Side], draw.Wood)
 	p.walls(words[2*l2Side:])
 	p.forager()
 	for i := range right {
-		c := p.corner(p.x+int(right[i]), p.y+int(down[i]))
-		p.Polygon(draw.Signal, draw.At(c.X+.08, c.Y+.12), draw.At(c.X+.92, c.Y+.12), draw.At(c.X+.5, c.Y+.92))
+		at := p.corner(p.x+int(right[i]), p.y+int(down[i]))
+		p.Polygon(draw.Signal, draw.At(at.X+.08, at.Y+.12), draw.At(at.X+.92, at.Y+.12), draw.At(at.X+.5, at.Y+.92))
 	}
 	good, thick := draw.Accent, .1
 	if v[2] != 0 {
@@ -207,5 +193,5 @@ func (e ForageL2) Draw(state any, pixels image.Point) (image.Image, error) {
 		thick = .35
 	}
 	p.Rectangle(good, draw.At(0, -.1-thick), draw.At(l2Side, -.1))
-	return p.Image(), nil
+	return p.Image()
 }

@@ -105,8 +105,10 @@ type layer struct {
 // paint draws the channels of an observation from above, later layers over earlier ones.
 func paint[S any](id string, state any, size image.Point, time func(S) *graph.Array, observe func(S) *graph.Array,
 	layers ...layer) (image.Image, error) {
+	c := draw.NewCanvas(size, draw.At(-.2, -.2), draw.At(side+.2, side+.2))
 	// Reading the time checks that the state is concrete and of one member.
-	if _, err := draw.Scalars(id, state, func(s S) []*graph.Array { return []*graph.Array{time(s)} }); err != nil {
+	draw.Scalars(c, id, state, func(s S) []*graph.Array { return []*graph.Array{time(s)} })
+	if _, err := c.Image(); err != nil {
 		return nil, err
 	}
 	var obs []float64
@@ -122,10 +124,6 @@ func paint[S any](id string, state any, size image.Point, time func(S) *graph.Ar
 	if err != nil {
 		return nil, err
 	}
-	c, err := draw.NewCanvas(size, draw.At(-.2, -.2), draw.At(side+.2, side+.2))
-	if err != nil {
-		return nil, err
-	}
 	c.Rectangle(draw.Steel, draw.At(-.1, -.1), draw.At(side+.1, side+.1))
 	c.Rectangle(draw.Paper, draw.At(0, 0), draw.At(side, side))
 	for _, l := range layers {
@@ -137,7 +135,7 @@ func paint[S any](id string, state any, size image.Point, time func(S) *graph.Ar
 			c.Rectangle(l.color, draw.At(x-half, y-half), draw.At(x+half, y+half))
 		}
 	}
-	return c.Image(), nil
+	return c.Image()
 }
 
 // faint is the color of trails.

@@ -140,17 +140,11 @@ func (b *Bandit) Step(_ random.Key, s State, action *graph.Array,
 
 // Draw paints the picture, and a frame in the color of the last answer.
 func (b *Bandit) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(b.id, state, func(s State) []*graph.Array {
+	rows, columns := b.size[0], b.size[1]
+	c := draw.NewCanvas(size, draw.At(-2, -2), draw.At(float64(columns)+2, float64(rows)+2))
+	v := draw.Scalars(c, b.id, state, func(s State) []*graph.Array {
 		return []*graph.Array{s.Picture, s.Regret, s.Time}
 	})
-	if err != nil {
-		return nil, err
-	}
-	rows, columns := b.size[0], b.size[1]
-	c, err := draw.NewCanvas(size, draw.At(-2, -2), draw.At(float64(columns)+2, float64(rows)+2))
-	if err != nil {
-		return nil, err
-	}
 	if v[2] > 0 {
 		frame := draw.Accent
 		if v[1] > 0 {
@@ -165,5 +159,5 @@ func (b *Bandit) Draw(state any, size image.Point) (image.Image, error) {
 			c.Rectangle(color.Gray{Y: 255 - pixels[y*columns+x]}, at, draw.At(at.X+1, at.Y+1))
 		}
 	}
-	return c.Image(), nil
+	return c.Image()
 }

@@ -9,6 +9,7 @@ import (
 	"xlarun/envs"
 	"xlarun/envs/classic"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/xlabridge"
 )
@@ -43,13 +44,10 @@ func TestGymnasiumScript(t *testing.T) {
 			state := classic.CartPoleState{X: before.Index(0), XDot: before.Index(1), Theta: before.Index(2),
 				ThetaDot: before.Index(3), Time: envs.Steps(k)}
 			_, obs, reward, _, _ := ours.Step(random.New(0), state, graph.Of(int32(k%2)), ours.DefaultParams())
-			want, err := graph.Floats(obs)
-			require.NoError(t, err)
-			got, err := graph.Floats(after)
-			require.NoError(t, err)
+			want := graphtest.Floats(t, obs)
+			got := graphtest.Floats(t, after)
 			require.InDeltaSlice(t, want, got, 1e-5, "member %d, step %d", i, k)
-			same, err := graph.Floats(graph.Stack([]*graph.Array{reward, all.Reward.Index(i).Index(k)}, 0))
-			require.NoError(t, err)
+			same := graphtest.Floats(t, graph.Stack([]*graph.Array{reward, all.Reward.Index(i).Index(k)}, 0))
 			require.Equal(t, same[0], same[1])
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"xlarun/envs/envtest"
 	"xlarun/envs/process/simulated"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -67,8 +68,7 @@ func TestEpisodesEqualALoop(t *testing.T) {
 		all, err := xlabridge.Jit1(b, graph.VMap(episode(env, steps)))(keys)
 		require.NoError(t, err)
 		floats := func(a *graph.Array) []float64 {
-			v, err := graph.Floats(a.Convert(graph.Float32))
-			require.NoError(t, err)
+			v := graphtest.Floats(t, a.Convert(graph.Float32))
 			return v
 		}
 		obs, rewards := floats(all.Observation), floats(all.Reward)
@@ -98,10 +98,8 @@ func TestAutoReset(t *testing.T) {
 	all, err := xlabridge.Jit1(xlatest.Open(t, 1), graph.VMap(episode(envs.Erase(envs.AutoReset(env)), 20)))(
 		random.Split(random.New(5), 4))
 	require.NoError(t, err)
-	obs, err := graph.Floats(all.Observation)
-	require.NoError(t, err)
-	ended, err := graph.Floats(all.Terminated.Or(all.Truncated).Convert(graph.Float32))
-	require.NoError(t, err)
+	obs := graphtest.Floats(t, all.Observation)
+	ended := graphtest.Floats(t, all.Terminated.Or(all.Truncated).Convert(graph.Float32))
 	for i := range 4 {
 		time := 0.
 		for k := range 20 {

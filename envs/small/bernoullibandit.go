@@ -68,16 +68,10 @@ func (BernoulliBandit) Observe(s BernoulliBanditState, p BernoulliBanditParams) 
 // Draw paints both arms as bars with the height of their probabilities, and a ring of wood around the last one played,
 // filled if it paid.
 func (e BernoulliBandit) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s BernoulliBanditState) []*graph.Array {
+	c := draw.NewCanvas(size, draw.At(-.2, -.5), draw.At(2.2, 1.3))
+	v := draw.Scalars(c, e.Spec().ID, state, func(s BernoulliBanditState) []*graph.Array {
 		return []*graph.Array{s.First, s.LastAction, s.LastReward}
 	})
-	if err != nil {
-		return nil, err
-	}
-	c, err := draw.NewCanvas(size, draw.At(-.2, -.5), draw.At(2.2, 1.3))
-	if err != nil {
-		return nil, err
-	}
 	for i, probability := range []float64{v[0], 1 - v[0]} {
 		x := .5 + float64(i)
 		c.Rectangle(qualityColor(probability > .5), draw.At(x-.25, 0), draw.At(x+.25, min(max(probability, 0), 1)))
@@ -89,5 +83,5 @@ func (e BernoulliBandit) Draw(state any, size image.Point) (image.Image, error) 
 		}
 	}
 	c.Line(draw.Ink, draw.At(0, 0), draw.At(2, 0), .02)
-	return c.Image(), nil
+	return c.Image()
 }

@@ -64,17 +64,11 @@ func (Catch) Observe(s CatchState, _ CatchParams) *graph.Array {
 
 // Draw paints the grid.
 func (e Catch) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s CatchState) []*graph.Array {
+	b := newBoard(size, catchRows, catchColumns)
+	v := draw.Scalars(b.Canvas, e.Spec().ID, state, func(s CatchState) []*graph.Array {
 		return []*graph.Array{s.BallX, s.BallY, s.PaddleX}
 	})
-	if err != nil {
-		return nil, err
-	}
-	b, err := newBoard(size, catchRows, catchColumns)
-	if err != nil {
-		return nil, err
-	}
 	b.fill(draw.Ink, catchRows-1, v[2], .9)
 	b.dot(draw.Accent, v[1], v[0], .35)
-	return b.Image(), nil
+	return b.Image()
 }

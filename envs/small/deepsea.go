@@ -86,17 +86,11 @@ func (DeepSea) Observe(s DeepSeaState, _ DeepSeaParams) *graph.Array {
 
 // Draw paints the grid, the treasure and the diver.
 func (e DeepSea) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s DeepSeaState) []*graph.Array {
+	b := newBoard(size, seaSize, seaSize)
+	v := draw.Scalars(b.Canvas, e.Spec().ID, state, func(s DeepSeaState) []*graph.Array {
 		return []*graph.Array{s.Row, s.Column}
 	})
-	if err != nil {
-		return nil, err
-	}
-	b, err := newBoard(size, seaSize, seaSize)
-	if err != nil {
-		return nil, err
-	}
 	b.fill(draw.Wood, seaSize-1, seaSize-1, .8)
 	b.dot(draw.Accent, v[0], v[1], .35)
-	return b.Image(), nil
+	return b.Image()
 }

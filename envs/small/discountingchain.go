@@ -70,16 +70,10 @@ func (DiscountingChain) Observe(s DiscountingChainState, p DiscountingChainParam
 // Draw paints the five chains of the default parameters and the progress on the chosen one. The length of a chain is
 // the square root of its number of steps.
 func (e DiscountingChain) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s DiscountingChainState) []*graph.Array {
+	c := draw.NewCanvas(size, draw.At(-1, -.5), draw.At(11, 5.5))
+	v := draw.Scalars(c, e.Spec().ID, state, func(s DiscountingChainState) []*graph.Array {
 		return []*graph.Array{s.Context, s.Time}
 	})
-	if err != nil {
-		return nil, err
-	}
-	c, err := draw.NewCanvas(size, draw.At(-1, -.5), draw.At(11, 5.5))
-	if err != nil {
-		return nil, err
-	}
 	for i, length := range []float64{1, 1.7, 3.2, 5.5, 10} {
 		y := 5 - float64(i)
 		c.Line(draw.Steel, draw.At(0, y), draw.At(length, y), .06)
@@ -91,5 +85,5 @@ func (e DiscountingChain) Draw(state any, size image.Point) (image.Image, error)
 	if v[0] < 0 {
 		c.Disc(draw.Ink, draw.At(-.5, 3), .3)
 	}
-	return c.Image(), nil
+	return c.Image()
 }

@@ -121,16 +121,10 @@ func (FourRooms) Observe(s FourRoomsState, _ FourRoomsParams) *graph.Array {
 
 // Draw paints the rooms from above, the goal and the walker.
 func (e FourRooms) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s FourRoomsState) []*graph.Array {
+	b := newBoard(size, len(rooms), len(rooms))
+	v := draw.Scalars(b.Canvas, e.Spec().ID, state, func(s FourRoomsState) []*graph.Array {
 		return []*graph.Array{s.Y, s.X, s.GoalY, s.GoalX}
 	})
-	if err != nil {
-		return nil, err
-	}
-	b, err := newBoard(size, len(rooms), len(rooms))
-	if err != nil {
-		return nil, err
-	}
 	for y, line := range rooms {
 		for x, c := range line {
 			if c == '#' {
@@ -140,7 +134,7 @@ func (e FourRooms) Draw(state any, size image.Point) (image.Image, error) {
 	}
 	b.fill(draw.Wood, v[2], v[3], .8)
 	b.dot(draw.Accent, v[0], v[1], .35)
-	return b.Image(), nil
+	return b.Image()
 }
 
 // root is the square root of max(x, 0).

@@ -76,16 +76,10 @@ func (FrozenLake) Observe(s FrozenLakeState, _ FrozenLakeParams) *graph.Array { 
 
 // Draw paints the ice, the holes, the goal and the walker.
 func (e FrozenLake) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s FrozenLakeState) []*graph.Array {
+	b := newBoard(size, lakeSide, lakeSide)
+	v := draw.Scalars(b.Canvas, e.Spec().ID, state, func(s FrozenLakeState) []*graph.Array {
 		return []*graph.Array{s.Position}
 	})
-	if err != nil {
-		return nil, err
-	}
-	b, err := newBoard(size, lakeSide, lakeSide)
-	if err != nil {
-		return nil, err
-	}
 	at := func(field int) (y, x float64) { return float64(field / lakeSide), float64(field % lakeSide) }
 	for _, hole := range lakeHoles {
 		y, x := at(int(hole))
@@ -95,5 +89,5 @@ func (e FrozenLake) Draw(state any, size image.Point) (image.Image, error) {
 	b.fill(draw.Wood, y, x, .8)
 	y, x = at(int(v[0]))
 	b.dot(draw.Accent, y, x, .3)
-	return b.Image(), nil
+	return b.Image()
 }

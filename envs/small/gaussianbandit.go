@@ -72,21 +72,20 @@ func hundredths(time *graph.Array) *graph.Array { return graph.Mul(2, float(time
 
 // Draw paints both arms as bars with the height of their means, and a ring of wood below the last one played.
 func (e GaussianBandit) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s GaussianBanditState) []*graph.Array {
+	c := newBars(size, 2)
+	v := draw.Scalars(c, e.Spec().ID, state, func(s GaussianBanditState) []*graph.Array {
 		return []*graph.Array{s.Mu, s.LastAction}
 	})
-	if err != nil {
-		return nil, err
-	}
-	return bars(size, 3, int(v[1]), 0, v[0])
+	return bars(c, 3, int(v[1]), 0, v[0])
+}
+
+// newBars makes a canvas for n bars.
+func newBars(size image.Point, n int) *draw.Canvas {
+	return draw.NewCanvas(size, draw.At(-.2, -1.6), draw.At(float64(n)+.2, 1.2))
 }
 
 // bars paints a bar for each height, up to the most in both directions, and a disc below the one that was chosen.
-func bars(size image.Point, most float64, chosen int, heights ...float64) (image.Image, error) {
-	c, err := draw.NewCanvas(size, draw.At(-.2, -1.6), draw.At(float64(len(heights))+.2, 1.2))
-	if err != nil {
-		return nil, err
-	}
+func bars(c *draw.Canvas, most float64, chosen int, heights ...float64) (image.Image, error) {
 	for i, height := range heights {
 		x, h := .5+float64(i), min(max(height/most, -1), 1)
 		c.Rectangle(qualityColor(height > 0), draw.At(x-.25, min(h, 0)), draw.At(x+.25, max(h, 0)))
@@ -95,5 +94,5 @@ func bars(size image.Point, most float64, chosen int, heights ...float64) (image
 		}
 	}
 	c.Line(draw.Ink, draw.At(0, 0), draw.At(float64(len(heights)), 0), .02)
-	return c.Image(), nil
+	return c.Image()
 }

@@ -100,18 +100,9 @@ func (Lander) Observe(s LanderState, _ LanderParams) *graph.Array {
 // Draw paints the craft with its flames, and the pad of the default width.
 func (e Lander) Draw(state any, size image.Point) (image.Image, error) {
 	id := e.Spec().ID
-	v, err := draw.Scalars(id, state, func(s LanderState) []*graph.Array { return []*graph.Array{s.X, s.Y} })
-	if err != nil {
-		return nil, err
-	}
-	engines, err := draw.Grid(id, state, func(s LanderState) *graph.Array { return s.Engines }, 2)
-	if err != nil {
-		return nil, err
-	}
-	c, err := draw.NewCanvas(size, draw.At(-landerEdge, -.2), draw.At(landerEdge, landerEdge))
-	if err != nil {
-		return nil, err
-	}
+	c := draw.NewCanvas(size, draw.At(-landerEdge, -.2), draw.At(landerEdge, landerEdge))
+	v := draw.Scalars(c, id, state, func(s LanderState) []*graph.Array { return []*graph.Array{s.X, s.Y} })
+	engines := draw.Grid(c, id, state, func(s LanderState) *graph.Array { return s.Engines }, 2)
 	c.Rectangle(draw.Steel, draw.At(-2*landerEdge, -1), draw.At(2*landerEdge, 0))
 	c.Rectangle(draw.Signal, draw.At(-.1, -.03), draw.At(.1, 0))
 	at := func(x, y float64) draw.Point { return draw.At(v[0]+x, v[1]+y) }
@@ -122,5 +113,5 @@ func (e Lander) Draw(state any, size image.Point) (image.Image, error) {
 		c.Polygon(draw.Wood, at(-.05*side, .04), at(-.05*side, .08), at(-.13*side, .06))
 	}
 	c.Polygon(draw.Ink, at(-.07, 0), at(-.04, .03), at(.04, .03), at(.07, 0), at(.05, .1), at(-.05, .1))
-	return c.Image(), nil
+	return c.Image()
 }

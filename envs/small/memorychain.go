@@ -68,16 +68,11 @@ func (MemoryChain) Observe(s MemoryChainState, p MemoryChainParams) *graph.Array
 
 // Draw paints a chain of the default length, and the bit over the first step: a blue disc for 1, a red one for 0.
 func (e MemoryChain) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s MemoryChainState) []*graph.Array {
+	c := newChain(size, 6)
+	v := draw.Scalars(c, e.Spec().ID, state, func(s MemoryChainState) []*graph.Array {
 		return []*graph.Array{s.Context, s.Time}
 	})
-	if err != nil {
-		return nil, err
-	}
-	c, err := chain(size, 6, int(min(v[1], 6)))
-	if err != nil {
-		return nil, err
-	}
+	chain(c, 6, int(min(v[1], 6)))
 	c.Disc(qualityColor(v[0] == 1), draw.At(0, 1.5), .6)
-	return c.Image(), nil
+	return c.Image()
 }

@@ -115,16 +115,10 @@ func (MetaMaze) Observe(s MetaMazeState, p MetaMazeParams) *graph.Array {
 
 // Draw paints the maze from above, the goal and the walker.
 func (e MetaMaze) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s MetaMazeState) []*graph.Array {
+	b := newBoard(size, mazeSize, mazeSize)
+	v := draw.Scalars(b.Canvas, e.Spec().ID, state, func(s MetaMazeState) []*graph.Array {
 		return []*graph.Array{s.Y, s.X, s.GoalY, s.GoalX}
 	})
-	if err != nil {
-		return nil, err
-	}
-	b, err := newBoard(size, mazeSize, mazeSize)
-	if err != nil {
-		return nil, err
-	}
 	for y := range mazeSize {
 		for x := range mazeSize {
 			if mazeWall(y, x) {
@@ -134,5 +128,5 @@ func (e MetaMaze) Draw(state any, size image.Point) (image.Image, error) {
 	}
 	b.fill(draw.Wood, v[2], v[3], .8)
 	b.dot(draw.Accent, v[0], v[1], .35)
-	return b.Image(), nil
+	return b.Image()
 }

@@ -90,23 +90,14 @@ func (PointRobot) Observe(s PointRobotState, _ PointRobotParams) *graph.Array {
 
 // Draw paints the half circle, the goal and the point.
 func (e PointRobot) Draw(state any, size image.Point) (image.Image, error) {
-	place, err := draw.Grid(e.Spec().ID, state, func(s PointRobotState) *graph.Array { return s.Place }, 2)
-	if err != nil {
-		return nil, err
-	}
-	goal, err := draw.Grid(e.Spec().ID, state, func(s PointRobotState) *graph.Array { return s.Goal }, 2)
-	if err != nil {
-		return nil, err
-	}
-	c, err := draw.NewCanvas(size, draw.At(-1.3, -.3), draw.At(1.3, 1.3))
-	if err != nil {
-		return nil, err
-	}
+	c := draw.NewCanvas(size, draw.At(-1.3, -.3), draw.At(1.3, 1.3))
+	place := draw.Grid(c, e.Spec().ID, state, func(s PointRobotState) *graph.Array { return s.Place }, 2)
+	goal := draw.Grid(c, e.Spec().ID, state, func(s PointRobotState) *graph.Array { return s.Goal }, 2)
 	for i := range 32 {
 		a, b := math.Pi*float64(i)/32, math.Pi*float64(i+1)/32
 		c.Line(draw.Steel, draw.At(math.Cos(a), math.Sin(a)), draw.At(math.Cos(b), math.Sin(b)), .02)
 	}
 	c.Disc(draw.Wood, draw.At(goal[0], goal[1]), .2)
 	c.Disc(draw.Accent, draw.At(place[0], place[1]), .05)
-	return c.Image(), nil
+	return c.Image()
 }

@@ -108,23 +108,14 @@ func (Pong) Observe(s PongState, _ PongParams) *graph.Array {
 
 // Draw paints the paddles and the ball.
 func (e Pong) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Grid(e.Spec().ID, state, func(s PongState) *graph.Array { return s.Paddles }, 2)
-	if err != nil {
-		return nil, err
-	}
-	ball, err := draw.Grid(e.Spec().ID, state, func(s PongState) *graph.Array { return s.Ball }, 2)
-	if err != nil {
-		return nil, err
-	}
-	b, err := newBoard(size, pongRows, pongColumns)
-	if err != nil {
-		return nil, err
-	}
+	b := newBoard(size, pongRows, pongColumns)
+	v := draw.Grid(b.Canvas, e.Spec().ID, state, func(s PongState) *graph.Array { return s.Paddles }, 2)
+	ball := draw.Grid(b.Canvas, e.Spec().ID, state, func(s PongState) *graph.Array { return s.Ball }, 2)
 	for i, column := range []float64{0, pongColumns - 1} {
 		for dy := -pongHalf; dy <= pongHalf; dy++ {
 			b.fill(draw.Ink, v[i]+float64(dy), column, 1)
 		}
 	}
 	b.dot(draw.Accent, max(ball[0], 0), min(max(ball[1], 0), pongColumns-1), .7)
-	return b.Image(), nil
+	return b.Image()
 }

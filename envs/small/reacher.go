@@ -74,18 +74,9 @@ func (Reacher) Observe(s ReacherState, _ ReacherParams) *graph.Array {
 // Draw paints the arm and the goal.
 func (e Reacher) Draw(state any, size image.Point) (image.Image, error) {
 	id := e.Spec().ID
-	v, err := draw.Grid(id, state, func(s ReacherState) *graph.Array { return s.Angles }, 2)
-	if err != nil {
-		return nil, err
-	}
-	goal, err := draw.Grid(id, state, func(s ReacherState) *graph.Array { return s.Goal }, 2)
-	if err != nil {
-		return nil, err
-	}
-	c, err := draw.NewCanvas(size, draw.At(-2.3, -2.3), draw.At(2.3, 2.3))
-	if err != nil {
-		return nil, err
-	}
+	c := draw.NewCanvas(size, draw.At(-2.3, -2.3), draw.At(2.3, 2.3))
+	v := draw.Grid(c, id, state, func(s ReacherState) *graph.Array { return s.Angles }, 2)
+	goal := draw.Grid(c, id, state, func(s ReacherState) *graph.Array { return s.Goal }, 2)
 	c.Disc(draw.Signal, draw.At(goal[0], goal[1]), .12)
 	from := draw.At(0, 0)
 	for _, angle := range v {
@@ -95,5 +86,5 @@ func (e Reacher) Draw(state any, size image.Point) (image.Image, error) {
 		from = to
 	}
 	c.Disc(draw.Accent, from, .1)
-	return c.Image(), nil
+	return c.Image()
 }

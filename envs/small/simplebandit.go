@@ -61,9 +61,7 @@ func (SimpleBandit) Observe(SimpleBanditState, SimpleBanditParams) *graph.Array 
 
 // Draw paints the arms as bars with the height of what they pay.
 func (e SimpleBandit) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Grid(e.Spec().ID, state, func(s SimpleBanditState) *graph.Array { return s.Rewards }, banditArms)
-	if err != nil {
-		return nil, err
-	}
-	return bars(size, 1, -1, v...)
+	c := newBars(size, banditArms)
+	v := draw.Grid(c, e.Spec().ID, state, func(s SimpleBanditState) *graph.Array { return s.Rewards }, banditArms)
+	return bars(c, 1, -1, v...)
 }

@@ -49,14 +49,11 @@ type board struct {
 	rows int
 }
 
-func newBoard(size image.Point, rows, columns int) (board, error) {
-	c, err := draw.NewCanvas(size, draw.At(-.2, -.2), draw.At(float64(columns)+.2, float64(rows)+.2))
-	if err != nil {
-		return board{}, err
-	}
+func newBoard(size image.Point, rows, columns int) board {
+	c := draw.NewCanvas(size, draw.At(-.2, -.2), draw.At(float64(columns)+.2, float64(rows)+.2))
 	c.Rectangle(draw.Steel, draw.At(-.1, -.1), draw.At(float64(columns)+.1, float64(rows)+.1))
 	c.Rectangle(draw.Paper, draw.At(0, 0), draw.At(float64(columns), float64(rows)))
-	return board{c, rows}, nil
+	return board{c, rows}
 }
 
 // middle of a cell.
@@ -71,12 +68,13 @@ func (b board) fill(color color.Color, y, x, share float64) {
 // dot paints a disc in a cell.
 func (b board) dot(color color.Color, y, x, radius float64) { b.Disc(color, b.middle(y, x), radius) }
 
-// chain is a canvas with n steps in a row; the steps played are filled.
-func chain(size image.Point, n, played int) (*draw.Canvas, error) {
-	c, err := draw.NewCanvas(size, draw.At(-1, -3), draw.At(float64(n)+1, 3))
-	if err != nil {
-		return nil, err
-	}
+// newChain makes a canvas for n steps in a row.
+func newChain(size image.Point, n int) *draw.Canvas {
+	return draw.NewCanvas(size, draw.At(-1, -3), draw.At(float64(n)+1, 3))
+}
+
+// chain paints n steps in a row; the steps played are filled.
+func chain(c *draw.Canvas, n, played int) {
 	c.Line(draw.Steel, draw.At(0, 0), draw.At(float64(n), 0), .06)
 	for i := range n + 1 {
 		color := color.Color(draw.Steel)
@@ -86,7 +84,6 @@ func chain(size image.Point, n, played int) (*draw.Canvas, error) {
 		c.Disc(color, draw.At(float64(i), 0), .2)
 	}
 	c.Disc(draw.Accent, draw.At(float64(min(played, n+1)), 0), .35)
-	return c, nil
 }
 
 // qualityColor is the color for good or bad.

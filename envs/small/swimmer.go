@@ -71,23 +71,15 @@ func (Swimmer) Observe(s SwimmerState, _ SwimmerParams) *graph.Array {
 // Draw paints the square of all starts with a margin.
 func (e Swimmer) Draw(state any, size image.Point) (image.Image, error) {
 	id := e.Spec().ID
-	stings, err := draw.Grid(id, state, func(s SwimmerState) *graph.Array { return s.Urchins }, urchins, 2)
-	if err != nil {
-		return nil, err
-	}
+	c := draw.NewCanvas(size, draw.At(-1.5, -1.5), draw.At(1.5, 1.5))
+	stings := draw.Grid(c, id, state, func(s SwimmerState) *graph.Array { return s.Urchins }, urchins, 2)
 	var points [3][]float64
 	for i, leaf := range []func(SwimmerState) *graph.Array{
 		func(s SwimmerState) *graph.Array { return s.Goal },
 		func(s SwimmerState) *graph.Array { return s.Place },
 		func(s SwimmerState) *graph.Array { return s.Velocity },
 	} {
-		if points[i], err = draw.Grid(id, state, leaf, 2); err != nil {
-			return nil, err
-		}
-	}
-	c, err := draw.NewCanvas(size, draw.At(-1.5, -1.5), draw.At(1.5, 1.5))
-	if err != nil {
-		return nil, err
+		points[i] = draw.Grid(c, id, state, leaf, 2)
 	}
 	for i := range urchins {
 		c.Disc(draw.Ink, draw.At(stings[2*i], stings[2*i+1]), .1)
@@ -97,5 +89,5 @@ func (e Swimmer) Draw(state any, size image.Point) (image.Image, error) {
 	at := draw.At(place[0], place[1])
 	c.Line(draw.Accent, at, draw.At(at.X+.3*velocity[0], at.Y+.3*velocity[1]), .03)
 	c.Disc(draw.Accent, at, .06)
-	return c.Image(), nil
+	return c.Image()
 }

@@ -78,17 +78,11 @@ func (TMaze) Observe(s TMazeState, p TMazeParams) *graph.Array {
 
 // Draw paints the maze of the default length from above, the goal and the walker.
 func (e TMaze) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s TMazeState) []*graph.Array {
+	const length = 10
+	c := draw.NewCanvas(size, draw.At(-1, -2.2), draw.At(length+1, 2.2))
+	v := draw.Scalars(c, e.Spec().ID, state, func(s TMazeState) []*graph.Array {
 		return []*graph.Array{s.North, s.Place, s.Turn}
 	})
-	if err != nil {
-		return nil, err
-	}
-	const length = 10
-	c, err := draw.NewCanvas(size, draw.At(-1, -2.2), draw.At(length+1, 2.2))
-	if err != nil {
-		return nil, err
-	}
 	c.Rectangle(draw.Steel, draw.At(-.5, -.5), draw.At(length+.5, .5))
 	c.Rectangle(draw.Steel, draw.At(length-.5, -1.5), draw.At(length+.5, 1.5))
 	goal := draw.At(length, -1)
@@ -98,5 +92,5 @@ func (e TMaze) Draw(state any, size image.Point) (image.Image, error) {
 	c.Disc(draw.Signal, goal, .35)
 	c.Disc(draw.Signal, draw.At(0, .7*goal.Y), .12) // the sign
 	c.Disc(draw.Ink, draw.At(v[1], v[2]), .3)
-	return c.Image(), nil
+	return c.Image()
 }

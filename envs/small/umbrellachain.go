@@ -70,16 +70,11 @@ func (UmbrellaChain) Observe(s UmbrellaChainState, p UmbrellaChainParams) *graph
 // Draw paints a chain of the default length, rain over the last step if the umbrella is needed, and the umbrella if it
 // was taken.
 func (e UmbrellaChain) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s UmbrellaChainState) []*graph.Array {
+	c := newChain(size, 10)
+	v := draw.Scalars(c, e.Spec().ID, state, func(s UmbrellaChainState) []*graph.Array {
 		return []*graph.Array{s.Need, s.Has, s.Time}
 	})
-	if err != nil {
-		return nil, err
-	}
-	c, err := chain(size, 10, int(min(v[2], 10)))
-	if err != nil {
-		return nil, err
-	}
+	chain(c, 10, int(min(v[2], 10)))
 	if v[0] != 0 {
 		for i := range 4 {
 			x := 9.1 + .5*float64(i)
@@ -91,5 +86,5 @@ func (e UmbrellaChain) Draw(state any, size image.Point) (image.Image, error) {
 		c.Line(draw.Wood, draw.At(at, 0), draw.At(at, 1), .1)
 		c.Polygon(draw.Signal, draw.At(at-.8, .9), draw.At(at, 1.5), draw.At(at+.8, .9))
 	}
-	return c.Image(), nil
+	return c.Image()
 }

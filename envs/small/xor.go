@@ -78,18 +78,9 @@ func (e XOR) Observe(s XORState, _ XORParams) *graph.Array {
 
 // Draw paints a column for each pattern: its bits, and below them the right answer and the given one.
 func (e XOR) Draw(state any, size image.Point) (image.Image, error) {
-	answers, err := draw.Grid(e.id, state, func(s XORState) *graph.Array { return s.Answers }, e.patterns())
-	if err != nil {
-		return nil, err
-	}
-	time, err := draw.Scalars(e.id, state, func(s XORState) []*graph.Array { return []*graph.Array{s.Time} })
-	if err != nil {
-		return nil, err
-	}
-	b, err := newBoard(size, e.bits+3, e.patterns())
-	if err != nil {
-		return nil, err
-	}
+	b := newBoard(size, e.bits+3, e.patterns())
+	answers := draw.Grid(b.Canvas, e.id, state, func(s XORState) *graph.Array { return s.Answers }, e.patterns())
+	time := draw.Scalars(b.Canvas, e.id, state, func(s XORState) []*graph.Array { return []*graph.Array{s.Time} })
 	for i, answer := range answers {
 		x := float64(i)
 		for k := range e.bits {
@@ -104,5 +95,5 @@ func (e XOR) Draw(state any, size image.Point) (image.Image, error) {
 			b.fill(draw.Signal, float64(e.bits)+2, x, .8*min(1, answer))
 		}
 	}
-	return b.Image(), nil
+	return b.Image()
 }

@@ -66,20 +66,14 @@ func (m TMaze) Step(_ random.Key, s TMazeState, action *graph.Array,
 
 // Draw paints the maze from above, the reward's arm and the walker.
 func (m TMaze) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(m.Spec().ID, state, func(s TMazeState) []*graph.Array {
+	c := draw.NewCanvas(size, draw.At(-3, -1), draw.At(3, 8))
+	v := draw.Scalars(c, m.Spec().ID, state, func(s TMazeState) []*graph.Array {
 		return []*graph.Array{s.Sign, s.Place, s.Side}
 	})
-	if err != nil {
-		return nil, err
-	}
-	c, err := draw.NewCanvas(size, draw.At(-3, -1), draw.At(3, 8))
-	if err != nil {
-		return nil, err
-	}
 	sign, place, side := v[0], v[1], v[2]
 	c.Line(draw.Steel, draw.At(0, 0), draw.At(0, 6), 1)
 	c.Line(draw.Steel, draw.At(-2, 6), draw.At(2, 6), 1)
 	c.Disc(draw.Signal, draw.At(2*sign, 6), .5)
 	c.Disc(draw.Ink, draw.At(2*side, place), .35)
-	return c.Image(), nil
+	return c.Image()
 }

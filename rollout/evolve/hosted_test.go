@@ -237,7 +237,7 @@ func TestAHostJoinsLate(t *testing.T) {
 	want, err := metricsOf(t, c, 0, nil)
 	require.NoError(t, err)
 	c.Join, c.Devices = messageServer(t, "")+"/late", 1
-	late := make(chan struct{})
+	late, arrived := make(chan struct{}), make(chan struct{})
 	var both sync.WaitGroup
 	var got [2]string
 	var errs [2]error
@@ -246,13 +246,19 @@ func TestAHostJoinsLate(t *testing.T) {
 			switch {
 			case step == 7: // more generations than a host keeps rows of
 				close(late)
-			case step > 7: // until the other one has the state
-				time.Sleep(100 * time.Millisecond)
+			case step > 7: // until the other one has the state, which this one sends in its next generation
+				select {
+				case <-arrived:
+				case <-time.After(100 * time.Millisecond):
+				}
 			}
 		})
 	})
 	<-late
-	both.Go(func() { got[1], errs[1] = metricsOf(t, c, 0, nil) })
+	both.Go(func() {
+		arrive := sync.OnceFunc(func() { close(arrived) })
+		got[1], errs[1] = metricsOf(t, c, 0, func(int64) { arrive() })
+	})
 	both.Wait()
 	for i := range 2 {
 		require.NoError(t, errs[i])
@@ -497,7 +503,7 @@ func TestHostsThatAreDone(t *testing.T) {
 	var repeats sync.WaitGroup
 	for i := range 2 {
 		repeats.Go(func() {
-			time.Sleep(time.Duration(i) * 600 * time.Millisecond)
+			time.Sleep(time.Duration(i) * 100 * time.Millisecond)
 			got[i], _ = metricsOf(t, c, 0, nil)
 		})
 	}

@@ -13,6 +13,7 @@ import (
 
 	_ "xlarun/envs/classic"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/internal/long"
 	"xlarun/rollout/evolve/generation"
@@ -68,8 +69,7 @@ func rawBytes(t *testing.T, s run.Snapshot) map[string][]byte {
 func floatsOf(t *testing.T, s run.Snapshot, name string) []float64 {
 	t.Helper()
 	require.Contains(t, s.Arrays, name)
-	v, err := graph.Floats(s.Arrays[name])
-	require.NoError(t, err)
+	v := graphtest.Floats(t, s.Arrays[name])
 	return v
 }
 
@@ -315,8 +315,7 @@ func TestNeighbors(t *testing.T) {
 
 func ints(t *testing.T, a *graph.Array) (all []int) {
 	t.Helper()
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
+	v := graphtest.Floats(t, a)
 	for _, x := range v {
 		all = append(all, int(x))
 	}

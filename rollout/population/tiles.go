@@ -259,13 +259,8 @@ func pairSum(rows *graph.Array, n int) *graph.Array {
 	return level[0]
 }
 
-// Fold joins the Rows of all devices in the list's order: and(... and(and(zeros, row 0), row 1) ...). The result, a
+// FoldRows joins the rows of all tiles in the list's order: and(... and(and(zeros, row 0), row 1) ...). The result, a
 // tree of one row, is the same on every device. It is a loop for the same reason as Sum.
-func Fold[T any](t Tiles, rows T, and func(sum, row T) T) T {
-	return FoldRows(graph.MapTree(t.Gather, rows), and)
-}
-
-// FoldRows is Fold of the rows of all tiles, the same on every device.
 func FoldRows[T any](all T, and func(sum, row T) T) T {
 	zeros := graph.MapTree(func(a *graph.Array) *graph.Array {
 		return graph.Zeros(graph.ShapeOf(a.DType(), a.Dims()[1:]...))

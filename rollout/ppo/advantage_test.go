@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/rollout/ppo/advantage"
 )
 
@@ -56,10 +57,8 @@ func gae(a arrays) []*graph.Array {
 func (s steps) check(t *testing.T, what string) {
 	t.Helper()
 	out := gae(s.arrays())
-	advantages, err := graph.Floats(out[0])
-	require.NoError(t, err)
-	targets, err := graph.Floats(out[1])
-	require.NoError(t, err)
+	advantages := graphtest.Floats(t, out[0])
+	targets := graphtest.Floats(t, out[1])
 	for i, want := range s.loop() {
 		for _, c := range [][2]float64{{want, advantages[i]}, {want + s.values[i], targets[i]}} {
 			if math.IsNaN(c[0]) || math.IsInf(c[0], 0) {
@@ -136,8 +135,7 @@ func TestByHand(t *testing.T) {
 			0, -1e30}},
 	} {
 		c.s.check(t, fmt.Sprintf("case %d", i+1))
-		got, err := graph.Floats(gae(c.s.arrays())[0])
-		require.NoError(t, err)
+		got := graphtest.Floats(t, gae(c.s.arrays())[0])
 		require.Equal(t, fmt.Sprint(c.want), fmt.Sprint(float32s(got)), "case %d", i+1)
 	}
 }
@@ -161,18 +159,15 @@ func TestGradientsAndLanes(t *testing.T) {
 		return graph.Add(graph.Sum(graph.Square(out[0])), graph.Sum(out[1]))
 	})([2]*graph.Array{a.Rewards, a.Values})
 	for _, g := range grads {
-		v, err := graph.Floats(g)
-		require.NoError(t, err)
+		v := graphtest.Floats(t, g)
 		require.Equal(t, make([]float64, 9), v)
 	}
 	both := graph.MapTree2(func(x, y *graph.Array) *graph.Array { return graph.Stack([]*graph.Array{x, y}, 0) }, a, b)
 	together := graph.VMap(gae)(both)
 	for lane, alone := range []arrays{a, b} {
 		for i, want := range gae(alone) {
-			w, err := graph.Floats(want)
-			require.NoError(t, err)
-			got, err := graph.Floats(graph.Index(together[i], lane))
-			require.NoError(t, err)
+			w := graphtest.Floats(t, want)
+			got := graphtest.Floats(t, graph.Index(together[i], lane))
 			require.Equal(t, w, got)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
@@ -36,8 +37,7 @@ func TestCriticFile(t *testing.T) {
 		state := v.(State)
 		agent := 0
 		if c.agents > 1 {
-			recent, err := graph.Floats(state.Recent.mean())
-			require.NoError(t, err)
+			recent := graphtest.Floats(t, state.Recent.mean())
 			for i, x := range recent {
 				if x > recent[agent] {
 					agent = i
@@ -45,10 +45,8 @@ func TestCriticFile(t *testing.T) {
 			}
 		}
 		for i, leaf := range graph.Leaves(state.Params.Critic) {
-			want, err := graph.Floats(leaf)
-			require.NoError(t, err)
-			got, err := graph.Floats(graph.Leaves(file.Arrays)[i])
-			require.NoError(t, err)
+			want := graphtest.Floats(t, leaf)
+			got := graphtest.Floats(t, graph.Leaves(file.Arrays)[i])
 			require.Equal(t, want[agent*len(got):(agent+1)*len(got)], got, "case %d", c.number)
 		}
 		require.NoError(t, training.Close())

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/nn"
 	"xlarun/graph/nn/nir"
 	"xlarun/graph/random"
@@ -29,11 +30,7 @@ func TestPolicyOfAFile(t *testing.T) {
 	c.Env, c.Policy, c.Init = "CartPole-v1", "nir:"+write(2), "policy"
 	_, want, _, err := policy.ReadNIR(c.Policy[len("nir:"):])
 	require.NoError(t, err)
-	floats := func(a *graph.Array) []float64 {
-		v, err := graph.Floats(a)
-		require.NoError(t, err)
-		return v
-	}
+	floats := func(a *graph.Array) []float64 { return graphtest.Floats(t, a) }
 	for _, shared := range []bool{false, true} {
 		c.Shared = shared
 		g, err := c.program()

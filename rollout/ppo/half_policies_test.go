@@ -11,6 +11,7 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/nn"
 	"xlarun/graph/nn/nir"
 	"xlarun/graph/random"
@@ -118,10 +119,8 @@ func TestEveryPolicyInHalf(t *testing.T) {
 // apart returns the norm of a - b, divided by the norm of b.
 func apart(t *testing.T, a, b *graph.Array) float64 {
 	t.Helper()
-	x, err := graph.Floats(a)
-	require.NoError(t, err)
-	y, err := graph.Floats(b)
-	require.NoError(t, err)
+	x := graphtest.Floats(t, a)
+	y := graphtest.Floats(t, b)
 	var difference, length float64
 	for i := range x {
 		difference, length = difference+(x[i]-y[i])*(x[i]-y[i]), length+y[i]*y[i]

@@ -91,8 +91,7 @@ func TestAgainstJAX(t *testing.T) {
 			return u.loss(u, p, u.runBatch(p, b), b, normalizer(b.Advantage))
 		}
 		total, parts := loss(p)
-		want, err := graph.Floats(array(v.Losses))
-		require.NoError(t, err)
+		want := graphtest.Floats(t, array(v.Losses))
 		for k, a := range append([]*graph.Array{total}, graph.Leaves(parts)...) {
 			got, err := graph.Float(a)
 			require.NoError(t, err)
@@ -104,10 +103,8 @@ func TestAgainstJAX(t *testing.T) {
 		same := func(what string, got []*graph.Array, want []oracles.Array, tolerance float64) {
 			require.Len(t, got, len(want))
 			for k := range want {
-				x, err := graph.Floats(got[k])
-				require.NoError(t, err)
-				y, err := graph.Floats(array(want[k]))
-				require.NoError(t, err)
+				x := graphtest.Floats(t, got[k])
+				y := graphtest.Floats(t, array(want[k]))
 				require.InDeltaSlice(t, y, x, tolerance, "case %d, %s of leaf %d", i, what, k)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/internal/long"
 	"xlarun/rollout/settings"
@@ -61,12 +62,10 @@ func TestHalfIsWithinNetworks(t *testing.T) {
 		_, out := g.actor.Act(s.Params.Actor, g.actor.Start(s.Params.Actor),
 			graph.Float32s([]float32{.01, 1, -.02, .5}), random.New(0))
 		require.Equal(t, graph.Float32, out.Action.DType(), policy)
-		v, err := graph.Floats(out.Action)
-		require.NoError(t, err)
+		v := graphtest.Floats(t, out.Action)
 		_, full := config.alike(t).actor.Act(s.Params.Actor, config.alike(t).actor.Start(
 			s.Params.Actor), graph.Float32s([]float32{.01, 1, -.02, .5}), random.New(0))
-		want, err := graph.Floats(full.Action)
-		require.NoError(t, err)
+		want := graphtest.Floats(t, full.Action)
 		require.InDeltaSlice(t, want, v, 1e-2, policy)
 		require.NotEqual(t, want, v, "%s: nothing was rounded", policy)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/safetensors"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
@@ -67,8 +68,7 @@ func TestProgramLearnsLikeANetworkOfOurs(t *testing.T) {
 			if i == 0 {
 				own = file
 			}
-			values, err := graph.Floats(at.Arrays[actorArray(t, at.Arrays, own)])
-			require.NoError(t, err)
+			values := graphtest.Floats(t, at.Arrays[actorArray(t, at.Arrays, own)])
 			ends[i][file] = values
 		}
 		file, ok, err := training.criticFile()
@@ -79,8 +79,7 @@ func TestProgramLearnsLikeANetworkOfOurs(t *testing.T) {
 	}
 	for _, name := range []string{"b", "w"} {
 		require.InDeltaSlice(t, ends[1][name], ends[0][name], 1e-6)
-		before, err := graph.Floats(start[name])
-		require.NoError(t, err)
+		before := graphtest.Floats(t, start[name])
 		require.NotEqual(t, before, ends[0][name])
 	}
 	for _, x := range []struct {

@@ -8,6 +8,7 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
@@ -118,8 +119,7 @@ func TestRegressions(t *testing.T) {
 	require.NoError(t, err)
 	for _, a := range graph.Leaves(g.network.init(random.New(1)).Actor) {
 		if d := a.Dims(); len(d) == 2 && d[0] == 6 && d[1] == 6 {
-			v, err := graph.Floats(graph.Dot(a, graph.Transpose(a, 1, 0)))
-			require.NoError(t, err)
+			v := graphtest.Floats(t, graph.Dot(a, graph.Transpose(a, 1, 0)))
 			require.InDelta(t, 1, v[0], 1e-4)
 			require.InDelta(t, 0, v[1], 1e-4)
 		}
@@ -178,8 +178,7 @@ func TestRegressions(t *testing.T) {
 	never := graph.Zeros(graph.ShapeOf(graph.Bool, 5, 1))
 	rewards, _ := d.scale(transition{Reward: column(1, float32(math.Inf(1)), 2, float32(math.Inf(-1)),
 		float32(math.NaN())), Terminated: never, Truncated: never}, graph.Scalar(.9))
-	v, err := graph.Floats(rewards)
-	require.NoError(t, err)
+	v := graphtest.Floats(t, rewards)
 	require.Greater(t, v[2], v[0])
 	for _, k := range []int{1, 3, 4} {
 		require.True(t, math.IsNaN(v[k]), "%v", v)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/internal/long"
 	"xlarun/xlabridge"
@@ -149,11 +150,7 @@ func searchEdges(t *testing.T, b xlabridge.Backend, policy Policy, simulations i
 		return result{r.Tree.RootVisits(), r.Tree.ChildValues().Index(0), r.ActionWeights, r.Action, r.Tree.RootValue()}
 	}))(in)
 	require.NoError(t, err)
-	read := func(a *graph.Array) []float64 {
-		x, err := graph.Floats(a)
-		require.NoError(t, err)
-		return x
-	}
+	read := func(a *graph.Array) []float64 { return graphtest.Floats(t, a) }
 	var ties []float32
 	for _, x := range read(DrawsOf(policy, random.New(0), actions).Ties) {
 		ties = append(ties, float32(x))

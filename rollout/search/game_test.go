@@ -11,6 +11,7 @@ import (
 	"xlarun/envs/board"
 	_ "xlarun/envs/classic"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/internal/long"
 	"xlarun/xlabridge"
@@ -139,8 +140,7 @@ func TestPlainAndCompiledOnCliques(t *testing.T) {
 					Value:       value, Legal: legal, Noise: noise})
 				got, err := run(net, graph.Int32s(moves))
 				require.NoError(t, err)
-				visits, err := graph.Floats(got)
-				require.NoError(t, err)
+				visits := graphtest.Floats(t, got)
 				for e := range edges {
 					require.EqualValues(t, want.Visits[e], visits[e], "%v %T, game %d, edge %d", variant, policy, game,
 						e)
@@ -203,8 +203,7 @@ func TestTacticsAreFound(t *testing.T) {
 			0, 4, 8, 1, // 7 blocks
 		}, 3, 4))
 		require.NoError(t, err)
-		moves, err := graph.Floats(got)
-		require.NoError(t, err)
+		moves := graphtest.Floats(t, got)
 		require.Equal(t, []float64{2, 1, 7}, moves, "%T", p)
 	}
 }
@@ -229,8 +228,7 @@ func TestOutputsThatAreNoNumbers(t *testing.T) {
 		for number, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat32} {
 			visits, err := search(random.New(0), graph.Scalar(bad))
 			require.NoError(t, err)
-			v, err := graph.Floats(visits)
-			require.NoError(t, err)
+			v := graphtest.Floats(t, visits)
 			total := 0.
 			for _, n := range v {
 				total += n
@@ -281,10 +279,8 @@ func TestIllegalActionsBesideNoNumbers(t *testing.T) {
 					for _, run := range runs {
 						got, err := run(g)
 						require.NoError(t, err)
-						visits, err := graph.Floats(got.Visits)
-						require.NoError(t, err)
-						weights, err := graph.Floats(got.Weights)
-						require.NoError(t, err)
+						visits := graphtest.Floats(t, got.Visits)
+						weights := graphtest.Floats(t, got.Weights)
 						played, err := graph.Float(got.Action)
 						require.NoError(t, err)
 						require.True(t, legal[int(played)], name...)

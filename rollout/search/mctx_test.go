@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/internal/long"
 	"xlarun/third_party/oracles"
@@ -145,11 +146,7 @@ func (c treeCase) policy() Policy {
 // compare holds the trees of all games against mctx's: visits have to be equal.
 func (c treeCase) compare(t *testing.T, got found) {
 	t.Helper()
-	read := func(a *graph.Array) []float64 {
-		x, err := graph.Floats(a)
-		require.NoError(t, err)
-		return x
-	}
+	read := func(a *graph.Array) []float64 { return graphtest.Floats(t, a) }
 	visits, values, qvalues, parents, weights, actions := read(got.Visits), read(got.Values), read(got.Qvalues),
 		read(got.Parents), read(got.Weights), read(got.Action)
 	nodes, a := c.Simulations+1, c.Actions

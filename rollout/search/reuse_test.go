@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/internal/long"
 	"xlarun/third_party/oracles"
@@ -109,11 +110,7 @@ func TestReroot(t *testing.T) {
 		}
 		got, err := xlabridge.Jit2(b, mapped)(m, [2]*graph.Array{graph.Int32s(starts), graph.Int32s(played)})
 		require.NoError(t, err)
-		read := func(a *graph.Array) []float64 {
-			x, err := graph.Floats(a)
-			require.NoError(t, err)
-			return x
-		}
+		read := func(a *graph.Array) []float64 { return graphtest.Floats(t, a) }
 		chosen := read(got.Played)
 		before, after, next, share, states := read(got.Before), read(got.After), read(got.Next), read(got.Share),
 			read(got.States)

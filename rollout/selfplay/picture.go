@@ -106,10 +106,7 @@ func (v *Viewer) RootPicture(p Position, a Advice) (image.Image, error) {
 	}
 	shown := a.shown()
 	n := float64(len(shown))
-	c, err := draw.NewCanvas(image.Pt(2*pictureSize.X, pictureSize.Y), draw.At(0, -1.2), draw.At(4.8, 1.2))
-	if err != nil {
-		return nil, err
-	}
+	c := draw.NewCanvas(image.Pt(2*pictureSize.X, pictureSize.Y), draw.At(0, -1.2), draw.At(4.8, 1.2))
 	c.Line(draw.Steel, draw.At(0, 0), draw.At(4.8, 0), .005)
 	for k, i := range shown {
 		wide := min(4.8/n, maxBarWidth)
@@ -120,9 +117,13 @@ func (v *Viewer) RootPicture(p Position, a Advice) (image.Image, error) {
 				draw.At(left+.9*wide, max(0, a.Values[i])))
 		}
 	}
+	bars, err := c.Image()
+	if err != nil {
+		return nil, err
+	}
 	out := image.NewRGBA(image.Rect(0, 0, 3*pictureSize.X, pictureSize.Y))
 	imagedraw.Draw(out, image.Rect(0, 0, pictureSize.X, pictureSize.Y), position, position.Bounds().Min, imagedraw.Src)
-	imagedraw.Draw(out, image.Rect(pictureSize.X, 0, 3*pictureSize.X, pictureSize.Y), c.Image(), image.Point{},
+	imagedraw.Draw(out, image.Rect(pictureSize.X, 0, 3*pictureSize.X, pictureSize.Y), bars, image.Point{},
 		imagedraw.Src)
 	return out, nil
 }

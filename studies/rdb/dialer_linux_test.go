@@ -13,9 +13,7 @@ import (
 
 // The kernel asks after two seconds whether a server still knows a connection, and asks for five minutes.
 func TestKeepAlive(t *testing.T) {
-	d, err := Open(rdbtest.Start(t).Database(t))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	d := opened(t, rdbtest.Start(t).Database(t))
 	conn, err := d.write.Conn(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, conn.Close()) }()

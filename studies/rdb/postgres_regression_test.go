@@ -15,10 +15,8 @@ import (
 // One study has one coordinator, whatever schema its tables are found through.
 func TestOneCoordinatorInAnySchema(t *testing.T) {
 	at := rdbtest.Start(t).Database(t)
-	a, err := Open(at)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, a.Close()) })
-	_, err = a.write.Exec(`CREATE SCHEMA alice`)
+	a := opened(t, at)
+	_, err := a.write.Exec(`CREATE SCHEMA alice`)
 	require.NoError(t, err)
 	one, err := a.Open("s", []study.Direction{study.Maximize})
 	require.NoError(t, err)
@@ -27,9 +25,7 @@ func TestOneCoordinatorInAnySchema(t *testing.T) {
 	if strings.Contains(at, "?") {
 		separator = "&"
 	}
-	b, err := Open(at + separator + "search_path=alice,public")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	b := opened(t, at+separator+"search_path=alice,public")
 	same, err := b.Open("s", []study.Direction{study.Maximize})
 	require.NoError(t, err)
 	require.Equal(t, one, same)
@@ -40,10 +36,8 @@ func TestOneCoordinatorInAnySchema(t *testing.T) {
 // Who may only read looks at a study; and whoever does waits for nobody's transaction.
 func TestReadersMakeNothing(t *testing.T) {
 	at := rdbtest.Start(t).Database(t)
-	a, err := Open(at)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, a.Close()) })
-	_, err = a.write.Exec(
+	a := opened(t, at)
+	_, err := a.write.Exec(
 		`CREATE ROLE onlyreads LOGIN PASSWORD 'x'; GRANT SELECT ON ALL TABLES IN SCHEMA public TO onlyreads`)
 	require.NoError(t, err)
 	p, err := parse(at)
@@ -63,13 +57,9 @@ func TestReadersMakeNothing(t *testing.T) {
 // A process that has lost its lock leaves no connections behind, however often it asks.
 func TestRefusedConnectionsEnd(t *testing.T) {
 	at := rdbtest.Start(t).Database(t)
-	a, err := Open(at)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, a.Close()) })
+	a := opened(t, at)
 	require.NoError(t, a.Lock("s"))
-	b, err := Open(at)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	b := opened(t, at)
 	b.mu.Lock()
 	b.locked, b.lockWait = "s", 0 // as one that had it
 	b.mu.Unlock()

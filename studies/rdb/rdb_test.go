@@ -20,12 +20,12 @@ import (
 	"xlarun/studies/study"
 )
 
-// opened is a storage in a folder of the test.
-func opened(t *testing.T, path string) *DB {
+// opened is a storage, which ends with the test.
+func opened(t *testing.T, at string) *DB {
 	t.Helper()
-	d, err := Open(path)
+	d, err := Open(at)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = d.Close() })
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	return d
 }
 

@@ -1,5 +1,6 @@
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC target("arch=x86-64-v4,prefer-vector-width=512")
+#pragma GCC optimize "no-tree-loop-vectorize"  // vectors are written out: the compiler's own make small matrices slower
 #define linalg_f32 xb_linalg_f32_avx512
 #define linalg_f64 xb_linalg_f64_avx512
 #define T float

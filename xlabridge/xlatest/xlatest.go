@@ -63,12 +63,6 @@ func Backends(t testing.TB) map[string]xlabridge.Backend {
 	return map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": OpenCPU(t, 0)}
 }
 
-// OpenCold is Open with an empty cache, for tests of what is compiled.
-func OpenCold(t testing.TB, devices int) *xlabridge.Client {
-	t.Helper()
-	return open(t, backend(), devices, t.TempDir())
-}
-
 // backend returns the backend that tests run on.
 func backend() string {
 	if name := os.Getenv(envBackend); name != "" {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,9 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/cmd/xlarun/console"
 	"xlarun/internal/long"
-	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
 )
 
@@ -115,10 +112,7 @@ func TestExperimentsAreRefused(t *testing.T) {
 }
 
 func TestProfileSparse(t *testing.T) {
-	b := newBed(t)
-	b.OpenBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
-		return &xlabridge.Reference{}, nil
-	}
+	b := onInterpreter(t)
 	halves(t, filepath.Join(b.dir, "set"))
 	b.write(t, "e.toml", "kind = 'sparse'\ndata = 'set'\npop = 2\nsteps = 6\nbatch = 8\nhidden = '8,6'\ndensity = "+
 		"0.5\nmutate-every = 2\nbackend = 'reference'\n")

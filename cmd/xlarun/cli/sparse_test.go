@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"os"
@@ -12,9 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/internal/runtest"
-	"xlarun/cmd/xlarun/console"
 	"xlarun/graph/safetensors"
-	"xlarun/xlabridge"
 )
 
 // halves writes a data set that is learned in a few steps: two labels, a bright upper or lower half.
@@ -36,10 +33,7 @@ func halves(t *testing.T, folder string) {
 
 // A small run on the interpreter learns, prints its result, and leaves a folder.
 func TestSparse(t *testing.T) {
-	b := newBed(t)
-	b.OpenBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
-		return &xlabridge.Reference{}, nil
-	}
+	b := onInterpreter(t)
 	halves(t, filepath.Join(b.dir, "set"))
 	status := b.do("sparse", "--data", "set", "--pop", "2", "--hidden", "32,16", "--steps", "8", "--batch", "16",
 		"--density", "0.2", "--mutate_every", "3", "--backend", "reference", "--out", "run", "--json")
@@ -115,10 +109,7 @@ func TestSparse(t *testing.T) {
 
 // A population that does not fit is refused with the largest that does, and leaves nothing.
 func TestSparseTooLarge(t *testing.T) {
-	b := newBed(t)
-	b.OpenBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
-		return &xlabridge.Reference{}, nil
-	}
+	b := onInterpreter(t)
 	halves(t, filepath.Join(b.dir, "set"))
 	before := b.files(t)
 	status := b.do("sparse", "--data", "set", "--pop", "100000", "--density", "0.2", "--backend", "reference",

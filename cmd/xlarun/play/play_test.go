@@ -139,10 +139,8 @@ func TestPlayIsALoop(t *testing.T) {
 		for e := range n {
 			s, err := graph.Eval(r.Episode(params, random.FoldIn(run.EpisodesKey(3), e)))
 			require.NoError(t, err)
-			x, err := graph.Floats(s.Return)
-			require.NoError(t, err)
-			l, err := graph.Floats(s.Length)
-			require.NoError(t, err)
+			x := graphtest.Floats(t, s.Return)
+			l := graphtest.Floats(t, s.Length)
 			returns, lengths = append(returns, x[0]), append(lengths, l[0])
 			mean, length = mean+x[0]/n, length+l[0]/n
 		}
@@ -201,8 +199,7 @@ func TestActions(t *testing.T) {
 			one.Policy = p
 			sum := 0.
 			for e := range 4 {
-				x, err := graph.Floats(one.Episode(params, random.FoldIn(run.EpisodesKey(1), e)).Return)
-				require.NoError(t, err)
+				x := graphtest.Floats(t, one.Episode(params, random.FoldIn(run.EpisodesKey(1), e)).Return)
 				sum += x[0] / 4
 			}
 			return sum

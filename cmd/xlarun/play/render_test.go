@@ -15,6 +15,7 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/graph/safetensors"
 	"xlarun/rollout/episode"
@@ -113,8 +114,7 @@ func TestAimless(t *testing.T) {
 			_, out := m.Policy.Act(m.Params, m.Policy.Start(m.Params), nil, key)
 			return graph.Convert(graph.Flatten1D(m.Head.Action(out.Action)), graph.Float32)
 		})(random.Split(random.New(1), 2000))
-		v, err := graph.Floats(actions)
-		require.NoError(t, err)
+		v := graphtest.Floats(t, actions)
 		mean, least, most := 0., v[0], v[0]
 		for _, x := range v {
 			mean, least, most = mean+x/2000, min(least, x), max(most, x)
@@ -126,8 +126,7 @@ func TestAimless(t *testing.T) {
 		}
 		require.InDelta(t, 0, mean, .15)
 		require.InDeltaSlice(t, []float64{-2, 2}, []float64{least, most}, .05)
-		inside, err := graph.Floats(env.Spec().Action.Contains(graph.Float32s([]float32{float32(most)})))
-		require.NoError(t, err)
+		inside := graphtest.Floats(t, env.Spec().Action.Contains(graph.Float32s([]float32{float32(most)})))
 		require.Equal(t, []float64{1}, inside)
 	}
 }

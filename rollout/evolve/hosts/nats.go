@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"strings"
@@ -76,6 +77,11 @@ func (b *natsBus) Send(m Message) int {
 		runtime.Gosched()
 	}
 	return len(data)
+}
+
+// Greet sends a request, as the server answers one that nobody gets. The others answer by messages of their own.
+func (b *natsBus) Greet(ctx context.Context, hello Message) {
+	_, _ = b.conn.RequestWithContext(ctx, b.prefix+"all", hello.Encode())
 }
 
 func (b *natsBus) Largest() int {

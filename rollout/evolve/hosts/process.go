@@ -12,6 +12,9 @@ import (
 type Bus interface {
 	// Send sends a message and returns its size in bytes. A message that is lost costs time only.
 	Send(m Message) int
+	// Greet sends Hello and waits until ctx ends, in which time the others answer. It returns at once if the bus knows
+	// that there are none.
+	Greet(ctx context.Context, hello Message)
 	// Largest is the largest number of bytes of Message.Data.
 	Largest() int
 	// Connected reports whether messages reach the other hosts now, as far as the bus knows. connection is another
@@ -38,6 +41,7 @@ type Process struct {
 	start   time.Time
 	end     chan struct{} // closed by Close
 	running sync.WaitGroup
+	greeted func() // ends Join's wait
 
 	mu         sync.Mutex
 	host       *Host
@@ -47,24 +51,17 @@ type Process struct {
 	settled    time.Duration // when all hosts that are alive have been heard since the last outage
 }
 
-// welcomeTime is how long a host that joins waits for the others to answer.
+// welcomeTime is how long a host that joins waits for an answer of the others.
 const welcomeTime = 300 * time.Millisecond
-
-// Pause waits for a time, or until ctx ends, whose error it then returns.
-func Pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}
 
 // Join connects a host after a number of generations with the other hosts of a run. The error is *IdentityError if they
 // compute another run.
 func Join(ctx context.Context, id string, identity Identity, generation int64, open Open) (*Process, error) {
 	p := &Process{start: time.Now(), end: make(chan struct{}), changed: make(chan struct{}, 1),
 		host: New(id, identity, generation)}
+	greet, greeted := context.WithTimeout(ctx, welcomeTime)
+	defer greeted()
+	p.greeted = greeted
 	early := make(chan struct{})
 	bus, err := open(id, func(m Message) {
 		<-early // p.bus is set
@@ -76,9 +73,10 @@ func Join(ctx context.Context, id string, identity Identity, generation int64, o
 	p.bus = bus
 	p.connection, _ = bus.Connected()
 	close(early)
-	p.bus.Send(p.host.Hello())
+	hello := p.host.Hello()
 	p.running.Go(p.beat)
-	if err = Pause(ctx, welcomeTime); err == nil {
+	p.bus.Greet(greet, hello)
+	if err = ctx.Err(); err == nil {
 		p.mu.Lock()
 		err = p.err
 		p.mu.Unlock()
@@ -102,6 +100,9 @@ func (p *Process) receive(m Message) {
 	}
 	p.mu.Unlock()
 	p.send(out)
+	if err != nil || m.Kind == Hello || m.Kind == Welcome {
+		p.greeted()
+	}
 	select {
 	case p.changed <- struct{}{}:
 	default:

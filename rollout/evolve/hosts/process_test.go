@@ -14,10 +14,11 @@ type quietBus struct {
 	connected  bool
 }
 
-func (*quietBus) Send(Message) int            { return 0 }
-func (*quietBus) Largest() int                { return 1000 }
-func (b *quietBus) Connected() (uint64, bool) { return b.connection, b.connected }
-func (*quietBus) Close()                      {}
+func (*quietBus) Send(Message) int               { return 0 }
+func (*quietBus) Greet(context.Context, Message) {}
+func (*quietBus) Largest() int                   { return 1000 }
+func (b *quietBus) Connected() (uint64, bool)    { return b.connection, b.connected }
+func (*quietBus) Close()                         {}
 
 // Hosts counted as alive while their server was out. A host counted as one that has left before it
 // could be heard after an outage.

@@ -61,8 +61,10 @@ func (m *messages) open(ctx context.Context) (err error) {
 		return err
 	}
 	close(early)
-	m.bus.Send(hosts.Message{Kind: hosts.Hello, From: m.id})
-	if err := hosts.Pause(ctx, settle); err != nil {
+	greet, greeted := context.WithTimeout(ctx, settle)
+	defer greeted()
+	m.bus.Greet(greet, hosts.Message{Kind: hosts.Hello, From: m.id})
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	m.ended.Go(m.beat)

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -50,6 +51,11 @@ func (e *end) Send(m hosts.Message) int {
 		}
 	}
 	return len(data)
+}
+
+func (e *end) Greet(ctx context.Context, m hosts.Message) {
+	e.Send(m)
+	<-ctx.Done()
 }
 
 func (*end) Largest() int { return 100 } // an entry has several parts

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/rollout/ppo/value"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
@@ -265,8 +266,7 @@ func TestPopArtOfManyLanes(t *testing.T) {
 			}))(all)
 			require.NoError(t, err)
 			numbers := func(tree any) []float64 {
-				v, err := graph.Floats(tree.(*graph.Array))
-				require.NoError(t, err)
+				v := graphtest.Floats(t, tree.(*graph.Array))
 				return v
 			}
 			m := got.Moments.(value.PopArtMoments)
@@ -363,8 +363,7 @@ func TestTwoHot(t *testing.T) {
 			}
 			want, grad := twoHot(logits, target, c.limit)
 			near(t, want, number(t, loss(array(logits...))), 2e-4, "target %v", target)
-			got, err := graph.Floats(graph.Grad(loss)(array(logits...)))
-			require.NoError(t, err)
+			got := graphtest.Floats(t, graph.Grad(loss)(array(logits...)))
 			require.InDeltaSlice(t, grad, got, 2e-4)
 			near(t, math.Copysign(math.Expm1(math.Abs(mean)), mean), number(t, h.Read(h.Start(), array(logits...))),
 				1e-4, "read")
@@ -410,13 +409,11 @@ func TestTwoHotClip(t *testing.T) {
 		}
 		free := loss(nil)
 		near(t, number(t, free(logits)), number(t, loss(graph.Scalar(c.clip))(logits)), 0, "case %d", i+1)
-		want, err := graph.Floats(graph.Grad(free)(logits))
-		require.NoError(t, err)
+		want := graphtest.Floats(t, graph.Grad(free)(logits))
 		if !c.learns {
 			want = []float64{0, 0, 0}
 		}
-		got, err := graph.Floats(graph.Grad(loss(graph.Scalar(c.clip)))(logits))
-		require.NoError(t, err)
+		got := graphtest.Floats(t, graph.Grad(loss(graph.Scalar(c.clip)))(logits))
 		require.Equal(t, want, got, "case %d", i+1)
 	}
 }
@@ -450,12 +447,10 @@ func TestHeadsHaveNoBranches(t *testing.T) {
 		require.NoError(t, err)
 		out = out[len(out)-5:]
 		require.True(t, out[0].Shape().Equal(graph.ShapeOf(graph.Float32)))
-		x, err := graph.Floats(out[1])
-		require.NoError(t, err)
+		x := graphtest.Floats(t, out[1])
 		require.True(t, slices.ContainsFunc(x, func(g float64) bool { return g != 0 }), "%s learns", name)
 		for _, a := range out[2:] {
-			v, err := graph.Floats(a)
-			require.NoError(t, err)
+			v := graphtest.Floats(t, a)
 			for _, g := range v {
 				require.Zero(t, g, name)
 			}
@@ -488,10 +483,8 @@ func TestCompiledHeads(t *testing.T) {
 		want, err := graph.Eval(update(batch))
 		require.NoError(t, err)
 		for i := range want {
-			w, err := graph.Floats(want[i])
-			require.NoError(t, err)
-			g, err := graph.Floats(got[i])
-			require.NoError(t, err)
+			w := graphtest.Floats(t, want[i])
+			g := graphtest.Floats(t, got[i])
 			for j := range w {
 				near(t, w[j], g[j], 1e-4, "%s, result %d, number %d", name, i, j)
 			}

@@ -28,9 +28,3 @@ func Compile(t testing.TB, text string, args ...string) string {
 	require.NoError(t, err, string(output))
 	return out
 }
-
-// Plugin compiles a shared library.
-func Plugin(t testing.TB, text string) string {
-	t.Helper()
-	return Compile(t, text, "-shared", "-fPIC")
-}

@@ -11,6 +11,7 @@ import (
 	"xlarun/cmd/xlarun-bench/bench/numbers"
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/nn"
 	"xlarun/graph/random"
 	"xlarun/rollout/policy"
@@ -64,11 +65,7 @@ func TestPeersLevelsAreOurs(t *testing.T) {
 				return all
 			})(step{graph.Add(graph.Iota(len(actions)), 1), graph.Int32s(actions)})
 			require.NoError(t, err)
-			floats := func(x *graph.Array) []float64 {
-				out, err := graph.Floats(x)
-				require.NoError(t, err)
-				return out
-			}
+			floats := func(x *graph.Array) []float64 { return graphtest.Floats(t, x) }
 			require.InDeltaSlice(t, want.Rewards, floats(all.Reward), 0)
 			require.InDeltaSlice(t, want.Observations, floats(all.Observation), 1e-3)
 			require.Contains(t, want.Rewards, 1.)
@@ -130,8 +127,7 @@ func TestPeersPoliciesAreOurs(t *testing.T) {
 				return all
 			})(seen)
 			require.NoError(t, err)
-			got, err := graph.Floats(all)
-			require.NoError(t, err)
+			got := graphtest.Floats(t, all)
 			for i, row := range want.Outputs {
 				require.InDeltaSlice(t, row, got[i*outputs:(i+1)*outputs], 1e-4, "step %d", i)
 			}

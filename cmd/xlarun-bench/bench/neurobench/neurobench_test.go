@@ -12,6 +12,7 @@ import (
 	"xlarun/envs"
 	_ "xlarun/envs/all"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/internal/long"
 	"xlarun/rollout/plan"
@@ -56,10 +57,8 @@ func TestPeersLevelsAreOurs(t *testing.T) {
 			return all
 		})(graph.Int32s(actions))
 		require.NoError(t, err)
-		rewards, err := graph.Floats(got.Reward)
-		require.NoError(t, err)
-		seen, err := graph.Floats(got.Observation)
-		require.NoError(t, err)
+		rewards := graphtest.Floats(t, got.Reward)
+		seen := graphtest.Floats(t, got.Observation)
 		require.InDeltaSlice(t, want.Rewards, rewards, 0, file)
 		require.InDeltaSlice(t, want.Observations, seen, 1e-3, file)
 	}
