@@ -212,8 +212,9 @@ func (t *task) checkUntrusted(path string, inFile, values map[string]any, stored
 }
 
 // config returns the config file that repeats a task: every setting with its value, except those of the command line
-// alone and the length of a run that has none.
-func (t *task) config() (string, error) {
+// alone and the length of a run that has none. ended, if it is not nil, has the settings of a run that had ended: its
+// ends stay as they are there.
+func (t *task) config(ended map[string]any) (string, error) {
 	var b strings.Builder
 	write := func(key string, value any) error {
 		text, err := toml.Marshal(map[string]any{key: value})
@@ -231,8 +232,13 @@ func (t *task) config() (string, error) {
 	for _, f := range fields {
 		// parts and pairs have tables of their own
 		part := slices.ContainsFunc(parts, func(c settings.Chosen) bool { return c.Name == f.Name })
-		if !part && f.Type != "pairs" && f.FlagOnly() == "" && !(t.unlimited && f.Name == t.Length) {
-			err = errors.Join(err, write(f.Name, f.Value()))
+		value, unlimited := f.Value(), t.unlimited && f.Name == t.Length
+		if ended != nil && (f.Name == t.Length || slices.Contains(endNames, f.Name)) {
+			value = ended[f.Name]
+			unlimited = value == nil
+		}
+		if !part && f.Type != "pairs" && f.FlagOnly() == "" && !unlimited {
+			err = errors.Join(err, write(f.Name, value))
 		}
 	}
 	for _, f := range fields {
@@ -259,5 +265,5 @@ func (t *task) configWith(chosen settings.Values) (string, error) {
 	if err := t.apply(maps.Clone(map[string]any(chosen)), "", nil); err != nil {
 		return "", err
 	}
-	return t.config()
+	return t.config(nil)
 }

@@ -70,8 +70,11 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
 			}
 			return b, err
 		},
-		Config: func(chosen settings.Values) (string, error) {
-			if resume != nil {
+		Config: func(chosen settings.Values, over bool) (string, error) {
+			switch {
+			case over:
+				return t.config(t.stored)
+			case resume != nil:
 				return t.text, nil
 			}
 			return t.configWith(chosen)

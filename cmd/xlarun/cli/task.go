@@ -28,10 +28,11 @@ type task struct {
 	ends    session.Ends
 	// unlimited says that the run has no length of its own: one of ends ends it. Its config leaves the length out.
 	unlimited bool
-	source    string   // the argument on the command line
-	text      string   // the config file that repeats the task
-	notices   []string // about the source of its settings
-	topology  string   // devices that it is compiled for without having them; "": it runs
+	source    string         // the argument on the command line
+	text      string         // the config file that repeats the task
+	stored    map[string]any // the settings of the run that it goes on with
+	notices   []string       // about the source of its settings
+	topology  string         // devices that it is compiled for without having them; "": it runs
 }
 
 // changed makes the job anew after settings of the experiment were set, unless err is that of setting them.
@@ -255,7 +256,7 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	}
 	resumes := g.resumed != ""
 	if resumes { // its config keeps what a new run needs
-		if t.text, err = t.config(); err != nil {
+		if t.text, err = t.config(nil); err != nil {
 			return nil, err
 		}
 		run.LeavePolicyFile(t.Experiment)
@@ -272,7 +273,7 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 		return nil, settingError(err, path, inFile)
 	}
 	if !resumes {
-		t.text, err = t.config()
+		t.text, err = t.config(nil)
 	}
 	return t, err
 }

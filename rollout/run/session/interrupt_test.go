@@ -66,9 +66,9 @@ func (p *paused) Describe() *run.Capabilities {
 }
 
 func (p *paused) Step(context.Context) (run.Metrics, error) {
+	time.Sleep(3 * time.Second) // so that phases are timed after the second
 	p.at(fmt.Sprintf("step %d", p.step+1))
 	p.step++
-	time.Sleep(3 * time.Second) // so that phases are timed after the second
 	return run.Metrics{Step: p.step, Work: 1, Values: []run.Value{{Name: "value", Number: float64(p.step)}}}, nil
 }
 
@@ -124,17 +124,17 @@ func TestInterruptInEveryState(t *testing.T) {
 		{"fetch", early, early, 0, 0},
 		{"open", early, early, 0, 0},
 		{"start", early, early, 0, 0},
-		{"step 1", early, early, 0, 0},
+		{"step 1", after(1, 1), early, 1, 0},
 		{"report 1", after(1, 1), "interrupted after step 1", 1, 1},
 		{"snapshot 1", after(1, 1), "interrupted after step 1", 1, 1},
 		{"files 1", after(1, 1), "interrupted after step 1", 1, 1},
 		{"judge 1", after(1, 1), after(1, 1), 1, 1},
-		{"step 2", after(1, 1), after(1, 1), 1, 1},
+		{"step 2", after(2, 2), after(1, 1), 2, 1},
 		{"report 2", after(2, 2), after(2, 1), 2, 2},
 		{"snapshot 2", after(2, 2), after(2, 1), 2, 2},
 		{"files 2", after(2, 2), after(2, 1), 2, 2},
 		{"phases", after(2, 2), after(2, 2), 2, 2},
-		{"step 3", after(2, 2), after(2, 2), 2, 2},
+		{"step 3", after(3, 3), after(2, 2), 3, 2},
 		{"report 4", after(4, 4), after(4, 3), 4, 4},
 		{"reevaluate", after(4, 4), after(4, 4), 4, 4},
 		{"table", after(4, 4), after(4, 4), 4, 4},
@@ -189,7 +189,7 @@ func interruptAt(t *testing.T, dir, place string, stays bool, check func(*sessio
 	}
 	o := session.Options{Kind: run.Kind{Name: "pausing", Unit: "step", Round: "step", Version: 1}, Experiment: p,
 		Observer: &asked{at: p.at}, TimePhases: true, Cadence: session.Cadence{Steps: 1}, Grace: grace,
-		Config: func(settings.Values) (string, error) { return "", nil },
+		Config: func(settings.Values, bool) (string, error) { return "", nil },
 		Open: func(context.Context, run.Progress) (xlabridge.Backend, error) {
 			p.at("open")
 			return &closing{of: p}, nil
@@ -211,12 +211,19 @@ func interruptAt(t *testing.T, dir, place string, stays bool, check func(*sessio
 	}
 	outcome, err := session.Run(ctx, o)
 	require.False(t, interrupted.IsZero(), "it does not get there")
-	late := time.Since(interrupted)
-	if !stays {
-		late -= 3 * time.Second // of a step under way
-	}
-	require.LessOrEqual(t, late, grace)
+	require.LessOrEqual(t, time.Since(interrupted), grace)
 	require.ErrorAs(t, err, new(session.InterruptedError))
 	check(outcome, err)
+	require.Equal(t, stays, outcome.Abandoned)
 	time.Sleep(2 * time.Minute)
+	synctest.Wait()
+	var used []string // what was made, also by a call that was left alone
+	switch place {
+	case "prepare", "fetch":
+	case "open":
+		used = []string{"backend"}
+	default:
+		used = []string{"run", "backend"}
+	}
+	require.Equal(t, used, p.closed)
 }

@@ -182,7 +182,7 @@ func TestResumeFromAFolder(t *testing.T) {
 		}
 	}}, &watch{})
 	first.Folder = in("again")
-	first.Config = func(chosen settings.Values) (string, error) {
+	first.Config = func(chosen settings.Values, _ bool) (string, error) {
 		require.NotNil(t, chosen, "the run is new")
 		return "steps = 9\n", nil
 	}
