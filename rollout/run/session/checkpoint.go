@@ -77,7 +77,7 @@ func (s *session) hold() error {
 		return nil
 	}
 	r, can := s.run, s.can
-	h, err := ask(s, func() (h *held, err error) {
+	h, err := wait(s, func() (h *held, err error) {
 		start := time.Now()
 		h = &held{}
 		var snapshot run.Snapshot
@@ -113,7 +113,7 @@ func (s *session) checkpoint() error {
 	if h == nil {
 		return nil
 	}
-	path, err := ask(s, func() (string, error) { return s.Folder.SaveCheckpoint(h.Checkpoint) })
+	path, err := wait(s, func() (string, error) { return s.Folder.SaveCheckpoint(h.Checkpoint) })
 	if err == nil && h.lent {
 		s.saved, s.savedStep = path, h.Step
 	}
@@ -158,7 +158,7 @@ func (s *session) keepMembers() error {
 		return nil
 	}
 	members := append([]*Member{s.best}, s.hall...)
-	members, err := ask(s, func() ([]*Member, error) {
+	members, err := wait(s, func() ([]*Member, error) {
 		copied := make([]*Member, len(members))
 		for i, m := range members {
 			var err error

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"xlarun/internal/hardware"
+	"xlarun/rollout/run/runfolder"
 	"xlarun/xlabridge"
 )
 
@@ -124,19 +125,21 @@ var errUnanswered = errors.New("the disk does not answer: what was being written
 
 // withGrace calls f, and gives it up 1/32 of the grace after the end of over if the disk does not answer.
 func (s *session) withGrace(over context.Context, f func() error) error {
-	s.late = afterGrace(over, s.Grace/32).Done()
-	err := s.do(f)
-	if err == ErrInterrupted {
+	returned := make(chan struct{})
+	return runfolder.Before(afterGrace(over, s.Grace/32), func() error {
+		defer close(returned)
+		return f()
+	}, func() error {
+		s.left = append(s.left, returned)
 		return errUnanswered
-	}
-	return err
+	})
 }
 
-// release closes everything, after the calls that were left alone have returned: they use it.
+// release closes everything, after the calls that have not returned: they use it.
 func (s *session) release() {
 	closeAll := func() {
-		for _, wait := range s.left {
-			wait()
+		for _, returned := range s.left {
+			<-returned
 		}
 		if s.evaluator != nil {
 			_ = s.evaluator.Close()

@@ -105,7 +105,7 @@ func (s *session) judge(over bool, within time.Duration) error {
 	fits := func(took time.Duration) bool { return within == 0 || took > 0 && took < within }
 	if over && fits(s.filing+1) {
 		can := s.can
-		files, err := ask(s, func() ([]run.File, error) {
+		files, err := wait(s, func() ([]run.File, error) {
 			files, _, err := s.furtherFiles(can, held.snapshot(), over)
 			return files, err
 		})
@@ -122,7 +122,7 @@ func (s *session) judge(over bool, within time.Duration) error {
 		return nil
 	}
 	members := s.can.Members
-	candidates, err := ask(s, func() ([]run.Candidate, error) { return members.Candidates(held.snapshot()) })
+	candidates, err := wait(s, func() ([]run.Candidate, error) { return members.Candidates(held.snapshot()) })
 	if err != nil || len(candidates) == 0 {
 		return err
 	}
@@ -158,7 +158,7 @@ func (s *session) prepareEvaluator(p *run.Play, candidates []run.Candidate) (err
 		}
 	}
 	b := s.backend
-	s.evaluator, err = ask(s, func() (*Evaluator, error) {
+	s.evaluator, err = wait(s, func() (*Evaluator, error) {
 		draw := s.Folder != nil && s.Draw != nil
 		e, err := NewEvaluator(b, p, run.Purpose(s.Kind.Name, s.Experiment), candidates, draw)
 		returnMemory(b)
@@ -171,7 +171,7 @@ func (s *session) prepareEvaluator(p *run.Play, candidates []run.Candidate) (err
 // search, the best member, and the hall of fame.
 func (s *session) evaluate(held *held, candidates []run.Candidate) error {
 	e, members := s.evaluator, s.can.Members
-	found, err := ask(s, func() (evaluated, error) {
+	found, err := wait(s, func() (evaluated, error) {
 		hall, err := members.HallEntries(held.snapshot())
 		if err != nil {
 			return evaluated{}, err

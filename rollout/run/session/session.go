@@ -6,6 +6,7 @@ package session
 import (
 	"context"
 	"io"
+	"runtime"
 	"time"
 
 	"xlarun/envs"
@@ -111,15 +112,15 @@ const (
 // stalled is the InfoDone of a run that ran out of patience.
 const stalled = "stalled"
 
-// session is a run under way. The goroutine that called Run owns it: no other reads or writes its fields, except those
-// of Options, which do not change. What may wait for a device, the disk or a reader is asked of another goroutine (ask),
-// which gets values and returns values.
+// session is a run under way. One goroutine at a time owns it, which alone reads and writes its fields, except those of
+// Options, which do not change: that of work, until it has ended, or until a call of it does not return after an
+// interrupt; then that of Run.
 type session struct {
 	Options
-	text string          // of config.toml
-	late <-chan struct{} // closed when an interrupted run does not wait longer for an answer
-	left []func()        // each waits for the answer of a call that was left alone, and closes it
+	offered chan struct{}     // has an element while work waits for a call: who takes it owns the session
+	left    []<-chan struct{} // of calls that did not return in time: closed when they have
 
+	text         string // of config.toml
 	backend      xlabridge.Backend
 	run          run.Run
 	can          *run.Capabilities // of the run
@@ -187,55 +188,59 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() {
-		select {
-		case <-o.Stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	s := &session{Options: o, values: map[string]float64{}, late: afterGrace(ctx, o.Grace/4).Done()}
+	s := &session{Options: o, values: map[string]float64{}, offered: make(chan struct{}, 1)}
 	if s.Folder != nil {
 		s.shown = s.Folder.Dir()
 		context.AfterFunc(ctx, s.Folder.StopWaiting) // for a disk that is full or does not answer
 	}
-	over := afterGrace(ctx, 3*o.Grace/4)
-	return s.close(ctx, over, s.work(ctx))
-}
-
-// ask calls f, which may wait for a device, the disk or a reader, in a goroutine of its own, and returns its answer. A
-// panic of f is an error with its line. f is left alone when late is closed: then the error is ErrInterrupted.
-func ask[T any](s *session, f func() (T, error)) (T, error) {
-	type reply struct {
-		value T
-		err   error
-	}
-	answer := make(chan reply, 1)
+	ended, returned := make(chan error, 1), make(chan struct{})
 	go func() {
-		var r reply
-		if thrown := envs.Try(func() { r.value, r.err = f() }); thrown != nil {
-			r.err = thrown
-		}
-		answer <- r
+		defer close(returned)
+		ended <- s.work(ctx)
 	}()
+	over := afterGrace(ctx, 3*o.Grace/4)
 	select {
-	case r := <-answer:
-		return r.value, r.err
-	case <-s.late:
-		s.left = append(s.left, func() {
-			r := <-answer
-			if c, ok := any(r.value).(io.Closer); ok && r.err == nil {
-				_ = c.Close()
-			}
-		})
-		var none T
-		return none, ErrInterrupted
+	case err := <-ended:
+		return s.close(ctx, over, err)
+	case <-o.Stop:
+		cancel()
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return s.close(ctx, over, err)
+	case <-time.After(o.Grace / 4):
+	}
+	select {
+	case err := <-ended:
+		return s.close(ctx, over, err)
+	case <-s.offered:
+		s.left = append(s.left, returned)
+		return s.close(ctx, over, ErrInterrupted)
 	}
 }
 
-// do is ask for a function without a result.
+// wait calls f, which may wait for a device, the disk or a reader. f uses no field of the session, except Options. If it
+// returns when Run has taken the session, the goroutine ends. A panic of f is an error with its line.
+func wait[T any](s *session, f func() (T, error)) (value T, err error) {
+	s.offered <- struct{}{}
+	if thrown := envs.Try(func() { value, err = f() }); thrown != nil {
+		err = thrown
+	}
+	select {
+	case <-s.offered:
+	default:
+		if c, ok := any(value).(io.Closer); ok && err == nil {
+			_ = c.Close()
+		}
+		runtime.Goexit()
+	}
+	return value, err
+}
+
+// do is wait for a function without a result.
 func (s *session) do(f func() error) error {
-	_, err := ask(s, func() (struct{}, error) { return struct{}{}, f() })
+	_, err := wait(s, func() (struct{}, error) { return struct{}{}, f() })
 	return err
 }
 

@@ -65,7 +65,7 @@ func (s *session) fetching(ctx context.Context) (state, error) {
 
 // opening opens the backend.
 func (s *session) opening(ctx context.Context) (_ state, err error) {
-	s.backend, err = ask(s, func() (xlabridge.Backend, error) { return s.Open(ctx, opening{s.Observer}) })
+	s.backend, err = wait(s, func() (xlabridge.Backend, error) { return s.Open(ctx, opening{s.Observer}) })
 	return s.starting, err
 }
 
@@ -76,7 +76,7 @@ func (s *session) starting(ctx context.Context) (state, error) {
 		phase = "measuring plans, then " + phase
 	}
 	b := s.backend
-	r, err := ask(s, func() (run.Run, error) {
+	r, err := wait(s, func() (run.Run, error) {
 		s.Observer.Phase(phase)
 		r, err := s.Job.Start(ctx, b)
 		if err == nil {
@@ -103,10 +103,7 @@ func (s *session) restoring(context.Context) (_ state, err error) {
 	r := s.run
 	if from := s.Resume; from != nil {
 		err := s.do(func() error { return r.Restore(run.Snapshot{Step: from.Step, Arrays: from.Arrays}) })
-		switch {
-		case err == ErrInterrupted:
-			return nil, err
-		case err != nil:
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Folder.Dir(), err)
 		}
 	}
@@ -220,7 +217,7 @@ func (s *session) stepping(ctx context.Context) (state, error) {
 	s.handBack()
 	r, can, round, expected := s.run, s.can, fmt.Sprintf("%s %d", s.Kind.Round, s.round+1), s.expected
 	started := time.Now()
-	m, err := ask(s, func() (run.Metrics, error) {
+	m, err := wait(s, func() (run.Metrics, error) {
 		var counter *run.PartCounter
 		if can.Parts != nil {
 			counter = can.Parts()
@@ -231,8 +228,6 @@ func (s *session) stepping(ctx context.Context) (state, error) {
 	now := time.Now()
 	s.expected = now.Sub(started)
 	switch {
-	case err == ErrInterrupted:
-		return nil, err
 	case ended(ctx, err): // the state is that before the round
 		return s.finishing, nil
 	case err != nil:
@@ -275,10 +270,7 @@ func (s *session) reachedEnd() bool {
 // be resumed after its environment is mended.
 func (s *session) fail(m run.Metrics) error {
 	err := membersError{fmt.Errorf("%s %d: %w", s.Kind.Unit, m.Step, m.Failed())}
-	if unheld := s.hold(); unheld != ErrInterrupted {
-		return errors.Join(err, unheld)
-	}
-	return err
+	return errors.Join(err, s.hold())
 }
 
 // membersError is the error of a round in which all members failed.
@@ -311,14 +303,13 @@ func (s *session) finishing(ctx context.Context) (state, error) {
 		interrupted = ctx.Err() != nil
 	}
 	if table := s.can.Table; table != nil {
-		lines, err := ask(s, func() ([]string, error) { return table(), nil })
-		if err != nil {
+		var err error
+		if s.table, err = wait(s, func() ([]string, error) { return table(), nil }); err != nil {
 			return nil, err
 		}
-		s.table = lines
 	}
 	if interrupted {
-		if err := s.judge(true, s.Grace/8); err != nil && err != ErrInterrupted {
+		if err := s.judge(true, s.Grace/8); err != nil {
 			return nil, InterruptedError{err}
 		}
 		return nil, ErrInterrupted
@@ -347,7 +338,7 @@ func (s *session) reevaluate(ctx context.Context) error {
 		return nil
 	}
 	const phase = "new episodes of all that was found"
-	facts, err := ask(s, func() ([]run.Fact, error) {
+	facts, err := wait(s, func() ([]run.Fact, error) {
 		s.Observer.Phase(phase)
 		last := time.Now()
 		return again(ctx, held.snapshot(), func(share float64) {
@@ -357,7 +348,7 @@ func (s *session) reevaluate(ctx context.Context) error {
 			}
 		})
 	})
-	if err != nil && err != ErrInterrupted && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return s.tell(func(o Observer) {
 			o.Notice("interrupted during the " + phase + ": there are no numbers of them; resume the run for them")
 		})
@@ -383,7 +374,7 @@ func (s *session) openLogs(after int64) (err error) {
 		err = s.writeConfig(false)
 	}
 	if err == nil {
-		s.logger, err = ask(s, func() (*runfolder.Logger, error) {
+		s.logger, err = wait(s, func() (*runfolder.Logger, error) {
 			return s.Folder.NewLogger(s.Kind.Unit, after, work)
 		})
 	}
@@ -512,10 +503,7 @@ func (s *session) timing(context.Context) (state, error) {
 		time.Since(s.Start) < s.phasesDue() || s.last.Step >= s.Job.Last {
 		return s.stepping, nil
 	}
-	phases, err := ask(s, func() ([]run.Phase, error) { return parts(1) })
-	if err == ErrInterrupted {
-		return nil, err
-	}
+	phases, err := wait(s, func() ([]run.Phase, error) { return parts(1) })
 	if err != nil || phases == nil {
 		phases = []run.Phase{} // they are not timed again
 	}
