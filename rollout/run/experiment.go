@@ -84,7 +84,7 @@ type PlanChoice struct {
 	Given []string
 	// Choose chooses the plan as Job.Start would, and stores it if it was measured. It compiles nothing that stays: a
 	// Start with plan.TuneAuto then finds the plan.
-	Choose func(b xlabridge.Backend) (plan.Choice, error)
+	Choose func(ctx context.Context, b xlabridge.Backend) (plan.Choice, error)
 }
 
 // Progress receives the phases of a slow start.

@@ -409,7 +409,7 @@ func (b *SideProgram) Program() Program { return ProgramOf(b.program) }
 func (l *Loop) Inputs() []*graph.Array { return l.inputs }
 
 // Snapshot copies the state to the host.
-func (l *Loop) Snapshot() (Snapshot, error) {
+func (l *Loop) Snapshot(ctx context.Context) (Snapshot, error) {
 	if l.state == nil {
 		return Snapshot{}, ErrGone
 	}
@@ -419,6 +419,9 @@ func (l *Loop) Snapshot() (Snapshot, error) {
 		return Snapshot{}, err
 	}
 	for i, a := range graph.Leaves(state) {
+		if err := ctx.Err(); err != nil {
+			return Snapshot{}, err
+		}
 		h, err := xlabridge.ToHost(a)
 		if err != nil {
 			return Snapshot{}, err
@@ -443,8 +446,8 @@ func (l *Loop) StateInPlace() (Snapshot, error) {
 }
 
 // Restore replaces the state by a snapshot, also after a failed round. It replaces array by array, so that there is
-// never room needed for two states. If an array cannot be transferred, the state is lost.
-func (l *Loop) Restore(s Snapshot) error {
+// never room needed for two states. If an array cannot be transferred, or ctx ends, the state is lost.
+func (l *Loop) Restore(ctx context.Context, s Snapshot) error {
 	if l.closed {
 		return ErrGone
 	}
@@ -460,7 +463,10 @@ func (l *Loop) Restore(s Snapshot) error {
 	l.state = nil
 	put := make([]*graph.Array, len(arrays))
 	for i, a := range arrays {
-		if put[i], err = xlabridge.Put(l.backend, l.devices, a); err != nil {
+		if err = ctx.Err(); err == nil {
+			put[i], err = xlabridge.Put(l.backend, l.devices, a)
+		}
+		if err != nil {
 			xlabridge.Free([][]*graph.Array{put[:i], old})
 			return err
 		}
@@ -535,7 +541,7 @@ func (l *Loop) Close() error {
 // WarmUp runs one round and restores the state to the bit, so that the next Step finds code, memory and caches warm. It
 // returns the seconds that the round took.
 func WarmUp(ctx context.Context, r Run) (seconds float64, err error) {
-	before, err := r.Snapshot()
+	before, err := r.Snapshot(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -544,5 +550,5 @@ func WarmUp(ctx context.Context, r Run) (seconds float64, err error) {
 		return 0, err
 	}
 	seconds = time.Since(start).Seconds()
-	return seconds, r.Restore(before)
+	return seconds, r.Restore(ctx, before)
 }

@@ -238,7 +238,7 @@ func TestLoopAsRun(t *testing.T) {
 		return []Candidate{{"it", s.Member}}
 	})
 	steps(t, r, 2)
-	s, err := r.Snapshot()
+	s, err := r.Snapshot(t.Context())
 	require.NoError(t, err)
 	candidates, err := r.(Members).Candidates(s)
 	require.NoError(t, err)

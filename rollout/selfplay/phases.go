@@ -1,6 +1,7 @@
 package selfplay
 
 import (
+	"context"
 	"slices"
 
 	"xlarun/graph"
@@ -37,23 +38,23 @@ func batchesPerCall(n int) int { return max(64, 1<<15/n) }
 //
 // Search without a network plays other games. Its time is scaled to the turns of the newest iteration's games. A run
 // without one plays them first.
-func (t *Training) Phases(repeats int) ([]run.Phase, error) {
+func (t *Training) Phases(ctx context.Context, repeats int) ([]run.Phase, error) {
 	if t.plain != nil {
-		return t.PhasesOf(repeats, PhaseGames, PhaseTraining, PhaseArena)
+		return t.PhasesOf(ctx, repeats, PhaseGames, PhaseTraining, PhaseArena)
 	}
-	return t.PhasesOf(repeats, PhaseSearch, PhaseNetwork, PhaseTraining, PhaseArena)
+	return t.PhasesOf(ctx, repeats, PhaseSearch, PhaseNetwork, PhaseTraining, PhaseArena)
 }
 
 // PhasesOf times the phases with these names that there are.
-func (t *Training) PhasesOf(repeats int, names ...string) (phases []run.Phase, err error) {
-	before, err := t.Snapshot()
+func (t *Training) PhasesOf(ctx context.Context, repeats int, names ...string) (phases []run.Phase, err error) {
+	before, err := t.Snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
 	last, proof, counts := t.last, t.proof, t.counts
 	defer func() {
 		t.last, t.proof, t.counts = last, proof, counts
-		if bad := t.Restore(before); err == nil {
+		if bad := t.Restore(context.WithoutCancel(ctx), before); err == nil {
 			err = bad
 		}
 	}()

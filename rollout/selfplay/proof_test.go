@@ -325,7 +325,7 @@ func TestRamseyIsFound(t *testing.T) {
 
 	// What was found survives a snapshot.
 	s := snapshot(t, x)
-	require.NoError(t, x.Restore(s))
+	require.NoError(t, x.Restore(t.Context(), s))
 	again, err := x.Colorings()
 	require.NoError(t, err)
 	require.Equal(t, all, again)

@@ -1,6 +1,7 @@
 package selfplay
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -44,7 +45,7 @@ func (t *Training) free() {
 }
 
 // Snapshot copies the learner, the replay and the pool to the host.
-func (t *Training) Snapshot() (run.Snapshot, error) {
+func (t *Training) Snapshot(ctx context.Context) (run.Snapshot, error) {
 	if t.gone() {
 		return run.Snapshot{}, run.ErrGone
 	}
@@ -63,7 +64,7 @@ func (t *Training) Snapshot() (run.Snapshot, error) {
 }
 
 // Restore replaces the state by a snapshot.
-func (t *Training) Restore(s run.Snapshot) error {
+func (t *Training) Restore(ctx context.Context, s run.Snapshot) error {
 	if t.closed {
 		return run.ErrGone
 	}

@@ -267,7 +267,7 @@ func (t *Training) Step(context.Context) (run.Metrics, error) {
 	}
 	m.Values = append(m.Values, run.Value{Name: "training_steps", Number: float64(steps)})
 	if skipped := trained[len(trained)-1]; int(skipped) == steps && t.config.Precision != "f16" {
-		m.Failed = func() error {
+		m.Failed = func(context.Context) error {
 			return fmt.Errorf("all %d training steps were skipped, since no gradient was finite: take a smaller "+
 				"--learning-rate, or find the op that makes the first NaN with --jit=false", steps)
 		}

@@ -1,6 +1,7 @@
 package sparse
 
 import (
+	"context"
 	"xlarun/graph"
 	"xlarun/rollout/population"
 	"xlarun/rollout/run"
@@ -13,8 +14,8 @@ const stepPhase = "step"
 // Phases times the parts of a run for all members together: "batch" (the host lays out the examples of a step and moves
 // them to the devices), "step" (of SGD), "evaluation" (on all test data), "mutation", and "index" (computed after a
 // mutation). Each runs `repeats` times after a first one. The state is restored.
-func (p *Population) Phases(repeats int) (phases []run.Phase, err error) {
-	before, err := p.Snapshot()
+func (p *Population) Phases(ctx context.Context, repeats int) (phases []run.Phase, err error) {
+	before, err := p.Snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func (p *Population) Phases(repeats int) (phases []run.Phase, err error) {
 			return nil, err
 		}
 	}
-	return phases, p.Restore(before)
+	return phases, p.Restore(context.WithoutCancel(ctx), before)
 }
 
 // counted is a method whose cost does not show in the traced program.

@@ -3,6 +3,7 @@
 package sparse
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -64,8 +65,8 @@ type Population struct {
 }
 
 // New checks the config, chooses the method, makes the members and compiles the programs.
-func New(b xlabridge.Backend, c Config, d Data) (*Population, error) {
-	p, name, err := newPopulation(b, c, d)
+func New(ctx context.Context, b xlabridge.Backend, c Config, d Data) (*Population, error) {
+	p, name, err := newPopulation(ctx, b, c, d)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func New(b xlabridge.Backend, c Config, d Data) (*Population, error) {
 }
 
 // newPopulation returns a population without members and programs, and the name of its method.
-func newPopulation(b xlabridge.Backend, c Config, d Data) (p *Population, name string, err error) {
+func newPopulation(ctx context.Context, b xlabridge.Backend, c Config, d Data) (p *Population, name string, err error) {
 	if err := c.Check(plan.MachineOf(b, c.Devices)); err != nil {
 		return nil, "", err
 	}
@@ -110,7 +111,7 @@ func newPopulation(b xlabridge.Backend, c Config, d Data) (p *Population, name s
 		p.free = plan.FreeOn(b, c.Devices)
 	}
 	p.images, p.labels = make([]byte, p.rounds*p.lanes*d.Train.Pixels), make([]byte, 4*p.rounds*p.lanes)
-	if name, err = p.choose(); err == nil {
+	if name, err = p.choose(ctx); err == nil {
 		err = p.fit(name)
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package sparse
 
 import (
+	"context"
 	"fmt"
 
 	"xlarun/graph"
@@ -11,7 +12,7 @@ import (
 // Snapshot copies the state to the host, from the devices that hold the members. For layer 0 it has places "0.at",
 // i32[population, connections], and weights "0.w", f32 of the same shape. The rest of a run follows from it and the
 // config.
-func (p *Population) Snapshot() (s run.Snapshot, err error) {
+func (p *Population) Snapshot(ctx context.Context) (s run.Snapshot, err error) {
 	if p.members == nil {
 		return s, run.ErrGone
 	}
@@ -37,7 +38,7 @@ func memberOf(leaves []*graph.Array) (m Member) {
 
 // Restore sets the state to a snapshot of a run with the same config, on any number of devices. The run continues to
 // the byte as that run did.
-func (p *Population) Restore(s run.Snapshot) error {
+func (p *Population) Restore(ctx context.Context, s run.Snapshot) error {
 	if p.members == nil {
 		return run.ErrGone
 	}

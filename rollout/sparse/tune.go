@@ -1,6 +1,7 @@
 package sparse
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -35,8 +36,8 @@ func (p *Population) candidates() []string {
 
 // Tune chooses the method as New does. If it measures, it stores the fastest method, and a later New with the same
 // config or with plan.TuneAuto finds it.
-func Tune(b xlabridge.Backend, c Config, d Data) (plan.Choice, error) {
-	p, _, err := newPopulation(b, c, d)
+func Tune(ctx context.Context, b xlabridge.Backend, c Config, d Data) (plan.Choice, error) {
+	p, _, err := newPopulation(ctx, b, c, d)
 	if err != nil {
 		return plan.Choice{}, err
 	}
@@ -44,7 +45,7 @@ func Tune(b xlabridge.Backend, c Config, d Data) (plan.Choice, error) {
 }
 
 // choose returns the method.
-func (p *Population) choose() (string, error) {
+func (p *Population) choose(ctx context.Context) (string, error) {
 	available := p.candidates()
 	rule := p.config.Method
 	if rule == "auto" {
@@ -59,7 +60,7 @@ func (p *Population) choose() (string, error) {
 		Words: func(name string) string { return name },
 		Take:  func(name string) bool { return slices.Contains(available, name) && p.fits(name) },
 		Tuner: func(bool) *plan.Tuner[string] { return p.tuner(available[1:]) }, Quick: quickBudget,
-	}.Choose()
+	}.Choose(ctx)
 	chosen.Plan = name
 	p.profile.Choice = chosen
 	return name, err

@@ -223,7 +223,7 @@ func (w *warmup) onBackend(ctx context.Context, o console.BackendFlags, tasks []
 	defer func() { _ = b.Close() }()
 	for _, t := range tasks {
 		if ctx.Err() == nil {
-			t.choose(b)
+			t.choose(ctx, b)
 		}
 	}
 	var wait sync.WaitGroup
@@ -264,12 +264,12 @@ func (t *task) tune(how string) error {
 }
 
 // choose measures the task's plan.
-func (t *warmupTask) choose(b xlabridge.Backend) {
+func (t *warmupTask) choose(ctx context.Context, b xlabridge.Backend) {
 	if t.job.Plan == nil {
 		return
 	}
 	var err error
-	if t.Choice, err = t.job.Plan.Choose(b); err != nil {
+	if t.Choice, err = t.job.Plan.Choose(ctx, b); err != nil {
 		t.err = settingError(err, "", nil)
 	}
 }
@@ -318,7 +318,7 @@ func (t *warmupTask) compile(ctx context.Context, b xlabridge.Backend) {
 	if p == nil || m == nil {
 		return
 	}
-	s, err := r.Snapshot()
+	s, err := r.Snapshot(ctx)
 	if err == nil {
 		var candidates []run.Candidate
 		if candidates, err = m.Candidates(s); err == nil && len(candidates) > 0 {

@@ -26,11 +26,11 @@ func (h *held) snapshot() run.Snapshot { return run.Snapshot{Step: h.Step, Array
 
 // keeping copies the state to the host, and writes it to the disk, when each is due. If a file cannot be written, the
 // run says so and goes on: the next checkpoint may succeed. At the end of the run it is an error.
-func (s *session) keeping(context.Context) (state, error) {
+func (s *session) keeping(ctx context.Context) (state, error) {
 	if s.Folder == nil {
 		return s.timing, nil
 	}
-	err := s.keep()
+	err := s.keep(ctx)
 	if unwritten, ok := errors.AsType[*runfolder.WriteError](err); ok {
 		err = s.tell(func(o Observer) {
 			o.Notice(fmt.Sprintf("%v; the run goes on from %s %d and will try again", unwritten, s.Kind.Unit,
@@ -40,11 +40,11 @@ func (s *session) keeping(context.Context) (state, error) {
 	return s.timing, err
 }
 
-func (s *session) keep() error {
+func (s *session) keep(ctx context.Context) error {
 	now := time.Now()
 	due := s.checkpointAt.IsZero() || s.Cadence.due(s.last.Step, s.checkpointed, now.Sub(s.checkpointAt))
 	if due || now.Sub(s.heldAt) > max(snapshotEvery, holdShare*s.holding) {
-		if err := s.hold(); err != nil {
+		if err := s.hold(ctx); err != nil {
 			return err
 		}
 	}
@@ -71,17 +71,18 @@ func (s *session) keep() error {
 }
 
 // hold copies the state to the host, and the kind's further files with it: an interrupt writes both. A large state is
-// lent instead.
-func (s *session) hold() error {
+// lent instead. It goes on when ctx ends: then this is the state that is saved.
+func (s *session) hold(ctx context.Context) error {
 	if s.Folder == nil && s.player() == nil {
 		return nil
 	}
 	r, can := s.run, s.can
+	ctx = context.WithoutCancel(ctx)
 	h, err := wait(s, func() (h *held, err error) {
 		start := time.Now()
 		h = &held{}
 		var snapshot run.Snapshot
-		if snapshot, h.lent, err = snapshotOf(r, can); err != nil {
+		if snapshot, h.lent, err = snapshotOf(ctx, r, can); err != nil {
 			return nil, err
 		}
 		h.holding = time.Since(start)
@@ -121,14 +122,14 @@ func (s *session) checkpoint() error {
 }
 
 // snapshotOf returns a run's state, and whether it is lent: the state itself, and no copy.
-func snapshotOf(r run.Run, can *run.Capabilities) (snapshot run.Snapshot, lent bool, err error) {
+func snapshotOf(ctx context.Context, r run.Run, can *run.Capabilities) (snapshot run.Snapshot, lent bool, err error) {
 	if can.InPlace != nil {
 		snapshot, err = can.InPlace()
 		if err != nil || bytesOf(snapshot.Arrays) >= lentState {
 			return snapshot, true, err
 		}
 	}
-	snapshot, err = r.Snapshot()
+	snapshot, err = r.Snapshot(ctx)
 	return snapshot, false, err
 }
 

@@ -59,7 +59,7 @@ func (p *paused) Describe() *run.Capabilities {
 			p.at("reevaluate")
 			return nil, nil
 		},
-		Phases: func(int) ([]run.Phase, error) {
+		Phases: func(context.Context, int) ([]run.Phase, error) {
 			p.at("phases")
 			return []run.Phase{{Name: "all", Seconds: 1}}, nil
 		}}
@@ -72,12 +72,16 @@ func (p *paused) Step(context.Context) (run.Metrics, error) {
 	return run.Metrics{Step: p.step, Work: 1, Values: []run.Value{{Name: "value", Number: float64(p.step)}}}, nil
 }
 
-func (p *paused) Snapshot() (run.Snapshot, error) {
+func (p *paused) Snapshot(ctx context.Context) (run.Snapshot, error) {
 	p.at(fmt.Sprintf("snapshot %d", p.step))
 	return run.Snapshot{Step: p.step, Arrays: map[string]*graph.Array{"x": graph.Float32s([]float32{1})}}, nil
 }
 
-func (p *paused) Restore(s run.Snapshot) error { p.at("restore"); p.step = s.Step; return nil }
+func (p *paused) Restore(ctx context.Context, s run.Snapshot) error {
+	p.at("restore")
+	p.step = s.Step
+	return nil
+}
 
 func (p *paused) Profile() run.Profile { return run.Profile{Devices: 1} }
 
@@ -112,8 +116,8 @@ func TestInterruptInEveryState(t *testing.T) {
 	const early = "interrupted before the first step was done; nothing was written"
 	resumed := "interrupted before a further step was done; the run in DIR goes on from step 2"
 	after := func(step, saved int) string {
-		return fmt.Sprintf("interrupted after step %d; the state of step %d is in DIR/checkpoints/%06d.safetensors", step,
-			saved, saved)
+		return fmt.Sprintf("interrupted after step %d; the state of step %d is in DIR/checkpoints/%06d.safetensors",
+			step, saved, saved)
 	}
 	for _, c := range []struct {
 		place           string
@@ -158,7 +162,7 @@ func TestInterruptInEveryState(t *testing.T) {
 						saved := want[len(want)-len("1.safetensors"):][:1]
 						text, err := os.ReadFile(filepath.Join(dir, "run", "step.json"))
 						require.NoError(t, err)
-						require.Equal(t, saved, strings.TrimSpace(string(text)), "the files are those of the saved state")
+						require.Equal(t, saved, strings.TrimSpace(string(text)), "the files are of the saved state")
 						rows, err := os.ReadFile(filepath.Join(dir, "run", "metrics.jsonl"))
 						require.NoError(t, err)
 						require.Equal(t, step, strings.Count(string(rows), "\n"))

@@ -73,7 +73,7 @@ func (h *halved) Step(ctx context.Context) (run.Metrics, error) {
 	}
 	m, err := h.Loop.Step(ctx)
 	if m.Step == h.fails {
-		m.Failed = func() error { return errors.New("no member has a result") }
+		m.Failed = func(context.Context) error { return errors.New("no member has a result") }
 	}
 	return m, err
 }

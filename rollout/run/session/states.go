@@ -99,10 +99,10 @@ func returnMemory(b xlabridge.Backend) {
 }
 
 // restoring puts the checkpoint of a resumed run into it, and opens its logs.
-func (s *session) restoring(context.Context) (_ state, err error) {
+func (s *session) restoring(ctx context.Context) (_ state, err error) {
 	r := s.run
 	if from := s.Resume; from != nil {
-		err := s.do(func() error { return r.Restore(run.Snapshot{Step: from.Step, Arrays: from.Arrays}) })
+		err := s.do(func() error { return r.Restore(ctx, run.Snapshot{Step: from.Step, Arrays: from.Arrays}) })
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Folder.Dir(), err)
 		}
@@ -246,7 +246,7 @@ func (s *session) stepping(ctx context.Context) (state, error) {
 		return nil, err
 	}
 	if m.Failed != nil {
-		return nil, s.fail(m)
+		return nil, s.fail(ctx, m)
 	}
 	return s.keeping, nil
 }
@@ -268,9 +268,9 @@ func (s *session) reachedEnd() bool {
 
 // fail returns the error of a round in which all members failed. The state is held, so that it is written: the run can
 // be resumed after its environment is mended.
-func (s *session) fail(m run.Metrics) error {
-	err := membersError{fmt.Errorf("%s %d: %w", s.Kind.Unit, m.Step, m.Failed())}
-	return errors.Join(err, s.hold())
+func (s *session) fail(ctx context.Context, m run.Metrics) error {
+	err := membersError{fmt.Errorf("%s %d: %w", s.Kind.Unit, m.Step, m.Failed(ctx))}
+	return errors.Join(err, s.hold(ctx))
 }
 
 // membersError is the error of a round in which all members failed.
@@ -293,7 +293,7 @@ func (s *session) finishing(ctx context.Context) (state, error) {
 	if s.logger != nil {
 		s.logger.End()
 	}
-	if err := s.hold(); err != nil {
+	if err := s.hold(ctx); err != nil {
 		return nil, err
 	}
 	if !interrupted {
@@ -497,13 +497,13 @@ func (s *session) phasesDue() time.Duration {
 }
 
 // timing times the parts of a round once. It needs room for a second state, so it leaves out lent ones.
-func (s *session) timing(context.Context) (state, error) {
+func (s *session) timing(ctx context.Context) (state, error) {
 	parts := s.can.Phases
 	if parts == nil || s.phases != nil || !s.TimePhases || s.held != nil && s.held.lent ||
 		time.Since(s.Start) < s.phasesDue() || s.last.Step >= s.Job.Last {
 		return s.stepping, nil
 	}
-	phases, err := wait(s, func() ([]run.Phase, error) { return parts(1) })
+	phases, err := wait(s, func() ([]run.Phase, error) { return parts(ctx, 1) })
 	if err != nil || phases == nil {
 		phases = []run.Phase{} // they are not timed again
 	}
