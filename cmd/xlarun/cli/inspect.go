@@ -149,7 +149,7 @@ func (o *inspectOptions) run(ctx context.Context, t *task) error {
 	if o.phase != "" {
 		return o.printPhase(program)
 	}
-	i, err := inspect(t.Purpose(), b, program)
+	i, err := inspect(t.job.Purpose, b, program)
 	i.Choice = r.Profile().Choice
 	if o.codegen && err == nil {
 		i.Codegen, err = codegenOf(program)

@@ -117,7 +117,7 @@ func (p *profiler) measure(ctx context.Context) error {
 		return settingError(err, "", nil)
 	}
 	defer func() { _ = x.Close() }()
-	r.Experiment, r.Program, r.PredictedBytes = p.Purpose(), x.Profile(), x.Profile().PeakMemoryBytes
+	r.Experiment, r.Program, r.PredictedBytes = p.job.Purpose, x.Profile(), x.Profile().PeakMemoryBytes
 	p.devices = max(1, min(b.NumDevices(), r.Program.Devices))
 	begin, err := p.transfer(ctx, x)
 	if err != nil {

@@ -105,7 +105,7 @@ type screen struct {
 
 // open makes the display. The channel that it returns is closed when nobody reads stdout any more.
 func (s *screen) open(t *task, folder *runfolder.Folder) (left <-chan struct{}) {
-	b := display.Board{Command: t.Name + " " + t.job.Title, Setup: run.Setup(t.Experiment), Unit: t.Unit,
+	b := display.Board{Command: t.Name + " " + t.job.Title, Setup: t.job.Setup, Unit: t.Unit,
 		Last: t.job.Last, Picture: t.Picture, Rows: t.job.Board(), Round: t.Round, Work: t.Work,
 		Start: machine.ProcessStart()}
 	if t.unlimited {

@@ -38,7 +38,7 @@ type task struct {
 // changed makes the job anew after settings of the experiment were set, unless err is that of setting them.
 func (t *task) changed(err error) error {
 	if err == nil {
-		t.job = t.Job()
+		t.job = t.JobOf(t.Experiment)
 	}
 	return err
 }
@@ -50,16 +50,13 @@ func (t *task) on() console.BackendFlags {
 	return on
 }
 
-// Purpose says what the programs are for.
-func (t *task) Purpose() string { return run.Purpose(t.Name, t.Experiment) }
-
 // programs returns a text that is equal for tasks that need the same programs.
 func (t *task) programs() string {
 	text := t.Name + " "
 	if p := t.job.Play; p != nil {
 		text += fmt.Sprintf("eval-episodes=%d ", p.EvalEpisodes)
 	}
-	return text + run.Programs(t.Experiment)
+	return text + t.job.Programs
 }
 
 // defaultKind is the kind if neither the argument nor the file names one.
@@ -191,7 +188,7 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	}
 	t := &task{Kind: kind, Experiment: kind.New(), session: defaultSessionSettings(), source: arg,
 		topology: g.own.topology}
-	t.job = t.Job()
+	t.job = t.JobOf(t.Experiment)
 	path := ""
 	var fromFile map[string]any
 	if file != nil {
@@ -261,14 +258,14 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 		}
 		run.LeavePolicyFile(t.Experiment)
 		run.ReadPolicyCopy(t.Experiment, g.resumed)
-		t.job = t.Job()
+		t.job = t.JobOf(t.Experiment)
 	}
 	if err := run.Check(t.Experiment, t.job, plan.Expected(on.Backend, on.Expect())); err != nil {
 		return nil, settingError(t.markDefault(err, values), path, inFile)
 	}
 	run.KeepPolicyFile(t.Experiment)
 	run.KeepEnvironment(t.Experiment)
-	t.job = t.Job()
+	t.job = t.JobOf(t.Experiment)
 	if err := g.idle(t.Experiment); err != nil { // a setting may depend on what the policy's file says
 		return nil, settingError(err, path, inFile)
 	}
@@ -330,7 +327,7 @@ func (t *task) suggest(values map[string]any) error {
 			return err // apply says what is wrong with the others
 		}
 	}
-	t.job = t.Job()
+	t.job = t.JobOf(t.Experiment)
 	suggested := t.job.Suggested()
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(suggested)) {
@@ -466,7 +463,7 @@ func (t *task) startAlone(ctx context.Context, b xlabridge.Backend) (run.Run, er
 		start = t.job.StartAlone
 	}
 	r, err := start(ctx, b)
-	return r, run.OutOfMemory(err, t.Experiment)
+	return r, run.OutOfMemory(err, t.Experiment, t.job)
 }
 
 // title returns the end of the name of the run's folder, safe in a path.

@@ -157,7 +157,7 @@ func (w *warmup) run(ctx context.Context) error {
 		if err := t.fetch(ctx, w.App); err != nil {
 			return err
 		}
-		t.Program = t.Purpose()
+		t.Program = t.job.Purpose
 		if groups[t.on()] == nil {
 			order = append(order, t.on())
 		}
@@ -209,7 +209,7 @@ func (t *task) fetch(ctx context.Context, a *App) error {
 		}
 		return settingError(err, "", nil)
 	}
-	return nil
+	return t.changed(nil) // its texts may name the data
 }
 
 // onBackend measures the tasks' plans one by one, as others would disturb the measurement. It compiles their programs
@@ -322,7 +322,7 @@ func (t *warmupTask) compile(ctx context.Context, b xlabridge.Backend) {
 	if err == nil {
 		var candidates []run.Candidate
 		if candidates, err = m.Candidates(s); err == nil && len(candidates) > 0 {
-			t.evaluator, err = session.NewEvaluator(b, p, t.Purpose(), candidates, true)
+			t.evaluator, err = session.NewEvaluator(b, p, t.job.Purpose, candidates, true)
 		}
 		if t.evaluator != nil {
 			t.Count += t.evaluator.Programs()

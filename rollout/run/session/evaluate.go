@@ -38,7 +38,7 @@ type Evaluator struct {
 }
 
 // NewEvaluator compiles a program that evaluates as many members as there are candidates and, with draw, one that
-// records the best, if the environment can be drawn. purpose is the experiment's.
+// records the best, if the environment can be drawn. purpose is Job.Purpose.
 func NewEvaluator(b xlabridge.Backend, p *run.Play, purpose string, candidates []run.Candidate,
 	draw bool) (*Evaluator, error) {
 	r, err := p.Rollout()
@@ -160,7 +160,7 @@ func (s *session) prepareEvaluator(p *run.Play, candidates []run.Candidate) (err
 	b := s.backend
 	s.evaluator, err = wait(s, func() (*Evaluator, error) {
 		draw := s.Folder != nil && s.Draw != nil
-		e, err := NewEvaluator(b, p, run.Purpose(s.Kind.Name, s.Experiment), candidates, draw)
+		e, err := NewEvaluator(b, p, s.Job.Purpose, candidates, draw)
 		returnMemory(b)
 		return e, err
 	})

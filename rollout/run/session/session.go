@@ -22,7 +22,7 @@ type Options struct {
 	Kind run.Kind
 	// Experiment has settings that run.Check accepts.
 	Experiment run.Experiment
-	// Job is that of the experiment; nil: Experiment.Job. A caller that has checked a Job gives it, so that what the
+	// Job is that of the experiment; nil: Kind.JobOf. A caller that has checked a Job gives it, so that what the
 	// check has made is not made again.
 	Job *run.Job
 	// Open opens the backend. The session closes it.
@@ -184,7 +184,7 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	}
 	run.KeepPolicyFile(o.Experiment)
 	if o.Job == nil {
-		o.Job = o.Experiment.Job()
+		o.Job = o.Kind.JobOf(o.Experiment)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

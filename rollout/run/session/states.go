@@ -82,7 +82,7 @@ func (s *session) starting(ctx context.Context) (state, error) {
 		if err == nil {
 			returnMemory(b)
 		}
-		return r, run.OutOfMemory(err, s.Experiment)
+		return r, run.OutOfMemory(err, s.Experiment, s.Job)
 	})
 	if err != nil { // r may be a nil pointer in a run.Run that is not nil
 		return nil, err
@@ -231,7 +231,7 @@ func (s *session) stepping(ctx context.Context) (state, error) {
 	case ended(ctx, err): // the state is that before the round
 		return s.finishing, nil
 	case err != nil:
-		return nil, fmt.Errorf("%s %d: %w", s.Kind.Unit, s.last.Step+1, run.OutOfMemory(err, s.Experiment))
+		return nil, fmt.Errorf("%s %d: %w", s.Kind.Unit, s.last.Step+1, run.OutOfMemory(err, s.Experiment, s.Job))
 	}
 	if s.rounds == 0 {
 		s.firstEnd = now.Sub(s.Start)
