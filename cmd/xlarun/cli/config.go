@@ -191,15 +191,15 @@ func (c *configFile) writer() string {
 // checkUntrusted refuses settings of a file that a file must not have, because a stranger may have written it. It drops
 // those that name nothing, as files of earlier versions have them. stored means that the file is the config of a run
 // that is resumed.
-func (t *task) checkUntrusted(path string, inFile, values map[string]any, stored bool) error {
+func (t *task) checkUntrusted(stored bool) error {
+	path := t.path
 	for _, f := range slices.Concat(settings.Fields(t.Experiment), settings.Fields(&t.session)) {
-		value, ok := inFile[f.Name]
-		text := fmt.Sprint(value)
+		g := t.given[f.Name]
+		text := fmt.Sprint(g.value)
 		switch why := f.FlagOnly(); {
-		case !ok:
+		case g.from != byFile:
 		case why != "" && (text == "" || text == "0"):
-			delete(inFile, f.Name)
-			delete(values, f.Name)
+			delete(t.given, f.Name)
 		case why != "":
 			return console.BadInput("%s: key %q got %s, which %s, and a file must not: take it out, and give --%s on "+
 				"the command line if you trust it", path, f.Name, console.ShortText(text), why, f.Name)
@@ -262,7 +262,9 @@ func (t *task) config(ended map[string]any) (string, error) {
 
 // configWith sets the settings that a run chose, and returns the config file that repeats it.
 func (t *task) configWith(chosen settings.Values) (string, error) {
-	if err := t.apply(maps.Clone(map[string]any(chosen)), "", nil); err != nil {
+	values := origins{}
+	values.all(chosen, byRun)
+	if err := t.apply(values); err != nil {
 		return "", err
 	}
 	return t.config(nil)

@@ -131,7 +131,7 @@ func (o *inspectOptions) run(ctx context.Context, t *task) error {
 	}
 	r, err := t.startAlone(ctx, b)
 	if err != nil {
-		return settingError(err, "", nil)
+		return settingError(err)
 	}
 	defer func() { _ = r.Close() }()
 	var program *xlabridge.Compiled

@@ -114,7 +114,7 @@ func (p *profiler) measure(ctx context.Context) error {
 	}
 	x, err := p.startAlone(ctx, b)
 	if err != nil {
-		return settingError(err, "", nil)
+		return settingError(err)
 	}
 	defer func() { _ = x.Close() }()
 	r.Experiment, r.Program, r.PredictedBytes = p.job.Purpose, x.Profile(), x.Profile().PeakMemoryBytes

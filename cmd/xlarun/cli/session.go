@@ -92,7 +92,7 @@ func sessionError(err error) error {
 		return console.InterruptedError{Err: err}
 	}
 	if _, ok := err.(*settings.Error); ok {
-		return settingError(err, "", nil)
+		return settingError(err)
 	}
 	return err
 }

@@ -207,7 +207,7 @@ func (t *task) fetch(ctx context.Context, a *App) error {
 		if ctx.Err() != nil {
 			return console.ErrInterrupted
 		}
-		return settingError(err, "", nil)
+		return settingError(err)
 	}
 	return t.changed(nil) // its texts may name the data
 }
@@ -270,7 +270,7 @@ func (t *warmupTask) choose(ctx context.Context, b xlabridge.Backend) {
 	}
 	var err error
 	if t.Choice, err = t.job.Plan.Choose(ctx, b); err != nil {
-		t.err = settingError(err, "", nil)
+		t.err = settingError(err)
 	}
 }
 
@@ -290,7 +290,7 @@ func (t *warmupTask) startPlanned(ctx context.Context, b xlabridge.Backend) (run
 func (t *warmupTask) compile(ctx context.Context, b xlabridge.Backend) {
 	r, err := t.startPlanned(ctx, b)
 	if err != nil {
-		t.err = settingError(err, "", nil)
+		t.err = settingError(err)
 		return
 	}
 	t.warm = r
