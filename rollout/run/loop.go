@@ -413,22 +413,12 @@ func (l *Loop) Snapshot(ctx context.Context) (Snapshot, error) {
 	if l.state == nil {
 		return Snapshot{}, ErrGone
 	}
-	s := Snapshot{Step: l.step, Arrays: map[string]*graph.Array{}}
 	state, err := l.packing.UnpackHost(l.state)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	for i, a := range graph.Leaves(state) {
-		if err := ctx.Err(); err != nil {
-			return Snapshot{}, err
-		}
-		h, err := xlabridge.ToHost(a)
-		if err != nil {
-			return Snapshot{}, err
-		}
-		s.Arrays[l.names[i]] = h
-	}
-	return s, nil
+	arrays, err := Saved(ctx, state)
+	return Snapshot{Step: l.step, Arrays: arrays}, err
 }
 
 // StateInPlace returns the state as Snapshot does, but arrays that are not packed stay on the devices. They are valid
@@ -483,13 +473,9 @@ func (l *Loop) Unflatten(s Snapshot) (any, error) {
 	leaves := make([]*graph.Array, len(l.names))
 	shapes := l.packing.Shapes()
 	for i, name := range l.names {
-		a, ok := s.Arrays[name]
-		if ok {
-			a = widened(a, shapes[i].DType)
-		}
-		if !ok || !a.Shape().Equal(shapes[i]) {
-			return nil, fmt.Errorf("the state has no array %q of %s, as these settings want: restore what the same "+
-				"settings made", name, shapes[i])
+		a, err := s.array(name, shapes[i])
+		if err != nil {
+			return nil, err
 		}
 		leaves[i] = a
 	}

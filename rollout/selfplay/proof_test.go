@@ -273,7 +273,7 @@ func TestTicTacToeIsNeverLost(t *testing.T) {
 func TestWordsOfStates(t *testing.T) {
 	c := small()
 	c.Game, c.Vertices = "tictactoe", 6
-	v := newViewer(must(c.program()), compiler{backend: client(t, 1)})
+	v := newViewer(must(c.program()), run.Stages{Backend: client(t, 1)})
 	require.Len(t, must(wordsOf(must(graph.Eval(v.program.game.pack(v.program.game.start))))), 9+1+1+2)
 }
 

@@ -237,7 +237,7 @@ func failures(losses ...[]float64) string {
 }
 
 // Compiled returns the program that trains.
-func (t *training) Compiled() *xlabridge.Compiled { return t.Population.train }
+func (t *training) Compiled() *xlabridge.Compiled { return t.Population.train.Program() }
 
 // Files returns each member's results, and the connections of the best one. The best is chosen by the examples of the
 // last round, so that its test accuracy is unbiased by the choice. Members are not tested for the files, because that

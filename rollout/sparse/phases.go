@@ -2,6 +2,7 @@ package sparse
 
 import (
 	"context"
+
 	"xlarun/graph"
 	"xlarun/rollout/population"
 	"xlarun/rollout/run"
@@ -45,8 +46,10 @@ func (p *Population) Phases(ctx context.Context, repeats int) (phases []run.Phas
 		return nil, err
 	}
 	if err := measure(stepPhase, p.rounds, 1, func() error {
-		stats, err := p.learn(p.train, in)
-		xlabridge.Free(stats)
+		stats, err := p.train.Advance(&p.members, learning{p.indexes, in})
+		if err == nil {
+			xlabridge.Free(stats)
+		}
 		return err
 	}); err != nil {
 		return nil, err
@@ -81,7 +84,7 @@ func (p *Population) Cost() graph.Cost {
 	if m, ok := p.method.(counted); ok {
 		return m.cost(p.lanes).Times(float64(p.config.Population))
 	}
-	g := p.train.Program.Graph
+	g := p.train.Program().Program.Graph
 	c := g.Cost(func(loop *graph.Node) int {
 		switch loop.LoopName() {
 		case population.TilesLoop:

@@ -17,7 +17,7 @@ func (p *Population) Snapshot(ctx context.Context) (s run.Snapshot, err error) {
 		return s, run.ErrGone
 	}
 	s = run.Snapshot{Step: int64(p.done), Arrays: map[string]*graph.Array{}}
-	for i, a := range p.members {
+	for i, a := range graph.Leaves(p.members) {
 		if s.Arrays[arrayName(i)], err = p.tiles.ToHost(a); err != nil {
 			return s, err
 		}
@@ -46,14 +46,15 @@ func (p *Population) Restore(ctx context.Context, s run.Snapshot) error {
 		return fmt.Errorf("sparse: the snapshot was taken after step %d, want 0 to the config's %d", s.Step,
 			p.config.Steps)
 	}
-	for i, a := range p.members {
+	own := graph.Leaves(p.members)
+	for i, a := range own {
 		if x, ok := s.Arrays[arrayName(i)]; !ok || !x.Shape().Equal(p.tiles.Whole(a)) {
 			return fmt.Errorf("sparse: the snapshot has no array %q of %v, as the config wants: restore what the "+
 				"same config made", arrayName(i), p.tiles.Whole(a))
 		}
 	}
 	var out []*graph.Array
-	for i, a := range p.members {
+	for i, a := range own {
 		moved, err := p.tiles.FromHost(p.backend, s.Arrays[arrayName(i)], a.Shape())
 		if err != nil {
 			xlabridge.Free(out)
@@ -62,7 +63,7 @@ func (p *Population) Restore(ctx context.Context, s run.Snapshot) error {
 		out = append(out, moved)
 	}
 	xlabridge.Free(p.members)
-	p.members, p.done, p.mutations = out, int(s.Step), 0
+	p.members, p.done, p.mutations = memberOf(out), int(s.Step), 0
 	if every := p.config.MutateEvery; every > 0 {
 		p.mutations = max(0, p.done-1) / every // one that is due comes before the next step
 	}

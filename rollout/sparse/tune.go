@@ -82,17 +82,12 @@ func (p *Population) tuner(others []string) *plan.Tuner[string] {
 
 // measure returns the seconds of one step of the population with a method. It runs rounds of a few members.
 func (p *Population) measure(name string, over func() bool) (float64, error) {
-	first, err := p.compileFirst()
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = first.Close() }()
-	if err := p.initMembers(first); err != nil {
+	if err := p.initMembers(); err != nil {
 		return 0, err
 	}
 	r, err := p.prepare(name)
 	defer func() {
-		r.close()
+		_ = r.close()
 		xlabridge.Free(p.members)
 		xlabridge.Free(p.count)
 	}()
@@ -111,7 +106,7 @@ func (p *Population) measure(name string, over func() bool) (float64, error) {
 	}
 	defer xlabridge.Free(in.Count)
 	if r.index != nil {
-		if p.indexes, err = r.index.Call(p.arguments(in, false)); err != nil {
+		if p.indexes, err = r.index.Call(reading{p.members, nil, in}); err != nil {
 			return 0, err
 		}
 		defer xlabridge.Free(p.indexes)
@@ -120,7 +115,7 @@ func (p *Population) measure(name string, over func() bool) (float64, error) {
 	in.Counter = (*xlabridge.Counter)(nil).Input() // it may run beside the run, which counts for itself
 	best, err := plan.Fastest(tuneTime, over, func() (float64, error) {
 		from := time.Now()
-		stats, err := p.learn(r.train, in)
+		stats, err := r.train.Advance(&p.members, learning{p.indexes, in})
 		if err != nil {
 			return 0, err
 		}
