@@ -48,7 +48,8 @@ func (s *session) preparing(ctx context.Context) (state, error) {
 	if s.Job.Prepare == nil {
 		return s.fetching, nil
 	}
-	return s.fetching, s.do(func() error { return s.Job.Prepare(ctx, s.Resume != nil) })
+	resumed := s.Resume != nil
+	return s.fetching, s.do(func() error { return s.Job.Prepare(ctx, resumed) })
 }
 
 // fetching downloads the data that the experiment needs.
