@@ -172,10 +172,11 @@ func (t *Training) compilePlay(s state) (err error) {
 	}
 	p := t.program
 	t.play, err = run.NewStage(t.stages(), "self-play", s.Replay, playInputs{s.Learner.Weights, random.New(0),
-		graph.Of(int32(0)), t.layout.gameTiles.Count(), p.inputs()}, func(r replay, in playInputs) (replay, playResult) {
-		return p.withInputs(in.Settings).playIteration(t.layout, r, networkPlayer(in.Weights), in.Key, in.Iteration,
-			in.Tiles)
-	})
+		graph.Of(int32(0)), t.layout.gameTiles.Count(), p.inputs()},
+		func(r replay, in playInputs) (replay, playResult) {
+			return p.withInputs(in.Settings).playIteration(t.layout, r, networkPlayer(in.Weights), in.Key,
+				in.Iteration, in.Tiles)
+		})
 	return err
 }
 

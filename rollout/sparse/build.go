@@ -33,6 +33,9 @@ type reading struct {
 	In      inputs
 }
 
+// evaluation is a program that returns the stats of members.
+type evaluation = run.Stage[graph.None, reading, *graph.Array]
+
 // programs are the programs of one method.
 type programs struct {
 	method method
@@ -83,7 +86,7 @@ type pick struct {
 }
 
 // compileEvaluation compiles a program that evaluates the members on data. It returns the stats.
-func (p *Population) compileEvaluation(name string, data Batches) (*run.Stage[graph.None, reading, *graph.Array], error) {
+func (p *Population) compileEvaluation(name string, data Batches) (*evaluation, error) {
 	in := p.abstractInputs()
 	in.Data = data
 	return run.NewReading(p.stages(), name, reading{p.abstract(), p.abstractIndex(p.method), in},

@@ -47,7 +47,7 @@ type Population struct {
 	programs                  // of the method
 	late      *sync.WaitGroup // measurements that still run after their deadline
 	mutate    *run.Stage[Member, inputs, graph.None]
-	evaluate  *run.Stage[graph.None, reading, *graph.Array]
+	evaluate  *evaluation
 	pick      *run.Stage[graph.None, pick, Member]
 	members   Member         // the state, on the devices; nil: it is lost
 	indexes   []*graph.Array // of the members; see method

@@ -6,16 +6,15 @@ import (
 	"slices"
 
 	"xlarun/graph"
-	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
 // selection replaces the worst members by copies of the best, by their accuracy on examples that nobody learns from.
 type selection struct {
-	held     Images                                        // the held-out examples
-	data     Batches                                       // on the devices
-	evaluate *run.Stage[graph.None, reading, *graph.Array] // nil: there is no selection
-	last     *Stats                                        // of the newest selection, before it; nil after it was reported
+	held     Images      // the held-out examples
+	data     Batches     // on the devices
+	evaluate *evaluation // nil: there is no selection
+	last     *Stats      // of the newest selection, before it; nil after it was reported
 }
 
 // holdOut takes the last examples of the training data out, for the selection.

@@ -139,8 +139,8 @@ func TestResumeWithEnds(t *testing.T) {
 // evaluation before, whose best.safetensors was gone.
 func TestConfigOfAnEvaluationAnew(t *testing.T) {
 	b := onInterpreter(t)
-	require.Equal(t, StatusOK, b.do("evolve", "--pop", "4", "--policy", "linear", "--steps", "2", "--eval-episodes", "1",
-		"--target", "0", "--backend", "reference", "--rounds", "2", "--out", "a"), "%s", b.err)
+	require.Equal(t, StatusOK, b.do("evolve", "--pop", "4", "--policy", "linear", "--steps", "2",
+		"--eval-episodes", "1", "--target", "0", "--backend", "reference", "--rounds", "2", "--out", "a"), "%s", b.err)
 	config := read(t, "a", "config.toml")
 	require.Equal(t, StatusOK, b.do("evolve", "--resume", "a", "--eval-episodes", "3", "--rounds", "0",
 		"-g", "2"), "%s", b.err)

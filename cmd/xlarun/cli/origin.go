@@ -55,7 +55,8 @@ func (t *task) named(err error) error {
 		return settingError(err)
 	}
 	if t.given[e.Key].from == byFile && t.path != "" {
-		return console.BadInput("%s: key %q got %s, wants %s", t.path, shortKey(e.Key), console.ShortText(e.Got), e.Wants)
+		return console.BadInput("%s: key %q got %s, wants %s", t.path, shortKey(e.Key), console.ShortText(e.Got),
+			e.Wants)
 	}
 	if t.given.of(e.Key) == byDefault && t.isDefault(e) {
 		e = &settings.Error{Key: e.Key, Got: e.Got + " (the default)", Wants: e.Wants}

@@ -120,8 +120,8 @@ func LikeFlag(name string, known []string) string {
 	return envs.Nearest(name, known)
 }
 
-// DidYouMeanAny returns ", did you mean A, B or C?" with up to three known names to suggest for an unknown one, the best
-// first; "" if none is near.
+// DidYouMeanAny returns ", did you mean A, B or C?" with up to three known names to suggest for an unknown one, the
+// best first; "" if none is near.
 func DidYouMeanAny(name string, known []string) string {
 	var likes []string
 	for like := LikeFlag(name, known); like != "" && len(likes) < 3; like = LikeFlag(name, known) {

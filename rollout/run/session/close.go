@@ -11,8 +11,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// close writes what the run leaves in memory, and closes everything. cause is the error of work. What is not on the disk
-// when over ends is given up.
+// close writes what the run leaves in memory, and closes everything. cause is the error of work. What is not on the
+// disk when over ends is given up.
 func (s *session) close(ctx, over context.Context, cause error) (*Outcome, error) {
 	defer s.release()
 	s.measurePeak()

@@ -220,8 +220,8 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	}
 }
 
-// wait calls f, which may wait for a device, the disk or a reader. f uses no field of the session, except Options. If it
-// returns when Run has taken the session, the goroutine ends. A panic of f is an error with its line.
+// wait calls f, which may wait for a device, the disk or a reader. f uses no field of the session, except Options. If
+// it returns when Run has taken the session, the goroutine ends. A panic of f is an error with its line.
 func wait[T any](s *session, f func() (T, error)) (value T, err error) {
 	s.offered <- struct{}{}
 	if thrown := envs.Try(func() { value, err = f() }); thrown != nil {
