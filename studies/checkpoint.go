@@ -2,6 +2,7 @@ package studies
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 
 	"xlarun/graph"
@@ -26,10 +27,10 @@ type seedCheckpoint struct {
 }
 
 // checkpointOf returns the state of runs between two rounds. step is the last step at which the trial reported.
-func checkpointOf(step int64, all seeds) (*checkpoint, error) {
+func checkpointOf(ctx context.Context, step int64, all seeds) (*checkpoint, error) {
 	p := &checkpoint{Step: step}
 	for _, r := range all {
-		snapshot, err := r.run.Snapshot()
+		snapshot, err := r.run.Snapshot(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +59,7 @@ func (c seedCheckpoint) snapshot() (run.Snapshot, error) {
 }
 
 // restore sets runs to the state of the checkpoint.
-func (p *checkpoint) restore(all seeds) error {
+func (p *checkpoint) restore(ctx context.Context, all seeds) error {
 	if len(p.Seeds) != len(all) {
 		return fmt.Errorf("the checkpoint has %d runs, the trial has %d", len(p.Seeds), len(all))
 	}
@@ -68,7 +69,7 @@ func (p *checkpoint) restore(all seeds) error {
 		if err != nil {
 			return err
 		}
-		if err := r.run.Restore(snapshot); err != nil {
+		if err := r.run.Restore(ctx, snapshot); err != nil {
 			return err
 		}
 		r.metrics, r.over = from.Metrics, from.Over

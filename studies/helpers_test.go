@@ -63,7 +63,7 @@ func (b *bowl) VectorizedCost() (run.VectorizedCost, error) {
 }
 
 // OpenLanes makes lanes of bowls.
-func (b *bowl) OpenLanes(xlabridge.Backend, []string, int) (run.Lanes, error) {
+func (b *bowl) OpenLanes(context.Context, xlabridge.Backend, []string, int) (run.Lanes, error) {
 	return bowlLanes{b}, nil
 }
 
@@ -154,10 +154,10 @@ func (b *bowling) Step(context.Context) (run.Metrics, error) {
 	}
 	return run.Metrics{Step: b.step, Values: []run.Value{{Name: "loss", Number: value}, {Name: "x", Number: b.X}}}, nil
 }
-func (b *bowling) Snapshot() (run.Snapshot, error) {
+func (b *bowling) Snapshot(ctx context.Context) (run.Snapshot, error) {
 	return run.Snapshot{Step: b.step, Arrays: map[string]*graph.Array{"sum": graph.Float64s([]float64{b.sum}, 1)}}, nil
 }
-func (b *bowling) Restore(s run.Snapshot) error {
+func (b *bowling) Restore(ctx context.Context, s run.Snapshot) error {
 	sum, err := graph.Floats(s.Arrays["sum"])
 	if err != nil {
 		return err

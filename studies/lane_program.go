@@ -168,7 +168,7 @@ func (s *Spec) openLanes(ctx context.Context, runs Runs, params map[string]any, 
 	if err != nil {
 		return nil, err
 	}
-	p.lanes, err = job.Lanes.Open(b, slices.Collect(maps.Values(p.names)), min(most, s.maxLaneTrials())*
+	p.lanes, err = job.Lanes.Open(ctx, b, slices.Collect(maps.Values(p.names)), min(most, s.maxLaneTrials())*
 		s.Seeds)
 	return p, err
 }

@@ -91,7 +91,7 @@ func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, 
 		last = min(last, h.until)
 	}
 	if h.from != nil {
-		if err := h.from.restore(seeds); err != nil {
+		if err := h.from.restore(ctx, seeds); err != nil {
 			return outcome{}, fmt.Errorf("%w: %w", errRestore, err)
 		}
 		step = h.from.Step
@@ -100,7 +100,7 @@ func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, 
 		reported := step
 		step = min(step+s.ReportEvery, last)
 		err := seeds.advance(ctx, step, func() error {
-			return h.checkpoint(func() (*checkpoint, error) { return checkpointOf(reported, seeds) })
+			return h.checkpoint(func() (*checkpoint, error) { return checkpointOf(ctx, reported, seeds) })
 		})
 		if err != nil {
 			return outcome{}, err
@@ -122,7 +122,7 @@ func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, 
 		}
 	}
 	if h.end != nil {
-		state, err := checkpointOf(last, seeds)
+		state, err := checkpointOf(ctx, last, seeds)
 		if err != nil {
 			return outcome{}, err
 		}

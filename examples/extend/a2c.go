@@ -133,7 +133,7 @@ func (a *A2C) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) {
 		inputs[name] = value
 	}
 	loop, err := run.NewLoop(b, run.LoopOptions{
-		Name: "update", Purpose: run.Purpose("a2c", a), Plan: plan.Plan{Devices: 1}, Undivided: true, Packed: true,
+		Name: "update", Purpose: "a2c " + settings.Words(a), Plan: plan.Plan{Devices: 1}, Undivided: true, Packed: true,
 		Work:    float64(a.Envs * a.Horizon),
 		Metrics: []string{"recent_return", "policy_loss", "value_loss", "entropy", "gradient_norm"},
 		Goal:    run.Value{Name: "recent_return", Number: a.Goal(spec)},

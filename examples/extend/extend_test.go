@@ -129,7 +129,7 @@ func TestSearch(t *testing.T) {
 		require.InDelta(t, sum/5, m.Values[1].Number, 1e-6)
 	}
 	require.Positive(t, best, "a member that found a reward")
-	snapshot, err := x.Snapshot()
+	snapshot, err := x.Snapshot(t.Context())
 	require.NoError(t, err)
 	members, err := x.Describe().Members.Candidates(snapshot)
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
@@ -62,7 +63,7 @@ func (s *Search) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) 
 	key := random.New(s.Seed)
 	first := State{Key: key, Round: envs.Steps(0), Best: play.Policy.Init(key), Return: graph.Scalar(math.Inf(-1))}
 	loop, err := run.NewLoop(b, run.LoopOptions{
-		Name: "round", Purpose: run.Purpose("search", s), Plan: play.Plan, Work: play.EnvSteps(),
+		Name: "round", Purpose: "search " + settings.Words(s), Plan: play.Plan, Work: play.EnvSteps(),
 		Metrics: []string{"best_return", "mean_return"},
 		Goal:    run.Value{Name: "best_return", Number: s.Goal(play.Env.Spec())},
 	}, first, play.Inputs(), func(now State, in episode.PopulationInputs) (State, *graph.Array) {

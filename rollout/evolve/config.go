@@ -119,12 +119,12 @@ func (c *Config) Purpose() string { return generation.Purpose(&c.Search, c.optio
 
 // ChoosePlan chooses the plan of an experiment as Start does, without compiling a generation. It stores a plan that it
 // measures, and a Start with plan.TuneAuto finds it.
-func (c *Config) ChoosePlan(b xlabridge.Backend) (plan.Choice, error) {
+func (c *Config) ChoosePlan(ctx context.Context, b xlabridge.Backend) (plan.Choice, error) {
 	x, err := c.setup(plan.MachineOf(b, c.Devices))
 	if err != nil {
 		return plan.Choice{}, err
 	}
-	choice, err := x.Choose(b)
+	choice, err := x.Choose(ctx, b)
 	x.Wait()
 	return choice, err
 }

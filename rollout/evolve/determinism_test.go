@@ -116,7 +116,7 @@ func (d determinism) check(t *testing.T, clients map[int]*xlabridge.Client, c Co
 	half := d.generations / 2
 	whole := start(t, clients[d.devices[0]], c)
 	metrics := steps(t, whole, half)
-	middle, err := whole.Snapshot()
+	middle, err := whole.Snapshot(t.Context())
 	require.NoError(t, err)
 	metrics = append(metrics, steps(t, whole, d.generations-half)...)
 	state := bytesOf(t, whole)
@@ -133,12 +133,12 @@ func (d determinism) check(t *testing.T, clients map[int]*xlabridge.Client, c Co
 		if !last {
 			continue
 		}
-		require.NoError(t, e.Restore(middle))
+		require.NoError(t, e.Restore(t.Context(), middle))
 		require.Equal(t, metrics[half:], steps(t, e, d.generations-half), "restored on %d devices", devices)
 		sameBytes(t, state, bytesOf(t, e), fmt.Sprint("restored on ", devices, " devices"))
 	}
 	delete(middle.Arrays, "key.data")
-	require.ErrorContains(t, whole.Restore(middle), `no array "key.data" of u32[2]`)
+	require.ErrorContains(t, whole.Restore(t.Context(), middle), `no array "key.data" of u32[2]`)
 }
 
 // fitnessOf runs one generation and returns the fitness of each member.

@@ -70,7 +70,7 @@ func New(ctx context.Context, b xlabridge.Backend, c Config) (*Evolution, error)
 // newEvolution is New. A run that is alone exchanges nothing with other processes, whatever its settings say.
 func newEvolution(ctx context.Context, b xlabridge.Backend, c Config, alone bool) (*Evolution, error) {
 	e := &Evolution{config: c.clone(), backend: b, bestEver: math.Inf(-1)}
-	if err := e.put(c); err != nil {
+	if err := e.put(ctx, c); err != nil {
 		return nil, err
 	}
 	e.first = e.setup
@@ -82,8 +82,8 @@ func newEvolution(ctx context.Context, b xlabridge.Backend, c Config, alone bool
 }
 
 // put makes a search, at its first state, the current one.
-func (e *Evolution) put(c Config) error {
-	s, err := newSearch(e.backend, c)
+func (e *Evolution) put(ctx context.Context, c Config) error {
+	s, err := newSearch(ctx, e.backend, c)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (e *Evolution) put(c Config) error {
 
 // replace replaces the current search by the one that the features want, at its first state, with the layout that was
 // chosen for the first. It frees the old one before, since both may not fit in memory.
-func (e *Evolution) replace() error {
+func (e *Evolution) replace(ctx context.Context) error {
 	e.stale = true
 	c, err := e.shaped()
 	if err != nil {
@@ -109,7 +109,7 @@ func (e *Evolution) replace() error {
 	if err := e.search.close(); err != nil {
 		return err
 	}
-	if err := e.put(c); err != nil {
+	if err := e.put(ctx, c); err != nil {
 		return err
 	}
 	e.stale = false
@@ -144,6 +144,7 @@ func (e *Evolution) Step(ctx context.Context) (run.Metrics, error) {
 			return *done, nil
 		}
 	}
+	ctx = context.WithoutCancel(ctx) // the state is that before the round, or that after it
 	v, err := e.Numbers()
 	if err != nil {
 		return run.Metrics{}, err
@@ -155,7 +156,7 @@ func (e *Evolution) Step(ctx context.Context) (run.Metrics, error) {
 		m.Failed = e.allFailed
 	}
 	for _, f := range e.features {
-		if err := f.after(e, &m); err != nil {
+		if err := f.after(ctx, e, &m); err != nil {
 			return m, err
 		}
 	}
@@ -163,7 +164,9 @@ func (e *Evolution) Step(ctx context.Context) (run.Metrics, error) {
 }
 
 // Snapshot copies the state to the host.
-func (e *Evolution) Snapshot() (run.Snapshot, error) { return e.withFeatures(e.Loop.Snapshot()) }
+func (e *Evolution) Snapshot(ctx context.Context) (run.Snapshot, error) {
+	return e.withFeatures(e.Loop.Snapshot(ctx))
+}
 
 // InPlace returns the state where it is.
 func (e *Evolution) InPlace() (run.Snapshot, error) { return e.withFeatures(e.Loop.StateInPlace()) }
@@ -178,7 +181,7 @@ func (e *Evolution) withFeatures(s run.Snapshot, err error) (run.Snapshot, error
 }
 
 // Restore sets the state to a snapshot of any search of a run with the same settings.
-func (e *Evolution) Restore(s run.Snapshot) error {
+func (e *Evolution) Restore(ctx context.Context, s run.Snapshot) error {
 	for _, f := range e.features {
 		other, err := f.load(s)
 		if err != nil {
@@ -187,11 +190,11 @@ func (e *Evolution) Restore(s run.Snapshot) error {
 		e.stale = e.stale || other
 	}
 	if e.stale {
-		if err := e.replace(); err != nil {
+		if err := e.replace(ctx); err != nil {
 			return err
 		}
 	}
-	if err := e.Loop.Restore(e.search.ownArrays(s)); err != nil {
+	if err := e.Loop.Restore(ctx, e.search.ownArrays(s)); err != nil {
 		return err
 	}
 	best, err := graph.Float(s.Arrays["best.fitness"])
@@ -227,8 +230,8 @@ func (e *Evolution) Reached(metric func(name string) float64) bool {
 }
 
 // allFailed returns the error of the last generation, in which all members failed.
-func (e *Evolution) allFailed() error {
-	s, err := e.Loop.Snapshot()
+func (e *Evolution) allFailed(ctx context.Context) error {
+	s, err := e.Loop.Snapshot(ctx)
 	if err == nil {
 		s, err = generation.BeforeFailure(s, "")
 	}
@@ -250,9 +253,9 @@ func (e *Evolution) Close() (err error) {
 }
 
 // Files returns the files of the features.
-func (e *Evolution) Files(run.Snapshot, bool) (all []run.File, err error) {
+func (e *Evolution) Files(s run.Snapshot, _ bool) (all []run.File, err error) {
 	for _, f := range e.features {
-		files, err := f.files(e)
+		files, err := f.files(s)
 		if err != nil {
 			return nil, err
 		}

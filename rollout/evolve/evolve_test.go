@@ -53,7 +53,7 @@ func of(t *testing.T, m run.Metrics, name string) float64 {
 // bytesOf returns the bytes of every array of the state.
 func bytesOf(t *testing.T, e *Evolution) map[string][]byte {
 	t.Helper()
-	s, err := e.Snapshot()
+	s, err := e.Snapshot(t.Context())
 	require.NoError(t, err)
 	out := map[string][]byte{}
 	for name, a := range s.Arrays {
@@ -84,7 +84,7 @@ func TestCartPoleIsSolved(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("mean %.4g of the 475 wanted", of(t, m, "mean_fitness")), e.Ending(m))
 
 	// What the search has come to balances the pole in new episodes too; the member that was lucky once need not.
-	s, err := e.Snapshot()
+	s, err := e.Snapshot(t.Context())
 	require.NoError(t, err)
 	candidates, err := e.Candidates(s)
 	require.NoError(t, err)
@@ -128,7 +128,7 @@ func TestPaddingIsMasked(t *testing.T) {
 		c.Tile = tile
 		e := start(t, b, c)
 		got = append(got, steps(t, e, 3))
-		s, err := e.Snapshot()
+		s, err := e.Snapshot(t.Context())
 		require.NoError(t, err)
 		mean, err := graph.Floats(s.Arrays["strategy.mean"])
 		require.NoError(t, err)
@@ -203,7 +203,7 @@ func TestCandidatesWhileItSteps(t *testing.T) {
 	c.Population, c.Steps, c.Policy = 4, 3, "linear"
 	e := start(t, &xlabridge.Reference{}, c)
 	steps(t, e, 1)
-	s, err := e.Snapshot()
+	s, err := e.Snapshot(t.Context())
 	require.NoError(t, err)
 	read := func() (all [][]float64) {
 		candidates, err := e.Candidates(s)
@@ -300,7 +300,7 @@ func TestSnapshotNamesTheState(t *testing.T) {
 		}
 		e := start(t, &xlabridge.Reference{}, c)
 		steps(t, e, 2)
-		s, err := e.Snapshot()
+		s, err := e.Snapshot(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, int64(2), s.Step)
 		all := append(slices.Clone(common), own...)
@@ -333,7 +333,7 @@ func TestMean(t *testing.T) {
 		c.Population, c.Steps, c.Policy, c.Strategy = 4, 5, "linear", strategy
 		e := start(t, &xlabridge.Reference{}, c)
 		steps(t, e, 1)
-		s, err := e.Snapshot()
+		s, err := e.Snapshot(t.Context())
 		require.NoError(t, err)
 		candidates, err := e.Candidates(s)
 		require.NoError(t, err)
@@ -373,7 +373,7 @@ func TestSettingsDoNotRecompile(t *testing.T) {
 	steps(t, first, 3)
 	steps(t, second, 3)
 	sigma := func(e *Evolution) float64 {
-		s, err := e.Snapshot()
+		s, err := e.Snapshot(t.Context())
 		require.NoError(t, err)
 		v, err := graph.Float(s.Arrays["strategy.sigma"])
 		require.NoError(t, err)
@@ -409,6 +409,6 @@ func TestClosedRun(t *testing.T) {
 	require.NoError(t, e.Close())
 	_, err = e.Step(t.Context())
 	require.ErrorIs(t, err, run.ErrGone)
-	_, err = e.Snapshot()
+	_, err = e.Snapshot(t.Context())
 	require.ErrorIs(t, err, run.ErrGone)
 }

@@ -69,7 +69,7 @@ func TestInfiniteReturnsFail(t *testing.T) {
 				}
 				require.Greater(t, failed, 20., "%s: of 60 two thirds, about", name)
 				require.Less(t, failed, 56.)
-				s, err := e.Snapshot()
+				s, err := e.Snapshot(t.Context())
 				require.NoError(t, err)
 				var all bytes.Buffer
 				for _, leaf := range slices.Sorted(maps.Keys(s.Arrays)) {
@@ -154,7 +154,7 @@ func TestFailedMembersSolveNothing(t *testing.T) {
 			require.Nil(t, m.Failed)
 			require.Contains(t, r.Describe().Ending(m), "of the 8 members of the last generation failed")
 		} else {
-			require.ErrorContains(t, m.Failed(), c.want, "case %d", c.number)
+			require.ErrorContains(t, m.Failed(t.Context()), c.want, "case %d", c.number)
 		}
 		require.NoError(t, r.Close())
 	}
@@ -197,7 +197,7 @@ func TestWhichMemberFailed(t *testing.T) {
 		require.NoError(t, err)
 		with := 0
 		for g := range 12 {
-			before, err := e.Snapshot()
+			before, err := e.Snapshot(t.Context())
 			require.NoError(t, err)
 			m, err := e.Step(t.Context())
 			require.NoError(t, err)

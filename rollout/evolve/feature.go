@@ -14,7 +14,7 @@ type feature interface {
 	// begin comes before each generation. If the round that it returns is not nil, others have computed it.
 	begin(ctx context.Context, e *Evolution) (done *run.Metrics, err error)
 	// after comes after each generation. It may change the metrics, and replace the search.
-	after(e *Evolution, m *run.Metrics) error
+	after(ctx context.Context, e *Evolution, m *run.Metrics) error
 	// shape returns the settings of the search that the feature wants, from those of the run or of the feature before.
 	shape(c Config) (Config, error)
 	// replaced comes after the search was replaced by one whose members may have other shapes.
@@ -23,8 +23,8 @@ type feature interface {
 	// whether the feature wants another search now.
 	save(arrays map[string]*graph.Array)
 	load(s run.Snapshot) (other bool, err error)
-	// files returns further files, and ending what the feature adds to the sentence that sums the run up.
-	files(e *Evolution) ([]run.File, error)
+	// files returns further files of a snapshot, and ending what the feature adds to the sentence that sums the run up.
+	files(s run.Snapshot) ([]run.File, error)
 	ending(e *Evolution, last run.Metrics) string
 	close() error
 }
@@ -33,12 +33,12 @@ type feature interface {
 type idle struct{}
 
 func (idle) begin(context.Context, *Evolution) (*run.Metrics, error) { return nil, nil }
-func (idle) after(*Evolution, *run.Metrics) error                    { return nil }
+func (idle) after(context.Context, *Evolution, *run.Metrics) error   { return nil }
 func (idle) shape(c Config) (Config, error)                          { return c, nil }
 func (idle) replaced(*Evolution) error                               { return nil }
 func (idle) save(map[string]*graph.Array)                            {}
 func (idle) load(run.Snapshot) (bool, error)                         { return false, nil }
-func (idle) files(*Evolution) ([]run.File, error)                    { return nil, nil }
+func (idle) files(run.Snapshot) ([]run.File, error)                  { return nil, nil }
 func (idle) ending(*Evolution, run.Metrics) string                   { return "" }
 func (idle) close() error                                            { return nil }
 

@@ -76,7 +76,7 @@ func TestPairsOfFeatures(t *testing.T) {
 			}
 			r := begin(c)
 			values(r)
-			s, err := r.Snapshot()
+			s, err := r.Snapshot(t.Context())
 			require.NoError(t, err, name)
 			want := values(r)
 			require.NoError(t, r.Close(), name)
@@ -84,7 +84,7 @@ func TestPairsOfFeatures(t *testing.T) {
 				c.Join += "-resumed"
 			}
 			r = begin(c)
-			require.NoError(t, r.Restore(s), name)
+			require.NoError(t, r.Restore(t.Context(), s), name)
 			require.Equal(t, want, values(r), name)
 			require.NoError(t, r.Close(), name)
 		}
@@ -113,10 +113,10 @@ func TestGrownSearchStartsAgain(t *testing.T) {
 		require.Less(t, r.Steps(), int64(20))
 	}
 	capacity := growth.capacity
-	require.NoError(t, again.restart(r, r.Steps()))
+	require.NoError(t, again.restart(t.Context(), r, r.Steps()))
 	require.Equal(t, capacity, growth.capacity)
 	require.Equal(t, 40, r.Config().Population)
-	s, err := r.Snapshot()
+	s, err := r.Snapshot(t.Context())
 	require.NoError(t, err)
 	members, err := r.Candidates(s)
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func TestGrownSearchStartsAgain(t *testing.T) {
 		require.Equal(t, 40., m.Number("population"))
 	}
 	resumed := begin()
-	require.NoError(t, resumed.Restore(s))
+	require.NoError(t, resumed.Restore(t.Context(), s))
 	steps(t, resumed, 2)
 	sameBytes(t, bytesOf(t, r), bytesOf(t, resumed), "restored with its capacity")
 	made, err := c.Remake(&xlabridge.Reference{}, s, []int{39})
@@ -140,12 +140,12 @@ func TestResumedSearchHasItsSeed(t *testing.T) {
 	c.Policy, c.Population, c.Steps, c.Tune = "linear", 8, 3, "off"
 	c.Strategy, c.Restarts, c.MaxPopulation = "sepcmaes", RestartsIPOP, 8
 	r := start(t, &xlabridge.Reference{}, c)
-	require.NoError(t, featureOf[*restarting](r).restart(r, 0))
+	require.NoError(t, featureOf[*restarting](r).restart(t.Context(), r, 0))
 	require.NotEqual(t, c.Seed, r.Config().Seed)
-	s, err := r.Snapshot()
+	s, err := r.Snapshot(t.Context())
 	require.NoError(t, err)
 	resumed := start(t, &xlabridge.Reference{}, c)
-	require.NoError(t, resumed.Restore(s))
+	require.NoError(t, resumed.Restore(t.Context(), s))
 	require.Equal(t, r.Config().Seed, resumed.Config().Seed)
 	require.Len(t, resumed.searches, 1)
 }

@@ -109,7 +109,7 @@ func openGrowth(context.Context, *Evolution) (feature, error) {
 func (g *growing) shape(c Config) (Config, error) { return c.withCapacity(g.capacity), nil }
 
 // after moves the population to more capacity if a mutation found none in this generation.
-func (g *growing) after(e *Evolution, m *run.Metrics) error {
+func (g *growing) after(ctx context.Context, e *Evolution, m *run.Metrics) error {
 	network := e.program.Rollout.Policy.Traits().Genotype
 	m.Values = append(m.Values, run.Value{Name: capacityNodes, Number: float64(network.Nodes)},
 		run.Value{Name: capacityConnections, Number: float64(network.Connections)})
@@ -117,7 +117,7 @@ func (g *growing) after(e *Evolution, m *run.Metrics) error {
 	if refused == 0 || m.Done || m.Stalled || g.stays {
 		return nil
 	}
-	notice, err := g.grow(e)
+	notice, err := g.grow(ctx, e)
 	if notice != "" {
 		m.Notices = append(m.Notices, fmt.Sprintf("generation %d: %s", m.Step, notice))
 	}
@@ -125,9 +125,9 @@ func (g *growing) after(e *Evolution, m *run.Metrics) error {
 }
 
 // grow moves the population to more capacity, and says so.
-func (g *growing) grow(e *Evolution) (notice string, err error) {
+func (g *growing) grow(ctx context.Context, e *Evolution) (notice string, err error) {
 	start := time.Now()
-	snapshot, err := e.Loop.Snapshot()
+	snapshot, err := e.Loop.Snapshot(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -154,15 +154,15 @@ func (g *growing) grow(e *Evolution) (notice string, err error) {
 		g.capacity = was
 		return g.stay(to, err), nil
 	}
-	if err := e.replace(); err != nil {
+	if err := e.replace(ctx); err != nil {
 		g.capacity = was
 		if _, full := errors.AsType[*xlabridge.OutOfMemoryError](err); !full {
 			return "", err
 		}
-		if back := e.replace(); back != nil {
+		if back := e.replace(ctx); back != nil {
 			return "", back
 		}
-		return g.stay(to, err), e.Loop.Restore(snapshot)
+		return g.stay(to, err), e.Loop.Restore(ctx, snapshot)
 	}
 	if state, err = e.program.Wider(state, old.program); err != nil {
 		return "", err
@@ -171,7 +171,7 @@ func (g *growing) grow(e *Evolution) (notice string, err error) {
 	for i, a := range leaves {
 		snapshot.Arrays[run.LeafName(tree.Path(i))] = a
 	}
-	if err := e.Loop.Restore(snapshot); err != nil {
+	if err := e.Loop.Restore(ctx, snapshot); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("genomes are full: the population has moved to %s in %.2f s, compiling %.2f s", to,

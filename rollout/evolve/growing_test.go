@@ -46,7 +46,7 @@ func TestGrow(t *testing.T) {
 	for range last {
 		m, err := whole.Step(t.Context())
 		require.NoError(t, err)
-		s, err := whole.Snapshot()
+		s, err := whole.Snapshot(t.Context())
 		require.NoError(t, err)
 		metrics, snapshots = append(metrics, m), append(snapshots, s)
 	}
@@ -66,13 +66,13 @@ func TestGrow(t *testing.T) {
 
 	for at, devices := range map[int]int{grew - 1: 2, grew: 1} {
 		again := start(devices)
-		require.NoError(t, again.Restore(snapshots[at]))
+		require.NoError(t, again.Restore(t.Context(), snapshots[at]))
 		for i := at + 1; i < last; i++ {
 			m, err := again.Step(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, metrics[i].Values, m.Values, "generation %d, from %d", i+1, at+1)
 		}
-		end, err := again.Snapshot()
+		end, err := again.Snapshot(t.Context())
 		require.NoError(t, err)
 		require.Len(t, end.Arrays, len(snapshots[last-1].Arrays))
 		for name, a := range snapshots[last-1].Arrays {
@@ -91,14 +91,14 @@ func TestGrow(t *testing.T) {
 	network := r.Policy.Traits().Genotype
 	again := start(1).(*Evolution)
 	growth := featureOf[*growing](again)
-	require.NoError(t, again.Restore(snapshots[grew-1]))
+	require.NoError(t, again.Restore(t.Context(), snapshots[grew-1]))
 	held := again.features
 	again.features = nil
 	_, err = again.Step(t.Context())
 	again.features = held
 	require.NoError(t, err)
 	documents := func() (all []genome.Document) {
-		s, err := again.Snapshot()
+		s, err := again.Snapshot(t.Context())
 		require.NoError(t, err)
 		members, err := again.Candidates(s)
 		require.NoError(t, err)
@@ -115,7 +115,7 @@ func TestGrow(t *testing.T) {
 		return all
 	}
 	before := documents()
-	_, err = growth.grow(again)
+	_, err = growth.grow(t.Context(), again)
 	require.NoError(t, err)
 	require.NotEmpty(t, growth.capacity)
 	require.Equal(t, before, documents())

@@ -29,7 +29,7 @@ func TestHallOfARun(t *testing.T) {
 			require.NoError(t, err)
 			f, _ := m.Get("best_fitness")
 			best = append(best, f)
-			s, err := e.Snapshot()
+			s, err := e.Snapshot(t.Context())
 			require.NoError(t, err)
 			hall, err := e.HallEntries(s)
 			require.NoError(t, err)
@@ -55,19 +55,19 @@ func TestRestoreWithoutAHall(t *testing.T) {
 	c.Population, c.Steps, c.Policy, c.HallOfFame = 4, 5, "linear", "0"
 	old := start(t, &xlabridge.Reference{}, c)
 	steps(t, old, 2)
-	s, err := old.Snapshot()
+	s, err := old.Snapshot(t.Context())
 	require.NoError(t, err)
 	require.NotContains(t, s.Arrays, "hall.fitness")
 	c.HallOfFame = "auto"
 	e := start(t, &xlabridge.Reference{}, c)
-	require.NoError(t, e.Restore(s))
+	require.NoError(t, e.Restore(t.Context(), s))
 	_, err = e.Candidates(s)
 	require.NoError(t, err)
 	hall, err := e.HallEntries(s)
 	require.NoError(t, err)
 	require.Empty(t, hall)
 	steps(t, e, 1)
-	s, err = e.Snapshot()
+	s, err = e.Snapshot(t.Context())
 	require.NoError(t, err)
 	hall, err = e.HallEntries(s)
 	require.NoError(t, err)
@@ -93,10 +93,10 @@ func TestPatience(t *testing.T) {
 				return m.Step, best
 			}
 			if m.Step == restoreAt {
-				s, err := e.Snapshot()
+				s, err := e.Snapshot(t.Context())
 				require.NoError(t, err)
 				e = start(t, &xlabridge.Reference{}, c)
-				require.NoError(t, e.Restore(s))
+				require.NoError(t, e.Restore(t.Context(), s))
 			}
 		}
 	}
@@ -132,13 +132,13 @@ func TestPatienceFromNowOn(t *testing.T) {
 	c.Population, c.Steps, c.Policy, c.Target = 4, 60, "linear", "0"
 	e := start(t, &xlabridge.Reference{}, c)
 	steps(t, e, 6)
-	s, err := e.Snapshot()
+	s, err := e.Snapshot(t.Context())
 	require.NoError(t, err)
 	require.NotContains(t, s.Arrays, patienceBest)
 	generation, err := graph.Float(s.Arrays["best.generation"])
 	require.NoError(t, err)
 	c.Patience = 2
 	patient := start(t, &xlabridge.Reference{}, c)
-	require.NoError(t, patient.Restore(s))
+	require.NoError(t, patient.Restore(t.Context(), s))
 	require.Equal(t, int64(generation)+1, featureOf[*patience](patient).Since)
 }

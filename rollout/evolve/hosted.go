@@ -170,8 +170,8 @@ type checkpoint struct {
 	History []roundMetrics
 }
 
-func (w worker) State() ([]byte, error) {
-	s, err := w.run.Snapshot()
+func (w worker) State(ctx context.Context) ([]byte, error) {
+	s, err := w.run.Snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (w worker) State() ([]byte, error) {
 }
 
 // restore goes on from another host's state. It returns the metrics that this process has not had.
-func (h *hosted) restore(s *hosts.Checkpoint) ([]run.Metrics, error) {
+func (h *hosted) restore(ctx context.Context, s *hosts.Checkpoint) ([]run.Metrics, error) {
 	var t checkpoint
 	fail := func(err error) ([]run.Metrics, error) {
 		return nil, fmt.Errorf("the state of host %s after generation %d: %w", s.From, s.Generation, err)
@@ -203,7 +203,7 @@ func (h *hosted) restore(s *hosts.Checkpoint) ([]run.Metrics, error) {
 		}
 	}
 	done := h.run.Steps()
-	if err := h.run.Restore(snapshot); err != nil {
+	if err := h.run.Restore(context.WithoutCancel(ctx), snapshot); err != nil {
 		return fail(err)
 	}
 	h.history = t.History
@@ -240,7 +240,7 @@ func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 			}
 			return nil, e.SetInputs(joined)
 		}
-		rounds, err := h.restore(state)
+		rounds, err := h.restore(ctx, state)
 		if err != nil {
 			return nil, err
 		}
@@ -254,7 +254,7 @@ func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 }
 
 // after keeps the metrics for hosts that join late, and tells the others when the run is over.
-func (h *hosted) after(e *Evolution, m *run.Metrics) error {
+func (h *hosted) after(ctx context.Context, e *Evolution, m *run.Metrics) error {
 	h.history = kept(append(h.history, roundMetrics{m.Step, m.Work, m.Values, m.Done, m.Stalled}), keptRounds)
 	h.report(m)
 	if m.Done || m.Step >= int64(e.config.Generations) {

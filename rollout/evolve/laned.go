@@ -1,13 +1,14 @@
 package evolve
 
 import (
+	"context"
 	"xlarun/rollout/evolve/vectorized"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
 // OpenLanes: searches are lanes of one program; see vectorized.Open.
-func (c *Config) OpenLanes(b xlabridge.Backend, names []string, most int) (run.Lanes, error) {
+func (c *Config) OpenLanes(ctx context.Context, b xlabridge.Backend, names []string, most int) (run.Lanes, error) {
 	if err := c.checkLane(); err != nil {
 		return nil, err
 	}

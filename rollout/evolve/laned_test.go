@@ -26,7 +26,7 @@ func runLanes(ctx context.Context, c *Config, b xlabridge.Backend, all []run.Lan
 	if len(all) == 0 {
 		return nil
 	}
-	l, err := c.OpenLanes(b, slices.Sorted(maps.Keys(all[0].Numbers)), len(all))
+	l, err := c.OpenLanes(ctx, b, slices.Sorted(maps.Keys(all[0].Numbers)), len(all))
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func BenchmarkSearches(b *testing.B) {
 	const searches = 16
 	c := islands.DefaultIslands()
 	c.Islands, c.MigrateEvery, c.Target, c.Tune = searches, 0, "0", "off"
-	together, err := islands.NewArchipelago(client, c)
+	together, err := islands.NewArchipelago(b.Context(), client, c)
 	require.NoError(b, err)
 	defer func() { require.NoError(b, together.Close()) }()
 	var each []*Evolution

@@ -76,7 +76,7 @@ func TestObservedIsALoop(t *testing.T) {
 				}
 				require.InDelta(t, mean, fitness[i], 1e-5, "what was played here is what was played there")
 			}
-			after, err := e.Snapshot()
+			after, err := e.Snapshot(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, []float64{float64(len(all))}, numbers(t, after.Arrays["observed.count"]))
 			means, variances := numbers(t, after.Arrays["observed.mean"]), numbers(t, after.Arrays["observed.variance"])
@@ -117,7 +117,7 @@ func TestNormalizedRunsDoNotDependOnDevices(t *testing.T) {
 			c.Population, c.BatchLast = 78, x.batchLast // ten tiles, of which the last is padded
 			whole := start(t, clients[1], c)
 			first, half := steps(t, whole, 2), bytesOf(t, whole)
-			s, err := whole.Snapshot()
+			s, err := whole.Snapshot(t.Context())
 			require.NoError(t, err)
 			second, want := steps(t, whole, 2), bytesOf(t, whole)
 			for _, c.Devices = range x.devices {
@@ -126,7 +126,7 @@ func TestNormalizedRunsDoNotDependOnDevices(t *testing.T) {
 				sameBytes(t, half, bytesOf(t, other), fmt.Sprint(c.Devices, " devices"))
 			}
 			resumed := start(t, clients[8], c)
-			require.NoError(t, resumed.Restore(s))
+			require.NoError(t, resumed.Restore(t.Context(), s))
 			require.Equal(t, second, steps(t, resumed, 2))
 			sameBytes(t, want, bytesOf(t, resumed), "resumed")
 			if x.strategy == "simplega" {
@@ -149,7 +149,7 @@ func TestNormalizingIsNoPartOfAGenome(t *testing.T) {
 	first := steps(t, with, 1)
 	require.Equal(t, steps(t, without, 1), first)
 	require.NotContains(t, bytesOf(t, without), "observed.count")
-	s, err := with.Snapshot()
+	s, err := with.Snapshot(t.Context())
 	require.NoError(t, err)
 	candidates, err := with.Candidates(s)
 	require.NoError(t, err)
@@ -165,7 +165,7 @@ func TestNormalizedMembersAreSaved(t *testing.T) {
 	b := &xlabridge.Reference{}
 	e := start(t, b, normalized("openes", "gru:3", 1, 1))
 	steps(t, e, 3)
-	s, err := e.Snapshot()
+	s, err := e.Snapshot(t.Context())
 	require.NoError(t, err)
 	candidates, err := e.Candidates(s)
 	require.NoError(t, err)
@@ -237,7 +237,7 @@ func TestWildObservationsSpoilNothing(t *testing.T) {
 		e, err := c.build(&xlabridge.Reference{}, x, plan.Choice{})
 		require.NoError(t, err)
 		steps(t, e, 2)
-		s, err := e.Snapshot()
+		s, err := e.Snapshot(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, e.Close())
 		count, mean, variance := numbers(t, s.Arrays["observed.count"])[0], numbers(t, s.Arrays["observed.mean"]),

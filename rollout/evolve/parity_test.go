@@ -63,7 +63,7 @@ func evolved(t *testing.T, b xlabridge.Backend, dynamics string, generations int
 	t.Helper()
 	e := start(t, b, under(dynamics))
 	steps(t, e, generations)
-	s, err := e.Snapshot()
+	s, err := e.Snapshot(t.Context())
 	require.NoError(t, err)
 	candidates, err := e.Candidates(s)
 	require.NoError(t, err)

@@ -28,7 +28,7 @@ func openPatience(context.Context, *Evolution) (feature, error) {
 	return &patience{Patience: generation.NewPatience()}, nil
 }
 
-func (p *patience) after(e *Evolution, m *run.Metrics) error {
+func (p *patience) after(ctx context.Context, e *Evolution, m *run.Metrics) error {
 	m.Stalled = p.Update(e.last.Best, m.Step, e.config.PatienceSettings)
 	return nil
 }

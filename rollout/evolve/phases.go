@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"context"
 	"xlarun/graph"
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/run"
@@ -9,7 +10,7 @@ import (
 // Phases runs the parts of a generation as separate programs, "ask", "play" and "tell", each `repeats` times after a
 // first one. The state does not change. In the whole program the parts share work and memory, so their sum may be more
 // than the time of a generation.
-func (e *Evolution) Phases(repeats int) ([]run.Phase, error) {
+func (e *Evolution) Phases(ctx context.Context, repeats int) ([]run.Phase, error) {
 	if e.chunk != nil { // the Loop of a host has only the end of a generation
 		return nil, nil
 	}

@@ -51,7 +51,7 @@ func TestWarmUpOfAClosedRun(t *testing.T) {
 	require.NoError(t, e.Close())
 	_, err = run.WarmUp(t.Context(), e)
 	require.Error(t, err)
-	_, err = e.Phases(1)
+	_, err = e.Phases(t.Context(), 1)
 	require.Error(t, err)
 }
 
@@ -67,7 +67,7 @@ func TestPhases(t *testing.T) {
 		e := start(t, b, c)
 		steps(t, e, 1)
 		before := bytesOf(t, e)
-		phases, err := e.Phases(2)
+		phases, err := e.Phases(t.Context(), 2)
 		require.NoError(t, err)
 		require.Len(t, phases, 3)
 		for i, name := range []string{"ask", "play", "tell"} {

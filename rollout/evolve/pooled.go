@@ -201,9 +201,9 @@ func (p *pooled) begin(_ context.Context, e *Evolution) (*run.Metrics, error) {
 }
 
 // after lets members leave and arrive, every MigrateEvery generations.
-func (p *pooled) after(e *Evolution, m *run.Metrics) error {
+func (p *pooled) after(ctx context.Context, e *Evolution, m *run.Metrics) error {
 	if m.Failed == nil && e.Steps()%int64(p.config.MigrateEvery) == 0 {
-		if err := p.migrate(e); err != nil {
+		if err := p.migrate(ctx, e); err != nil {
 			return err
 		}
 	}
@@ -213,8 +213,8 @@ func (p *pooled) after(e *Evolution, m *run.Metrics) error {
 
 // migrate writes the best members of the last generation to the pool, and puts members of other islands into the state
 // for the next generation.
-func (p *pooled) migrate(e *Evolution) error {
-	s, err := e.Loop.Snapshot()
+func (p *pooled) migrate(ctx context.Context, e *Evolution) error {
+	s, err := e.Loop.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func (p *pooled) migrate(e *Evolution) error {
 		"migration.arriving.from":    graph.Int32s(from),
 		"migration.arriving.descent": graph.Float32s(descent, k, poolIslands),
 	})
-	return e.Loop.Restore(s)
+	return e.Loop.Restore(ctx, s)
 }
 
 // number returns the number of an island among the shares.
@@ -308,12 +308,8 @@ func (p *pooled) load(s run.Snapshot) (other bool, err error) {
 	return false, nil
 }
 
-// descended returns each island's share of the search's descent, and the immigrants of each that were taken in.
-func (p *pooled) descended(e *Evolution) (descent, taken map[string]float64, err error) {
-	s, err := e.Loop.Snapshot()
-	if err != nil {
-		return nil, nil, err
-	}
+// descended returns each island's share of a snapshot's descent, and the immigrants of each that were taken in.
+func (p *pooled) descended(s run.Snapshot) (descent, taken map[string]float64, err error) {
 	shares, err := graph.Floats(s.Arrays["migration.descent"])
 	if err != nil {
 		return nil, nil, err
@@ -344,8 +340,8 @@ func (p *pooled) descended(e *Evolution) (descent, taken map[string]float64, err
 }
 
 // files returns migration.json: descent and arrivals.
-func (p *pooled) files(e *Evolution) ([]run.File, error) {
-	descent, taken, err := p.descended(e)
+func (p *pooled) files(s run.Snapshot) ([]run.File, error) {
+	descent, taken, err := p.descended(s)
 	if err != nil {
 		return nil, err
 	}

@@ -288,7 +288,7 @@ func (r *restarts) search(first Config) (Config, error) {
 func (r *restarting) shape(c Config) (Config, error) { return r.search(c) }
 
 // after starts another search if this one has converged. If it cannot be made, the run ends with its last snapshot.
-func (r *restarting) after(e *Evolution, m *run.Metrics) error {
+func (r *restarting) after(ctx context.Context, e *Evolution, m *run.Metrics) error {
 	members := r.spent + int64(r.population)*(m.Step-r.startStep)
 	for i, v := range m.Values {
 		if v.Name == "env_steps" {
@@ -305,20 +305,20 @@ func (r *restarting) after(e *Evolution, m *run.Metrics) error {
 	if m.Done || !r.observe(best, worst, r.params) {
 		return nil
 	}
-	return r.restart(e, m.Step)
+	return r.restart(ctx, e, m.Step)
 }
 
 // restart starts another search. It keeps the best members, and generations count on.
-func (r *restarting) restart(e *Evolution, step int64) error {
-	old, err := e.Loop.Snapshot()
+func (r *restarting) restart(ctx context.Context, e *Evolution, step int64) error {
+	old, err := e.Loop.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
 	r.next(e.config, e.program.Strategy.GroupSize, step)
-	if err := e.replace(); err != nil {
+	if err := e.replace(ctx); err != nil {
 		return err
 	}
-	return e.takeOver(old, step)
+	return e.takeOver(ctx, old, step)
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

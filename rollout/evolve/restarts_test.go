@@ -157,7 +157,7 @@ func TestRestartsResume(t *testing.T) {
 		require.EqualValues(t, i+1, m.Step)
 		metrics = append(metrics, m)
 		if i+1 == 12 || i+1 == 13 || i+1 == 20 {
-			snapshots[i+1], err = whole.Snapshot()
+			snapshots[i+1], err = whole.Snapshot(t.Context())
 			require.NoError(t, err)
 		}
 	}
@@ -172,17 +172,17 @@ func TestRestartsResume(t *testing.T) {
 		get(metrics[13], "restarts"), get(metrics[last-1], "restarts")})
 	require.Equal(t, float64(2*(13*90+17*180)), get(metrics[last-1], "env_steps"))
 	require.Equal(t, -2., get(metrics[last-1], "best_ever"))
-	end, err := whole.Snapshot()
+	end, err := whole.Snapshot(t.Context())
 	require.NoError(t, err)
 	for at, s := range snapshots {
 		again := start()
-		require.NoError(t, again.Restore(s))
+		require.NoError(t, again.Restore(t.Context(), s))
 		for i := at; i < last; i++ {
 			m, err := again.Step(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, metrics[i], m, "from %d", at)
 		}
-		other, err := again.Snapshot()
+		other, err := again.Snapshot(t.Context())
 		require.NoError(t, err)
 		require.Len(t, other.Arrays, len(end.Arrays))
 		for name, a := range end.Arrays {
@@ -198,7 +198,7 @@ func TestRestartsResume(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, members, 2)
 	bad := run.Snapshot{Step: 1, Arrays: map[string]*graph.Array{}}
-	require.ErrorContains(t, whole.Restore(bad), "restarts.counts")
+	require.ErrorContains(t, whole.Restore(t.Context(), bad), "restarts.counts")
 }
 
 // Settings that restarts cannot have are refused before anything runs.

@@ -28,7 +28,7 @@ func TestSampledMembersAreThoseOfTheNextGeneration(t *testing.T) {
 		change(&c)
 		e := start(t, b, c)
 		steps(t, e, 2)
-		s, err := e.Snapshot()
+		s, err := e.Snapshot(t.Context())
 		require.NoError(t, err)
 		numbers := make([]int, c.Population)
 		for i := range numbers {

@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -28,7 +29,7 @@ type search struct {
 
 // newSearch checks the config, chooses the plan, traces one generation, compiles it for b (through the cache) and puts
 // the first state on the devices.
-func newSearch(b xlabridge.Backend, c Config) (*search, error) {
+func newSearch(ctx context.Context, b xlabridge.Backend, c Config) (*search, error) {
 	x, err := c.setup(plan.MachineOf(b, c.Devices))
 	if err != nil {
 		return nil, err
@@ -38,7 +39,7 @@ func newSearch(b xlabridge.Backend, c Config) (*search, error) {
 			return nil, err
 		}
 	}
-	choice, err := x.Choose(b)
+	choice, err := x.Choose(ctx, b)
 	var s *search
 	if err == nil {
 		s, err = c.start(b, x, choice)
@@ -167,8 +168,8 @@ func (s *search) ownArrays(snapshot run.Snapshot) run.Snapshot {
 var keptParts = []string{"generation", "best", "hall", "observed"}
 
 // takeOver gives the search the best members, the observations and the generation of another one, after a step.
-func (s *search) takeOver(old run.Snapshot, step int64) error {
-	own, err := s.Loop.Snapshot()
+func (s *search) takeOver(ctx context.Context, old run.Snapshot, step int64) error {
+	own, err := s.Loop.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
@@ -178,7 +179,7 @@ func (s *search) takeOver(old run.Snapshot, step int64) error {
 		}
 	}
 	own.Step = step
-	return s.Loop.Restore(own)
+	return s.Loop.Restore(ctx, own)
 }
 
 // MemberAt returns the number of the member that plays in a lane (0 … tile-1) of a tile; -1 for padding.

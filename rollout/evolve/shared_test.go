@@ -53,14 +53,14 @@ func TestSharedRunsAreTheSameOnAnyDevices(t *testing.T) {
 	c.Population, c.Devices = 52, 1 // 7 tiles, of which one is not full
 	one := start(t, b, c)
 	want := steps(t, one, 2)
-	snapshot, err := one.Snapshot()
+	snapshot, err := one.Snapshot(t.Context())
 	require.NoError(t, err)
 	want = append(want, steps(t, one, 2)...)
-	require.NoError(t, one.Restore(snapshot))
+	require.NoError(t, one.Restore(t.Context(), snapshot))
 	require.Equal(t, want[2:], steps(t, one, 2))
 	c.Devices = 8
 	resumed := redrawing(t, b, c)
-	require.NoError(t, resumed.Restore(snapshot))
+	require.NoError(t, resumed.Restore(t.Context(), snapshot))
 	require.Equal(t, want[2:], steps(t, resumed, 2))
 	sameBytes(t, bytesOf(t, one), bytesOf(t, resumed), "resumed")
 }
@@ -72,7 +72,7 @@ func TestLargeMembersStartOnTheDevices(t *testing.T) {
 	b := xlatest.Open(t, 2)
 	e := start(t, b, c)
 	require.GreaterOrEqual(t, e.Profile().Fact("parameters"), generation.LargeMember)
-	s, err := e.Snapshot()
+	s, err := e.Snapshot(t.Context())
 	require.NoError(t, err)
 	got, err := graph.Floats(graph.SliceAxis(s.Arrays["strategy.mean.layers.1.w"], 0, 0, 2))
 	require.NoError(t, err)

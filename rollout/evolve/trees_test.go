@@ -127,7 +127,7 @@ func TestTreesAreGenomes(t *testing.T) {
 
 		m := steps(t, e, 1)[0]
 		require.Equal(t, best, of(t, m, "best_fitness"))
-		now, err := e.Snapshot()
+		now, err := e.Snapshot(t.Context())
 		require.NoError(t, err)
 		leaves, tree := graph.Flatten(state)
 		for i, want := range leaves {

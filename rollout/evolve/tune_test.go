@@ -44,7 +44,7 @@ func TestPlansAreStored(t *testing.T) {
 		c.Tune = tune
 		x, err := c.setup(plan.MachineOf(b, c.Devices))
 		require.NoError(t, err)
-		choice, err := x.Choose(b)
+		choice, err := x.Choose(t.Context(), b)
 		require.NoError(t, err)
 		return choice
 	}
@@ -82,7 +82,7 @@ func TestPlansAreStored(t *testing.T) {
 	put(plan.Plan{Tile: 7, Unroll: 1})
 	require.Equal(t, plan.Static, got(one, plan.TuneAuto).Source)
 	c.Tune = plan.TuneQuick
-	chosen, err := c.ChoosePlan(one)
+	chosen, err := c.ChoosePlan(t.Context(), one)
 	require.NoError(t, err)
 	// static: a machine too slow to compile two programs
 	require.Contains(t, []string{plan.Tuned, plan.Static}, chosen.Source)
@@ -125,7 +125,7 @@ func TestCloseWaitsForLateMeasurements(t *testing.T) {
 	want := steps(t, start(t, b, c), 2)
 	x, err := c.setup(plan.MachineOf(b, c.Devices))
 	require.NoError(t, err)
-	chosen, err := x.Choose(b)
+	chosen, err := x.Choose(t.Context(), b)
 	require.NoError(t, err)
 	tuner := x.Tuner(b, false)
 	release, late := make(chan struct{}), make(chan error, 1)
@@ -137,7 +137,7 @@ func TestCloseWaitsForLateMeasurements(t *testing.T) {
 		return 0, err
 	}
 	tuner.Deadline, tuner.Words = time.Now().Add(10*time.Millisecond), plan.Plan.Layout
-	_, tried, err := tuner.Run(x.Layout)
+	_, tried, err := tuner.Run(t.Context(), x.Layout)
 	require.NoError(t, err)
 	require.Empty(t, tried)
 	e, err := c.build(b, x, chosen)

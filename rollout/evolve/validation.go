@@ -162,7 +162,7 @@ func (x *validation) replaced(e *Evolution) error {
 
 // after holds a validation if the run has reached its target. The run goes on if the mean does not pass. The first time
 // that is a notice.
-func (x *validation) after(e *Evolution, m *run.Metrics) error {
+func (x *validation) after(ctx context.Context, e *Evolution, m *run.Metrics) error {
 	value := run.Value{Name: validationReturn, Number: math.NaN()}
 	if m.Done {
 		mean, err := e.mean()

@@ -23,7 +23,7 @@ func TestValidation(t *testing.T) {
 	validation := func(c Config) (m run.Metrics, mean float64) {
 		e := start(t, &xlabridge.Reference{}, c)
 		m = steps(t, e, 1)[0]
-		s, err := e.Snapshot()
+		s, err := e.Snapshot(t.Context())
 		require.NoError(t, err)
 		all, err := e.Candidates(s)
 		require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestValidationIsShown(t *testing.T) {
 	_, total, _ := r.Counter().Done()
 	require.Zero(t, total, "the validation of an earlier generation is not shown in the next one")
 	r.config.Env = "none"
-	require.Error(t, r.replace())
+	require.Error(t, r.replace(t.Context()))
 	require.NoError(t, r.Close())
 	_, err = validationScore(first, graph.Of(float32(0)), random.New(0))
 	require.ErrorContains(t, err, "closed", "a search that cannot start leaves no validation open")

@@ -48,7 +48,7 @@ type inputs struct {
 
 // NewArchipelago checks the config, chooses the plan, compiles a generation for b and puts the first state on the
 // devices.
-func NewArchipelago(b xlabridge.Backend, c Islands) (*Archipelago, error) {
+func NewArchipelago(ctx context.Context, b xlabridge.Backend, c Islands) (*Archipelago, error) {
 	devices := c.Devices
 	if devices == 0 {
 		devices = b.NumDevices()
@@ -57,7 +57,7 @@ func NewArchipelago(b xlabridge.Backend, c Islands) (*Archipelago, error) {
 	if err != nil {
 		return nil, err
 	}
-	choice, err := x.Choose(b)
+	choice, err := x.Choose(ctx, b)
 	x.Wait() // here, because the run does not wait for measurements at its end
 	if err != nil {
 		return nil, err
@@ -209,8 +209,8 @@ func (a *Archipelago) Reached(metric func(name string) float64) bool {
 }
 
 // allFailed returns the error of the last generation, in which all members of all islands failed.
-func (a *Archipelago) allFailed() error {
-	s, err := a.Loop.Snapshot()
+func (a *Archipelago) allFailed(ctx context.Context) error {
+	s, err := a.Loop.Snapshot(ctx)
 	if err == nil {
 		s, err = generation.BeforeFailure(s, "lanes.")
 	}
@@ -235,8 +235,8 @@ func (c *Islands) curves() int {
 func curveOf(island int) string { return fmt.Sprintf("mean_%d", island) }
 
 // Restore sets the state to a snapshot.
-func (a *Archipelago) Restore(s run.Snapshot) error {
-	if err := a.Loop.Restore(s); err != nil {
+func (a *Archipelago) Restore(ctx context.Context, s run.Snapshot) error {
+	if err := a.Loop.Restore(ctx, s); err != nil {
 		return err
 	}
 	best, err := graph.Floats(s.Arrays["lanes.best.fitness"])

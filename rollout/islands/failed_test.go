@@ -48,7 +48,7 @@ func TestFailedMembersSolveNothing(t *testing.T) {
 	for _, env := range []string{"FaultyForMost-v0", "FaultyForAll-v0"} {
 		c := smallIslands("openes")
 		c.Env, c.Policy, c.Steps, c.Target = env, "linear", 3, DefaultIslands().Target
-		a, err := NewArchipelago(&xlabridge.Reference{}, c)
+		a, err := NewArchipelago(t.Context(), &xlabridge.Reference{}, c)
 		require.NoError(t, err)
 		m, err := a.Step(t.Context())
 		require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestFailedMembersSolveNothing(t *testing.T) {
 			require.Nil(t, m.Failed)
 			require.Contains(t, a.Ending(m), "members of the last generation failed")
 		} else {
-			require.ErrorContains(t, m.Failed(), "member 0 of island 0: in step 1 the reward is NaN")
+			require.ErrorContains(t, m.Failed(t.Context()), "member 0 of island 0: in step 1 the reward is NaN")
 		}
 		require.NoError(t, a.Close())
 	}

@@ -220,7 +220,7 @@ func (c *Islands) Board() []run.DisplayRow {
 }
 
 // ChoosePlan chooses the plan of an island.
-func (c *Islands) ChoosePlan(b xlabridge.Backend) (plan.Choice, error) {
+func (c *Islands) ChoosePlan(ctx context.Context, b xlabridge.Backend) (plan.Choice, error) {
 	one, _, err := c.perIsland()
 	if err != nil {
 		return plan.Choice{}, err
@@ -229,15 +229,15 @@ func (c *Islands) ChoosePlan(b xlabridge.Backend) (plan.Choice, error) {
 	if err != nil {
 		return plan.Choice{}, err
 	}
-	choice, err := x.Choose(b)
+	choice, err := x.Choose(ctx, b)
 	x.Wait()
 	return choice, err
 }
 
 // Start chooses the plan, traces one generation of all islands, compiles it for b (through the cache) and puts the
 // first state on the devices.
-func (c *Islands) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) {
-	return NewArchipelago(b, *c)
+func (c *Islands) Start(ctx context.Context, b xlabridge.Backend) (run.Run, error) {
+	return NewArchipelago(ctx, b, *c)
 }
 
 // MemberCount returns the number of members on all islands.

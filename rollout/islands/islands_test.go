@@ -34,7 +34,7 @@ func smallIslands(strategy string) Islands {
 
 func archipelago(t *testing.T, b xlabridge.Backend, c Islands) *Archipelago {
 	t.Helper()
-	a, err := NewArchipelago(b, c)
+	a, err := NewArchipelago(t.Context(), b, c)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, a.Close()) })
 	return a
@@ -49,7 +49,7 @@ func advance(t *testing.T, r run.Run, generations int) ([]run.Metrics, run.Snaps
 		require.NoError(t, err)
 		all = append(all, m)
 	}
-	s, err := r.Snapshot()
+	s, err := r.Snapshot(t.Context())
 	require.NoError(t, err)
 	return all, s
 }
@@ -93,7 +93,7 @@ func TestIslandsOnDevices(t *testing.T) {
 	m1, s1 := advance(t, one, 7)
 	_, middle := advance(t, two, 3)
 	_, _ = advance(t, two, 4)
-	require.NoError(t, two.Restore(middle))
+	require.NoError(t, two.Restore(t.Context(), middle))
 	m2, s2 := advance(t, two, 4)
 	require.Equal(t, m1[3:], m2)
 	sameBytes(t, rawBytes(t, s1), rawBytes(t, s2), "devices and resume")

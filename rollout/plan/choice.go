@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -68,8 +69,8 @@ type Chooser[P comparable] struct {
 }
 
 // Choose returns the plan of the settings, the stored plan, a plan that it measures now and stores, or the rule's, in
-// this order, as Tune allows.
-func (c Chooser[P]) Choose() (P, Choice, error) {
+// this order, as Tune allows. When ctx ends while it measures, its error is returned and nothing is stored.
+func (c Chooser[P]) Choose(ctx context.Context) (P, Choice, error) {
 	if c.Given {
 		return c.Rule, Choice{Source: Given}, nil
 	}
@@ -105,7 +106,7 @@ func (c Chooser[P]) Choose() (P, Choice, error) {
 	start := time.Now()
 	t := c.Tuner(c.Tune == TuneFull)
 	t.Deadline, t.Words = start.Add(budget), c.Words
-	best, tried, err := t.Run(c.Rule)
+	best, tried, err := t.Run(ctx, c.Rule)
 	out.Seconds, out.Measured = time.Since(start).Seconds(), tried
 	if err != nil {
 		return c.Rule, out, err

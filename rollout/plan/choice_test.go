@@ -76,7 +76,7 @@ func TestChoose(t *testing.T) {
 				require.Equal(t, c.tune == TuneFull, full, "%d: %s", i, c.what)
 				require.False(t, c.seconds == nil && c.quick == 0, "%d: %s: nothing may be measured", i, c.what)
 				return &Tuner[int]{Measure: m.measure, Stages: []Stage[int]{func(int) []int { return []int{4} }}}
-			}}.Choose()
+			}}.Choose(t.Context())
 		require.NoError(t, err, "%d: %s", i, c.what)
 		require.Equal(t, c.plan, got, "%d: %s", i, c.what)
 		require.Equal(t, c.source, choice.Source, "%d: %s", i, c.what)
@@ -99,7 +99,7 @@ func TestChoose(t *testing.T) {
 		Take: any,
 		Tuner: func(bool) *Tuner[int] {
 			return &Tuner[int]{Measure: func(int) (float64, error) { return 0, broken }}
-		}}.Choose()
+		}}.Choose(t.Context())
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, Static, choice.Source)
 	entries, err = plans.List()

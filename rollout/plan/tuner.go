@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -27,13 +28,14 @@ type Tuner[P comparable] struct {
 	Late *sync.WaitGroup
 }
 
-// Run returns the fastest plan that it had time to measure, or else first, and all plans that it measured.
-func (t *Tuner[P]) Run(first P) (best P, tried []MeasuredPlan, err error) {
+// Run returns the fastest plan that it had time to measure, or else first, and all plans that it measured; the error of
+// ctx when that ends.
+func (t *Tuner[P]) Run(ctx context.Context, first P) (best P, tried []MeasuredPlan, err error) {
 	tuning.Lock()
 	defer tuning.Unlock()
 	best = first
 	seen := map[P]bool{first: true}
-	bestSeconds, err := t.try(first)
+	bestSeconds, err := t.try(ctx, first)
 	if err != nil {
 		return best, nil, ignoreTime(err)
 	}
@@ -44,7 +46,7 @@ func (t *Tuner[P]) Run(first P) (best P, tried []MeasuredPlan, err error) {
 				continue
 			}
 			seen[candidate] = true
-			seconds, err := t.try(candidate)
+			seconds, err := t.try(ctx, candidate)
 			if err != nil {
 				return best, tried, ignoreTime(err)
 			}
@@ -65,7 +67,7 @@ func ignoreTime(err error) error {
 }
 
 // try measures a candidate until the deadline.
-func (t *Tuner[P]) try(candidate P) (float64, error) {
+func (t *Tuner[P]) try(ctx context.Context, candidate P) (float64, error) {
 	left := time.Until(t.Deadline)
 	if left <= 0 {
 		return 0, ErrTime
@@ -91,5 +93,7 @@ func (t *Tuner[P]) try(candidate P) (float64, error) {
 		return o.seconds, o.err
 	case <-timer.C:
 		return 0, ErrTime
+	case <-ctx.Done():
+		return 0, ctx.Err()
 	}
 }

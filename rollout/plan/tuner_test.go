@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"sync"
@@ -51,7 +52,7 @@ func TestTuner(t *testing.T) {
 	} {
 		m := &table{seconds: c.seconds}
 		tuner := &Tuner[int]{Deadline: soon(), Stages: c.stages, Measure: m.measure, Words: strconv.Itoa}
-		best, tried, err := tuner.Run(8)
+		best, tried, err := tuner.Run(t.Context(), 8)
 		if c.err == "" {
 			require.NoError(t, err, "%d", i)
 			require.Len(t, tried, len(c.asked), "%d", i)
@@ -80,7 +81,7 @@ func TestTunerIsOver(t *testing.T) {
 			ended.Store(true)
 			return .001, nil
 		}}
-	best, tried, err := tuner.Run(1)
+	best, tried, err := tuner.Run(t.Context(), 1)
 	require.NoError(t, err)
 	require.Equal(t, 1, best)
 	require.Equal(t, []MeasuredPlan{{"1", 1}}, tried)
@@ -91,7 +92,7 @@ func TestTunerIsOver(t *testing.T) {
 
 	tuner.Deadline = time.Now().Add(-1)
 	tuner.Measure = func(int) (float64, error) { panic("there is no time") }
-	best, tried, err = tuner.Run(1)
+	best, tried, err = tuner.Run(t.Context(), 1)
 	require.NoError(t, err)
 	require.Equal(t, 1, best)
 	require.Empty(t, tried)
@@ -114,9 +115,21 @@ func TestTunersTakeTurns(t *testing.T) {
 				time.Sleep(time.Millisecond)
 				return 1, nil
 			}}
-			_, _, _ = tuner.Run(1)
+			_, _, _ = tuner.Run(t.Context(), 1)
 		})
 	}
 	wait.Wait()
 	require.EqualValues(t, 1, most.Load())
+}
+
+// A tuner whose context ends does not wait for a measurement under way. An interrupt waited for that, or left it alone.
+func TestTunerIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	release := make(chan struct{})
+	defer close(release)
+	tuner := &Tuner[int]{Deadline: time.Now().Add(time.Hour), Words: strconv.Itoa,
+		Measure: func(int) (float64, error) { cancel(); <-release; return 1, nil }}
+	_, tried, err := tuner.Run(ctx, 8)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, tried)
 }

@@ -45,7 +45,7 @@ func TestAgentsOverDevices(t *testing.T) {
 		r := start(t, b, c)
 		require.Equal(t, devices, r.Profile().Devices)
 		steps(t, r, updates)
-		s, err := r.Snapshot()
+		s, err := r.Snapshot(t.Context())
 		require.NoError(t, err)
 		for name, a := range s.Arrays {
 			require.Equal(t, 5, a.Dim(0), name)
@@ -63,9 +63,9 @@ func TestAgentsOverDevices(t *testing.T) {
 // requireNear holds that two runs have the same state, up to rounding.
 func requireNear(t *testing.T, interpreted, compiled *Training) {
 	t.Helper()
-	want, err := interpreted.Snapshot()
+	want, err := interpreted.Snapshot(t.Context())
 	require.NoError(t, err)
-	got, err := compiled.Snapshot()
+	got, err := compiled.Snapshot(t.Context())
 	require.NoError(t, err)
 	require.Len(t, got.Arrays, len(want.Arrays))
 	for name, a := range want.Arrays {

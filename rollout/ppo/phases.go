@@ -1,6 +1,7 @@
 package ppo
 
 import (
+	"context"
 	"xlarun/graph"
 	"xlarun/rollout/population"
 	"xlarun/rollout/run"
@@ -10,7 +11,7 @@ import (
 // Phases runs the parts of an update as separate programs, each `repeats` times after a first one: "collect" (play and
 // evaluate a rollout), "advantage" (advantages and targets), "epochs" (losses and gradients of all minibatches) and
 // "optimizer" (its steps by as many gradients). The state does not change. What remains of an update are its metrics.
-func (t *Training) Phases(repeats int) ([]run.Phase, error) {
+func (t *Training) Phases(ctx context.Context, repeats int) ([]run.Phase, error) {
 	timer := t.PhaseTimer(repeats, t.costOf)
 	time := func(name string, part func(u *update, s State, before []any) any) {
 		timer.Time(name, func(s, in any, before []any) any {

@@ -17,7 +17,7 @@ func requirePhases(t *testing.T, r *Training, rest float64) []run.Phase {
 	t.Helper()
 	steps(t, r, 1)
 	before := snapshotBytes(t, r)
-	phases, err := r.Phases(2)
+	phases, err := r.Phases(t.Context(), 2)
 	require.NoError(t, err)
 	require.Len(t, phases, 4)
 	sum, whole := 0., r.Cost()
@@ -96,6 +96,6 @@ func TestPhasesOfAClosedRun(t *testing.T) {
 	r, err := New(&xlabridge.Reference{}, small(nil))
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
-	_, err = r.Phases(1)
+	_, err = r.Phases(t.Context(), 1)
 	require.ErrorIs(t, err, run.ErrGone)
 }

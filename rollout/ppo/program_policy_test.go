@@ -48,7 +48,7 @@ func TestProgramLearnsLikeANetworkOfOurs(t *testing.T) {
 	for i, name := range []string{"program:" + path, "linear"} {
 		training, err := New(&xlabridge.Reference{}, config(name))
 		require.NoError(t, err)
-		at, err := training.Snapshot()
+		at, err := training.Snapshot(t.Context())
 		require.NoError(t, err)
 		for file, own := range map[string]string{"b": "Layers.0.B", "w": "Layers.0.W"} {
 			if i == 1 {
@@ -56,12 +56,12 @@ func TestProgramLearnsLikeANetworkOfOurs(t *testing.T) {
 				at.Arrays[key] = start[file].Reshape(at.Arrays[key].Dims()...)
 			}
 		}
-		require.NoError(t, training.Restore(at))
+		require.NoError(t, training.Restore(t.Context(), at))
 		for range 2 {
 			_, err = training.Step(t.Context())
 			require.NoError(t, err)
 		}
-		at, err = training.Snapshot()
+		at, err = training.Snapshot(t.Context())
 		require.NoError(t, err)
 		ends[i] = map[string][]float64{}
 		for file, own := range map[string]string{"b": "Layers.0.B", "w": "Layers.0.W"} {

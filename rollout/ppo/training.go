@@ -146,9 +146,9 @@ func (t *Training) Reached(metric func(name string) float64) bool {
 }
 
 // allFailed returns the error of a run of which no episode has ended with a finite return.
-func (t *Training) allFailed() error {
+func (t *Training) allFailed(ctx context.Context) error {
 	text := "no episode of any agent has ended with a finite return"
-	s, err := t.Snapshot()
+	s, err := t.Snapshot(ctx)
 	if err != nil {
 		return err
 	}

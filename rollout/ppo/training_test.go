@@ -97,7 +97,7 @@ func hostBytes(t *testing.T, a *graph.Array) []byte {
 // snapshotBytes returns the bytes of all arrays of a snapshot.
 func snapshotBytes(t *testing.T, r *Training) map[string][]byte {
 	t.Helper()
-	s, err := r.Snapshot()
+	s, err := r.Snapshot(t.Context())
 	require.NoError(t, err)
 	all := map[string][]byte{}
 	for name, a := range s.Arrays {
@@ -118,7 +118,7 @@ func requireSameBytes(t *testing.T, want, got map[string][]byte, what string) {
 
 func recentOf(t *testing.T, r *Training) []float64 {
 	t.Helper()
-	s, err := r.Snapshot()
+	s, err := r.Snapshot(t.Context())
 	require.NoError(t, err)
 	v, err := r.Unflatten(s)
 	require.NoError(t, err)
@@ -163,16 +163,16 @@ func TestResumesToTheByte(t *testing.T) {
 			}
 			r := c.start(t, b)
 			steps(t, r, 2)
-			middle, err := r.Snapshot()
+			middle, err := r.Snapshot(t.Context())
 			require.NoError(t, err)
 			want := steps(t, r, 2)
 			last := snapshotBytes(t, r)
 
 			other := c.start(t, b)
-			require.NoError(t, other.Restore(middle))
+			require.NoError(t, other.Restore(t.Context(), middle))
 			require.Equal(t, fmt.Sprint(want), fmt.Sprint(steps(t, other, 2)))
 			requireSameBytes(t, last, snapshotBytes(t, other), name)
-			now, err := other.Snapshot()
+			now, err := other.Snapshot(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, r.Steps(), now.Step)
 			candidates, err := other.Candidates(now)

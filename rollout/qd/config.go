@@ -419,7 +419,7 @@ func (c *Config) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) 
 	if e := p.Emitter.Traits(); e.Strategy != nil {
 		maps.Copy(in.Numbers, settings.Inputs(e.Strategy().Settings, "strategy."))
 	}
-	loop, err := run.NewLoop(b, run.LoopOptions{Name: "generation", Purpose: run.Purpose("qd", c), Plan: p.Play.Plan,
+	loop, err := run.NewLoop(b, run.LoopOptions{Name: "generation", Purpose: c.purpose(), Plan: p.Play.Plan,
 		Computed: true, Metrics: p.metricNames(), Work: p.Play.EnvSteps(), Fits: func(made run.Program) error {
 			return c.checkMemory(p, plan.MachineOf(b, c.Devices), made.MemoryBytes, graph.TreeBytes(in.Tables))
 		}}, first, in, p.Run)

@@ -27,7 +27,7 @@ func (c *Config) Job() *run.Job {
 		Last: int64(c.Generations), Board: c.Board, Start: c.Start,
 		Setup: fmt.Sprintf("archive %s, %s, %d x %s, %s, seed %d", c.Archive, c.Emitter, c.Batch, c.Policy,
 			quantity.Count(c.Steps, "step", "steps"), c.Seed),
-		Purpose:  "qd " + settings.Words(c, c.unused()...),
+		Purpose:  c.purpose(),
 		Measures: c.measures,
 		Check:    c.Check,
 		Size:     "batch",
@@ -35,6 +35,9 @@ func (c *Config) Job() *run.Job {
 	job.Suggested = c.Suggested
 	return job
 }
+
+// purpose returns what the programs are for.
+func (c *Config) purpose() string { return "qd " + settings.Words(c, c.unused()...) }
 
 // unused returns the names of settings that choose a part for which the run has no use.
 func (c *Config) unused() (names []string) {

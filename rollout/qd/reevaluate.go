@@ -162,7 +162,7 @@ func (r *Run) replay(ctx context.Context, places Places, progress func(share flo
 	if err := fill(0); err != nil {
 		return nil, err
 	}
-	loop, err := run.NewLoop(r.backend, run.LoopOptions{Name: "reevaluation", Purpose: run.Purpose("qd", &r.config),
+	loop, err := run.NewLoop(r.backend, run.LoopOptions{Name: "reevaluation", Purpose: r.config.purpose(),
 		Plan: rollout.Plan, Computed: true}, first, in, p.reevaluate)
 	if err != nil {
 		return nil, err

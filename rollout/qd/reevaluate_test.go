@@ -27,7 +27,7 @@ func reevaluate(t *testing.T, b xlabridge.Backend, c Config, generations int) (*
 		_, err := s.Step(t.Context())
 		require.NoError(t, err)
 	}
-	snapshot, err := s.Snapshot()
+	snapshot, err := s.Snapshot(t.Context())
 	require.NoError(t, err)
 	facts, err := s.Reevaluate(t.Context(), snapshot, func(float64) {})
 	require.NoError(t, err)
@@ -262,7 +262,7 @@ func correctedArchiveIsALoop(t *testing.T, c Config) {
 	// Of another state, the file has only what belongs to it.
 	_, err = s.Step(t.Context())
 	require.NoError(t, err)
-	later, err := s.Snapshot()
+	later, err := s.Snapshot(t.Context())
 	require.NoError(t, err)
 	files, err = s.Files(later, true)
 	require.NoError(t, err)
@@ -293,7 +293,7 @@ func TestNothingToCorrect(t *testing.T) {
 				s, snapshot, facts := reevaluate(t, b, c, 3)
 				m, err := s.Step(t.Context())
 				require.NoError(t, err)
-				require.NoError(t, s.Restore(snapshot))
+				require.NoError(t, s.Restore(t.Context(), snapshot))
 				again, err := s.Step(t.Context())
 				require.NoError(t, err)
 				require.Equal(t, m.Values, again.Values, "the run goes on as before")

@@ -43,7 +43,7 @@ func (r *Run) Step(ctx context.Context) (run.Metrics, error) {
 		}
 	}
 	if m.Step == 1 && math.IsInf(best, -1) {
-		m.Failed = func() error { return r.empty(m) }
+		m.Failed = func(context.Context) error { return r.empty(m) }
 	}
 	return m, nil
 }

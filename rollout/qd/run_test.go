@@ -42,7 +42,7 @@ func advance(t *testing.T, s *Run, generations int) ([]run.Metrics, map[string][
 		require.NoError(t, err)
 		all = append(all, m)
 	}
-	snapshot, err := s.Snapshot()
+	snapshot, err := s.Snapshot(t.Context())
 	require.NoError(t, err)
 	return all, rawBytes(t, snapshot)
 }
@@ -78,10 +78,10 @@ func TestSameOnAnyDevicesAndResumed(t *testing.T) {
 			}
 			s := start(t, xlatest.Open(t, devices), c)
 			first, _ := advance(t, s, 3)
-			middle, err := s.Snapshot()
+			middle, err := s.Snapshot(t.Context())
 			require.NoError(t, err)
 			last, end := advance(t, s, 3)
-			require.NoError(t, s.Restore(middle))
+			require.NoError(t, s.Restore(t.Context(), middle))
 			again, resumed := advance(t, s, 3)
 			require.Equal(t, last, again, emitter)
 			require.Equal(t, end, resumed, emitter)
@@ -102,7 +102,7 @@ func TestElitesAreTheirEpisodes(t *testing.T) {
 	s := start(t, &xlabridge.Reference{}, c)
 	_, err := s.Step(t.Context())
 	require.NoError(t, err)
-	snapshot, err := s.Snapshot()
+	snapshot, err := s.Snapshot(t.Context())
 	require.NoError(t, err)
 	state, err := s.state(snapshot)
 	require.NoError(t, err)
@@ -170,7 +170,7 @@ func TestDroppedAndClipped(t *testing.T) {
 		}
 		require.Equal(t, float64(c.Batch), dropped)
 		require.Zero(t, coverage)
-		require.ErrorContains(t, m.Failed(), "all 24 members of the first generation were dropped")
+		require.ErrorContains(t, m.Failed(t.Context()), "all 24 members of the first generation were dropped")
 	}
 }
 
@@ -181,7 +181,7 @@ func TestNothingEntersTheArchive(t *testing.T) {
 	m, err := start(t, &xlabridge.Reference{}, c).Step(t.Context())
 	require.NoError(t, err)
 	require.NotNil(t, m.Failed)
-	require.ErrorContains(t, m.Failed(), "takes only a fitness above --threshold-min 1e+09: give one below")
+	require.ErrorContains(t, m.Failed(t.Context()), "takes only a fitness above --threshold-min 1e+09: give one below")
 }
 
 // What an archive takes on a device is known before it is compiled, within 10 % of the compiler's figure. The short

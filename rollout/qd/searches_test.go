@@ -47,7 +47,7 @@ func TestBanditDoesNotCountTheFirstGeneration(t *testing.T) {
 	for generation, want := range []float64{0, 24, 48} {
 		_, err := s.Step(t.Context())
 		require.NoError(t, err)
-		snapshot, err := s.Snapshot()
+		snapshot, err := s.Snapshot(t.Context())
 		require.NoError(t, err)
 		state, err := s.state(snapshot)
 		require.NoError(t, err)

@@ -87,7 +87,7 @@ func TestNoveltySearch(t *testing.T) {
 		require.True(t, ok)
 		require.True(t, m.Step == 1 || novelty > 0, "%v", novelty)
 	}
-	snapshot, err := s.Snapshot()
+	snapshot, err := s.Snapshot(t.Context())
 	require.NoError(t, err)
 	state, err := s.state(snapshot)
 	require.NoError(t, err)

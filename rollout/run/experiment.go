@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -84,7 +85,7 @@ type PlanChoice struct {
 	Given []string
 	// Choose chooses the plan as Job.Start would, and stores it if it was measured. It compiles nothing that stays: a
 	// Start with plan.TuneAuto then finds the plan.
-	Choose func(b xlabridge.Backend) (plan.Choice, error)
+	Choose func(ctx context.Context, b xlabridge.Backend) (plan.Choice, error)
 }
 
 // Progress receives the phases of a slow start.
@@ -132,28 +133,15 @@ func Check(e Experiment, job *Job, on plan.Machine) error {
 	return nil
 }
 
-// Setup returns Job.Setup, or its default.
-func Setup(e Experiment) string {
-	if text := e.Job().Setup; text != "" {
-		return text
-	}
-	return fmt.Sprintf("%s, seed %d", settings.Words(e), e.On().Seed)
-}
-
-// Purpose returns Job.Purpose, or its default for an experiment of a kind.
-func Purpose(kind string, e Experiment) string {
-	if text := e.Job().Purpose; text != "" {
-		return text
-	}
-	return kind + " " + settings.Words(e)
-}
-
-// Programs returns Job.Programs, or its default.
-func Programs(e Experiment) string {
-	if text := e.Job().Programs; text != "" {
-		return text
-	}
-	return settings.Program(e)
+// JobOf returns what an experiment of the kind runs with its settings as they are now, with the texts that its Job
+// leaves out.
+func (k Kind) JobOf(e Experiment) *Job {
+	job := e.Job()
+	words := settings.Words(e)
+	job.Setup = cmp.Or(job.Setup, fmt.Sprintf("%s, seed %d", words, e.On().Seed))
+	job.Purpose = cmp.Or(job.Purpose, k.Name+" "+words)
+	job.Programs = cmp.Or(job.Programs, settings.Program(e))
+	return job
 }
 
 // InChoice reports whether a part's setting is given after the colon of its choice, as in "mlp:16,16".

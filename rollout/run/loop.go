@@ -409,23 +409,16 @@ func (b *SideProgram) Program() Program { return ProgramOf(b.program) }
 func (l *Loop) Inputs() []*graph.Array { return l.inputs }
 
 // Snapshot copies the state to the host.
-func (l *Loop) Snapshot() (Snapshot, error) {
+func (l *Loop) Snapshot(ctx context.Context) (Snapshot, error) {
 	if l.state == nil {
 		return Snapshot{}, ErrGone
 	}
-	s := Snapshot{Step: l.step, Arrays: map[string]*graph.Array{}}
 	state, err := l.packing.UnpackHost(l.state)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	for i, a := range graph.Leaves(state) {
-		h, err := xlabridge.ToHost(a)
-		if err != nil {
-			return Snapshot{}, err
-		}
-		s.Arrays[l.names[i]] = h
-	}
-	return s, nil
+	arrays, err := Saved(ctx, state)
+	return Snapshot{Step: l.step, Arrays: arrays}, err
 }
 
 // StateInPlace returns the state as Snapshot does, but arrays that are not packed stay on the devices. They are valid
@@ -443,8 +436,8 @@ func (l *Loop) StateInPlace() (Snapshot, error) {
 }
 
 // Restore replaces the state by a snapshot, also after a failed round. It replaces array by array, so that there is
-// never room needed for two states. If an array cannot be transferred, the state is lost.
-func (l *Loop) Restore(s Snapshot) error {
+// never room needed for two states. If an array cannot be transferred, or ctx ends, the state is lost.
+func (l *Loop) Restore(ctx context.Context, s Snapshot) error {
 	if l.closed {
 		return ErrGone
 	}
@@ -460,7 +453,10 @@ func (l *Loop) Restore(s Snapshot) error {
 	l.state = nil
 	put := make([]*graph.Array, len(arrays))
 	for i, a := range arrays {
-		if put[i], err = xlabridge.Put(l.backend, l.devices, a); err != nil {
+		if err = ctx.Err(); err == nil {
+			put[i], err = xlabridge.Put(l.backend, l.devices, a)
+		}
+		if err != nil {
 			xlabridge.Free([][]*graph.Array{put[:i], old})
 			return err
 		}
@@ -477,13 +473,9 @@ func (l *Loop) Unflatten(s Snapshot) (any, error) {
 	leaves := make([]*graph.Array, len(l.names))
 	shapes := l.packing.Shapes()
 	for i, name := range l.names {
-		a, ok := s.Arrays[name]
-		if ok {
-			a = widened(a, shapes[i].DType)
-		}
-		if !ok || !a.Shape().Equal(shapes[i]) {
-			return nil, fmt.Errorf("the state has no array %q of %s, as these settings want: restore what the same "+
-				"settings made", name, shapes[i])
+		a, err := s.array(name, shapes[i])
+		if err != nil {
+			return nil, err
 		}
 		leaves[i] = a
 	}
@@ -535,7 +527,7 @@ func (l *Loop) Close() error {
 // WarmUp runs one round and restores the state to the bit, so that the next Step finds code, memory and caches warm. It
 // returns the seconds that the round took.
 func WarmUp(ctx context.Context, r Run) (seconds float64, err error) {
-	before, err := r.Snapshot()
+	before, err := r.Snapshot(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -544,5 +536,5 @@ func WarmUp(ctx context.Context, r Run) (seconds float64, err error) {
 		return 0, err
 	}
 	seconds = time.Since(start).Seconds()
-	return seconds, r.Restore(before)
+	return seconds, r.Restore(ctx, before)
 }

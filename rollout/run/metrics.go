@@ -1,6 +1,9 @@
 package run
 
-import "math"
+import (
+	"context"
+	"math"
+)
 
 // Metrics are the numbers of a round.
 type Metrics struct {
@@ -19,7 +22,7 @@ type Metrics struct {
 	Notices []string
 	// Failed is not nil if no member has a result. The run ends with the error that it returns, after this round is
 	// recorded. It may play an episode to find the cause, and is called before the next Step, or not at all.
-	Failed func() error
+	Failed func(ctx context.Context) error
 }
 
 // Value is a named number.

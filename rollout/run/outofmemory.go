@@ -12,12 +12,12 @@ import (
 // OutOfMemory adds advice to the error of a device without enough memory: the largest value of Job.Size that fits, if
 // the device says what it has and the program what it needs. The memory of a program grows in proportion to that
 // setting. It returns other errors as they are.
-func OutOfMemory(err error, e Experiment) error {
+func OutOfMemory(err error, e Experiment, job *Job) error {
 	full, ok := errors.AsType[*xlabridge.OutOfMemoryError](err)
 	if !ok {
 		return err
 	}
-	name := e.Job().Size
+	name := job.Size
 	f, ok := settings.Lookup(e, name)
 	if !ok {
 		return fmt.Errorf("%w; make the run smaller%s", err, endOthers(full))

@@ -119,11 +119,12 @@ func TestPlaying(t *testing.T) {
 	}
 	x := newTurns()
 	x.Parted = settings.Values{"policy.shift": 2}
-	require.Equal(t, "env Guess-v0, policy test-shift, steps 1, episodes 1, members 5, seed 0", Setup(x))
-	require.Equal(t, "turns env Guess-v0, policy test-shift, steps 1, episodes 1, members 5", Purpose("turns", x))
+	require.Equal(t, "env Guess-v0, policy test-shift, steps 1, episodes 1, members 5, seed 0", Kind{}.JobOf(x).Setup)
+	require.Equal(t, "turns env Guess-v0, policy test-shift, steps 1, episodes 1, members 5",
+		Kind{Name: "turns"}.JobOf(x).Purpose)
 	require.Equal(t, "Guess-v0", x.Job().Title)
 	x.Devices = 2
-	require.Contains(t, Setup(x), "devices 2")
+	require.Contains(t, Kind{}.JobOf(x).Setup, "devices 2")
 	require.Equal(t, []DisplayRow{{Label: "best return", Parts: []Part{{Metric: "best_return"}}, Curve: "best_return",
 		Plain: true}}, x.Job().Board())
 }
@@ -239,7 +240,7 @@ func TestLoopAsRun(t *testing.T) {
 		return []Candidate{{"it", s.Member}}
 	})
 	steps(t, r, 2)
-	s, err := r.Snapshot()
+	s, err := r.Snapshot(t.Context())
 	require.NoError(t, err)
 	candidates, err := r.(Members).Candidates(s)
 	require.NoError(t, err)

@@ -23,11 +23,11 @@ type Run interface {
 	// returns its error soon, and the state is that before the round. A call on the devices is not cut.
 	Step(ctx context.Context) (Metrics, error)
 	// Snapshot copies the state to the host. With the settings, it is all that the rest of the run depends on.
-	Snapshot() (Snapshot, error)
+	Snapshot(ctx context.Context) (Snapshot, error)
 	// Restore sets the state to a snapshot of a run with the same settings, on any number of devices. The steps that
 	// follow are equal to the byte to those that followed the snapshot. An error says which arrays are missing or have
-	// other shapes.
-	Restore(Snapshot) error
+	// other shapes. When ctx ends meanwhile, the state is lost.
+	Restore(ctx context.Context, s Snapshot) error
 	// Profile says what was compiled.
 	Profile() Profile
 	// Close frees the state and the programs.
@@ -70,7 +70,7 @@ type Capabilities struct {
 	Cost func() graph.Cost
 	// Phases runs each part of a round `repeats` times after a first one, and leaves the state as it was. nil: the
 	// parts cannot be timed.
-	Phases func(repeats int) ([]Phase, error)
+	Phases func(ctx context.Context, repeats int) ([]Phase, error)
 	// Program returns the main program; nil: there is none to show.
 	Program func() *xlabridge.Compiled
 }

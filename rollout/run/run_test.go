@@ -136,28 +136,28 @@ func TestLoop(t *testing.T) {
 		t.Run(b.Backend(), func(t *testing.T) {
 			w := newWalk(t, b, 0)
 			defer func() { require.NoError(t, w.Close()) }()
-			start, err := w.Snapshot()
+			start, err := w.Snapshot(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, map[string]float64{"step": 0, "place.now": 0, "place.step_size": 1, "turn": 0},
 				hosted(t, start))
 			first := steps(t, w, 3)
-			middle, err := w.Snapshot()
+			middle, err := w.Snapshot(t.Context())
 			require.NoError(t, err)
 			require.EqualValues(t, 3, middle.Step)
 			rest := steps(t, w, 2)
-			last, err := w.Snapshot()
+			last, err := w.Snapshot(t.Context())
 			require.NoError(t, err)
 
-			require.NoError(t, w.Restore(middle))
+			require.NoError(t, w.Restore(t.Context(), middle))
 			require.EqualValues(t, 3, w.Steps())
 			require.Equal(t, rest, steps(t, w, 2))
-			require.NoError(t, w.Restore(start))
+			require.NoError(t, w.Restore(t.Context(), start))
 			require.Equal(t, first, steps(t, w, 3))
 			seconds, err := WarmUp(t.Context(), w)
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, seconds, 0.)
 			require.Equal(t, rest, steps(t, w, 2))
-			now, err := w.Snapshot()
+			now, err := w.Snapshot(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, hosted(t, last), hosted(t, now))
 
@@ -179,7 +179,7 @@ func TestLoop(t *testing.T) {
 				two := newWalk(t, b, 2)
 				defer func() { require.NoError(t, two.Close()) }()
 				require.Equal(t, 2, two.Profile().Devices)
-				require.NoError(t, two.Restore(middle))
+				require.NoError(t, two.Restore(t.Context(), middle))
 				require.Equal(t, rest, steps(t, two, 2))
 			}
 		})
@@ -197,7 +197,7 @@ func must[T any](v T, err error) T {
 func TestLoopRefuses(t *testing.T) {
 	w := newWalk(t, &xlabridge.Reference{}, 1)
 	steps(t, w, 1)
-	good, err := w.Snapshot()
+	good, err := w.Snapshot(t.Context())
 	require.NoError(t, err)
 	for i, c := range []struct {
 		change func(a map[string]*graph.Array)
@@ -218,19 +218,19 @@ func TestLoopRefuses(t *testing.T) {
 			s.Arrays[name] = a
 		}
 		c.change(s.Arrays)
-		require.ErrorContains(t, w.Restore(s), c.want, "%d", i)
+		require.ErrorContains(t, w.Restore(t.Context(), s), c.want, "%d", i)
 		_, err := w.Unflatten(s)
 		require.ErrorContains(t, err, c.want, "%d", i)
-		now, err := w.Snapshot()
+		now, err := w.Snapshot(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, hosted(t, good), hosted(t, now), "%d", i)
 	}
-	require.ErrorContains(t, w.Restore(Snapshot{}), "the state has no array")
+	require.ErrorContains(t, w.Restore(t.Context(), Snapshot{}), "the state has no array")
 
 	// A number that is none is a state like any other.
 	nan := Snapshot{Step: 2, Arrays: map[string]*graph.Array{"place.now": graph.Scalar(math.NaN()),
 		"place.step_size": graph.Scalar(math.Inf(1)), "turn": graph.Of(int32(-1))}}
-	require.NoError(t, w.Restore(nan))
+	require.NoError(t, w.Restore(t.Context(), nan))
 	m, err := w.Step(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 3, m.Step)
@@ -243,13 +243,13 @@ func TestLoopRefuses(t *testing.T) {
 	require.NoError(t, w.Close())
 	_, err = w.Step(t.Context())
 	require.ErrorIs(t, err, ErrGone)
-	_, err = w.Snapshot()
+	_, err = w.Snapshot(t.Context())
 	require.ErrorIs(t, err, ErrGone)
 	_, err = w.State()
 	require.ErrorIs(t, err, ErrGone)
 	_, err = WarmUp(t.Context(), w)
 	require.ErrorIs(t, err, ErrGone)
-	require.ErrorIs(t, w.Restore(good), ErrGone)
+	require.ErrorIs(t, w.Restore(t.Context(), good), ErrGone)
 	require.NoError(t, w.Close(), "a second time")
 }
 
@@ -263,7 +263,7 @@ func TestLoopThatFails(t *testing.T) {
 		return nil
 	}}, 1)
 	steps(t, w, 2)
-	s, err := w.Snapshot()
+	s, err := w.Snapshot(t.Context())
 	require.NoError(t, err)
 	want := steps(t, w, 2)
 	fire = true
@@ -272,9 +272,9 @@ func TestLoopThatFails(t *testing.T) {
 	fire = false
 	_, err = w.Step(t.Context())
 	require.ErrorIs(t, err, ErrGone)
-	_, err = w.Snapshot()
+	_, err = w.Snapshot(t.Context())
 	require.ErrorIs(t, err, ErrGone)
-	require.NoError(t, w.Restore(s))
+	require.NoError(t, w.Restore(t.Context(), s))
 	require.Equal(t, want, steps(t, w, 2))
 	require.NoError(t, w.Close())
 
@@ -307,7 +307,7 @@ func TestLoopWantsNamesApart(t *testing.T) {
 			})
 		if c.want == "" {
 			require.NoError(t, err, "case %d", c.number)
-			s, err := l.Snapshot()
+			s, err := l.Snapshot(t.Context())
 			require.NoError(t, err)
 			require.Len(t, s.Arrays, 2)
 			require.NoError(t, l.Close())

@@ -14,7 +14,7 @@ type LaneChoice struct {
 	// Cost estimates one run. An error names the setting that keeps the run from being a lane.
 	Cost func() (VectorizedCost, error)
 	// Open compiles a program of up to `most` runs at a time, each with its own values of the named settings.
-	Open func(b xlabridge.Backend, names []string, most int) (Lanes, error)
+	Open func(ctx context.Context, b xlabridge.Backend, names []string, most int) (Lanes, error)
 }
 
 // Lanes is a program whose lanes are runs.

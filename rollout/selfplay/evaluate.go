@@ -21,7 +21,7 @@ func (t *Training) evaluates() bool {
 // playMatch plays a match and returns a's score, from 0 to 1.
 func (t *Training) playMatch(a, b player, key random.Key) (float64, error) {
 	tiles := graph.Of(int32((sides + t.devices - 1) / t.devices))
-	out, err := t.arena.call(graph.None{}, matchInputs{a, b, key, tiles})
+	out, err := t.arena.Call(matchInputs{a, b, key, tiles})
 	if err != nil {
 		return 0, err
 	}

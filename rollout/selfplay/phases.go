@@ -1,6 +1,7 @@
 package selfplay
 
 import (
+	"context"
 	"slices"
 
 	"xlarun/graph"
@@ -37,23 +38,23 @@ func batchesPerCall(n int) int { return max(64, 1<<15/n) }
 //
 // Search without a network plays other games. Its time is scaled to the turns of the newest iteration's games. A run
 // without one plays them first.
-func (t *Training) Phases(repeats int) ([]run.Phase, error) {
+func (t *Training) Phases(ctx context.Context, repeats int) ([]run.Phase, error) {
 	if t.plain != nil {
-		return t.PhasesOf(repeats, PhaseGames, PhaseTraining, PhaseArena)
+		return t.PhasesOf(ctx, repeats, PhaseGames, PhaseTraining, PhaseArena)
 	}
-	return t.PhasesOf(repeats, PhaseSearch, PhaseNetwork, PhaseTraining, PhaseArena)
+	return t.PhasesOf(ctx, repeats, PhaseSearch, PhaseNetwork, PhaseTraining, PhaseArena)
 }
 
 // PhasesOf times the phases with these names that there are.
-func (t *Training) PhasesOf(repeats int, names ...string) (phases []run.Phase, err error) {
-	before, err := t.Snapshot()
+func (t *Training) PhasesOf(ctx context.Context, repeats int, names ...string) (phases []run.Phase, err error) {
+	before, err := t.Snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
 	last, proof, counts := t.last, t.proof, t.counts
 	defer func() {
 		t.last, t.proof, t.counts = last, proof, counts
-		if bad := t.Restore(before); err == nil {
+		if bad := t.Restore(context.WithoutCancel(ctx), before); err == nil {
 			err = bad
 		}
 	}()
@@ -143,31 +144,28 @@ type searchInputs struct {
 
 // timeSearch times so many turns of games without a network.
 func (t *Training) timeSearch(name string, repeats, turns int) (phase run.Phase, err error) {
-	p, c := *t.program, t.compiler()
-	p.network, c.profile = idleNetwork{t.program.network, t.program.game.actions}, nil
+	p, c := *t.program, t.stages()
+	p.network, c.Profile = idleNetwork{t.program.network, t.program.game.actions}, nil
 	in := searchInputs{playInputs{t.state.Learner.Weights, t.keys[1], graph.Of(int32(t.step)),
 		t.layout.gameTiles.Count(), t.program.inputs()}, graph.Scalar(0)}
-	stage, err := newStage(c, name, t.state.Replay, in, func(r replay, in searchInputs) playing {
+	stage, err := run.NewStage(c, name, t.state.Replay, in, func(r replay, in searchInputs) (replay, playResult) {
 		by := networkPlayer(in.Play.Weights)
 		by.Scale = in.Scale
-		return graph.PairOf(p.withInputs(in.Play.Settings).playIteration(t.layout, r, by, in.Play.Key,
-			in.Play.Iteration, in.Play.Tiles))
+		return p.withInputs(in.Play.Settings).playIteration(t.layout, r, by, in.Play.Key, in.Play.Iteration,
+			in.Play.Tiles)
 	})
 	if err != nil {
 		return phase, err
 	}
-	defer stage.close()
+	defer func() { _ = stage.Close() }()
 	var alone playCounts
 	phase, err = run.TimePhase(name, repeats, 1, func() error {
-		r := t.state.Replay
-		t.state.Replay = replay{} // donated
-		out, err := stage.call(r, in)
+		out, err := stage.Advance(&t.state.Replay, in)
 		if err != nil {
 			return err
 		}
-		t.state.Replay = out.First
-		defer xlabridge.Free(out.Second)
-		metrics, err := graph.Floats(out.Second.Metrics)
+		defer xlabridge.Free(out)
+		metrics, err := graph.Floats(out.Metrics)
 		if err == nil {
 			alone = t.countsOf(metrics)
 		}
@@ -178,7 +176,7 @@ func (t *Training) timeSearch(name string, repeats, turns int) (phase run.Phase,
 	for i := range phase.Runs {
 		phase.Runs[i] *= ratio
 	}
-	phase.Cost = playCost(stage.program.Program.Graph, turns)
+	phase.Cost = playCost(stage.Program().Program.Graph, turns)
 	return phase, err
 }
 
@@ -192,13 +190,13 @@ type networkInputs struct {
 // timeNetwork times an evaluation of the positions of all lanes, on all devices. A search in a turn has one for its
 // root and one for each simulation.
 func (t *Training) timeNetwork(name string, repeats, turns int) (phase run.Phase, err error) {
-	p, c := t.program, t.compiler()
-	c.profile = nil
+	p, c := t.program, t.stages()
+	c.Profile = nil
 	times := float64(turns*(1+t.config.NumSimulations)) / float64(t.devices)
 	count := max(1, min(evaluationsPerCall, int(times)))
 	in := networkInputs{t.state.Learner.Weights, graph.Of(int32(count)), graph.Scalar(0)}
 	type loop struct{ I, Observations *graph.Array }
-	stage, err := newStage(c, name, graph.None{}, in, func(_ graph.None, in networkInputs) *graph.Array {
+	stage, err := run.NewReading(c, name, in, func(in networkInputs) *graph.Array {
 		params := p.weights.Unravel(in.Weights)
 		start := repeat(t.layout.lanes, p.game.env.Observe(p.game.start, p.game.params))
 		return graph.NamedWhile(evaluationsLoop, func(l loop) *graph.Array { return l.I.Lt(in.Count) },
@@ -213,15 +211,15 @@ func (t *Training) timeNetwork(name string, repeats, turns int) (phase run.Phase
 	if err != nil {
 		return phase, err
 	}
-	defer stage.close()
+	defer func() { _ = stage.Close() }()
 	phase, err = run.TimePhase(name, repeats, count, func() error {
-		out, err := stage.call(graph.None{}, in)
+		out, err := stage.Call(in)
 		if err == nil {
 			xlabridge.Free(out)
 		}
 		return err
 	})
-	phase.Times, phase.Cost = times, stage.program.Program.Graph.Cost(nil).Times(float64(t.devices))
+	phase.Times, phase.Cost = times, stage.Program().Program.Graph.Cost(nil).Times(float64(t.devices))
 	return phase, err
 }
 
@@ -231,10 +229,10 @@ func (t *Training) timeBatch(name string, repeats int, key random.Key) (run.Phas
 	if err != nil {
 		return run.Phase{}, err
 	}
-	defer prepare.close()
+	defer func() { _ = prepare.Close() }()
 	batches := batchesPerCall(t.config.TrainingBatchSize)
 	return run.TimePhase(name, repeats, batches, func() error {
-		out, err := prepare.call(graph.None{}, batchInputs{t.state.Replay, key, graph.Of(int32(batches)),
+		out, err := prepare.Call(batchInputs{t.state.Replay, key, graph.Of(int32(batches)),
 			t.layout.batchTiles.Count()})
 		if err == nil {
 			xlabridge.Free(out)
@@ -250,7 +248,7 @@ func (t *Training) Cost() graph.Cost {
 		return graph.Cost{}
 	}
 	training := t.stepCost().Times(float64(t.trainingSteps(t.counts.positions)))
-	return playCost(t.play.program.Program.Graph, t.counts.turns).Plus(training)
+	return playCost(t.play.Program().Program.Graph, t.counts.turns).Plus(training)
 }
 
 // playCost counts the work of a traced program that plays games, for the turns of all tiles on all devices.
@@ -265,7 +263,7 @@ func playCost(g *graph.Graph, turns int) graph.Cost {
 
 // stepCost counts the work of a training step on all devices.
 func (t *Training) stepCost() graph.Cost {
-	p := t.train.program.Program
+	p := t.train.Program().Program
 	parts := (t.layout.batchTiles.Items + p.Replicas - 1) / p.Replicas
 	return p.Graph.Cost(func(loop *graph.Node) int {
 		if loop.LoopName() == population.TilesLoop {
@@ -291,12 +289,12 @@ type batchInputs struct {
 
 // compileBatches compiles a program that prepares batches, one after the other, as training does: each device prepares
 // its parts of every batch. Its result is the last part.
-func (t *Training) compileBatches() (*stage[graph.None, batchInputs, example], error) {
+func (t *Training) compileBatches() (*run.Stage[graph.None, batchInputs, example], error) {
 	p, l, n := t.program, t.layout, t.config.TrainingBatchSize
-	c := t.compiler()
-	c.profile = nil
+	c := t.stages()
+	c.Profile = nil
 	inputs := batchInputs{t.state.Replay, random.New(0), graph.Of(int32(0)), l.batchTiles.Count()}
-	return newStage(c, "batches", graph.None{}, inputs, func(_ graph.None, in batchInputs) example {
+	return run.NewReading(c, "batches", inputs, func(in batchInputs) example {
 		positions := in.Replay.Length.Sum().Max(1)
 		parts := in.Parts.Min(graph.Sub(l.batchTiles.Items, l.batchTiles.First()))
 		prepare := func(i *graph.Array, last example) example {

@@ -47,7 +47,7 @@ func TestPhases(t *testing.T) {
 			}
 			x, undisturbed := startedOn(t, b, s), startedOn(t, b, s)
 			names := func() (names []string) {
-				found, err := x.Phases(1)
+				found, err := x.Phases(t.Context(), 1)
 				require.NoError(t, err)
 				for _, p := range found {
 					require.Positive(t, p.Runs[0], p.Name)
@@ -80,7 +80,7 @@ func requireWork(t *testing.T, x *Training) {
 		require.Zero(t, whole)
 		return
 	}
-	phases, err := x.PhasesOf(1, PhaseSearch, PhaseNetwork, PhaseTraining)
+	phases, err := x.PhasesOf(t.Context(), 1, PhaseSearch, PhaseNetwork, PhaseTraining)
 	require.NoError(t, err)
 	flops := map[string]float64{}
 	sum := 0.

@@ -5,6 +5,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/run"
 	"xlarun/rollout/search"
 	"xlarun/xlabridge"
 )
@@ -14,9 +15,9 @@ import (
 //
 // Positions are u32[1 + stateWords]: whether the game is over, then the state.
 type plainPlay struct {
-	opening *stage[graph.None, openingInputs, *graph.Array] // returns u32[stateWords]
-	root    *stage[graph.None, rootInputs, plainRoot]
-	step    *stage[graph.None, stepInputs, plainStep]
+	opening *run.Stage[graph.None, openingInputs, *graph.Array] // returns u32[stateWords]
+	root    *run.Stage[graph.None, rootInputs, plainRoot]
+	step    *run.Stage[graph.None, stepInputs, plainStep]
 }
 
 type openingInputs struct {
@@ -70,17 +71,17 @@ func newPlainPlay(t *Training) (*plainPlay, error) {
 		return nil, err
 	}
 	position, number := graph.Zeros(graph.ShapeOf(graph.Uint32, p.game.stateWords()+1)), graph.Of(int32(0))
-	c := t.compiler()
-	c.options.Replicas = 1
+	c := t.stages()
+	c.Options.Replicas = 1
 	x := &plainPlay{}
-	x.opening, err = newStage(c, "opening of one game", graph.None{}, openingInputs{random.New(0), number},
-		func(_ graph.None, in openingInputs) *graph.Array { return p.game.pack(p.opening(in.Key, in.Game)) })
+	x.opening, err = run.NewReading(c, "opening of one game", openingInputs{random.New(0), number},
+		func(in openingInputs) *graph.Array { return p.game.pack(p.opening(in.Key, in.Game)) })
 	if err != nil {
 		return nil, err
 	}
-	x.root, err = newStage(c, "root of one position", graph.None{},
+	x.root, err = run.NewReading(c, "root of one position",
 		rootInputs{weights, random.New(0), number, number, position},
-		func(_ graph.None, in rootInputs) plainRoot {
+		func(in rootInputs) plainRoot {
 			state := p.game.unpackPosition(in.Position)
 			r := p.model().Root(p.searchParams(networkPlayer(in.Weights)), state.State)
 			draws := search.DrawsOf(p.config.trainingSearch(), moveKey(in.Key, in.Game, in.Move), p.game.actions)
@@ -89,8 +90,8 @@ func newPlainPlay(t *Training) (*plainPlay, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.step, err = newStage(c, "step of one position", graph.None{}, stepInputs{weights, number, position},
-		func(_ graph.None, in stepInputs) plainStep {
+	x.step, err = run.NewReading(c, "step of one position", stepInputs{weights, number, position},
+		func(in stepInputs) plainStep {
 			before := p.game.unpackPosition(in.Position)
 			params := p.searchParams(networkPlayer(in.Weights))
 			s, next := p.model().Step(params, random.New(0), in.Action, before)
@@ -103,9 +104,9 @@ func (x *plainPlay) close() {
 	if x == nil {
 		return
 	}
-	x.opening.close()
-	x.root.close()
-	x.step.close()
+	_ = x.opening.Close()
+	_ = x.root.Close()
+	_ = x.step.Close()
 }
 
 // plainMove is a move that was played.
@@ -121,7 +122,7 @@ type plainMove struct {
 // move searches a position and plays its move.
 func (x *plainPlay) move(t *Training, weights *graph.Array, key random.Key, game, move int,
 	position []uint32) (m plainMove, err error) {
-	root, err := x.root.call(graph.None{}, rootInputs{weights, key, graph.Of(int32(game)), graph.Of(int32(move)),
+	root, err := x.root.Call(rootInputs{weights, key, graph.Of(int32(game)), graph.Of(int32(move)),
 		graph.Uint32s(position)})
 	if err != nil {
 		return m, err
@@ -130,7 +131,7 @@ func (x *plainPlay) move(t *Training, weights *graph.Array, key random.Key, game
 
 	var read hostReader
 	step := func(packed []uint32, action int) (out plainStep) {
-		out, err := x.step.call(graph.None{}, stepInputs{weights, graph.Of(int32(action)), graph.Uint32s(packed)})
+		out, err := x.step.Call(stepInputs{weights, graph.Of(int32(action)), graph.Uint32s(packed)})
 		if err != nil {
 			read.err = err
 		}
@@ -177,7 +178,7 @@ func (x *plainPlay) move(t *Training, weights *graph.Array, key random.Key, game
 
 // game plays one game.
 func (x *plainPlay) game(t *Training, weights *graph.Array, key random.Key, number int) (moves []plainMove, err error) {
-	first, err := x.opening.call(graph.None{}, openingInputs{key, graph.Of(int32(number))})
+	first, err := x.opening.Call(openingInputs{key, graph.Of(int32(number))})
 	if err != nil {
 		return nil, err
 	}

@@ -273,7 +273,7 @@ func TestTicTacToeIsNeverLost(t *testing.T) {
 func TestWordsOfStates(t *testing.T) {
 	c := small()
 	c.Game, c.Vertices = "tictactoe", 6
-	v := newViewer(must(c.program()), compiler{backend: client(t, 1)})
+	v := newViewer(must(c.program()), run.Stages{Backend: client(t, 1)})
 	require.Len(t, must(wordsOf(must(graph.Eval(v.program.game.pack(v.program.game.start))))), 9+1+1+2)
 }
 
@@ -325,7 +325,7 @@ func TestRamseyIsFound(t *testing.T) {
 
 	// What was found survives a snapshot.
 	s := snapshot(t, x)
-	require.NoError(t, x.Restore(s))
+	require.NoError(t, x.Restore(t.Context(), s))
 	again, err := x.Colorings()
 	require.NoError(t, err)
 	require.Equal(t, all, again)

@@ -46,9 +46,9 @@ func (t *Training) Profile() run.Profile { return t.profile }
 // Compiled returns the program that plays; without UseTrueMCTX, the program that trains.
 func (t *Training) Compiled() *xlabridge.Compiled {
 	if t.play == nil {
-		return t.train.program
+		return t.train.Program()
 	}
-	return t.play.program
+	return t.play.Program()
 }
 
 // Ending summarizes the run.

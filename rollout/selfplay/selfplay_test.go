@@ -104,7 +104,7 @@ func bytesOf(t testing.TB, s run.Snapshot) map[string]string {
 
 func snapshot(t testing.TB, x *Training) run.Snapshot {
 	t.Helper()
-	s, err := x.Snapshot()
+	s, err := x.Snapshot(t.Context())
 	require.NoError(t, err)
 	return s
 }
@@ -137,7 +137,7 @@ func TestTheSameOnOneAndTwoDevicesAndAfterRestore(t *testing.T) {
 	same(t, end, snapshot(t, two), "two devices")
 
 	again := started(t, c, 2)
-	require.NoError(t, again.Restore(middle))
+	require.NoError(t, again.Restore(t.Context(), middle))
 	require.Equal(t, rest, iterations(t, again, 2))
 	same(t, end, snapshot(t, again), "gone on")
 	require.EqualValues(t, 4, snapshot(t, again).Step)
@@ -150,12 +150,12 @@ func TestTheSameOnOneAndTwoDevicesAndAfterRestore(t *testing.T) {
 	for name := range end.Arrays {
 		broken := run.Snapshot{Step: 4, Arrays: maps.Clone(end.Arrays)}
 		delete(broken.Arrays, name)
-		require.ErrorContains(t, x.Restore(broken), "restore what the same settings made", name)
+		require.ErrorContains(t, x.Restore(t.Context(), broken), "restore what the same settings made", name)
 	}
 	require.NoError(t, x.Close())
 	_, err := x.Step(t.Context())
 	require.ErrorIs(t, err, run.ErrGone)
-	require.ErrorIs(t, x.Restore(end), run.ErrGone)
+	require.ErrorIs(t, x.Restore(t.Context(), end), run.ErrGone)
 }
 
 // played are the games of the newest iteration, read out of the replay.

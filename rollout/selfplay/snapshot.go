@@ -1,6 +1,7 @@
 package selfplay
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -44,26 +45,22 @@ func (t *Training) free() {
 }
 
 // Snapshot copies the learner, the replay and the pool to the host.
-func (t *Training) Snapshot() (run.Snapshot, error) {
+func (t *Training) Snapshot(ctx context.Context) (run.Snapshot, error) {
 	if t.gone() {
 		return run.Snapshot{}, run.ErrGone
 	}
-	s := run.Snapshot{Step: t.step, Arrays: map[string]*graph.Array{}}
-	host, err := onHost(t.state)
+	arrays, err := run.Saved(ctx, t.state)
 	if err != nil {
 		return run.Snapshot{}, err
 	}
-	leaves, tree := graph.Flatten(host)
-	for i, a := range leaves {
-		s.Arrays[run.LeafName(tree.Path(i))] = a
-	}
+	s := run.Snapshot{Step: t.step, Arrays: arrays}
 	t.pool.save(s.Arrays)
 	s.Arrays[foundName] = graph.Uint32s(slices.Concat(t.found...), len(t.found), t.program.game.stateWords())
 	return s, nil
 }
 
 // Restore replaces the state by a snapshot.
-func (t *Training) Restore(s run.Snapshot) error {
+func (t *Training) Restore(ctx context.Context, s run.Snapshot) error {
 	if t.closed {
 		return run.ErrGone
 	}
@@ -71,15 +68,9 @@ func (t *Training) Restore(s run.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	leaves, tree := graph.Flatten(want)
-	for i, a := range leaves {
-		name := run.LeafName(tree.Path(i))
-		saved, ok := s.Arrays[name]
-		if !ok || !saved.Shape().Equal(a.Shape()) {
-			return fmt.Errorf("the state has no array %q of %s, as these settings want: restore what the same "+
-				"settings made", name, a.Shape())
-		}
-		leaves[i] = saved
+	saved, err := run.Restored(s, want)
+	if err != nil {
+		return err
 	}
 	pool, err := loadPool(s.Arrays, t.program.weights.Size())
 	if err != nil {
@@ -89,7 +80,7 @@ func (t *Training) Restore(s run.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	if err := t.put(tree.Unflatten(leaves).(state)); err != nil {
+	if err := t.put(saved); err != nil {
 		return err
 	}
 	t.step, t.pool, t.found = s.Step, pool, found

@@ -26,10 +26,10 @@ type Training struct {
 	options xlabridge.CompileOptions
 	keys    []random.Key // of the initial parameters, the games, the training and the matches
 
-	play    *stage[replay, playInputs, playing]
-	plain   *plainPlay // instead of play, without UseTrueMCTX
-	train   *stage[learner, trainInputs, learning]
-	arena   *stage[graph.None, matchInputs, *graph.Array] // nil without evaluation
+	play    *run.Stage[replay, playInputs, playResult]
+	plain   *plainPlay                                        // instead of play, without UseTrueMCTX
+	train   *run.Stage[learner, trainInputs, *graph.Array]    // returns the metrics, f32[len(trainMetrics)]
+	arena   *run.Stage[graph.None, matchInputs, *graph.Array] // nil without evaluation
 	watch   *Viewer
 	perfect *perfect // nil if the game is not solved
 	proof   string   // of the last evaluation beside the perfect player, as a sentence
@@ -72,12 +72,6 @@ type matchInputs struct {
 	Key   random.Key
 	Tiles *graph.Array // i32[]: tiles of a match per device
 }
-
-// playing is the result of the program that plays.
-type playing = graph.Pair[replay, playResult]
-
-// learning is the result of the program that trains: the learner and the metrics, f32[len(trainMetrics)].
-type learning = graph.Pair[learner, *graph.Array]
 
 // lastGame is the first game of the newest iteration, for its picture.
 type lastGame struct {
@@ -147,9 +141,10 @@ func New(b xlabridge.Backend, c Config) (*Training, error) {
 	return t, nil
 }
 
-// compiler returns the compiler of the run's programs.
-func (t *Training) compiler() compiler {
-	return compiler{t.backend, t.config.Purpose(), t.options, &t.busy, &t.profile}
+// stages returns the compiler of the run's programs.
+func (t *Training) stages() run.Stages {
+	return run.Stages{Backend: t.backend, Purpose: t.config.Purpose(), Options: t.options, Profile: &t.profile,
+		Busy: &t.busy}
 }
 
 func (t *Training) compile() error {
@@ -163,7 +158,7 @@ func (t *Training) compile() error {
 	if err := t.compileTraining(s); err != nil {
 		return err
 	}
-	t.watch = newViewer(t.program, t.compiler())
+	t.watch = newViewer(t.program, t.stages())
 	if t.program.game.players == 2 && t.config.ArenaEvery > 0 {
 		return t.compileArena(s)
 	}
@@ -176,24 +171,25 @@ func (t *Training) compilePlay(s state) (err error) {
 		return err
 	}
 	p := t.program
-	t.play, err = newStage(t.compiler(), "self-play", s.Replay, playInputs{s.Learner.Weights, random.New(0),
-		graph.Of(int32(0)), t.layout.gameTiles.Count(), p.inputs()}, func(r replay, in playInputs) playing {
-		return graph.PairOf(p.withInputs(in.Settings).playIteration(t.layout, r, networkPlayer(in.Weights), in.Key,
-			in.Iteration, in.Tiles))
-	})
+	t.play, err = run.NewStage(t.stages(), "self-play", s.Replay, playInputs{s.Learner.Weights, random.New(0),
+		graph.Of(int32(0)), t.layout.gameTiles.Count(), p.inputs()},
+		func(r replay, in playInputs) (replay, playResult) {
+			return p.withInputs(in.Settings).playIteration(t.layout, r, networkPlayer(in.Weights), in.Key,
+				in.Iteration, in.Tiles)
+		})
 	return err
 }
 
 func (t *Training) compileTraining(s state) (err error) {
-	p, l, c := t.program, t.layout, t.compiler()
+	p, l, c := t.program, t.layout, t.stages()
 	if !t.config.OptimizedTraining {
-		c.backend, c.options = &xlabridge.Reference{}, xlabridge.CompileOptions{Replicas: 1}
+		c.Backend, c.Options = &xlabridge.Reference{}, xlabridge.CompileOptions{Replicas: 1}
 		l.batchTiles.Devices, l.batchTiles.PerDevice = 1, l.batchTiles.Items
 	}
 	number := graph.Of(int32(0))
-	t.train, err = newStage(c, "training", s.Learner, trainInputs{s.Replay, random.New(0), number, number,
-		graph.Scalar(0), l.batchTiles.Count(), p.inputs()}, func(s learner, in trainInputs) learning {
-		return graph.PairOf(p.withInputs(in.Settings).train(l, s, in))
+	t.train, err = run.NewStage(c, "training", s.Learner, trainInputs{s.Replay, random.New(0), number, number,
+		graph.Scalar(0), l.batchTiles.Count(), p.inputs()}, func(s learner, in trainInputs) (learner, *graph.Array) {
+		return p.withInputs(in.Settings).train(l, s, in)
 	})
 	return err
 }
@@ -208,12 +204,12 @@ func (t *Training) compileArena(s state) (err error) {
 		if err != nil {
 			return err
 		}
-		t.profile.Account(run.ProgramOf(advice.program))
+		t.profile.Account(run.ProgramOf(advice.Program()))
 		t.watch.advice[games] = advice
 	}
 	one := networkPlayer(s.Learner.Weights)
-	t.arena, err = newStage(t.compiler(), "arena", graph.None{}, matchInputs{one, one, random.New(0),
-		graph.Of(int32(0))}, func(_ graph.None, in matchInputs) *graph.Array {
+	t.arena, err = run.NewReading(t.stages(), "arena", matchInputs{one, one, random.New(0),
+		graph.Of(int32(0))}, func(in matchInputs) *graph.Array {
 		return t.program.match(t.layout, games, in.A, in.B, in.Key, in.Tiles)
 	})
 	return err
@@ -267,7 +263,7 @@ func (t *Training) Step(context.Context) (run.Metrics, error) {
 	}
 	m.Values = append(m.Values, run.Value{Name: "training_steps", Number: float64(steps)})
 	if skipped := trained[len(trained)-1]; int(skipped) == steps && t.config.Precision != "f16" {
-		m.Failed = func() error {
+		m.Failed = func(context.Context) error {
 			return fmt.Errorf("all %d training steps were skipped, since no gradient was finite: take a smaller "+
 				"--learning-rate, or find the op that makes the first NaN with --jit=false", steps)
 		}
@@ -310,17 +306,14 @@ func (t *Training) games(key random.Key, number *graph.Array) ([]float64, error)
 	if t.plain != nil {
 		return t.plain.iteration(t, key, number)
 	}
-	r := t.state.Replay
-	t.state.Replay = replay{} // donated
-	out, err := t.play.call(r, playInputs{t.state.Learner.Weights, key, number, t.layout.gameTiles.Count(),
-		t.program.inputs()})
+	out, err := t.play.Advance(&t.state.Replay, playInputs{t.state.Learner.Weights, key, number,
+		t.layout.gameTiles.Count(), t.program.inputs()})
 	if err != nil {
 		t.free()
 		return nil, err
 	}
-	t.state.Replay = out.First
-	defer xlabridge.Free(out.Second)
-	result, err := onHost(out.Second)
+	defer xlabridge.Free(out)
+	result, err := onHost(out)
 	if err != nil {
 		return nil, err
 	}
@@ -368,42 +361,38 @@ func (t *Training) trainingSteps(positions int) int {
 // learn takes the training steps of an iteration and returns their metrics.
 func (t *Training) learn(key random.Key, number *graph.Array, steps int) ([]float64, error) {
 	progress := graph.Scalar(float64(t.step) / float64(t.config.NumIterations))
-	s, r := t.state.Learner, t.state.Replay
-	parts := t.layout.batchTiles.Count()
+	r, parts := t.state.Replay, t.layout.batchTiles.Count()
 	if !t.config.OptimizedTraining {
 		parts = graph.Of(int32(t.layout.batchTiles.Items))
-		var err, bad error
-		s, err = onHost(s)
+		s, err := onHost(t.state.Learner)
+		var bad error
 		r, bad = onHost(r)
 		if err = errors.Join(err, bad); err != nil {
 			return nil, err
 		}
 		xlabridge.Free(t.state.Learner)
+		t.state.Learner = s
 	}
-	t.state.Learner = learner{} // donated
-	out, err := t.train.call(s, trainInputs{r, key, number, graph.Of(int32(steps)), progress, parts,
-		t.program.inputs()})
+	metrics, err := t.train.Advance(&t.state.Learner, trainInputs{r, key, number, graph.Of(int32(steps)), progress,
+		parts, t.program.inputs()})
 	if err != nil {
 		t.free()
 		return nil, err
 	}
-	t.state.Learner = out.First
 	if !t.config.OptimizedTraining {
-		if t.state.Learner, err = xlabridge.Put(t.backend, t.devices, out.First); err != nil {
+		if t.state.Learner, err = xlabridge.Put(t.backend, t.devices, t.state.Learner); err != nil {
 			return nil, err
 		}
 	}
-	return graph.Floats(out.Second)
+	return graph.Floats(metrics)
 }
 
 // Close frees state and programs.
 func (t *Training) Close() error {
 	t.free()
-	t.play.close()
-	t.train.close()
-	t.arena.close()
+	err := errors.Join(t.play.Close(), t.train.Close(), t.arena.Close())
 	t.watch.Close()
 	t.plain.close()
 	t.closed = true
-	return nil
+	return err
 }

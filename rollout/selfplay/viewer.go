@@ -6,24 +6,24 @@ import (
 	"image"
 	"math"
 	"strings"
-	"time"
 
 	"xlarun/envs"
 	"xlarun/envs/board"
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/graph/safetensors"
+	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
 // Viewer searches positions with a network, for pictures, for people who play against it, and for the perfect player.
 type Viewer struct {
-	program  *program
-	compiler compiler
-	weights  *graph.Array                                     // set by Load
-	advice   map[int]*stage[graph.None, adviceInputs, advice] // by number of positions
-	steps    *stage[graph.None, moveInputs, positions]
+	program *program
+	stages  run.Stages
+	weights *graph.Array                                         // set by Load
+	advice  map[int]*run.Stage[graph.None, adviceInputs, advice] // by number of positions
+	steps   *run.Stage[graph.None, moveInputs, positions]
 }
 
 // adviceInputs are the inputs of a search of n positions.
@@ -39,21 +39,21 @@ type moveInputs struct {
 }
 
 // newViewer returns a viewer that compiles programs when they are first used.
-func newViewer(p *program, c compiler) *Viewer {
-	c.options.Replicas, c.profile = 1, nil
-	return &Viewer{program: p, compiler: c, advice: map[int]*stage[graph.None, adviceInputs, advice]{}}
+func newViewer(p *program, c run.Stages) *Viewer {
+	c.Options.Replicas, c.Profile = 1, nil
+	return &Viewer{program: p, stages: c, advice: map[int]*run.Stage[graph.None, adviceInputs, advice]{}}
 }
 
 // compileAdvice compiles the search of n positions.
-func (v *Viewer) compileAdvice(n int) (*stage[graph.None, adviceInputs, advice], error) {
+func (v *Viewer) compileAdvice(n int) (*run.Stage[graph.None, adviceInputs, advice], error) {
 	p := v.program
 	weights, err := p.someWeights()
 	if err != nil {
 		return nil, err
 	}
 	positions := graph.Zeros(graph.ShapeOf(graph.Uint32, n, p.game.stateWords()))
-	return newStage(v.compiler, "advice", graph.None{}, adviceInputs{networkPlayer(weights), positions},
-		func(_ graph.None, in adviceInputs) advice { return p.advise(in.Player, in.Positions) })
+	return run.NewReading(v.stages, "advice", adviceInputs{networkPlayer(weights), positions},
+		func(in adviceInputs) advice { return p.advise(in.Player, in.Positions) })
 }
 
 // ask searches positions, given as the words of their states.
@@ -68,7 +68,7 @@ func (v *Viewer) ask(by player, words []uint32) (a advice, err error) {
 		return a, err
 	}
 	positions := graph.Uint32s(words, n, v.program.game.stateWords())
-	return v.advice[n].call(graph.None{}, adviceInputs{by, positions})
+	return v.advice[n].Call(adviceInputs{by, positions})
 }
 
 // moves returns the moves that a player's searches find in positions, of which there are at most n.
@@ -96,9 +96,9 @@ func (v *Viewer) Close() {
 		return
 	}
 	for _, s := range v.advice {
-		s.close()
+		_ = s.Close()
 	}
-	v.steps.close()
+	_ = v.steps.Close()
 }
 
 // settingPrefix goes before the names of settings in a saved network's metadata.
@@ -170,7 +170,7 @@ func Load(b xlabridge.Backend, arrays map[string]*graph.Array, metadata map[stri
 	if err != nil {
 		return nil, err
 	}
-	v := newViewer(p, compiler{backend: b, purpose: c.Purpose(), busy: new(time.Duration)})
+	v := newViewer(p, run.Stages{Backend: b, Purpose: c.Purpose()})
 	err = graph.Try(func() {
 		leaves, tree := graph.Flatten(p.network.Init(random.New(0)))
 		for i, want := range leaves {
@@ -221,14 +221,14 @@ func (v *Viewer) Move(p Position, action int) (next Position, err error) {
 	}
 	in := moveInputs{graph.Uint32s(p.words, 1, len(p.words)), graph.Int32s([]int32{int32(action)})}
 	if v.steps == nil {
-		v.steps, err = newStage(v.compiler, "step", graph.None{}, in, func(_ graph.None, in moveInputs) positions {
+		v.steps, err = run.NewReading(v.stages, "step", in, func(in moveInputs) positions {
 			return v.program.step(in.Positions, in.Actions)
 		})
 		if err != nil {
 			return p, err
 		}
 	}
-	out, err := v.steps.call(graph.None{}, in)
+	out, err := v.steps.Call(in)
 	if err != nil {
 		return p, err
 	}

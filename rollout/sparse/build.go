@@ -1,6 +1,8 @@
 package sparse
 
 import (
+	"errors"
+
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/run"
@@ -18,12 +20,28 @@ type inputs struct {
 	Counter *graph.Array `tree:"optional"` // i32[]
 }
 
+// learning are the inputs of a program that reads indexes, beside the members.
+type learning struct {
+	Indexes []*graph.Array // of the members; see method
+	In      inputs
+}
+
+// reading are the inputs of a program that leaves the members as they are.
+type reading struct {
+	Members Member
+	Indexes []*graph.Array
+	In      inputs
+}
+
+// evaluation is a program that returns the stats of members.
+type evaluation = run.Stage[graph.None, reading, *graph.Array]
+
 // programs are the programs of one method.
 type programs struct {
-	method       method
-	name         string              // of the method
-	index, train *xlabridge.Compiled // index is nil where the method keeps none
-	compiled     []run.Program
+	method method
+	name   string                                          // of the method
+	index  *run.Stage[graph.None, reading, []*graph.Array] // nil where the method keeps none
+	train  *run.Stage[Member, learning, *graph.Array]      // returns the stats
 }
 
 // build makes the members, and compiles the programs for a method.
@@ -31,105 +49,105 @@ func (p *Population) build(name string) (err error) {
 	if p.test, err = xlabridge.Put(p.backend, p.config.Devices, p.data.Test.chunks()); err != nil {
 		return err
 	}
-	first, err := p.compileFirst()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = first.Close() }()
-	if err := p.initMembers(first); err != nil {
+	if err := p.initMembers(); err != nil {
 		return err
 	}
 	if p.programs, err = p.prepare(name); err != nil {
 		return err
 	}
-	for _, c := range p.compiled {
-		p.profile.Account(c)
-	}
 	if err := p.reindex(); err != nil {
 		return err
 	}
-	members, index, in := p.abstract(), p.abstractIndex(p.method), p.abstractInputs()
 	if p.config.MutateEvery > 0 {
-		p.mutate, err = p.compile("sparse_mutate", func(a []any) any {
-			return p.mutateAll(a[0].(Member), a[1].(inputs))
-		}, []int{0}, members, in)
+		p.mutate, err = run.NewStage(p.stages(), "sparse_mutate", p.abstract(), p.abstractInputs(),
+			func(m Member, in inputs) (Member, graph.None) { return p.mutateAll(m, in), graph.None{} })
 		if err != nil {
 			return err
 		}
 	}
-	in.Data = p.test
-	p.evaluate, err = p.compile("sparse_evaluate", func(a []any) any {
-		return p.evaluateAll(p.method, a[0].(Member), a[1].([]*graph.Array), a[2].(inputs))
-	}, nil, members, index, in)
-	if err != nil {
+	if p.evaluate, err = p.compileEvaluation("sparse_evaluate", p.test); err != nil {
 		return err
 	}
 	if err := p.compileSelection(); err != nil {
 		return err
 	}
-	p.pick, err = p.compile("sparse_member", func(a []any) any {
-		return p.memberAt(a[0].(Member), a[1].(*graph.Array))
-	}, nil, members, graph.Of(int32(0)))
+	p.pick, err = run.NewReading(p.stages(), "sparse_member", pick{p.abstract(), graph.Of(int32(0))},
+		func(in pick) Member { return p.memberAt(in.Members, in.I) })
 	if err != nil {
 		return err
 	}
 	return p.fitCompiled()
 }
 
-// compileFirst compiles the program that makes the members.
-func (p *Population) compileFirst() (*xlabridge.Compiled, error) {
-	return p.compile("sparse_members", func(a []any) any { return p.start(a[0].(inputs)) }, nil, p.abstractInputs())
+// pick are the inputs of the program that returns a member.
+type pick struct {
+	Members Member
+	I       *graph.Array // i32[]: its number
+}
+
+// compileEvaluation compiles a program that evaluates the members on data. It returns the stats.
+func (p *Population) compileEvaluation(name string, data Batches) (*evaluation, error) {
+	in := p.abstractInputs()
+	in.Data = data
+	return run.NewReading(p.stages(), name, reading{p.abstract(), p.abstractIndex(p.method), in},
+		func(r reading) *graph.Array { return p.evaluateAll(p.method, r.Members, r.Indexes, r.In) })
+}
+
+// stages returns the compiler of the programs.
+func (p *Population) stages() run.Stages {
+	s := run.Stages{Backend: p.backend, Purpose: p.config.Purpose(p.shape), Profile: &p.profile}
+	if s.Options.Replicas = p.config.Devices; p.backend.Backend() == "cpu" {
+		s.Options.XLA = map[string]any{"xla_cpu_prefer_vector_width": 512}
+	}
+	return s
 }
 
 // initMembers makes the members; earlier ones are freed.
-func (p *Population) initMembers(first *xlabridge.Compiled) (err error) {
+func (p *Population) initMembers() error {
+	first, err := run.NewReading(p.stages(), "sparse_members", p.abstractInputs(), p.start)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = first.Close() }()
 	if p.count == nil {
 		if p.count, err = xlabridge.Put(p.backend, p.config.Devices, p.abstractInputs().Count); err != nil {
 			return err
 		}
 	}
 	xlabridge.Free(p.members)
-	p.members, err = first.Call(graph.Leaves(p.baseInputs()))
+	p.members, err = first.Call(p.baseInputs())
 	return err
 }
 
-// prepare traces and compiles the programs of a method. It does not change p.
+// prepare traces and compiles the programs of a method.
 func (p *Population) prepare(name string) (r programs, err error) {
 	r.method, r.name = p.config.methodOf(name, p.shape), name
-	members, index, in := p.abstract(), p.abstractIndex(r.method), p.abstractInputs()
-	if len(index) > 0 {
-		if r.index, err = p.compileAs(&r, "sparse_index", func(a []any) any {
-			return p.indexAll(r.method, a[0].(Member), a[1].(inputs))
-		}, nil, members, in); err != nil {
+	in := learning{p.abstractIndex(r.method), p.abstractInputs()}
+	if len(in.Indexes) > 0 {
+		r.index, err = run.NewReading(p.stages(), "sparse_index", reading{p.abstract(), nil, in.In},
+			func(in reading) []*graph.Array { return p.indexAll(r.method, in.Members, in.In) })
+		if err != nil {
 			return r, err
 		}
 	}
-	in.Data = Batches{graph.Abstract(graph.ShapeOf(graph.Uint8, p.rounds, p.data.Train.Pixels, p.lanes)),
+	in.In.Data = Batches{graph.Abstract(graph.ShapeOf(graph.Uint8, p.rounds, p.data.Train.Pixels, p.lanes)),
 		graph.Abstract(graph.ShapeOf(graph.Int32, p.rounds, p.lanes))}
-	in.Counter = graph.Abstract(graph.ShapeOf(graph.Int32))
-	r.train, err = p.compileAs(&r, "sparse_train", func(a []any) any {
-		return p.trainRound(r.method, a[0].(Member), a[1].([]*graph.Array), a[2].(inputs))
-	}, []int{0}, members, index, in)
-	if err != nil {
-		r.close()
-	}
+	in.In.Counter = graph.Abstract(graph.ShapeOf(graph.Int32))
+	r.train, err = run.NewStage(p.stages(), "sparse_train", p.abstract(), in,
+		func(m Member, in learning) (Member, *graph.Array) {
+			return p.trainRound(r.method, m, in.Indexes, in.In)
+		})
 	return r, err
 }
 
-func (r programs) close() {
-	for _, x := range []*xlabridge.Compiled{r.index, r.train} {
-		if x != nil {
-			_ = x.Close()
-		}
-	}
-}
+func (r programs) close() error { return errors.Join(r.index.Close(), r.train.Close()) }
 
 // reindex computes the members' indexes again.
 func (p *Population) reindex() (err error) {
 	xlabridge.Free(p.indexes)
 	p.indexes = nil
 	if p.index != nil {
-		p.indexes, err = p.index.Call(p.arguments(p.baseInputs(), false))
+		p.indexes, err = p.index.Call(reading{p.members, nil, p.baseInputs()})
 	}
 	return err
 }
@@ -157,32 +175,4 @@ func (p *Population) abstractIndex(m method) []*graph.Array {
 func (p *Population) abstractInputs() inputs {
 	return inputs{Count: graph.Of(int32(p.tiles.PerDevice)), Key: random.New(p.config.Seed), Turn: graph.Of(int32(0)),
 		Rate: graph.Scalar(0)}
-}
-
-// compile compiles a program that does not depend on the method.
-func (p *Population) compile(name string, f func([]any) any, donate []int, args ...any) (*xlabridge.Compiled, error) {
-	var r programs
-	x, err := p.compileAs(&r, name, f, donate, args...)
-	for _, c := range r.compiled {
-		p.profile.Account(c)
-	}
-	return x, err
-}
-
-func (p *Population) compileAs(r *programs, name string, f func([]any) any, donate []int,
-	args ...any) (*xlabridge.Compiled, error) {
-	program, err := graph.TraceArgs(name, args, graph.TraceOptions{Replicas: p.config.Devices, Donate: donate}, f)
-	if err != nil {
-		return nil, err
-	}
-	o := xlabridge.CompileOptions{Purpose: p.config.Purpose(p.shape)}
-	if p.backend.Backend() == "cpu" {
-		o.XLA = map[string]any{"xla_cpu_prefer_vector_width": 512}
-	}
-	x, err := p.backend.Compile(program, o)
-	if err != nil {
-		return nil, err
-	}
-	r.compiled = append(r.compiled, run.ProgramOf(x))
-	return x, nil
 }

@@ -12,7 +12,7 @@ func TestMembersAreCounted(t *testing.T) {
 		for _, method := range []string{"kernel", "masked"} {
 			c := tiny()
 			c.Method, c.Devices = method, devices // the programs of TestRestoredRunsGoOnToTheByte
-			p, err := New(open(t, devices), c, stripes(6, 200, 70))
+			p, err := New(t.Context(), open(t, devices), c, stripes(6, 200, 70))
 			require.NoError(t, err)
 			for range 3 {
 				_, _, err = p.Train(2)

@@ -93,13 +93,13 @@ func (e *Experiment) Fetch(ctx context.Context, p run.Progress) (err error) {
 }
 
 // ChoosePlan chooses the method.
-func (e *Experiment) ChoosePlan(b xlabridge.Backend) (plan.Choice, error) {
-	return Tune(b, e.Config, e.Data)
+func (e *Experiment) ChoosePlan(ctx context.Context, b xlabridge.Backend) (plan.Choice, error) {
+	return Tune(ctx, b, e.Config, e.Data)
 }
 
 // Start makes the members and compiles the programs.
-func (e *Experiment) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) {
-	p, err := New(b, e.Config, e.Data)
+func (e *Experiment) Start(ctx context.Context, b xlabridge.Backend) (run.Run, error) {
+	p, err := New(ctx, b, e.Config, e.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (t *training) Step(context.Context) (run.Metrics, error) {
 		m.Values = append(m.Values, run.Value{Name: "failed_members", Number: float64(len(failed))},
 			run.Value{Name: "failed_member", Number: float64(failed[0])})
 		if len(failed) == len(stats.Loss) {
-			m.Failed = func() error {
+			m.Failed = func(context.Context) error {
 				return fmt.Errorf("all %d members failed, since none has a finite loss; member 0 has %v. Take a "+
 					"smaller --lr", len(failed), stats.Loss[0])
 			}
@@ -174,9 +174,9 @@ func (t *training) Step(context.Context) (run.Metrics, error) {
 }
 
 // Restore sets the state to a snapshot.
-func (t *training) Restore(s run.Snapshot) error {
+func (t *training) Restore(ctx context.Context, s run.Snapshot) error {
 	t.train, t.test, t.tested = Stats{}, Stats{}, 0
-	return t.Population.Restore(s)
+	return t.Population.Restore(ctx, s)
 }
 
 // Ending sums the run up, and names the members that have failed.
@@ -237,7 +237,7 @@ func failures(losses ...[]float64) string {
 }
 
 // Compiled returns the program that trains.
-func (t *training) Compiled() *xlabridge.Compiled { return t.Population.train }
+func (t *training) Compiled() *xlabridge.Compiled { return t.Population.train.Program() }
 
 // Files returns each member's results, and the connections of the best one. The best is chosen by the examples of the
 // last round, so that its test accuracy is unbiased by the choice. Members are not tested for the files, because that

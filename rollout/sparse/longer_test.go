@@ -33,7 +33,7 @@ func TestResumedWithMoreSteps(t *testing.T) {
 				tests = append(tests, m.Step)
 			}
 			if m.Step == steps {
-				end, err = r.Snapshot()
+				end, err = r.Snapshot(t.Context())
 				require.NoError(t, err)
 				return rows, tests, end
 			}
@@ -51,7 +51,7 @@ func TestResumedWithMoreSteps(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			first, _, middle := toEnd(begin(short, row.testEvery), short)
 			resumed := begin(long, row.testEvery)
-			require.NoError(t, resumed.Restore(middle))
+			require.NoError(t, resumed.Restore(t.Context(), middle))
 			rest, _, end := toEnd(resumed, long)
 			want, tests, whole := toEnd(begin(long, row.testEvery), long)
 			require.Equal(t, row.tests, tests)
@@ -74,7 +74,7 @@ func TestTestEvery(t *testing.T) {
 	}
 	config := tiny()
 	config.Steps, config.Method = 12, "kernel"
-	p, err := New(open(t, 1), config, stripes(6, 200, 70))
+	p, err := New(t.Context(), open(t, 1), config, stripes(6, 200, 70))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, p.Close()) }()
 	require.EqualValues(t, 3, p.Profile().Chosen["test-every"])

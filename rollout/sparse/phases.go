@@ -1,6 +1,8 @@
 package sparse
 
 import (
+	"context"
+
 	"xlarun/graph"
 	"xlarun/rollout/population"
 	"xlarun/rollout/run"
@@ -13,8 +15,8 @@ const stepPhase = "step"
 // Phases times the parts of a run for all members together: "batch" (the host lays out the examples of a step and moves
 // them to the devices), "step" (of SGD), "evaluation" (on all test data), "mutation", and "index" (computed after a
 // mutation). Each runs `repeats` times after a first one. The state is restored.
-func (p *Population) Phases(repeats int) (phases []run.Phase, err error) {
-	before, err := p.Snapshot()
+func (p *Population) Phases(ctx context.Context, repeats int) (phases []run.Phase, err error) {
+	before, err := p.Snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +46,10 @@ func (p *Population) Phases(repeats int) (phases []run.Phase, err error) {
 		return nil, err
 	}
 	if err := measure(stepPhase, p.rounds, 1, func() error {
-		stats, err := p.learn(p.train, in)
-		xlabridge.Free(stats)
+		stats, err := p.train.Advance(&p.members, learning{p.indexes, in})
+		if err == nil {
+			xlabridge.Free(stats)
+		}
 		return err
 	}); err != nil {
 		return nil, err
@@ -66,7 +70,7 @@ func (p *Population) Phases(repeats int) (phases []run.Phase, err error) {
 			return nil, err
 		}
 	}
-	return phases, p.Restore(before)
+	return phases, p.Restore(context.WithoutCancel(ctx), before)
 }
 
 // counted is a method whose cost does not show in the traced program.
@@ -80,7 +84,7 @@ func (p *Population) Cost() graph.Cost {
 	if m, ok := p.method.(counted); ok {
 		return m.cost(p.lanes).Times(float64(p.config.Population))
 	}
-	g := p.train.Program.Graph
+	g := p.train.Program().Program.Graph
 	c := g.Cost(func(loop *graph.Node) int {
 		switch loop.LoopName() {
 		case population.TilesLoop:

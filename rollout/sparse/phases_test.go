@@ -18,7 +18,7 @@ func TestWarmUpAndPhasesLeaveNoTrace(t *testing.T) {
 			c.Method, c.Devices = method, 2
 			b := open(t, 2)
 			_, want := train(t, b, c, d)
-			p, err := New(b, c, d)
+			p, err := New(t.Context(), b, c, d)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, p.Close()) }()
 			names := []string{"sparse_members", "sparse_index", "sparse_train", "sparse_mutate", "sparse_evaluate",
@@ -29,12 +29,12 @@ func TestWarmUpAndPhasesLeaveNoTrace(t *testing.T) {
 			}
 			check := func() {
 				t.Helper()
-				before, err := p.Snapshot()
+				before, err := p.Snapshot(t.Context())
 				require.NoError(t, err)
 				seconds, err := run.WarmUp(t.Context(), &training{Population: p})
 				require.NoError(t, err)
 				require.Positive(t, seconds)
-				found, err := p.Phases(2)
+				found, err := p.Phases(t.Context(), 2)
 				require.NoError(t, err)
 				often := []float64{1, 1, 1 / float64(p.config.TestEvery),
 					1 / float64(c.MutateEvery), 1 / float64(c.MutateEvery)}
@@ -46,7 +46,7 @@ func TestWarmUpAndPhasesLeaveNoTrace(t *testing.T) {
 					require.GreaterOrEqual(t, x.Seconds, x.Runs[0])
 				}
 				require.Len(t, found, len(phases))
-				after, err := p.Snapshot()
+				after, err := p.Snapshot(t.Context())
 				require.NoError(t, err)
 				require.Equal(t, before.Step, after.Step)
 				require.Equal(t, hostArrays(t, before), hostArrays(t, after))
@@ -79,7 +79,7 @@ func TestCost(t *testing.T) {
 		if c.Method == "kernel" {
 			b = open(t, 1)
 		}
-		p, err := New(b, c, d)
+		p, err := New(t.Context(), b, c, d)
 		require.NoError(t, err)
 		flops[c.Method] = p.Cost().FLOPs
 		require.Positive(t, p.Cost().Bytes)

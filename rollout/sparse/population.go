@@ -3,8 +3,9 @@
 package sparse
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"xlarun/graph"
@@ -45,10 +46,10 @@ type Population struct {
 
 	programs                  // of the method
 	late      *sync.WaitGroup // measurements that still run after their deadline
-	mutate    *xlabridge.Compiled
-	evaluate  *xlabridge.Compiled
-	pick      *xlabridge.Compiled
-	members   []*graph.Array // the state's leaves, on the devices: see Member
+	mutate    *run.Stage[Member, inputs, graph.None]
+	evaluate  *evaluation
+	pick      *run.Stage[graph.None, pick, Member]
+	members   Member         // the state, on the devices; nil: it is lost
 	indexes   []*graph.Array // of the members; see method
 	count     *graph.Array
 	counter   *run.PartCounter // of the members of a training round
@@ -64,8 +65,8 @@ type Population struct {
 }
 
 // New checks the config, chooses the method, makes the members and compiles the programs.
-func New(b xlabridge.Backend, c Config, d Data) (*Population, error) {
-	p, name, err := newPopulation(b, c, d)
+func New(ctx context.Context, b xlabridge.Backend, c Config, d Data) (*Population, error) {
+	p, name, err := newPopulation(ctx, b, c, d)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func New(b xlabridge.Backend, c Config, d Data) (*Population, error) {
 }
 
 // newPopulation returns a population without members and programs, and the name of its method.
-func newPopulation(b xlabridge.Backend, c Config, d Data) (p *Population, name string, err error) {
+func newPopulation(ctx context.Context, b xlabridge.Backend, c Config, d Data) (p *Population, name string, err error) {
 	if err := c.Check(plan.MachineOf(b, c.Devices)); err != nil {
 		return nil, "", err
 	}
@@ -110,7 +111,7 @@ func newPopulation(b xlabridge.Backend, c Config, d Data) (p *Population, name s
 		p.free = plan.FreeOn(b, c.Devices)
 	}
 	p.images, p.labels = make([]byte, p.rounds*p.lanes*d.Train.Pixels), make([]byte, 4*p.rounds*p.lanes)
-	if name, err = p.choose(); err == nil {
+	if name, err = p.choose(ctx); err == nil {
 		err = p.fit(name)
 	}
 	if err != nil {
@@ -147,12 +148,12 @@ func (p *Population) Train(n int) (steps int, s Stats, err error) {
 	in := inputs{Count: p.count, Key: random.New(c.Seed), Turn: graph.Of(int32(steps)),
 		Rate: graph.Of(float32(c.LearningRate / float64(c.Batch))), Data: batches, Counter: p.counter.Input()}
 	p.counter.Begin()
-	stats, err := p.learn(p.train, in)
+	stats, err := p.train.Advance(&p.members, learning{p.indexes, in})
 	if err != nil {
 		return 0, s, err
 	}
 	p.done += steps
-	s, err = p.stats(stats[0], steps*c.Batch)
+	s, err = p.stats(stats, steps*c.Batch)
 	return steps, s, err
 }
 
@@ -171,35 +172,11 @@ func (p *Population) mutation() error {
 func (p *Population) mutateMembers() error {
 	in := p.baseInputs()
 	in.Turn = graph.Of(int32(p.mutations))
-	out, err := p.mutate.Call(p.arguments(in, false))
-	if err != nil {
-		p.members = nil
+	if _, err := p.mutate.Advance(&p.members, in); err != nil {
 		return err
 	}
-	p.members, p.mutations = out, p.mutations+1
+	p.mutations++
 	return nil
-}
-
-// learn runs a training program, which updates the members. It returns the other results.
-func (p *Population) learn(train *xlabridge.Compiled, in inputs) ([]*graph.Array, error) {
-	n := len(p.members)
-	args := p.arguments(in, true)
-	p.members = nil // donated
-	out, err := train.Call(args)
-	if err != nil {
-		return nil, err
-	}
-	p.members = out[:n]
-	return out[n:], nil
-}
-
-// arguments lists a program's arguments: the members, their indexes if index is true, and in.
-func (p *Population) arguments(in inputs, index bool) []*graph.Array {
-	args := slices.Clone(p.members)
-	if index {
-		args = append(args, p.indexes...)
-	}
-	return append(args, graph.Leaves(in)...)
 }
 
 // baseInputs returns the inputs of a program that reads no data.
@@ -214,11 +191,11 @@ func (p *Population) Evaluate() (Stats, error) {
 	}
 	in := p.baseInputs()
 	in.Data = p.test
-	out, err := p.evaluate.Call(p.arguments(in, true))
+	out, err := p.evaluate.Call(reading{p.members, p.indexes, in})
 	if err != nil {
 		return Stats{}, err
 	}
-	return p.stats(out[0], p.data.Test.Len())
+	return p.stats(out, p.data.Test.Len())
 }
 
 func (p *Population) stats(a *graph.Array, examples int) (s Stats, err error) {
@@ -236,17 +213,18 @@ func (p *Population) Member(i int) (Member, error) {
 	if p.members == nil || i < 0 || i >= p.config.Population {
 		return nil, fmt.Errorf("sparse: there is no member %d of %d", i, p.config.Population)
 	}
-	out, err := p.pick.Call(append(append([]*graph.Array(nil), p.members...), graph.Of(int32(i))))
+	out, err := p.pick.Call(pick{p.members, graph.Of(int32(i))})
 	if err != nil {
 		return nil, err
 	}
-	for j, a := range out {
-		if out[j], err = xlabridge.ToHost(a); err != nil {
+	defer xlabridge.Free(out)
+	leaves := graph.Leaves(out)
+	for j, a := range leaves {
+		if leaves[j], err = xlabridge.ToHost(a); err != nil {
 			return nil, err
 		}
-		xlabridge.Free(a)
 	}
-	return memberOf(out), nil
+	return memberOf(leaves), nil
 }
 
 // Steps returns the number of steps taken.
@@ -272,16 +250,7 @@ func (p *Population) Close() error {
 			xlabridge.Free(data)
 		}
 	}
-	var first error
-	for _, x := range []*xlabridge.Compiled{p.index, p.train, p.mutate, p.evaluate, p.pick,
-		p.selection.evaluate} {
-		if x == nil {
-			continue
-		}
-		if err := x.Close(); err != nil && first == nil {
-			first = err
-		}
-	}
 	p.counter.Close()
-	return first
+	return errors.Join(p.programs.close(), p.mutate.Close(), p.evaluate.Close(), p.pick.Close(),
+		p.selection.evaluate.Close())
 }

@@ -67,13 +67,8 @@ func (p *Population) indexRows(m method) []*graph.Array {
 	return rows
 }
 
-type trained struct {
-	Members Member
-	Stats   *graph.Array // f32[members, 2]; see judge
-}
-
-// trainRound takes in.Turn steps with each member.
-func (p *Population) trainRound(m method, members Member, index []*graph.Array, in inputs) trained {
+// trainRound takes in.Turn steps with each member. It returns also the stats, f32[members, 2]; see judge.
+func (p *Population) trainRound(m method, members Member, index []*graph.Array, in inputs) (Member, *graph.Array) {
 	type row struct {
 		W     []*graph.Array
 		Stats *graph.Array
@@ -104,7 +99,7 @@ func (p *Population) trainRound(m method, members Member, index []*graph.Array, 
 	for l, c := range members {
 		next = append(next, Connections{c.At, out.W[l]})
 	}
-	return trained{next, p.tiles.Gather(out.Stats)}
+	return next, p.tiles.Gather(out.Stats)
 }
 
 // evaluateAll returns the members' stats, summed over all of in.Data: f32[members, 2].

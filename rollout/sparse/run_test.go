@@ -46,12 +46,12 @@ func TestRestoredRunsGoOnToTheByte(t *testing.T) {
 		t.Run(method, func(t *testing.T) {
 			c := tiny() // 12 steps, mutations after 5 and 10
 			c.Method, c.Devices = method, 1
-			p, err := New(open(t, 1), c, d)
+			p, err := New(t.Context(), open(t, 1), c, d)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, p.Close()) }()
 			var snapshots []run.Snapshot
 			keep := func() {
-				s, err := p.Snapshot()
+				s, err := p.Snapshot(t.Context())
 				require.NoError(t, err)
 				require.Equal(t, int64(p.Steps()), s.Step)
 				snapshots = append(snapshots, s)
@@ -72,22 +72,22 @@ func TestRestoredRunsGoOnToTheByte(t *testing.T) {
 			}
 
 			c.Devices = 2
-			q, err := New(open(t, 2), c, d)
+			q, err := New(t.Context(), open(t, 2), c, d)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, q.Close()) }()
 			for _, s := range snapshots {
-				require.NoError(t, q.Restore(s))
+				require.NoError(t, q.Restore(t.Context(), s))
 				require.NoError(t, runToEnd(q, nil))
-				end, err := q.Snapshot()
+				end, err := q.Snapshot(t.Context())
 				require.NoError(t, err)
 				require.Equal(t, want, hostArrays(t, end), "from step %d", s.Step)
 				stats, err := q.Evaluate()
 				require.NoError(t, err)
 				require.Equal(t, last, stats)
 			}
-			require.ErrorContains(t, q.Restore(run.Snapshot{Step: 13}),
+			require.ErrorContains(t, q.Restore(t.Context(), run.Snapshot{Step: 13}),
 				"taken after step 13, want 0 to the config's 12")
-			require.ErrorContains(t, q.Restore(run.Snapshot{}), `no array "0.at"`)
+			require.ErrorContains(t, q.Restore(t.Context(), run.Snapshot{}), `no array "0.at"`)
 		})
 	}
 }
@@ -131,7 +131,7 @@ func TestEndingNamesTheMembersThatFailed(t *testing.T) {
 func TestIndexStaysAsLongAsTheTopology(t *testing.T) {
 	c := tiny()
 	c.Method = "kernel"
-	p, err := New(open(t, 1), c, stripes(6, 200, 70))
+	p, err := New(t.Context(), open(t, 1), c, stripes(6, 200, 70))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, p.Close()) }()
 	first := p.indexes[0]
@@ -175,11 +175,11 @@ func TestMethodIsMeasuredAndStored(t *testing.T) {
 
 	c := tiny()
 	c.Tune, c.Method = "auto", "masked"
-	choice, err := Tune(one, c, d)
+	choice, err := Tune(t.Context(), one, c, d)
 	require.NoError(t, err)
 	require.Equal(t, plan.Choice{Plan: "masked", Source: plan.Given}, choice)
 	c.Tune, c.Method = "full", "auto"
-	choice, err = Tune(one, c, d)
+	choice, err = Tune(t.Context(), one, c, d)
 	require.NoError(t, err)
 	require.Equal(t, "tuned", choice.Source)
 	require.Empty(t, choice.Reason)
@@ -220,7 +220,7 @@ func TestMethodIsMeasuredAndStored(t *testing.T) {
 	require.Equal(t, "static", p.Source)
 	require.Contains(t, p.Choice.Reason, "the stored plan is not used")
 	c.Population = 0
-	_, err = Tune(one, c, d)
+	_, err = Tune(t.Context(), one, c, d)
 	require.ErrorContains(t, err, "pop: got 0")
 }
 
@@ -232,7 +232,7 @@ func TestLateMeasurementsDoNotDisturb(t *testing.T) {
 	b := open(t, 1)
 	_, want := train(t, b, c, d)
 	c.Method = "auto"
-	p, name, err := newPopulation(b, c, d)
+	p, name, err := newPopulation(t.Context(), b, c, d)
 	require.NoError(t, err)
 	require.Equal(t, "kernel", name)
 	tuner := p.tuner([]string{"masked"})
@@ -246,7 +246,7 @@ func TestLateMeasurementsDoNotDisturb(t *testing.T) {
 		late <- err
 		return seconds, err
 	}
-	best, tried, err := tuner.Run("masked")
+	best, tried, err := tuner.Run(t.Context(), "masked")
 	require.NoError(t, err)
 	require.Equal(t, "masked", best)
 	require.Empty(t, tried)
@@ -271,7 +271,7 @@ func TestMemoryBudget(t *testing.T) {
 	b, d := &xlabridge.Reference{}, stripes(6, 200, 70)
 	c := tiny()
 	c.Population, c.Memory = 1<<20, 4<<20
-	_, err := New(b, c, d)
+	_, err := New(t.Context(), b, c, d)
 	var e *settings.Error
 	require.True(t, errors.As(err, &e))
 	require.Equal(t, "pop", e.Key)
@@ -281,15 +281,15 @@ func TestMemoryBudget(t *testing.T) {
 	require.Len(t, most, 2, e.Wants)
 	c.Population, _ = strconv.Atoi(most[1])
 	c.Population++
-	_, err = New(b, c, d)
+	_, err = New(t.Context(), b, c, d)
 	require.ErrorContains(t, err, "the largest population that fits is "+most[1])
 	c.Population, c.Memory = 1, 1000
-	_, err = New(b, c, d)
+	_, err = New(t.Context(), b, c, d)
 	require.ErrorContains(t, err, "no population fits: allow more, or make the networks smaller")
 
 	c = tiny()
 	c.Memory = 1 << 30
-	p, err := New(open(t, 1), c, d)
+	p, err := New(t.Context(), open(t, 1), c, d)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, p.Close()) }()
 	profile := p.Profile()

@@ -11,10 +11,10 @@ import (
 
 // selection replaces the worst members by copies of the best, by their accuracy on examples that nobody learns from.
 type selection struct {
-	held     Images              // the held-out examples
-	data     Batches             // on the devices
-	evaluate *xlabridge.Compiled // nil: there is no selection
-	last     *Stats              // of the newest selection, before it; nil after it was reported
+	held     Images      // the held-out examples
+	data     Batches     // on the devices
+	evaluate *evaluation // nil: there is no selection
+	last     *Stats      // of the newest selection, before it; nil after it was reported
 }
 
 // holdOut takes the last examples of the training data out, for the selection.
@@ -40,11 +40,7 @@ func (p *Population) compileSelection() (err error) {
 	if s.data, err = xlabridge.Put(p.backend, p.config.Devices, s.held.chunks()); err != nil {
 		return err
 	}
-	in := p.abstractInputs()
-	in.Data = s.data
-	s.evaluate, err = p.compile("sparse_select", func(a []any) any {
-		return p.evaluateAll(p.method, a[0].(Member), a[1].([]*graph.Array), a[2].(inputs))
-	}, nil, p.abstract(), p.abstractIndex(p.method), in)
+	s.evaluate, err = p.compileEvaluation("sparse_select", s.data)
 	return err
 }
 
@@ -57,11 +53,11 @@ func (p *Population) selectMembers() error {
 	}
 	in := p.baseInputs()
 	in.Data = s.data
-	out, err := s.evaluate.Call(p.arguments(in, true))
+	out, err := s.evaluate.Call(reading{p.members, p.indexes, in})
 	if err != nil {
 		return err
 	}
-	stats, err := p.stats(out[0], s.held.Len())
+	stats, err := p.stats(out, s.held.Len())
 	if err != nil {
 		return err
 	}
@@ -105,8 +101,9 @@ func parents(s Stats, share float64) []int {
 
 // copyRows makes each member a copy of its parent. The members pass through the host: they may move to other devices.
 func (p *Population) copyRows(parent []int) error {
-	next := make([]*graph.Array, len(p.members))
-	for i, a := range p.members {
+	members := graph.Leaves(p.members)
+	next := make([]*graph.Array, len(members))
+	for i, a := range members {
 		host, err := p.tiles.ToHost(a)
 		if err != nil {
 			return err
@@ -126,6 +123,6 @@ func (p *Population) copyRows(parent []int) error {
 		}
 	}
 	xlabridge.Free(p.members)
-	p.members = next
+	p.members = memberOf(next)
 	return nil
 }

@@ -46,7 +46,7 @@ func TestSelection(t *testing.T) {
 	d := stripes(6, 260, 70)
 	c := tiny()
 	c.Select, c.HeldOut, c.Devices = .4, 60, 1
-	p, err := New(open(t, 1), c, d)
+	p, err := New(t.Context(), open(t, 1), c, d)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, p.Close()) }()
 	require.Equal(t, 200, p.data.Train.Len())
@@ -54,12 +54,12 @@ func TestSelection(t *testing.T) {
 
 	_, _, err = p.Train(4)
 	require.NoError(t, err)
-	before, err := p.Snapshot()
+	before, err := p.Snapshot(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, p.selectMembers())
 	stats := *p.selection.last
 	require.Len(t, stats.Accuracy, 3)
-	after, err := p.Snapshot()
+	after, err := p.Snapshot(t.Context())
 	require.NoError(t, err)
 	parent := parents(stats, c.Select)
 	require.NotEqual(t, []int{0, 1, 2}, parent)
@@ -72,21 +72,21 @@ func TestSelection(t *testing.T) {
 	}
 
 	whole, want := train(t, open(t, 1), c, d)
-	end, err := whole.Snapshot()
+	end, err := whole.Snapshot(t.Context())
 	require.NoError(t, err)
 	c.Devices = 2
-	half, err := New(open(t, 2), c, d)
+	half, err := New(t.Context(), open(t, 2), c, d)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, half.Close()) }()
 	for _, n := range []int{5, 1} { // with a selection and a mutation between them
 		_, _, err = half.Train(n)
 		require.NoError(t, err)
 	}
-	middle, err := half.Snapshot()
+	middle, err := half.Snapshot(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, half.Restore(middle))
+	require.NoError(t, half.Restore(t.Context(), middle))
 	require.NoError(t, runToEnd(half, nil))
-	got, err := half.Snapshot()
+	got, err := half.Snapshot(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, hostArrays(t, end), hostArrays(t, got))
 	again, err := half.Evaluate()
@@ -205,7 +205,7 @@ func TestSelectionRefuses(t *testing.T) {
 	} {
 		config := tiny()
 		c.change(&config)
-		_, err := New(open(t, 1), config, stripes(6, 200, 70))
+		_, err := New(t.Context(), open(t, 1), config, stripes(6, 200, 70))
 		require.ErrorContains(t, err, c.want)
 	}
 }

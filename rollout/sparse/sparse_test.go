@@ -53,7 +53,7 @@ func small() Config {
 // train returns a population after all its steps, and its stats on the test data.
 func train(t *testing.T, b xlabridge.Backend, c Config, d Data) (*Population, Stats) {
 	t.Helper()
-	p, err := New(b, c, d)
+	p, err := New(t.Context(), b, c, d)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	require.NoError(t, runToEnd(p, nil))
@@ -170,7 +170,7 @@ func TestMethodsAreTheLoopOverConnections(t *testing.T) {
 			if c.backend != client {
 				config.Steps = 2
 			}
-			p, err := New(c.backend, config, d)
+			p, err := New(t.Context(), c.backend, config, d)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, p.Close()) }()
 			want := c.method
@@ -445,10 +445,10 @@ func TestConfigErrors(t *testing.T) {
 	require.NoError(t, config.Check(plan.Machine{}), "one density holds for all layers")
 	config.Method = "kernel"
 	require.ErrorContains(t, config.Check(plan.Machine{}), `method: got "kernel", want masked, blocks or auto`)
-	_, err := New(&xlabridge.Reference{}, config, stripes(6, 50, 10))
+	_, err := New(t.Context(), &xlabridge.Reference{}, config, stripes(6, 50, 10))
 	require.ErrorContains(t, err, `method: got "kernel", want masked, blocks or auto`)
 	config.Devices = 3
-	_, err = New(&xlabridge.Reference{}, config, stripes(6, 50, 10))
+	_, err = New(t.Context(), &xlabridge.Reference{}, config, stripes(6, 50, 10))
 	require.ErrorContains(t, err, "devices: got 3, want at most the 1")
 }
 

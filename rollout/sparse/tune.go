@@ -1,6 +1,7 @@
 package sparse
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -35,8 +36,8 @@ func (p *Population) candidates() []string {
 
 // Tune chooses the method as New does. If it measures, it stores the fastest method, and a later New with the same
 // config or with plan.TuneAuto finds it.
-func Tune(b xlabridge.Backend, c Config, d Data) (plan.Choice, error) {
-	p, _, err := newPopulation(b, c, d)
+func Tune(ctx context.Context, b xlabridge.Backend, c Config, d Data) (plan.Choice, error) {
+	p, _, err := newPopulation(ctx, b, c, d)
 	if err != nil {
 		return plan.Choice{}, err
 	}
@@ -44,7 +45,7 @@ func Tune(b xlabridge.Backend, c Config, d Data) (plan.Choice, error) {
 }
 
 // choose returns the method.
-func (p *Population) choose() (string, error) {
+func (p *Population) choose(ctx context.Context) (string, error) {
 	available := p.candidates()
 	rule := p.config.Method
 	if rule == "auto" {
@@ -59,7 +60,7 @@ func (p *Population) choose() (string, error) {
 		Words: func(name string) string { return name },
 		Take:  func(name string) bool { return slices.Contains(available, name) && p.fits(name) },
 		Tuner: func(bool) *plan.Tuner[string] { return p.tuner(available[1:]) }, Quick: quickBudget,
-	}.Choose()
+	}.Choose(ctx)
 	chosen.Plan = name
 	p.profile.Choice = chosen
 	return name, err
@@ -81,17 +82,12 @@ func (p *Population) tuner(others []string) *plan.Tuner[string] {
 
 // measure returns the seconds of one step of the population with a method. It runs rounds of a few members.
 func (p *Population) measure(name string, over func() bool) (float64, error) {
-	first, err := p.compileFirst()
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = first.Close() }()
-	if err := p.initMembers(first); err != nil {
+	if err := p.initMembers(); err != nil {
 		return 0, err
 	}
 	r, err := p.prepare(name)
 	defer func() {
-		r.close()
+		_ = r.close()
 		xlabridge.Free(p.members)
 		xlabridge.Free(p.count)
 	}()
@@ -110,7 +106,7 @@ func (p *Population) measure(name string, over func() bool) (float64, error) {
 	}
 	defer xlabridge.Free(in.Count)
 	if r.index != nil {
-		if p.indexes, err = r.index.Call(p.arguments(in, false)); err != nil {
+		if p.indexes, err = r.index.Call(reading{p.members, nil, in}); err != nil {
 			return 0, err
 		}
 		defer xlabridge.Free(p.indexes)
@@ -119,7 +115,7 @@ func (p *Population) measure(name string, over func() bool) (float64, error) {
 	in.Counter = (*xlabridge.Counter)(nil).Input() // it may run beside the run, which counts for itself
 	best, err := plan.Fastest(tuneTime, over, func() (float64, error) {
 		from := time.Now()
-		stats, err := p.learn(r.train, in)
+		stats, err := r.train.Advance(&p.members, learning{p.indexes, in})
 		if err != nil {
 			return 0, err
 		}

@@ -57,11 +57,11 @@ func (w *waving) Step(context.Context) (run.Metrics, error) {
 	return run.Metrics{Step: w.step, Values: []run.Value{{Name: "loss", Number: loss}}}, nil
 }
 
-func (w *waving) Snapshot() (run.Snapshot, error) {
+func (w *waving) Snapshot(ctx context.Context) (run.Snapshot, error) {
 	return run.Snapshot{Step: w.step, Arrays: map[string]*graph.Array{"sum": graph.Float64s([]float64{w.sum}, 1)}}, nil
 }
 
-func (w *waving) Restore(s run.Snapshot) error {
+func (w *waving) Restore(ctx context.Context, s run.Snapshot) error {
 	sum, err := graph.Floats(s.Arrays["sum"])
 	if err != nil {
 		return err

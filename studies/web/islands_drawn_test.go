@@ -118,7 +118,7 @@ func TestRealIslandsAreDrawn(t *testing.T) {
 	_, err = session.Run(t.Context(), session.Options{
 		Kind:       run.Kind{Name: "islands", Unit: "generation", Round: "generation", Version: 1},
 		Experiment: &c, Folder: folder, Observer: silent{},
-		Config: func(settings.Values) (string, error) { return `kind = "islands"`, nil },
+		Config: func(settings.Values, bool) (string, error) { return `kind = "islands"`, nil },
 		Open: func(context.Context, run.Progress) (xlabridge.Backend, error) {
 			return &xlabridge.Reference{}, nil
 		}})

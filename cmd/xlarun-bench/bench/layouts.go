@@ -182,7 +182,7 @@ func (h *host) compareLayouts(ctx context.Context, o flags, p protocolFlags, nam
 			}
 		}
 	}
-	row, flops, err := ourLayout(b, cores, p.time)
+	row, flops, err := ourLayout(ctx, b, cores, p.time)
 	if err != nil {
 		return err
 	}
@@ -217,10 +217,11 @@ func layoutProgram(ctx context.Context, answer any, defines []string, layout str
 }
 
 // ourLayout trains with the default method for some time. It returns the arithmetic of a step, too.
-func ourLayout(b xlabridge.Backend, cores int, d time.Duration) (row layoutRow, flops float64, err error) {
+func ourLayout(ctx context.Context, b xlabridge.Backend, cores int, d time.Duration) (row layoutRow, flops float64,
+	err error) {
 	c := sparse.DefaultConfig()
 	c.Batch, c.Steps, c.MutateEvery, c.Shared, c.Devices = layoutBatch, 1<<30-1, 0, .98, cores
-	p, err := sparse.New(b, c, randomPictures(512))
+	p, err := sparse.New(ctx, b, c, randomPictures(512))
 	if err != nil {
 		return row, 0, err
 	}

@@ -142,10 +142,10 @@ const sparseExamples = 512
 func sparseWorkload(name, method string) Workload {
 	return Workload{Name: name, What: "a step of SGD of 200 sparse networks on 512 examples each, method " + method,
 		Work: 200 * sparseExamples, Unit: "examples", Peers: []Peer{{Name: "C", Source: "sparse_mnist.c"}},
-		Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+		Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
 			c := sparse.DefaultConfig()
 			c.Batch, c.Steps, c.MutateEvery, c.Method, c.Devices = sparseExamples, 1<<30-1, 0, method, o.Devices
-			p, err := sparse.New(b, c, randomPictures(sparseExamples))
+			p, err := sparse.New(ctx, b, c, randomPictures(sparseExamples))
 			if err != nil {
 				return nil, err
 			}

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"xlarun/rollout/ppo"
@@ -96,22 +97,17 @@ func selfplayWorkloads(Options) []Workload {
 	return append(all, iteration)
 }
 
-// phased is a training whose phases can be timed one by one.
-type phased interface {
-	PhasesOf(repeats int, names ...string) ([]run.Phase, error)
-	Close() error
-}
-
 // phaseRunner times one phase of an iteration of self-play.
 type phaseRunner struct {
-	training phased
-	phase    string
-	scale    float64 // units of the phase's work in a run
-	units    int     // units in a timed call
+	io.Closer // the training
+	// phase times the phase.
+	phase func(repeats int) ([]run.Phase, error)
+	scale float64 // units of the phase's work in a run
+	units int     // units in a timed call
 }
 
 func (r *phaseRunner) Run(n int) (seconds []float64, result float64, err error) {
-	phases, err := r.training.PhasesOf(max(1, n/r.units), r.phase)
+	phases, err := r.phase(max(1, n/r.units))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -121,8 +117,6 @@ func (r *phaseRunner) Run(n int) (seconds []float64, result float64, err error) 
 	}
 	return seconds, 0, nil
 }
-
-func (r *phaseRunner) Close() error { return r.training.Close() }
 
 // TimesPart says that a run does more than is timed: it copies the state and warms up.
 func (r *phaseRunner) TimesPart() {}
@@ -156,7 +150,8 @@ func selfplayWorkload(name, what string, vertices, k int, search string, episode
 		if phase == selfplay.PhaseGames {
 			scale = million / m.Work
 		}
-		return &phaseRunner{t, phase, scale, 1}, nil
+		return &phaseRunner{t, func(repeats int) ([]run.Phase, error) { return t.PhasesOf(ctx, repeats, phase) }, scale,
+			1}, nil
 	}
 	return w
 }

@@ -88,7 +88,7 @@ func TestBadInput(t *testing.T) {
 		{"config is a folder", "evolve --config .", "",
 			[]string{"--config . is a folder: give the path of a TOML file"}},
 		{"key unknown", "evolve --config file.toml", "popu = 3",
-			[]string{`file.toml: there is no key "popu", did you mean pop?`, "generations"}},
+			[]string{`file.toml: there is no key "popu", did you mean pop?; see xlarun evolve --help --all`}},
 		{"key of one call", "evolve --config file.toml", `out = "x"`, []string{`there is no key "out"`}},
 		{"key mistyped", "evolve --config file.toml", `pop = "many"`,
 			[]string{`key "pop" got "many", wants a whole number`}},

@@ -191,15 +191,15 @@ func (c *configFile) writer() string {
 // checkUntrusted refuses settings of a file that a file must not have, because a stranger may have written it. It drops
 // those that name nothing, as files of earlier versions have them. stored means that the file is the config of a run
 // that is resumed.
-func (t *task) checkUntrusted(path string, inFile, values map[string]any, stored bool) error {
+func (t *task) checkUntrusted(stored bool) error {
+	path := t.path
 	for _, f := range slices.Concat(settings.Fields(t.Experiment), settings.Fields(&t.session)) {
-		value, ok := inFile[f.Name]
-		text := fmt.Sprint(value)
+		g := t.given[f.Name]
+		text := fmt.Sprint(g.value)
 		switch why := f.FlagOnly(); {
-		case !ok:
+		case g.from != byFile:
 		case why != "" && (text == "" || text == "0"):
-			delete(inFile, f.Name)
-			delete(values, f.Name)
+			delete(t.given, f.Name)
 		case why != "":
 			return console.BadInput("%s: key %q got %s, which %s, and a file must not: take it out, and give --%s on "+
 				"the command line if you trust it", path, f.Name, console.ShortText(text), why, f.Name)
@@ -212,8 +212,9 @@ func (t *task) checkUntrusted(path string, inFile, values map[string]any, stored
 }
 
 // config returns the config file that repeats a task: every setting with its value, except those of the command line
-// alone and the length of a run that has none.
-func (t *task) config() (string, error) {
+// alone and the length of a run that has none. ended, if it is not nil, has the settings of a run that had ended: its
+// ends stay as they are there.
+func (t *task) config(ended map[string]any) (string, error) {
 	var b strings.Builder
 	write := func(key string, value any) error {
 		text, err := toml.Marshal(map[string]any{key: value})
@@ -231,8 +232,13 @@ func (t *task) config() (string, error) {
 	for _, f := range fields {
 		// parts and pairs have tables of their own
 		part := slices.ContainsFunc(parts, func(c settings.Chosen) bool { return c.Name == f.Name })
-		if !part && f.Type != "pairs" && f.FlagOnly() == "" && !(t.unlimited && f.Name == t.Length) {
-			err = errors.Join(err, write(f.Name, f.Value()))
+		value, unlimited := f.Value(), t.unlimited && f.Name == t.Length
+		if ended != nil && (f.Name == t.Length || slices.Contains(endNames, f.Name)) {
+			value = ended[f.Name]
+			unlimited = value == nil
+		}
+		if !part && f.Type != "pairs" && f.FlagOnly() == "" && !unlimited {
+			err = errors.Join(err, write(f.Name, value))
 		}
 	}
 	for _, f := range fields {
@@ -256,8 +262,10 @@ func (t *task) config() (string, error) {
 
 // configWith sets the settings that a run chose, and returns the config file that repeats it.
 func (t *task) configWith(chosen settings.Values) (string, error) {
-	if err := t.apply(maps.Clone(map[string]any(chosen)), "", nil); err != nil {
+	values := origins{}
+	values.all(chosen, byRun)
+	if err := t.apply(values); err != nil {
 		return "", err
 	}
-	return t.config()
+	return t.config(nil)
 }

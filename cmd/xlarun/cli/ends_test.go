@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/graph/safetensors"
 )
 
 // A run ends after the rounds, the steps or the time that the user gives, whatever its kind, beyond its default length,
@@ -131,6 +133,23 @@ func TestResumeWithEnds(t *testing.T) {
 	require.NotContains(t, read(t, "steps", "config.toml"), "generations =", "it has no length of its own")
 	require.Contains(t, read(t, "rounds", "config.toml"), "generations = 7")
 	require.Contains(t, read(t, "rounds", "config.toml"), "total-steps = 0")
+}
+
+// The config of a run that had ended says how its members were evaluated again. It kept the number of episodes of the
+// evaluation before, whose best.safetensors was gone.
+func TestConfigOfAnEvaluationAnew(t *testing.T) {
+	b := onInterpreter(t)
+	require.Equal(t, StatusOK, b.do("evolve", "--pop", "4", "--policy", "linear", "--steps", "2",
+		"--eval-episodes", "1", "--target", "0", "--backend", "reference", "--rounds", "2", "--out", "a"), "%s", b.err)
+	config := read(t, "a", "config.toml")
+	require.Equal(t, StatusOK, b.do("evolve", "--resume", "a", "--eval-episodes", "3", "--rounds", "0",
+		"-g", "2"), "%s", b.err)
+	require.Contains(t, b.out.String(), "nothing was left to do")
+	require.Equal(t, strings.Replace(config, "eval-episodes = 1", "eval-episodes = 3", 1), read(t, "a", "config.toml"))
+	f, err := safetensors.Open("a/best.safetensors")
+	require.NoError(t, err)
+	defer f.Close()
+	require.Equal(t, "3", f.Metadata()["episodes"])
 }
 
 // A run of qd that has reached the goal it is resumed with has nothing to do; it once computed one more

@@ -87,8 +87,7 @@ func TestExperimentsAreRefused(t *testing.T) {
 	b.write(t, "slow.toml", "kind = 'sparse'\nbatch = 3\nbackend = 'reference'\n")
 	before := b.files(t)
 	for args, want := range map[string]string{
-		"warmup both.toml": `both.toml: there is no key "sigma"; known for sparse are pop, steps, test-every, ` +
-			`batch, lr`,
+		"warmup both.toml":                 `both.toml: there is no key "sigma"; see xlarun sparse --help --all`,
 		"warmup s.toml --policy mlp:8":     "an experiment of sparse has no --policy: leave it out",
 		"warmup s.toml CartPole-v9":        "CartPole-v9",
 		"warmup s.toml":                    `--data got "nowhere", wants a folder with MNIST's four IDX files`,

@@ -64,7 +64,7 @@ func (e *fakeExperiment) Job() *run.Job {
 	return job
 }
 
-func (e *fakeExperiment) choosePlan(xlabridge.Backend) (plan.Choice, error) {
+func (e *fakeExperiment) choosePlan(context.Context, xlabridge.Backend) (plan.Choice, error) {
 	if tune := fakes.shape.tune; tune != nil {
 		tune(e.Config)
 	}
@@ -122,12 +122,12 @@ func (r *fakeRun) Step(context.Context) (run.Metrics, error) {
 	return m, nil
 }
 
-func (r *fakeRun) Snapshot() (run.Snapshot, error) {
+func (r *fakeRun) Snapshot(ctx context.Context) (run.Snapshot, error) {
 	return run.Snapshot{Step: int64(r.done), Arrays: map[string]*graph.Array{
 		"mean": graph.Float32s([]float32{float32(r.done), 2, 3})}}, nil
 }
 
-func (r *fakeRun) Restore(s run.Snapshot) error {
+func (r *fakeRun) Restore(ctx context.Context, s run.Snapshot) error {
 	v, err := graph.Floats(s.Arrays["mean"])
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func (r *fakeRun) Candidates(run.Snapshot) ([]run.Candidate, error) {
 
 func (r *fakeRun) HallEntries(run.Snapshot) ([]run.HallEntry, error) { return nil, nil }
 
-func (r *fakeRun) Phases(int) ([]run.Phase, error) {
+func (r *fakeRun) Phases(context.Context, int) ([]run.Phase, error) {
 	return []run.Phase{{Name: "ask", Seconds: .0001}, {Name: "play", Seconds: .0008,
 		Cost: graph.Cost{FLOPs: 16e5, Bytes: 8e5}},
 		{Name: "tell", Seconds: .001, Times: .1}}, nil

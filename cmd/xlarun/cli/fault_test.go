@@ -53,12 +53,12 @@ func (c *counting) Describe() *run.Capabilities { return &run.Capabilities{Files
 func (c *counting) Profile() run.Profile {
 	return run.Profile{Devices: 1, Cache: cache.Off}
 }
-func (c *counting) Close() error                 { return nil }
-func (c *counting) Restore(s run.Snapshot) error { c.at = s.Step; return nil }
+func (c *counting) Close() error                                      { return nil }
+func (c *counting) Restore(ctx context.Context, s run.Snapshot) error { c.at = s.Step; return nil }
 func (c *counting) Files(run.Snapshot, bool) ([]run.File, error) {
 	return []run.File{{Name: "sum.json", JSON: c.at * (c.at + 1) / 2}}, nil
 }
-func (c *counting) Snapshot() (run.Snapshot, error) {
+func (c *counting) Snapshot(ctx context.Context) (run.Snapshot, error) {
 	return run.Snapshot{Step: c.at, Arrays: map[string]*graph.Array{"at": graph.Of(int32(c.at)),
 		"rest": graph.Of(make([]float32, 64))}}, nil
 }

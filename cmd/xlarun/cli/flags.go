@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -165,8 +164,9 @@ func (g *flagValues) addParts(f *pflag.FlagSet, e run.Experiment, hidden bool) {
 	for _, p := range h.Parts() {
 		type use struct {
 			settings.Field
-			helps []string            // the help texts: choices may have different ones
-			by    map[string][]string // by help text: the choices with it, and their defaults
+			helps  []string            // the help texts: choices may have different ones
+			by     map[string][]string // by help text: the choices with it, and their defaults
+			having []string            // these choices, as console.ChoicesKey has them
 		}
 		var order []string
 		uses := map[string]*use{}
@@ -181,6 +181,7 @@ func (g *flagValues) addParts(f *pflag.FlagSet, e run.Experiment, hidden bool) {
 					u.helps = append(u.helps, x.Help)
 				}
 				u.by[x.Help] = append(u.by[x.Help], choice+" "+x.Default)
+				u.having = append(u.having, p.Name+"="+choice)
 			}
 		}
 		for _, name := range order {
@@ -190,11 +191,17 @@ func (g *flagValues) addParts(f *pflag.FlagSet, e run.Experiment, hidden bool) {
 				text = append(text, fmt.Sprintf("%s (%s)", help, strings.Join(u.by[help], ", ")))
 			}
 			setting{g, p.Name + "." + name, u.Type}.add(f, "", strings.Join(text, "; "), "", hidden)
-			f.Lookup(p.Name + "." + name).Annotations = map[string][]string{partKey: {p.Name}}
+			f.Lookup(p.Name + "." + name).Annotations = map[string][]string{partKey: {p.Name},
+				console.ChoicesKey: u.having}
 		}
 		defer func() {
 			for _, name := range order {
+				own := f.Lookup(name) == nil
 				setting{g, name, uses[name].Type}.add(f, "", "", "", true)
+				flag := f.Lookup(name)
+				if had, shared := flag.Annotations[console.ChoicesKey]; own || shared {
+					flag.Annotations = map[string][]string{console.ChoicesKey: append(had, uses[name].having...)}
+				}
 			}
 		}()
 	}
@@ -280,43 +287,13 @@ func kindsWithTopology(value string) (kinds []string) {
 	return kinds
 }
 
-// markDefault adds to an error of a setting that nobody gave that its value is the default.
-func (t *task) markDefault(err error, given map[string]any) error {
-	e, ok := asSetting(err)
-	if !ok || e.Got == `""` {
-		return err
+// settingError makes an error of a setting one that names the flag.
+func settingError(err error) error {
+	if e, ok := asSetting(err); ok {
+		return console.BadInput("--%s got %s, wants %s", shortKey(e.Key), console.ShortText(e.Got), e.Wants)
 	}
-	part, name, parted := strings.Cut(e.Key, ".")
-	if !parted {
-		name = e.Key
+	if _, named := errors.AsType[*credentials.Error](err); named { // its text names the flag
+		return console.UsageError{Err: err}
 	}
-	_, full := given[e.Key]
-	if _, short := given[name]; full || short {
-		return err
-	}
-	f, ok := settings.Lookup(t.Experiment, e.Key)
-	for _, c := range settings.ChosenParts(t.Experiment) {
-		if parted && c.Name == part {
-			f, ok = settings.Lookup(c.Settings, name)
-		}
-	}
-	if !ok || e.Got != f.Text() && e.Got != strconv.Quote(f.Text()) {
-		return err
-	}
-	return &settings.Error{Key: e.Key, Got: e.Got + " (the default)", Wants: e.Wants}
-}
-
-// settingError makes an error of a setting one that names the flag, or the key if the value comes from the file.
-func settingError(err error, file string, fromFile map[string]any) error {
-	e, ok := asSetting(err)
-	if !ok {
-		if _, named := errors.AsType[*credentials.Error](err); named { // its text names the flag
-			return console.UsageError{Err: err}
-		}
-		return err
-	}
-	if _, found := fromFile[e.Key]; found && file != "" {
-		return console.BadInput("%s: key %q got %s, wants %s", file, shortKey(e.Key), console.ShortText(e.Got), e.Wants)
-	}
-	return console.BadInput("--%s got %s, wants %s", shortKey(e.Key), console.ShortText(e.Got), e.Wants)
+	return err
 }

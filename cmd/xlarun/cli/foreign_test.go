@@ -18,7 +18,7 @@ func TestForeignFlags(t *testing.T) {
 	asked, b := 0, newBed(t)
 	ask := func(command, theirs, want string) {
 		b.err.b.Reset()
-		require.Equal(t, StatusUsage, b.do(command, "--"+theirs, "1"))
+		require.Equal(t, StatusUsage, b.do(append(strings.Fields(command), "--"+theirs, "1")...))
 		require.Contains(t, b.err.String(), "did you mean --"+want+"?", "%s --%s", command, theirs)
 		asked++
 	}
@@ -48,7 +48,12 @@ func TestForeignFlags(t *testing.T) {
 	for row := range slices.Chunk(strings.Fields(`ppo total-timesteps steps evolve total-timesteps total-steps
 		evolve num-envs pop qd n_envs batch evolve judge eval-episodes evolve exam-target validation-target
 		evolve exam-param validation-param evolve lanes-last batch-last selfplay drawn-moves sampled-moves
-		ppo entropy entropy-coef ppo value-weight value-coef`), 3) {
+		ppo entropy entropy-coef ppo value-weight value-coef evolve lrate learning-rate ppo lrate learning-rate`), 3) {
 		ask(row[0], row[1], row[2])
 	}
+	// A flag that the chosen strategy, or the policy, does not have is not suggested: that was --rate, of other ones.
+	b.err.b.Reset()
+	require.Equal(t, StatusUsage, b.do("evolve", "--strategy", "cmaes", "--lrate", "1"))
+	require.Equal(t, "xlarun evolve: there is no flag --lrate; see xlarun evolve --help\n", b.err.String())
+	ask("ppo --policy transformer", "head", "heads")
 }

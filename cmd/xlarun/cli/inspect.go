@@ -131,7 +131,7 @@ func (o *inspectOptions) run(ctx context.Context, t *task) error {
 	}
 	r, err := t.startAlone(ctx, b)
 	if err != nil {
-		return settingError(err, "", nil)
+		return settingError(err)
 	}
 	defer func() { _ = r.Close() }()
 	var program *xlabridge.Compiled
@@ -149,7 +149,7 @@ func (o *inspectOptions) run(ctx context.Context, t *task) error {
 	if o.phase != "" {
 		return o.printPhase(program)
 	}
-	i, err := inspect(t.Purpose(), b, program)
+	i, err := inspect(t.job.Purpose, b, program)
 	i.Choice = r.Profile().Choice
 	if o.codegen && err == nil {
 		i.Codegen, err = codegenOf(program)

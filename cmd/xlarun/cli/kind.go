@@ -211,6 +211,7 @@ func (g *flagValues) readResume(k run.Kind, arg string, values map[string]any) (
 			return nil, changed(name, text)
 		}
 	}
+	stored := maps.Clone(c.values)
 	g.replaceEnds(k, c.values, values)
 	maps.Copy(c.values, values)
 	t, err := g.resolve(k, arg, c)
@@ -220,6 +221,7 @@ func (g *flagValues) readResume(k run.Kind, arg string, values map[string]any) (
 	if err != nil {
 		return nil, err
 	}
+	t.stored = stored
 	now := t.all()
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if x := now[name]; was[name].Text() != x.Text() && !before.mayChange(x) {

@@ -188,7 +188,7 @@ func course(t *testing.T, k *task, rounds int, like []uint64) (hashes []uint64) 
 		for _, v := range m.Values {
 			require.NoError(t, binary.Write(sum, binary.LittleEndian, v.Number))
 		}
-		s, err := r.Snapshot()
+		s, err := r.Snapshot(t.Context())
 		require.NoError(t, err)
 		for _, name := range slices.Sorted(maps.Keys(s.Arrays)) {
 			_, err := fmt.Fprintf(sum, "%s %v\n", name, s.Arrays[name].Shape())

@@ -11,10 +11,10 @@ import (
 )
 
 // apply sets the settings. A name without a part is taken for a setting of a chosen part, if a part has it.
-func (t *task) apply(values map[string]any, path string, fromFile map[string]any) error {
-	later := map[string]any{} // settings of parts
+func (t *task) apply(values origins) error {
+	later := origins{} // settings of parts
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		known, err := t.set(name, values[name])
+		known, err := t.set(name, values[name].value)
 		if err != nil {
 			return err
 		}
@@ -29,32 +29,32 @@ func (t *task) apply(values map[string]any, path string, fromFile map[string]any
 		return err
 	}
 	chosen := settings.ChosenParts(t.Experiment)
-	for _, ofFile := range []bool{true, false} { // the command line wins, also under another name of a setting
+	for _, ofFile := range []bool{true, false} { // others win, also under another name of a setting
 		names := map[string]string{} // by full name
 		for _, name := range slices.Sorted(maps.Keys(later)) {
-			if _, is := fromFile[name]; is != ofFile {
+			if (later[name].from == byFile) != ofFile {
 				continue
 			}
-			full, err := t.partOf(name, chosen, path, fromFile)
+			full, err := t.partOf(name, chosen, ofFile)
 			if err != nil {
 				return err
 			}
 			if other, twice := names[full]; twice {
 				where := ""
 				if ofFile {
-					where = path + ": "
+					where = t.path + ": "
 				}
 				return console.BadInput("%s%s and %s are the same setting: give one of them", where, other, name)
 			}
 			names[full] = name
 			part, _, _ := strings.Cut(full, ".")
-			if rank(part, values, fromFile) < rank(name, values, fromFile) {
+			if values[part].from < later[name].from {
 				if err := t.withoutArgument(part, full, chosen); err != nil {
 					return err
 				}
 			}
 			own := t.Experiment.(settings.HasParts).Own()
-			*own = own.With(full, later[name])
+			*own = own.With(full, later[name].value)
 		}
 	}
 	return nil
@@ -70,18 +70,6 @@ func (t *task) set(name string, value any) (known bool, err error) {
 		return true, f.Set(value)
 	}
 	return false, nil
-}
-
-// rank returns 0 for the default of a setting, 1 for a value from the file and 2 for one from the command line: the
-// higher rank wins.
-func rank(name string, values, fromFile map[string]any) int {
-	if _, ok := values[name]; !ok {
-		return 0
-	}
-	if _, ok := fromFile[name]; ok {
-		return 1
-	}
-	return 2
 }
 
 // checkChoices refuses parts that do not exist.
@@ -119,8 +107,8 @@ func (t *task) withoutArgument(part, full string, chosen []settings.Chosen) erro
 	return nil
 }
 
-// partOf returns the full name of a setting of a part.
-func (t *task) partOf(name string, chosen []settings.Chosen, path string, fromFile map[string]any) (string, error) {
+// partOf returns the full name of a setting of a part. ofFile says that it is a key of the file.
+func (t *task) partOf(name string, chosen []settings.Chosen, ofFile bool) (string, error) {
 	part, rest, dotted := strings.Cut(name, ".")
 	var names []string
 	for _, c := range chosen {
@@ -134,17 +122,14 @@ func (t *task) partOf(name string, chosen []settings.Chosen, path string, fromFi
 			return name, nil // the part itself says that it has no such setting
 		}
 	}
-	if _, is := fromFile[name]; is {
-		known := append(settings.Names(t.Experiment), append(settings.Names(&t.session), names...)...)
-		hint := ""
-		if like := console.LikeFlag(name, known); like != "" {
-			hint = ", did you mean " + like + "?"
-		}
+	if ofFile {
+		hint := console.DidYouMeanAny(name, slices.Concat(settings.Names(t.Experiment), settings.Names(&t.session),
+			names))
 		if name == topologyFlag {
 			hint = topologyHint("it", "devices to compile for")
 		}
-		return "", console.BadInput("%s: there is no key %q%s; known for %s are %s", path, shortKey(name), hint, t.Name,
-			strings.Join(known, ", "))
+		return "", console.BadInput("%s: there is no key %q%s; see xlarun %s --help --all", t.path, shortKey(name),
+			hint, t.Name)
 	}
 	hint := ""
 	var having []string // choices of a part, by its name

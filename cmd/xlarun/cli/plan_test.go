@@ -97,19 +97,23 @@ func TestDefaultsThatDoNotFit(t *testing.T) {
 		err   *settings.Error
 		want  string
 	}{
-		{"", settings.Wrong("pop", 256, "less"), "256 (the default)"},
-		{"pop", settings.Wrong("pop", 256, "less"), "256"},
-		{"", settings.Wrong("pop", 255, "less"), "255"}, // another number than the setting's
-		{"", settings.Wrong("strategy.sigma", .1, "more"), "0.1 (the default)"},
-		{"sigma", settings.Wrong("strategy.sigma", .1, "more"), "0.1"},
-		{"strategy.sigma", settings.Wrong("strategy.sigma", .1, "more"), "0.1"},
-		{"", settings.Wrong("strategy.color", "red", "more"), `"red"`},
-		{"", settings.Wrong("color", "red", "more"), `"red"`},
-		{"", settings.Wrong("island", "", "a name"), `""`},
+		{"", settings.Wrong("pop", 256, "less"), "--pop got 256 (the default), wants less"},
+		{"pop", settings.Wrong("pop", 256, "less"), "--pop got 256, wants less"},
+		{"pop of a file", settings.Wrong("pop", 256, "less"), `a.toml: key "pop" got 256, wants less`},
+		{"", settings.Wrong("pop", 255, "less"), "--pop got 255, wants less"}, // another number than the setting's
+		{"", settings.Wrong("strategy.sigma", .1, "more"), "--strategy.sigma got 0.1 (the default), wants more"},
+		{"sigma", settings.Wrong("strategy.sigma", .1, "more"), "--strategy.sigma got 0.1, wants more"},
+		{"strategy.sigma", settings.Wrong("strategy.sigma", .1, "more"), "--strategy.sigma got 0.1, wants more"},
+		{"", settings.Wrong("strategy.color", "red", "more"), `--strategy.color got "red", wants more`},
+		{"", settings.Wrong("color", "red", "more"), `--color got "red", wants more`},
+		{"", settings.Wrong("island", "", "a name"), `--island got "", wants a name`},
 	} {
-		e, ok := asSetting(x.markDefault(c.err, map[string]any{c.given: true}))
-		require.True(t, ok)
-		require.Equal(t, c.want, e.Got, c.err)
+		name, ofFile := strings.CutSuffix(c.given, " of a file")
+		x.path, x.given = "a.toml", origins{name: {from: byFlag}}
+		if ofFile {
+			x.given.all(map[string]any{name: 256}, byFile)
+		}
+		require.EqualError(t, x.named(c.err), c.want)
 	}
 }
 

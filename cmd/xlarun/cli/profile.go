@@ -114,12 +114,12 @@ func (p *profiler) measure(ctx context.Context) error {
 	}
 	x, err := p.startAlone(ctx, b)
 	if err != nil {
-		return settingError(err, "", nil)
+		return settingError(err)
 	}
 	defer func() { _ = x.Close() }()
-	r.Experiment, r.Program, r.PredictedBytes = p.Purpose(), x.Profile(), x.Profile().PeakMemoryBytes
+	r.Experiment, r.Program, r.PredictedBytes = p.job.Purpose, x.Profile(), x.Profile().PeakMemoryBytes
 	p.devices = max(1, min(b.NumDevices(), r.Program.Devices))
-	begin, err := p.transfer(x)
+	begin, err := p.transfer(ctx, x)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (p *profiler) measure(ctx context.Context) error {
 	perUnit := 0.
 	for i := range 1 + p.repeats {
 		if last.Step >= p.job.Last { // a run ends here
-			if err := x.Restore(begin); err != nil {
+			if err := x.Restore(ctx, begin); err != nil {
 				return err
 			}
 			last = run.Metrics{}
@@ -164,7 +164,7 @@ func (p *profiler) measure(ctx context.Context) error {
 	if can.Phases == nil {
 		return nil
 	}
-	phases, err := can.Phases(phaseRepeats(p.repeats, r.RoundSeconds))
+	phases, err := can.Phases(ctx, phaseRepeats(p.repeats, r.RoundSeconds))
 	r.Phases = phasesOf(phases, r.Machine)
 	return err
 }
@@ -193,15 +193,15 @@ func phasesOf(phases []run.Phase, m machine.Speed) (all []phase) {
 }
 
 // transfer times the copy of the state to the host and back.
-func (p *profiler) transfer(x run.Run) (run.Snapshot, error) {
+func (p *profiler) transfer(ctx context.Context, x run.Run) (run.Snapshot, error) {
 	start := time.Now()
-	s, err := x.Snapshot()
+	s, err := x.Snapshot(ctx)
 	if err != nil {
 		return s, err
 	}
 	p.profile.ToHostSeconds = time.Since(start).Seconds()
 	start = time.Now()
-	err = x.Restore(s)
+	err = x.Restore(ctx, s)
 	p.profile.ToDeviceSeconds = time.Since(start).Seconds()
 	return s, err
 }

@@ -70,8 +70,11 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
 			}
 			return b, err
 		},
-		Config: func(chosen settings.Values) (string, error) {
-			if resume != nil {
+		Config: func(chosen settings.Values, over bool) (string, error) {
+			switch {
+			case over:
+				return t.config(t.stored)
+			case resume != nil:
 				return t.text, nil
 			}
 			return t.configWith(chosen)
@@ -89,7 +92,7 @@ func sessionError(err error) error {
 		return console.InterruptedError{Err: err}
 	}
 	if _, ok := err.(*settings.Error); ok {
-		return settingError(err, "", nil)
+		return settingError(err)
 	}
 	return err
 }
@@ -102,7 +105,7 @@ type screen struct {
 
 // open makes the display. The channel that it returns is closed when nobody reads stdout any more.
 func (s *screen) open(t *task, folder *runfolder.Folder) (left <-chan struct{}) {
-	b := display.Board{Command: t.Name + " " + t.job.Title, Setup: run.Setup(t.Experiment), Unit: t.Unit,
+	b := display.Board{Command: t.Name + " " + t.job.Title, Setup: t.job.Setup, Unit: t.Unit,
 		Last: t.job.Last, Picture: t.Picture, Rows: t.job.Board(), Round: t.Round, Work: t.Work,
 		Start: machine.ProcessStart()}
 	if t.unlimited {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -28,16 +29,19 @@ type task struct {
 	ends    session.Ends
 	// unlimited says that the run has no length of its own: one of ends ends it. Its config leaves the length out.
 	unlimited bool
-	source    string   // the argument on the command line
-	text      string   // the config file that repeats the task
-	notices   []string // about the source of its settings
-	topology  string   // devices that it is compiled for without having them; "": it runs
+	source    string         // the argument on the command line
+	given     origins        // the settings that are not the defaults
+	path      string         // of the config file; "": there is none
+	text      string         // the config file that repeats the task
+	stored    map[string]any // the settings of the run that it goes on with
+	notices   []string       // about the source of its settings
+	topology  string         // devices that it is compiled for without having them; "": it runs
 }
 
 // changed makes the job anew after settings of the experiment were set, unless err is that of setting them.
 func (t *task) changed(err error) error {
 	if err == nil {
-		t.job = t.Job()
+		t.job = t.JobOf(t.Experiment)
 	}
 	return err
 }
@@ -49,16 +53,13 @@ func (t *task) on() console.BackendFlags {
 	return on
 }
 
-// Purpose says what the programs are for.
-func (t *task) Purpose() string { return run.Purpose(t.Name, t.Experiment) }
-
 // programs returns a text that is equal for tasks that need the same programs.
 func (t *task) programs() string {
 	text := t.Name + " "
 	if p := t.job.Play; p != nil {
 		text += fmt.Sprintf("eval-episodes=%d ", p.EvalEpisodes)
 	}
-	return text + run.Programs(t.Experiment)
+	return text + t.job.Programs
 }
 
 // defaultKind is the kind if neither the argument nor the file names one.
@@ -189,119 +190,117 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 		play.Allow(arg)
 	}
 	t := &task{Kind: kind, Experiment: kind.New(), session: defaultSessionSettings(), source: arg,
-		topology: g.own.topology}
-	t.job = t.Job()
-	path := ""
-	var fromFile map[string]any
+		topology: g.own.topology, given: origins{}}
+	t.job = t.JobOf(t.Experiment)
 	if file != nil {
-		path, fromFile = file.path, file.values
 		if err := file.checkKind(kind); err != nil {
 			return nil, err
 		}
-		if t.source == "" {
-			t.source = path
-		}
+		t.path = file.path
+		t.source = cmp.Or(t.source, t.path)
 	}
-	values, err := g.merge(fromFile, kind, arg)
+	err := g.collect(t, arg, file)
+	if err == nil {
+		err = g.finish(t)
+	}
 	if err != nil {
-		return nil, err
+		return nil, t.named(err)
 	}
-	inFile := maps.Clone(fromFile) // errors of these settings name the file
-	for name := range g.values {
-		delete(inFile, name)
+	return t, nil
+}
+
+// collect sets the settings that are given: in the file, by the experiment's suggestions, and on the command line.
+func (g *flagValues) collect(t *task, arg string, file *configFile) error {
+	var stored map[string]any
+	if file != nil {
+		stored = file.values
 	}
-	if err := t.checkUntrusted(path, inFile, values, g.resumed != ""); err != nil {
-		return nil, err
+	t.given.all(stored, byFile)
+	for name, text := range g.values {
+		t.given[name] = given{text, byFlag}
+	}
+	if arg != "" {
+		if t.Argument == "" {
+			return console.BadInput("got the argument %q, wants none", arg)
+		}
+		if text, ok := g.values[t.Argument]; ok && text != arg {
+			return console.BadInput("got the argument %s and --%s %s: give one of them", arg, t.Argument, text)
+		}
+		t.given[t.Argument] = given{arg, byFlag}
+	}
+	if err := t.checkUntrusted(g.resumed != ""); err != nil {
+		return err
 	}
 	if _, complete := fileHead(file)[formatKey]; !complete { // the config of a run has all settings
-		if err := t.suggest(values); err != nil {
-			return nil, settingError(err, path, inFile)
+		if err := t.suggest(); err != nil {
+			return err
 		}
 	}
-	if err := t.gather(values, fromFile, inFile, g.values); err != nil {
-		return nil, settingError(err, path, inFile)
+	if err := t.gather(stored); err != nil {
+		return err
 	}
-	if err := t.changed(t.apply(values, path, inFile)); err != nil {
-		return nil, settingError(err, path, inFile)
+	if err := t.changed(t.apply(t.given)); err != nil {
+		return err
 	}
-	if err := g.dropIdle(t, inFile); err != nil {
-		return nil, err
+	if err := g.dropIdle(t); err != nil {
+		return err
 	}
-	if err := g.idle(t.Experiment); err != nil {
-		return nil, settingError(err, path, inFile)
-	}
-	_, named := values["backend"]
-	_, byFlag := g.values["backend"]
-	if t.cadence, err = t.session.check(byFlag || named && t.session.JIT); err != nil {
-		return nil, settingError(err, path, inFile)
+	return g.idle(t.Experiment)
+}
+
+// finish checks the settings, and keeps what files outside of the config say.
+func (g *flagValues) finish(t *task) (err error) {
+	backend := t.given["backend"].from
+	if t.cadence, err = t.session.check(backend == byFlag || backend != byDefault && t.session.JIT); err != nil {
+		return err
 	}
 	if t.ends, err = t.session.ends(); err != nil {
-		return nil, settingError(err, path, inFile)
+		return err
 	}
-	if _, given := values[t.Length]; !given {
+	if t.given.of(t.Length) == byDefault {
 		if err := t.lift(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := t.changed(run.KeepToOneDevice(t.Experiment)); err != nil {
-		return nil, settingError(err, path, inFile)
+		return err
 	}
 	on := t.on()
 	if err := on.Check(); err != nil {
-		return nil, backendError(err, path, inFile)
+		return t.backendError(err)
 	}
 	if g.opening != nil {
 		g.opening(on)
 	}
 	resumes := g.resumed != ""
 	if resumes { // its config keeps what a new run needs
-		if t.text, err = t.config(); err != nil {
-			return nil, err
+		if t.text, err = t.config(nil); err != nil {
+			return err
 		}
 		run.LeavePolicyFile(t.Experiment)
 		run.ReadPolicyCopy(t.Experiment, g.resumed)
-		t.job = t.Job()
+		t.job = t.JobOf(t.Experiment)
 	}
 	if err := run.Check(t.Experiment, t.job, plan.Expected(on.Backend, on.Expect())); err != nil {
-		return nil, settingError(t.markDefault(err, values), path, inFile)
+		return err
 	}
 	run.KeepPolicyFile(t.Experiment)
 	run.KeepEnvironment(t.Experiment)
-	t.job = t.Job()
+	t.job = t.JobOf(t.Experiment)
 	if err := g.idle(t.Experiment); err != nil { // a setting may depend on what the policy's file says
-		return nil, settingError(err, path, inFile)
+		return err
 	}
 	if !resumes {
-		t.text, err = t.config()
+		t.text, err = t.config(nil)
 	}
-	return t, err
-}
-
-// merge returns the settings of the file, of the command line and of the argument. The later ones win.
-func (g *flagValues) merge(fromFile map[string]any, kind run.Kind, arg string) (map[string]any, error) {
-	values := map[string]any{}
-	maps.Copy(values, fromFile)
-	for name, text := range g.values {
-		values[name] = text
-	}
-	if arg == "" {
-		return values, nil
-	}
-	if kind.Argument == "" {
-		return nil, console.BadInput("got the argument %q, wants none", arg)
-	}
-	if text, ok := g.values[kind.Argument]; ok && text != arg {
-		return nil, console.BadInput("got the argument %s and --%s %s: give one of them", arg, kind.Argument, text)
-	}
-	values[kind.Argument] = arg
-	return values, nil
+	return err
 }
 
 // backendError names the file in an error of the backend's settings if the file has one of them.
-func backendError(err error, path string, inFile map[string]any) error {
+func (t *task) backendError(err error) error {
 	for _, name := range append(settings.Names(&console.MemorySettings{}), "backend") {
-		if _, is := inFile[name]; is {
-			return console.BadInput("%s: %w", path, err)
+		if t.given[name].from == byFile {
+			return console.BadInput("%s: %w", t.path, err)
 		}
 	}
 	return err
@@ -315,26 +314,26 @@ func fileHead(file *configFile) map[string]any {
 	return file.head
 }
 
-// suggest adds the settings that the experiment suggests for its argument, where values has none.
-func (t *task) suggest(values map[string]any) error {
+// suggest adds the settings that the experiment suggests for its argument, where none is given.
+func (t *task) suggest() error {
 	if t.job.Suggested == nil {
 		return nil
 	}
 	for _, f := range settings.Fields(t.Experiment) {
-		value, given := values[f.Name]
-		if !given {
+		g, ok := t.given[f.Name]
+		if !ok {
 			continue
 		}
-		if err := f.Set(value); err != nil && (f.Name == t.Argument || f.Name == settings.EnvParam) {
+		if err := f.Set(g.value); err != nil && (f.Name == t.Argument || f.Name == settings.EnvParam) {
 			return err // apply says what is wrong with the others
 		}
 	}
-	t.job = t.Job()
+	t.job = t.JobOf(t.Experiment)
 	suggested := t.job.Suggested()
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(suggested)) {
-		if _, given := values[name]; !given {
-			values[name] = suggested[name]
+		if _, ok := t.given[name]; !ok {
+			t.given[name] = given{suggested[name], byRecipe}
 			words = append(words, fmt.Sprintf("--%s %v", name, suggested[name]))
 		}
 	}
@@ -356,11 +355,10 @@ func (t *task) lift() error {
 
 // dropIdle sets settings of a file back to their defaults where a flag leaves them without effect: --validation-target
 // 0 of a resumed run drops the validation's number of episodes. A setting that a resumed run may not change stays.
-func (g *flagValues) dropIdle(t *task, inFile map[string]any) error {
+func (g *flagValues) dropIdle(t *task) error {
 	all, defaults := settings.Fields(t.Experiment), settings.Fields(t.Kind.New())
 	for i, f := range all {
-		_, stored := inFile[f.Name]
-		if !stored || f.Text() == defaults[i].Text() || g.resumed != "" && !f.MayChange() {
+		if t.given[f.Name].from != byFile || f.Text() == defaults[i].Text() || g.resumed != "" && !f.MayChange() {
 			continue
 		}
 		other, _, missing := f.Needs(all)
@@ -407,24 +405,22 @@ func (g *flagValues) needs(fields []settings.Field, prefix string) error {
 	return nil
 }
 
-// gather merges the pairs of a file, which are keys such as "env-param.walls", with those of the command line, which
-// win.
-func (t *task) gather(values, file, fromFile map[string]any, flags map[string]string) error {
+// gather merges the pairs of a file, which are keys such as "env-param.walls" or one text, with those of the command
+// line, which win. file has the file's settings.
+func (t *task) gather(file map[string]any) error {
 	for _, f := range settings.Fields(t.Experiment) {
 		if f.Type != "pairs" {
 			continue
 		}
 		table := map[string]any{}
-		for name, value := range values {
+		for name, g := range t.given {
 			if inner, ok := strings.CutPrefix(name, f.Name+"."); ok {
-				table[inner] = value
-				delete(values, name)
-				fromFile[f.Name] = value // an error of it names the file
+				table[inner] = g.value
+				delete(t.given, name)
 			}
 		}
-		text, ok := values[f.Name]
-		// The file may have the pairs as one text.
-		if own, is := file[f.Name].(string); is && flags[f.Name] != "" && len(table) == 0 {
+		text, more := t.given[f.Name]
+		if own, is := file[f.Name].(string); is && text.from == byFlag && text.value != "" && len(table) == 0 {
 			pairs, fine := settings.ParsePairs(own)
 			if !fine {
 				return f.Set(own)
@@ -436,24 +432,23 @@ func (t *task) gather(values, file, fromFile map[string]any, flags map[string]st
 		if len(table) == 0 {
 			continue
 		}
-		if !ok {
-			values[f.Name] = table
+		t.given[f.Name] = given{table, byFile} // an error of it names the file
+		if !more {
 			continue
 		}
 		if err := f.Set(table); err != nil {
 			return err
 		}
-		all := f.Text()
-		delete(fromFile, f.Name)
-		more, ok := settings.ParsePairs(fmt.Sprint(text))
+		t.given[f.Name] = text
+		pairs, ok := settings.ParsePairs(fmt.Sprint(text.value))
 		if !ok {
-			return f.Set(text)
+			return f.Set(text.value)
 		}
-		merged, _ := settings.ParsePairs(all)
-		for name, value := range more {
+		merged, _ := settings.ParsePairs(f.Text())
+		for name, value := range pairs {
 			merged = merged.With(name, value)
 		}
-		values[f.Name] = merged
+		t.given[f.Name] = given{merged, text.from}
 	}
 	return nil
 }
@@ -465,7 +460,7 @@ func (t *task) startAlone(ctx context.Context, b xlabridge.Backend) (run.Run, er
 		start = t.job.StartAlone
 	}
 	r, err := start(ctx, b)
-	return r, run.OutOfMemory(err, t.Experiment)
+	return r, run.OutOfMemory(err, t.Experiment, t.job)
 }
 
 // title returns the end of the name of the run's folder, safe in a path.

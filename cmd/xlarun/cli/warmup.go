@@ -157,7 +157,7 @@ func (w *warmup) run(ctx context.Context) error {
 		if err := t.fetch(ctx, w.App); err != nil {
 			return err
 		}
-		t.Program = t.Purpose()
+		t.Program = t.job.Purpose
 		if groups[t.on()] == nil {
 			order = append(order, t.on())
 		}
@@ -207,9 +207,9 @@ func (t *task) fetch(ctx context.Context, a *App) error {
 		if ctx.Err() != nil {
 			return console.ErrInterrupted
 		}
-		return settingError(err, "", nil)
+		return settingError(err)
 	}
-	return nil
+	return t.changed(nil) // its texts may name the data
 }
 
 // onBackend measures the tasks' plans one by one, as others would disturb the measurement. It compiles their programs
@@ -223,7 +223,7 @@ func (w *warmup) onBackend(ctx context.Context, o console.BackendFlags, tasks []
 	defer func() { _ = b.Close() }()
 	for _, t := range tasks {
 		if ctx.Err() == nil {
-			t.choose(b)
+			t.choose(ctx, b)
 		}
 	}
 	var wait sync.WaitGroup
@@ -264,13 +264,13 @@ func (t *task) tune(how string) error {
 }
 
 // choose measures the task's plan.
-func (t *warmupTask) choose(b xlabridge.Backend) {
+func (t *warmupTask) choose(ctx context.Context, b xlabridge.Backend) {
 	if t.job.Plan == nil {
 		return
 	}
 	var err error
-	if t.Choice, err = t.job.Plan.Choose(b); err != nil {
-		t.err = settingError(err, "", nil)
+	if t.Choice, err = t.job.Plan.Choose(ctx, b); err != nil {
+		t.err = settingError(err)
 	}
 }
 
@@ -290,7 +290,7 @@ func (t *warmupTask) startPlanned(ctx context.Context, b xlabridge.Backend) (run
 func (t *warmupTask) compile(ctx context.Context, b xlabridge.Backend) {
 	r, err := t.startPlanned(ctx, b)
 	if err != nil {
-		t.err = settingError(err, "", nil)
+		t.err = settingError(err)
 		return
 	}
 	t.warm = r
@@ -318,11 +318,11 @@ func (t *warmupTask) compile(ctx context.Context, b xlabridge.Backend) {
 	if p == nil || m == nil {
 		return
 	}
-	s, err := r.Snapshot()
+	s, err := r.Snapshot(ctx)
 	if err == nil {
 		var candidates []run.Candidate
 		if candidates, err = m.Candidates(s); err == nil && len(candidates) > 0 {
-			t.evaluator, err = session.NewEvaluator(b, p, t.Purpose(), candidates, true)
+			t.evaluator, err = session.NewEvaluator(b, p, t.job.Purpose, candidates, true)
 		}
 		if t.evaluator != nil {
 			t.Count += t.evaluator.Programs()

@@ -1,7 +1,9 @@
 package console
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,7 +33,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			names = append(names, f.Name)
+			if inChoice(cmd.Flags(), f) {
+				names = append(names, f.Name)
+			}
 		})
 		hint := ""
 		if near := LikeFlag(name, names); near != "" {
@@ -45,6 +49,23 @@ func flagError(cmd *cobra.Command, err error) error {
 		return BadInput("--%s got no value, wants %s", valueless.GetFlag().Name, Wants(valueless.GetFlag()))
 	}
 	return UsageError{err}
+}
+
+// ChoicesKey is the annotation of a flag that only some choices of another flag have, as "policy=mlp".
+const ChoicesKey = "choices"
+
+// inChoice reports whether a flag goes with what others choose, by their values or defaults.
+func inChoice(flags *pflag.FlagSet, f *pflag.Flag) bool {
+	choices, some := f.Annotations[ChoicesKey]
+	return !some || slices.ContainsFunc(choices, func(choice string) bool {
+		name, choice, _ := strings.Cut(choice, "=")
+		other := flags.Lookup(name)
+		if other == nil {
+			return false
+		}
+		chosen, _, _ := strings.Cut(cmp.Or(other.Value.String(), other.DefValue), ":")
+		return chosen == choice
+	})
 }
 
 // Wants describes the values of a flag. The value of a flag can say it itself, by a method Wants.

@@ -33,6 +33,7 @@ var foreign = map[string][]string{
 	"sigma":                {"strategy.sigma"},
 	"noise-std":            {"strategy.sigma"},
 	"lr":                   {"learning-rate", "strategy.learning-rate"},
+	"lrate":                {"learning-rate", "strategy.learning-rate"},
 	"lrate-init":           {"strategy.learning-rate"},
 	"learning-rate":        {"lr", "strategy.learning-rate"},
 	"num-envs":             {"envs", "pop", "batch"},
@@ -117,4 +118,23 @@ func LikeFlag(name string, known []string) string {
 		}
 	}
 	return envs.Nearest(name, known)
+}
+
+// DidYouMeanAny returns ", did you mean A, B or C?" with up to three known names to suggest for an unknown one, the
+// best first; "" if none is near.
+func DidYouMeanAny(name string, known []string) string {
+	var likes []string
+	for like := LikeFlag(name, known); like != "" && len(likes) < 3; like = LikeFlag(name, known) {
+		likes = append(likes, like)
+		known = slices.DeleteFunc(slices.Clone(known), func(k string) bool { return k == like })
+	}
+	if len(likes) == 0 {
+		return ""
+	}
+	last := len(likes) - 1
+	text := strings.Join(likes[:last], ", ")
+	if last > 0 {
+		text += " or "
+	}
+	return ", did you mean " + text + likes[last] + "?"
 }

@@ -1,6 +1,7 @@
 package generation
 
 import (
+	"context"
 	"time"
 
 	"xlarun/graph"
@@ -20,14 +21,14 @@ const (
 )
 
 // Choose chooses the plan for a backend and sets the layout.
-func (x *Setup) Choose(b xlabridge.Backend) (plan.Choice, error) {
+func (x *Setup) Choose(ctx context.Context, b xlabridge.Backend) (plan.Choice, error) {
 	c := &x.Search
 	_, chosen, err := plan.Chooser[plan.Plan]{
 		Tune: c.Tune, Given: len(c.Given()) > 0, Rule: x.Layout, Backend: b, Purpose: x.Purpose(), Format: PlanFormat,
 		Words: plan.Plan.Layout, Take: x.take, Tuner: func(full bool) *plan.Tuner[plan.Plan] {
 			return x.Tuner(b, full)
 		},
-	}.Choose()
+	}.Choose(ctx)
 	chosen.Plan = x.Layout.String()
 	return chosen, err
 }

@@ -41,7 +41,7 @@ func TestTunerTakesTheFastest(t *testing.T) {
 		}
 		return seconds, nil
 	})
-	best, tried, err := tu.Run(x.Layout)
+	best, tried, err := tu.Run(t.Context(), x.Layout)
 	require.NoError(t, err)
 	want := plan.Plan{Devices: 1, Tile: 64, BatchLast: true, Unroll: 1, EpisodeBatch: 1, VectorWidth: 512}
 	require.Equal(t, want, best)
@@ -57,7 +57,7 @@ func TestTunerTakesTheFastest(t *testing.T) {
 func TestTunerKeepsAllCoresBusy(t *testing.T) {
 	for cores, want := range map[int]int{1: 128, 2: 128, 4: 64, 8: 32, 16: 16, 64: 8} {
 		x, tu := tunerWith(t, cores, func(p plan.Plan) (float64, error) { return float64(34 + p.Tile), nil })
-		best, _, err := tu.Run(x.Layout)
+		best, _, err := tu.Run(t.Context(), x.Layout)
 		require.NoError(t, err)
 		require.Equal(t, want, best.Tile, "%d cores", cores)
 	}
@@ -79,7 +79,7 @@ func TestTunerOnAnAcceleratorTriesUnrolls(t *testing.T) {
 			measured[p.Unroll] = true
 			return 1 / float64(p.Unroll), nil
 		}
-		best, _, err := tu.Run(x.Layout)
+		best, _, err := tu.Run(t.Context(), x.Layout)
 		require.NoError(t, err)
 		require.Equal(t, map[int]bool{1: true, 2: true, 4: true}, measured, steps)
 		require.Equal(t, 4, best.Unroll)

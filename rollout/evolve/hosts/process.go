@@ -32,7 +32,7 @@ type Worker interface {
 	// Compute returns the rows of chunks of the generation under way.
 	Compute(chunks []int) ([][]byte, error)
 	// State returns the state before the generation under way, for a host that joins late.
-	State() ([]byte, error)
+	State(ctx context.Context) ([]byte, error)
 }
 
 // Process is a host that is connected to the others. Methods are not for use by several goroutines at a time.
@@ -223,7 +223,7 @@ func (p *Process) Round(ctx context.Context, chunks, limit int, w Worker) (
 			return nil, nil, err
 		}
 		p.send(a.Send)
-		if err := p.sendState(a.SendStateTo, w); err != nil {
+		if err := p.sendState(ctx, a.SendStateTo, w); err != nil {
 			return nil, nil, err
 		}
 		switch {
@@ -263,11 +263,11 @@ func (p *Process) compute(chunks []int, w Worker) error {
 }
 
 // sendState sends the state to hosts that want it.
-func (p *Process) sendState(to []string, w Worker) error {
+func (p *Process) sendState(ctx context.Context, to []string, w Worker) error {
 	if len(to) == 0 {
 		return nil
 	}
-	data, err := w.State()
+	data, err := w.State(ctx)
 	if err != nil {
 		return err
 	}

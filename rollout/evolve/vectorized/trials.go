@@ -121,7 +121,7 @@ func (t *trials) Close() error {
 
 // run runs at most as many searches as there are lanes. Unused lanes repeat the last search.
 func (t *trials) run(ctx context.Context, batch []run.Lane, onMetrics func(lane int, m run.Metrics) bool) error {
-	if err := t.start(batch); err != nil {
+	if err := t.start(ctx, batch); err != nil {
 		return err
 	}
 	type lane struct {
@@ -161,7 +161,7 @@ func (t *trials) run(ctx context.Context, batch []run.Lane, onMetrics func(lane 
 }
 
 // start puts the first states of searches on the devices. The first call compiles the program.
-func (t *trials) start(batch []run.Lane) error {
+func (t *trials) start(ctx context.Context, batch []run.Lane) error {
 	width := t.lanes.Cut.Items
 	each := map[string][]float64{}
 	search := func(i int) run.Lane { return batch[min(i, len(batch)-1)] }
@@ -190,7 +190,7 @@ func (t *trials) start(batch []run.Lane) error {
 			return err
 		}
 	}
-	return t.loop.Restore(s)
+	return t.loop.Restore(ctx, s)
 }
 
 // check refuses lanes whose Numbers are missing or out of range.

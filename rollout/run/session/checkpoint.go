@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -12,30 +13,40 @@ import (
 	"xlarun/rollout/run/runfolder"
 )
 
-// keep copies the state to the host, and writes it to the disk, when each is due. If a file cannot be written, the run
-// says so and goes on: the next checkpoint may succeed. At the end of the run it is an error.
-func (s *session) keep() error {
-	if s.Folder == nil {
-		return nil
-	}
-	err := s.keepState()
-	unwritten, ok := errors.AsType[*runfolder.WriteError](err)
-	if !ok {
-		return err
-	}
-	s.Observer.Notice(fmt.Sprintf("%v; the run goes on from %s %d and will try again", unwritten, s.Kind.Unit,
-		s.last.Step))
-	return nil
+// held is the run's state after a round, with the kind's further files of it.
+type held struct {
+	runfolder.Checkpoint
+	lent            bool // it is the state itself, which the next round uses up, and no copy on the host
+	files           []run.File
+	holding, filing time.Duration // that the copy and the files took
 }
 
-func (s *session) keepState() error {
+// snapshot returns the state for the run.
+func (h *held) snapshot() run.Snapshot { return run.Snapshot{Step: h.Step, Arrays: h.Arrays} }
+
+// keeping copies the state to the host, and writes it to the disk, when each is due. If a file cannot be written, the
+// run says so and goes on: the next checkpoint may succeed. At the end of the run it is an error.
+func (s *session) keeping(ctx context.Context) (state, error) {
+	if s.Folder == nil {
+		return s.timing, nil
+	}
+	err := s.keep(ctx)
+	if unwritten, ok := errors.AsType[*runfolder.WriteError](err); ok {
+		err = s.tell(func(o Observer) {
+			o.Notice(fmt.Sprintf("%v; the run goes on from %s %d and will try again", unwritten, s.Kind.Unit,
+				s.last.Step))
+		})
+	}
+	return s.timing, err
+}
+
+func (s *session) keep(ctx context.Context) error {
 	now := time.Now()
 	due := s.checkpointAt.IsZero() || s.Cadence.due(s.last.Step, s.checkpointed, now.Sub(s.checkpointAt))
 	if due || now.Sub(s.heldAt) > max(snapshotEvery, holdShare*s.holding) {
-		if err := s.hold(); err != nil {
+		if err := s.hold(ctx); err != nil {
 			return err
 		}
-		s.heldAt = time.Now()
 	}
 	if !due {
 		return nil
@@ -50,28 +61,35 @@ func (s *session) keepState() error {
 		if err := s.checkpoint(); err != nil {
 			return err
 		}
-		return s.result(false, 0)
+		return s.judge(false, 0)
 	}
 	// before the checkpoint: after a kill, the best member is never older than the state
-	if err := s.result(false, 0); err != nil {
+	if err := s.judge(false, 0); err != nil {
 		return err
 	}
 	return s.checkpoint()
 }
 
 // hold copies the state to the host, and the kind's further files with it: an interrupt writes both. A large state is
-// lent instead.
-func (s *session) hold() error {
+// lent instead. It goes on when ctx ends: then this is the state that is saved.
+func (s *session) hold(ctx context.Context) error {
 	if s.Folder == nil && s.player() == nil {
 		return nil
 	}
-	start := time.Now()
-	snapshot, lent, err := s.snapshot()
-	if err != nil {
-		return err
-	}
-	s.holding = time.Since(start)
-	files, err := s.furtherFiles(snapshot, false)
+	r, can := s.run, s.can
+	ctx = context.WithoutCancel(ctx)
+	h, err := wait(s, func() (h *held, err error) {
+		start := time.Now()
+		h = &held{}
+		var snapshot run.Snapshot
+		if snapshot, h.lent, err = snapshotOf(ctx, r, can); err != nil {
+			return nil, err
+		}
+		h.holding = time.Since(start)
+		h.Checkpoint = runfolder.Checkpoint{Step: snapshot.Step, Arrays: snapshot.Arrays}
+		h.files, h.filing, err = s.furtherFiles(can, snapshot, false)
+		return h, err
+	})
 	if err != nil {
 		return err
 	}
@@ -79,39 +97,39 @@ func (s *session) hold() error {
 	if s.last.Stalled && !s.last.Done {
 		done = stalled
 	}
-	held := &runfolder.Checkpoint{Step: snapshot.Step, Kind: s.Kind.Name, Format: s.Kind.Version, Config: s.text,
-		Arrays: snapshot.Arrays, Info: map[string]string{InfoVersion: s.Version, InfoDone: done,
-			infoRound: strconv.FormatInt(s.round, 10), infoWork: strconv.FormatFloat(s.totalWork, 'g', -1, 64)}}
-	s.update(func(x *state) { x.held, x.lent, x.files = held, lent, merged(x.files, files) })
-	if !lent && bytesOf(snapshot.Arrays) >= largeState {
+	h.Kind, h.Format, h.Config = s.Kind.Name, s.Kind.Version, s.text
+	h.Info = map[string]string{InfoVersion: s.Version, InfoDone: done, infoRound: strconv.FormatInt(s.round, 10),
+		infoWork: strconv.FormatFloat(s.totalWork, 'g', -1, 64)}
+	s.held, s.heldAt, s.holding, s.filing = h, time.Now(), h.holding, h.filing
+	s.files = merged(s.files, h.files)
+	if !h.lent && bytesOf(h.Arrays) >= largeState {
 		runtime.GC()
 	}
 	return nil
 }
 
-// checkpoint puts the held state on the disk. It may wait for a disk that is full, so the lock is not held.
+// checkpoint puts the held state on the disk. It may wait for a disk that is full.
 func (s *session) checkpoint() error {
-	var ended bool
-	s.update(func(x *state) { ended = x.ended })
-	if s.held == nil || s.Folder == nil || ended {
+	h := s.held
+	if h == nil {
 		return nil
 	}
-	path, err := s.Folder.SaveCheckpoint(*s.held)
-	if err == nil && s.lent {
-		s.update(func(x *state) { x.saved, x.savedStep = path, x.held.Step })
+	path, err := wait(s, func() (string, error) { return s.Folder.SaveCheckpoint(h.Checkpoint) })
+	if err == nil && h.lent {
+		s.saved, s.savedStep = path, h.Step
 	}
 	return err
 }
 
-// snapshot returns the run's state, and whether it is lent: the state itself, and no copy.
-func (s *session) snapshot() (snapshot run.Snapshot, lent bool, err error) {
-	if s.can.InPlace != nil {
-		snapshot, err = s.can.InPlace()
+// snapshotOf returns a run's state, and whether it is lent: the state itself, and no copy.
+func snapshotOf(ctx context.Context, r run.Run, can *run.Capabilities) (snapshot run.Snapshot, lent bool, err error) {
+	if can.InPlace != nil {
+		snapshot, err = can.InPlace()
 		if err != nil || bytesOf(snapshot.Arrays) >= lentState {
 			return snapshot, true, err
 		}
 	}
-	snapshot, err = s.run.Snapshot()
+	snapshot, err = r.Snapshot(ctx)
 	return snapshot, false, err
 }
 
@@ -123,35 +141,37 @@ func bytesOf(arrays map[string]*graph.Array) (n int) {
 	return n
 }
 
-// handBack forgets a lent state before a round uses it up. It waits for the end of the run, if that has come: then it
-// is being written.
+// handBack forgets a lent state before a round uses it up.
 func (s *session) handBack() {
-	if s.lent {
-		s.update(func(x *state) {
-			x.held, x.lent = nil, false
-			x.best = x.best.withoutParams()
-			for i, m := range x.hall {
-				x.hall[i] = m.withoutParams()
-			}
-		})
+	if s.held == nil || !s.held.lent {
+		return
+	}
+	s.held = nil
+	s.best = s.best.withoutParams()
+	for i, m := range s.hall {
+		s.hall[i] = m.withoutParams()
 	}
 }
 
 // keepMembers copies the members of a lent state to the host, for the outcome.
 func (s *session) keepMembers() error {
-	if !s.lent || s.best == nil {
+	if s.held == nil || !s.held.lent || s.best == nil {
 		return nil
 	}
-	best, err := s.best.onHost()
+	members := append([]*Member{s.best}, s.hall...)
+	members, err := wait(s, func() ([]*Member, error) {
+		copied := make([]*Member, len(members))
+		for i, m := range members {
+			var err error
+			if copied[i], err = m.onHost(); err != nil {
+				return nil, err
+			}
+		}
+		return copied, nil
+	})
 	if err != nil {
 		return err
 	}
-	hall := make([]*Member, len(s.hall))
-	for i, m := range s.hall {
-		if hall[i], err = m.onHost(); err != nil {
-			return err
-		}
-	}
-	s.update(func(x *state) { x.best, x.hall = best, hall })
+	s.best, s.hall = members[0], members[1:]
 	return nil
 }

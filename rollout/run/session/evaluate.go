@@ -1,9 +1,8 @@
 package session
 
 import (
-	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"time"
 
 	"xlarun/envs"
@@ -11,7 +10,6 @@ import (
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
-	"xlarun/rollout/run/runfolder"
 	"xlarun/xlabridge"
 )
 
@@ -40,7 +38,7 @@ type Evaluator struct {
 }
 
 // NewEvaluator compiles a program that evaluates as many members as there are candidates and, with draw, one that
-// records the best, if the environment can be drawn. purpose is the experiment's.
+// records the best, if the environment can be drawn. purpose is Job.Purpose.
 func NewEvaluator(b xlabridge.Backend, p *run.Play, purpose string, candidates []run.Candidate,
 	draw bool) (*Evaluator, error) {
 	r, err := p.Rollout()
@@ -74,8 +72,8 @@ func (e *Evaluator) Programs() int {
 func (e *Evaluator) took() time.Duration { return e.evaluating + e.drawing }
 
 // draws reports whether the best member is drawn now.
-func (e *Evaluator) draws(now time.Time, ended bool) bool {
-	return e.recorder != nil && (ended || now.Sub(e.drawnAt) >= drawShare*e.drawing)
+func (e *Evaluator) draws(now time.Time, over bool) bool {
+	return e.recorder != nil && (over || now.Sub(e.drawnAt) >= drawShare*e.drawing)
 }
 
 // Close frees the programs.
@@ -95,22 +93,26 @@ func (s *session) player() *run.Play {
 	return s.Job.Play
 }
 
-// result evaluates the members of the held state, and writes the mean, the best member with its picture and the hall of
+// judge evaluates the members of the held state, and writes the mean, the best member with its picture and the hall of
 // fame. It does nothing if the last evaluation was a short time ago and the run goes on, and does not draw if the last
-// drawing was; ended means that the run is over, and then the kind's further files are written, too. Work that cannot
+// drawing was; over means that the run is over, and then the kind's further files are written, too. Work that cannot
 // be expected to fit into the time `within` is left out: drawing first, then evaluating. 0 means any time.
-func (s *session) result(ended bool, within time.Duration) error {
+func (s *session) judge(over bool, within time.Duration) error {
 	held := s.held
-	if held == nil || !ended && s.evaluator != nil && time.Since(s.evaluator.at) < evalShare*s.evaluator.took() {
+	if held == nil || !over && s.evaluator != nil && time.Since(s.evaluator.at) < evalShare*s.evaluator.took() {
 		return nil
 	}
 	fits := func(took time.Duration) bool { return within == 0 || took > 0 && took < within }
-	if ended && fits(s.filing+1) {
-		files, err := s.furtherFiles(run.Snapshot{Step: held.Step, Arrays: held.Arrays}, ended)
+	if over && fits(s.filing+1) {
+		can := s.can
+		files, err := wait(s, func() ([]run.File, error) {
+			files, _, err := s.furtherFiles(can, held.snapshot(), over)
+			return files, err
+		})
 		if err != nil {
 			return err
 		}
-		s.update(func(x *state) { x.files = merged(x.files, files) })
+		s.files = merged(s.files, files)
 		if err := s.writeFiles(); err != nil {
 			return err
 		}
@@ -119,111 +121,85 @@ func (s *session) result(ended bool, within time.Duration) error {
 	if p == nil || within > 0 && (s.evaluator == nil || !fits(s.evaluator.evaluating)) {
 		return nil
 	}
-	candidates, err := s.candidates(held)
+	members := s.can.Members
+	candidates, err := wait(s, func() ([]run.Candidate, error) { return members.Candidates(held.snapshot()) })
 	if err != nil || len(candidates) == 0 {
 		return err
 	}
-	if s.evaluator != nil && !s.evaluator.Fits(candidates[0].Params) { // the members have grown
-		if err := s.evaluator.Close(); err != nil {
-			return err
-		}
-		s.evaluator = nil
-	}
-	if s.evaluator == nil {
-		draw := s.Folder != nil && s.Draw != nil
-		s.evaluator, err = NewEvaluator(s.backend, p, run.Purpose(s.Kind.Name, s.Experiment), candidates, draw)
-		if err != nil {
-			return err
-		}
-		s.returnMemory()
-	}
-	start := time.Now()
-	if err := s.evaluateMembers(held, candidates); err != nil {
+	if err := s.prepareEvaluator(p, candidates); err != nil {
 		return err
 	}
-	s.evaluator.evaluating = time.Since(start)
-	if s.evaluator.draws(time.Now(), ended) && fits(s.evaluator.took()) {
-		start := time.Now()
-		if err := s.drawBest(); err != nil {
+	e, start := s.evaluator, time.Now()
+	if err := s.evaluate(held, candidates); err != nil {
+		return err
+	}
+	e.evaluating = time.Since(start)
+	if start := time.Now(); e.draws(start, over) && fits(e.took()) {
+		best := s.best
+		if err := s.do(func() error { return s.drawBest(e, best) }); err != nil {
 			return err
 		}
-		s.evaluator.drawnAt = time.Now()
-		s.evaluator.drawing = s.evaluator.drawnAt.Sub(start)
+		e.drawnAt = time.Now()
+		e.drawing = e.drawnAt.Sub(start)
 	}
-	s.evaluator.at = time.Now()
+	e.at = time.Now()
 	return nil
 }
 
-// reevaluate plays what the run has found on new episodes, if the run does that, until ctx ends.
-func (s *session) reevaluate(ctx context.Context) error {
-	if s.can.Reevaluate == nil || s.held == nil {
-		return nil
-	}
-	const phase = "new episodes of all that was found"
-	s.Observer.Phase(phase)
-	last := time.Now()
-	facts, err := s.can.Reevaluate(ctx, run.Snapshot{Step: s.held.Step, Arrays: s.held.Arrays}, func(share float64) {
-		if time.Since(last) >= progressAfter {
-			last = time.Now()
-			s.Observer.Phase(fmt.Sprintf("%s: %.0f %% done", phase, 100*share))
+// prepareEvaluator compiles an evaluator if there is none, or if the members have grown.
+func (s *session) prepareEvaluator(p *run.Play, candidates []run.Candidate) (err error) {
+	if old := s.evaluator; old != nil {
+		if old.Fits(candidates[0].Params) {
+			return nil
 		}
-	})
-	if err != nil && ctx.Err() != nil {
-		s.Observer.Notice("interrupted during the " + phase + ": there are no numbers of them; resume the run for them")
-		return nil
+		s.evaluator = nil
+		if err := s.do(old.Close); err != nil {
+			return err
+		}
 	}
-	s.update(func(x *state) { x.facts = facts })
+	b := s.backend
+	s.evaluator, err = wait(s, func() (*Evaluator, error) {
+		draw := s.Folder != nil && s.Draw != nil
+		e, err := NewEvaluator(b, p, s.Job.Purpose, candidates, draw)
+		returnMemory(b)
+		return e, err
+	})
 	return err
 }
 
-// candidates returns those of a state.
-func (s *session) candidates(held *runfolder.Checkpoint) ([]run.Candidate, error) {
-	return s.can.Members.Candidates(run.Snapshot{Step: held.Step, Arrays: held.Arrays})
-}
-
-// evaluateMembers evaluates the candidates and the hall of fame on the same new episodes. It writes the first
-// candidate, which stands for the whole search, the best member, and the hall of fame. The largest of several means is
-// too large on average, so the best member is evaluated once more, on episodes of its own.
-func (s *session) evaluateMembers(held *runfolder.Checkpoint, candidates []run.Candidate) error {
-	entries := make([]run.HallEntry, len(candidates))
-	for i, c := range candidates {
-		entries[i].Candidate = c
-	}
-	key := random.FoldIn(random.New(s.Experiment.On().Seed), run.EvalKey)
-	members, err := s.evaluator.play(entries, key)
-	if err != nil {
-		return err
-	}
-	hall, err := s.evaluateHall(held, key)
-	if err != nil {
-		return err
-	}
-	best := members[0]
-	for _, m := range append(members[1:len(members):len(members)], hall...) {
-		if m.EvalResult.Mean > best.EvalResult.Mean { // the first of equal ones stays
-			best = m
-		}
-	}
-	if len(members)*len(s.evaluator.Ways)+len(hall) > 1 {
-		again, err := s.evaluator.play([]run.HallEntry{best.HallEntry}, random.FoldIn(key, bestKey))
+// evaluate evaluates the candidates and the hall of fame. It writes the first candidate, which stands for the whole
+// search, the best member, and the hall of fame.
+func (s *session) evaluate(held *held, candidates []run.Candidate) error {
+	e, members := s.evaluator, s.can.Members
+	found, err := wait(s, func() (evaluated, error) {
+		hall, err := members.HallEntries(held.snapshot())
 		if err != nil {
-			return err
+			return evaluated{}, err
 		}
-		best = again[0].withActions(best.Actions)
+		return e.best(candidates, hall, random.FoldIn(random.New(s.Experiment.On().Seed), run.EvalKey))
+	})
+	if err != nil {
+		return err
 	}
 	if s.Folder != nil {
-		if err := s.writeMember(run.FinalMember, held, members[0]); err != nil {
-			return err
-		}
-		if err := s.writeMember(run.BestMember, held, best); err != nil {
+		err := s.do(func() error {
+			if err := s.writeMember(run.FinalMember, held.Step, found.final); err != nil {
+				return err
+			}
+			return s.writeMember(run.BestMember, held.Step, found.best)
+		})
+		if err != nil {
 			return err
 		}
 	}
 	// Now, since an interrupted run may end before the files below are written.
-	s.update(func(x *state) { x.best, x.hall, x.meanAt = best, hall, held.Step })
-	if s.Folder != nil {
-		if draw := s.evaluator.policy.Traits().Drawing; draw != nil {
-			drawing, err := draw(best.Params)
+	s.best, s.hall, s.meanAt = found.best, found.hall, held.Step
+	if s.Folder == nil {
+		return nil
+	}
+	return s.do(func() error {
+		if draw := e.policy.Traits().Drawing; draw != nil {
+			drawing, err := draw(found.best.Params)
 			if err == nil {
 				err = s.Folder.Write(run.BestMember+".svg", drawing)
 			}
@@ -231,9 +207,46 @@ func (s *session) evaluateMembers(held *runfolder.Checkpoint, candidates []run.C
 				return err
 			}
 		}
-		return s.writeHall(held, hall)
+		return s.writeHall(held.Step, found.hall)
+	})
+}
+
+// evaluated are the members of a state that were evaluated.
+type evaluated struct {
+	final, best *Member
+	hall        []*Member // the highest mean return first; equal ones in the order of their fitness
+}
+
+// best evaluates the candidates and the hall of fame on the same new episodes. The largest of several means is too
+// large on average, so the best member is evaluated once more, on episodes of its own.
+func (e *Evaluator) best(candidates []run.Candidate, fame []run.HallEntry, key random.Key) (evaluated, error) {
+	entries := make([]run.HallEntry, len(candidates))
+	for i, c := range candidates {
+		entries[i].Candidate = c
 	}
-	return nil
+	members, err := e.play(entries, key)
+	if err != nil {
+		return evaluated{}, err
+	}
+	hall, err := e.play(fame, key)
+	if err != nil {
+		return evaluated{}, err
+	}
+	slices.SortStableFunc(hall, byReturn)
+	best := members[0]
+	for _, m := range append(members[1:len(members):len(members)], hall...) {
+		if m.EvalResult.Mean > best.EvalResult.Mean { // the first of equal ones stays
+			best = m
+		}
+	}
+	if len(members)*len(e.Ways)+len(hall) > 1 {
+		again, err := e.play([]run.HallEntry{best.HallEntry}, random.FoldIn(key, bestKey))
+		if err != nil {
+			return evaluated{}, err
+		}
+		best = again[0].withActions(best.Actions)
+	}
+	return evaluated{members[0], best, hall}, nil
 }
 
 // bestKey is folded into the evaluator's key for the second evaluation of the best member. It is larger than the number
@@ -264,14 +277,14 @@ func (e *Evaluator) play(entries []run.HallEntry, key random.Key) ([]*Member, er
 }
 
 // drawBest writes the GIF of an episode of the best member.
-func (s *session) drawBest() error {
+func (s *Options) drawBest(e *Evaluator, best *Member) error {
 	seed := s.Experiment.On().Seed
-	params := policy.Acting(s.best.Params, s.best.Actions)
-	rec, err := s.evaluator.recorder.Record(params, random.FoldIn(run.EpisodesKey(seed), 0))
+	params := policy.Acting(best.Params, best.Actions)
+	rec, err := e.recorder.Record(params, random.FoldIn(run.EpisodesKey(seed), 0))
 	if err != nil {
 		return err
 	}
-	gif, err := s.Draw(s.evaluator.env, rec, seed)
+	gif, err := s.Draw(e.env, rec, seed)
 	if err != nil {
 		return err
 	}

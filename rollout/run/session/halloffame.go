@@ -2,39 +2,27 @@ package session
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
-	"xlarun/graph/random"
 	"xlarun/rollout/run"
-	"xlarun/rollout/run/runfolder"
 )
 
-// evaluateHall evaluates the hall of fame of a state on the same new episodes as the candidates, with the same program.
-// It sorts the members by mean return; equal ones stay in the order of their fitness.
-func (s *session) evaluateHall(held *runfolder.Checkpoint, key random.Key) ([]*Member, error) {
-	entries, err := s.can.Members.HallEntries(run.Snapshot{Step: held.Step, Arrays: held.Arrays})
-	if err != nil {
-		return nil, err
+// byReturn orders members by mean return, the highest first.
+func byReturn(a, b *Member) int {
+	switch {
+	case a.EvalResult.Mean > b.EvalResult.Mean:
+		return -1
+	case a.EvalResult.Mean < b.EvalResult.Mean:
+		return 1
 	}
-	hall, err := s.evaluator.play(entries, key)
-	slices.SortStableFunc(hall, func(a, b *Member) int {
-		switch {
-		case a.EvalResult.Mean > b.EvalResult.Mean:
-			return -1
-		case a.EvalResult.Mean < b.EvalResult.Mean:
-			return 1
-		}
-		return 0
-	})
-	return hall, err
+	return 0
 }
 
 // writeHall writes the hall of fame, one file a member.
-func (s *session) writeHall(held *runfolder.Checkpoint, hall []*Member) error {
+func (s *Options) writeHall(step int64, hall []*Member) error {
 	for i, f := range hall {
-		m := s.describeEvaluated(held.Step, f)
+		m := s.describeEvaluated(step, f)
 		m["fitness"], m["fitness_"+s.Kind.Unit] = fmt.Sprint(f.Fitness), strconv.FormatInt(f.Step, 10)
 		if err := s.Folder.WriteArrays(run.HallOfFameMember(i+1)+".safetensors", f.Params, m); err != nil {
 			return err

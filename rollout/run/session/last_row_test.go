@@ -29,7 +29,7 @@ func TestLogsReachTheEnd(t *testing.T) {
 		h := &halving{Steps: steps}
 		o := options(h, &watch{})
 		o.Cadence.Steps = 1 << 30
-		o.Config = func(settings.Values) (string, error) { return "", nil }
+		o.Config = func(settings.Values, bool) (string, error) { return "", nil }
 		var err error
 		if o.Folder, err = runfolder.Create(filepath.Join(dir, name), runfolder.Options{}); err != nil {
 			o.Folder, err = runfolder.Open(filepath.Join(dir, name), runfolder.Options{})

@@ -96,7 +96,7 @@ func (l lending) Describe() *run.Capabilities {
 	return can
 }
 
-func (l lending) Snapshot() (run.Snapshot, error) {
+func (l lending) Snapshot(ctx context.Context) (run.Snapshot, error) {
 	return run.Snapshot{}, errors.New("the state was copied")
 }
 

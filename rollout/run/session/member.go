@@ -11,13 +11,12 @@ import (
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
-	"xlarun/rollout/run/runfolder"
 	"xlarun/rollout/settings"
 )
 
 // describe returns the metadata of a member, with which episode.Load makes it act again. actions is how it acts, "" for
 // the way of training.
-func (s *session) describe(step int64, name string, member any, actions string) map[string]string {
+func (s *Options) describe(step int64, name string, member any, actions string) map[string]string {
 	own := settings.Values{}
 	spec := ""
 	for _, c := range settings.ChosenParts(s.Experiment) {
@@ -59,7 +58,7 @@ func (s *session) describe(step int64, name string, member any, actions string) 
 }
 
 // describeEvaluated returns the metadata of a member with its result.
-func (s *session) describeEvaluated(step int64, m *Member) map[string]string {
+func (s *Options) describeEvaluated(step int64, m *Member) map[string]string {
 	about := s.describe(step, m.Name, m.Params, m.Actions)
 	add := func(way string, result episode.EvalResult) {
 		about[way+"mean_return"] = fmt.Sprint(result.Mean)
@@ -76,31 +75,28 @@ func (s *session) describeEvaluated(step int64, m *Member) map[string]string {
 }
 
 // writeMember writes an evaluated member.
-func (s *session) writeMember(file string, held *runfolder.Checkpoint, m *Member) error {
-	return s.Folder.WriteArrays(file+".safetensors", m.Params, s.describeEvaluated(held.Step, m))
+func (s *Options) writeMember(file string, step int64, m *Member) error {
+	return s.Folder.WriteArrays(file+".safetensors", m.Params, s.describeEvaluated(step, m))
 }
 
 // writeFinal writes the mean of a state without evaluating it: nothing on the devices is touched.
-func (s *session) writeFinal(held *runfolder.Checkpoint) error {
-	if s.player() == nil {
-		return nil
-	}
-	candidates, err := s.candidates(held)
+func (s *Options) writeFinal(of run.Snapshot, members run.Members) error {
+	candidates, err := members.Candidates(of)
 	if err != nil || len(candidates) == 0 {
 		return err
 	}
 	c := candidates[0]
-	return s.Folder.WriteArrays(run.FinalMember+".safetensors", c.Params, s.describe(held.Step, c.Name, c.Params, ""))
+	return s.Folder.WriteArrays(run.FinalMember+".safetensors", c.Params, s.describe(of.Step, c.Name, c.Params, ""))
 }
 
-// furtherFiles returns the kind's further files of a state, and measures how long that takes.
-func (s *session) furtherFiles(of run.Snapshot, ended bool) ([]run.File, error) {
-	if s.can.Files == nil || s.Folder == nil {
-		return nil, nil
+// furtherFiles returns the kind's further files of a state, and how long that took.
+func (s *Options) furtherFiles(can *run.Capabilities, of run.Snapshot, over bool) ([]run.File, time.Duration, error) {
+	if can.Files == nil || s.Folder == nil {
+		return nil, 0, nil
 	}
 	start := time.Now()
-	defer func() { s.filing = time.Since(start) }()
-	return s.can.Files(of, ended)
+	files, err := can.Files(of, over)
+	return files, time.Since(start), err
 }
 
 // merged returns files, with those of newer instead of files of the same name.
@@ -116,15 +112,16 @@ func merged(files, newer []run.File) []run.File {
 
 // writeFiles writes the kind's further files of the held state.
 func (s *session) writeFiles() error {
-	if err := s.putFiles(); err != nil {
+	files := s.files
+	if err := s.do(func() error { return s.putFiles(files) }); err != nil {
 		return err
 	}
-	s.update(func(x *state) { x.files = nil })
+	s.files = nil
 	return nil
 }
 
-func (s *session) putFiles() (err error) {
-	for _, x := range s.files {
+func (s *Options) putFiles(files []run.File) (err error) {
+	for _, x := range files {
 		switch {
 		case x.Data != nil:
 			err = s.Folder.Write(x.Name, x.Data)

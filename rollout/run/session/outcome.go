@@ -28,6 +28,9 @@ type Outcome struct {
 	HallEntries []*Member          // the hall of fame, the highest mean return first
 	Folder      string             // "" for none
 	Summary     []string           // lines for people; none if no round was done and the run was not at its end
+	// Abandoned says that a call on a device, on the disk or of the observer had not returned. The backend is closed
+	// when it does.
+	Abandoned bool
 	// JSON are the settings, the metrics, the best member and what the run cost; nil as Summary.
 	JSON Object
 }
@@ -331,15 +334,14 @@ func (s *session) amount() string {
 	return s.Ends.After.String()
 }
 
-// writeProfile writes profile.json.
-func (s *session) writeProfile() error {
+// profileJSON returns the content of profile.json.
+func (s *session) profileJSON() (p map[string]any, err error) {
 	text, err := json.Marshal(s.profile)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var p map[string]any
 	if err := json.Unmarshal(text, &p); err != nil {
-		return err
+		return nil, err
 	}
 	p["steady_steps_per_second"] = run.Finite(s.stepsPerSecond())
 	p["steps_per_second_counts"] = s.Kind.Work
@@ -359,5 +361,5 @@ func (s *session) writeProfile() error {
 		p["plugin"] = fmt.Sprintf("%s (%s)", filepath.Base(c.PluginPath()), c.Fingerprint())
 		p["device_names"], _ = c.DeviceDescriptions()
 	}
-	return s.Folder.WriteJSON("profile.json", p)
+	return p, nil
 }

@@ -50,7 +50,7 @@ func TestOutOfMemorySaysWhatFits(t *testing.T) {
 		f, ok := settings.Lookup(e, c.name)
 		require.True(t, ok)
 		require.NoError(t, f.Set(c.size))
-		err := run.OutOfMemory(c.err, e)
+		err := run.OutOfMemory(c.err, e, e.Job())
 		require.ErrorIs(t, err, c.err)
 		require.Regexp(t, `.*\Q`+c.ends+`\E$`, err.Error(), "%s", c.kind)
 		require.NotContains(t, err.Error(), "\n", "one sentence")

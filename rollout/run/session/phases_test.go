@@ -17,7 +17,7 @@ func TestPhasesAreTimedLate(t *testing.T) {
 		want           time.Duration
 	}{{0, 0, 5 * time.Second}, {.02, .05, 5 * time.Second}, {.1, 1.4, 75 * time.Second}, {0, 60, 50 * time.Minute},
 		{1e300, 1e300, 1e9 * time.Second}} {
-		s := &session{state: state{profile: run.Profile{TraceSeconds: c.trace, CompileSeconds: c.compile}}}
+		s := &session{profile: run.Profile{TraceSeconds: c.trace, CompileSeconds: c.compile}}
 		require.InDelta(t, c.want.Seconds(), s.phasesDue().Seconds(), 1e-6, "%+v", c)
 	}
 }

@@ -2,7 +2,6 @@ package session
 
 import (
 	"fmt"
-	"sync"
 	"time"
 
 	"xlarun/graph"
@@ -27,37 +26,40 @@ type progress struct {
 	expected time.Duration    // that the round takes; 0: not known
 	started  time.Time
 
-	mu     sync.Mutex
-	ended  bool
-	timer  *time.Timer
 	parts  string        // what the parts are: tiles, and then perhaps the episodes of a validation
 	begun  time.Duration // from the start, when these parts began
 	done   int64         // parts at the last look
 	doneIn time.Duration // from begun, when they were done
 }
 
-// watchRound begins to say how far a round is, and returns the function that ends it.
+// watchRound begins to say how far a round is, and returns the function that ends it, which waits for who reads.
 func watchRound(say func(Progress), round string, counter *run.PartCounter, expected time.Duration) (end func()) {
 	p := &progress{say: say, round: round, counter: counter, expected: expected, started: time.Now()}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.timer = time.AfterFunc(progressAfter, p.tick)
+	stop, done := make(chan struct{}), make(chan struct{})
+	timer := time.AfterFunc(progressAfter, func() {
+		defer close(done)
+		p.watch(stop)
+	})
 	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.ended = true
-		p.timer.Stop()
+		if !timer.Stop() {
+			close(stop)
+			<-done
+		}
 	}
 }
 
-func (p *progress) tick() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.ended {
-		return
+// watch says how far the round is until stop is closed.
+func (p *progress) watch(stop <-chan struct{}) {
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		p.say(p.now(time.Since(p.started)))
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
 	}
-	p.say(p.now(time.Since(p.started)))
-	p.timer.Reset(progressEvery)
 }
 
 // now returns how far the round is after a time.
@@ -101,14 +103,14 @@ func estimateRound(r run.Run, kind run.Kind, b xlabridge.Backend) (cost graph.Co
 	return cost, time.Duration(min(seconds, 1e9) * float64(time.Second))
 }
 
-// announce says that a round will take long, before it begins.
-func (s *session) announce(cost graph.Cost) {
+// announcement says that a round will take long; "" if it will not.
+func (s *session) announcement(cost graph.Cost) string {
 	if s.expected < time.Minute {
-		return
+		return ""
 	}
-	s.Observer.Notice(fmt.Sprintf("a %s has %.1e operations, which take about %s on %s of %.0f GFLOP/s each: "+
-		"fewer members, steps or parameters take less", s.Kind.Round, cost.FLOPs, longText(s.expected),
-		quantity.Count(max(1, s.profile.Devices), "device", "devices"), estimateSpeed/1e9))
+	return fmt.Sprintf("a %s has %.1e operations, which take about %s on %s of %.0f GFLOP/s each: fewer members, "+
+		"steps or parameters take less", s.Kind.Round, cost.FLOPs, longText(s.expected),
+		quantity.Count(max(1, s.profile.Devices), "device", "devices"), estimateSpeed/1e9)
 }
 
 // longText words a time of a minute or more.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -38,17 +39,16 @@ func TestTimeLeft(t *testing.T) {
 
 // A long round says how far it is until it ends, and nothing after that.
 func TestWatchRound(t *testing.T) {
-	reports := make(chan Progress, 1000)
-	p := &progress{say: func(p Progress) { reports <- p }, round: "update 3", expected: time.Hour, started: time.Now()}
-	p.timer = time.AfterFunc(time.Hour, p.tick)
-	p.tick()
-	got := <-reports
-	require.Equal(t, Progress{Round: "update 3", Taken: got.Taken, Left: time.Hour - got.Taken}, got)
-	p.ended = true
-	p.tick()
-	require.Empty(t, reports)
-	p.timer.Stop()
-	watchRound(func(Progress) { t.Error("a short round says nothing") }, "update 3", nil, 0)()
+	synctest.Test(t, func(t *testing.T) {
+		var reports []Progress
+		end := watchRound(func(p Progress) { reports = append(reports, p) }, "update 3", nil, time.Minute)
+		time.Sleep(progressAfter + progressEvery*3/2)
+		end()
+		time.Sleep(time.Minute)
+		require.Equal(t, []Progress{{Round: "update 3", Taken: 5 * time.Second, Left: 55 * time.Second},
+			{Round: "update 3", Taken: 6 * time.Second, Left: 54 * time.Second}}, reports)
+		watchRound(func(Progress) { t.Error("a short round says nothing") }, "update 3", nil, 0)()
+	})
 }
 
 // The time that a validation still takes counts from its start, not from that of the round.

@@ -103,24 +103,19 @@ func Play(b xlabridge.Backend, kind run.Kind, p *run.Play, seed int64, s run.Sna
 	return t, nil
 }
 
-// writeTrajectories writes the episodes of a few members after the last state, if the experiment asks for it.
-func (s *session) writeTrajectories() error {
-	p := s.Job.Play
-	if p == nil || p.Sampled == 0 || s.Folder == nil {
-		return nil
-	}
-	seed := s.Experiment.On().Seed
-	snapshot := run.Snapshot{Step: s.held.Step, Arrays: s.held.Arrays}
-	members, err := Sample(s.backend, p, seed, snapshot, p.Sampled, func() ([]run.Candidate, error) {
-		if m := s.can.Members; m != nil {
-			return m.Candidates(snapshot)
+// writeTrajectories writes the episodes of a few members after a state.
+func (s *Options) writeTrajectories(b xlabridge.Backend, of run.Snapshot, members run.Members) error {
+	p, seed := s.Job.Play, s.Experiment.On().Seed
+	sampled, err := Sample(b, p, seed, of, p.Sampled, func() ([]run.Candidate, error) {
+		if members != nil {
+			return members.Candidates(of)
 		}
 		return nil, nil
 	})
-	if err != nil || len(members) == 0 {
+	if err != nil || len(sampled) == 0 {
 		return err
 	}
-	t, err := Play(s.backend, s.Kind, p, seed, snapshot, members, s.Version)
+	t, err := Play(b, s.Kind, p, seed, of, sampled, s.Version)
 	if err != nil {
 		return err
 	}

@@ -5,8 +5,8 @@ package session
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
+	"io"
+	"runtime"
 	"time"
 
 	"xlarun/envs"
@@ -22,7 +22,7 @@ type Options struct {
 	Kind run.Kind
 	// Experiment has settings that run.Check accepts.
 	Experiment run.Experiment
-	// Job is that of the experiment; nil: Experiment.Job. A caller that has checked a Job gives it, so that what the
+	// Job is that of the experiment; nil: Kind.JobOf. A caller that has checked a Job gives it, so that what the
 	// check has made is not made again.
 	Job *run.Job
 	// Open opens the backend. The session closes it.
@@ -34,8 +34,10 @@ type Options struct {
 	// has ended. Delete InfoDone from it if the goal has changed.
 	Resume *runfolder.Checkpoint
 	// Config sets the settings in chosen, which were chosen when the run was compiled, and returns the text of
-	// config.toml. chosen is nil if the run is resumed. If Config is nil, there is no config.toml.
-	Config func(chosen settings.Values) (string, error)
+	// config.toml. chosen is nil if the run is resumed. over says that a resumed run has no round left to do: its
+	// ends are those that it had, and the other settings say how its members were evaluated again. If Config is nil,
+	// there is no config.toml.
+	Config func(chosen settings.Values, over bool) (string, error)
 	// Cadence is the time or number of steps between checkpoints; zero: 10 s.
 	Cadence Cadence
 	// Ends are further ends of the run.
@@ -110,79 +112,63 @@ const (
 // stalled is the InfoDone of a run that ran out of patience.
 const stalled = "stalled"
 
-// session is a run under way.
+// session is a run under way. One goroutine at a time owns it, which alone reads and writes its fields, except those of
+// Options, which do not change: that of work, until it has ended, or until a call of it does not return after an
+// interrupt; then that of Run.
 type session struct {
 	Options
-	text string // of config.toml
+	offered chan struct{}     // has an element while work waits for a call: who takes it owns the session
+	left    []<-chan struct{} // of calls that did not return in time: closed when they have
 
-	// Only work uses these.
+	text         string // of config.toml
+	backend      xlabridge.Backend
 	run          run.Run
 	can          *run.Capabilities // of the run
 	evaluator    *Evaluator
-	filing       time.Duration // that the kind's further files took the last time
+	logger       *runfolder.Logger
+	profile      run.Profile
 	began        time.Time     // the first round of this process
 	expected     time.Duration // of a round: as the last one took, or an estimate; 0: not known
+	held         *held
 	heldAt       time.Time
 	holding      time.Duration // that the last copy of the state took
+	filing       time.Duration // that the kind's further files took the last time
+	files        []run.File    // the kind's further files of the held state that are not on the disk
 	checkpointAt time.Time
 	checkpointed int64 // the step of the last checkpoint
 	memoryAt     time.Time
 	memoryNow    int64  // bytes at the last reading
 	shown        string // the folder that the observer knows
-
-	stuck atomic.Bool // the disk did not answer, and a file of a lent state may be being written
-
-	mu sync.Mutex
-	state
-}
-
-// state is what finish reads while work may be inside a call. Only work changes it, by update, so work reads it without
-// the lock; finish sets ended and peak, under the lock.
-type state struct {
-	backend   xlabridge.Backend
-	profile   run.Profile
-	logger    *runfolder.Logger
-	held      *runfolder.Checkpoint // the run's state: a copy on the host, or lent
-	lent      bool                  // held is the state itself, which the next round uses up
-	files     []run.File            // the kind's further files of that state that are not on the disk
-	last      run.Metrics
-	values    map[string]float64 // the last value of each metric
-	pace      pace
-	firstEnd  time.Duration // from Start to the end of the first round
-	lastEnd   time.Duration // from Start to the end of the last round
-	first     float64       // seconds of the first round
-	work0     float64       // work of the first round
-	steady    float64       // seconds of all rounds except the first
-	work1     float64       // work of all rounds except the first
-	rounds    int           // of this process
-	round     int64         // of the run, with those before it was resumed
-	totalWork float64       // of the run, with that before it was resumed
-	endedAt   string        // the end of Options.Ends that the run reached; "" for none
-	peak      int64         // bytes of memory
-	saved     string        // the path of the last checkpoint of a lent state; "": none
-	savedStep int64         // of the last checkpoint
-	phases    []run.Phase
-	best      *Member
-	hall      []*Member  // the hall of fame, the highest mean return first
-	meanAt    int64      // the step of the mean that was written last
-	ending    string     // the run's own summary
-	table     []string   // the run's own table at its end
-	facts     []run.Fact // of Capabilities.Reevaluate
-	ended     bool       // finish runs: work writes nothing more
-}
-
-// update changes the state under the lock. change must not wait for the disk, a device or the observer.
-func (s *session) update(change func(*state)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	change(&s.state)
+	last         run.Metrics
+	values       map[string]float64 // the last value of each metric
+	pace         pace
+	firstEnd     time.Duration // from Start to the end of the first round
+	lastEnd      time.Duration // from Start to the end of the last round
+	first        float64       // seconds of the first round
+	work0        float64       // work of the first round
+	steady       float64       // seconds of all rounds except the first
+	work1        float64       // work of all rounds except the first
+	rounds       int           // of this process
+	round        int64         // of the run, with those before it was resumed
+	totalWork    float64       // of the run, with that before it was resumed
+	endedAt      string        // the end of Options.Ends that the run reached; "" for none
+	peak         int64         // bytes of memory
+	saved        string        // the path of the last checkpoint of a lent state; "": none
+	savedStep    int64         // of the last checkpoint
+	phases       []run.Phase
+	best         *Member
+	hall         []*Member  // the hall of fame, the highest mean return first
+	meanAt       int64      // the step of the mean that was written last
+	ending       string     // the run's own summary
+	table        []string   // the run's own table at its end
+	facts        []run.Fact // of Capabilities.Reevaluate
 }
 
 // Run runs an experiment to its end, and closes the backend and the folder.
 //
 // When ctx ends, Run puts the state on the disk and returns an InterruptedError within the grace, even if a call on the
-// devices has not returned by then; the process should end soon. Errors of the experiment's settings are of type
-// *settings.Error. With any error, the outcome says how far the run came.
+// devices has not returned by then. The backend is closed after that call (Outcome.Abandoned). Errors of the
+// experiment's settings are of type *settings.Error. With any error, the outcome says how far the run came.
 func Run(ctx context.Context, o Options) (*Outcome, error) {
 	if o.Start.IsZero() {
 		o.Start = time.Now()
@@ -198,66 +184,67 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	}
 	run.KeepPolicyFile(o.Experiment)
 	if o.Job == nil {
-		o.Job = o.Experiment.Job()
+		o.Job = o.Kind.JobOf(o.Experiment)
 	}
-	s := &session{Options: o, state: state{values: map[string]float64{}}}
-	if s.Folder != nil {
-		s.shown = s.Folder.Dir()
-	}
-	return s.supervise(ctx)
-}
-
-// workGrace is the time that an interrupt waits for work to return.
-func (s *session) workGrace() time.Duration { return s.Grace / 4 }
-
-// lastGrace is the time that the last files have after the end of the time for saving.
-func (s *session) lastGrace() time.Duration { return s.Grace / 32 }
-
-// supervise works in a goroutine of its own, so that an interrupt is heard while a call into the compiler or onto the
-// devices is under way. finish gets the error of work, or nil while work is still inside a call.
-func (s *session) supervise(ctx context.Context) (*Outcome, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	saveGrace := 3 * s.Grace / 4
-	done := make(chan error, 1)
-	go func() { done <- s.work(ctx) }()
-	select {
-	case err := <-done:
-		defer s.release()
-		if s.Folder != nil { // the end of a run, too, may wait for a disk that is full or does not answer
-			context.AfterFunc(ctx, s.Folder.StopWaiting)
-		}
-		o, err := s.finish(err, false, afterGrace(ctx, saveGrace))
-		return o, interruptible(ctx, err)
-	case <-ctx.Done():
-	case <-s.Stop:
-		cancel()
-	}
-	over := afterGrace(ctx, saveGrace)
+	s := &session{Options: o, values: map[string]float64{}, offered: make(chan struct{}, 1)}
 	if s.Folder != nil {
-		s.Folder.StopWaiting()
+		s.shown = s.Folder.Dir()
+		context.AfterFunc(ctx, s.Folder.StopWaiting) // for a disk that is full or does not answer
+	}
+	ended, returned := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(returned)
+		ended <- s.work(ctx)
+	}()
+	over := afterGrace(ctx, 3*o.Grace/4)
+	select {
+	case err := <-ended:
+		return s.close(ctx, over, err)
+	case <-o.Stop:
+		cancel()
+	case <-ctx.Done():
 	}
 	select {
-	case err := <-done:
-		defer s.release()
-		return s.finish(err, true, over)
-	case <-time.After(s.workGrace()):
-		return s.finish(nil, true, over)
+	case err := <-ended:
+		return s.close(ctx, over, err)
+	case <-time.After(o.Grace / 4):
+	}
+	select {
+	case err := <-ended:
+		return s.close(ctx, over, err)
+	case <-s.offered:
+		s.left = append(s.left, returned)
+		return s.close(ctx, over, ErrInterrupted)
 	}
 }
 
-// release closes everything after work has returned. It closes nothing that is still read.
-func (s *session) release() {
-	if s.stuck.Load() {
-		return
+// wait calls f, which may wait for a device, the disk or a reader. f uses no field of the session, except Options. If
+// it returns when Run has taken the session, the goroutine ends. A panic of f is an error with its line.
+func wait[T any](s *session, f func() (T, error)) (value T, err error) {
+	s.offered <- struct{}{}
+	if thrown := envs.Try(func() { value, err = f() }); thrown != nil {
+		err = thrown
 	}
-	if s.evaluator != nil {
-		_ = s.evaluator.Close()
+	select {
+	case <-s.offered:
+	default:
+		if c, ok := any(value).(io.Closer); ok && err == nil {
+			_ = c.Close()
+		}
+		runtime.Goexit()
 	}
-	if s.run != nil {
-		_ = s.run.Close()
-	}
-	if s.backend != nil {
-		_ = s.backend.Close()
-	}
+	return value, err
+}
+
+// do is wait for a function without a result.
+func (s *session) do(f func() error) error {
+	_, err := wait(s, func() (struct{}, error) { return struct{}{}, f() })
+	return err
+}
+
+// tell lets the observer, who may wait for a reader, see something.
+func (s *session) tell(see func(Observer)) error {
+	return s.do(func() error { see(s.Observer); return nil })
 }

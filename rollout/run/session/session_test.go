@@ -73,7 +73,7 @@ func (h *halved) Step(ctx context.Context) (run.Metrics, error) {
 	}
 	m, err := h.Loop.Step(ctx)
 	if m.Step == h.fails {
-		m.Failed = func() error { return errors.New("no member has a result") }
+		m.Failed = func(context.Context) error { return errors.New("no member has a result") }
 	}
 	return m, err
 }
@@ -182,7 +182,7 @@ func TestResumeFromAFolder(t *testing.T) {
 		}
 	}}, &watch{})
 	first.Folder = in("again")
-	first.Config = func(chosen settings.Values) (string, error) {
+	first.Config = func(chosen settings.Values, _ bool) (string, error) {
 		require.NotNil(t, chosen, "the run is new")
 		return "steps = 9\n", nil
 	}

@@ -194,7 +194,7 @@ func (r Row) start(ctx context.Context, b xlabridge.Backend, tune string, use fu
 	}
 	x, err := job.Start(ctx, b)
 	if err != nil {
-		return "", run.OutOfMemory(err, e)
+		return "", run.OutOfMemory(err, e, job)
 	}
 	return x.Profile().Plan, errors.Join(use(x), x.Close())
 }

@@ -1,0 +1,171 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"xlarun/internal/hardware"
+	"xlarun/rollout/run/runfolder"
+	"xlarun/xlabridge"
+)
+
+// close writes what the run leaves in memory, and closes everything. cause is the error of work. What is not on the
+// disk when over ends is given up.
+func (s *session) close(ctx, over context.Context, cause error) (*Outcome, error) {
+	defer s.release()
+	s.measurePeak()
+	stop := ctx.Err() != nil || errors.As(cause, new(InterruptedError))
+	if cause == ErrInterrupted {
+		cause = nil
+	}
+	var o *Outcome
+	var text, state string
+	var err error
+	switch {
+	case s.rounds > 0:
+		if s.Folder != nil {
+			state, err = s.lastFiles(over, stop)
+		}
+		o = s.outcome(stop || cause != nil)
+		text = fmt.Sprintf("interrupted after %s %d", s.Kind.Unit, s.last.Step)
+		if state == "" {
+			state = s.saved // an earlier one
+		}
+		if state != "" {
+			text += fmt.Sprintf("; the state of %s %d is in %s", s.Kind.Unit, s.savedStep, state)
+		}
+	case s.Resume == nil:
+		text = "interrupted before the first " + s.Kind.Round + " was done; nothing was written"
+		o = &Outcome{}
+		if s.Folder != nil {
+			_ = s.withGrace(over, func() error { s.Folder.Abandon(); return nil })
+		}
+	default: // nothing was left to do, or it did not get as far as a round
+		text = fmt.Sprintf("interrupted before a further %s was done; the run in %s goes on from %s %d", s.Kind.Round,
+			s.Folder.Dir(), s.Kind.Unit, s.Resume.Step)
+		o = &Outcome{}
+		if !stop && cause == nil {
+			o = s.outcome(false)
+		}
+		err = s.closeFolder(over, stop, nil)
+	}
+	o.Abandoned = len(s.left) > 0
+	err = errors.Join(err, s.Observer.Close(o))
+	if stop {
+		return o, InterruptedError{sentence{errors.New(text), err, cause}.error()}
+	}
+	return o, interruptible(ctx, sentence{cause, err}.error())
+}
+
+// lastFiles writes the held state, the mean and the profile, and closes the folder. It returns the path of the state.
+func (s *session) lastFiles(over context.Context, stop bool) (path string, err error) {
+	if h := s.held; h != nil {
+		var saved string // not path: a save that is given up may still write to it
+		err = s.withGrace(over, func() (err error) {
+			saved, err = s.Folder.SaveCheckpoint(h.Checkpoint)
+			return err
+		})
+		if err == nil {
+			path, s.savedStep = saved, h.Step
+		}
+	}
+	if files := s.files; len(files) > 0 {
+		err = errors.Join(err, s.withGrace(over, func() error { return s.putFiles(files) }))
+	}
+	if h := s.held; h != nil && s.meanAt != h.Step && s.player() != nil { // its members were not evaluated
+		members := s.can.Members
+		err = errors.Join(err, s.withGrace(over, func() error { return s.writeFinal(h.snapshot(), members) }))
+	}
+	profile, unwritten := s.profileJSON()
+	if unwritten == nil {
+		unwritten = s.withGrace(over, func() error { return s.Folder.WriteJSON("profile.json", profile) })
+	}
+	err = errors.Join(err, unwritten)
+	return path, errors.Join(err, s.closeFolder(over, stop, err))
+}
+
+// closeFolder closes the logs and the folder, and says what was lost. before is the error of the files before it.
+func (s *session) closeFolder(over context.Context, stop bool, before error) (err error) {
+	if s.logger != nil {
+		err = s.logger.CloseBefore(afterGrace(over, s.Grace/32))
+	}
+	if !stop && s.Pictures != nil && s.rounds > 0 {
+		var metrics []string
+		for _, r := range s.Job.Board() {
+			if r.Curve != "" {
+				metrics = append(metrics, r.Curve)
+			}
+		}
+		computed := time.Duration((s.first + s.steady) * float64(time.Second))
+		_ = s.withGrace(over, func() error {
+			for _, picture := range s.Pictures(s.Folder.Dir(), metrics, computed) {
+				_ = s.Folder.Write(picture.Name, picture.Data) // a run does not fail for lack of a picture
+			}
+			return nil
+		})
+	}
+	err = errors.Join(err, s.withGrace(over, s.Folder.Lost))
+	closing := s.Folder.CloseBefore(afterGrace(over, s.Grace/32))
+	if errors.Is(errors.Join(before, err), errUnanswered) {
+		closing = nil // it is said already
+	}
+	return errors.Join(err, closing)
+}
+
+// afterGrace returns a context that ends a time after ctx has ended.
+func afterGrace(ctx context.Context, grace time.Duration) context.Context {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return later
+}
+
+var errUnanswered = errors.New("the disk does not answer: what was being written is not there")
+
+// withGrace calls f, and gives it up 1/32 of the grace after the end of over if the disk does not answer.
+func (s *session) withGrace(over context.Context, f func() error) error {
+	returned := make(chan struct{})
+	return runfolder.Before(afterGrace(over, s.Grace/32), func() error {
+		defer close(returned)
+		return f()
+	}, func() error {
+		s.left = append(s.left, returned)
+		return errUnanswered
+	})
+}
+
+// release closes everything, after the calls that have not returned: they use it.
+func (s *session) release() {
+	closeAll := func() {
+		for _, returned := range s.left {
+			<-returned
+		}
+		if s.evaluator != nil {
+			_ = s.evaluator.Close()
+		}
+		if s.run != nil {
+			_ = s.run.Close()
+		}
+		if s.backend != nil {
+			_ = s.backend.Close()
+		}
+	}
+	if len(s.left) > 0 {
+		go closeAll()
+	} else {
+		closeAll()
+	}
+}
+
+// measurePeak reads the largest memory that the run used.
+func (s *session) measurePeak() {
+	if m, err := hardware.OfProcess(); err == nil {
+		s.peak = m.Peak
+	}
+	if c, ok := s.backend.(*xlabridge.Client); ok && c.Platform() != "cpu" {
+		if m, err := c.Memory(0); err == nil {
+			s.peak = m.Peak
+		}
+	}
+}
