@@ -23,6 +23,7 @@ import (
 	"xlarun/graph/nn"
 	"xlarun/graph/optim"
 	"xlarun/graph/random"
+	"xlarun/graph/special"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
 )
@@ -166,18 +167,18 @@ var fromJAX = []section{
 		{"jax.scipy.special.erfinv", graph.ErfInv, ""},
 		{"jax.scipy.special.gammaln", graph.Lgamma, ""}, {"jax.scipy.special.digamma", graph.Digamma, ""},
 		{"jax.scipy.special.expit", graph.Logistic, ""},
-		{"jax.scipy.special.xlogy", graph.XLogY, "at x = 0 the slopes are 0 where log(y) is not finite, not what " +
-			"log(y) and 0/y give"}, {"jax.scipy.special.xlog1py", graph.XLog1pY, "the same with log(1 + y)"},
-		{"jax.scipy.special.ndtr", graph.Ndtr, ""}, {"jax.scipy.special.log_ndtr", graph.LogNdtr, ""},
-		{"jax.scipy.special.ndtri", graph.Ndtri, ""}, {"jax.scipy.special.logit", graph.Logit, ""},
-		{"jax.scipy.special.entr", graph.Entr, ""},
-		{"jax.scipy.special.rel_entr", graph.RelEntr, "no number at NaN, not infinity"},
-		{"jax.scipy.special.kl_div", graph.KLDiv, "the same"}, {"jax.scipy.special.betaln", graph.BetaLn, ""},
-		{"jax.scipy.special.betainc", graph.BetaInc, "with derivatives by all three"},
-		{"jax.scipy.special.gammainc", graph.GammaInc, ""}, {"jax.scipy.special.gammaincc", graph.GammaIncC, ""},
-		{"jax.lax.random_gamma_grad", graph.RandomGammaGrad, ""},
-		{"jax.scipy.special.zeta", graph.Zeta, "of positive q; with derivatives"},
-		{"jax.scipy.special.polygamma", graph.Polygamma, "n is a Go int"},
+		{"jax.scipy.special.xlogy", special.XLogY, "at x = 0 the slopes are 0 where log(y) is not finite, not what " +
+			"log(y) and 0/y give"}, {"jax.scipy.special.xlog1py", special.XLog1pY, "the same with log(1 + y)"},
+		{"jax.scipy.special.ndtr", special.Ndtr, ""}, {"jax.scipy.special.log_ndtr", special.LogNdtr, ""},
+		{"jax.scipy.special.ndtri", special.Ndtri, ""}, {"jax.scipy.special.logit", special.Logit, ""},
+		{"jax.scipy.special.entr", special.Entr, ""},
+		{"jax.scipy.special.rel_entr", special.RelEntr, "no number at NaN, not infinity"},
+		{"jax.scipy.special.kl_div", special.KLDiv, "the same"}, {"jax.scipy.special.betaln", special.BetaLn, ""},
+		{"jax.scipy.special.betainc", special.BetaInc, "with derivatives by all three"},
+		{"jax.scipy.special.gammainc", special.GammaInc, ""}, {"jax.scipy.special.gammaincc", special.GammaIncC, ""},
+		{"jax.lax.random_gamma_grad", special.RandomGammaGrad, ""},
+		{"jax.scipy.special.zeta", special.Zeta, "of positive q; with derivatives"},
+		{"jax.scipy.special.polygamma", special.Polygamma, "n is a Go int"},
 	}},
 	{"Reductions", "jax.numpy", []counterpart{
 		{"sum", graph.Sum, "axes are the last arguments, none: all"}, {"prod", graph.Prod, ""},

@@ -45,10 +45,10 @@
 // # Accuracy
 //
 // Special functions state their largest errors over the whole range of each dtype, for both backends
-// (special_test.go). An error of n ULP is one of n units in the last place of the result for arguments that differ by n
-// units in theirs (Higham, "Accuracy and stability of numerical algorithms", 2002, section 1.5): where a function is
-// steep, rounded arguments allow no more. "For values below 1, in ULP of 1" means that a small value may have fewer
-// digits. Numbers below the smallest normal one count as 0, as compilers take them.
+// (graph/special/special_test.go). An error of n ULP is one of n units in the last place of the result for arguments
+// that differ by n units in theirs (Higham, "Accuracy and stability of numerical algorithms", 2002, section 1.5): where
+// a function is steep, rounded arguments allow no more. "For values below 1, in ULP of 1" means that a small value may
+// have fewer digits. Numbers below the smallest normal one count as 0, as compilers take them.
 //
 // # Lowering
 //

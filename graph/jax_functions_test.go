@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/special"
 	"xlarun/internal/long"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
@@ -118,8 +119,8 @@ var functions = map[string]func(functionAttrs, list) list{
 	"percentile": single(func(a functionAttrs, x list) *graph.Array { return graph.Percentile(x[0], a.Q, a.Axis) }),
 	"isclose":    single(func(a functionAttrs, x list) *graph.Array { return graph.IsClose(x[0], x[1], 1e-5, 1e-8) }),
 	"allclose":   single(func(a functionAttrs, x list) *graph.Array { return graph.AllClose(x[0], x[1], 1e-5, 1e-8) }),
-	"xlogy":      single(func(a functionAttrs, x list) *graph.Array { return graph.XLogY(x[0], x[1]) }),
-	"xlog1py":    single(func(a functionAttrs, x list) *graph.Array { return graph.XLog1pY(x[0], x[1]) }),
+	"xlogy":      single(func(a functionAttrs, x list) *graph.Array { return special.XLogY(x[0], x[1]) }),
+	"xlog1py":    single(func(a functionAttrs, x list) *graph.Array { return special.XLog1pY(x[0], x[1]) }),
 	"expm":       single(func(a functionAttrs, x list) *graph.Array { return graph.Expm(x[0]) }),
 	"lstsq": func(a functionAttrs, x list) list {
 		var rcond []float64

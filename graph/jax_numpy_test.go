@@ -8,6 +8,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/graphtest"
+	"xlarun/graph/special"
 )
 
 func unary(f func(x any) *graph.Array) func(functionAttrs, list) list {
@@ -118,15 +119,15 @@ var numpyFunctions = map[string]func(functionAttrs, list) list{
 		r, c := graph.TriuIndices(a.Dims[0], a.Dims[1])
 		return list{r, c}
 	},
-	"ndtr": unary(graph.Ndtr), "log_ndtr": unary(graph.LogNdtr), "ndtri": unary(graph.Ndtri),
-	"logit": unary(graph.Logit), "gammainc": binary(graph.GammaInc),
-	"gammaincc": binary(graph.GammaIncC), "zeta": binary(graph.Zeta),
-	"polygamma": single(func(a functionAttrs, x list) *graph.Array { return graph.Polygamma(a.N, x[0]) }),
-	"betaln":    binary(graph.BetaLn),
+	"ndtr": unary(special.Ndtr), "log_ndtr": unary(special.LogNdtr), "ndtri": unary(special.Ndtri),
+	"logit": unary(special.Logit), "gammainc": binary(special.GammaInc),
+	"gammaincc": binary(special.GammaIncC), "zeta": binary(special.Zeta),
+	"polygamma": single(func(a functionAttrs, x list) *graph.Array { return special.Polygamma(a.N, x[0]) }),
+	"betaln":    binary(special.BetaLn),
 	"betainc": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.BetaInc(x[0], x[1], x[2])
+		return special.BetaInc(x[0], x[1], x[2])
 	}),
-	"entr": unary(graph.Entr), "rel_entr": binary(graph.RelEntr), "kl_div": binary(graph.KLDiv),
+	"entr": unary(special.Entr), "rel_entr": binary(special.RelEntr), "kl_div": binary(special.KLDiv),
 	"isin": single(func(a functionAttrs, x list) *graph.Array { return graph.IsIn(x[0], x[1]) }),
 }
 

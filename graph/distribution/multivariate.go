@@ -3,6 +3,7 @@ package distribution
 import (
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/graph/special"
 )
 
 // MultivariateNormal is the normal distribution over vectors. It is one distribution; VMap maps over many.
@@ -76,7 +77,7 @@ func (d MultivariateNormal) KL(q MultivariateNormal) *graph.Array {
 		ratio := diagonal(d.Scale).Div(diagonal(q.Scale))
 		across = graph.Tril(across, -1)
 		squares := ratio.Sub(1).Square().Sum().Add(across.Square().Sum()).Add(apart.Square().Sum())
-		return graph.KLDiv(1, ratio).Sum().Add(squares.Mul(.5))
+		return special.KLDiv(1, ratio).Sum().Add(squares.Mul(.5))
 	})
 }
 
