@@ -24,6 +24,7 @@ import (
 	"xlarun/graph/optim"
 	"xlarun/graph/random"
 	"xlarun/graph/special"
+	"xlarun/graph/stats"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
 )
@@ -185,20 +186,20 @@ var fromJAX = []section{
 		{"max amax", graph.ReduceMax, ""}, {"min amin", graph.ReduceMin, ""},
 		{"mean", graph.Mean, ""}, {"var", graph.Variance, ""}, {"std", graph.Std, ""},
 		{"sum", graph.Reduction{}, "keepdims, where and ddof are fields; methods for sum, mean, var and the others"},
-		{"average", graph.Average, ""}, {"ptp", graph.Range, ""}, {"count_nonzero", graph.CountNonzero, ""},
-		{"cov", graph.Cov, "ddof is given"}, {"corrcoef", graph.CorrCoef, ""}, {"trapezoid", graph.Trapezoid, ""},
+		{"average", stats.Average, ""}, {"ptp", stats.Range, ""}, {"count_nonzero", stats.CountNonzero, ""},
+		{"cov", stats.Cov, "ddof is given"}, {"corrcoef", stats.CorrCoef, ""}, {"trapezoid", graph.Trapezoid, ""},
 		{"interp", graph.Interp, ""}, {"gradient", graph.Slope, "along one axis"}, {"unwrap", graph.Unwrap, ""},
 		{"polyval", graph.PolyVal, ""}, {"polyfit", graph.PolyFit, "coefficients only"},
 		{"all", graph.All, ""},
 		{"any", graph.Any, ""},
-		{"argmax", graph.ArgMax, "int32"}, {"argmin", graph.ArgMin, "int32"}, {"median", graph.Median, ""},
-		{"quantile", graph.Quantile, ""},
-		{"percentile", graph.Percentile, ""}, {"jax.scipy.special.logsumexp", graph.LogSumExp, ""},
-		{"nansum", graph.NanSum, ""}, {"nanprod", graph.NanProd, ""}, {"nanmax", graph.NanMax, ""},
-		{"nanmin", graph.NanMin, ""}, {"nanmean", graph.NanMean, ""},
-		{"nanvar", graph.NanVariance, ""}, {"nanstd", graph.NanStd, ""}, {"nanquantile", graph.NanQuantile, ""},
-		{"nanmedian", graph.NanMedian, ""},
-		{"nanargmax", graph.NanArgMax, "0 where all are NaN"}, {"nanargmin", graph.NanArgMin, "0 where all are NaN"},
+		{"argmax", graph.ArgMax, "int32"}, {"argmin", graph.ArgMin, "int32"}, {"median", stats.Median, ""},
+		{"quantile", stats.Quantile, ""},
+		{"percentile", stats.Percentile, ""}, {"jax.scipy.special.logsumexp", graph.LogSumExp, ""},
+		{"nansum", stats.NanSum, ""}, {"nanprod", stats.NanProd, ""}, {"nanmax", stats.NanMax, ""},
+		{"nanmin", stats.NanMin, ""}, {"nanmean", stats.NanMean, ""},
+		{"nanvar", stats.NanVariance, ""}, {"nanstd", stats.NanStd, ""}, {"nanquantile", stats.NanQuantile, ""},
+		{"nanmedian", stats.NanMedian, ""},
+		{"nanargmax", stats.NanArgMax, "0 where all are NaN"}, {"nanargmin", stats.NanArgMin, "0 where all are NaN"},
 		{"cumsum", graph.CumSum, "option Reversed"}, {"cumprod", graph.CumProd, ""}, {"jax.lax.cummax", graph.CumMax,
 			"the latest of equal elements has the slope; JAX divides it"},
 		{"jax.lax.cummin", graph.CumMin, "the same"},
@@ -207,9 +208,9 @@ var fromJAX = []section{
 		{"jax.ops.segment_sum", graph.SegmentSum, ""}, {"jax.ops.segment_max", graph.SegmentMax, ""},
 		{"jax.ops.segment_min", graph.SegmentMin, ""},
 		{"jax.ops.segment_prod", graph.SegmentProd, "with derivatives"},
-		{"bincount", graph.Bincount, "negative numbers are dropped, not counted as 0"}, {"histogram", graph.Histogram,
+		{"bincount", stats.Bincount, "negative numbers are dropped, not counted as 0"}, {"histogram", stats.Histogram,
 			"int32; HistogramOf takes edges and weights"},
-		{"digitize", graph.Digitize, "ascending edges"},
+		{"digitize", stats.Digitize, "ascending edges"},
 	}},
 	{"Shapes and places", "jax.numpy", []counterpart{
 		{"reshape", graph.Reshape, ""}, {"ravel", graph.Flatten1D, ""}, {"transpose permute_dims", graph.Transpose, ""},

@@ -17,3 +17,6 @@ func FloatOperands(name string, xs ...any) []*Array { return floatOperands(name,
 
 // AsFloat is x, as float32 unless it is a float or complex.
 func AsFloat(x *Array) *Array { return asFloat(x) }
+
+// InFloat32 is x, as float32 unless it is float64 or complex.
+func InFloat32(x *Array) *Array { return inFloat32(x) }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/stats"
 	"xlarun/internal/long"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -23,8 +24,8 @@ func TestHistogramOnItsEdges(t *testing.T) {
 			for _, bins := range counts {
 				for _, ends := range limits {
 					low := graph.Add(graph.Mul(graph.Index(x, 0), 0), ends[0])
-					counts, edges := graph.Histogram(x, bins, ends[0], ends[1])
-					counts2, edges2 := graph.Histogram(x, bins, low, ends[1])
+					counts, edges := stats.Histogram(x, bins, ends[0], ends[1])
+					counts2, edges2 := stats.Histogram(x, bins, low, ends[1])
 					out = append(out, counts, edges, counts2, edges2)
 				}
 			}
@@ -73,7 +74,7 @@ func TestHistogramCountsAsJAX(t *testing.T) {
 			}
 			x[i] = c.low + x[i]*(1-c.low)
 		}
-		counts, _ := graph.Histogram(graph.Convert(graph.Float64s(x), c.d), c.bins, c.low, 1)
+		counts, _ := stats.Histogram(graph.Convert(graph.Float64s(x), c.d), c.bins, c.low, 1)
 		got, err := graph.Floats(counts)
 		require.NoError(t, err)
 		require.Equal(t, c.want, got, "%s, %d intervals from %v", c.d, c.bins, c.low)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/stats"
 	"xlarun/internal/long"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -104,7 +105,7 @@ func indexOps() []indexOp {
 		}, func(i int64) float64 { return clip(fromEnd(i)) }, true},
 		{"SegmentSum", func(i *graph.Array) *graph.Array { return graph.SegmentSum(ones(i), i, axisSize) }, inside,
 			true},
-		{"Bincount", func(i *graph.Array) *graph.Array { return graph.Bincount(i, axisSize) }, inside, true},
+		{"Bincount", func(i *graph.Array) *graph.Array { return stats.Bincount(i, axisSize) }, inside, true},
 		{"OneHot", func(i *graph.Array) *graph.Array {
 			return graph.Sum(graph.OneHot(i, axisSize, graph.Float32), 0)
 		}, inside, true},

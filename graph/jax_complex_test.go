@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/stats"
 )
 
 func transform(f func(graph.Fourier, *graph.Array) *graph.Array) func(functionAttrs, list) list {
@@ -85,7 +86,7 @@ var complexFunctions = map[string]func(functionAttrs, list) list{
 		return list{y, t}
 	},
 	"norm": single(func(_ functionAttrs, x list) *graph.Array { return graph.VectorNorm(x[0], 1, 2) }),
-	"cov":  single(func(_ functionAttrs, x list) *graph.Array { return graph.Cov(x[0], 1) }),
+	"cov":  single(func(_ functionAttrs, x list) *graph.Array { return stats.Cov(x[0], 1) }),
 	"fft":  transform(graph.Fourier.FFT), "ifft": transform(graph.Fourier.IFFT),
 	"rfft": transform(graph.Fourier.RFFT), "irfft": transform(graph.Fourier.IRFFT),
 	"hfft": transform(graph.Fourier.HFFT), "ihfft": transform(graph.Fourier.IHFFT),

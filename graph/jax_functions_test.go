@@ -9,6 +9,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/special"
+	"xlarun/graph/stats"
 	"xlarun/internal/long"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
@@ -78,24 +79,24 @@ var functions = map[string]func(functionAttrs, list) list{
 			return graph.Add(graph.Mul(graph.Sin(c), x[0]), graph.Mul(graph.Convert(i, graph.Float32), .1))
 		}, x[0])
 	}),
-	"nansum": overAxes(graph.NanSum), "nanprod": overAxes(graph.NanProd), "nanmax": overAxes(graph.NanMax),
-	"nanmin":  overAxes(graph.NanMin),
-	"nanmean": overAxes(graph.NanMean), "nanvar": overAxes(graph.NanVariance), "nanstd": overAxes(graph.NanStd),
+	"nansum": overAxes(stats.NanSum), "nanprod": overAxes(stats.NanProd), "nanmax": overAxes(stats.NanMax),
+	"nanmin":  overAxes(stats.NanMin),
+	"nanmean": overAxes(stats.NanMean), "nanvar": overAxes(stats.NanVariance), "nanstd": overAxes(stats.NanStd),
 	"nanquantile": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.NanQuantile(x[0], a.Q, a.Axis)
+		return stats.NanQuantile(x[0], a.Q, a.Axis)
 	}),
-	"nanargmax":  single(func(a functionAttrs, x list) *graph.Array { return graph.NanArgMax(x[0], a.Axis) }),
-	"nanargmin":  single(func(a functionAttrs, x list) *graph.Array { return graph.NanArgMin(x[0], a.Axis) }),
+	"nanargmax":  single(func(a functionAttrs, x list) *graph.Array { return stats.NanArgMax(x[0], a.Axis) }),
+	"nanargmin":  single(func(a functionAttrs, x list) *graph.Array { return stats.NanArgMin(x[0], a.Axis) }),
 	"nan_to_num": single(func(a functionAttrs, x list) *graph.Array { return graph.NanToNum(x[0], a.Values...) }),
 	"bincount": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.Bincount(x[0], a.N, x[1:]...)
+		return stats.Bincount(x[0], a.N, x[1:]...)
 	}),
 	"digitize": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.Digitize(x[0], x[1], a.Right)
+		return stats.Digitize(x[0], x[1], a.Right)
 	}),
-	"histogram edges": single(func(a functionAttrs, x list) *graph.Array { return graph.HistogramOf(x[0], x[1]) }),
+	"histogram edges": single(func(a functionAttrs, x list) *graph.Array { return stats.HistogramOf(x[0], x[1]) }),
 	"histogram": func(a functionAttrs, x list) list {
-		counts, edges := graph.Histogram(x[0], a.N, graph.ReduceMin(x[0]), graph.ReduceMax(x[0]))
+		counts, edges := stats.Histogram(x[0], a.N, graph.ReduceMin(x[0]), graph.ReduceMax(x[0]))
 		return list{graph.Convert(counts, graph.Float32), edges} // JAX counts in x's dtype
 	},
 	"unique": func(a functionAttrs, x list) list {
@@ -116,7 +117,7 @@ var functions = map[string]func(functionAttrs, list) list{
 		return graph.Meshgrid(x...)
 	},
 	"convolve":   single(func(a functionAttrs, x list) *graph.Array { return graph.Convolve(x[0], x[1], a.Mode) }),
-	"percentile": single(func(a functionAttrs, x list) *graph.Array { return graph.Percentile(x[0], a.Q, a.Axis) }),
+	"percentile": single(func(a functionAttrs, x list) *graph.Array { return stats.Percentile(x[0], a.Q, a.Axis) }),
 	"isclose":    single(func(a functionAttrs, x list) *graph.Array { return graph.IsClose(x[0], x[1], 1e-5, 1e-8) }),
 	"allclose":   single(func(a functionAttrs, x list) *graph.Array { return graph.AllClose(x[0], x[1], 1e-5, 1e-8) }),
 	"xlogy":      single(func(a functionAttrs, x list) *graph.Array { return special.XLogY(x[0], x[1]) }),

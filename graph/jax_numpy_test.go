@@ -9,6 +9,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/graphtest"
 	"xlarun/graph/special"
+	"xlarun/graph/stats"
 )
 
 func unary(f func(x any) *graph.Array) func(functionAttrs, list) list {
@@ -70,12 +71,12 @@ var numpyFunctions = map[string]func(functionAttrs, list) list{
 		}
 		return reduced(a, graph.Reduction{}, x[0])
 	}),
-	"cov":      single(func(a functionAttrs, x list) *graph.Array { return graph.Cov(x[0], a.DDof) }),
-	"corrcoef": single(func(a functionAttrs, x list) *graph.Array { return graph.CorrCoef(x[0]) }),
+	"cov":      single(func(a functionAttrs, x list) *graph.Array { return stats.Cov(x[0], a.DDof) }),
+	"corrcoef": single(func(a functionAttrs, x list) *graph.Array { return stats.CorrCoef(x[0]) }),
 	"average": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.Average(x[0], x[1], a.Axes...)
+		return stats.Average(x[0], x[1], a.Axes...)
 	}),
-	"ptp": overAxes(graph.Range), "count_nonzero": overAxes(graph.CountNonzero),
+	"ptp": overAxes(stats.Range), "count_nonzero": overAxes(stats.CountNonzero),
 	"correlate": single(func(a functionAttrs, x list) *graph.Array {
 		return graph.Correlate(x[0], x[1], a.Mode)
 	}),
@@ -152,7 +153,7 @@ func TestNumPyRefusals(t *testing.T) {
 		}},
 		{"Reduction.Sum: Where is f32[2,3], want bools", func() { graph.Reduction{Where: x}.Sum(x) }},
 		{"Reduction.Max: axis 2 of an array of rank 2", func() { graph.Reduction{Axes: []int{2}}.Max(x) }},
-		{"Cov: got f32[], want [variables, observations]", func() { graph.Cov(graph.Scalar(1), 1) }},
+		{"Cov: got f32[], want [variables, observations]", func() { stats.Cov(graph.Scalar(1), 1) }},
 		{"Correlate: got f32[2,3] and f32[2,3], want two vectors", func() { graph.Correlate(x, x, "full") }},
 		{"Interp: got the points f32[2,3] and f32[2,3], want two vectors", func() { graph.Interp(x, x, x) }},
 		{"Slope: axis 0 of f32[1] has 1 samples, want at least 2", func() {

@@ -95,9 +95,6 @@ func Correlate(x, y *Array, mode string) *Array {
 	return Convolve(x, Reverse(y, 0), mode)
 }
 
-// Percentile is Quantile with the fraction in percent.
-func Percentile(x *Array, percent float64, axis int) *Array { return Quantile(x, percent/100, axis) }
-
 // IsClose returns whether |x - y| <= atol + rtol |y|; infinities are close to themselves, NaN to nothing.
 func IsClose(x, y any, rtol, atol float64) *Array {
 	a := floatOperands("IsClose", x, y)

@@ -16,6 +16,7 @@ import (
 	"xlarun/graph/nn"
 	"xlarun/graph/optim"
 	"xlarun/graph/random"
+	"xlarun/graph/stats"
 )
 
 type (
@@ -105,8 +106,8 @@ func sizeTakers() map[string]func(n int) any {
 		"Shape": func(n int) any {
 			return graph.Of(fmt.Sprint(f32(n, n).Bytes(), f32(n, n).Size(), f32(n).Rank()) == "")
 		},
-		"Histogram":          func(n int) any { a, b := graph.Histogram(v, n, 0, 4); return []array{a, b} },
-		"Bincount":           func(n int) any { return graph.Bincount(i, n) },
+		"Histogram":          func(n int) any { a, b := stats.Histogram(v, n, 0, 4); return []array{a, b} },
+		"Bincount":           func(n int) any { return stats.Bincount(i, n) },
 		"Index":              func(n int) any { return graph.Index(x, n) },
 		"IndexAxis":          func(n int) any { return graph.IndexAxis(x, n, 0) },
 		"IndexAxis index":    func(n int) any { return graph.IndexAxis(x, 1, n) },
@@ -116,12 +117,12 @@ func sizeTakers() map[string]func(n int) any {
 		"Linspace":           func(n int) any { return graph.Linspace(0, 1, n) },
 		"MatrixPower":        func(n int) any { return graph.MatrixPower(square, n) },
 		"MatrixTrace":        func(n int) any { return graph.MatrixTrace(x, n) },
-		"Median":             func(n int) any { return graph.Median(x, n) },
-		"NanMedian":          func(n int) any { return graph.NanMedian(x, n) },
-		"Quantile":           func(n int) any { return graph.Quantile(x, .5, n) },
-		"NanQuantile":        func(n int) any { return graph.NanQuantile(x, .5, n) },
-		"Percentile":         func(n int) any { return graph.Percentile(x, float64(n), 0) },
-		"NanArgMax":          func(n int) any { return graph.NanArgMax(x, n) },
+		"Median":             func(n int) any { return stats.Median(x, n) },
+		"NanMedian":          func(n int) any { return stats.NanMedian(x, n) },
+		"Quantile":           func(n int) any { return stats.Quantile(x, .5, n) },
+		"NanQuantile":        func(n int) any { return stats.NanQuantile(x, .5, n) },
+		"Percentile":         func(n int) any { return stats.Percentile(x, float64(n), 0) },
+		"NanArgMax":          func(n int) any { return stats.NanArgMax(x, n) },
 		"ArgMax":             func(n int) any { return graph.ArgMax(x, n) },
 		"ArgSort":            func(n int) any { return graph.ArgSort(x, n) },
 		"Sort":               func(n int) any { return graph.Sort(x, n) },
@@ -137,9 +138,9 @@ func sizeTakers() map[string]func(n int) any {
 		"ReduceXor":          func(n int) any { return graph.ReduceXor(i, n) },
 		"All":                func(n int) any { return graph.All(graph.Gt(x, 0), n) },
 		"LogSumExp":          func(n int) any { return graph.LogSumExp(x, n) },
-		"NanSum":             func(n int) any { return graph.NanSum(x, n) },
-		"NanMean":            func(n int) any { return graph.NanMean(x, n) },
-		"NanStd":             func(n int) any { return graph.NanStd(x, n) },
+		"NanSum":             func(n int) any { return stats.NanSum(x, n) },
+		"NanMean":            func(n int) any { return stats.NanMean(x, n) },
+		"NanStd":             func(n int) any { return stats.NanStd(x, n) },
 		"Softmax":            func(n int) any { return graph.Softmax(x, n) },
 		"LogSoftmax":         func(n int) any { return graph.LogSoftmax(x, n) },
 		"MergeAxes first":    func(n int) any { return graph.MergeAxes(x, n, 1) },

@@ -15,7 +15,7 @@ func BetaLn(a, b any) *graph.Array {
 		slope := digammaRise(v.X, v.Y).Mul(t.X).Add(digammaRise(v.Y, v.X).Mul(t.Y))
 		return betaLn(v), slope.Neg()
 	})
-	return f(pair{inFloat32(in[0]), inFloat32(in[1])}).Convert(in[0].DType())
+	return f(pair{graph.InFloat32(in[0]), graph.InFloat32(in[1])}).Convert(in[0].DType())
 }
 
 func betaLn(v pair) *graph.Array {
@@ -83,7 +83,7 @@ func betaFront(a, b, x, y *graph.Array) (l, f *graph.Array) {
 func BetaLogPDF(a, b, x any) *graph.Array {
 	in := graph.FloatOperands("BetaLogPDF", a, b, x)
 	d := in[0].DType()
-	p, q, at := inFloat32(in[0]), inFloat32(in[1]), normal(inFloat32(in[2]))
+	p, q, at := graph.InFloat32(in[0]), graph.InFloat32(in[1]), normal(graph.InFloat32(in[2]))
 	inside := at.Gt(0).And(at.Lt(1))
 	safe := graph.Select(inside, at, .5)
 	l, f := betaFront(p, q, safe, graph.Sub(1, safe))
@@ -118,7 +118,7 @@ func BetaInc(a, b, x any) *graph.Array {
 		density := BetaLogPDF(v.A, v.B, v.X).Exp()
 		return y, density.Mul(t.X).Add(byA.Mul(t.A).Add(byB.Mul(t.B)))
 	})
-	return f(betaArguments{inFloat32(in[0]), inFloat32(in[1]), inFloat32(in[2])}).Convert(d)
+	return f(betaArguments{graph.InFloat32(in[0]), graph.InFloat32(in[1]), graph.InFloat32(in[2])}).Convert(d)
 }
 
 // betaValue is the probability below x where x is below about the mean, else one minus that above it. It is

@@ -51,7 +51,7 @@ func RelEntr(x, y any) *graph.Array {
 // error: 1 ULP in float64, 1 in float32, 1 in 16-bit floats.
 func KLDiv(x, y any) *graph.Array {
 	a := graph.FloatOperands("KLDiv", x, y)
-	p, q := inFloat32(a[0]), inFloat32(a[1])
+	p, q := graph.InFloat32(a[0]), graph.InFloat32(a[1])
 	both := p.Gt(0).And(q.Gt(0)).And(p.Add(q).IsFinite())
 	near := deviance(graph.Select(both, p, 1), graph.Select(both, q, 1))
 	return graph.Select(both, near, RelEntr(p, q).Sub(p).Add(q)).Convert(a[0].DType())
