@@ -20,9 +20,11 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/distribution"
+	"xlarun/graph/fft"
 	"xlarun/graph/nn"
 	"xlarun/graph/optim"
 	"xlarun/graph/random"
+	"xlarun/graph/signal"
 	"xlarun/graph/special"
 	"xlarun/graph/stats"
 	"xlarun/third_party/oracles"
@@ -110,7 +112,7 @@ var fromJAX = []section{
 		{"zeros_like", graph.ZerosLike, ""}, {"ones_like", graph.OnesLike, ""}, {"full_like", graph.FullLike, ""},
 		{"arange", graph.Iota, "int32"}, {"jax.lax.broadcasted_iota", graph.IotaAxis, ""},
 		{"arange", graph.Arange, "with start, stop and step: Go numbers"}, {"linspace", graph.Linspace, ""},
-		{"logspace", graph.Logspace, ""}, {"geomspace", graph.Geomspace, ""}, {"vander", graph.Vander, ""},
+		{"logspace", graph.Logspace, ""}, {"geomspace", graph.Geomspace, ""}, {"vander", signal.Vander, ""},
 		{"tril_indices", graph.TrilIndices, ""}, {"triu_indices", graph.TriuIndices, ""},
 		{"jax.scipy.linalg.toeplitz", graph.Toeplitz, "of vectors"},
 		{"jax.scipy.linalg.block_diag", graph.BlockDiag, ""}, {"eye identity", graph.Eye, ""},
@@ -187,9 +189,9 @@ var fromJAX = []section{
 		{"mean", graph.Mean, ""}, {"var", graph.Variance, ""}, {"std", graph.Std, ""},
 		{"sum", graph.Reduction{}, "keepdims, where and ddof are fields; methods for sum, mean, var and the others"},
 		{"average", stats.Average, ""}, {"ptp", stats.Range, ""}, {"count_nonzero", stats.CountNonzero, ""},
-		{"cov", stats.Cov, "ddof is given"}, {"corrcoef", stats.CorrCoef, ""}, {"trapezoid", graph.Trapezoid, ""},
-		{"interp", graph.Interp, ""}, {"gradient", graph.Slope, "along one axis"}, {"unwrap", graph.Unwrap, ""},
-		{"polyval", graph.PolyVal, ""}, {"polyfit", graph.PolyFit, "coefficients only"},
+		{"cov", stats.Cov, "ddof is given"}, {"corrcoef", stats.CorrCoef, ""}, {"trapezoid", signal.Trapezoid, ""},
+		{"interp", signal.Interp, ""}, {"gradient", signal.Gradient, "along one axis"}, {"unwrap", signal.Unwrap, ""},
+		{"polyval", signal.PolyVal, ""}, {"polyfit", signal.PolyFit, "coefficients only"},
 		{"all", graph.All, ""},
 		{"any", graph.Any, ""},
 		{"argmax", graph.ArgMax, "int32"}, {"argmin", graph.ArgMin, "int32"}, {"median", stats.Median, ""},
@@ -249,7 +251,7 @@ var fromJAX = []section{
 		{"dot", graph.Dot, ""}, {"matmul", graph.MatMul, ""}, {"jax.lax.dot_general", graph.DotGeneral, ""},
 		{"einsum", graph.Einsum, ""},
 		{"tensordot", graph.Tensordot, ""}, {"outer", graph.Outer, ""}, {"kron", graph.Kron, ""},
-		{"convolve", graph.Convolve, ""}, {"correlate", graph.Correlate, ""},
+		{"convolve", signal.Convolve, ""}, {"correlate", signal.Correlate, ""},
 		{"jax.lax.conv_general_dilated", graph.Conv, ""}, {"jax.lax.reduce_window", graph.ReduceWindow, ""},
 		{"linalg.cholesky", graph.Cholesky, "leading axes are matrices"}, {"linalg.eigh", graph.Eigh, ""},
 		{"linalg.eig", graph.Eig, "real and imaginary parts, order and phases fixed"},
@@ -273,14 +275,14 @@ var fromJAX = []section{
 		{"angle", graph.Angle, ""}, {"isreal", graph.IsReal, ""}, {"iscomplex", graph.IsComplex, ""},
 		{"vdot", graph.Vdot, ""},
 		{"jax.grad", graph.GradHolomorphic[array], "holomorphic=True; Grad is for real results"},
-		{"fft.fft fft.fft2 fft.fftn jax.lax.fft", graph.FFT, "over the axes given, the last if none is; " +
+		{"fft.fft fft.fft2 fft.fftn jax.lax.fft", fft.FFT, "over the axes given, the last if none is; " +
 			"Fourier has lengths and norms"},
-		{"fft.ifft fft.ifft2 fft.ifftn", graph.IFFT, "likewise, as all of these"},
-		{"fft.rfft fft.rfft2 fft.rfftn", graph.RFFT, ""}, {"fft.irfft fft.irfft2 fft.irfftn", graph.IRFFT, ""},
-		{"fft.hfft", graph.HFFT, ""}, {"fft.ihfft", graph.IHFFT, ""},
-		{"fft.fftfreq", graph.FFTFreq, ""}, {"fft.rfftfreq", graph.RFFTFreq, ""},
-		{"fft.fftshift", graph.FFTShift, ""}, {"fft.ifftshift", graph.IFFTShift, ""},
-		{"jax.scipy.signal.fftconvolve", graph.FFTConvolve, ""},
+		{"fft.ifft fft.ifft2 fft.ifftn", fft.IFFT, "likewise, as all of these"},
+		{"fft.rfft fft.rfft2 fft.rfftn", fft.RFFT, ""}, {"fft.irfft fft.irfft2 fft.irfftn", fft.IRFFT, ""},
+		{"fft.hfft", fft.HFFT, ""}, {"fft.ihfft", fft.IHFFT, ""},
+		{"fft.fftfreq", fft.FFTFreq, ""}, {"fft.rfftfreq", fft.RFFTFreq, ""},
+		{"fft.fftshift", fft.FFTShift, ""}, {"fft.ifftshift", fft.IFFTShift, ""},
+		{"jax.scipy.signal.fftconvolve", signal.FFTConvolve, ""},
 	}},
 	{"Random numbers", "jax.random", []counterpart{
 		{"key PRNGKey", random.New, ""}, {"split", random.Split, "Split2 and SplitN give separate keys"},

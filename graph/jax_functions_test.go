@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/signal"
 	"xlarun/graph/special"
 	"xlarun/graph/stats"
 	"xlarun/internal/long"
@@ -116,7 +117,7 @@ var functions = map[string]func(functionAttrs, list) list{
 		}
 		return graph.Meshgrid(x...)
 	},
-	"convolve":   single(func(a functionAttrs, x list) *graph.Array { return graph.Convolve(x[0], x[1], a.Mode) }),
+	"convolve":   single(func(a functionAttrs, x list) *graph.Array { return signal.Convolve(x[0], x[1], a.Mode) }),
 	"percentile": single(func(a functionAttrs, x list) *graph.Array { return stats.Percentile(x[0], a.Q, a.Axis) }),
 	"isclose":    single(func(a functionAttrs, x list) *graph.Array { return graph.IsClose(x[0], x[1], 1e-5, 1e-8) }),
 	"allclose":   single(func(a functionAttrs, x list) *graph.Array { return graph.AllClose(x[0], x[1], 1e-5, 1e-8) }),

@@ -8,6 +8,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/graphtest"
+	"xlarun/graph/signal"
 	"xlarun/graph/special"
 	"xlarun/graph/stats"
 )
@@ -78,7 +79,7 @@ var numpyFunctions = map[string]func(functionAttrs, list) list{
 	}),
 	"ptp": overAxes(stats.Range), "count_nonzero": overAxes(stats.CountNonzero),
 	"correlate": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.Correlate(x[0], x[1], a.Mode)
+		return signal.Correlate(x[0], x[1], a.Mode)
 	}),
 	"hypot": binary(graph.Hypot), "copysign": binary(graph.CopySign),
 	"heaviside": binary(graph.Heaviside), "fmax": binary(graph.FMax), "fmin": binary(graph.FMin),
@@ -92,15 +93,15 @@ var numpyFunctions = map[string]func(functionAttrs, list) list{
 		return list{f, w}
 	},
 	"degrees": unary(graph.Degrees), "radians": unary(graph.Radians), "sinc": unary(graph.Sinc),
-	"interp": single(func(a functionAttrs, x list) *graph.Array { return graph.Interp(x[0], x[1], x[2]) }),
+	"interp": single(func(a functionAttrs, x list) *graph.Array { return signal.Interp(x[0], x[1], x[2]) }),
 	"trapezoid": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.Trapezoid(x[0], a.Q, a.Axis)
+		return signal.Trapezoid(x[0], a.Q, a.Axis)
 	}),
-	"gradient": single(func(a functionAttrs, x list) *graph.Array { return graph.Slope(x[0], a.Q, a.Axis) }),
-	"polyval":  single(func(a functionAttrs, x list) *graph.Array { return graph.PolyVal(x[0], x[1]) }),
-	"polyfit":  single(func(a functionAttrs, x list) *graph.Array { return graph.PolyFit(x[0], x[1], a.N) }),
-	"vander":   single(func(a functionAttrs, x list) *graph.Array { return graph.Vander(x[0], a.N) }),
-	"unwrap":   single(func(a functionAttrs, x list) *graph.Array { return graph.Unwrap(x[0], a.Q, a.Axis) }),
+	"gradient": single(func(a functionAttrs, x list) *graph.Array { return signal.Gradient(x[0], a.Q, a.Axis) }),
+	"polyval":  single(func(a functionAttrs, x list) *graph.Array { return signal.PolyVal(x[0], x[1]) }),
+	"polyfit":  single(func(a functionAttrs, x list) *graph.Array { return signal.PolyFit(x[0], x[1], a.N) }),
+	"vander":   single(func(a functionAttrs, x list) *graph.Array { return signal.Vander(x[0], a.N) }),
+	"unwrap":   single(func(a functionAttrs, x list) *graph.Array { return signal.Unwrap(x[0], a.Q, a.Axis) }),
 	"toeplitz": single(func(a functionAttrs, x list) *graph.Array { return graph.Toeplitz(x[0], x[1:]...) }),
 	"block_diag": single(func(a functionAttrs, x list) *graph.Array {
 		return graph.BlockDiag(x...)
@@ -154,13 +155,13 @@ func TestNumPyRefusals(t *testing.T) {
 		{"Reduction.Sum: Where is f32[2,3], want bools", func() { graph.Reduction{Where: x}.Sum(x) }},
 		{"Reduction.Max: axis 2 of an array of rank 2", func() { graph.Reduction{Axes: []int{2}}.Max(x) }},
 		{"Cov: got f32[], want [variables, observations]", func() { stats.Cov(graph.Scalar(1), 1) }},
-		{"Correlate: got f32[2,3] and f32[2,3], want two vectors", func() { graph.Correlate(x, x, "full") }},
-		{"Interp: got the points f32[2,3] and f32[2,3], want two vectors", func() { graph.Interp(x, x, x) }},
-		{"Slope: axis 0 of f32[1] has 1 samples, want at least 2", func() {
-			graph.Slope(graph.Float32s([]float32{1}), 1, 0)
+		{"Correlate: got f32[2,3] and f32[2,3], want two vectors", func() { signal.Correlate(x, x, "full") }},
+		{"Interp: got the points f32[2,3] and f32[2,3], want two vectors", func() { signal.Interp(x, x, x) }},
+		{"Gradient: axis 0 of f32[1] has 1 samples, want at least 2", func() {
+			signal.Gradient(graph.Float32s([]float32{1}), 1, 0)
 		}},
-		{"PolyVal: got the coefficients f32[2,3], want a vector", func() { graph.PolyVal(x, x) }},
-		{"Vander: got f32[2,3] and 2 columns, want a vector", func() { graph.Vander(x, 2) }},
+		{"PolyVal: got the coefficients f32[2,3], want a vector", func() { signal.PolyVal(x, x) }},
+		{"Vander: got f32[2,3] and 2 columns, want a vector", func() { signal.Vander(x, 2) }},
 		{"Toeplitz: got a column f32[2,3] and a row f32[2,3], want one or two vectors", func() { graph.Toeplitz(x) }},
 		{"BlockDiag: got no matrices", func() { graph.BlockDiag() }},
 		{"Rot90: got f32[], want two axes or more", func() { graph.Rot90(graph.Scalar(1), 1) }},

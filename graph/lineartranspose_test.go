@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/fft"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
@@ -33,7 +34,7 @@ func TestLinearTranspose(t *testing.T) {
 	}, one)
 	near(t, graph.Float32s([]float32{36, 72}), loop(graph.Float32s([]float32{1, 2})), 1e-6) // 5 (2·3 + 1) + 1
 
-	conj := graph.LinearTranspose(func(z *graph.Array) *graph.Array { return graph.Mul(graph.FFT(z), 1i) },
+	conj := graph.LinearTranspose(func(z *graph.Array) *graph.Array { return graph.Mul(fft.FFT(z), 1i) },
 		graph.Abstract(graph.ShapeOf(graph.Complex64, 2)))
 	near(t, graph.Complex64s([]complex64{3i, 1i}), conj(graph.Complex64s([]complex64{2, 1})), 1e-6)
 

@@ -62,39 +62,6 @@ func MeshgridIJ(vectors ...*Array) []*Array {
 	return out
 }
 
-// Convolve is the convolution of two vectors, element k the sum of x[i] y[k-i]. mode says which elements: "full"
-// all, "same" the middle ones, as many as the longer vector has, "valid" those where the shorter lies inside the
-// longer.
-func Convolve(x, y *Array, mode string) *Array {
-	if x.Rank() != 1 || y.Rank() != 1 || x.Size() == 0 || y.Size() == 0 {
-		throw("Convolve", "got %s and %s, want two vectors of at least one element", x.shape, y.shape)
-	}
-	a := operandsOnly(x, y)
-	x, y = a[0], a[1]
-	if x.Size() < y.Size() {
-		x, y = y, x
-	}
-	n := y.Size()
-	pads, ok := map[string][2]int{"full": {n - 1, n - 1}, "same": {n / 2, n - 1 - n/2}, "valid": {0, 0}}[mode]
-	if !ok {
-		throw("Convolve", "got the mode %q, want \"full\", \"same\" or \"valid\"", mode)
-	}
-	return Flatten1D(Conv(Reshape(x, 1, -1, 1), Reshape(Reverse(y, 0), n, 1, 1), Padding(pads)))
-}
-
-// Correlate is the correlation of two vectors, the sum of x[k+i] y[i] for each shift k. The modes are Convolve's;
-// "same" has the middle ones, in the order of x.
-func Correlate(x, y *Array, mode string) *Array {
-	const name = "Correlate"
-	if x.Rank() != 1 || y.Rank() != 1 || x.Size() == 0 || y.Size() == 0 {
-		throw(name, "got %s and %s, want two vectors of at least one element", x.shape, y.shape)
-	}
-	if x.Size() < y.Size() {
-		return Reverse(Convolve(Reverse(x, 0), y, mode), 0)
-	}
-	return Convolve(x, Reverse(y, 0), mode)
-}
-
 // IsClose returns whether |x - y| <= atol + rtol |y|; infinities are close to themselves, NaN to nothing.
 func IsClose(x, y any, rtol, atol float64) *Array {
 	a := floatOperands("IsClose", x, y)
