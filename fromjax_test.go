@@ -21,6 +21,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/distribution"
 	"xlarun/graph/fft"
+	"xlarun/graph/linalg"
 	"xlarun/graph/nn"
 	"xlarun/graph/optim"
 	"xlarun/graph/random"
@@ -114,8 +115,8 @@ var fromJAX = []section{
 		{"arange", graph.Arange, "with start, stop and step: Go numbers"}, {"linspace", graph.Linspace, ""},
 		{"logspace", graph.Logspace, ""}, {"geomspace", graph.Geomspace, ""}, {"vander", signal.Vander, ""},
 		{"tril_indices", graph.TrilIndices, ""}, {"triu_indices", graph.TriuIndices, ""},
-		{"jax.scipy.linalg.toeplitz", graph.Toeplitz, "of vectors"},
-		{"jax.scipy.linalg.block_diag", graph.BlockDiag, ""}, {"eye identity", graph.Eye, ""},
+		{"jax.scipy.linalg.toeplitz", linalg.Toeplitz, "of vectors"},
+		{"jax.scipy.linalg.block_diag", linalg.BlockDiag, ""}, {"eye identity", graph.Eye, ""},
 		{"jax.nn.one_hot", graph.OneHot, ""}, {"tril", graph.Tril, ""}, {"triu", graph.Triu, ""},
 		{"meshgrid", graph.Meshgrid, ""}, {"meshgrid", graph.MeshgridIJ, "indexing=\"ij\""},
 	}},
@@ -253,20 +254,20 @@ var fromJAX = []section{
 		{"tensordot", graph.Tensordot, ""}, {"outer", graph.Outer, ""}, {"kron", graph.Kron, ""},
 		{"convolve", signal.Convolve, ""}, {"correlate", signal.Correlate, ""},
 		{"jax.lax.conv_general_dilated", graph.Conv, ""}, {"jax.lax.reduce_window", graph.ReduceWindow, ""},
-		{"linalg.cholesky", graph.Cholesky, "leading axes are matrices"}, {"linalg.eigh", graph.Eigh, ""},
-		{"linalg.eig", graph.Eig, "real and imaginary parts, order and phases fixed"},
-		{"linalg.eigvals", graph.EigVals, "real and imaginary parts"},
-		{"linalg.qr", graph.QR, ""}, {"linalg.svd", graph.SVD, ""},
-		{"linalg.solve", graph.Solve, ""}, {"linalg.inv", graph.Inverse, ""},
-		{"linalg.pinv", graph.Pinv, ""}, {"linalg.matrix_rank", graph.MatrixRank, ""},
-		{"linalg.cond", graph.ConditionNumber, "2-norm"}, {"linalg.matrix_power", graph.MatrixPower, ""},
-		{"linalg.multi_dot", graph.MultiDot, ""}, {"linalg.vector_norm", graph.VectorNorm, "along an axis"},
-		{"cross", graph.Cross, "along the last axis"}, {"linalg.det", graph.Det, ""},
-		{"linalg.slogdet", graph.SlogDet, ""},
-		{"linalg.lstsq", graph.Lstsq, ""}, {"linalg.norm", graph.MatrixNorm, "of a matrix"},
-		{"jax.lax.linalg.lu", graph.LU, ""},
-		{"jax.lax.linalg.triangular_solve", graph.TriangularSolve, ""}, {"jax.scipy.linalg.cho_solve",
-			graph.CholeskySolve, ""}, {"jax.scipy.linalg.expm", graph.Expm, ""},
+		{"linalg.cholesky", linalg.Cholesky, "leading axes are matrices"}, {"linalg.eigh", linalg.Eigh, ""},
+		{"linalg.eig", linalg.Eig, "real and imaginary parts, order and phases fixed"},
+		{"linalg.eigvals", linalg.EigVals, "real and imaginary parts"},
+		{"linalg.qr", linalg.QR, ""}, {"linalg.svd", linalg.SVD, ""},
+		{"linalg.solve", linalg.Solve, ""}, {"linalg.inv", linalg.Inv, ""},
+		{"linalg.pinv", linalg.Pinv, ""}, {"linalg.matrix_rank", linalg.MatrixRank, ""},
+		{"linalg.cond", linalg.Cond, "2-norm"}, {"linalg.matrix_power", linalg.MatrixPower, ""},
+		{"linalg.multi_dot", linalg.MultiDot, ""}, {"linalg.vector_norm", linalg.VectorNorm, "along an axis"},
+		{"cross", graph.Cross, "along the last axis"}, {"linalg.det", linalg.Det, ""},
+		{"linalg.slogdet", linalg.SlogDet, ""},
+		{"linalg.lstsq", linalg.Lstsq, ""}, {"linalg.norm", linalg.MatrixNorm, "of a matrix"},
+		{"jax.lax.linalg.lu", linalg.LU, ""},
+		{"jax.lax.linalg.triangular_solve", linalg.TriangularSolve, ""}, {"jax.scipy.linalg.cho_solve",
+			linalg.CholeskySolve, ""}, {"jax.scipy.linalg.expm", linalg.Expm, ""},
 	}},
 	{"Complex numbers and Fourier transforms", "jax.numpy", []counterpart{
 		{"jax.lax.complex", graph.Complex, "complex64; there is no complex128"},

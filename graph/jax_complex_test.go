@@ -8,6 +8,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/fft"
+	"xlarun/graph/linalg"
 	"xlarun/graph/signal"
 	"xlarun/graph/stats"
 )
@@ -87,7 +88,7 @@ var complexFunctions = map[string]func(functionAttrs, list) list{
 		y, t := graph.Jvp(f, x[0], x[1])
 		return list{y, t}
 	},
-	"norm": single(func(_ functionAttrs, x list) *graph.Array { return graph.VectorNorm(x[0], 1, 2) }),
+	"norm": single(func(_ functionAttrs, x list) *graph.Array { return linalg.VectorNorm(x[0], 1, 2) }),
 	"cov":  single(func(_ functionAttrs, x list) *graph.Array { return stats.Cov(x[0], 1) }),
 	"fft":  transform(fft.Fourier.FFT), "ifft": transform(fft.Fourier.IFFT),
 	"rfft": transform(fft.Fourier.RFFT), "irfft": transform(fft.Fourier.IRFFT),
@@ -146,7 +147,7 @@ func TestComplexRefusals(t *testing.T) {
 		{"sort: got c64[3]", func() { graph.Sort(x, 0) }},
 		{"floor: got c64[3]", func() { graph.Floor(x) }},
 		{"Cholesky: got c64[2,2], and there is no form for complex numbers", func() {
-			graph.Cholesky(graph.Eye(graph.Complex64, 2))
+			linalg.Cholesky(graph.Eye(graph.Complex64, 2))
 		}},
 		{"conv: got c64[1,3,1]", func() { signal.Convolve(x, x, "full") }},
 		{"convert: got c64[3]", func() { graph.Convert(x, graph.Float32) }},

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/linalg"
 	"xlarun/graph/signal"
 	"xlarun/graph/special"
 	"xlarun/graph/stats"
@@ -123,17 +124,17 @@ var functions = map[string]func(functionAttrs, list) list{
 	"allclose":   single(func(a functionAttrs, x list) *graph.Array { return graph.AllClose(x[0], x[1], 1e-5, 1e-8) }),
 	"xlogy":      single(func(a functionAttrs, x list) *graph.Array { return special.XLogY(x[0], x[1]) }),
 	"xlog1py":    single(func(a functionAttrs, x list) *graph.Array { return special.XLog1pY(x[0], x[1]) }),
-	"expm":       single(func(a functionAttrs, x list) *graph.Array { return graph.Expm(x[0]) }),
+	"expm":       single(func(a functionAttrs, x list) *graph.Array { return linalg.Expm(x[0]) }),
 	"lstsq": func(a functionAttrs, x list) list {
 		var rcond []float64
 		if a.RCond > 0 {
-			s := graph.Lstsq(x[0], x[1], a.RCond)
+			s := linalg.Lstsq(x[0], x[1], a.RCond)
 			return list{s.X, s.Rank}
 		}
-		s := graph.Lstsq(x[0], x[1], rcond...)
+		s := linalg.Lstsq(x[0], x[1], rcond...)
 		return list{s.X, s.Rank, s.Singular}
 	},
-	"lstsq x": single(func(a functionAttrs, x list) *graph.Array { return graph.Lstsq(x[0], x[1]).X }),
+	"lstsq x": single(func(a functionAttrs, x list) *graph.Array { return linalg.Lstsq(x[0], x[1]).X }),
 }
 
 var functionDTypes = map[string]graph.DType{"float32": graph.Float32, "int32": graph.Int32, "bool": graph.Bool,

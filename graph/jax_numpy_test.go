@@ -8,6 +8,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/graphtest"
+	"xlarun/graph/linalg"
 	"xlarun/graph/signal"
 	"xlarun/graph/special"
 	"xlarun/graph/stats"
@@ -102,9 +103,9 @@ var numpyFunctions = map[string]func(functionAttrs, list) list{
 	"polyfit":  single(func(a functionAttrs, x list) *graph.Array { return signal.PolyFit(x[0], x[1], a.N) }),
 	"vander":   single(func(a functionAttrs, x list) *graph.Array { return signal.Vander(x[0], a.N) }),
 	"unwrap":   single(func(a functionAttrs, x list) *graph.Array { return signal.Unwrap(x[0], a.Q, a.Axis) }),
-	"toeplitz": single(func(a functionAttrs, x list) *graph.Array { return graph.Toeplitz(x[0], x[1:]...) }),
+	"toeplitz": single(func(a functionAttrs, x list) *graph.Array { return linalg.Toeplitz(x[0], x[1:]...) }),
 	"block_diag": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.BlockDiag(x...)
+		return linalg.BlockDiag(x...)
 	}),
 	"swapaxes": single(func(a functionAttrs, x list) *graph.Array {
 		return graph.SwapAxes(x[0], a.Dims[0], a.Dims[1])
@@ -162,8 +163,8 @@ func TestNumPyRefusals(t *testing.T) {
 		}},
 		{"PolyVal: got the coefficients f32[2,3], want a vector", func() { signal.PolyVal(x, x) }},
 		{"Vander: got f32[2,3] and 2 columns, want a vector", func() { signal.Vander(x, 2) }},
-		{"Toeplitz: got a column f32[2,3] and a row f32[2,3], want one or two vectors", func() { graph.Toeplitz(x) }},
-		{"BlockDiag: got no matrices", func() { graph.BlockDiag() }},
+		{"Toeplitz: got a column f32[2,3] and a row f32[2,3], want one or two vectors", func() { linalg.Toeplitz(x) }},
+		{"BlockDiag: got no matrices", func() { linalg.BlockDiag() }},
 		{"Rot90: got f32[], want two axes or more", func() { graph.Rot90(graph.Scalar(1), 1) }},
 		{"RavelMultiIndex: got 1 indices and 2 dims", func() { graph.RavelMultiIndex([]*graph.Array{x}, 2, 3) }},
 	} {

@@ -114,7 +114,7 @@ func TestSelectedReads(t *testing.T) {
 func TestEighOfTPU(t *testing.T) {
 	calls := func(target Target, n int, d DType) int {
 		p, err := TraceArgs("eigh", []any{Abstract(ShapeOf(d, n, n))}, TraceOptions{}, func(in []any) any {
-			w, v := Eigh(in[0].(*Array))
+			w, v := Linalg.Eigh(in[0].(*Array))
 			return []*Array{w, v}
 		})
 		require.NoError(t, err)

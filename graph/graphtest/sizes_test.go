@@ -13,6 +13,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/distribution"
+	"xlarun/graph/linalg"
 	"xlarun/graph/nn"
 	"xlarun/graph/optim"
 	"xlarun/graph/random"
@@ -115,7 +116,7 @@ func sizeTakers() map[string]func(n int) any {
 		"IotaAxis":           func(n int) any { return graph.IotaAxis(f32(2, 3), n) },
 		"IotaAxis size":      func(n int) any { return graph.IotaAxis(f32(2, n), 0) },
 		"Linspace":           func(n int) any { return graph.Linspace(0, 1, n) },
-		"MatrixPower":        func(n int) any { return graph.MatrixPower(square, n) },
+		"MatrixPower":        func(n int) any { return linalg.MatrixPower(square, n) },
 		"MatrixTrace":        func(n int) any { return graph.MatrixTrace(x, n) },
 		"Median":             func(n int) any { return stats.Median(x, n) },
 		"NanMedian":          func(n int) any { return stats.NanMedian(x, n) },
@@ -202,8 +203,8 @@ func sizeTakers() map[string]func(n int) any {
 		"Tril":           func(n int) any { return graph.Tril(x, n) },
 		"Triu":           func(n int) any { return graph.Triu(x, n) },
 		"UnravelIndex":   func(n int) any { return graph.UnravelIndex(i, n, 2) },
-		"VectorNorm":     func(n int) any { return graph.VectorNorm(x, n, 2) },
-		"VectorNorm ord": func(n int) any { return graph.VectorNorm(x, 0, float64(n)) },
+		"VectorNorm":     func(n int) any { return linalg.VectorNorm(x, n, 2) },
+		"VectorNorm ord": func(n int) any { return linalg.VectorNorm(x, 0, float64(n)) },
 		"Float32s":       func(n int) any { return graph.Float32s([]float32{1, 2}, n) },
 		"Float64s":       func(n int) any { return graph.Float64s(nil, n, 0) },
 		"Dim":            func(n int) any { return graph.Of(fmt.Sprint(x.Dim(n)) == "") },

@@ -8,6 +8,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/distribution"
+	"xlarun/graph/linalg"
 	"xlarun/graph/nn"
 	"xlarun/graph/optim"
 	"xlarun/graph/random"
@@ -131,9 +132,9 @@ func valueTakers() map[string]func(v any) any {
 		"NanToNum":   func(v float64) any { return graph.NanToNum(x, v, v, v) },
 		"Quantile":   func(v float64) any { return stats.Quantile(x, v, 0) },
 		"Linspace":   func(v float64) any { return graph.Linspace(v, 1, 3) },
-		"VectorNorm": func(v float64) any { return graph.VectorNorm(x, 0, v) },
-		"Pinv":       func(v float64) any { return graph.Pinv(graph.Eye(graph.Float32, 2), v) },
-		"MatrixRank": func(v float64) any { return graph.MatrixRank(graph.Eye(graph.Float32, 2), v) },
+		"VectorNorm": func(v float64) any { return linalg.VectorNorm(x, 0, v) },
+		"Pinv":       func(v float64) any { return linalg.Pinv(graph.Eye(graph.Float32, 2), v) },
+		"MatrixRank": func(v float64) any { return linalg.MatrixRank(graph.Eye(graph.Float32, 2), v) },
 		"nn.Epsilon": func(v float64) any { return nn.NewLayerNorm(3, nn.Epsilon(v)).Apply(x) },
 		"nn.Momentum": func(v float64) any {
 			a, b := nn.NewBatchNorm(3, "i", nn.Momentum(v))

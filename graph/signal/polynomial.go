@@ -2,6 +2,7 @@ package signal
 
 import (
 	"xlarun/graph"
+	"xlarun/graph/linalg"
 )
 
 // PolyVal is the polynomial with the coefficients p, of the highest power first, at x.
@@ -23,7 +24,7 @@ func PolyVal(p, x *graph.Array) *graph.Array {
 func PolyFit(x, y *graph.Array, degree int) *graph.Array {
 	v := Vander(graph.AsFloat(x), degree+1)
 	scale := v.Square().Sum(0).Sqrt()
-	return graph.Lstsq(v.Div(scale), y).X.Div(scale)
+	return linalg.Lstsq(v.Div(scale), y).X.Div(scale)
 }
 
 // Vander is the matrix [len(x), n] of the powers of a vector: columns x^(n-1), …, x, 1.

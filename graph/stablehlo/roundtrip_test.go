@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/linalg"
 	"xlarun/graph/stablehlo"
 	"xlarun/internal/long"
 	"xlarun/xlabridge"
@@ -113,8 +114,8 @@ func TestJAXGoesOutAgain(t *testing.T) {
 // A population goes out and comes back: what was a scan has gradients, and the function maps over one more axis.
 func TestPopulationComesBack(t *testing.T) {
 	member := func(x *graph.Array) *graph.Array {
-		l := graph.Cholesky(graph.MatMul(x, graph.MatrixTranspose(x)).Add(graph.Eye(graph.Float32, 3)))
-		y := graph.TriangularSolve(l, graph.Sort(x, 1))
+		l := linalg.Cholesky(graph.MatMul(x, graph.MatrixTranspose(x)).Add(graph.Eye(graph.Float32, 3)))
+		y := linalg.TriangularSolve(l, graph.Sort(x, 1))
 		end, _ := graph.Scan(func(c, row *graph.Array) (*graph.Array, graph.None) {
 			return c.Mul(.5).Add(row).Tanh(), graph.None{}
 		}, graph.Zeros(graph.ShapeOf(graph.Float32, 3)), graph.CumSum(y, 0))

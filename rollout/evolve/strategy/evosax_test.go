@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/linalg"
 	"xlarun/graph/random"
 	"xlarun/rollout/settings"
 	"xlarun/third_party/oracles"
@@ -91,7 +92,7 @@ func evosaxCases() map[string]evosaxCase {
 			make: func(evosaxTrace) Strategy { return &XNES{LearningRate: settings.Num(1), Sigma: half} },
 			noise: func(state any, x *graph.Array) *graph.Array {
 				s := state.(XNESState)
-				return graph.MatrixTranspose(graph.Solve(s.Shape, graph.MatrixTranspose(div(sub(x, s.Mean), s.Sigma))))
+				return graph.MatrixTranspose(linalg.Solve(s.Shape, graph.MatrixTranspose(div(sub(x, s.Mean), s.Sigma))))
 			},
 			names: func(state any) map[string]*graph.Array {
 				s := state.(XNESState)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"xlarun/graph"
+	"xlarun/graph/linalg"
 	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
@@ -63,7 +64,7 @@ func (e *XNES) Tell(state any, v Evaluation, noise population.Draws) any {
 	gradient = gradient.Sub(w.Sum().Mul(eye))
 	ofSigma := graph.MatrixTrace(gradient).Div(float32(n))
 	grow := graph.Mul(float32(e.rate(e.StdLearningRate, n)/2), ofSigma).Exp()
-	turn := graph.Expm(graph.Mul(float32(e.rate(e.ShapeLearningRate, n)/2),
+	turn := linalg.Expm(graph.Mul(float32(e.rate(e.ShapeLearningRate, n)/2),
 		gradient.Sub(ofSigma.Mul(eye))))
 	return XNESState{s.Mean.Add(e.LearningRate.Array().Mul(step)), s.Sigma.Mul(grow).Min(maxDeviation),
 		s.Shape.Dot(turn)}
@@ -82,5 +83,5 @@ func (*XNES) rate(set float64, n int) float64 {
 func (*XNES) Immigrant(state, genome any) any {
 	s := state.(XNESState)
 	offset := (genome.(*graph.Array)).Sub(s.Mean).Div(s.Sigma)
-	return likely(graph.Solve(s.Shape, offset))
+	return likely(linalg.Solve(s.Shape, offset))
 }
