@@ -52,13 +52,15 @@ type array = *graph.Array
 // Functions of one type parameter stand with one that fits.
 var fromJAX = []section{
 	{"Transforms", "jax", []counterpart{
-		{"jit", xlabridge.Jit1[array, array], "Jit2, Jit3 for more arguments; the first argument is the client, " +
-			"donation an option"},
-		{"vmap", graph.VMap[array, array], "VMap2, VMap3 for more arguments; options InAxes, InAxesAt (single " +
-			"leaves), OutAxis, AxisName, AxisSize, BatchLast"},
-		{"grad", graph.Grad[array], "by the one argument, a tree; Grad2, Grad3 by the first of several"},
-		{"grad", graph.Grads3[array, array, array], "argnums: by all of several arguments; what is dropped costs " +
-			"nothing. Grads2, ValueAndGrads2, ValueAndGrads3 too"},
+		{"jit", xlabridge.Jit[array, array],
+			"Jit2 for two arguments, a struct for more; the first argument is the client, " +
+				"donation an option"},
+		{"vmap", graph.VMap[array, array],
+			"VMap2 for two arguments, a struct for more; options InAxes, InAxesAt (single " +
+				"leaves), OutAxis, AxisName, AxisSize, BatchLast"},
+		{"grad", graph.Grad[array], "by the one argument, a tree; Grad2 by the first of two"},
+		{"grad", graph.Grads2[array, array], "argnums: by two arguments, by more it is Grad of a struct; what is " +
+			"dropped costs nothing"},
 		{"grad", graph.GradWhere[array], "by some leaves only; ValueAndGradWhere too"},
 		{"value_and_grad", graph.ValueAndGrad[array], "ValueAndGrad2; has_aux is ValueAndGradAux"},
 		{"jvp", graph.Jvp[array, array], ""},

@@ -61,19 +61,10 @@ func VMap[A, R any](f func(A) R, opts ...VMapOption) func(A) R {
 	return func(a A) R { return as[R](vmapCall([]any{a}, opts, func(args []any) any { return f(as[A](args[0])) })) }
 }
 
-// VMap2 is VMap for functions of two arguments.
+// VMap2 is VMap for functions of two arguments. More are a struct.
 func VMap2[A, B, R any](f func(A, B) R, opts ...VMapOption) func(A, B) R {
 	return func(a A, b B) R {
 		return as[R](vmapCall([]any{a, b}, opts, func(args []any) any { return f(as[A](args[0]), as[B](args[1])) }))
-	}
-}
-
-// VMap3 is VMap for functions of three arguments.
-func VMap3[A, B, C, R any](f func(A, B, C) R, opts ...VMapOption) func(A, B, C) R {
-	return func(a A, b B, c C) R {
-		return as[R](vmapCall([]any{a, b, c}, opts, func(args []any) any {
-			return f(as[A](args[0]), as[B](args[1]), as[C](args[2]))
-		}))
 	}
 }
 

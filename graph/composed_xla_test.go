@@ -81,9 +81,9 @@ func TestComposedAgainstXLA(t *testing.T) {
 				}
 				return out
 			}
-			want, err := xlabridge.Jit1(&xlabridge.Reference{}, results)(in)
+			want, err := xlabridge.Jit(&xlabridge.Reference{}, results)(in)
 			require.NoError(t, err)
-			got, err := xlabridge.Jit1(client, results)(in)
+			got, err := xlabridge.Jit(client, results)(in)
 			require.NoError(t, err)
 			for i, c := range cases {
 				for k := range want[i] {

@@ -36,9 +36,9 @@ func TestHistogramOnItsEdges(t *testing.T) {
 			x[i] = float64(i)/20 - 1
 		}
 		values := graph.Convert(graph.Float64s(x), d)
-		want, err := xlabridge.Jit1(&xlabridge.Reference{}, all)(values)
+		want, err := xlabridge.Jit(&xlabridge.Reference{}, all)(values)
 		require.NoError(t, err)
-		got, err := xlabridge.Jit1(client, all)(values)
+		got, err := xlabridge.Jit(client, all)(values)
 		require.NoError(t, err)
 		for i := range want {
 			near(t, want[i], got[i], 0, d, i)

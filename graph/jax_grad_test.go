@@ -177,7 +177,7 @@ func TestGradientsAgainstJAX(t *testing.T) {
 		}
 	}
 	for where, backend := range xlatest.Backends(t) {
-		all, err := xlabridge.Jit1(backend, func(in []arrays) (out []arrays) {
+		all, err := xlabridge.Jit(backend, func(in []arrays) (out []arrays) {
 			for i, c := range doc.Cases {
 				out = append(out, models[c.Name](in[i]))
 			}

@@ -69,12 +69,12 @@ func TestEachLane(t *testing.T) {
 	})
 	for _, b := range []xlabridge.Backend{&xlabridge.Reference{}, xlatest.OpenCPU(t, 0)} {
 		calls = 0
-		got, err := xlabridge.Jit1(b, f)(graph.Float32s([]float32{1, 2, 3, 4, 5, 6}, 3, 2))
+		got, err := xlabridge.Jit(b, f)(graph.Float32s([]float32{1, 2, 3, 4, 5, 6}, 3, 2))
 		require.NoError(t, err)
 		near(t, graph.Float32s([]float32{1.5, 3.5, 5.5}), got[0], 0)
 		near(t, graph.Of([]int32{7, 7, 7}), got[1], 0)
 		require.Equal(t, 3, calls)
-		got, err = xlabridge.Jit1(b, f)(graph.Zeros(graph.ShapeOf(graph.Float32, 0, 2)))
+		got, err = xlabridge.Jit(b, f)(graph.Zeros(graph.ShapeOf(graph.Float32, 0, 2)))
 		require.NoError(t, err)
 		require.Equal(t, []int{0}, got[0].Dims())
 	}
@@ -82,7 +82,7 @@ func TestEachLane(t *testing.T) {
 		n, err := graph.Float(args[0])
 		return args[:int(n)], err
 	}))
-	_, err := xlabridge.Jit1(&xlabridge.Reference{}, graph.VMap(func(x *graph.Array) []*graph.Array {
+	_, err := xlabridge.Jit(&xlabridge.Reference{}, graph.VMap(func(x *graph.Array) []*graph.Array {
 		return graph.HostCall("ragged", []graph.Shape{x.Shape()}, x)
 	}))(graph.Float32s([]float32{1, 0}))
 	require.ErrorContains(t, err, "lane 1 has 0 results, lane 0 has 1")

@@ -39,7 +39,7 @@ func TestLongSumsOfTheReference(t *testing.T) {
 		{"below the range", func() *graph.Array { return graph.Prod(small) }, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := xlabridge.Jit1(&xlabridge.Reference{}, func(graph.None) *graph.Array {
+			got, err := xlabridge.Jit(&xlabridge.Reference{}, func(graph.None) *graph.Array {
 				return c.f()
 			})(graph.None{})
 			require.NoError(t, err)

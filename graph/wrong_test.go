@@ -112,7 +112,8 @@ func TestOnceWrong(t *testing.T) {
 		{21, "sums of 16-bit floats go on after 256", func() *graph.Array {
 			return graph.Stack([]*graph.Array{graph.Sum(graph.Ones(graph.ShapeOf(graph.BFloat16, 4096))),
 				graph.Index(graph.CumSum(graph.Ones(graph.ShapeOf(graph.BFloat16, 4096)), 0),
-					4095), graph.Convert(graph.Mean(graph.Ones(graph.ShapeOf(graph.Float16, 5000))), graph.BFloat16)}, 0)
+					4095), graph.Convert(graph.Mean(graph.Ones(graph.ShapeOf(graph.Float16,
+					5000))), graph.BFloat16)}, 0)
 		}, []float64{4096, 4096, 1}},
 		{22, "softmax in 16 bits adds up to 1 within 16 bits", func() *graph.Array {
 			return graph.Sub(graph.Sum(graph.Convert(graph.Softmax(graph.Convert(graph.Sin(graph.Iota(257)),
@@ -207,11 +208,9 @@ func TestOnceWrong(t *testing.T) {
 				lo := f(2, 2, 2, float32(nan), 0, 0, 0, 0, 0, 0, float32(nan))
 				x := f(1, -1, 3, 1, 1, float32(nan), 0, 1, -1, 2, 3)
 				hi := f(0, 0, 0, 3, float32(nan), 1, 1, 1, 1, 1, 1)
-				a, b, c := graph.Grads3(func(lo, x, hi *graph.Array) *graph.Array {
-					return graph.Sum(graph.Clamp(lo, x,
-						hi))
-				})(lo, x, hi)
-				return graph.Concatenate(0, a, b, c)
+				return graph.Concatenate(0, graph.Grad(func(v []*graph.Array) *graph.Array {
+					return graph.Sum(graph.Clamp(v[0], v[1], v[2]))
+				})([]*graph.Array{lo, x, hi})...)
 			}, []float64{0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1,
 				0}},
 		{107, "products of empty matrices with batch last", func() *graph.Array {

@@ -61,7 +61,7 @@ func TestEmptyMatrices(t *testing.T) {
 			require.Equal(t, c.one, shapes(c.f(empty(0, 0))))
 			require.Equal(t, c.many, shapes(c.f(empty(0, 3, 3))))
 			require.Equal(t, c.many, shapes(graph.VMap(c.f)(empty(0, 3, 3))))
-			out, err := xlabridge.Jit1(&xlabridge.Reference{}, graph.VMap(c.f))(empty(0, 3, 3))
+			out, err := xlabridge.Jit(&xlabridge.Reference{}, graph.VMap(c.f))(empty(0, 3, 3))
 			require.NoError(t, err)
 			require.Equal(t, c.many, shapes(out))
 		})

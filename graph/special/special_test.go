@@ -336,7 +336,7 @@ func TestSpecialFunctions(t *testing.T) {
 						in[i] = append(in[i], graph.Float64s(x).Convert(d))
 					}
 				}
-				out, err := xlabridge.Jit1(backend, func(in []list) list {
+				out, err := xlabridge.Jit(backend, func(in []list) list {
 					var out list
 					for i, a := range rows {
 						out = append(out, a.f(in[i]))

@@ -63,7 +63,7 @@ func TestExportsAreRead(t *testing.T) {
 			for _, s := range c.Inputs {
 				in = append(in, graph.RandomCaseInput(r, s, c.Case))
 			}
-			out, err := xlabridge.Jit1(&xlabridge.Reference{}, func(in []*graph.Array) [2][]*graph.Array {
+			out, err := xlabridge.Jit(&xlabridge.Reference{}, func(in []*graph.Array) [2][]*graph.Array {
 				return [2][]*graph.Array{f(in), g.Call(in...)}
 			})(in)
 			require.NoError(t, err)
@@ -95,7 +95,7 @@ func TestJAXGoesOutAgain(t *testing.T) {
 			g, err := again(t, f.Inputs(), func(in []*graph.Array) []*graph.Array { return f.Call(in...) })
 			require.NoError(t, err)
 			type results struct{ Values, Gradients []*graph.Array }
-			out, err := xlabridge.Jit1(&xlabridge.Reference{}, func(in []*graph.Array) results {
+			out, err := xlabridge.Jit(&xlabridge.Reference{}, func(in []*graph.Array) results {
 				r := results{Values: g.Call(in...)}
 				if c.Gradients != nil && c.Name != "linear algebra" { // whose loops have no known length then
 					r.Gradients = c.gradients(g, in)
@@ -131,7 +131,7 @@ func TestPopulationComesBack(t *testing.T) {
 		return results{value(x), graph.Grad(func(x *graph.Array) *graph.Array { return value(x).Square().Sum() })(x),
 			graph.VMap(value)(graph.Stack([]*graph.Array{x, x.Mul(2)}, 0))}
 	}
-	out, err := xlabridge.Jit1(&xlabridge.Reference{}, func(x *graph.Array) [2]results {
+	out, err := xlabridge.Jit(&xlabridge.Reference{}, func(x *graph.Array) [2]results {
 		return [2]results{of(f, x), of(func(in []*graph.Array) []*graph.Array { return g.Call(in...) }, x)}
 	})(graph.Linspace(-1, 2, 18).Sin().Reshape(2, 3, 3))
 	require.NoError(t, err)

@@ -234,7 +234,7 @@ func milliseconds(d time.Duration) string {
 
 // smallProgram computes the sum of the squares of 0 to 99 by a matrix product and by a loop, and compares them.
 func smallProgram(b xlabridge.Backend) error {
-	f := xlabridge.Jit1(b, func(x *graph.Array) *graph.Array {
+	f := xlabridge.Jit(b, func(x *graph.Array) *graph.Array {
 		total, _ := graph.Scan(func(sum, row *graph.Array) (*graph.Array, graph.None) {
 			return graph.Add(sum, graph.Dot(row, row)), graph.None{}
 		}, graph.Scalar(0), graph.Reshape(x, 10, 10))
