@@ -138,10 +138,6 @@ func matrixIndices(name string, x *Array) (row, col *Array) {
 	return IotaAxis(s, s.Rank()-2), IotaAxis(s, s.Rank()-1)
 }
 
-// MatrixTrace is the sum of a diagonal of x [..., m, n]. An offset of k means the diagonal k places above the main one,
-// below it if k is negative. As jax.numpy.trace of the last two axes.
-func MatrixTrace(x *Array, offset ...int) *Array { return Sum(Diagonal(x, -2, -1, offset...), -1) }
-
 // symmetric is the symmetric part of a matrix.
 func symmetric(x *Array) *Array { return Mul(Add(x, MatrixTranspose(x)), .5) }
 

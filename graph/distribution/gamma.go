@@ -187,7 +187,7 @@ func (d Dirichlet) KL(q Dirichlet) *graph.Array {
 	})
 }
 
-// divergence is graph.KLDiv(b, x/y*z) of positive numbers, by logarithms where the quotient or the product under- or
+// divergence is special.KLDiv(b, x/y*z) of positive numbers, by logarithms where the quotient or the product under- or
 // overflows.
 func divergence(b, x, y, z *graph.Array) *graph.Array {
 	ratio := x.Div(y)

@@ -121,7 +121,7 @@ func (f Fourier) plan(kind string, x *graph.Array) fourierPlan {
 	}
 	sizes := make([]int, len(axes))
 	for i, a := range axes {
-		axes[i] = graph.Axis(kind, a, x.Rank())
+		axes[i] = graph.Arguments.Axis(kind, a, x.Rank())
 		if slices.Contains(axes[:i], axes[i]) {
 			graph.Throw(kind, "got the axes %v of %s, want different ones", f.Axes, x.Shape())
 		}

@@ -33,7 +33,7 @@ func frequencies(name string, n, count int, d float64) []float32 {
 
 // FFTShift moves the frequency 0 to the middle of the given axes, of all if none is given.
 func FFTShift(x *graph.Array, axes ...int) *graph.Array {
-	for _, a := range graph.Axes("FFTShift", axes, x.Rank()) {
+	for _, a := range graph.Arguments.Axes("FFTShift", axes, x.Rank()) {
 		x = graph.Roll(x, x.Dim(a)/2, a)
 	}
 	return x
@@ -41,7 +41,7 @@ func FFTShift(x *graph.Array, axes ...int) *graph.Array {
 
 // IFFTShift is the inverse of FFTShift.
 func IFFTShift(x *graph.Array, axes ...int) *graph.Array {
-	for _, a := range graph.Axes("IFFTShift", axes, x.Rank()) {
+	for _, a := range graph.Arguments.Axes("IFFTShift", axes, x.Rank()) {
 		x = graph.Roll(x, -(x.Dim(a) / 2), a)
 	}
 	return x

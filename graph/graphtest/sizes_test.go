@@ -117,7 +117,7 @@ func sizeTakers() map[string]func(n int) any {
 		"IotaAxis size":      func(n int) any { return graph.IotaAxis(f32(2, n), 0) },
 		"Linspace":           func(n int) any { return graph.Linspace(0, 1, n) },
 		"MatrixPower":        func(n int) any { return linalg.MatrixPower(square, n) },
-		"MatrixTrace":        func(n int) any { return graph.MatrixTrace(x, n) },
+		"Trace":              func(n int) any { return linalg.Trace(x, n) },
 		"Median":             func(n int) any { return stats.Median(x, n) },
 		"NanMedian":          func(n int) any { return stats.NanMedian(x, n) },
 		"Quantile":           func(n int) any { return stats.Quantile(x, .5, n) },
@@ -190,10 +190,10 @@ func sizeTakers() map[string]func(n int) any {
 		"TakeAlongAxis":      func(n int) any { return graph.TakeAlongAxis(v, i, n) },
 		"Tensordot":          func(n int) any { return graph.Tensordot(square, square, n) },
 		"ThreeFryBits": func(n int) any {
-			return graph.ThreeFryBits(graph.Of(uint32(1)), graph.Of(uint32(2)), n)
+			return graph.Random.ThreeFryBits(graph.Of(uint32(1)), graph.Of(uint32(2)), n)
 		},
 		"ThreeFryWords": func(n int) any {
-			a, b := graph.ThreeFryWords(graph.Of(uint32(1)), graph.Of(uint32(2)), n, n)
+			a, b := graph.Random.ThreeFryWords(graph.Of(uint32(1)), graph.Of(uint32(2)), n, n)
 			return []array{a, b}
 		},
 		"Tile":           func(n int) any { return graph.Tile(v, n) },

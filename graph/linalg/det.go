@@ -1,8 +1,6 @@
 package linalg
 
-import (
-	"xlarun/graph"
-)
+import "xlarun/graph"
 
 // SlogDet is the sign (-1, 0 or 1, []) and the logarithm of the absolute value ([]) of the determinant of x [n, n],
 // which itself would soon overflow. A singular x gives 0 and -Inf. As jax.numpy.linalg.slogdet.
@@ -83,5 +81,5 @@ func detTangent(x, t *graph.Array) (*graph.Array, *graph.Array) {
 	t = t.Mul(unit.Pow(float64(x.Dim(0) - 1))) // first, and so last in a gradient, where the product is tiny before
 	y := TriangularSolve(lu, graph.Take(t, permutation, 0), UnitDiagonal())
 	y = TriangularSolve(graph.Div(lu, unit).Add(graph.Diag(pivot.Sub(parts))), y, UpperTriangle())
-	return sign.Mul(diagonal.Prod()), sign.Mul(pivot.Prod()).Mul(graph.MatrixTrace(y))
+	return sign.Mul(diagonal.Prod()), sign.Mul(pivot.Prod()).Mul(Trace(y))
 }

@@ -1,8 +1,6 @@
 package linalg
 
-import (
-	"xlarun/graph"
-)
+import "xlarun/graph"
 
 // LeastSquares is what Lstsq finds.
 type LeastSquares struct {

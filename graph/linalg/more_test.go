@@ -21,12 +21,12 @@ var moreLinalg = map[string]func(numbers []float64, x []*graph.Array) *graph.Arr
 	"cond":         func(_ []float64, x []*graph.Array) *graph.Array { return linalg.Cond(x[0]) },
 	"matrix_power": func(n []float64, x []*graph.Array) *graph.Array { return linalg.MatrixPower(x[0], int(n[0])) },
 	"multi_dot":    func(_ []float64, x []*graph.Array) *graph.Array { return linalg.MultiDot(x...) },
-	"cross":        func(_ []float64, x []*graph.Array) *graph.Array { return graph.Cross(x[0], x[1]) },
+	"cross":        func(_ []float64, x []*graph.Array) *graph.Array { return linalg.Cross(x[0], x[1]) },
 	"vector_norm": func(n []float64, x []*graph.Array) *graph.Array {
 		return linalg.VectorNorm(x[0], int(n[0]),
 			n[1])
 	},
-	"trace":    func(n []float64, x []*graph.Array) *graph.Array { return graph.MatrixTrace(x[0], int(n[0])) },
+	"trace":    func(n []float64, x []*graph.Array) *graph.Array { return linalg.Trace(x[0], int(n[0])) },
 	"diagonal": func(n []float64, x []*graph.Array) *graph.Array { return graph.Diagonal(x[0], -2, -1, int(n[0])) },
 	"diag":     func(n []float64, x []*graph.Array) *graph.Array { return graph.Diag(x[0], int(n[0])) },
 	"cholesky": func(_ []float64, x []*graph.Array) *graph.Array {
@@ -91,7 +91,7 @@ func TestMoreLinalgEdges(t *testing.T) {
 		"MatrixPower: got f32[2,3], want a square matrix": func() { linalg.MatrixPower(m(2, 3), 2) },
 		"MultiDot: got 1 arrays":                          func() { linalg.MultiDot(m(2, 2)) },
 		"as array 1, want a matrix":                       func() { linalg.MultiDot(m(2, 2), m(2), m(2, 2)) },
-		"want vectors of 2 or 3":                          func() { graph.Cross(m(4), m(4)) },
+		"want vectors of 2 or 3":                          func() { linalg.Cross(m(4), m(4)) },
 		"got the ord NaN":                                 func() { linalg.VectorNorm(m(3), 0, math.NaN()) },
 		"got 2 offsets, want one or none":                 func() { graph.Diag(m(3), 1, 2) },
 		"want two axes and one offset":                    func() { graph.Diagonal(m(2, 2), 0, 0) },

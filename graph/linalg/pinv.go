@@ -1,8 +1,6 @@
 package linalg
 
-import (
-	"xlarun/graph"
-)
+import "xlarun/graph"
 
 // Functions of the singular values of a matrix, and of matrices [..., m, n] one by one.
 

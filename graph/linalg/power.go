@@ -1,8 +1,6 @@
 package linalg
 
-import (
-	"xlarun/graph"
-)
+import "xlarun/graph"
 
 // MatrixPower is the n-th power of x [..., m, m]; of a negative n, the power of the inverse. As
 // jax.numpy.linalg.matrix_power.

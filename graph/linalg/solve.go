@@ -1,8 +1,6 @@
 package linalg
 
-import (
-	"xlarun/graph"
-)
+import "xlarun/graph"
 
 // CholeskySolve solves A x = b, b [n] or [n, k], given A's Cholesky factor l [n, n].
 func CholeskySolve(l, b *graph.Array) *graph.Array {

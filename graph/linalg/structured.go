@@ -1,8 +1,6 @@
 package linalg
 
-import (
-	"xlarun/graph"
-)
+import "xlarun/graph"
 
 // Toeplitz is the matrix whose diagonals are constant, with the first column c and the first row r (default: c), of
 // which the first element counts not: vectors [m] and [n] give [m, n].

@@ -110,7 +110,7 @@ func boundedDraws() (all []bounded) {
 // drawAll puts all bits of a significand in the place of random bits while f runs: element i of a draw has those of the
 // number first + i*step.
 func drawAll(d graph.DType, first *graph.Array, step int, f func()) {
-	defer func() { threeFryBits, threeFryWords = graph.ThreeFryBits, graph.ThreeFryWords }()
+	defer func() { threeFryBits, threeFryWords = graph.Random.ThreeFryBits, graph.Random.ThreeFryWords }()
 	at := func(dims []int) *graph.Array {
 		return graph.Iota(product(dims)).Mul(step).Convert(graph.Uint32).Add(first).Reshape(dims...)
 	}

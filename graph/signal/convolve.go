@@ -15,7 +15,7 @@ func FFTConvolve(x, y *graph.Array, mode string, axes ...int) *graph.Array {
 	if x.Rank() != y.Rank() || x.Rank() == 0 || x.Size() == 0 || y.Size() == 0 {
 		graph.Throw(name, "got %s and %s, want arrays of one rank with at least one element", x.Shape(), y.Shape())
 	}
-	axes = graph.Axes(name, axes, x.Rank())
+	axes = graph.Arguments.Axes(name, axes, x.Rank())
 	a := promoted(x, y)
 	f := fft.Fourier{Axes: axes}
 	full, start, size := make([]int, len(axes)), make([]int, len(axes)), make([]int, len(axes))

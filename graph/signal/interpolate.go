@@ -1,8 +1,6 @@
 package signal
 
-import (
-	"xlarun/graph"
-)
+import "xlarun/graph"
 
 // Interp is the piecewise linear function through the points (xp[i], fp[i]) at x, of any shape: fp's ends outside.
 // xp and fp are vectors of one length, xp ascending.
@@ -12,7 +10,8 @@ func Interp(x, xp, fp *graph.Array) *graph.Array {
 		graph.Throw(name, "got the points %s and %s, want two vectors of one length of at least 1", xp.Shape(),
 			fp.Shape())
 	}
-	d := graph.Promote(graph.Promote(graph.AsFloat(x).DType(), graph.AsFloat(xp).DType()), graph.AsFloat(fp).DType())
+	d := graph.Promote(graph.Promote(graph.Arguments.Float(x).DType(), graph.Arguments.Float(xp).DType()),
+		graph.Arguments.Float(fp).DType())
 	x, xp, fp = x.Convert(d), xp.Convert(d), fp.Convert(d)
 	n := xp.Size()
 	if n == 1 {

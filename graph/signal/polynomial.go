@@ -22,7 +22,7 @@ func PolyVal(p, x *graph.Array) *graph.Array {
 // PolyFit is the polynomial of the given degree with the least squared differences to points (x[i], y[i]): its
 // coefficients, [degree + 1], of the highest power first.
 func PolyFit(x, y *graph.Array, degree int) *graph.Array {
-	v := Vander(graph.AsFloat(x), degree+1)
+	v := Vander(graph.Arguments.Float(x), degree+1)
 	scale := v.Square().Sum(0).Sqrt()
 	return linalg.Lstsq(v.Div(scale), y).X.Div(scale)
 }

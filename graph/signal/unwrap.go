@@ -1,14 +1,12 @@
 package signal
 
-import (
-	"xlarun/graph"
-)
+import "xlarun/graph"
 
 // Unwrap adds multiples of the period to the elements along an axis, so that neighbors differ by half a period at
 // most: angles that go on. The period of radians is 2 math.Pi.
 func Unwrap(x *graph.Array, period float64, axis int) *graph.Array {
-	axis = graph.Axis("Unwrap", axis, x.Rank())
-	x = graph.AsFloat(x)
+	axis = graph.Arguments.Axis("Unwrap", axis, x.Rank())
+	x = graph.Arguments.Float(x)
 	n := x.Shape().Dims[axis]
 	if n < 2 {
 		return x

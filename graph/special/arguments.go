@@ -3,4 +3,4 @@ package special
 import "xlarun/graph"
 
 // floatOf reads an operand of a float function.
-func floatOf(name string, x any) *graph.Array { return graph.FloatOperands(name, x)[0] }
+func floatOf(name string, x any) *graph.Array { return graph.Arguments.Floats(name, x)[0] }

@@ -10,12 +10,12 @@ import (
 // digits where one is much larger than the other (DiDonato and Morris, "Algorithm 708", 1992, BETALN). 16-bit floats
 // are computed as float32. Largest error: 4 ULP in float64, 6 in float32, 1 in 16-bit floats.
 func BetaLn(a, b any) *graph.Array {
-	in := graph.FloatOperands("BetaLn", a, b)
+	in := graph.Arguments.Floats("BetaLn", a, b)
 	f := graph.CustomJvp(betaLn, func(v, t pair) (*graph.Array, *graph.Array) {
 		slope := digammaRise(v.X, v.Y).Mul(t.X).Add(digammaRise(v.Y, v.X).Mul(t.Y))
 		return betaLn(v), slope.Neg()
 	})
-	return f(pair{graph.InFloat32(in[0]), graph.InFloat32(in[1])}).Convert(in[0].DType())
+	return f(pair{graph.Arguments.Float32(in[0]), graph.Arguments.Float32(in[1])}).Convert(in[0].DType())
 }
 
 func betaLn(v pair) *graph.Array {
@@ -81,9 +81,9 @@ func betaFront(a, b, x, y *graph.Array) (l, f *graph.Array) {
 // from 0 to 1, -Inf outside. Where both concentrations are large it is Loader's saddle-point form. 16-bit floats are
 // computed as float32. Largest error: 50 ULP in float64, 30 in float32, 1 in 16-bit floats.
 func BetaLogPDF(a, b, x any) *graph.Array {
-	in := graph.FloatOperands("BetaLogPDF", a, b, x)
+	in := graph.Arguments.Floats("BetaLogPDF", a, b, x)
 	d := in[0].DType()
-	p, q, at := graph.InFloat32(in[0]), graph.InFloat32(in[1]), normal(graph.InFloat32(in[2]))
+	p, q, at := graph.Arguments.Float32(in[0]), graph.Arguments.Float32(in[1]), normal(graph.Arguments.Float32(in[2]))
 	inside := at.Gt(0).And(at.Lt(1))
 	safe := graph.Select(inside, at, .5)
 	l, f := betaFront(p, q, safe, graph.Sub(1, safe))
@@ -108,7 +108,7 @@ type betaArguments struct{ A, B, X *graph.Array }
 // 16-bit floats are computed as float32. Largest error: 40 ULP in float64, 20 in float32, 1 in 16-bit floats; for
 // values below 1, in ULP of 1 unless x is below (a+1)/(a+b+2).
 func BetaInc(a, b, x any) *graph.Array {
-	in := graph.FloatOperands("BetaInc", a, b, x)
+	in := graph.Arguments.Floats("BetaInc", a, b, x)
 	d := in[0].DType()
 	f := graph.CustomJvp(betaValue, func(v, t betaArguments) (*graph.Array, *graph.Array) {
 		// Forward mode runs through the loop; a value times a tangent has a transpose, the loop has none.
@@ -118,7 +118,8 @@ func BetaInc(a, b, x any) *graph.Array {
 		density := BetaLogPDF(v.A, v.B, v.X).Exp()
 		return y, density.Mul(t.X).Add(byA.Mul(t.A).Add(byB.Mul(t.B)))
 	})
-	return f(betaArguments{graph.InFloat32(in[0]), graph.InFloat32(in[1]), graph.InFloat32(in[2])}).Convert(d)
+	return f(betaArguments{graph.Arguments.Float32(in[0]), graph.Arguments.Float32(in[1]),
+		graph.Arguments.Float32(in[2])}).Convert(d)
 }
 
 // betaValue is the probability below x where x is below about the mean, else one minus that above it. It is

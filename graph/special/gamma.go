@@ -16,7 +16,7 @@ func GammaInc(a, x any) *graph.Array { return gammaTails("GammaInc", a, x, true)
 func GammaIncC(a, x any) *graph.Array { return gammaTails("GammaIncC", a, x, false) }
 
 func gammaTails(name string, a, x any, lower bool) *graph.Array {
-	in := graph.FloatOperands(name, a, x)
+	in := graph.Arguments.Floats(name, a, x)
 	d := in[0].DType()
 	value := func(g pair) *graph.Array {
 		below, above := gammaValues(g.X, g.Y)
@@ -35,7 +35,7 @@ func gammaTails(name string, a, x any, lower bool) *graph.Array {
 		}
 		return value(g), slope
 	})
-	return f(pair{graph.InFloat32(in[0]), graph.InFloat32(in[1])}).Convert(d)
+	return f(pair{graph.Arguments.Float32(in[0]), graph.Arguments.Float32(in[1])}).Convert(d)
 }
 
 // gammaFront is the logarithm l and the factor f of x^a e^-x / gamma(a) = e^l f, a and x positive.
@@ -52,8 +52,8 @@ func gammaFront(a, x *graph.Array) (l, f *graph.Array) {
 // rate 1, -Inf for negative x and at infinity. Where the concentration is large it is Loader's saddle-point form.
 // 16-bit floats are computed as float32. Largest error: 30 ULP in float64, 16 in float32, 1 in 16-bit floats.
 func GammaLogPDF(a, x any) *graph.Array {
-	in := graph.FloatOperands("GammaLogPDF", a, x)
-	p, at := graph.InFloat32(in[0]), normal(graph.InFloat32(in[1]))
+	in := graph.Arguments.Floats("GammaLogPDF", a, x)
+	p, at := graph.Arguments.Float32(in[0]), normal(graph.Arguments.Float32(in[1]))
 	inside := at.Gt(0).And(at.IsFinite())
 	safe := graph.Select(inside, at, 1)
 	l, f := gammaFront(p, safe)
@@ -118,7 +118,7 @@ func eachElement[A any](f func(A) *graph.Array) func(A) *graph.Array {
 // in 16-bit floats.
 func RandomGammaGrad(a, x *graph.Array) *graph.Array {
 	d := x.DType()
-	a, x = graph.InFloat32(a), graph.InFloat32(x)
+	a, x = graph.Arguments.Float32(a), graph.Arguments.Float32(x)
 	at := graph.Select(x.Gt(0), x, 1)
 	low, large := at.Le(a.Add(1)), a.Ge(integralFrom)
 	b, near, far := gammaPlaces(a, at, low, large)
@@ -210,8 +210,8 @@ func gammaFraction(a, x *graph.Array) (h, dh *graph.Array) {
 // elsewhere. It sums the first terms, the others are Euler and Maclaurin's formula (Abramowitz and Stegun 23.1.30).
 // 16-bit floats are computed as float32. Largest error: 1 ULP in float64, 1 in float32, 1 in 16-bit floats.
 func Zeta(s, q any) *graph.Array {
-	in := graph.FloatOperands("Zeta", s, q)
-	sv, qv := graph.InFloat32(in[0]), graph.InFloat32(in[1])
+	in := graph.Arguments.Floats("Zeta", s, q)
+	sv, qv := graph.Arguments.Float32(in[0]), graph.Arguments.Float32(in[1])
 	return zeta(sv, qv, graph.OnesLike(qv)).Convert(in[0].DType())
 }
 
@@ -257,7 +257,7 @@ func Polygamma(n int, x any) *graph.Array {
 	}
 	a := floatOf("Polygamma", x)
 	log, _ := math.Lgamma(float64(n) + 1)
-	at := graph.InFloat32(a)
+	at := graph.Arguments.Float32(a)
 	unit := math.Exp(-log / float64(n+1))
 	sign := float64(2*(n%2) - 1)
 	return graph.Mul(sign, zeta(graph.FullLike(at, n+1), at, graph.FullLike(at, unit))).Convert(a.DType())

@@ -59,7 +59,7 @@ func gaussLegendre(n int) (at, weights []float64) {
 // in float32, 1 in 16-bit floats.
 func Expm1Rest(x any) *graph.Array {
 	a := floatOf("Expm1Rest", x)
-	return expm1Rest(graph.InFloat32(a)).Convert(a.DType())
+	return expm1Rest(graph.Arguments.Float32(a)).Convert(a.DType())
 }
 
 func expm1Rest(x *graph.Array) *graph.Array {

@@ -16,7 +16,7 @@ func Ndtr(x any) *graph.Array {
 // ULP in float64, 2 in float32, 1 in 16-bit floats.
 func LogNdtr(x any) *graph.Array {
 	a := floatOf("LogNdtr", x)
-	return logNdtr(graph.InFloat32(a)).Convert(a.DType())
+	return logNdtr(graph.Arguments.Float32(a)).Convert(a.DType())
 }
 
 // logNdtr has above 0 the logarithm of one minus the upper tail and, far below it, the asymptotic series of the tail
@@ -47,7 +47,7 @@ func Ndtri(p any) *graph.Array {
 		x := ndtri(p)
 		return x, t.Mul(graph.Mul(math.Sqrt(2*math.Pi), graph.Mul(.5, x.Square()).Exp()))
 	})
-	return f(graph.InFloat32(a)).Convert(a.DType())
+	return f(graph.Arguments.Float32(a)).Convert(a.DType())
 }
 
 // quotient of two polynomials whose coefficients begin with that of the highest power.

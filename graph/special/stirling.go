@@ -39,7 +39,7 @@ func inReciprocal(x *graph.Array, c []float64) *graph.Array {
 // least 8.
 func LgammaCorrection(x any) *graph.Array {
 	a := floatOf("LgammaCorrection", x)
-	z := graph.InFloat32(a)
+	z := graph.Arguments.Float32(a)
 	least := stirlingFrom(z.DType())
 	low := z.Lt(least)
 	near := graph.Select(low, z, least)
@@ -57,7 +57,7 @@ func stirling(x *graph.Array) *graph.Array {
 // floats are computed as float32. Largest error: 40 ULP in float64, 20 in float32, 1 in 16-bit floats.
 func DigammaCorrection(x any) *graph.Array {
 	a := floatOf("DigammaCorrection", x)
-	z := graph.InFloat32(a)
+	z := graph.Arguments.Float32(a)
 	least := stirlingFrom(z.DType())
 	low := z.Lt(least)
 	near, far := graph.Select(low, z, least), graph.Select(low, least, z)

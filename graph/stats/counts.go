@@ -36,8 +36,8 @@ func Histogram(x *graph.Array, bins int, lo, hi any) (counts, edges *graph.Array
 	if bins < 1 || bins >= math.MaxInt32 {
 		graph.Throw("Histogram", "got %d intervals, want from 1 to %d", bins, math.MaxInt32-1)
 	}
-	x = graph.AsFloat(x)
-	ends := graph.Operands("Histogram", lo, hi, graph.Full(graph.Shape{DType: x.DType()}, 0))
+	x = graph.Arguments.Float(x)
+	ends := graph.Arguments.Operands("Histogram", lo, hi, graph.Full(graph.Shape{DType: x.DType()}, 0))
 	if ends[0].Rank() != 0 {
 		graph.Throw("Histogram", "got limits %s, want scalars", ends[0].Shape())
 	}

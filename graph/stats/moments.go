@@ -1,8 +1,6 @@
 package stats
 
-import (
-	"xlarun/graph"
-)
+import "xlarun/graph"
 
 // Cov is the covariance matrix [n, n] of n variables that were seen together m times, x [n, m], over m - ddof.
 // numpy.cov has a ddof of 1.
@@ -26,7 +24,7 @@ func CorrCoef(x *graph.Array) *graph.Array {
 // Average is the mean with weights over the given axes, all if none is given: the sum of weights times x over the
 // sum of the weights, which broadcast to x.
 func Average(x, weights *graph.Array, axes ...int) *graph.Array {
-	a := graph.FloatOperands("Average", x, weights)
+	a := graph.Arguments.Floats("Average", x, weights)
 	w := a[1].BroadcastTo(a[0].Dims()...)
 	return a[0].Mul(w).Sum(axes...).Div(w.Sum(axes...))
 }

@@ -53,7 +53,7 @@ func NanMean(x *graph.Array, axes ...int) *graph.Array {
 	if !d.IsFloat() {
 		return x.Mean(axes...)
 	}
-	x = graph.InFloat32(x)
+	x = graph.Arguments.Float32(x)
 	return NanSum(x, axes...).Div(nanCount(x, axes)).Convert(d)
 }
 
@@ -63,8 +63,8 @@ func NanVariance(x *graph.Array, axes ...int) *graph.Array {
 	if !d.IsFloat() {
 		return x.Variance(axes...)
 	}
-	axes = graph.Axes("NanVariance", axes, x.Rank())
-	x = graph.InFloat32(x)
+	axes = graph.Arguments.Axes("NanVariance", axes, x.Rank())
+	x = graph.Arguments.Float32(x)
 	some, count := x.IsNaN().Not(), nanCount(x, axes)
 	// Where all are NaN the mean is too: it does not enter, so that derivatives stay zero there.
 	m := graph.Select(count.Eq(0), 0, NanMean(x, axes...))
@@ -79,7 +79,7 @@ func NanStd(x *graph.Array, axes ...int) *graph.Array { return NanVariance(x, ax
 
 // NanQuantile is Quantile of what is no NaN; NaN where all are.
 func NanQuantile(x *graph.Array, q float64, axis int) *graph.Array {
-	axis = graph.Axis("NanQuantile", axis, x.Rank())
+	axis = graph.Arguments.Axis("NanQuantile", axis, x.Rank())
 	n := x.Shape().Dims[axis]
 	if n == 0 || !(q >= 0 && q <= 1) {
 		graph.Throw("NanQuantile",

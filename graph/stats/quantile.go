@@ -1,8 +1,6 @@
 package stats
 
-import (
-	"xlarun/graph"
-)
+import "xlarun/graph"
 
 // Percentile is Quantile with the fraction in percent.
 func Percentile(x *graph.Array, percent float64, axis int) *graph.Array {
@@ -12,14 +10,14 @@ func Percentile(x *graph.Array, percent float64, axis int) *graph.Array {
 // Quantile is the value below which the fraction q (0 to 1) of the elements along an axis lie, between elements by
 // linear interpolation; the axis goes away. NaN if one of them is.
 func Quantile(x *graph.Array, q float64, axis int) *graph.Array {
-	axis = graph.Axis("Quantile", axis, x.Rank())
+	axis = graph.Arguments.Axis("Quantile", axis, x.Rank())
 	n := x.Shape().Dims[axis]
 	if n == 0 || !(q >= 0 && q <= 1) {
 		graph.Throw("Quantile",
 			"q is %v and axis %d of %s has %d elements; want q from 0 to 1 and at least one element", q,
 			axis, x.Shape(), n)
 	}
-	x = graph.AsFloat(x)
+	x = graph.Arguments.Float(x)
 	s := graph.Sort(x, axis)
 	at := q * float64(n-1)
 	low := int(at)

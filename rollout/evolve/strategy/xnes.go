@@ -62,7 +62,7 @@ func (e *XNES) Tell(state any, v Evaluation, noise population.Draws) any {
 	eye := graph.Eye(graph.Float32, n)
 	gradient := noise.Outer(w, func(z any) *graph.Array { return z.(*graph.Array) })
 	gradient = gradient.Sub(w.Sum().Mul(eye))
-	ofSigma := graph.MatrixTrace(gradient).Div(float32(n))
+	ofSigma := linalg.Trace(gradient).Div(float32(n))
 	grow := graph.Mul(float32(e.rate(e.StdLearningRate, n)/2), ofSigma).Exp()
 	turn := linalg.Expm(graph.Mul(float32(e.rate(e.ShapeLearningRate, n)/2),
 		gradient.Sub(ofSigma.Mul(eye))))
