@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/stats"
 	"xlarun/internal/long"
 	"xlarun/xlabridge"
@@ -41,11 +42,11 @@ func TestHistogramOnItsEdges(t *testing.T) {
 		got, err := xlabridge.Jit(client, all)(values)
 		require.NoError(t, err)
 		for i := range want {
-			near(t, want[i], got[i], 0, d, i)
+			graphtest.Same(t, want[i], got[i], graphtest.Tolerance{}, d, i)
 		}
 		// Numbers and arrays as limits.
 		for i := 0; i < len(want); i += 4 {
-			near(t, want[i+1], want[i+3], 0, d, i)
+			graphtest.Same(t, want[i+1], want[i+3], graphtest.Tolerance{}, d, i)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/fft"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/linalg"
 	"xlarun/graph/signal"
 	"xlarun/graph/stats"
@@ -188,8 +189,8 @@ func TestComplexRefusals(t *testing.T) {
 func TestFourierOfPrime(t *testing.T) {
 	n := 211
 	x := graph.Sin(graph.Square(graph.Convert(graph.Iota(n), graph.Float32)))
-	near(t, x, graph.Real(fft.IFFT(fft.FFT(x))), 1e-6)
-	near(t, x, fft.Fourier{Length: []int{n}}.IRFFT(fft.RFFT(x)), 1e-6)
+	graphtest.Same(t, x, graph.Real(fft.IFFT(fft.FFT(x))), graphtest.Both(1e-6))
+	graphtest.Same(t, x, fft.Fourier{Length: []int{n}}.IRFFT(fft.RFFT(x)), graphtest.Both(1e-6))
 	// Parseval: the energy of the results is n times that of the points.
-	near(t, graph.Sum(graph.Square(x)), graph.Mean(graph.Square(graph.Abs(fft.FFT(x)))), 1e-6)
+	graphtest.Same(t, graph.Sum(graph.Square(x)), graph.Mean(graph.Square(graph.Abs(fft.FFT(x)))), graphtest.Both(1e-6))
 }

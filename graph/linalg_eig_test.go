@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -22,6 +23,10 @@ func init() { // the program that stands for the op where there is no kernel
 			outs := francisEig(x[0], true)
 			return Concatenate(0, ExpandDims(outs[0], 0), ExpandDims(outs[1], 0), outs[2], outs[3])
 		}})
+}
+
+func fromJAX(a oracles.Array) *Array {
+	return FromBytes(ShapeOf(dtypes.MapOfNames[a.DType], a.Shape...), a.Data)
 }
 
 // eigCase is a matrix with its eigenvalues, eigenvectors and gradient: third_party/oracles/numpy_eig.py says how.
