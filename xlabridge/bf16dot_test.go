@@ -277,14 +277,14 @@ func TestTargetOfSwitches(t *testing.T) {
 		if strings.HasPrefix(list, "none") {
 			want = graph.TargetCPU
 		}
-		t.Setenv(EnvKernels, list)
+		t.Setenv(kernels.Env, list)
 		c := open(t, Options{})
 		kernels.UseNarrowSet(kernels.BF16, -1)
 		kernels.UseNarrowSet(kernels.Int8, -1)
 		assert.Equal(t, want, c.Target(), list)
 		assert.Equal(t, here, products{c.BF16Method() != "", c.Int8Method() != ""}, list)
 	}
-	t.Setenv(EnvKernels, "all")
+	t.Setenv(kernels.Env, "all")
 	_, err := Open(t.Context(), Options{})
 	require.ErrorContains(t, err, `got "all"`)
 }

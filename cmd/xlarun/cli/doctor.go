@@ -21,6 +21,7 @@ import (
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
 	"xlarun/xlabridge/fetch"
+	"xlarun/xlabridge/kernels"
 	"xlarun/xlabridge/plugin"
 )
 
@@ -225,7 +226,7 @@ func (d *doctor) products(short, name, needed, method string) {
 		return
 	}
 	d.note(short, "products of %s have no kernel: the processor has neither %s, or %s (now %q) switches it off", name,
-		needed, xlabridge.EnvKernels, d.Getenv(xlabridge.EnvKernels))
+		needed, kernels.Env, d.Getenv(kernels.Env))
 }
 
 func milliseconds(d time.Duration) string {
