@@ -54,7 +54,8 @@ func TestCollectivesAgainstJAX(t *testing.T) {
 			x := graph.Float32s(c.Input.Float32s(), c.Input.Shape...)
 			graphtest.Same(t, graphtest.FromOracle(c.Output), f(x), graphtest.Both(1e-6))
 			graphtest.Same(t, graphtest.FromOracle(c.Gradient),
-				graph.Grad(func(x *graph.Array) *graph.Array { return graphtest.Weighted(f(x)) })(x), graphtest.Both(1e-6))
+				graph.Grad(func(x *graph.Array) *graph.Array { return graphtest.Weighted(f(x)) })(x),
+				graphtest.Both(1e-6))
 		})
 	}
 	for name := range collectivesOfJAX {
@@ -112,7 +113,8 @@ func TestShardMapAgainstJAX(t *testing.T) {
 			graphtest.Same(t, graphtest.FromOracle(c.Output), f(x), graphtest.Both(1e-6))
 			if c.Gradient != nil {
 				graphtest.Same(t, graphtest.FromOracle(*c.Gradient),
-					graph.Grad(func(x *graph.Array) *graph.Array { return graphtest.Weighted(f(x)) })(x), graphtest.Both(1e-6))
+					graph.Grad(func(x *graph.Array) *graph.Array { return graphtest.Weighted(f(x)) })(x),
+					graphtest.Both(1e-6))
 			}
 		})
 	}

@@ -22,6 +22,10 @@
 // (third_party/oracles/jax_functions.py), and by a line in the table of fromjax_test.go, from which
 // docs/reference/from-jax.md is written.
 //
+// A function that is made of exported functions, and that nothing here calls, is in a package named as in JAX: linalg,
+// fft, special, stats, signal. What is at the top of jax.numpy or in jax.lax is here. Linalg, Random, FFT and Arguments
+// are what those packages call.
+//
 // Functions look their op up by name, op("add"), because rules call functions and functions call ops. Go refuses to
 // initialize variables in a circle.
 //

@@ -23,8 +23,7 @@ var moreLinalg = map[string]func(numbers []float64, x []*graph.Array) *graph.Arr
 	"multi_dot":    func(_ []float64, x []*graph.Array) *graph.Array { return linalg.MultiDot(x...) },
 	"cross":        func(_ []float64, x []*graph.Array) *graph.Array { return linalg.Cross(x[0], x[1]) },
 	"vector_norm": func(n []float64, x []*graph.Array) *graph.Array {
-		return linalg.VectorNorm(x[0], int(n[0]),
-			n[1])
+		return linalg.VectorNorm(x[0], int(n[0]), n[1])
 	},
 	"trace":    func(n []float64, x []*graph.Array) *graph.Array { return linalg.Trace(x[0], int(n[0])) },
 	"diagonal": func(n []float64, x []*graph.Array) *graph.Array { return graph.Diagonal(x[0], -2, -1, int(n[0])) },
