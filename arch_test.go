@@ -35,6 +35,7 @@ var rooms = []room{
 	{"graph", []string{"graph/internal/..."}, []string{"github.com/gomlx/compute/..."}},
 	{"graph/internal/...", []string{}, []string{"github.com/gomlx/compute/..."}},
 	{"graph/neuron", []string{"graph", "graph/random"}, []string{}},
+	{"graph/graphtest", []string{"graph", "third_party/oracles"}, []string{"github.com/gomlx/compute/..."}},
 	{"graph/...", []string{"graph/..."}, []string{"github.com/gomlx/compute/..."}},
 	{"xlabridge/fetch", []string{}, []string{"github.com/gofrs/flock"}},
 	{"xlabridge/plugin", []string{"third_party", "xlabridge/fetch"},

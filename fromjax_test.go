@@ -20,9 +20,14 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/distribution"
+	"xlarun/graph/fft"
+	"xlarun/graph/linalg"
 	"xlarun/graph/nn"
 	"xlarun/graph/optim"
 	"xlarun/graph/random"
+	"xlarun/graph/signal"
+	"xlarun/graph/special"
+	"xlarun/graph/stats"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
 )
@@ -47,13 +52,15 @@ type array = *graph.Array
 // Functions of one type parameter stand with one that fits.
 var fromJAX = []section{
 	{"Transforms", "jax", []counterpart{
-		{"jit", xlabridge.Jit1[array, array], "Jit2, Jit3 for more arguments; the first argument is the client, " +
-			"donation an option"},
-		{"vmap", graph.VMap[array, array], "VMap2, VMap3 for more arguments; options InAxes, InAxesAt (single " +
-			"leaves), OutAxis, AxisName, AxisSize, BatchLast"},
-		{"grad", graph.Grad[array], "by the one argument, a tree; Grad2, Grad3 by the first of several"},
-		{"grad", graph.Grads3[array, array, array], "argnums: by all of several arguments; what is dropped costs " +
-			"nothing. Grads2, ValueAndGrads2, ValueAndGrads3 too"},
+		{"jit", xlabridge.Jit[array, array],
+			"Jit2 for two arguments, a struct for more; the first argument is the client, " +
+				"donation an option"},
+		{"vmap", graph.VMap[array, array],
+			"VMap2 for two arguments, a struct for more; options InAxes, InAxesAt (single " +
+				"leaves), OutAxis, AxisName, AxisSize, BatchLast"},
+		{"grad", graph.Grad[array], "by the one argument, a tree; Grad2 by the first of two"},
+		{"grad", graph.Grads2[array, array], "argnums: by two arguments, by more it is Grad of a struct; what is " +
+			"dropped costs nothing"},
 		{"grad", graph.GradWhere[array], "by some leaves only; ValueAndGradWhere too"},
 		{"value_and_grad", graph.ValueAndGrad[array], "ValueAndGrad2; has_aux is ValueAndGradAux"},
 		{"jvp", graph.Jvp[array, array], ""},
@@ -108,10 +115,10 @@ var fromJAX = []section{
 		{"zeros_like", graph.ZerosLike, ""}, {"ones_like", graph.OnesLike, ""}, {"full_like", graph.FullLike, ""},
 		{"arange", graph.Iota, "int32"}, {"jax.lax.broadcasted_iota", graph.IotaAxis, ""},
 		{"arange", graph.Arange, "with start, stop and step: Go numbers"}, {"linspace", graph.Linspace, ""},
-		{"logspace", graph.Logspace, ""}, {"geomspace", graph.Geomspace, ""}, {"vander", graph.Vander, ""},
+		{"logspace", graph.Logspace, ""}, {"geomspace", graph.Geomspace, ""}, {"vander", signal.Vander, ""},
 		{"tril_indices", graph.TrilIndices, ""}, {"triu_indices", graph.TriuIndices, ""},
-		{"jax.scipy.linalg.toeplitz", graph.Toeplitz, "of vectors"},
-		{"jax.scipy.linalg.block_diag", graph.BlockDiag, ""}, {"eye identity", graph.Eye, ""},
+		{"jax.scipy.linalg.toeplitz", linalg.Toeplitz, "of vectors"},
+		{"jax.scipy.linalg.block_diag", linalg.BlockDiag, ""}, {"eye identity", graph.Eye, ""},
 		{"jax.nn.one_hot", graph.OneHot, ""}, {"tril", graph.Tril, ""}, {"triu", graph.Triu, ""},
 		{"meshgrid", graph.Meshgrid, ""}, {"meshgrid", graph.MeshgridIJ, "indexing=\"ij\""},
 	}},
@@ -166,49 +173,49 @@ var fromJAX = []section{
 		{"jax.scipy.special.erfinv", graph.ErfInv, ""},
 		{"jax.scipy.special.gammaln", graph.Lgamma, ""}, {"jax.scipy.special.digamma", graph.Digamma, ""},
 		{"jax.scipy.special.expit", graph.Logistic, ""},
-		{"jax.scipy.special.xlogy", graph.XLogY, "at x = 0 the slopes are 0 where log(y) is not finite, not what " +
-			"log(y) and 0/y give"}, {"jax.scipy.special.xlog1py", graph.XLog1pY, "the same with log(1 + y)"},
-		{"jax.scipy.special.ndtr", graph.Ndtr, ""}, {"jax.scipy.special.log_ndtr", graph.LogNdtr, ""},
-		{"jax.scipy.special.ndtri", graph.Ndtri, ""}, {"jax.scipy.special.logit", graph.Logit, ""},
-		{"jax.scipy.special.entr", graph.Entr, ""},
-		{"jax.scipy.special.rel_entr", graph.RelEntr, "no number at NaN, not infinity"},
-		{"jax.scipy.special.kl_div", graph.KLDiv, "the same"}, {"jax.scipy.special.betaln", graph.BetaLn, ""},
-		{"jax.scipy.special.betainc", graph.BetaInc, "with derivatives by all three"},
-		{"jax.scipy.special.gammainc", graph.GammaInc, ""}, {"jax.scipy.special.gammaincc", graph.GammaIncC, ""},
-		{"jax.lax.random_gamma_grad", graph.RandomGammaGrad, ""},
-		{"jax.scipy.special.zeta", graph.Zeta, "of positive q; with derivatives"},
-		{"jax.scipy.special.polygamma", graph.Polygamma, "n is a Go int"},
+		{"jax.scipy.special.xlogy", special.XLogY, "at x = 0 the slopes are 0 where log(y) is not finite, not what " +
+			"log(y) and 0/y give"}, {"jax.scipy.special.xlog1py", special.XLog1pY, "the same with log(1 + y)"},
+		{"jax.scipy.special.ndtr", special.Ndtr, ""}, {"jax.scipy.special.log_ndtr", special.LogNdtr, ""},
+		{"jax.scipy.special.ndtri", special.Ndtri, ""}, {"jax.scipy.special.logit", special.Logit, ""},
+		{"jax.scipy.special.entr", special.Entr, ""},
+		{"jax.scipy.special.rel_entr", special.RelEntr, "no number at NaN, not infinity"},
+		{"jax.scipy.special.kl_div", special.KLDiv, "the same"}, {"jax.scipy.special.betaln", special.BetaLn, ""},
+		{"jax.scipy.special.betainc", special.BetaInc, "with derivatives by all three"},
+		{"jax.scipy.special.gammainc", special.GammaInc, ""}, {"jax.scipy.special.gammaincc", special.GammaIncC, ""},
+		{"jax.lax.random_gamma_grad", special.RandomGammaGrad, ""},
+		{"jax.scipy.special.zeta", special.Zeta, "of positive q; with derivatives"},
+		{"jax.scipy.special.polygamma", special.Polygamma, "n is a Go int"},
 	}},
 	{"Reductions", "jax.numpy", []counterpart{
 		{"sum", graph.Sum, "axes are the last arguments, none: all"}, {"prod", graph.Prod, ""},
 		{"max amax", graph.ReduceMax, ""}, {"min amin", graph.ReduceMin, ""},
 		{"mean", graph.Mean, ""}, {"var", graph.Variance, ""}, {"std", graph.Std, ""},
 		{"sum", graph.Reduction{}, "keepdims, where and ddof are fields; methods for sum, mean, var and the others"},
-		{"average", graph.Average, ""}, {"ptp", graph.Range, ""}, {"count_nonzero", graph.CountNonzero, ""},
-		{"cov", graph.Cov, "ddof is given"}, {"corrcoef", graph.CorrCoef, ""}, {"trapezoid", graph.Trapezoid, ""},
-		{"interp", graph.Interp, ""}, {"gradient", graph.Slope, "along one axis"}, {"unwrap", graph.Unwrap, ""},
-		{"polyval", graph.PolyVal, ""}, {"polyfit", graph.PolyFit, "coefficients only"},
+		{"average", stats.Average, ""}, {"ptp", stats.Range, ""}, {"count_nonzero", stats.CountNonzero, ""},
+		{"cov", stats.Cov, "ddof is given"}, {"corrcoef", stats.CorrCoef, ""}, {"trapezoid", signal.Trapezoid, ""},
+		{"interp", signal.Interp, ""}, {"gradient", signal.Gradient, "along one axis"}, {"unwrap", signal.Unwrap, ""},
+		{"polyval", signal.PolyVal, ""}, {"polyfit", signal.PolyFit, "coefficients only"},
 		{"all", graph.All, ""},
 		{"any", graph.Any, ""},
-		{"argmax", graph.ArgMax, "int32"}, {"argmin", graph.ArgMin, "int32"}, {"median", graph.Median, ""},
-		{"quantile", graph.Quantile, ""},
-		{"percentile", graph.Percentile, ""}, {"jax.scipy.special.logsumexp", graph.LogSumExp, ""},
-		{"nansum", graph.NanSum, ""}, {"nanprod", graph.NanProd, ""}, {"nanmax", graph.NanMax, ""},
-		{"nanmin", graph.NanMin, ""}, {"nanmean", graph.NanMean, ""},
-		{"nanvar", graph.NanVariance, ""}, {"nanstd", graph.NanStd, ""}, {"nanquantile", graph.NanQuantile, ""},
-		{"nanmedian", graph.NanMedian, ""},
-		{"nanargmax", graph.NanArgMax, "0 where all are NaN"}, {"nanargmin", graph.NanArgMin, "0 where all are NaN"},
+		{"argmax", graph.ArgMax, "int32"}, {"argmin", graph.ArgMin, "int32"}, {"median", stats.Median, ""},
+		{"quantile", stats.Quantile, ""},
+		{"percentile", stats.Percentile, ""}, {"jax.scipy.special.logsumexp", graph.LogSumExp, ""},
+		{"nansum", stats.NanSum, ""}, {"nanprod", stats.NanProd, ""}, {"nanmax", stats.NanMax, ""},
+		{"nanmin", stats.NanMin, ""}, {"nanmean", stats.NanMean, ""},
+		{"nanvar", stats.NanVariance, ""}, {"nanstd", stats.NanStd, ""}, {"nanquantile", stats.NanQuantile, ""},
+		{"nanmedian", stats.NanMedian, ""},
+		{"nanargmax", stats.NanArgMax, "0 where all are NaN"}, {"nanargmin", stats.NanArgMin, "0 where all are NaN"},
 		{"cumsum", graph.CumSum, "option Reversed"}, {"cumprod", graph.CumProd, ""}, {"jax.lax.cummax", graph.CumMax,
 			"the latest of equal elements has the slope; JAX divides it"},
 		{"jax.lax.cummin", graph.CumMin, "the same"},
 		{"jax.lax.cumlogsumexp", graph.CumLogSumExp, ""}, {"diff", graph.Diff, ""},
-		{"trace", graph.MatrixTrace, "of the last two axes"},
+		{"trace", linalg.Trace, "of the last two axes"},
 		{"jax.ops.segment_sum", graph.SegmentSum, ""}, {"jax.ops.segment_max", graph.SegmentMax, ""},
 		{"jax.ops.segment_min", graph.SegmentMin, ""},
 		{"jax.ops.segment_prod", graph.SegmentProd, "with derivatives"},
-		{"bincount", graph.Bincount, "negative numbers are dropped, not counted as 0"}, {"histogram", graph.Histogram,
+		{"bincount", stats.Bincount, "negative numbers are dropped, not counted as 0"}, {"histogram", stats.Histogram,
 			"int32; HistogramOf takes edges and weights"},
-		{"digitize", graph.Digitize, "ascending edges"},
+		{"digitize", stats.Digitize, "ascending edges"},
 	}},
 	{"Shapes and places", "jax.numpy", []counterpart{
 		{"reshape", graph.Reshape, ""}, {"ravel", graph.Flatten1D, ""}, {"transpose permute_dims", graph.Transpose, ""},
@@ -247,22 +254,22 @@ var fromJAX = []section{
 		{"dot", graph.Dot, ""}, {"matmul", graph.MatMul, ""}, {"jax.lax.dot_general", graph.DotGeneral, ""},
 		{"einsum", graph.Einsum, ""},
 		{"tensordot", graph.Tensordot, ""}, {"outer", graph.Outer, ""}, {"kron", graph.Kron, ""},
-		{"convolve", graph.Convolve, ""}, {"correlate", graph.Correlate, ""},
+		{"convolve", signal.Convolve, ""}, {"correlate", signal.Correlate, ""},
 		{"jax.lax.conv_general_dilated", graph.Conv, ""}, {"jax.lax.reduce_window", graph.ReduceWindow, ""},
-		{"linalg.cholesky", graph.Cholesky, "leading axes are matrices"}, {"linalg.eigh", graph.Eigh, ""},
-		{"linalg.eig", graph.Eig, "real and imaginary parts, order and phases fixed"},
-		{"linalg.eigvals", graph.EigVals, "real and imaginary parts"},
-		{"linalg.qr", graph.QR, ""}, {"linalg.svd", graph.SVD, ""},
-		{"linalg.solve", graph.Solve, ""}, {"linalg.inv", graph.Inverse, ""},
-		{"linalg.pinv", graph.Pinv, ""}, {"linalg.matrix_rank", graph.MatrixRank, ""},
-		{"linalg.cond", graph.ConditionNumber, "2-norm"}, {"linalg.matrix_power", graph.MatrixPower, ""},
-		{"linalg.multi_dot", graph.MultiDot, ""}, {"linalg.vector_norm", graph.VectorNorm, "along an axis"},
-		{"cross", graph.Cross, "along the last axis"}, {"linalg.det", graph.Det, ""},
-		{"linalg.slogdet", graph.SlogDet, ""},
-		{"linalg.lstsq", graph.Lstsq, ""}, {"linalg.norm", graph.MatrixNorm, "of a matrix"},
-		{"jax.lax.linalg.lu", graph.LU, ""},
-		{"jax.lax.linalg.triangular_solve", graph.TriangularSolve, ""}, {"jax.scipy.linalg.cho_solve",
-			graph.CholeskySolve, ""}, {"jax.scipy.linalg.expm", graph.Expm, ""},
+		{"linalg.cholesky", linalg.Cholesky, "leading axes are matrices"}, {"linalg.eigh", linalg.Eigh, ""},
+		{"linalg.eig", linalg.Eig, "real and imaginary parts, order and phases fixed"},
+		{"linalg.eigvals", linalg.EigVals, "real and imaginary parts"},
+		{"linalg.qr", linalg.QR, ""}, {"linalg.svd", linalg.SVD, ""},
+		{"linalg.solve", linalg.Solve, ""}, {"linalg.inv", linalg.Inv, ""},
+		{"linalg.pinv", linalg.Pinv, ""}, {"linalg.matrix_rank", linalg.MatrixRank, ""},
+		{"linalg.cond", linalg.Cond, "2-norm"}, {"linalg.matrix_power", linalg.MatrixPower, ""},
+		{"linalg.multi_dot", linalg.MultiDot, ""}, {"linalg.vector_norm", linalg.VectorNorm, "along an axis"},
+		{"cross", linalg.Cross, "along the last axis"}, {"linalg.det", linalg.Det, ""},
+		{"linalg.slogdet", linalg.SlogDet, ""},
+		{"linalg.lstsq", linalg.Lstsq, ""}, {"linalg.norm", linalg.MatrixNorm, "of a matrix"},
+		{"jax.lax.linalg.lu", linalg.LU, ""},
+		{"jax.lax.linalg.triangular_solve", linalg.TriangularSolve, ""}, {"jax.scipy.linalg.cho_solve",
+			linalg.CholeskySolve, ""}, {"jax.scipy.linalg.expm", linalg.Expm, ""},
 	}},
 	{"Complex numbers and Fourier transforms", "jax.numpy", []counterpart{
 		{"jax.lax.complex", graph.Complex, "complex64; there is no complex128"},
@@ -271,14 +278,14 @@ var fromJAX = []section{
 		{"angle", graph.Angle, ""}, {"isreal", graph.IsReal, ""}, {"iscomplex", graph.IsComplex, ""},
 		{"vdot", graph.Vdot, ""},
 		{"jax.grad", graph.GradHolomorphic[array], "holomorphic=True; Grad is for real results"},
-		{"fft.fft fft.fft2 fft.fftn jax.lax.fft", graph.FFT, "over the axes given, the last if none is; " +
+		{"fft.fft fft.fft2 fft.fftn jax.lax.fft", fft.FFT, "over the axes given, the last if none is; " +
 			"Fourier has lengths and norms"},
-		{"fft.ifft fft.ifft2 fft.ifftn", graph.IFFT, "likewise, as all of these"},
-		{"fft.rfft fft.rfft2 fft.rfftn", graph.RFFT, ""}, {"fft.irfft fft.irfft2 fft.irfftn", graph.IRFFT, ""},
-		{"fft.hfft", graph.HFFT, ""}, {"fft.ihfft", graph.IHFFT, ""},
-		{"fft.fftfreq", graph.FFTFreq, ""}, {"fft.rfftfreq", graph.RFFTFreq, ""},
-		{"fft.fftshift", graph.FFTShift, ""}, {"fft.ifftshift", graph.IFFTShift, ""},
-		{"jax.scipy.signal.fftconvolve", graph.FFTConvolve, ""},
+		{"fft.ifft fft.ifft2 fft.ifftn", fft.IFFT, "likewise, as all of these"},
+		{"fft.rfft fft.rfft2 fft.rfftn", fft.RFFT, ""}, {"fft.irfft fft.irfft2 fft.irfftn", fft.IRFFT, ""},
+		{"fft.hfft", fft.HFFT, ""}, {"fft.ihfft", fft.IHFFT, ""},
+		{"fft.fftfreq", fft.FFTFreq, ""}, {"fft.rfftfreq", fft.RFFTFreq, ""},
+		{"fft.fftshift", fft.FFTShift, ""}, {"fft.ifftshift", fft.IFFTShift, ""},
+		{"jax.scipy.signal.fftconvolve", signal.FFTConvolve, ""},
 	}},
 	{"Random numbers", "jax.random", []counterpart{
 		{"key PRNGKey", random.New, ""}, {"split", random.Split, "Split2 and SplitN give separate keys"},

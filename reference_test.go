@@ -227,6 +227,11 @@ func TestReference(t *testing.T) {
 // publicPackages are those whose signatures the reference lists, with types whose methods it lists too.
 var publicPackages = []struct{ folder, what, withMethods string }{
 	{"graph", "arrays, tracing and transforms", "Array"},
+	{"graph/linalg", "matrices, as in jax.numpy.linalg and jax.scipy.linalg", ""},
+	{"graph/fft", "Fourier transforms, as in jax.numpy.fft", ""},
+	{"graph/special", "special functions, as in jax.scipy.special", ""},
+	{"graph/stats", "histograms, covariances, quantiles, reductions without NaN", ""},
+	{"graph/signal", "samples of functions: convolutions, interpolation, polynomials", ""},
 	{"graph/random", "keys and draws, as in jax.random", ""},
 	{"graph/nn", "layers without a batch axis", ""},
 	{"graph/optim", "optimizers, as in Optax", ""},

@@ -6,6 +6,7 @@ import (
 	"github.com/gomlx/compute"
 
 	"xlarun/graph"
+	"xlarun/graph/fft"
 )
 
 // Complex implements compute.Function, for float32 parts.
@@ -35,14 +36,14 @@ func (f *Function) Imag(x compute.Value) (compute.Value, error) {
 
 // FFT implements compute.Function: over as many of the last axes as there are lengths, or over the last one.
 func (f *Function) FFT(x compute.Value, kind compute.FFTType, lengths []int) (compute.Value, error) {
-	transforms := map[compute.FFTType]func(t graph.Fourier, x *graph.Array) *graph.Array{
-		compute.FFTForward: graph.Fourier.FFT, compute.FFTInverse: graph.Fourier.IFFT,
-		compute.FFTForwardReal: graph.Fourier.RFFT, compute.FFTInverseReal: graph.Fourier.IRFFT}
+	transforms := map[compute.FFTType]func(t fft.Fourier, x *graph.Array) *graph.Array{
+		compute.FFTForward: fft.Fourier.FFT, compute.FFTInverse: fft.Fourier.IFFT,
+		compute.FFTForwardReal: fft.Fourier.RFFT, compute.FFTInverseReal: fft.Fourier.IRFFT}
 	transform, ok := transforms[kind]
 	if !ok {
 		return nil, fmt.Errorf("GoMLX's op FFT: the transform %s is not known", kind)
 	}
-	var t graph.Fourier
+	var t fft.Fourier
 	for i := range lengths {
 		t.Axes = append(t.Axes, i-len(lengths))
 	}

@@ -26,7 +26,7 @@ func ExampleNewModel() {
 	member := func(key random.Key) *graph.Array {
 		return m.Call(m.Init(key), key, graph.Float32s([]float32{1, 2, 3, 4}, 1, 4))[0]
 	}
-	run := xlabridge.Jit1(&xlabridge.Reference{}, graph.VMap(member))
+	run := xlabridge.Jit(&xlabridge.Reference{}, graph.VMap(member))
 	outputs, err := run(random.Split(random.New(0), 100))
 	if err != nil {
 		panic(err)

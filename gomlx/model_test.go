@@ -160,7 +160,7 @@ func TestPopulationsEqualGoMLX(t *testing.T) {
 			m, err := gomlx.NewModel(store, n.function(), n.input)
 			require.NoError(t, err)
 			theirs, ours := n.data(rand.New(rand.NewPCG(2, uint64(i))))
-			f := xlabridge.Jit1(client, func(keys random.Key) graph.Pair[map[string]*graph.Array, *graph.Array] {
+			f := xlabridge.Jit(client, func(keys random.Key) graph.Pair[map[string]*graph.Array, *graph.Array] {
 				return graph.VMap(func(key random.Key) graph.Pair[map[string]*graph.Array, *graph.Array] {
 					p := m.Init(key)
 					return graph.PairOf(p, m.Call(p, key, ours)[0])

@@ -42,7 +42,7 @@ var stateShape = graph.ShapeOf(graph.Uint64, 3)
 func bits(state *graph.Array, s graph.Shape) *graph.Array {
 	hi, lo := words(graph.Xor(state.Index(0), state.Index(2)))
 	counterHi, counterLo := words(state.Index(1))
-	hi, lo = graph.ThreeFry2x32(hi, lo, counterHi, counterLo)
+	hi, lo = graph.Random.ThreeFry2x32(hi, lo, counterHi, counterLo)
 	key := random.Key{Data: graph.Stack([]*graph.Array{hi, lo}, 0)}
 	return random.Bits(key, unsigned[graph.ItemSize(s.DType)], s.Dims...).Convert(s.DType)
 }

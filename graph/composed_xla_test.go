@@ -2,7 +2,6 @@ package graph_test
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -11,33 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/internal/long"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
-
-// near compares two concrete arrays of equal shape, relative and absolute; NaN equals NaN, and an infinity only itself.
-func near(t *testing.T, want, got *graph.Array, tol float64, msg ...any) {
-	t.Helper()
-	require.Equal(t, want.Shape().String(), got.Shape().String(), msg...)
-	if want.DType() == graph.Complex64 {
-		near(t, graph.Real(want), graph.Real(got), tol, append(msg, " real part")...)
-		near(t, graph.Imag(want), graph.Imag(got), tol, append(msg, " imaginary part")...)
-		return
-	}
-	w, err := graph.Floats(want)
-	require.NoError(t, err)
-	g, err := graph.Floats(got)
-	require.NoError(t, err)
-	for i := range w {
-		if w[i] == g[i] || math.IsNaN(w[i]) && math.IsNaN(g[i]) {
-			continue
-		}
-		require.False(t, math.IsInf(w[i], 0), fmt.Sprint("element ", i, " is ", g[i], ", want ", w[i], " ",
-			fmt.Sprint(msg...)))
-		require.InDelta(t, w[i], g[i], tol*(1+math.Abs(w[i])), fmt.Sprint("element ", i, " ", fmt.Sprint(msg...)))
-	}
-}
 
 // What is composed of ops gives on XLA what it gives on the reference interpreter: its values and the gradient under
 // VMap, and in the long form its values for one lane. The samples are TestComposed's, a few in one program. The short
@@ -81,13 +58,13 @@ func TestComposedAgainstXLA(t *testing.T) {
 				}
 				return out
 			}
-			want, err := xlabridge.Jit1(&xlabridge.Reference{}, results)(in)
+			want, err := xlabridge.Jit(&xlabridge.Reference{}, results)(in)
 			require.NoError(t, err)
-			got, err := xlabridge.Jit1(client, results)(in)
+			got, err := xlabridge.Jit(client, results)(in)
 			require.NoError(t, err)
 			for i, c := range cases {
 				for k := range want[i] {
-					near(t, want[i][k], got[i][k], max(c.Tol, 1e-5), c.Name, " result ", k)
+					graphtest.Same(t, want[i][k], got[i][k], graphtest.Both(max(c.Tol, 1e-5)), c.Name, " result ", k)
 				}
 			}
 		})

@@ -22,6 +22,10 @@
 // (third_party/oracles/jax_functions.py), and by a line in the table of fromjax_test.go, from which
 // docs/reference/from-jax.md is written.
 //
+// A function that is made of exported functions, and that nothing here calls, is in a package named as in JAX: linalg,
+// fft, special, stats, signal. What is at the top of jax.numpy or in jax.lax is here. Linalg, Random, FFT and Arguments
+// are what those packages call.
+//
 // Functions look their op up by name, op("add"), because rules call functions and functions call ops. Go refuses to
 // initialize variables in a circle.
 //
@@ -45,10 +49,10 @@
 // # Accuracy
 //
 // Special functions state their largest errors over the whole range of each dtype, for both backends
-// (special_test.go). An error of n ULP is one of n units in the last place of the result for arguments that differ by n
-// units in theirs (Higham, "Accuracy and stability of numerical algorithms", 2002, section 1.5): where a function is
-// steep, rounded arguments allow no more. "For values below 1, in ULP of 1" means that a small value may have fewer
-// digits. Numbers below the smallest normal one count as 0, as compilers take them.
+// (graph/special/special_test.go). An error of n ULP is one of n units in the last place of the result for arguments
+// that differ by n units in theirs (Higham, "Accuracy and stability of numerical algorithms", 2002, section 1.5): where
+// a function is steep, rounded arguments allow no more. "For values below 1, in ULP of 1" means that a small value may
+// have fewer digits. Numbers below the smallest normal one count as 0, as compilers take them.
 //
 // # Lowering
 //

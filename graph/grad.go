@@ -176,16 +176,6 @@ func Grad2[A, B any](f func(A, B) *Array) func(A, B) A {
 	return func(a A, b B) A { _, d := g(a, b); return d }
 }
 
-// Grad3 gives the gradient of a scalar function of three arguments by its first.
-func Grad3[A, B, C any](f func(A, B, C) *Array) func(A, B, C) A {
-	return func(a A, b B, c C) A {
-		_, _, d := valueAndGrad("Grad3", a, []any{a, b, c}, func(x []any) any {
-			return f(as[A](x[0]), as[B](x[1]), as[C](x[2]))
-		})
-		return d
-	}
-}
-
 // ValueAndGrad gives a scalar function's value and its gradient by the argument.
 func ValueAndGrad[A any](f func(A) *Array) func(A) (*Array, A) {
 	return func(a A) (*Array, A) {

@@ -3,38 +3,10 @@ package graph
 // Gradients by several arguments and by some of the leaves. What a caller does not use of a gradient costs nothing: it
 // is not computed.
 
-// Grads2 gives the gradients of a scalar function by both of its arguments.
+// Grads2 gives the gradients of a scalar function by both of its arguments. By more it is Grad of a struct of them.
 func Grads2[A, B any](f func(A, B) *Array) func(A, B) (A, B) {
-	g := ValueAndGrads2(f)
-	return func(a A, b B) (A, B) { _, da, db := g(a, b); return da, db }
-}
-
-// Grads3 gives the gradients of a scalar function by its three arguments. Those by any subset are this with the others
-// dropped: `dA, _, dC := Grads3(f)(a, b, c)`.
-func Grads3[A, B, C any](f func(A, B, C) *Array) func(A, B, C) (A, B, C) {
-	g := ValueAndGrads3(f)
-	return func(a A, b B, c C) (A, B, C) { _, da, db, dc := g(a, b, c); return da, db, dc }
-}
-
-// ValueAndGrads2 gives a scalar function's value and its gradients by both arguments.
-func ValueAndGrads2[A, B any](f func(A, B) *Array) func(A, B) (*Array, A, B) {
-	type args struct {
-		A A
-		B B
-	}
-	g := ValueAndGrad(func(x args) *Array { return f(x.A, x.B) })
-	return func(a A, b B) (*Array, A, B) { v, d := g(args{a, b}); return v, d.A, d.B }
-}
-
-// ValueAndGrads3 gives a scalar function's value and its gradients by its three arguments.
-func ValueAndGrads3[A, B, C any](f func(A, B, C) *Array) func(A, B, C) (*Array, A, B, C) {
-	type args struct {
-		A A
-		B B
-		C C
-	}
-	g := ValueAndGrad(func(x args) *Array { return f(x.A, x.B, x.C) })
-	return func(a A, b B, c C) (*Array, A, B, C) { v, d := g(args{a, b, c}); return v, d.A, d.B, d.C }
+	g := Grad(func(x Pair[A, B]) *Array { return f(x.First, x.Second) })
+	return func(a A, b B) (A, B) { return g(Pair[A, B]{a, b}).Unpack() }
 }
 
 // GradWhere gives the gradient of a scalar function by those leaves of its argument that choose picks, by their paths

@@ -32,15 +32,17 @@ func TestGradsBySeveralArguments(t *testing.T) {
 	x := Float32s([]float32{1, -1})
 	f := func(w weights, x, s *Array) *Array { return Mul(w.loss(x), s) }
 	w := someWeights()
-	v, dw, dx, ds := ValueAndGrads3(f)(w, x, Scalar(2))
+	type arguments struct {
+		W    weights
+		X, S *Array
+	}
+	v, d := ValueAndGrad(func(a arguments) *Array { return f(a.W, a.X, a.S) })(arguments{w, x, Scalar(2)})
 	require.Equal(t, floatsOf(t, f(w, x, Scalar(2))), floatsOf(t, v))
-	require.Equal(t, floatsOf(t, Grad3(f)(w, x, Scalar(2)).W), floatsOf(t, dw.W))
-	require.Equal(t, floatsOf(t, Grad(func(x *Array) *Array { return f(w, x, Scalar(2)) })(x)), floatsOf(t, dx))
-	require.Equal(t, floatsOf(t, w.loss(x)), floatsOf(t, ds))
-	require.Equal(t, []float64{0}, floatsOf(t, dw.N))
-	_, gx, gs := Grads3(f)(w, x, Scalar(2))
-	require.Equal(t, floatsOf(t, dx), floatsOf(t, gx))
-	require.Equal(t, floatsOf(t, ds), floatsOf(t, gs))
+	one := Grad(func(w weights) *Array { return f(w, x, Scalar(2)) })(w)
+	require.Equal(t, floatsOf(t, one.W), floatsOf(t, d.W.W))
+	require.Equal(t, floatsOf(t, Grad(func(x *Array) *Array { return f(w, x, Scalar(2)) })(x)), floatsOf(t, d.X))
+	require.Equal(t, floatsOf(t, w.loss(x)), floatsOf(t, d.S))
+	require.Equal(t, []float64{0}, floatsOf(t, d.W.N))
 	a, b := Grads2(func(a, b *Array) *Array { return Sum(Mul(Square(a), b)) })(x, Float32s([]float32{3, 4}))
 	require.Equal(t, []float64{6, -8}, floatsOf(t, a))
 	require.Equal(t, []float64{1, 1}, floatsOf(t, b))

@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
+	"xlarun/graph/stats"
 	"xlarun/internal/long"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -23,8 +25,8 @@ func TestHistogramOnItsEdges(t *testing.T) {
 			for _, bins := range counts {
 				for _, ends := range limits {
 					low := graph.Add(graph.Mul(graph.Index(x, 0), 0), ends[0])
-					counts, edges := graph.Histogram(x, bins, ends[0], ends[1])
-					counts2, edges2 := graph.Histogram(x, bins, low, ends[1])
+					counts, edges := stats.Histogram(x, bins, ends[0], ends[1])
+					counts2, edges2 := stats.Histogram(x, bins, low, ends[1])
 					out = append(out, counts, edges, counts2, edges2)
 				}
 			}
@@ -35,16 +37,16 @@ func TestHistogramOnItsEdges(t *testing.T) {
 			x[i] = float64(i)/20 - 1
 		}
 		values := graph.Convert(graph.Float64s(x), d)
-		want, err := xlabridge.Jit1(&xlabridge.Reference{}, all)(values)
+		want, err := xlabridge.Jit(&xlabridge.Reference{}, all)(values)
 		require.NoError(t, err)
-		got, err := xlabridge.Jit1(client, all)(values)
+		got, err := xlabridge.Jit(client, all)(values)
 		require.NoError(t, err)
 		for i := range want {
-			near(t, want[i], got[i], 0, d, i)
+			graphtest.Same(t, want[i], got[i], graphtest.Tolerance{}, d, i)
 		}
 		// Numbers and arrays as limits.
 		for i := 0; i < len(want); i += 4 {
-			near(t, want[i+1], want[i+3], 0, d, i)
+			graphtest.Same(t, want[i+1], want[i+3], graphtest.Tolerance{}, d, i)
 		}
 	}
 }
@@ -73,7 +75,7 @@ func TestHistogramCountsAsJAX(t *testing.T) {
 			}
 			x[i] = c.low + x[i]*(1-c.low)
 		}
-		counts, _ := graph.Histogram(graph.Convert(graph.Float64s(x), c.d), c.bins, c.low, 1)
+		counts, _ := stats.Histogram(graph.Convert(graph.Float64s(x), c.d), c.bins, c.low, 1)
 		got, err := graph.Floats(counts)
 		require.NoError(t, err)
 		require.Equal(t, c.want, got, "%s, %d intervals from %v", c.d, c.bins, c.low)

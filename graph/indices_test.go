@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/stats"
 	"xlarun/internal/long"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -104,7 +105,7 @@ func indexOps() []indexOp {
 		}, func(i int64) float64 { return clip(fromEnd(i)) }, true},
 		{"SegmentSum", func(i *graph.Array) *graph.Array { return graph.SegmentSum(ones(i), i, axisSize) }, inside,
 			true},
-		{"Bincount", func(i *graph.Array) *graph.Array { return graph.Bincount(i, axisSize) }, inside, true},
+		{"Bincount", func(i *graph.Array) *graph.Array { return stats.Bincount(i, axisSize) }, inside, true},
 		{"OneHot", func(i *graph.Array) *graph.Array {
 			return graph.Sum(graph.OneHot(i, axisSize, graph.Float32), 0)
 		}, inside, true},
@@ -173,7 +174,7 @@ func TestIndicesOfAllDTypes(t *testing.T) {
 			return out
 		}
 		t.Run(b.name, func(t *testing.T) {
-			out, err := xlabridge.Jit1(b.backend, all)(arguments)
+			out, err := xlabridge.Jit(b.backend, all)(arguments)
 			require.NoError(t, err)
 			for i, c := range calls {
 				o, of := ops[c.op], cases[c.number]
@@ -264,7 +265,7 @@ func TestStartIndicesOfDifferentDTypes(t *testing.T) {
 			for _, c := range b.cases {
 				rows, columns = append(rows, graph.Of(c.row)), append(columns, graph.Of(c.column))
 			}
-			out, err := xlabridge.Jit1(b.backend, all)([2][]*graph.Array{rows, columns})
+			out, err := xlabridge.Jit(b.backend, all)([2][]*graph.Array{rows, columns})
 			require.NoError(t, err)
 			for i, o := range out {
 				c := b.cases[i/4%len(b.cases)]

@@ -7,11 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/fft"
+	"xlarun/graph/graphtest"
+	"xlarun/graph/linalg"
+	"xlarun/graph/signal"
+	"xlarun/graph/stats"
 )
 
-func transform(f func(graph.Fourier, *graph.Array) *graph.Array) func(functionAttrs, list) list {
+func transform(f func(fft.Fourier, *graph.Array) *graph.Array) func(functionAttrs, list) list {
 	return single(func(a functionAttrs, x list) *graph.Array {
-		return f(graph.Fourier{Axes: a.Axes, Length: a.Dims, Norm: a.Mode}, x[0])
+		return f(fft.Fourier{Axes: a.Axes, Length: a.Dims, Norm: a.Mode}, x[0])
 	})
 }
 
@@ -84,22 +89,22 @@ var complexFunctions = map[string]func(functionAttrs, list) list{
 		y, t := graph.Jvp(f, x[0], x[1])
 		return list{y, t}
 	},
-	"norm": single(func(_ functionAttrs, x list) *graph.Array { return graph.VectorNorm(x[0], 1, 2) }),
-	"cov":  single(func(_ functionAttrs, x list) *graph.Array { return graph.Cov(x[0], 1) }),
-	"fft":  transform(graph.Fourier.FFT), "ifft": transform(graph.Fourier.IFFT),
-	"rfft": transform(graph.Fourier.RFFT), "irfft": transform(graph.Fourier.IRFFT),
-	"hfft": transform(graph.Fourier.HFFT), "ihfft": transform(graph.Fourier.IHFFT),
-	"fftn": transform(graph.Fourier.FFT), "ifftn": transform(graph.Fourier.IFFT),
-	"rfftn": transform(graph.Fourier.RFFT), "irfftn": transform(graph.Fourier.IRFFT),
-	"fft of real numbers": transform(graph.Fourier.FFT),
+	"norm": single(func(_ functionAttrs, x list) *graph.Array { return linalg.VectorNorm(x[0], 1, 2) }),
+	"cov":  single(func(_ functionAttrs, x list) *graph.Array { return stats.Cov(x[0], 1) }),
+	"fft":  transform(fft.Fourier.FFT), "ifft": transform(fft.Fourier.IFFT),
+	"rfft": transform(fft.Fourier.RFFT), "irfft": transform(fft.Fourier.IRFFT),
+	"hfft": transform(fft.Fourier.HFFT), "ihfft": transform(fft.Fourier.IHFFT),
+	"fftn": transform(fft.Fourier.FFT), "ifftn": transform(fft.Fourier.IFFT),
+	"rfftn": transform(fft.Fourier.RFFT), "irfftn": transform(fft.Fourier.IRFFT),
+	"fft of real numbers": transform(fft.Fourier.FFT),
 	"vmap of rfft": single(func(_ functionAttrs, x list) *graph.Array {
-		return graph.VMap(func(x *graph.Array) *graph.Array { return graph.IRFFT(graph.Mul(graph.RFFT(x), 2)) },
+		return graph.VMap(func(x *graph.Array) *graph.Array { return fft.IRFFT(graph.Mul(fft.RFFT(x), 2)) },
 			graph.InAxes(1), graph.OutAxis(1))(x[0])
 	}),
-	"fftfreq": points(graph.FFTFreq), "rfftfreq": points(graph.RFFTFreq),
-	"fftshift": overAxes(graph.FFTShift), "ifftshift": overAxes(graph.IFFTShift),
+	"fftfreq": points(fft.FFTFreq), "rfftfreq": points(fft.RFFTFreq),
+	"fftshift": overAxes(fft.FFTShift), "ifftshift": overAxes(fft.IFFTShift),
 	"fftconvolve": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.FFTConvolve(x[0], x[1], a.Mode, a.Axes...)
+		return signal.FFTConvolve(x[0], x[1], a.Mode, a.Axes...)
 	}),
 }
 
@@ -122,7 +127,7 @@ func TestComplexValues(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []complex64{0, 1}, got)
 	require.Equal(t, "f32[2] {0 0}", graph.Imag(graph.Ones(graph.ShapeOf(graph.Float32, 2))).String())
-	require.Equal(t, "c64[0,4] {}", graph.FFT(graph.Zeros(graph.ShapeOf(graph.Float32, 0, 4))).String())
+	require.Equal(t, "c64[0,4] {}", fft.FFT(graph.Zeros(graph.ShapeOf(graph.Float32, 0, 4))).String())
 }
 
 // What has no complex form is refused in a sentence.
@@ -143,16 +148,16 @@ func TestComplexRefusals(t *testing.T) {
 		{"sort: got c64[3]", func() { graph.Sort(x, 0) }},
 		{"floor: got c64[3]", func() { graph.Floor(x) }},
 		{"Cholesky: got c64[2,2], and there is no form for complex numbers", func() {
-			graph.Cholesky(graph.Eye(graph.Complex64, 2))
+			linalg.Cholesky(graph.Eye(graph.Complex64, 2))
 		}},
-		{"conv: got c64[1,3,1]", func() { graph.Convolve(x, x, "full") }},
+		{"conv: got c64[1,3,1]", func() { signal.Convolve(x, x, "full") }},
 		{"convert: got c64[3]", func() { graph.Convert(x, graph.Float32) }},
 		{"bitcast: got c64[3]", func() { graph.Bitcast(x, graph.Uint64) }},
 		{"bitcast: got c64[3]", func() { graph.Bitcast(wide, graph.Complex64) }},
 		{"complex numbers with float64 would be complex128", func() { graph.Add(x, wide) }},
 		{"(0+1i) is no value of Complex128: convert the array to complex64", func() { graph.Add(wide, 1i) }},
 		{"complex: got f64[3], want float32: there is no complex128", func() { graph.Complex(wide, wide) }},
-		{"FFT: got f64[3], and there is no complex128: convert it to float32 first", func() { graph.FFT(wide) }},
+		{"FFT: got f64[3], and there is no complex128: convert it to float32 first", func() { fft.FFT(wide) }},
 		{"(1+2i) is no value of f32", func() { graph.Full(graph.ShapeOf(graph.Float32, 2), 1+2i) }},
 		{"Grad: the function returns c64[], want a float scalar", func() {
 			graph.Grad(func(x *graph.Array) *graph.Array { return graph.Sum(x) })(x)
@@ -160,19 +165,19 @@ func TestComplexRefusals(t *testing.T) {
 		{"GradHolomorphic: the function returns f32[], want a complex scalar", func() {
 			graph.GradHolomorphic(func(x *graph.Array) *graph.Array { return graph.Sum(graph.Abs(x)) })(x)
 		}},
-		{"RFFT: got c64[3], want real numbers other than float64", func() { graph.RFFT(x) }},
-		{"IRFFT: got the lengths [0] for the axes [0]", func() { graph.IRFFT(graph.Of([]complex64{1})) }},
-		{"FFT: got the axes [0 -1] of f32[3], want different ones", func() { graph.FFT(r, 0, -1) }},
+		{"RFFT: got c64[3], want real numbers other than float64", func() { fft.RFFT(x) }},
+		{"IRFFT: got the lengths [0] for the axes [0]", func() { fft.IRFFT(graph.Of([]complex64{1})) }},
+		{"FFT: got the axes [0 -1] of f32[3], want different ones", func() { fft.FFT(r, 0, -1) }},
 		{"FFT: got the lengths [2 3] for the axes [0] of f32[3]", func() {
-			graph.Fourier{Length: []int{2, 3}}.FFT(r)
+			fft.Fourier{Length: []int{2, 3}}.FFT(r)
 		}},
-		{"FFT: got the norm \"unit\", want", func() { graph.Fourier{Norm: "unit"}.FFT(r) }},
-		{"HFFT: got the axes [0 1], want one", func() { graph.HFFT(graph.Eye(graph.Float32, 2), 0, 1) }},
-		{"FFTFreq: got 0 points", func() { graph.FFTFreq(0, 1) }},
+		{"FFT: got the norm \"unit\", want", func() { fft.Fourier{Norm: "unit"}.FFT(r) }},
+		{"HFFT: got the axes [0 1], want one", func() { fft.HFFT(graph.Eye(graph.Float32, 2), 0, 1) }},
+		{"FFTFreq: got 0 points", func() { fft.FFTFreq(0, 1) }},
 		{"FFTConvolve: got f32[3] and f32[2,2], want arrays of one rank", func() {
-			graph.FFTConvolve(r, graph.Eye(graph.Float32, 2), "full")
+			signal.FFTConvolve(r, graph.Eye(graph.Float32, 2), "full")
 		}},
-		{"FFTConvolve: got the mode \"most\"", func() { graph.FFTConvolve(r, r, "most") }},
+		{"FFTConvolve: got the mode \"most\"", func() { signal.FFTConvolve(r, r, "most") }},
 	} {
 		require.ErrorContains(t, graph.Try(c.call), c.want)
 	}
@@ -184,8 +189,8 @@ func TestComplexRefusals(t *testing.T) {
 func TestFourierOfPrime(t *testing.T) {
 	n := 211
 	x := graph.Sin(graph.Square(graph.Convert(graph.Iota(n), graph.Float32)))
-	near(t, x, graph.Real(graph.IFFT(graph.FFT(x))), 1e-6)
-	near(t, x, graph.Fourier{Length: []int{n}}.IRFFT(graph.RFFT(x)), 1e-6)
+	graphtest.Same(t, x, graph.Real(fft.IFFT(fft.FFT(x))), graphtest.Both(1e-6))
+	graphtest.Same(t, x, fft.Fourier{Length: []int{n}}.IRFFT(fft.RFFT(x)), graphtest.Both(1e-6))
 	// Parseval: the energy of the results is n times that of the points.
-	near(t, graph.Sum(graph.Square(x)), graph.Mean(graph.Square(graph.Abs(graph.FFT(x)))), 1e-6)
+	graphtest.Same(t, graph.Sum(graph.Square(x)), graph.Mean(graph.Square(graph.Abs(fft.FFT(x)))), graphtest.Both(1e-6))
 }

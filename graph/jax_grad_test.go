@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -177,7 +178,7 @@ func TestGradientsAgainstJAX(t *testing.T) {
 		}
 	}
 	for where, backend := range xlatest.Backends(t) {
-		all, err := xlabridge.Jit1(backend, func(in []arrays) (out []arrays) {
+		all, err := xlabridge.Jit(backend, func(in []arrays) (out []arrays) {
 			for i, c := range doc.Cases {
 				out = append(out, models[c.Name](in[i]))
 			}
@@ -188,26 +189,9 @@ func TestGradientsAgainstJAX(t *testing.T) {
 			t.Run(where+"/"+c.Name, func(t *testing.T) {
 				for k, want := range c.Outputs {
 					require.Contains(t, all[i], k)
-					sameAsVector(t, want, all[i][k], k)
+					graphtest.Same(t, graphtest.FromOracle(want), all[i][k], graphtest.Tolerance{Largest: 1e-5}, k)
 				}
 			})
 		}
-	}
-}
-
-// sameAsVector compares to 1e-5, relative to the largest element: a small gradient among large ones is a difference of
-// sums that are taken in another order.
-func sameAsVector(t *testing.T, want oracles.Array, got *graph.Array, name string) {
-	t.Helper()
-	require.Equal(t, want.Shape, append([]int{}, got.Dims()...), name)
-	ours, err := graph.Floats(got)
-	require.NoError(t, err)
-	theirs := want.Floats()
-	largest := 0.0
-	for _, x := range theirs {
-		largest = math.Max(largest, math.Abs(x))
-	}
-	for i, x := range theirs {
-		require.InDelta(t, x, ours[i], 1e-5*largest, "%s[%d]", name, i)
 	}
 }

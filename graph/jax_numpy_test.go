@@ -8,6 +8,10 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/graphtest"
+	"xlarun/graph/linalg"
+	"xlarun/graph/signal"
+	"xlarun/graph/special"
+	"xlarun/graph/stats"
 )
 
 func unary(f func(x any) *graph.Array) func(functionAttrs, list) list {
@@ -69,14 +73,14 @@ var numpyFunctions = map[string]func(functionAttrs, list) list{
 		}
 		return reduced(a, graph.Reduction{}, x[0])
 	}),
-	"cov":      single(func(a functionAttrs, x list) *graph.Array { return graph.Cov(x[0], a.DDof) }),
-	"corrcoef": single(func(a functionAttrs, x list) *graph.Array { return graph.CorrCoef(x[0]) }),
+	"cov":      single(func(a functionAttrs, x list) *graph.Array { return stats.Cov(x[0], a.DDof) }),
+	"corrcoef": single(func(a functionAttrs, x list) *graph.Array { return stats.CorrCoef(x[0]) }),
 	"average": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.Average(x[0], x[1], a.Axes...)
+		return stats.Average(x[0], x[1], a.Axes...)
 	}),
-	"ptp": overAxes(graph.Range), "count_nonzero": overAxes(graph.CountNonzero),
+	"ptp": overAxes(stats.Range), "count_nonzero": overAxes(stats.CountNonzero),
 	"correlate": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.Correlate(x[0], x[1], a.Mode)
+		return signal.Correlate(x[0], x[1], a.Mode)
 	}),
 	"hypot": binary(graph.Hypot), "copysign": binary(graph.CopySign),
 	"heaviside": binary(graph.Heaviside), "fmax": binary(graph.FMax), "fmin": binary(graph.FMin),
@@ -90,18 +94,18 @@ var numpyFunctions = map[string]func(functionAttrs, list) list{
 		return list{f, w}
 	},
 	"degrees": unary(graph.Degrees), "radians": unary(graph.Radians), "sinc": unary(graph.Sinc),
-	"interp": single(func(a functionAttrs, x list) *graph.Array { return graph.Interp(x[0], x[1], x[2]) }),
+	"interp": single(func(a functionAttrs, x list) *graph.Array { return signal.Interp(x[0], x[1], x[2]) }),
 	"trapezoid": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.Trapezoid(x[0], a.Q, a.Axis)
+		return signal.Trapezoid(x[0], a.Q, a.Axis)
 	}),
-	"gradient": single(func(a functionAttrs, x list) *graph.Array { return graph.Slope(x[0], a.Q, a.Axis) }),
-	"polyval":  single(func(a functionAttrs, x list) *graph.Array { return graph.PolyVal(x[0], x[1]) }),
-	"polyfit":  single(func(a functionAttrs, x list) *graph.Array { return graph.PolyFit(x[0], x[1], a.N) }),
-	"vander":   single(func(a functionAttrs, x list) *graph.Array { return graph.Vander(x[0], a.N) }),
-	"unwrap":   single(func(a functionAttrs, x list) *graph.Array { return graph.Unwrap(x[0], a.Q, a.Axis) }),
-	"toeplitz": single(func(a functionAttrs, x list) *graph.Array { return graph.Toeplitz(x[0], x[1:]...) }),
+	"gradient": single(func(a functionAttrs, x list) *graph.Array { return signal.Gradient(x[0], a.Q, a.Axis) }),
+	"polyval":  single(func(a functionAttrs, x list) *graph.Array { return signal.PolyVal(x[0], x[1]) }),
+	"polyfit":  single(func(a functionAttrs, x list) *graph.Array { return signal.PolyFit(x[0], x[1], a.N) }),
+	"vander":   single(func(a functionAttrs, x list) *graph.Array { return signal.Vander(x[0], a.N) }),
+	"unwrap":   single(func(a functionAttrs, x list) *graph.Array { return signal.Unwrap(x[0], a.Q, a.Axis) }),
+	"toeplitz": single(func(a functionAttrs, x list) *graph.Array { return linalg.Toeplitz(x[0], x[1:]...) }),
 	"block_diag": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.BlockDiag(x...)
+		return linalg.BlockDiag(x...)
 	}),
 	"swapaxes": single(func(a functionAttrs, x list) *graph.Array {
 		return graph.SwapAxes(x[0], a.Dims[0], a.Dims[1])
@@ -118,15 +122,15 @@ var numpyFunctions = map[string]func(functionAttrs, list) list{
 		r, c := graph.TriuIndices(a.Dims[0], a.Dims[1])
 		return list{r, c}
 	},
-	"ndtr": unary(graph.Ndtr), "log_ndtr": unary(graph.LogNdtr), "ndtri": unary(graph.Ndtri),
-	"logit": unary(graph.Logit), "gammainc": binary(graph.GammaInc),
-	"gammaincc": binary(graph.GammaIncC), "zeta": binary(graph.Zeta),
-	"polygamma": single(func(a functionAttrs, x list) *graph.Array { return graph.Polygamma(a.N, x[0]) }),
-	"betaln":    binary(graph.BetaLn),
+	"ndtr": unary(special.Ndtr), "log_ndtr": unary(special.LogNdtr), "ndtri": unary(special.Ndtri),
+	"logit": unary(special.Logit), "gammainc": binary(special.GammaInc),
+	"gammaincc": binary(special.GammaIncC), "zeta": binary(special.Zeta),
+	"polygamma": single(func(a functionAttrs, x list) *graph.Array { return special.Polygamma(a.N, x[0]) }),
+	"betaln":    binary(special.BetaLn),
 	"betainc": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.BetaInc(x[0], x[1], x[2])
+		return special.BetaInc(x[0], x[1], x[2])
 	}),
-	"entr": unary(graph.Entr), "rel_entr": binary(graph.RelEntr), "kl_div": binary(graph.KLDiv),
+	"entr": unary(special.Entr), "rel_entr": binary(special.RelEntr), "kl_div": binary(special.KLDiv),
 	"isin": single(func(a functionAttrs, x list) *graph.Array { return graph.IsIn(x[0], x[1]) }),
 }
 
@@ -151,16 +155,16 @@ func TestNumPyRefusals(t *testing.T) {
 		}},
 		{"Reduction.Sum: Where is f32[2,3], want bools", func() { graph.Reduction{Where: x}.Sum(x) }},
 		{"Reduction.Max: axis 2 of an array of rank 2", func() { graph.Reduction{Axes: []int{2}}.Max(x) }},
-		{"Cov: got f32[], want [variables, observations]", func() { graph.Cov(graph.Scalar(1), 1) }},
-		{"Correlate: got f32[2,3] and f32[2,3], want two vectors", func() { graph.Correlate(x, x, "full") }},
-		{"Interp: got the points f32[2,3] and f32[2,3], want two vectors", func() { graph.Interp(x, x, x) }},
-		{"Slope: axis 0 of f32[1] has 1 samples, want at least 2", func() {
-			graph.Slope(graph.Float32s([]float32{1}), 1, 0)
+		{"Cov: got f32[], want [variables, observations]", func() { stats.Cov(graph.Scalar(1), 1) }},
+		{"Correlate: got f32[2,3] and f32[2,3], want two vectors", func() { signal.Correlate(x, x, "full") }},
+		{"Interp: got the points f32[2,3] and f32[2,3], want two vectors", func() { signal.Interp(x, x, x) }},
+		{"Gradient: axis 0 of f32[1] has 1 samples, want at least 2", func() {
+			signal.Gradient(graph.Float32s([]float32{1}), 1, 0)
 		}},
-		{"PolyVal: got the coefficients f32[2,3], want a vector", func() { graph.PolyVal(x, x) }},
-		{"Vander: got f32[2,3] and 2 columns, want a vector", func() { graph.Vander(x, 2) }},
-		{"Toeplitz: got a column f32[2,3] and a row f32[2,3], want one or two vectors", func() { graph.Toeplitz(x) }},
-		{"BlockDiag: got no matrices", func() { graph.BlockDiag() }},
+		{"PolyVal: got the coefficients f32[2,3], want a vector", func() { signal.PolyVal(x, x) }},
+		{"Vander: got f32[2,3] and 2 columns, want a vector", func() { signal.Vander(x, 2) }},
+		{"Toeplitz: got a column f32[2,3] and a row f32[2,3], want one or two vectors", func() { linalg.Toeplitz(x) }},
+		{"BlockDiag: got no matrices", func() { linalg.BlockDiag() }},
 		{"Rot90: got f32[], want two axes or more", func() { graph.Rot90(graph.Scalar(1), 1) }},
 		{"RavelMultiIndex: got 1 indices and 2 dims", func() { graph.RavelMultiIndex([]*graph.Array{x}, 2, 3) }},
 	} {

@@ -1,15 +1,16 @@
-package graph
+package graph_test
 
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/stretchr/testify/require"
 
+	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/third_party/oracles"
 )
 
@@ -58,177 +59,202 @@ type jaxAttrs struct {
 	ScatterBatching []int `json:"scatter_indices_batching_dims"`
 }
 
-var jaxDTypes = map[string]DType{
-	"bool": Bool, "int8": Int8, "int16": Int16, "int32": Int32, "int64": Int64, "uint8": Uint8, "uint16": Uint16,
-	"uint32": Uint32,
-	"uint64": Uint64, "float16": Float16, "bfloat16": BFloat16, "float32": Float32, "float64": Float64,
+func unaryJAX(f func(any) *graph.Array) func(jaxAttrs, []*graph.Array) []*graph.Array {
+	return func(_ jaxAttrs, x []*graph.Array) []*graph.Array { return []*graph.Array{f(x[0])} }
 }
 
-func fromJAX(a oracles.Array) *Array {
-	return FromBytes(ShapeOf(jaxDTypes[a.DType], a.Shape...), a.Data)
+func binaryJAX(f func(x, y any) *graph.Array) func(jaxAttrs, []*graph.Array) []*graph.Array {
+	return func(_ jaxAttrs, x []*graph.Array) []*graph.Array { return []*graph.Array{f(x[0], x[1])} }
 }
 
-func unaryJAX(f func(any) *Array) func(jaxAttrs, []*Array) []*Array {
-	return func(_ jaxAttrs, x []*Array) []*Array { return []*Array{f(x[0])} }
-}
-
-func binaryJAX(f func(x, y any) *Array) func(jaxAttrs, []*Array) []*Array {
-	return func(_ jaxAttrs, x []*Array) []*Array { return []*Array{f(x[0], x[1])} }
-}
-
-func cumulativeJAX(f func(*Array, int, ...CumulativeOption) *Array) func(jaxAttrs, []*Array) []*Array {
-	return func(a jaxAttrs, x []*Array) []*Array {
+func cumulativeJAX(f func(*graph.Array, int, ...graph.CumulativeOption) *graph.Array) func(jaxAttrs,
+	[]*graph.Array) []*graph.Array {
+	return func(a jaxAttrs, x []*graph.Array) []*graph.Array {
 		if a.Reverse {
-			return []*Array{f(x[0], a.Axis, Reversed())}
+			return []*graph.Array{f(x[0], a.Axis, graph.Reversed())}
 		}
-		return []*Array{f(x[0], a.Axis)}
+		return []*graph.Array{f(x[0], a.Axis)}
 	}
 }
 
-func one(f func(a jaxAttrs, x []*Array) *Array) func(jaxAttrs, []*Array) []*Array {
-	return func(a jaxAttrs, x []*Array) []*Array { return []*Array{f(a, x)} }
+func one(f func(a jaxAttrs, x []*graph.Array) *graph.Array) func(jaxAttrs, []*graph.Array) []*graph.Array {
+	return func(a jaxAttrs, x []*graph.Array) []*graph.Array { return []*graph.Array{f(a, x)} }
 }
 
-var indexModes = map[string]IndexMode{"clip": ClipIndex, "drop": FillOrDrop, "fill": FillOrDrop, "wrap": WrapIndex}
+var indexModes = map[string]graph.IndexMode{"clip": graph.ClipIndex, "drop": graph.FillOrDrop, "fill": graph.FillOrDrop,
+	"wrap": graph.WrapIndex}
 
 // laxDiv divides integers with truncation.
-func laxDiv(x, y any) *Array {
-	if isFloat(x.(*Array).DType()) {
-		return Div(x, y)
+func laxDiv(x, y any) *graph.Array {
+	if x.(*graph.Array).DType().IsFloat() {
+		return graph.Div(x, y)
 	}
-	return Quo(x, y)
+	return graph.Quo(x, y)
 }
 
 // jaxOps names our function for each of JAX's.
-var jaxOps = map[string]func(jaxAttrs, []*Array) []*Array{
-	"exponential": unaryJAX(Exp), "exponential_minus_one": unaryJAX(Expm1), "log": unaryJAX(Log),
-	"log_plus_one": unaryJAX(Log1p),
-	"logistic":     unaryJAX(Logistic), "tanh": unaryJAX(Tanh), "erf": unaryJAX(Erf), "erfc": unaryJAX(Erfc),
-	"erf_inv": unaryJAX(ErfInv),
-	"lgamma":  unaryJAX(Lgamma), "digamma": unaryJAX(Digamma), "sqrt": unaryJAX(Sqrt), "rsqrt": unaryJAX(Rsqrt),
-	"cbrt": unaryJAX(Cbrt),
-	"sine": unaryJAX(Sin), "cosine": unaryJAX(Cos), "tan": unaryJAX(Tan), "asin": unaryJAX(Asin),
-	"acos": unaryJAX(Acos), "atan": unaryJAX(Atan),
-	"sinh": unaryJAX(Sinh), "cosh": unaryJAX(Cosh), "asinh": unaryJAX(Asinh), "acosh": unaryJAX(Acosh),
-	"atanh": unaryJAX(Atanh),
-	"floor": unaryJAX(Floor), "ceil": unaryJAX(Ceil), "sign": unaryJAX(Sign), "negate": unaryJAX(Neg),
-	"abs":       unaryJAX(Abs),
-	"is_finite": unaryJAX(IsFinite), "round": unaryJAX(RoundAway), "round_half_even": unaryJAX(Round),
-	"not":    unaryJAX(Not),
-	"popcnt": unaryJAX(PopCount), "count_leading_zeros": unaryJAX(CountLeadingZeros),
+var jaxOps = map[string]func(jaxAttrs, []*graph.Array) []*graph.Array{
+	"exponential": unaryJAX(graph.Exp), "exponential_minus_one": unaryJAX(graph.Expm1), "log": unaryJAX(graph.Log),
+	"log_plus_one": unaryJAX(graph.Log1p),
+	"logistic":     unaryJAX(graph.Logistic), "tanh": unaryJAX(graph.Tanh), "erf": unaryJAX(graph.Erf),
+	"erfc":    unaryJAX(graph.Erfc),
+	"erf_inv": unaryJAX(graph.ErfInv),
+	"lgamma":  unaryJAX(graph.Lgamma), "digamma": unaryJAX(graph.Digamma), "sqrt": unaryJAX(graph.Sqrt),
+	"rsqrt": unaryJAX(graph.Rsqrt),
+	"cbrt":  unaryJAX(graph.Cbrt),
+	"sine":  unaryJAX(graph.Sin), "cosine": unaryJAX(graph.Cos), "tan": unaryJAX(graph.Tan),
+	"asin": unaryJAX(graph.Asin),
+	"acos": unaryJAX(graph.Acos), "atan": unaryJAX(graph.Atan),
+	"sinh": unaryJAX(graph.Sinh), "cosh": unaryJAX(graph.Cosh), "asinh": unaryJAX(graph.Asinh),
+	"acosh": unaryJAX(graph.Acosh),
+	"atanh": unaryJAX(graph.Atanh),
+	"floor": unaryJAX(graph.Floor), "ceil": unaryJAX(graph.Ceil), "sign": unaryJAX(graph.Sign),
+	"negate":    unaryJAX(graph.Neg),
+	"abs":       unaryJAX(graph.Abs),
+	"is_finite": unaryJAX(graph.IsFinite), "round": unaryJAX(graph.RoundAway), "round_half_even": unaryJAX(graph.Round),
+	"not":    unaryJAX(graph.Not),
+	"popcnt": unaryJAX(graph.PopCount), "count_leading_zeros": unaryJAX(graph.CountLeadingZeros),
 
-	"add": binaryJAX(Add), "subtract": binaryJAX(Sub), "multiply": binaryJAX(Mul), "atan2": binaryJAX(Atan2),
-	"power":  binaryJAX(Pow),
-	"divide": binaryJAX(laxDiv), "rem": binaryJAX(Rem), "remainder": binaryJAX(Mod), "floor_divide": binaryJAX(
-		FloorDiv),
-	"maximum": binaryJAX(Max), "minimum": binaryJAX(Min), "nextafter": binaryJAX(NextAfter), "and": binaryJAX(And),
-	"or": binaryJAX(Or), "xor": binaryJAX(Xor),
-	"shift_left": binaryJAX(ShiftLeft), "shift_right_logical": binaryJAX(ShiftRightLogical),
-	"shift_right_arithmetic": binaryJAX(ShiftRightArithmetic),
-	"clamp":                  one(func(a jaxAttrs, x []*Array) *Array { return Clamp(x[0], x[1], x[2]) }),
-	"select":                 one(func(a jaxAttrs, x []*Array) *Array { return Select(x[0], x[1], x[2]) }),
-	"integer_pow":            one(func(a jaxAttrs, x []*Array) *Array { return Pow(x[0], a.Exponent) }),
-	"convert":                one(func(a jaxAttrs, x []*Array) *Array { return Convert(x[0], jaxDTypes[a.DType]) }),
-
-	"reduce": one(func(a jaxAttrs, x []*Array) *Array {
-		return map[string]func(*Array, ...int) *Array{"sum": Sum, "prod": Prod, "max": ReduceMax, "min": ReduceMin,
-			"and": ReduceAnd, "or": ReduceOr, "xor": ReduceXor}[a.Kind](x[0], a.Axes...)
+	"add": binaryJAX(graph.Add), "subtract": binaryJAX(graph.Sub), "multiply": binaryJAX(graph.Mul),
+	"atan2":  binaryJAX(graph.Atan2),
+	"power":  binaryJAX(graph.Pow),
+	"divide": binaryJAX(laxDiv), "rem": binaryJAX(graph.Rem), "remainder": binaryJAX(graph.Mod),
+	"floor_divide": binaryJAX(graph.FloorDiv),
+	"maximum":      binaryJAX(graph.Max), "minimum": binaryJAX(graph.Min), "nextafter": binaryJAX(graph.NextAfter),
+	"and": binaryJAX(graph.And),
+	"or":  binaryJAX(graph.Or), "xor": binaryJAX(graph.Xor),
+	"shift_left": binaryJAX(graph.ShiftLeft), "shift_right_logical": binaryJAX(graph.ShiftRightLogical),
+	"shift_right_arithmetic": binaryJAX(graph.ShiftRightArithmetic),
+	"clamp": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
+		return graph.Clamp(x[0], x[1], x[2])
 	}),
-	"cumsum": cumulativeJAX(CumSum), "cumprod": cumulativeJAX(CumProd), "cummax": cumulativeJAX(CumMax),
-	"cummin":       cumulativeJAX(CumMin),
-	"cumlogsumexp": cumulativeJAX(CumLogSumExp),
+	"select": one(func(a jaxAttrs,
+		x []*graph.Array) *graph.Array {
+		return graph.Select(x[0], x[1], x[2])
+	}),
+	"integer_pow": one(func(a jaxAttrs,
+		x []*graph.Array) *graph.Array {
+		return graph.Pow(x[0], a.Exponent)
+	}),
+	"convert": one(func(a jaxAttrs,
+		x []*graph.Array) *graph.Array {
+		return graph.Convert(x[0], dtypes.MapOfNames[a.DType])
+	}),
+
+	"reduce": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
+		return map[string]func(*graph.Array, ...int) *graph.Array{"sum": graph.Sum, "prod": graph.Prod,
+			"max": graph.ReduceMax, "min": graph.ReduceMin,
+			"and": graph.ReduceAnd, "or": graph.ReduceOr, "xor": graph.ReduceXor}[a.Kind](x[0], a.Axes...)
+	}),
+	"cumsum": cumulativeJAX(graph.CumSum), "cumprod": cumulativeJAX(graph.CumProd),
+	"cummax":       cumulativeJAX(graph.CumMax),
+	"cummin":       cumulativeJAX(graph.CumMin),
+	"cumlogsumexp": cumulativeJAX(graph.CumLogSumExp),
 	// JAX gives int64 indices, we give int32.
-	"argmax": one(func(a jaxAttrs, x []*Array) *Array { return Convert(ArgMax(x[0], a.Axis), Int64) }),
-	"argmin": one(func(a jaxAttrs, x []*Array) *Array { return Convert(ArgMin(x[0], a.Axis), Int64) }),
-	"sort":   func(a jaxAttrs, x []*Array) []*Array { return SortKV(x, a.Axis, a.NumKeys) },
-	"top_k": func(a jaxAttrs, x []*Array) []*Array {
-		v, i := TopK(x[0], a.K)
-		return []*Array{v, i}
+	"argmax": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
+		return graph.Convert(graph.ArgMax(x[0], a.Axis),
+			graph.Int64)
+	}),
+	"argmin": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
+		return graph.Convert(graph.ArgMin(x[0], a.Axis),
+			graph.Int64)
+	}),
+	"sort": func(a jaxAttrs, x []*graph.Array) []*graph.Array { return graph.SortKV(x, a.Axis, a.NumKeys) },
+	"top_k": func(a jaxAttrs, x []*graph.Array) []*graph.Array {
+		v, i := graph.TopK(x[0], a.K)
+		return []*graph.Array{v, i}
 	},
 
 	"conv":          one(convJAX),
 	"reduce_window": one(reduceWindowJAX),
-	"pad": one(func(a jaxAttrs, x []*Array) *Array {
+	"pad": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
 		var low, high, interior []int
 		for _, c := range a.Config {
 			low, high, interior = append(low, c[0]), append(high, c[1]), append(interior, c[2])
 		}
-		return PadConfig(x[0], x[1], low, high, interior)
+		return graph.PadConfig(x[0], x[1], low, high, interior)
 	}),
-	"dynamic_slice": one(func(a jaxAttrs, x []*Array) *Array {
-		return DynamicSlice(x[0], startsJAX(x[0], x[1]), a.Sizes)
+	"dynamic_slice": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
+		return graph.DynamicSlice(x[0], startsJAX(x[0], x[1]), a.Sizes)
 	}),
-	"dynamic_update_slice": one(func(a jaxAttrs, x []*Array) *Array {
-		return DynamicUpdateSlice(x[0], x[1], startsJAX(x[0], x[2]))
+	"dynamic_update_slice": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
+		return graph.DynamicUpdateSlice(x[0], x[1], startsJAX(x[0], x[2]))
 	}),
-	"gather": one(func(a jaxAttrs, x []*Array) *Array {
-		return Gather(x[0], x[1], GatherDims{Window: a.OffsetDims, Collapsed: a.Collapsed, Batch: a.OperandBatching,
+	"gather": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
+		return graph.Gather(x[0], x[1], graph.GatherDims{Window: a.OffsetDims, Collapsed: a.Collapsed,
+			Batch:       a.OperandBatching,
 			IndexBatch:  a.IndexBatching,
 			Coordinates: a.StartIndexMap, Sizes: a.SliceSizes}, indexModes[a.Mode])
 	}),
 	"scatter": one(scatterJAX),
-	"take": one(func(a jaxAttrs, x []*Array) *Array {
+	"take": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
 		// a difference: in jax.numpy.take's clip mode alone negative indices do not count from the end
 		if a.Mode == "clip" {
-			x[1] = Max(x[1], 0)
+			x[1] = graph.Max(x[1], 0)
 		}
-		return Take(x[0], x[1], a.Axis, indexModes[a.Mode])
+		return graph.Take(x[0], x[1], a.Axis, indexModes[a.Mode])
 	}),
-	"take_along_axis": one(func(a jaxAttrs, x []*Array) *Array { return TakeAlongAxis(x[0], x[1], a.Axis) }),
-	"at": one(func(a jaxAttrs, x []*Array) *Array {
-		return map[string]func(x, i, u *Array, mode ...IndexMode) *Array{"set": ScatterSet, "add": ScatterAdd,
-			"max": ScatterMax, "min": ScatterMin,
-			"mul": ScatterMul}[a.Kind](x[0], x[1], x[2], indexModes[a.Mode])
+	"take_along_axis": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
+		return graph.TakeAlongAxis(x[0], x[1],
+			a.Axis)
+	}),
+	"at": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
+		return map[string]func(x, i, u *graph.Array, mode ...graph.IndexMode) *graph.Array{"set": graph.ScatterSet,
+			"add": graph.ScatterAdd,
+			"max": graph.ScatterMax, "min": graph.ScatterMin,
+			"mul": graph.ScatterMul}[a.Kind](x[0], x[1], x[2], indexModes[a.Mode])
 	}),
 	"dot_general": one(dotJAX),
-	"dot_general_vjp": func(a jaxAttrs, x []*Array) []*Array {
-		_, back := Vjp(func(in [2]*Array) *Array { return dotJAX(a, in[:]) }, [2]*Array{x[0], x[1]})
+	"dot_general_vjp": func(a jaxAttrs, x []*graph.Array) []*graph.Array {
+		_, back := graph.Vjp(func(in [2]*graph.Array) *graph.Array { return dotJAX(a, in[:]) },
+			[2]*graph.Array{x[0], x[1]})
 		cotangents := back(x[2])
 		return cotangents[:]
 	},
-	"einsum": one(func(a jaxAttrs, x []*Array) *Array { return Einsum(a.Equation, x...) }),
+	"einsum": one(func(a jaxAttrs, x []*graph.Array) *graph.Array { return graph.Einsum(a.Equation, x...) }),
 }
 
 // startsJAX makes a difference good: jax.lax lets negative starts count from the end, ours move to 0, as StableHLO's
 // do.
-func startsJAX(x, starts *Array) []*Array {
-	at := Unstack(starts, 0)
+func startsJAX(x, starts *graph.Array) []*graph.Array {
+	at := graph.Unstack(starts, 0)
 	for axis, s := range at {
-		at[axis] = Select(Lt(s, 0), Add(s, x.Dim(axis)), s)
+		at[axis] = graph.Select(graph.Lt(s, 0), graph.Add(s, x.Dim(axis)), s)
 	}
 	return at
 }
 
-func dotJAX(a jaxAttrs, x []*Array) *Array {
-	var options []DotOption
+func dotJAX(a jaxAttrs, x []*graph.Array) *graph.Array {
+	var options []graph.DotOption
 	if a.DType != "" {
-		options = append(options, PreferredDType(jaxDTypes[a.DType]))
+		options = append(options, graph.PreferredDType(dtypes.MapOfNames[a.DType]))
 	}
-	return DotGeneral(x[0], x[1], a.Batch[0], a.Batch[1], a.Contract[0], a.Contract[1], options...)
+	return graph.DotGeneral(x[0], x[1], a.Batch[0], a.Batch[1], a.Contract[0], a.Contract[1], options...)
 }
 
-func convJAX(a jaxAttrs, x []*Array) *Array {
-	opts := []WindowOption{Strides(a.Strides...), BaseDilation(a.LHSDilation...), WindowDilation(a.RHSDilation...),
-		FeatureGroups(a.FeatureGroup), BatchGroups(a.BatchGroup)}
+func convJAX(a jaxAttrs, x []*graph.Array) *graph.Array {
+	opts := []graph.WindowOption{graph.Strides(a.Strides...), graph.BaseDilation(a.LHSDilation...),
+		graph.WindowDilation(a.RHSDilation...),
+		graph.FeatureGroups(a.FeatureGroup), graph.BatchGroups(a.BatchGroup)}
 	if a.LHS != "NHWC" { // the layout that Conv has by itself is tested without naming it
-		opts = append(opts, Layout(a.LHS, a.RHS, a.Out))
+		opts = append(opts, graph.Layout(a.LHS, a.RHS, a.Out))
 	}
 	switch a.PaddingName {
 	case "SAME":
-		opts = append(opts, SamePadding())
+		opts = append(opts, graph.SamePadding())
 	case "explicit":
-		opts = append(opts, Padding(a.Padding...))
+		opts = append(opts, graph.Padding(a.Padding...))
 	}
-	return Conv(x[0], x[1], opts...)
+	return graph.Conv(x[0], x[1], opts...)
 }
 
-func reduceWindowJAX(a jaxAttrs, x []*Array) *Array {
-	return ReduceWindow(x[0], a.Kind, a.Window, Strides(a.Strides...), Padding(a.Padding...),
-		BaseDilation(a.BaseDilation...), WindowDilation(a.WinDilation...))
+func reduceWindowJAX(a jaxAttrs, x []*graph.Array) *graph.Array {
+	return graph.ReduceWindow(x[0], a.Kind, a.Window, graph.Strides(a.Strides...), graph.Padding(a.Padding...),
+		graph.BaseDilation(a.BaseDilation...), graph.WindowDilation(a.WinDilation...))
 }
 
-func scatterJAX(a jaxAttrs, x []*Array) *Array {
-	d := GatherDims{Window: a.UpdateWindow, Collapsed: a.Inserted, Batch: a.OperandBatching,
+func scatterJAX(a jaxAttrs, x []*graph.Array) *graph.Array {
+	d := graph.GatherDims{Window: a.UpdateWindow, Collapsed: a.Inserted, Batch: a.OperandBatching,
 		IndexBatch: a.ScatterBatching, Coordinates: a.ToOperand}
 	// jax.lax takes the window sizes from the updates.
 	d.Sizes = make([]int, x[0].Rank())
@@ -241,7 +267,7 @@ func scatterJAX(a jaxAttrs, x []*Array) *Array {
 		}
 	}
 	kind := map[string]string{"set": "set", "add": "sum", "min": "min", "max": "max", "mul": "prod"}[a.Kind]
-	return Scatter(kind, x[0], x[1], x[2], d, indexModes[a.Mode])
+	return graph.Scatter(kind, x[0], x[1], x[2], d, indexModes[a.Mode])
 }
 
 func readJAX(t *testing.T, v any) {
@@ -260,44 +286,23 @@ func TestOpsAgainstJAX(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/%d", c.Op, i), func(t *testing.T) {
 			f := jaxOps[c.Op]
 			require.NotNil(t, f, "no function for %s", c.Op)
-			var outs []*Array
-			require.NoError(t, Try(func() {
-				var in []*Array
+			var outs []*graph.Array
+			require.NoError(t, graph.Try(func() {
+				var in []*graph.Array
 				for _, a := range c.Inputs {
-					in = append(in, fromJAX(a))
+					in = append(in, graphtest.FromOracle(a))
 				}
 				outs = f(c.Attrs, in)
 			}), string(text))
 			require.Len(t, outs, len(c.Outputs))
+			tolerance := graphtest.Tolerance{Abs: c.ATol, Rel: c.RTol}
+			if c.RTol == 0 { // the same bits
+				tolerance = graphtest.Tolerance{}
+			}
 			for k, want := range c.Outputs {
-				sameAsJAX(t, c, want, outs[k])
+				graphtest.Same(t, graphtest.FromOracle(want), outs[k], tolerance, "result ", k, " of ", string(text))
 			}
 		})
-	}
-}
-
-// sameAsJAX compares one result: bits if the case asks for them, else within its tolerance.
-func sameAsJAX(t *testing.T, c jaxCase, want oracles.Array, got *Array) {
-	t.Helper()
-	require.Equal(t, ShapeOf(jaxDTypes[want.DType], want.Shape...).String(), got.Shape().String())
-	b, err := HostBytes(got)
-	require.NoError(t, err)
-	bits := oracles.Array{DType: want.DType, Shape: want.Shape, Data: b}
-	ours, theirs := bits.Floats(), want.Floats()
-	for i, x := range theirs {
-		if math.IsNaN(x) && math.IsNaN(ours[i]) || bits.Bits()[i] == want.Bits()[i] {
-			continue
-		}
-		ok := !math.IsInf(x, 0) && c.RTol > 0 && math.Abs(ours[i]-x) <= c.ATol+c.RTol*math.Abs(x)
-		var in []string
-		for _, a := range c.Inputs {
-			if a.Len() == want.Len() {
-				in = append(in, fmt.Sprint(a.Floats()[i]))
-			}
-		}
-		if !ok {
-			t.Errorf("%s %s(%s)[%d]: got %v, JAX gives %v", want.DType, c.Op, strings.Join(in, ", "), i, ours[i], x)
-		}
 	}
 }
 
@@ -317,32 +322,35 @@ func TestPromotionAgainstJAX(t *testing.T) {
 	readJAX(t, &doc)
 	pairs, scalars := 0, 0
 	for _, p := range doc.Promotion {
-		a, b, want := jaxDTypes[p.A], jaxDTypes[p.B], jaxDTypes[p.Out]
+		a, b, want := dtypes.MapOfNames[p.A], dtypes.MapOfNames[p.B], dtypes.MapOfNames[p.Out]
 		if !p.X64 {
 			continue
 		}
 		pairs++
 		// The difference: for uint64 with a signed integer JAX gives float64, we float32, which is what every other op
 		// here makes of integers (Div, Mean, Exp).
-		if isSigned(a) && b == Uint64 || isSigned(b) && a == Uint64 {
-			require.Equal(t, Float64, want)
-			want = Float32
+		if a == graph.Uint64 && b.IsInt() && !b.IsUnsigned() ||
+			b == graph.Uint64 && a.IsInt() && !a.IsUnsigned() {
+			require.Equal(t, graph.Float64, want)
+			want = graph.Float32
 		}
-		require.Equal(t, want, Add(Ones(ShapeOf(a, 2)), Ones(ShapeOf(b, 2))).DType(), "%s + %s", p.A, p.B)
+		require.Equal(t, want, graph.Add(graph.Ones(graph.ShapeOf(a, 2)), graph.Ones(graph.ShapeOf(b, 2))).DType(),
+			"%s + %s", p.A, p.B)
 	}
 	require.Equal(t, 13*13, pairs)
 	values := map[string]any{"bool": true, "int": 1, "float": 1.0}
 	for _, s := range doc.Scalars {
-		a, want := jaxDTypes[s.A], jaxDTypes[s.Out]
-		if wide := ItemSize(a) == 8; s.X64 != wide {
+		a, want := dtypes.MapOfNames[s.A], dtypes.MapOfNames[s.Out]
+		if wide := graph.ItemSize(a) == 8; s.X64 != wide {
 			continue
 		}
 		scalars++
-		if s.Scalar == "float" && !isFloat(a) && s.X64 {
-			require.Equal(t, Float64, want)
-			want = Float32
+		if s.Scalar == "float" && !a.IsFloat() && s.X64 {
+			require.Equal(t, graph.Float64, want)
+			want = graph.Float32
 		}
-		require.Equal(t, want, Add(Ones(ShapeOf(a, 2)), values[s.Scalar]).DType(), "%s + %s", s.A, s.Scalar)
+		require.Equal(t, want, graph.Add(graph.Ones(graph.ShapeOf(a, 2)), values[s.Scalar]).DType(), "%s + %s", s.A,
+			s.Scalar)
 	}
 	require.Equal(t, 13*3, scalars)
 }

@@ -99,7 +99,7 @@ const (
 )
 
 // CheckKeys is random.CheckKeys: use that.
-func CheckKeys(f func()) (err error) {
+func (randomOps) CheckKeys(f func()) (err error) {
 	c := &keyCheck{numbers: map[any]int{}}
 	id := goroutineID()
 	around, nested := keyChecks.Swap(id, c)
@@ -142,7 +142,7 @@ func (c *keyCheck) body() *keyBody {
 }
 
 // ConsumeKey tells CheckKeys that its caller consumes a random key, u32[2]. Whatever draws or splits calls it.
-func ConsumeKey(key *Array) {
+func (randomOps) ConsumeKey(key *Array) {
 	c := keyCheckHere()
 	if c == nil {
 		return
@@ -161,7 +161,7 @@ func callers() []uintptr {
 const mostFrames = 1024
 
 // CloneKey is random.Clone for a key's words.
-func CloneKey(key *Array) *Array {
+func (randomOps) CloneKey(key *Array) *Array {
 	c := keyCheckHere()
 	if c == nil {
 		return key

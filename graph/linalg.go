@@ -7,8 +7,13 @@ import "slices"
 // written as ordinary array programs, which replace their op when it is lowered. Each op has its
 // derivative in closed form, so that no derivative goes through the loops of a factorisation.
 
-// matrix checks the operand of a linear algebra function: two axes or more, real numbers of a precision that is enough.
-func matrix(name string, x *Array) *Array {
+// Linalg has the ops that package linalg consists of. Their rules call each other; users call linalg.
+var Linalg linalgOps
+
+type linalgOps struct{}
+
+// Matrix checks the operand of a linear algebra function: two axes or more, real numbers of a precision that is enough.
+func (linalgOps) Matrix(name string, x *Array) *Array {
 	if x == nil {
 		throw(name, "got a nil *Array")
 	}
@@ -18,8 +23,9 @@ func matrix(name string, x *Array) *Array {
 	return linalgFloat(name, x)
 }
 
-func square(name string, x *Array) *Array {
-	if x = matrix(name, x); x.Dim(-1) != x.Dim(-2) {
+// SquareMatrix is Matrix of one with as many rows as columns.
+func (linalgOps) SquareMatrix(name string, x *Array) *Array {
+	if x = Linalg.Matrix(name, x); x.Dim(-1) != x.Dim(-2) {
 		throw(name, "got %s, want a square matrix", x.shape)
 	}
 	return x
@@ -131,10 +137,6 @@ func matrixIndices(name string, x *Array) (row, col *Array) {
 	s := x.shape.with(Int32)
 	return IotaAxis(s, s.Rank()-2), IotaAxis(s, s.Rank()-1)
 }
-
-// MatrixTrace is the sum of a diagonal of x [..., m, n]. An offset of k means the diagonal k places above the main one,
-// below it if k is negative. As jax.numpy.trace of the last two axes.
-func MatrixTrace(x *Array, offset ...int) *Array { return Sum(Diagonal(x, -2, -1, offset...), -1) }
 
 // symmetric is the symmetric part of a matrix.
 func symmetric(x *Array) *Array { return Mul(Add(x, MatrixTranspose(x)), .5) }

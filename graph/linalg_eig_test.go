@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -22,6 +23,10 @@ func init() { // the program that stands for the op where there is no kernel
 			outs := francisEig(x[0], true)
 			return Concatenate(0, ExpandDims(outs[0], 0), ExpandDims(outs[1], 0), outs[2], outs[3])
 		}})
+}
+
+func fromJAX(a oracles.Array) *Array {
+	return FromBytes(ShapeOf(dtypes.MapOfNames[a.DType], a.Shape...), a.Data)
 }
 
 // eigCase is a matrix with its eigenvalues, eigenvectors and gradient: third_party/oracles/numpy_eig.py says how.
@@ -52,7 +57,7 @@ func TestEigAgainstNumPy(t *testing.T) {
 					if way == "program" {
 						return francisEig(a[0], true)
 					}
-					e := Eig(a[0])
+					e := Linalg.Eig(a[0])
 					return []*Array{e.Re, e.Im, e.VectorsRe, e.VectorsIm}
 				}, []*Tensor{x})
 				sameEigen(t, c, x, out, way)
@@ -118,8 +123,8 @@ func TestEigGradientAgainstJAX(t *testing.T) {
 		checked++
 		t.Run(fmt.Sprint(i, " ", c.Name, " ", c.Input.DType), func(t *testing.T) {
 			x := fromJAX(c.Input)
-			for _, f := range []func(x *Array) (re, im *Array){EigVals, func(x *Array) (re, im *Array) {
-				e := Eig(x)
+			for _, f := range []func(x *Array) (re, im *Array){Linalg.EigVals, func(x *Array) (re, im *Array) {
+				e := Linalg.Eig(x)
 				return e.Re, e.Im
 			}} {
 				got, err := Floats(Grad(func(x *Array) *Array {
@@ -161,12 +166,12 @@ func TestEigConstantsAreTheKernels(t *testing.T) {
 func TestEigOfManyMatrices(t *testing.T) {
 	x := randomDense(rand.New(rand.NewPCG(1, 2)), Float64, 6, 9, 1)
 	many := Reshape(x.Array(), 2, 3, 3, 3)
-	all, re, im := Eig(many), (*Array)(nil), (*Array)(nil)
-	re, im = EigVals(many)
+	all, re, im := Linalg.Eig(many), (*Array)(nil), (*Array)(nil)
+	re, im = Linalg.EigVals(many)
 	for i := range 2 {
 		for j := range 3 {
 			part := func(x *Array) *Array { return Index(Index(x, i), j) }
-			one := Eig(part(many))
+			one := Linalg.Eig(part(many))
 			for _, pair := range [][2]*Array{{one.Re, part(all.Re)}, {one.Im, part(all.Im)}, {one.Re, part(re)},
 				{one.Im, part(im)}, {one.VectorsRe, part(all.VectorsRe)}, {one.VectorsIm, part(all.VectorsIm)}} {
 				want, err := Floats(pair[0])
@@ -188,13 +193,13 @@ func TestEigEdges(t *testing.T) {
 		return numbers
 	}
 	for _, dims := range [][]int{{0, 0}, {2, 0, 0}} {
-		e := Eig(Zeros(ShapeOf(Float32, dims...)))
+		e := Linalg.Eig(Zeros(ShapeOf(Float32, dims...)))
 		assert.Equal(t, dims[:len(dims)-1], e.Re.Dims())
 		assert.Equal(t, dims[:len(dims)-1], e.Im.Dims())
 		assert.Equal(t, dims, e.VectorsRe.Dims())
 		assert.Equal(t, dims, e.VectorsIm.Dims())
 	}
-	e := Eig(Int32s([]int32{0, -1, 1, 0}, 2, 2))
+	e := Linalg.Eig(Int32s([]int32{0, -1, 1, 0}, 2, 2))
 	assert.Equal(t, Float32, e.Re.DType(), "integers become float32")
 	assert.Equal(t, []float64{1, -1}, values(e.Im), "the positive one of a pair is first")
 	for i, c := range []struct {
@@ -217,7 +222,7 @@ func TestEigEdges(t *testing.T) {
 			[]float64{0, 0, 0, 0}, []float64{1, -1, 2, -2}},
 	} {
 		for _, f := range []func(x *Array) []*Array{
-			func(x *Array) []*Array { re, im := EigVals(x); return []*Array{re, im} },
+			func(x *Array) []*Array { re, im := Linalg.EigVals(x); return []*Array{re, im} },
 			func(x *Array) []*Array { return francisEig(x, false) },
 		} {
 			got := f(Float64s(c.x, c.n, c.n))
@@ -231,7 +236,7 @@ func TestEigEdges(t *testing.T) {
 				}
 			}
 		}
-		for _, v := range Eig(Float64s(c.x, c.n, c.n)).parts() {
+		for _, v := range Linalg.Eig(Float64s(c.x, c.n, c.n)).parts() {
 			assert.Equal(t, math.IsNaN(c.re[0]), slices.ContainsFunc(values(v), math.IsNaN), "case %d %s", i+1,
 				c.description)
 		}
@@ -242,7 +247,7 @@ func TestEigEdges(t *testing.T) {
 func TestEigOfOneElementHasNoNegativeZero(t *testing.T) {
 	for _, x := range []float64{-3, 3, -math.MaxFloat64, -math.SmallestNonzeroFloat64, 0} {
 		a := Float64s([]float64{x}, 1, 1)
-		program, op := francisEig(a, true), Eig(a).parts()
+		program, op := francisEig(a, true), Linalg.Eig(a).parts()
 		for i, want := range []float64{x, 0, 1, 0} {
 			for _, got := range []*Array{program[i], op[i]} {
 				numbers, err := Floats(got)
@@ -261,10 +266,10 @@ func TestEigRefusals(t *testing.T) {
 		want string
 		f    func()
 	}{
-		{"Eig: got f32[2,3], want a square matrix", func() { Eig(Ones(ShapeOf(Float32, 2, 3))) }},
-		{"EigVals: got f32[3], want a matrix", func() { EigVals(Ones(ShapeOf(Float32, 3))) }},
-		{"Eig: got bf16[2,2], whose precision is too low", func() { Eig(Ones(ShapeOf(BFloat16, 2, 2))) }},
-		{"Eig: got a nil *Array", func() { Eig(nil) }},
+		{"Eig: got f32[2,3], want a square matrix", func() { Linalg.Eig(Ones(ShapeOf(Float32, 2, 3))) }},
+		{"EigVals: got f32[3], want a matrix", func() { Linalg.EigVals(Ones(ShapeOf(Float32, 3))) }},
+		{"Eig: got bf16[2,2], whose precision is too low", func() { Linalg.Eig(Ones(ShapeOf(BFloat16, 2, 2))) }},
+		{"Eig: got a nil *Array", func() { Linalg.Eig(nil) }},
 	} {
 		assert.ErrorContains(t, Try(c.f), c.want, "case %d", i+1)
 	}

@@ -8,87 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"xlarun/third_party/oracles"
 )
-
-// linalgCase is one call of a linear algebra function of JAX: third_party/oracles/jax_linalg.py says what it holds.
-type linalgCase struct {
-	Op    string
-	Attrs struct {
-		Batch, Right, Upper, Transposed, Unit bool
-		Kind                                  NormKind
-	}
-	Inputs, Outputs, Cotangents, Gradients []oracles.Array
-}
-
-func (c linalgCase) function() func(x []*Array) []*Array {
-	return map[string]func(x []*Array) []*Array{
-		"cholesky": func(x []*Array) []*Array { return []*Array{Cholesky(x[0])} },
-		"triangular_solve": func(x []*Array) []*Array {
-			var opts []TriangularOption
-			for _, o := range []struct {
-				on  bool
-				opt TriangularOption
-			}{{c.Attrs.Right, RightSide()}, {c.Attrs.Upper, UpperTriangle()}, {c.Attrs.Transposed, TransposedMatrix()},
-				{c.Attrs.Unit, UnitDiagonal()}} {
-				if o.on {
-					opts = append(opts, o.opt)
-				}
-			}
-			return []*Array{TriangularSolve(x[0], x[1], opts...)}
-		},
-		"solve":   func(x []*Array) []*Array { return []*Array{Solve(x[0], x[1])} },
-		"inv":     func(x []*Array) []*Array { return []*Array{Inverse(x[0])} },
-		"det":     func(x []*Array) []*Array { return []*Array{Det(x[0])} },
-		"slogdet": func(x []*Array) []*Array { s, l := SlogDet(x[0]); return []*Array{s, l} },
-		"lu":      func(x []*Array) []*Array { lu, _, _ := LU(x[0]); return []*Array{lu} },
-		"qr":      func(x []*Array) []*Array { q, r := QR(x[0]); return []*Array{q, r} },
-		"eigh":    func(x []*Array) []*Array { w, v := Eigh(x[0]); return []*Array{w, v} },
-		"svd":     func(x []*Array) []*Array { u, s, vt := SVD(x[0]); return []*Array{u, s, vt} },
-		"norm":    func(x []*Array) []*Array { return []*Array{MatrixNorm(x[0], c.Attrs.Kind)} },
-	}[c.Op]
-}
-
-// Values and gradients of every function are JAX's: to 1e-10 in float64, in float32 as far as both may be off.
-func TestLinalgAgainstJAX(t *testing.T) {
-	var doc struct{ Cases []linalgCase }
-	require.NoError(t, oracles.Read("testdata/jax_linalg.json.gz", &doc))
-	require.NotEmpty(t, doc.Cases)
-	for i, c := range doc.Cases {
-		t.Run(fmt.Sprint(i, " ", c.Op, " ", c.Inputs[0].DType, c.Inputs[0].Shape), func(t *testing.T) {
-			f := c.function()
-			require.NotNil(t, f)
-			if c.Attrs.Batch {
-				f = VMap(f)
-			}
-			var in, want []*Tensor
-			read := func(arrays []oracles.Array) (out []*Tensor) {
-				for _, a := range arrays {
-					x, err := ToTensor(fromJAX(a))
-					require.NoError(t, err)
-					out = append(out, x)
-				}
-				return out
-			}
-			in = append(read(c.Inputs), read(c.Cotangents)...)
-			want = append(read(c.Outputs), read(c.Gradients)...)
-			n := len(c.Inputs)
-			got := run1(t, c.Op, func(x []*Array) any {
-				y, pull := Vjp(f, x[:n])
-				return append(y, pull(x[n:])...)
-			}, in)
-			require.Len(t, got, len(want))
-			tol := 1e-10
-			if want[0].Shape.DType == Float32 {
-				tol = 5e-5
-			}
-			for k := range want {
-				sameMatrix(t, want[k], got[k], tol, fmt.Sprint("result ", k))
-			}
-		})
-	}
-}
 
 // sameMatrix compares within tol of the largest element: errors of a factorisation are relative to the whole matrix.
 func sameMatrix(t *testing.T, want, got *Tensor, tol float64, msg string) {
@@ -158,7 +78,7 @@ func TestFactorisations(t *testing.T) {
 					nearDense(t, toDense(x), got, tol*scale*math.Sqrt(float64(s[0]*s[1])), "the matrix")
 				}
 				t.Run("qr "+name, func(t *testing.T) {
-					for _, f := range []func(*Array) (q, r *Array){QR, householder} {
+					for _, f := range []func(*Array) (q, r *Array){Linalg.QR, householder} {
 						out := run1(t, "qr", func(a []*Array) any {
 							q, r := f(a[0])
 							return []*Array{q, r}
@@ -170,7 +90,7 @@ func TestFactorisations(t *testing.T) {
 					}
 				})
 				t.Run("svd "+name, func(t *testing.T) {
-					for _, f := range []func(*Array) (u, s, vt *Array){SVD, jacobiSVD} {
+					for _, f := range []func(*Array) (u, s, vt *Array){Linalg.SVD, jacobiSVD} {
 						out := run1(t, "svd", func(a []*Array) any {
 							u, s, vt := f(a[0])
 							return []*Array{u, s, vt}
@@ -191,7 +111,7 @@ func TestFactorisations(t *testing.T) {
 				}
 				t.Run("lu "+name, func(t *testing.T) {
 					blocks := func(a *Array) (lu, pivots, permutation *Array) { return luBlocks(a, 3, luPanel) }
-					for _, f := range []func(*Array) (lu, pivots, permutation *Array){LU, blocks} {
+					for _, f := range []func(*Array) (lu, pivots, permutation *Array){Linalg.LU, blocks} {
 						out := run1(t, "lu", func(a []*Array) any {
 							lu, p, q := f(a[0])
 							return []*Array{lu, p, q}
@@ -213,7 +133,7 @@ func TestFactorisations(t *testing.T) {
 							x.V[i*s[0]+j] = x.V[j*s[0]+i]
 						}
 					}
-					for _, f := range []func(*Array) (w, v *Array){Eigh, jacobiEigh, takenEigh} {
+					for _, f := range []func(*Array) (w, v *Array){Linalg.Eigh, jacobiEigh, takenEigh} {
 						out := run1(t, "eigh", func(a []*Array) any {
 							w, v := f(a[0])
 							return []*Array{w, v}
@@ -283,11 +203,11 @@ func TestDegenerateMatrices(t *testing.T) {
 	}
 	nan := math.NaN()
 	t.Run("cholesky of a matrix that is not positive definite", func(t *testing.T) {
-		out := one(t, func(a *Array) []*Array { return []*Array{Cholesky(a)} }, []float64{1, 2}, []float64{2, 1})
+		out := one(t, func(a *Array) []*Array { return []*Array{Linalg.Cholesky(a)} }, []float64{1, 2}, []float64{2, 1})
 		require.Equal(t, fmt.Sprint([]float64{nan, 0, nan, nan}), fmt.Sprint(out[0]))
 	})
 	t.Run("eigh with equal eigenvalues", func(t *testing.T) {
-		for _, f := range []func(*Array) (*Array, *Array){Eigh, jacobiEigh, takenEigh} {
+		for _, f := range []func(*Array) (*Array, *Array){Linalg.Eigh, jacobiEigh, takenEigh} {
 			out := one(t, func(a *Array) []*Array {
 				w, v := f(a)
 				return []*Array{w, v}
@@ -297,7 +217,7 @@ func TestDegenerateMatrices(t *testing.T) {
 		}
 	})
 	t.Run("eigh of zero and of NaN", func(t *testing.T) {
-		for _, f := range []func(*Array) (*Array, *Array){Eigh, jacobiEigh, takenEigh} {
+		for _, f := range []func(*Array) (*Array, *Array){Linalg.Eigh, jacobiEigh, takenEigh} {
 			out := one(t, func(a *Array) []*Array {
 				w, v := f(a)
 				return []*Array{w, v}
@@ -312,7 +232,7 @@ func TestDegenerateMatrices(t *testing.T) {
 		}
 	})
 	t.Run("svd of what is not finite", func(t *testing.T) {
-		for _, f := range []func(*Array) (*Array, *Array, *Array){SVD, jacobiSVD} {
+		for _, f := range []func(*Array) (*Array, *Array, *Array){Linalg.SVD, jacobiSVD} {
 			for _, rows := range [][][]float64{{{nan}}, {{math.Inf(-1)}}, {{1, math.Inf(1)}}, {{1}, {nan}},
 				{{1, 0}, {0, math.Inf(1)}}, {{1, 2, 3}, {4, math.Inf(-1), 5}}, {{1, 2}, {3, 4}, {nan, 5}}} {
 				for _, v := range one(t, func(a *Array) []*Array {
@@ -327,7 +247,7 @@ func TestDegenerateMatrices(t *testing.T) {
 		}
 	})
 	t.Run("svd of rank one", func(t *testing.T) {
-		for _, f := range []func(*Array) (*Array, *Array, *Array){SVD, jacobiSVD} {
+		for _, f := range []func(*Array) (*Array, *Array, *Array){Linalg.SVD, jacobiSVD} {
 			out := one(t, func(a *Array) []*Array {
 				u, s, vt := f(a)
 				return []*Array{u, s, vt}
@@ -339,7 +259,7 @@ func TestDegenerateMatrices(t *testing.T) {
 		}
 	})
 	t.Run("svd keeps small singular values", func(t *testing.T) { // by way of x^T x the last one would be lost
-		for _, f := range []func(*Array) (*Array, *Array, *Array){SVD, jacobiSVD} {
+		for _, f := range []func(*Array) (*Array, *Array, *Array){Linalg.SVD, jacobiSVD} {
 			out := one(t, func(a *Array) []*Array {
 				_, s, _ := f(a)
 				return []*Array{s}
@@ -348,7 +268,7 @@ func TestDegenerateMatrices(t *testing.T) {
 		}
 	})
 	t.Run("qr leaves a column of zeros alone", func(t *testing.T) {
-		for _, f := range []func(*Array) (*Array, *Array){QR, householder} {
+		for _, f := range []func(*Array) (*Array, *Array){Linalg.QR, householder} {
 			out := one(t, func(a *Array) []*Array {
 				q, r := f(a)
 				return []*Array{q, r}
@@ -357,63 +277,6 @@ func TestDegenerateMatrices(t *testing.T) {
 			require.Equal(t, []float64{0, 1, 0, 2}, out[1])
 		}
 	})
-	t.Run("singular systems", func(t *testing.T) {
-		out := one(t, func(a *Array) []*Array {
-			sign, log := SlogDet(a)
-			return []*Array{sign, log, Det(a), Solve(a, Ones(ShapeOf(Float64, 4)))}
-		}, []float64{1, 2, 0, 0}, []float64{2, 4, 0, 0}, []float64{0, 0, 1, 0}, []float64{0, 0, 0, 1})
-		require.Equal(t, []float64{0}, out[0])
-		require.Equal(t, []float64{math.Inf(-1)}, out[1])
-		require.Equal(t, []float64{0}, out[2])
-		require.True(t, math.IsInf(out[3][0], 0) || math.IsNaN(out[3][0]))
-	})
-}
-
-// Second derivatives of a smooth function through each factorisation, against differences of first ones.
-func TestSecondDerivatives(t *testing.T) {
-	weights := func(x *Array) *Array { // no two alike
-		return Sin(Add(Convert(Reshape(Iota(x.Size()), x.Dims()...), x.DType()), 1))
-	}
-	loss := func(outs ...*Array) *Array {
-		total := scalar64(0)
-		for _, o := range outs {
-			total = Add(total, Sum(Mul(Square(o), weights(o))))
-		}
-		return total
-	}
-	for name, f := range map[string]func(*Array) *Array{
-		"cholesky": func(x *Array) *Array { return loss(Cholesky(positive(x))) },
-		"qr":       func(x *Array) *Array { q, r := QR(x); return loss(q, r) },
-		"eigh":     func(x *Array) *Array { w, v := Eigh(apart(x)); return loss(w, v) },
-		"eig":      func(x *Array) *Array { return loss(Eig(apart(x)).parts()...) },
-		"svd":      func(x *Array) *Array { u, s, vt := SVD(apart(x)); return loss(u, s, vt) },
-		"lu":       func(x *Array) *Array { lu, _, _ := LU(apart(x)); return loss(lu) },
-		"inverse":  func(x *Array) *Array { return loss(Inverse(apart(x))) },
-		"logdet":   func(x *Array) *Array { return LogDet(x) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := rand.New(rand.NewPCG(8, 9))
-			x, p := randomDense(r, Float64, 4, 4, 1), randomDense(r, Float64, 4, 4, 1)
-			hvp := run1(t, "hvp", func(a []*Array) any {
-				_, d := Jvp(Grad(f), a[0], a[1])
-				return d
-			}, []*Tensor{x, p})[0]
-			const h = 1e-5
-			moved := func(h float64) *Tensor {
-				y := newTensor(x.Shape)
-				for i := range y.V {
-					y.SetF(i, x.F(i)+h*p.F(i))
-				}
-				return run1(t, "grad", func(a []*Array) any { return Grad(f)(a[0]) }, []*Tensor{y})[0]
-			}
-			up, down := moved(h), moved(-h)
-			want := newTensor(x.Shape)
-			for i := range want.V {
-				want.SetF(i, (up.F(i)-down.F(i))/(2*h))
-			}
-			sameMatrix(t, want, hvp, 1e-5, "Hessian-vector product")
-		})
-	}
 }
 
 // A matrix that all lanes share is factored and used once: lanes become further right-hand sides.
@@ -421,8 +284,8 @@ func TestSharedMatrix(t *testing.T) {
 	a := Abstract(ShapeOf(Float32, 3, 3))
 	b := Abstract(ShapeOf(Float32, 5, 3))
 	for name, f := range map[string]func(a, b *Array) *Array{
-		"solve":            Solve,
-		"triangular_solve": func(a, b *Array) *Array { return TriangularSolve(a, b) },
+		"solve":            Linalg.Solve,
+		"triangular_solve": func(a, b *Array) *Array { return Linalg.TriangularSolve(a, b) },
 	} {
 		p, err := Trace2(name, func(a, b *Array) *Array { return VMap2(f, InAxes(Unmapped, 0))(a, b) }, a, b)
 		require.NoError(t, err)
@@ -435,35 +298,5 @@ func TestSharedMatrix(t *testing.T) {
 			}
 		}
 		require.True(t, found, p.Graph.String())
-	}
-}
-
-func TestLinalgErrors(t *testing.T) {
-	m := func(dims ...int) *Array { return Ones(ShapeOf(Float32, dims...)) }
-	for want, f := range map[string]func(){
-		"want a square matrix":           func() { Cholesky(m(2, 3)) },
-		"use VMap for a batch":           func() { Lstsq(m(2, 2, 2), m(2)) },
-		"convert it to float32":          func() { Eigh(Ones(ShapeOf(BFloat16, 2, 2))) },
-		"want one of dims [2] or [2, k]": func() { Solve(m(2, 2), m(3)) },
-		"want one of dims [2] or [k, 2]": func() { TriangularSolve(m(2, 2), m(2, 3), RightSide()) },
-		`got the kind "max"`:             func() { MatrixNorm(m(2, 2), "max") },
-		"want at least two axes":         func() { Tril(m(3), 0) },
-	} {
-		err := Try(f)
-		require.ErrorContains(t, err, want)
-		require.ErrorContains(t, err, "linalg_test.go:")
-	}
-}
-
-// The error of leading axes that do not broadcast names the op that was called.
-func TestStackedSystemsNameTheirOp(t *testing.T) {
-	a, b := Ones(ShapeOf(Float32, 3, 2, 2)), Ones(ShapeOf(Float32, 4, 2, 1))
-	for name, solve := range map[string]func(){
-		"Solve":           func() { Solve(a, b) },
-		"TriangularSolve": func() { TriangularSolve(a, b) },
-	} {
-		var e *Error
-		require.ErrorAs(t, Try(solve), &e)
-		require.Equal(t, name, e.Op)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/fft"
+	"xlarun/graph/graphtest"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
@@ -21,8 +23,8 @@ func TestLinearTranspose(t *testing.T) {
 	}, like)
 	ct := graph.Float32s([]float32{1, 10, 100})
 	got := back(ct)
-	near(t, graph.Mul(2, graph.Dot(graph.Float32s([]float32{111, 110, 100}), w)), got.X, 1e-6)
-	near(t, ct.Neg(), got.Y, 0)
+	graphtest.Same(t, graph.Mul(2, graph.Dot(graph.Float32s([]float32{111, 110, 100}), w)), got.X, graphtest.Both(1e-6))
+	graphtest.Same(t, ct.Neg(), got.Y, graphtest.Tolerance{})
 
 	one := graph.Abstract(graph.ShapeOf(graph.Float32, 2))
 	loop := graph.LinearTranspose(func(x *graph.Array) *graph.Array {
@@ -31,11 +33,13 @@ func TestLinearTranspose(t *testing.T) {
 		}, graph.Mul(x, 3), graph.Float32s([]float32{2, 5}))
 		return c
 	}, one)
-	near(t, graph.Float32s([]float32{36, 72}), loop(graph.Float32s([]float32{1, 2})), 1e-6) // 5 (2·3 + 1) + 1
+	// 5 (2·3 + 1) + 1
+	graphtest.Same(t, graph.Float32s([]float32{36, 72}), loop(graph.Float32s([]float32{1, 2})), graphtest.Both(1e-6))
 
-	conj := graph.LinearTranspose(func(z *graph.Array) *graph.Array { return graph.Mul(graph.FFT(z), 1i) },
+	conj := graph.LinearTranspose(func(z *graph.Array) *graph.Array { return graph.Mul(fft.FFT(z), 1i) },
 		graph.Abstract(graph.ShapeOf(graph.Complex64, 2)))
-	near(t, graph.Complex64s([]complex64{3i, 1i}), conj(graph.Complex64s([]complex64{2, 1})), 1e-6)
+	graphtest.Same(t, graph.Complex64s([]complex64{3i, 1i}), conj(graph.Complex64s([]complex64{2, 1})),
+		graphtest.Both(1e-6))
 
 	for _, c := range []struct {
 		f    func(x *graph.Array) *graph.Array
@@ -68,12 +72,12 @@ func TestEachLane(t *testing.T) {
 	})
 	for _, b := range []xlabridge.Backend{&xlabridge.Reference{}, xlatest.OpenCPU(t, 0)} {
 		calls = 0
-		got, err := xlabridge.Jit1(b, f)(graph.Float32s([]float32{1, 2, 3, 4, 5, 6}, 3, 2))
+		got, err := xlabridge.Jit(b, f)(graph.Float32s([]float32{1, 2, 3, 4, 5, 6}, 3, 2))
 		require.NoError(t, err)
-		near(t, graph.Float32s([]float32{1.5, 3.5, 5.5}), got[0], 0)
-		near(t, graph.Of([]int32{7, 7, 7}), got[1], 0)
+		graphtest.Same(t, graph.Float32s([]float32{1.5, 3.5, 5.5}), got[0], graphtest.Tolerance{})
+		graphtest.Same(t, graph.Of([]int32{7, 7, 7}), got[1], graphtest.Tolerance{})
 		require.Equal(t, 3, calls)
-		got, err = xlabridge.Jit1(b, f)(graph.Zeros(graph.ShapeOf(graph.Float32, 0, 2)))
+		got, err = xlabridge.Jit(b, f)(graph.Zeros(graph.ShapeOf(graph.Float32, 0, 2)))
 		require.NoError(t, err)
 		require.Equal(t, []int{0}, got[0].Dims())
 	}
@@ -81,7 +85,7 @@ func TestEachLane(t *testing.T) {
 		n, err := graph.Float(args[0])
 		return args[:int(n)], err
 	}))
-	_, err := xlabridge.Jit1(&xlabridge.Reference{}, graph.VMap(func(x *graph.Array) []*graph.Array {
+	_, err := xlabridge.Jit(&xlabridge.Reference{}, graph.VMap(func(x *graph.Array) []*graph.Array {
 		return graph.HostCall("ragged", []graph.Shape{x.Shape()}, x)
 	}))(graph.Float32s([]float32{1, 0}))
 	require.ErrorContains(t, err, "lane 1 has 0 results, lane 0 has 1")

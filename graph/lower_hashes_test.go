@@ -9,7 +9,7 @@ import (
 // A key that many draws read is computed once. A key that few draws read is computed in each of them.
 func TestHashesOnce(t *testing.T) {
 	hash := func(k [2]*Array, counter uint32) [2]*Array {
-		a, b := ThreeFry2x32(k[0], k[1], Zeros(ShapeOf(Uint32)), Of(counter))
+		a, b := Random.ThreeFry2x32(k[0], k[1], Zeros(ShapeOf(Uint32)), Of(counter))
 		return [2]*Array{a, b}
 	}
 	// draws is the sum of n draws with a key.

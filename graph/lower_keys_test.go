@@ -10,7 +10,7 @@ import (
 func TestKeysWithoutBarriers(t *testing.T) {
 	p, err := Trace("keys", func(key *Array) []*Array {
 		hash := func(key *Array) *Array {
-			x0, x1 := ThreeFry2x32(key.Index(0), key.Index(1), Of(uint32(0)), Of(uint32(7)))
+			x0, x1 := Random.ThreeFry2x32(key.Index(0), key.Index(1), Of(uint32(0)), Of(uint32(7)))
 			return Barrier(Stack([]*Array{x0, x1}, 0))[0]
 		}
 		child := hash(key)

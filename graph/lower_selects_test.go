@@ -13,8 +13,9 @@ func TestSelectedWrites(t *testing.T) {
 		args := []any{Abstract(ShapeOf(Float32, 32, rows, 92)), Abstract(ShapeOf(Float32, 32, 92)),
 			Abstract(ShapeOf(Int32, 32))}
 		p, err := TraceArgs("write", args, TraceOptions{}, func(in []any) any {
-			return VMap3(func(x, row, i *Array) *Array { return DynamicUpdateIndex(x, row, i, 0) })(
-				in[0].(*Array), in[1].(*Array), in[2].(*Array))
+			return VMap(func(in []any) any {
+				return DynamicUpdateIndex(in[0].(*Array), in[1].(*Array), in[2].(*Array), 0)
+			})(in)
 		})
 		require.NoError(t, err)
 		return p
@@ -40,9 +41,10 @@ func TestSelectedWritesOutside(t *testing.T) {
 	} {
 		x, updates := Zeros(ShapeOf(Float32, 4, c.rows)), Of([]float32{1, 2, 3, 4})
 		p, err := TraceArgs("write", []any{x, c.indices, updates}, TraceOptions{}, func(in []any) any {
-			return VMap3(func(x, i, row *Array) *Array {
+			return VMap(func(in []any) any {
+				x, i, row := in[0].(*Array), in[1].(*Array), in[2].(*Array)
 				return ScatterSet(x, ExpandDims(i, 0), ExpandDims(row, 0))
-			})(in[0].(*Array), in[1].(*Array), in[2].(*Array))
+			})(in)
 		})
 		require.NoError(t, err, c.name)
 		require.Zero(t, opsOf(t, TargetTPU, p)["scatter"], c.name)
@@ -114,7 +116,7 @@ func TestSelectedReads(t *testing.T) {
 func TestEighOfTPU(t *testing.T) {
 	calls := func(target Target, n int, d DType) int {
 		p, err := TraceArgs("eigh", []any{Abstract(ShapeOf(d, n, n))}, TraceOptions{}, func(in []any) any {
-			w, v := Eigh(in[0].(*Array))
+			w, v := Linalg.Eigh(in[0].(*Array))
 			return []*Array{w, v}
 		})
 		require.NoError(t, err)

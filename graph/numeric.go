@@ -85,3 +85,23 @@ func LogAddExp2(x, y any) *Array {
 	a := floatOperands("LogAddExp2", x, y)
 	return Div(LogAddExp(Mul(a[0], math.Ln2), Mul(a[1], math.Ln2)), math.Ln2)
 }
+
+// NanToNum replaces NaN by 0, and infinities by the largest and the smallest finite number of the dtype; up to three
+// values, for NaN, +Inf and -Inf, say otherwise. What is replaced has derivative zero.
+func NanToNum(x *Array, values ...float64) *Array {
+	if len(values) > 3 {
+		throw("NanToNum", "got %d values, want up to three: for NaN, +Inf and -Inf", len(values))
+	}
+	if !isFloat(x.DType()) {
+		return x
+	}
+	with := []float64{0, Finfo(x.DType()).Max, -Finfo(x.DType()).Max}
+	copy(with, values)
+	var by [3]*Array
+	for i, v := range with {
+		_, s := operand("NanToNum", v)
+		by[i] = s.exactly("NanToNum", x.DType())
+	}
+	x = Select(Eq(x, math.Inf(1)), by[1], Select(Eq(x, math.Inf(-1)), by[2], x))
+	return Select(IsNaN(x), by[0], x)
+}

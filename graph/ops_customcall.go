@@ -9,7 +9,7 @@ import (
 
 // Kernel is a function outside of the compiler that programs call by name. Kernels of one name are the same kernel.
 type Kernel struct {
-	// Target is the name that the kernel is registered under (xlabridge.RegisterKernel).
+	// Target is the name that the kernel is registered under (kernels.Register).
 	Target string
 	// Eval is the reference: it fills out from in.
 	Eval func(in, out []*Tensor)

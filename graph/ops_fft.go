@@ -14,8 +14,16 @@ type fftAttrs struct {
 	length []int
 }
 
+var fftKinds = []string{"FFT", "IFFT", "RFFT", "IRFFT"}
+
 // mostFFTAxes is the number of axes that one op transforms.
 const mostFFTAxes = 3
+
+// FFT is jax.lax.fft: the transform of the last axes, from one to three, of the given lengths. kind is FFT, IFFT, RFFT
+// or IRFFT; x is complex64, of RFFT float32. Package fft has the transforms of other axes, lengths and norms.
+func FFT(x *Array, kind string, length ...int) *Array {
+	return apply1(op("fft"), fftAttrs{kind, length}, x)
+}
 
 // The discrete Fourier transform over the last axes, one to three. The inverse ones divide by the product of the
 // lengths. RFFT takes real numbers and gives the n/2+1 first results along the last axis, from which the others follow
@@ -26,6 +34,9 @@ var _ = register(&Op{
 	ByRows: true,
 	Shape: func(c *call) []Shape {
 		a, x := c.attrs.(fftAttrs), c.in[0]
+		if !slices.Contains(fftKinds, a.kind) {
+			c.fail("got the kind %q, want one of %q", a.kind, fftKinds)
+		}
 		want := Complex64
 		if a.kind == "RFFT" {
 			want = Float32
@@ -89,7 +100,7 @@ var _ = register(&Op{
 	Cases: func() []Case {
 		var cases []Case
 		for _, length := range [][]int{{8}, {6, 5}, {2, 3, 4}, {1}} {
-			for _, kind := range []string{"FFT", "IFFT", "RFFT", "IRFFT"} {
+			for _, kind := range fftKinds {
 				a := fftAttrs{kind, length}
 				cases = append(cases, Case{Name: kind + " " + joinInts(length, "x"), Lo: -1, Hi: 1, Tol: 1e-5,
 					Rough:  true, // there are no finite differences: they are taken in float64

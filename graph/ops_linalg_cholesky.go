@@ -24,8 +24,8 @@ var _ = register(&Op{
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		return eachMatrix(in[0].Rank()-2, []*Array{out[0], t[0]}, func(x []*Array) []*Array {
 			l, da := x[0], x[1]
-			m := TriangularSolve(l, da)
-			m = TriangularSolve(l, m, RightSide(), TransposedMatrix())
+			m := Linalg.TriangularSolve(l, da)
+			m = Linalg.TriangularSolve(l, m, Linalg.RightSide(), Linalg.TransposedMatrix())
 			phi := Mul(Tril(m, 0), Sub(1, Mul(Eye(l.DType(), l.Dim(0)), .5)))
 			return []*Array{MatMul(l, phi)}
 		})
@@ -55,11 +55,11 @@ var _ = register(&Op{
 		for _, d := range []DType{Float32, Float64} {
 			for _, n := range []int{1, 4} {
 				cases = append(cases, Case{Name: fmt.Sprint(dtypeName(d), " ", n), Inputs: []Shape{ShapeOf(d, n, n)},
-					Lo: -1, Hi: 1, Tol: 1e-5, Fn: func(x []*Array) *Array { return Cholesky(positive(x[0])) }})
+					Lo: -1, Hi: 1, Tol: 1e-5, Fn: func(x []*Array) *Array { return Linalg.Cholesky(positive(x[0])) }})
 			}
 		}
 		return append(cases, Case{Name: "not positive", Inputs: []Shape{ShapeOf(Float32, 3, 3)}, Lo: 1, Hi: 2,
-			Rough: true, Fn: func(x []*Array) *Array { return Cholesky(Neg(x[0])) }})
+			Rough: true, Fn: func(x []*Array) *Array { return Linalg.Cholesky(Neg(x[0])) }})
 	},
 })
 
@@ -107,14 +107,7 @@ func (m dense) lower() dense {
 	return m
 }
 
-// Cholesky is the lower triangular L [n, n] with positive diagonal and L L^T = x, for a symmetric positive definite x
-// [n, n]; its symmetric part is taken. Where x is not positive definite the lower triangle is NaN. As
-// jax.numpy.linalg.cholesky.
-func Cholesky(x *Array) *Array {
-	return applyMatrices(op("cholesky"), nil, symmetric(square("Cholesky", x)))[0]
-}
-
-// CholeskySolve solves A x = b, b [n] or [n, k], given A's Cholesky factor l [n, n].
-func CholeskySolve(l, b *Array) *Array {
-	return TriangularSolve(l, TriangularSolve(l, b), TransposedMatrix())
+// Cholesky is linalg.Cholesky.
+func (linalgOps) Cholesky(x *Array) *Array {
+	return applyMatrices(op("cholesky"), nil, symmetric(Linalg.SquareMatrix("Cholesky", x)))[0]
 }

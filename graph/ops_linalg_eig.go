@@ -58,12 +58,12 @@ var _ = register(&Op{
 					return Add(apart(Mul(x, .3)), Select(turn, Mul(Convert(Sub(row, col), d), 4), 0))
 				}
 				c.Name, c.Fn = fmt.Sprint("values ", dtypeName(d), " ", n), func(x []*Array) *Array {
-					re, im := EigVals(matrix(x[0]))
+					re, im := Linalg.EigVals(matrix(x[0]))
 					return Concatenate(0, re, im)
 				}
 				cases = append(cases, c)
 				c.Name, c.Fn = fmt.Sprint("vectors ", dtypeName(d), " ", n), func(x []*Array) *Array {
-					e := Eig(matrix(x[0]))
+					e := Linalg.Eig(matrix(x[0]))
 					return Concatenate(0, ExpandDims(e.Re, 0), ExpandDims(e.Im, 0), e.VectorsRe, e.VectorsIm)
 				}
 				cases = append(cases, c)
@@ -80,7 +80,7 @@ func eigTangents(w, v complexArray, da *Array) []*Array {
 	n, d := da.Dim(0), da.DType()
 	// The complex system V P = B is the real one [re V, -im V; im V, re V] [re P; im P] = [re B; im B].
 	real := Concatenate(0, Concatenate(1, v.Re, Neg(v.Im)), Concatenate(1, v.Im, v.Re))
-	m := Solve(real, Concatenate(0, MatMul(da, v.Re), MatMul(da, v.Im)))
+	m := Linalg.Solve(real, Concatenate(0, MatMul(da, v.Re), MatMul(da, v.Im)))
 	p := complexArray{SliceAxis(m, 0, 0, n), SliceAxis(m, 0, n, 2*n)}
 	gap := w.each(func(x *Array) *Array { return Sub(ExpandDims(x, 0), ExpandDims(x, 1)) })
 	square := Add(Add(Square(gap.Re), Square(gap.Im)), Eye(d, n))
@@ -108,26 +108,14 @@ func evalEig(vectors bool, a dense) [][]float64 {
 // k. Both are complex numbers, given as real and imaginary parts.
 type Eigen struct{ Re, Im, VectorsRe, VectorsIm *Array }
 
-// Eig gives the eigenvalues w and the eigenvectors v of any square x [..., n, n], x v = v diag(w). As numpy.linalg.eig
-// and jax.numpy.linalg.eig, but with a fixed order and fixed phases:
-//
-//   - Eigenvalues are in ascending order of the real part, and where that is equal, of the imaginary part's size. Of a
-//     conjugate pair the one with the positive imaginary part comes first. For the order, parts are first rounded to
-//     about 1/4096 of the largest, so that rounding errors do not decide it.
-//   - Eigenvectors have the 2-norm 1, and the first of their elements that is at least 0.45 times as large as the
-//     largest is real and positive. Those of a conjugate pair are conjugate, those of real eigenvalues real.
-//
-// A matrix without n independent eigenvectors has parallel ones. If an element is NaN or infinite, or if 60 QR steps
-// find no eigenvalue, all results are NaN.
-// Derivatives need distinct eigenvalues; they are not finite where two are equal. For symmetric matrices see [Eigh].
-func Eig(x *Array) Eigen {
-	outs := applyMatrices(op("eig"), eigAttrs{vectors: true}, square("Eig", x))
+// Eig is linalg.Eig.
+func (linalgOps) Eig(x *Array) Eigen {
+	outs := applyMatrices(op("eig"), eigAttrs{vectors: true}, Linalg.SquareMatrix("Eig", x))
 	return Eigen{outs[0], outs[1], outs[2], outs[3]}
 }
 
-// EigVals gives the real and the imaginary parts [..., n] of the eigenvalues of any square x [..., n, n], in the order
-// of [Eig]. As numpy.linalg.eigvals.
-func EigVals(x *Array) (re, im *Array) {
-	outs := applyMatrices(op("eig"), eigAttrs{}, square("EigVals", x))
+// EigVals is linalg.EigVals.
+func (linalgOps) EigVals(x *Array) (re, im *Array) {
+	outs := applyMatrices(op("eig"), eigAttrs{}, Linalg.SquareMatrix("EigVals", x))
 	return outs[0], outs[1]
 }

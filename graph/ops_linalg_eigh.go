@@ -56,7 +56,7 @@ var _ = register(&Op{
 				cases = append(cases, Case{Name: fmt.Sprint(dtypeName(d), " ", n), Inputs: []Shape{ShapeOf(d, n, n)},
 					Lo: -1, Hi: 1, Tol: 3e-5,
 					Fn: func(x []*Array) *Array {
-						w, v := Eigh(apart(x[0]))
+						w, v := Linalg.Eigh(apart(x[0]))
 						return Concatenate(0, ExpandDims(w, 0), v)
 					}})
 			}
@@ -202,11 +202,8 @@ func (m dense) rotateRows(p, q int, c, s float64) {
 	}
 }
 
-// Eigh decomposes a symmetric x [n, n] (its symmetric part is taken): eigenvalues w [n] in ascending order and
-// orthonormal eigenvectors in the columns of v [n, n], x = v diag(w) v^T. As jax.numpy.linalg.eigh, but with the signs
-// of the eigenvectors fixed: the first element that is at least half as large as the largest is positive. Derivatives
-// of the eigenvectors need distinct eigenvalues; they are not finite where two are equal.
-func Eigh(x *Array) (w, v *Array) {
-	outs := applyMatrices(op("eigh"), nil, symmetric(square("Eigh", x)))
+// Eigh is linalg.Eigh.
+func (linalgOps) Eigh(x *Array) (w, v *Array) {
+	outs := applyMatrices(op("eigh"), nil, symmetric(Linalg.SquareMatrix("Eigh", x)))
 	return outs[0], outs[1]
 }

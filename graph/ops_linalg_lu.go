@@ -20,8 +20,8 @@ var _ = register(&Op{
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		return append(eachMatrix(in[0].Rank()-2, []*Array{out[0], out[2], t[0]}, func(x []*Array) []*Array {
 			lu, permutation, da := x[0], x[1], x[2]
-			m := TriangularSolve(lu, Take(da, permutation, 0), UnitDiagonal())
-			m = TriangularSolve(lu, m, RightSide(), UpperTriangle())
+			m := Linalg.TriangularSolve(lu, Take(da, permutation, 0), Linalg.UnitDiagonal())
+			m = Linalg.TriangularSolve(lu, m, Linalg.RightSide(), Linalg.UpperTriangle())
 			l := Add(Tril(lu, -1), Eye(lu.DType(), lu.Dim(0)))
 			return []*Array{Add(MatMul(l, Tril(m, -1)), MatMul(Triu(m, 0), Triu(lu, 0)))}
 		}), nil, nil)
@@ -49,11 +49,11 @@ var _ = register(&Op{
 		for _, d := range []DType{Float32, Float64} {
 			for _, n := range []int{1, 2, 5} {
 				cases = append(cases, Case{Name: fmt.Sprint(dtypeName(d), " ", n), Inputs: []Shape{ShapeOf(d, n, n)},
-					Lo: -1, Hi: 1, Tol: 2e-5, Fn: func(x []*Array) *Array { lu, _, _ := LU(x[0]); return lu }})
+					Lo: -1, Hi: 1, Tol: 2e-5, Fn: func(x []*Array) *Array { lu, _, _ := Linalg.LU(x[0]); return lu }})
 			}
 		}
 		return append(cases, Case{Name: "permutation", Inputs: []Shape{ShapeOf(Float32, 5, 5)}, Lo: -1, Hi: 1,
-			Rough: true, Fn: func(x []*Array) *Array { _, p, q := LU(x[0]); return Stack([]*Array{p, q}, 0) }})
+			Rough: true, Fn: func(x []*Array) *Array { _, p, q := Linalg.LU(x[0]); return Stack([]*Array{p, q}, 0) }})
 	},
 })
 
@@ -83,7 +83,8 @@ func luBlocks(a *Array, block int, factor func(panel *Array) (lu, pivots, order 
 		right := SliceAxis(a, 1, end, n)
 		done := Concatenate(0, Slice(a, []int{0, at}, []int{at, end}), panel)
 		if end < n {
-			top := TriangularSolve(SliceAxis(panel, 0, 0, end-at), SliceAxis(right, 0, at, end), UnitDiagonal())
+			top := Linalg.TriangularSolve(SliceAxis(panel, 0, 0, end-at), SliceAxis(right, 0, at, end),
+				Linalg.UnitDiagonal())
 			rest := Sub(SliceAxis(right, 0, end, n), MatMul(SliceAxis(panel, 0, end-at, n-at), top))
 			right = Concatenate(0, SliceAxis(right, 0, 0, at), top, rest)
 		}
@@ -164,10 +165,8 @@ func luReference(a dense) (lu dense, pivots, permutation []float64) {
 	return lu, pivots, permutation
 }
 
-// LU factors x [n, n] with partial pivoting: the rows of x in the order of permutation (int32 [n]) are l u, where l is
-// the strict lower triangle of lu [n, n] with ones on its diagonal and u the upper triangle. pivots (int32 [n]) is the
-// same permutation as LAPACK gives it: row i was swapped with row pivots[i], for i = 0, 1, …. As jax.lax.linalg.lu.
-func LU(x *Array) (lu, pivots, permutation *Array) {
-	outs := applyMatrices(op("lu"), nil, square("LU", x))
+// LU is linalg.LU.
+func (linalgOps) LU(x *Array) (lu, pivots, permutation *Array) {
+	outs := applyMatrices(op("lu"), nil, Linalg.SquareMatrix("LU", x))
 	return outs[0], outs[1], outs[2]
 }

@@ -51,7 +51,7 @@ var _ = register(&Op{
 				cases = append(cases, Case{Name: fmt.Sprint(dtypeName(d), s), Inputs: []Shape{ShapeOf(d, s...)}, Lo: -1,
 					Hi: 1, Tol: 1e-5,
 					Fn: func(x []*Array) *Array {
-						q, r := QR(x[0])
+						q, r := Linalg.QR(x[0])
 						return Concatenate(0, Flatten1D(q), Flatten1D(r))
 					}})
 			}
@@ -64,7 +64,7 @@ var _ = register(&Op{
 // algebra" (2017), section 4.3. With M = Q^T dX R^-1 and W = tril(M, -1) - tril(M, -1)^T, dR = (M - W) R and
 // dQ = dX R^-1 - Q (M - W).
 func qrTangents(q, r, dx *Array) (dq, dr *Array) {
-	y := TriangularSolve(r, dx, RightSide(), UpperTriangle())
+	y := Linalg.TriangularSolve(r, dx, Linalg.RightSide(), Linalg.UpperTriangle())
 	m := MatMul(MatrixTranspose(q), y)
 	low := Tril(m, -1)
 	up := Sub(m, Sub(low, MatrixTranspose(low)))
@@ -157,10 +157,8 @@ func qrReference(a dense) (q, r dense) {
 	return q, r
 }
 
-// QR factors x [m, n] into q [m, k] with orthonormal columns and an upper triangular r [k, n], k the smaller of m and n
-// (the reduced form), q r = x. Signs are LAPACK's and so JAX's: the diagonal of r is not made positive. Derivatives
-// need the first k columns of x to be independent.
-func QR(x *Array) (q, r *Array) {
-	outs := applyMatrices(op("qr"), nil, matrix("QR", x))
+// QR is linalg.QR.
+func (linalgOps) QR(x *Array) (q, r *Array) {
+	outs := applyMatrices(op("qr"), nil, Linalg.Matrix("QR", x))
 	return outs[0], outs[1]
 }

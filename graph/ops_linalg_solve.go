@@ -54,12 +54,12 @@ var _ = register(&Op{
 		return lowerMatrices(l, in[1:], func(in []*Array) []*Array {
 			lu, permutation, b := in[0], in[1], in[2]
 			if n.Attrs.(solveAttrs).transposed { // (P^T L U)^T x = U^T L^T P x = b
-				x := TriangularSolve(lu, b, UpperTriangle(), TransposedMatrix())
-				x = TriangularSolve(lu, x, UnitDiagonal(), TransposedMatrix())
+				x := Linalg.TriangularSolve(lu, b, Linalg.UpperTriangle(), Linalg.TransposedMatrix())
+				x = Linalg.TriangularSolve(lu, x, Linalg.UnitDiagonal(), Linalg.TransposedMatrix())
 				return []*Array{Take(x, ArgSort(permutation, 0), 0)}
 			}
-			x := TriangularSolve(lu, Take(b, permutation, 0), UnitDiagonal())
-			return []*Array{TriangularSolve(lu, x, UpperTriangle())}
+			x := Linalg.TriangularSolve(lu, Take(b, permutation, 0), Linalg.UnitDiagonal())
+			return []*Array{Linalg.TriangularSolve(lu, x, Linalg.UpperTriangle())}
 		})
 	},
 	// The reference eliminates anew, and so checks the factors too.
@@ -82,43 +82,37 @@ var _ = register(&Op{
 	Cases: func() []Case {
 		return []Case{
 			{Name: "vector", Inputs: []Shape{ShapeOf(Float32, 4, 4), ShapeOf(Float32, 4)}, Lo: -1, Hi: 1, Tol: 2e-5,
-				Fn: func(x []*Array) *Array { return Solve(apart(x[0]), x[1]) }},
+				Fn: func(x []*Array) *Array { return Linalg.Solve(apart(x[0]), x[1]) }},
 			{Name: "columns", Inputs: []Shape{ShapeOf(Float64, 4, 4), ShapeOf(Float64, 4, 2)}, Lo: -1, Hi: 1,
-				Tol: 1e-11, Fn: func(x []*Array) *Array { return Solve(Reverse(apart(x[0]), 0), x[1]) }},
+				Tol: 1e-11, Fn: func(x []*Array) *Array { return Linalg.Solve(Reverse(apart(x[0]), 0), x[1]) }},
 			{Name: "transposed", Inputs: []Shape{ShapeOf(Float32, 3, 3), ShapeOf(Float32, 3, 2)}, Lo: -1, Hi: 1,
 				Tol: 2e-5,
 				Fn: func(x []*Array) *Array {
 					a := Reverse(Add(x[0], Mul(Eye(x[0].DType(), 3), 3)), 0)
-					lu, _, permutation := LU(StopGradient(a))
+					lu, _, permutation := Linalg.LU(StopGradient(a))
 					return apply1(op("solve"), solveAttrs{true}, a, lu, permutation, x[1])
 				}},
 			{Name: "inverse", Inputs: []Shape{ShapeOf(Float32, 3, 3)}, Lo: -1, Hi: 1, Tol: 2e-5,
-				Fn: func(x []*Array) *Array { return Inverse(Add(x[0], Mul(Eye(x[0].DType(), 3), 3))) }},
+				Fn: func(x []*Array) *Array {
+					eye := Eye(x[0].DType(), 3)
+					return Linalg.Solve(Add(x[0], Mul(eye, 3)), eye)
+				}},
 		}
 	},
 })
 
-// Solve is x [n] or [n, k] with a x = b, for a [n, n] and b [n] or [n, k]. A singular a gives infinities or NaN. Under
-// VMap over b alone, a is factored once. As jax.numpy.linalg.solve.
-func Solve(a, b *Array) *Array {
+// Solve is linalg.Solve.
+func (linalgOps) Solve(a, b *Array) *Array {
 	if a, b, leading := stackedSystems("Solve", a, b); leading > 0 {
 		return eachMatrix(leading, []*Array{a, b}, func(in []*Array) []*Array {
-			return []*Array{Solve(in[0], in[1])}
+			return []*Array{Linalg.Solve(in[0], in[1])}
 		})[0]
 	}
 	a, b, vector := system("Solve", a, b, false)
-	lu, _, permutation := LU(StopGradient(a))
+	lu, _, permutation := Linalg.LU(StopGradient(a))
 	x := applyMatrices(op("solve"), solveAttrs{}, a, lu, permutation, b)[0]
 	if vector {
 		return Reshape(x, x.Size())
 	}
 	return x
-}
-
-// Inverse is the inverse of x [n, n]; use Solve where a product with it is wanted.
-func Inverse(x *Array) *Array {
-	if x = square("Inverse", x); x.Rank() > 2 {
-		return VMap(Inverse)(x)
-	}
-	return Solve(x, Eye(x.DType(), x.Dim(0)))
 }

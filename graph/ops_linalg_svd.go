@@ -48,7 +48,7 @@ var _ = register(&Op{
 						eye := IotaAxis(x[0].shape.with(Int32), 0)
 						// singular values well apart
 						far := Select(Eq(eye, IotaAxis(eye.shape, 1)), Mul(Add(eye, 1), 3), 0)
-						u, s, vt := SVD(Add(x[0], far))
+						u, s, vt := Linalg.SVD(Add(x[0], far))
 						return Concatenate(0, Flatten1D(u), s, Flatten1D(vt))
 					}})
 			}
@@ -248,12 +248,8 @@ func inner(x, y []float64) float64 {
 	return s
 }
 
-// SVD factors x [m, n] into u [m, k] and vt [k, n] with orthonormal columns and rows, and singular values s [k] in
-// descending order, k the smaller of m and n: x = u diag(s) vt. As jax.numpy.linalg.svd without full_matrices, but with
-// signs fixed: the first element of each column of u that is at least half as large as the largest is positive.
-// If an element is NaN or infinite, all results are NaN. Derivatives of u and vt need distinct singular values (and,
-// where x is not square, none that is zero); those of s do not.
-func SVD(x *Array) (u, s, vt *Array) {
-	outs := applyMatrices(op("svd"), nil, matrix("SVD", x))
+// SVD is linalg.SVD.
+func (linalgOps) SVD(x *Array) (u, s, vt *Array) {
+	outs := applyMatrices(op("svd"), nil, Linalg.Matrix("SVD", x))
 	return outs[0], outs[1], outs[2]
 }

@@ -119,7 +119,7 @@ var _ = register(&Op{
 		}
 		return append(cases, Case{Name: "f64 vector", Inputs: []Shape{ShapeOf(Float64, 4, 4), ShapeOf(Float64, 4)},
 			Lo: .5, Hi: 1, Tol: 1e-12,
-			Fn: func(x []*Array) *Array { return TriangularSolve(x[0], x[1], UpperTriangle()) }})
+			Fn: func(x []*Array) *Array { return Linalg.TriangularSolve(x[0], x[1], Linalg.UpperTriangle()) }})
 	},
 })
 
@@ -178,28 +178,29 @@ func triangularReference(t triangularAttrs, a, b dense) dense {
 // TriangularOption changes what TriangularSolve solves.
 type TriangularOption func(*triangularAttrs)
 
-// RightSide solves x a = b.
-func RightSide() TriangularOption { return func(t *triangularAttrs) { t.right = true } }
+// RightSide is linalg.RightSide.
+func (linalgOps) RightSide() TriangularOption { return func(t *triangularAttrs) { t.right = true } }
 
-// UpperTriangle reads the upper triangle of the matrix.
-func UpperTriangle() TriangularOption { return func(t *triangularAttrs) { t.upper = true } }
+// UpperTriangle is linalg.UpperTriangle.
+func (linalgOps) UpperTriangle() TriangularOption { return func(t *triangularAttrs) { t.upper = true } }
 
-// TransposedMatrix solves with the transpose of the matrix; UpperTriangle still says which part of it is read.
-func TransposedMatrix() TriangularOption { return func(t *triangularAttrs) { t.transposed = true } }
+// TransposedMatrix is linalg.TransposedMatrix.
+func (linalgOps) TransposedMatrix() TriangularOption {
+	return func(t *triangularAttrs) { t.transposed = true }
+}
 
-// UnitDiagonal takes the diagonal for ones without reading it.
-func UnitDiagonal() TriangularOption { return func(t *triangularAttrs) { t.unit = true } }
+// UnitDiagonal is linalg.UnitDiagonal.
+func (linalgOps) UnitDiagonal() TriangularOption { return func(t *triangularAttrs) { t.unit = true } }
 
-// TriangularSolve solves a x = b for a triangular a [n, n] and b [n] or [n, k]; lower unless an option says otherwise.
-// The other triangle is not read. On the right side b is [k, n] (or [n]).
-func TriangularSolve(a, b *Array, opts ...TriangularOption) *Array {
+// TriangularSolve is linalg.TriangularSolve.
+func (linalgOps) TriangularSolve(a, b *Array, opts ...TriangularOption) *Array {
 	var t triangularAttrs
 	for _, o := range opts {
 		o(&t)
 	}
 	if a, b, leading := stackedSystems("TriangularSolve", a, b); leading > 0 {
 		return eachMatrix(leading, []*Array{a, b}, func(in []*Array) []*Array {
-			return []*Array{TriangularSolve(in[0], in[1], opts...)}
+			return []*Array{Linalg.TriangularSolve(in[0], in[1], opts...)}
 		})[0]
 	}
 	a, b, vector := system("TriangularSolve", a, b, t.right)
@@ -225,7 +226,7 @@ func stackedSystems(name string, a, b *Array) (*Array, *Array, int) {
 
 // system checks and promotes the two sides of a linear system; a vector becomes a matrix of one column (or row).
 func system(name string, a, b *Array, right bool) (*Array, *Array, bool) {
-	a = square(name, a)
+	a = Linalg.SquareMatrix(name, a)
 	if b == nil {
 		throw(name, "got a nil *Array")
 	}

@@ -65,7 +65,7 @@ var _ = register(&Op{
 	Cases: func() []Case {
 		s := ShapeOf(Uint32, 3, 2)
 		return []Case{{Inputs: []Shape{s, s, s, s}, Lo: 0, Hi: 1e9, Rough: true, Fn: func(x []*Array) *Array {
-			a, b := ThreeFry2x32(x[0], x[1], x[2], x[3])
+			a, b := Random.ThreeFry2x32(x[0], x[1], x[2], x[3])
 			return Xor(a, b)
 		}}}
 	},
@@ -92,9 +92,14 @@ func threefryBody(t string) string {
 	})
 }
 
+// Random has the ops and the checks of keys that package random consists of. Users call random.
+var Random randomOps
+
+type randomOps struct{}
+
 // ThreeFry2x32 is the counter-based generator of 20 rounds: two uint32 words of output for a key and a counter of two
 // words each, element by element. Operands broadcast.
-func ThreeFry2x32(k0, k1, x0, x1 *Array) (*Array, *Array) {
+func (randomOps) ThreeFry2x32(k0, k1, x0, x1 *Array) (*Array, *Array) {
 	outs := apply(op("threefry2x32"), nil, operands("threefry2x32", k0, k1, x0, x1))
 	return outs[0], outs[1]
 }

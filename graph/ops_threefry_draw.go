@@ -65,7 +65,7 @@ var _ = register(&Op{
 			words[i] = broadcastInDim(k, s.Dims, keys)
 		}
 		counter := broadcastInDim(rowMajorIota(draws), s.Dims, rangeInts(first, first+len(a.dims)))
-		x, y := ThreeFry2x32(words[0], words[1], Scalar(0, Uint32), counter)
+		x, y := Random.ThreeFry2x32(words[0], words[1], Scalar(0, Uint32), counter)
 		if a.both {
 			return []*Array{x, y}
 		}
@@ -154,12 +154,12 @@ func rowMajorIota(s Shape) *Array {
 // ThreeFryBits draws uint32 bits for each key, given by its two words: for as many counters as dims have elements the
 // exclusive or of both words that ThreeFry2x32 makes of the key and (0, counter). The words are uint32 of one shape;
 // the result has their dims, then the given ones, of which there are at most 2^32 elements.
-func ThreeFryBits(hi, lo *Array, dims ...int) *Array {
+func (randomOps) ThreeFryBits(hi, lo *Array, dims ...int) *Array {
 	return threefryDraw("ThreeFryBits", hi, lo, threefryAttrs{dims: slices.Clone(dims)})[0]
 }
 
 // ThreeFryWords is ThreeFryBits with both words apart.
-func ThreeFryWords(hi, lo *Array, dims ...int) (*Array, *Array) {
+func (randomOps) ThreeFryWords(hi, lo *Array, dims ...int) (*Array, *Array) {
 	outs := threefryDraw("ThreeFryWords", hi, lo, threefryAttrs{dims: slices.Clone(dims), both: true})
 	return outs[0], outs[1]
 }

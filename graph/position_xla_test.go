@@ -25,7 +25,7 @@ func TestPositionsBelowC(t *testing.T) {
 			want = append(want, fmt.Sprintf("position_xla_test.go:%d", line-2))
 		}
 	})
-	_, err := xlabridge.Jit1(client, func(x *graph.Array) *graph.Array {
+	_, err := xlabridge.Jit(client, func(x *graph.Array) *graph.Array {
 		graph.Callback("test_position", x)
 		return graph.Mul(x, 2)
 	})(graph.Float32s([]float32{1}))

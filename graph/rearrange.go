@@ -80,34 +80,6 @@ func Diff(x *Array, axis int) *Array {
 	return Sub(SliceAxis(x, axis, 1, n), SliceAxis(x, axis, 0, n-1))
 }
 
-// Quantile is the value below which the fraction q (0 to 1) of the elements along an axis lie, between elements by
-// linear interpolation; the axis goes away. NaN if one of them is.
-func Quantile(x *Array, q float64, axis int) *Array {
-	axis = checkAxis("Quantile", axis, x.Rank())
-	n := x.shape.Dims[axis]
-	if n == 0 || !(q >= 0 && q <= 1) {
-		throw("Quantile", "q is %v and axis %d of %s has %d elements; want q from 0 to 1 and at least one element", q,
-			axis, x.shape, n)
-	}
-	x = asFloat(x)
-	s := Sort(x, axis)
-	at := q * float64(n-1)
-	low := int(at)
-	value := index(s, axis, low)
-	if w := at - float64(low); w > 0 {
-		first, second := Mul(value, 1-w), Mul(index(s, axis, low+1), w)
-		if w == 1-w {
-			first = roundFirst(first)[0] // (a + b)·w may overflow
-		}
-		value = Add(first, second)
-	}
-	last := index(s, axis, n-1) // NaN sorts last
-	return Select(IsNaN(last), last, value)
-}
-
-// Median is the middle value along an axis, the mean of the two middle ones if there are two; the axis goes away.
-func Median(x *Array, axis int) *Array { return Quantile(x, .5, axis) }
-
 // SplitAxis returns x with one axis as several: SplitAxis(x, 0, 4, 8) of f32[32, 3] is f32[4, 8, 3]. The product of the
 // sizes is the size of the axis.
 func SplitAxis(x *Array, axis int, sizes ...int) *Array {

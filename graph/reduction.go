@@ -101,6 +101,16 @@ func (r Reduction) Variance(x *Array) *Array {
 	return Convert(Select(Gt(n, 0), Div(r.Sum(apart), n), math.NaN()), d)
 }
 
+// Deviation is x less its mean over Axes, as float32 unless x is float64 or complex. It keeps the digits that a large
+// common part would cost.
+func (r Reduction) Deviation(x *Array) *Array {
+	x = inFloat32(x)
+	if r.Where == nil {
+		x = fromFirst(x, normAxes("Reduction.Deviation", r.Axes, x.Rank()))
+	}
+	return Sub(x, Reduction{Axes: r.Axes, KeepDims: true, Where: r.Where}.Mean(x))
+}
+
 // Std is the square root of Variance.
 func (r Reduction) Std(x *Array) *Array { return Sqrt(r.Variance(x)) }
 

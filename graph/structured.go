@@ -5,49 +5,6 @@ import (
 	"slices"
 )
 
-// Toeplitz is the matrix whose diagonals are constant, with the first column c and the first row r (default: c), of
-// which the first element counts not: vectors [m] and [n] give [m, n].
-func Toeplitz(c *Array, r ...*Array) *Array {
-	const name = "Toeplitz"
-	row := c
-	if len(r) > 0 {
-		row = r[0]
-	}
-	if len(r) > 1 || c.Rank() != 1 || row.Rank() != 1 || c.Size() == 0 || row.Size() == 0 {
-		throw(name, "got a column %s and a row %s, want one or two vectors of at least one element", c.shape, row.shape)
-	}
-	a := operandsOnly(c, row)
-	m, n := c.Size(), row.Size()
-	line := Concatenate(0, Reverse(a[0], 0), SliceAxis(a[1], 0, 1, n)) // along the edge, from below to the right
-	s := ShapeOf(Int32, m, n)
-	return Take(line, Add(Sub(IotaAxis(s, 1), IotaAxis(s, 0)), m-1), 0)
-}
-
-// BlockDiag is the matrix that has the given matrices along its diagonal and zeros elsewhere. Scalars and vectors
-// are matrices of one row.
-func BlockDiag(blocks ...*Array) *Array {
-	if len(blocks) == 0 {
-		throw("BlockDiag", "got no matrices")
-	}
-	d, width := blocks[0].DType(), 0
-	rows := make([]*Array, len(blocks))
-	for i, b := range blocks {
-		for b.Rank() < 2 {
-			b = ExpandDims(b, 0)
-		}
-		if b.Rank() > 2 {
-			throw("BlockDiag", "got %s as number %d, want a matrix", b.shape, i)
-		}
-		rows[i], d, width = b, Promote(d, b.DType()), width+b.Dim(1)
-	}
-	before := 0
-	for i, b := range rows {
-		rows[i] = Pad(Convert(b, d), 0, []int{0, before}, []int{0, width - before - b.Dim(1)})
-		before += b.Dim(1)
-	}
-	return Concatenate(0, rows...)
-}
-
 // SwapAxes exchanges two axes.
 func SwapAxes(x *Array, a, b int) *Array {
 	a, b = checkAxis("SwapAxes", a, x.Rank()), checkAxis("SwapAxes", b, x.Rank())

@@ -8,6 +8,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/graphtest"
+	"xlarun/graph/stats"
 	"xlarun/xlabridge"
 )
 
@@ -38,7 +39,7 @@ func TestLongSumsOfTheReference(t *testing.T) {
 		{"below the range", func() *graph.Array { return graph.Prod(small) }, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := xlabridge.Jit1(&xlabridge.Reference{}, func(graph.None) *graph.Array {
+			got, err := xlabridge.Jit(&xlabridge.Reference{}, func(graph.None) *graph.Array {
 				return c.f()
 			})(graph.None{})
 			require.NoError(t, err)
@@ -60,7 +61,7 @@ func TestVarianceOfEqualElements(t *testing.T) {
 		for _, v := range []float64{.1, 1000.1, 1e6 + 1, 1e30} {
 			x := graph.Full(graph.ShapeOf(graph.Float32, 1, n), v)
 			with := graph.Concatenate(1, graph.Full(graph.ShapeOf(graph.Float32, 1, 2), 7), x)
-			all := []*graph.Array{graph.Variance(x), graph.Std(x, 1), graph.Cov(x, 0), graph.Reduction{}.Variance(x),
+			all := []*graph.Array{graph.Variance(x), graph.Std(x, 1), stats.Cov(x, 0), graph.Reduction{}.Variance(x),
 				graph.Reduction{Where: with.Ne(7)}.Std(with), graph.Variance(graph.Complex(x, x))}
 			for i, got := range all {
 				require.Zero(t, number(got), "%d of %d of %v", i, n, v)
@@ -71,7 +72,7 @@ func TestVarianceOfEqualElements(t *testing.T) {
 	const want = 2. / 3 / 256
 	require.InEpsilon(t, want, number(graph.Variance(x)), 1e-6)
 	require.InEpsilon(t, want, number(graph.Reduction{Where: x.Gt(0)}.Variance(x)), 1e-6)
-	require.InEpsilon(t, want, number(graph.Cov(x.Reshape(1, 9), 0)), 1e-6)
+	require.InEpsilon(t, want, number(stats.Cov(x.Reshape(1, 9), 0)), 1e-6)
 	for _, huge := range [][]float32{{2e38, -2e38, 0, 0}, {0, 2e38, -2e38, 0}} { // the squares overflow, as in NumPy
 		x := graph.Float32s(huge)
 		require.Equal(t, math.Inf(1), number(graph.Variance(x)))

@@ -181,7 +181,7 @@ func buildGraph(params []Shape, axes []*axis, f func(params []*Array) []*Array) 
 		}
 		results[i] = s.use(r)
 	}
-	g, captured = s.close(results)
+	g, captured = s.toGraph(results)
 	if s.keys != nil {
 		s.keys.graph, s.keys.captured = g, captured
 	}
@@ -197,8 +197,8 @@ func closedGraph(name string, params []Shape, f func(params []*Array) []*Array) 
 	return g
 }
 
-// close turns the scope into a Graph.
-func (s *scope) close(results []*Array) (*Graph, []*Array) {
+// toGraph turns the scope into a Graph.
+func (s *scope) toGraph(results []*Array) (*Graph, []*Array) {
 	var captured, inner []*Array
 	known := map[*Array]*Array{}
 	local := func(a *Array) *Array {

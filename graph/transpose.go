@@ -78,20 +78,3 @@ func transposeGraph(g *Graph, values, cts []*Array) []*Array {
 func selfTranspose(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 	return apply(n.Op, n.Attrs, cts)
 }
-
-// orZeros returns a, or zeros if a is nil, which stands for zero.
-func orZeros(a *Array, s Shape) *Array {
-	if a == nil {
-		return Zeros(s)
-	}
-	return a
-}
-
-// orZerosLike returns the values, with zeros of the shapes of like for those that are nil.
-func orZerosLike(values, like []*Array) []*Array {
-	out := make([]*Array, len(values))
-	for i, v := range values {
-		out[i] = orZeros(v, like[i].shape)
-	}
-	return out
-}

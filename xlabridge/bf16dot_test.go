@@ -86,14 +86,14 @@ func TestBF16Dot(t *testing.T) {
 	lowered := lowered(t, c.Target(), all, in)
 	require.True(t, lowered.Graph.Uses("custom_call"))
 	require.False(t, lowered.Graph.Uses("dot_general"))
-	exact, err := Jit1(&Reference{}, func(in [][2]*graph.Array) []*graph.Array {
+	exact, err := Jit(&Reference{}, func(in [][2]*graph.Array) []*graph.Array {
 		for i := range in {
 			in[i] = [2]*graph.Array{graph.Convert(in[i][0], graph.Float64), graph.Convert(in[i][1], graph.Float64)}
 		}
 		return all(in)
 	})(in)
 	require.NoError(t, err)
-	run := Jit1(c, all)
+	run := Jit(c, all)
 	eachSet(t, kernels.BF16, func(t *testing.T) {
 		out, err := run(in)
 		require.NoError(t, err)
@@ -213,7 +213,7 @@ func TestBF16DotInGradients(t *testing.T) {
 		return graph.Grad(func(w [2]*graph.Array) *graph.Array { return loss(w, in[2]) })([2]*graph.Array{in[0],
 			in[1]})
 	}
-	want, err := Jit1(&Reference{}, func(in [3]*graph.Array) [2]*graph.Array {
+	want, err := Jit(&Reference{}, func(in [3]*graph.Array) [2]*graph.Array {
 		for i := range in {
 			in[i] = graph.Convert(in[i], graph.Float64)
 		}
@@ -223,7 +223,7 @@ func TestBF16DotInGradients(t *testing.T) {
 	l := lowered(t, c.Target(), grad, in)
 	require.False(t, l.Graph.Uses("dot_general"))
 	eachSet(t, kernels.BF16, func(t *testing.T) {
-		got, err := Jit1(c, grad)(in)
+		got, err := Jit(c, grad)(in)
 		require.NoError(t, err)
 		for i := range want {
 			w, g := floats(t, want[i]), floats(t, got[i])
@@ -271,14 +271,14 @@ func TestTargetOfSwitches(t *testing.T) {
 		if strings.HasPrefix(list, "none") {
 			want = graph.TargetCPU
 		}
-		t.Setenv(EnvKernels, list)
+		t.Setenv(kernels.Env, list)
 		c := open(t, Options{})
 		kernels.UseNarrowSet(kernels.BF16, -1)
 		kernels.UseNarrowSet(kernels.Int8, -1)
 		assert.Equal(t, want, c.Target(), list)
 		assert.Equal(t, here, products{c.BF16Method() != "", c.Int8Method() != ""}, list)
 	}
-	t.Setenv(EnvKernels, "all")
+	t.Setenv(kernels.Env, "all")
 	_, err := Open(t.Context(), Options{})
 	require.ErrorContains(t, err, `got "all"`)
 }
@@ -342,7 +342,7 @@ func TestBF16Conv(t *testing.T) {
 		}
 		return out
 	}
-	exact, err := Jit1(&Reference{}, func(in [][]*graph.Array) []*graph.Array {
+	exact, err := Jit(&Reference{}, func(in [][]*graph.Array) []*graph.Array {
 		for _, row := range in {
 			for i := range row {
 				row[i] = graph.Convert(row[i], graph.Float64)
@@ -358,7 +358,7 @@ func TestBF16Conv(t *testing.T) {
 			require.Equal(t, !l.Graph.Uses("conv"), l.Graph.Uses("custom_call"), s.name)
 		}
 	}
-	run := Jit1(c, all)
+	run := Jit(c, all)
 	eachSet(t, kernels.BF16, func(t *testing.T) {
 		out, err := run(in)
 		require.NoError(t, err)

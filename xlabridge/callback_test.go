@@ -57,7 +57,7 @@ func TestCallbackPanics(t *testing.T) {
 					s.panics()
 				}
 			})
-			run := Jit1(c, func(x *array) *array {
+			run := Jit(c, func(x *array) *array {
 				graph.Callback("test_panics", x)
 				return graph.Add(graph.Map(func(e *array) *array {
 					graph.Callback("test_panics", e)
@@ -151,13 +151,13 @@ func TestCallbackUsesGraph(t *testing.T) {
 		{"3: SetDebugOutput", func() { graph.SetDebugOutput(graph.SetDebugOutput(&strings.Builder{})) }},
 		{"4: another callback", func() { graph.Callback("test_quiet", x) }},
 		{"5: a program that prints", func() {
-			_, err := Jit1(&Reference{}, func(x *array) *array { graph.Debugf("inside %v", x); return x })(x)
+			_, err := Jit(&Reference{}, func(x *array) *array { graph.Debugf("inside %v", x); return x })(x)
 			if err != nil {
 				panic(err)
 			}
 		}},
 		{"6: a compiled program that prints", func() {
-			_, err := Jit1(c, func(x *array) *array { graph.Debugf("inside %v", x); return graph.Add(x, 1) })(x)
+			_, err := Jit(c, func(x *array) *array { graph.Debugf("inside %v", x); return graph.Add(x, 1) })(x)
 			if err != nil {
 				panic(err)
 			}
@@ -179,7 +179,7 @@ func TestCallbackUsesGraph(t *testing.T) {
 				done := make(chan error, 1)
 				old := graph.SetDebugOutput(&strings.Builder{})
 				go func() {
-					_, err := Jit1(b, func(x *array) *array {
+					_, err := Jit(b, func(x *array) *array {
 						graph.Callback("test_nested", x)
 						return graph.Add(x, 1)
 					})(x)

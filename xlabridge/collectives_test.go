@@ -136,7 +136,7 @@ func TestCollectivesOnMeshes(t *testing.T) {
 			}
 			return results
 		}
-		want, err := Jit1(&Reference{}, graph.ShardMap(of, m, in, out))(x)
+		want, err := Jit(&Reference{}, graph.ShardMap(of, m, in, out))(x)
 		require.NoError(t, err)
 		got, err := ShardMap(client, of, m, in, out)(x)
 		require.NoError(t, err)

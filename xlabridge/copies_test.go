@@ -94,7 +94,7 @@ func twoResults(t *testing.T, b Backend, f func(*graph.Array) (*graph.Array, *gr
 	_ []float64) {
 	t.Helper()
 	type results struct{ A, B *graph.Array }
-	out, err := Jit1(b, func(x *graph.Array) results {
+	out, err := Jit(b, func(x *graph.Array) results {
 		a, b := f(x)
 		return results{a, b}
 	})(x)

@@ -16,7 +16,7 @@ func TestCounters(t *testing.T) {
 	c := open(t, Options{})
 	type inputs struct{ Turns, Counter *graph.Array }
 	turns := func(name string, step func(x *graph.Array) *graph.Array) func(inputs) (*graph.Array, error) {
-		return Jit1(c, func(in inputs) *graph.Array {
+		return Jit(c, func(in inputs) *graph.Array {
 			end := graph.While(func(s [2]*graph.Array) *graph.Array {
 				return s[0].Lt(in.Turns)
 			}, func(s [2]*graph.Array) [2]*graph.Array {

@@ -102,7 +102,7 @@ func TestDebugf(t *testing.T) {
 	dir := t.TempDir()
 	for i, b := range []Backend{&Reference{}, open(t, Options{CacheDir: dir}), open(t, Options{CacheDir: dir})} {
 		require.Equal(t, want, printed(t, func() error {
-			out, err := Jit1(b, all)(x)
+			out, err := Jit(b, all)(x)
 			for _, y := range out {
 				if err == nil {
 					_, err = graph.Floats(y)
@@ -128,7 +128,7 @@ func TestCallback(t *testing.T) {
 	x := graph.Float32s([]float32{1, 2, 3})
 	for name, b := range map[string]Backend{"reference": &Reference{}, "xla": open(t, Options{})} {
 		sum = 0
-		y, err := Jit1(b, func(x *graph.Array) *graph.Array {
+		y, err := Jit(b, func(x *graph.Array) *graph.Array {
 			graph.Callback("test_sum", x)
 			return graph.Add(x, 1)
 		})(x)
@@ -136,7 +136,7 @@ func TestCallback(t *testing.T) {
 		_, err = graph.Floats(y)
 		require.NoError(t, err, name)
 		require.Equal(t, 6., sum, name)
-		y, err = Jit1(b, func(x *graph.Array) *graph.Array {
+		y, err = Jit(b, func(x *graph.Array) *graph.Array {
 			graph.Callback("test_nobody", x)
 			return graph.Add(x, 1)
 		})(x)

@@ -17,7 +17,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	cumulative := xlabridge.Jit1(client, func(x *graph.Array) *graph.Array { return graph.CumSum(x, 0) })
+	cumulative := xlabridge.Jit(client, func(x *graph.Array) *graph.Array { return graph.CumSum(x, 0) })
 	sums, err := cumulative(graph.Of([]float32{1, 2, 3}))
 	fmt.Println(sums, err)
 	// Output: f32[3] {1 3 6} <nil>

@@ -47,7 +47,7 @@ func checkExtremes(t *testing.T, ops []tableOp, compiled func(in [][][]*array) (
 	var in [][][]*array
 	interpreted := make([]func(in [][]*array) ([]*array, error), len(ops))
 	for k, op := range ops {
-		in, interpreted[k] = append(in, op.in), Jit1(&Reference{}, op.all)
+		in, interpreted[k] = append(in, op.in), Jit(&Reference{}, op.all)
 	}
 	for kind, label := range graph.Extremes {
 		denormals := label == graph.Extremes[2]

@@ -19,15 +19,15 @@ func TestKernels(t *testing.T) {
 	for range 2 { // compiled, then loaded
 		c := open(t, Options{CacheDir: dir})
 		require.True(t, c.HasKernels())
-		got, err := Jit1(c, call(reverse, x.Shape()))(x)
+		got, err := Jit(c, call(reverse, x.Shape()))(x)
 		require.NoError(t, err)
 		v, err := graph.Floats(got)
 		require.NoError(t, err)
 		require.Equal(t, []float64{3, 2, 1}, v)
 	}
 	c := open(t, Options{})
-	_, err := Jit1(c, call(reverse, graph.ShapeOf(graph.Float32, 4)))(x)
+	_, err := Jit(c, call(reverse, graph.ShapeOf(graph.Float32, 4)))(x)
 	require.ErrorContains(t, err, "xlarun_reverse takes f32[n] and gives f32[n]")
-	_, err = Jit1(c, call(&graph.Kernel{Target: "xlarun_nobody", Eval: reverse.Eval}, x.Shape()))(x)
+	_, err = Jit(c, call(&graph.Kernel{Target: "xlarun_nobody", Eval: reverse.Eval}, x.Shape()))(x)
 	require.ErrorContains(t, err, "xlarun_nobody")
 }

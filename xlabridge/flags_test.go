@@ -109,7 +109,7 @@ func TestWriteKernel(t *testing.T) {
 		}
 	}
 	for some := range slices.Chunk(calls, 4) {
-		compiled := Jit1(c, func(in [][]*array) (out [][]*array) {
+		compiled := Jit(c, func(in [][]*array) (out [][]*array) {
 			for i, call := range some {
 				out = append(out, call.f(in[i]))
 			}
@@ -241,7 +241,7 @@ func TestUnset(t *testing.T) {
 	c := open(t, Options{})
 	for _, kernels := range []bool{true, false} {
 		c.lib.kernels = kernels
-		got, err := Jit1(c, f)(x)
+		got, err := Jit(c, f)(x)
 		c.lib.kernels = true
 		require.NoError(t, err)
 		for k, want := range f(x) {

@@ -72,7 +72,7 @@ func TestFunctions(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, l.Graph.Uses("function"), "%s", l.Graph)
 		cut := graph.Spec{"d"}
-		want, err := Jit1(&Reference{}, graph.ShardMap(f, m, cut, cut))(x)
+		want, err := Jit(&Reference{}, graph.ShardMap(f, m, cut, cut))(x)
 		require.NoError(t, err)
 		on := ShardMap(client, f, m, cut, cut)
 		for range 5 {

@@ -110,7 +110,7 @@ func TestGatherKernel(t *testing.T) {
 				}
 				return out
 			}
-			want, err := Jit1(&Reference{}, graph.ShardMap(f, m, cut, cut))(manyParts(n))
+			want, err := Jit(&Reference{}, graph.ShardMap(f, m, cut, cut))(manyParts(n))
 			require.NoError(t, err)
 			run := ShardMap(client, f, m, cut, cut)
 			for range 20 {
@@ -159,7 +159,7 @@ func TestConcurrentGathers(t *testing.T) {
 		for i, c := range gathers[3:5] {
 			n := 2 + i
 			m := graph.Mesh{{Name: "d", Size: n}}
-			want, err := Jit1(&Reference{}, graph.ShardMap(c.f, m, cut, cut))(manyParts(n))
+			want, err := Jit(&Reference{}, graph.ShardMap(c.f, m, cut, cut))(manyParts(n))
 			require.NoError(t, err)
 			f := ShardMap(client, c.f, m, cut, cut)
 			for range 2 {

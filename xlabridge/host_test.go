@@ -70,13 +70,13 @@ func TestHostCall(t *testing.T) {
 			graph.RegisterHostFunction("test_nil", func(a []*graph.Array) ([]*graph.Array, error) {
 				return []*graph.Array{nil, nil}, nil
 			})
-			_, err := Jit1(b, func(x *graph.Array) []*graph.Array {
+			_, err := Jit(b, func(x *graph.Array) []*graph.Array {
 				return graph.HostCall(name, []graph.Shape{x.Shape(), graph.ShapeOf(graph.Bool)}, x)
 			})(graph.Float32s([]float32{1, 2, 3}))
 			require.ErrorContains(t, err, want)
 		}
 	}
-	_, err := Jit1(c, graph.Grad(func(x *graph.Array) *graph.Array {
+	_, err := Jit(c, graph.Grad(func(x *graph.Array) *graph.Array {
 		return graph.HostCall("test_host", []graph.Shape{x.Shape()}, x, x)[0].Sum()
 	}))(graph.Float32s([]float32{1}))
 	require.ErrorContains(t, err, "a function of the host has no derivative")

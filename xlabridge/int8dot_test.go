@@ -78,9 +78,9 @@ func TestInt8Dot(t *testing.T) {
 	lowered := lowered(t, c.Target(), all, in)
 	require.True(t, lowered.Graph.Uses("custom_call"))
 	require.False(t, lowered.Graph.Uses("dot_general"))
-	want, err := Jit1(&Reference{}, all)(in)
+	want, err := Jit(&Reference{}, all)(in)
 	require.NoError(t, err)
-	run := Jit1(c, all)
+	run := Jit(c, all)
 	eachSet(t, kernels.Int8, func(t *testing.T) {
 		got, err := run(in)
 		require.NoError(t, err)

@@ -126,22 +126,16 @@ func as[T any](v any) T {
 	return t
 }
 
-// Jit1 compiles a function of one argument, once for each structure and shape of the argument, and runs it on the
+// Jit compiles a function of one argument, once for each structure and shape of the argument, and runs it on the
 // backend. Arguments and results are concrete arrays. A nil of an interface type is an argument without arrays. A
 // *graph.Error in f is returned as the error. Other panics of f pass through with their stack.
-func Jit1[A, R any](b Backend, f func(A) R, options ...JitOptions) func(A) (R, error) {
+func Jit[A, R any](b Backend, f func(A) R, options ...JitOptions) func(A) (R, error) {
 	j := newJit(b, options, func(args []any) any { return f(as[A](args[0])) })
 	return func(a A) (R, error) { return result[R](j.call([]any{a})) }
 }
 
-// Jit2 is Jit1 for functions of two arguments.
+// Jit2 is Jit for functions of two arguments. More are a struct.
 func Jit2[A, B, R any](b Backend, f func(A, B) R, options ...JitOptions) func(A, B) (R, error) {
 	j := newJit(b, options, func(args []any) any { return f(as[A](args[0]), as[B](args[1])) })
 	return func(a A, b B) (R, error) { return result[R](j.call([]any{a, b})) }
-}
-
-// Jit3 is Jit1 for functions of three arguments.
-func Jit3[A, B, C, R any](b Backend, f func(A, B, C) R, options ...JitOptions) func(A, B, C) (R, error) {
-	j := newJit(b, options, func(args []any) any { return f(as[A](args[0]), as[B](args[1]), as[C](args[2])) })
-	return func(a A, b B, c C) (R, error) { return result[R](j.call([]any{a, b, c})) }
 }

@@ -44,8 +44,9 @@ func TestLanesOfOneIndex(t *testing.T) {
 				calls = append(calls, sample{fmt.Sprintf("%s, %d lanes of %s", name, lanes, d), f, in})
 			}
 			for _, s := range scatters {
-				scatter := func(x, i, u *array) *array { return s.f(x, i, u) }
-				f := graph.VMap3(scatter, graph.InAxes(0, graph.Unmapped, 0))
+				f := func(x, i, u *array) *array {
+					return graph.VMap2(func(x, u *array) *array { return s.f(x, i, u) })(x, u)
+				}
 				l := lowered2(t, c.Target(), func(x, u *array) *array { return f(x, indices, u) }, x, u)
 				require.Equal(t, 1, strings.Count(l.StableHLO, `"xlarun_scatter"`), s.name)
 				add(s.name, func(in []*array) []*array { return []*array{f(in[0], in[1], in[2])} }, x, indices, u)

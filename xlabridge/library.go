@@ -22,7 +22,7 @@ type library struct {
 	path        string // absolute, symbolic links resolved
 	plugin      *pjrt.Plugin
 	fingerprint string
-	kernels     bool           // the kernels of RegisterKernel are registered
+	kernels     bool           // kernels.Registered are registered
 	pooled      bool           // its large allocations use the pool
 	cpuTable    unsafe.Pointer // the table of a CPU's plugin; nil for others
 	stuck       bool           // its loading was abandoned and still runs

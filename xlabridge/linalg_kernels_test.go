@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/linalg"
 	"xlarun/internal/long"
 )
 
@@ -29,17 +30,17 @@ func TestMatrixKernels(t *testing.T) {
 	heavy := func(x *graph.Array) *graph.Array { // a large diagonal
 		return graph.Add(x, graph.Mul(float64(x.Dim(0)), graph.Eye(x.DType(), x.Dim(0))))
 	}
-	options := map[string][]graph.TriangularOption{
-		"lower": nil, "upper": {graph.UpperTriangle()}, "unit": {graph.UnitDiagonal()}, "transposed": {
-			graph.TransposedMatrix()},
-		"upper transposed": {graph.UpperTriangle(), graph.TransposedMatrix()},
+	options := map[string][]linalg.TriangularOption{
+		"lower": nil, "upper": {linalg.UpperTriangle()}, "unit": {linalg.UnitDiagonal()}, "transposed": {
+			linalg.TransposedMatrix()},
+		"upper transposed": {linalg.UpperTriangle(), linalg.TransposedMatrix()},
 	}
 	solve := func(way string, right bool) func(x arrays) arrays {
 		o := options[way]
 		if right {
-			o = append([]graph.TriangularOption{graph.RightSide()}, o...)
+			o = append([]linalg.TriangularOption{linalg.RightSide()}, o...)
 		}
-		return func(x arrays) arrays { return arrays{graph.TriangularSolve(heavy(x[0]), x[1], o...)} }
+		return func(x arrays) arrays { return arrays{linalg.TriangularSolve(heavy(x[0]), x[1], o...)} }
 	}
 	type kase struct {
 		what string
@@ -58,8 +59,8 @@ func TestMatrixKernels(t *testing.T) {
 	for _, n := range sizes([]int{1, 2, 3, 4, 5, 8, 15, 16, 17, 33}) {
 		cases = append(cases, kase{fmt.Sprint("factors, columns and rows of size ", n), [][]int{{n, n}, {n, 1}, {n, 3},
 			{n, 5}, {n, 21}, {1, n}, {5, n}}, func(x arrays) arrays {
-			lu, p, q := graph.LU(x[0])
-			out := arrays{graph.Cholesky(positive(x[0])), lu, p, q}
+			lu, p, q := linalg.LU(x[0])
+			out := arrays{linalg.Cholesky(positive(x[0])), lu, p, q}
 			for w, way := range ways {
 				for i, b := range x[1:] {
 					if (w+i)%3 != 0 && !long.On() {
@@ -73,27 +74,27 @@ func TestMatrixKernels(t *testing.T) {
 	}
 	cases = append(cases,
 		kase{"lu by blocks", [][]int{{150, 150}}, func(x arrays) arrays {
-			lu, p, q := graph.LU(x[0])
+			lu, p, q := linalg.LU(x[0])
 			return arrays{lu, p, q}
 		}},
 		kase{"lu of zeros", [][]int{{5, 5}}, func(x arrays) arrays {
-			lu, p, q := graph.LU(graph.Mul(0, x[0]))
+			lu, p, q := linalg.LU(graph.Mul(0, x[0]))
 			return arrays{lu, p, q}
 		}},
 		kase{"not positive definite", [][]int{{6, 6}}, func(x arrays) arrays {
-			return arrays{graph.Cholesky(graph.Neg(positive(x[0])))}
+			return arrays{linalg.Cholesky(graph.Neg(positive(x[0])))}
 		}},
 		kase{"not positive definite at the end", [][]int{{6, 6}}, func(x arrays) arrays {
 			last := graph.Eq(graph.Iota(6), 5)
 			return arrays{
-				graph.Cholesky(
+				linalg.Cholesky(
 					graph.Sub(positive(x[0]), graph.Mul(100, graph.Diag(graph.Convert(last, x[0].DType())))))}
 		}},
 		kase{"not a number", [][]int{{6, 6}}, func(x arrays) arrays {
-			return arrays{graph.Cholesky(graph.Add(positive(x[0]), math.NaN()))}
+			return arrays{linalg.Cholesky(graph.Add(positive(x[0]), math.NaN()))}
 		}},
 		kase{"singular", [][]int{{4, 4}, {4, 2}}, func(x arrays) arrays {
-			return arrays{graph.TriangularSolve(graph.Mul(0, x[0]), graph.Add(1, graph.Abs(x[1])))}
+			return arrays{linalg.TriangularSolve(graph.Mul(0, x[0]), graph.Add(1, graph.Abs(x[1])))}
 		}})
 	// Eigenvectors of values that lie apart are compared themselves, of others by what they make of the matrix.
 	eigen := func(x *graph.Array, apart bool) arrays {
@@ -101,7 +102,7 @@ func TestMatrixKernels(t *testing.T) {
 		if apart {
 			x = graph.Add(x, graph.Diag(graph.Mul(graph.Convert(graph.Iota(x.Dim(0)), x.DType()), 3)))
 		}
-		w, v := graph.Eigh(x)
+		w, v := linalg.Eigh(x)
 		out := arrays{w, graph.MatMul(graph.Mul(v, graph.ExpandDims(w, 0)), graph.MatrixTranspose(v)),
 			graph.MatMul(graph.MatrixTranspose(v), v)}
 		if apart {
@@ -110,8 +111,8 @@ func TestMatrixKernels(t *testing.T) {
 		return out
 	}
 	general := func(x arrays) arrays {
-		e := graph.Eig(x[0])
-		re, im := graph.EigVals(x[0])
+		e := linalg.Eig(x[0])
+		re, im := linalg.EigVals(x[0])
 		return arrays{e.Re, e.Im, e.VectorsRe, e.VectorsIm, re, im}
 	}
 	heavyUneven := func(x *graph.Array) *graph.Array { // eigenvalues well apart
@@ -200,7 +201,7 @@ func TestMatrixKernels(t *testing.T) {
 			}
 			f := func(in arrays) arrays {
 				a := graph.MatMul(in[0], graph.MatrixTranspose(in[0]))
-				w, v := graph.Eigh(a)
+				w, v := linalg.Eigh(a)
 				scale := graph.Sqrt(graph.Sum(graph.Square(a)))
 				return arrays{
 					graph.Div(graph.Sub(graph.MatMul(graph.Mul(v, graph.ExpandDims(w, 0)), graph.MatrixTranspose(v)),

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"xlarun/graph"
+	"xlarun/graph/linalg"
 	"xlarun/internal/long"
 )
 
@@ -41,17 +42,17 @@ func TestLinalgOnXLA(t *testing.T) {
 		square bool
 		f      func(x *graph.Array) results
 	}{
-		{"cholesky", true, func(x *graph.Array) results { return results{graph.Cholesky(positive(x))} }},
-		{"qr", false, func(x *graph.Array) results { q, r := graph.QR(x); return results{q, r} }},
-		{"eigh", true, func(x *graph.Array) results { w, v := graph.Eigh(far(x)); return results{w, v} }},
+		{"cholesky", true, func(x *graph.Array) results { return results{linalg.Cholesky(positive(x))} }},
+		{"qr", false, func(x *graph.Array) results { q, r := linalg.QR(x); return results{q, r} }},
+		{"eigh", true, func(x *graph.Array) results { w, v := linalg.Eigh(far(x)); return results{w, v} }},
 		{"eig", true, func(x *graph.Array) results {
-			e := graph.Eig(graph.Add(far(x), graph.Mul(4, graph.Sub(graph.Triu(x, 1), graph.Tril(x, -1)))))
+			e := linalg.Eig(graph.Add(far(x), graph.Mul(4, graph.Sub(graph.Triu(x, 1), graph.Tril(x, -1)))))
 			return results{e.Re, e.Im, e.VectorsRe, e.VectorsIm}
 		}},
-		{"svd", false, func(x *graph.Array) results { u, s, vt := graph.SVD(far(x)); return results{u, s, vt} }},
-		{"lu", true, func(x *graph.Array) results { lu, p, q := graph.LU(far(x)); return results{lu, p, q} }},
-		{"inverse", true, func(x *graph.Array) results { return results{graph.Inverse(far(x))} }},
-		{"slogdet", true, func(x *graph.Array) results { s, l := graph.SlogDet(far(x)); return results{s, l} }},
+		{"svd", false, func(x *graph.Array) results { u, s, vt := linalg.SVD(far(x)); return results{u, s, vt} }},
+		{"lu", true, func(x *graph.Array) results { lu, p, q := linalg.LU(far(x)); return results{lu, p, q} }},
+		{"inverse", true, func(x *graph.Array) results { return results{linalg.Inv(far(x))} }},
+		{"slogdet", true, func(x *graph.Array) results { s, l := linalg.SlogDet(far(x)); return results{s, l} }},
 	}
 	var calls []sample
 	r := rand.New(rand.NewPCG(1, 2))

@@ -14,7 +14,7 @@ import (
 
 // interpretedAndCompiled returns f by the reference interpreter, and compiled.
 func interpretedAndCompiled(c *Client, f func(in []*array) [][]*array) [2]func(in []*array) ([][]*array, error) {
-	return [2]func(in []*array) ([][]*array, error){Jit1(&Reference{}, f), Jit1(c, f)}
+	return [2]func(in []*array) ([][]*array, error){Jit(&Reference{}, f), Jit(c, f)}
 }
 
 // Compiled maxima and minima of floats have NaN where an element is NaN, and else the element, ±Inf

@@ -19,17 +19,10 @@ func TestNilArguments(t *testing.T) {
 	for _, b := range []Backend{&Reference{}, client} {
 		for i, f := range []func() (*graph.Array, error){
 			func() (*graph.Array, error) {
-				return Jit1(b, func(x any) *graph.Array { assert.Nil(t, x); return one })(nil)
+				return Jit(b, func(x any) *graph.Array { assert.Nil(t, x); return one })(nil)
 			},
 			func() (*graph.Array, error) {
 				return Jit2(b, func(x *graph.Array, y error) *graph.Array { assert.NoError(t, y); return x })(one, nil)
-			},
-			func() (*graph.Array, error) {
-				return Jit3(b, func(x, y any, z *graph.Array) *graph.Array {
-					assert.Nil(t, x)
-					assert.Nil(t, y)
-					return z
-				})(nil, nil, one)
 			},
 		} {
 			got, err := f()
@@ -37,7 +30,7 @@ func TestNilArguments(t *testing.T) {
 			values := graphtest.Floats(t, got)
 			assert.Equal(t, []float64{1}, values, "Jit%d", i+1)
 		}
-		values, err := Jit1(b, first)(one) // an array in an interface is an argument as any other
+		values, err := Jit(b, first)(one) // an array in an interface is an argument as any other
 		require.NoError(t, err)
 		numbers := graphtest.Floats(t, values)
 		assert.Equal(t, []float64{2}, numbers)

@@ -25,7 +25,7 @@ type Options struct {
 	// have all devices of the machine.
 	Devices int
 	// Topology, if not nil, makes a client that compiles for these devices, which need not be there, and runs nothing:
-	// Client.Compile returns a program, and calling it is an error, as is calling a function of Jit1.
+	// Client.Compile returns a program, and calling it is an error, as is calling a function of Jit.
 	Topology *topology.Topology
 	// Zeros makes the calls of a topology's programs return zeros of the right shapes instead of the error. It is for
 	// programs whose shapes follow from results.

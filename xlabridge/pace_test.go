@@ -12,7 +12,7 @@ import (
 // A loop that drops results of a megabyte never holds more than a part of them; those that somebody refers to stay.
 func TestDroppedResultsAreFreed(t *testing.T) {
 	c := open(t, Options{NoCache: true})
-	f := Jit1(c, func(x *graph.Array) *graph.Array { return graph.BroadcastTo(x, 1<<18) })
+	f := Jit(c, func(x *graph.Array) *graph.Array { return graph.BroadcastTo(x, 1<<18) })
 	const rounds, size, every = 2000, 1 << 20, 200
 	before, most := hostmemory.Buffers.Held(), int64(0)
 	var kept []*graph.Array
@@ -68,7 +68,7 @@ func TestBuffersAreCounted(t *testing.T) {
 func TestResultsCountTemporaries(t *testing.T) {
 	c := open(t, Options{NoCache: true})
 	x := graph.Zeros(graph.ShapeOf(graph.Float32, 1<<18))
-	f := Jit1(c, func(x *graph.Array) *graph.Array {
+	f := Jit(c, func(x *graph.Array) *graph.Array {
 		sorted := graph.Sort(graph.Sin(x), 0)
 		return graph.SliceAxis(graph.Sort(graph.Cos(sorted), 0), 0, 0, 3)
 	})

@@ -80,7 +80,7 @@ func TestShardedData(t *testing.T) {
 	require.True(t, ok)
 	_, ok = c.onDevice(same, 3)
 	require.False(t, ok)
-	add := Jit1(c, func(x *array) *array { return graph.Add(x, 1) })
+	add := Jit(c, func(x *array) *array { return graph.Add(x, 1) })
 	for _, s := range []struct {
 		in   *array
 		want []float64

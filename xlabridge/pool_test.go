@@ -152,7 +152,7 @@ func TestPool(t *testing.T) {
 	} else {
 		require.Equal(t, kept+3*4<<20, after, "blocks of one size are used again")
 	}
-	program := Jit1(c, func(x *graph.Array) *graph.Array {
+	program := Jit(c, func(x *graph.Array) *graph.Array {
 		return graph.Add(graph.CumSum(graph.Sin(x), 0), graph.Sort(x, 0))
 	})
 	calls := 10

@@ -18,8 +18,8 @@ func TestPrograms(t *testing.T) {
 	programs := &Programs{Most: 2}
 	traced := 0
 	f := func(x *array) *array { traced++; return graph.Add(x, 1) }
-	double := Jit1(c, func(x *array) *array { return graph.Mul(x, 2) }, JitOptions{Programs: programs})
-	run := Jit1(c, f, JitOptions{Programs: programs})
+	double := Jit(c, func(x *array) *array { return graph.Mul(x, 2) }, JitOptions{Programs: programs})
+	run := Jit(c, f, JitOptions{Programs: programs})
 	call := func(f func(*array) (*array, error), n int, want float64) {
 		t.Helper()
 		y, err := f(graph.Ones(graph.ShapeOf(graph.Float32, n)))
@@ -93,7 +93,7 @@ func TestProgramsCloseWhileCalled(t *testing.T) {
 		call        func(p *Programs) func(x *array) (*array, error)
 	}{
 		{"1: Jit", func(p *Programs) func(x *array) (*array, error) {
-			return Jit1(c, func(x *array) *array { return graph.Add(x, graph.Sum(weights)) }, JitOptions{Programs: p})
+			return Jit(c, func(x *array) *array { return graph.Add(x, graph.Sum(weights)) }, JitOptions{Programs: p})
 		}},
 		{"2: ShardMap", func(p *Programs) func(x *array) (*array, error) {
 			return ShardMap(c, func(x *array) *array {
@@ -178,7 +178,7 @@ func (b *slowBackend) Compile(p *graph.Program, o CompileOptions) (*Compiled, er
 func TestCompileOutsideOfTheLock(t *testing.T) {
 	b := &slowBackend{started: make(chan struct{}, 9), compile: make(chan struct{})}
 	panics := false
-	run := Jit1(b, func(x *array) *array {
+	run := Jit(b, func(x *array) *array {
 		if panics {
 			panic("mine")
 		}
@@ -221,8 +221,8 @@ func TestCompileOutsideOfTheLock(t *testing.T) {
 // A Jit that is called with what is being traced, by itself even, says what to do.
 func TestJitOfTracedValues(t *testing.T) {
 	c := open(t, Options{})
-	inner := Jit1(c, func(x *graph.Array) *graph.Array { return graph.Sin(x) })
-	outer := Jit1(c, func(x *graph.Array) *graph.Array {
+	inner := Jit(c, func(x *graph.Array) *graph.Array { return graph.Sin(x) })
+	outer := Jit(c, func(x *graph.Array) *graph.Array {
 		y, err := inner(x)
 		if err != nil {
 			graph.Throw("inner", "%v", err)
@@ -232,7 +232,7 @@ func TestJitOfTracedValues(t *testing.T) {
 	_, err := outer(graph.Scalar(1))
 	require.ErrorContains(t, err, "call the function itself there, not its Jit", "another")
 	var sum func(x *graph.Array) (*graph.Array, error)
-	sum = Jit1(c, func(x *graph.Array) *graph.Array {
+	sum = Jit(c, func(x *graph.Array) *graph.Array {
 		half, err := sum(graph.SliceAxis(x, 0, 0, 1))
 		if err != nil {
 			graph.Throw("sum", "%v", err)

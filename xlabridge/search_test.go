@@ -35,7 +35,7 @@ func TestSearchSorted(t *testing.T) {
 			func(i int) float64 { return []float64{float64(i), math.MaxInt32}[i%2] }},
 		{"not finite", func(int) float64 { return special[draw.IntN(len(special))] }},
 	}
-	search := Jit1(c, func(in [][]*graph.Array) (out [][]*graph.Array) {
+	search := Jit(c, func(in [][]*graph.Array) (out [][]*graph.Array) {
 		for _, s := range in {
 			out = append(out, []*graph.Array{graph.SearchSorted(s[0], s[1], false),
 				graph.SearchSorted(s[0], s[1], true)})

@@ -82,7 +82,7 @@ func TestSlopesAtTheEdges(t *testing.T) {
 
 	// 12: the gradient of a product of many 16-bit numbers. Its running products were rounded in each step.
 	product := slope(func(x *array) *array { return graph.Prod(x) })
-	compiled, err := Jit1(c, product)(long)
+	compiled, err := Jit(c, product)(long)
 	require.NoError(t, err)
 	got := graphtest.Floats(t, compiled)
 	numbers := graphtest.Floats(t, long)

@@ -98,7 +98,7 @@ func TestCollectivesOnDevices(t *testing.T) {
 				}
 				return results
 			}
-			want, err := Jit1(&Reference{}, graph.ShardMap(f, m, cut, out))(x)
+			want, err := Jit(&Reference{}, graph.ShardMap(f, m, cut, out))(x)
 			require.NoError(t, err)
 			got, err := ShardMap(client, f, m, cut, out)(x)
 			require.NoError(t, err)
@@ -155,7 +155,7 @@ func TestMeshOfTwoAxes(t *testing.T) {
 		g := graph.ShardMap(f, m, spec, spec)
 		return g(g(v))
 	}
-	want, err := Jit1(&Reference{}, twice)(x)
+	want, err := Jit(&Reference{}, twice)(x)
 	require.NoError(t, err)
 	step := ShardMap(client, f, m, spec, spec)
 	y, err := step(x)
@@ -235,7 +235,7 @@ func TestExtremesOverDevicesKeepNaN(t *testing.T) {
 		}
 		return out
 	}
-	compiled, interpreted := ShardMap(client, f, m, spec, spec), Jit1(&Reference{}, graph.ShardMap(f, m, spec, spec))
+	compiled, interpreted := ShardMap(client, f, m, spec, spec), Jit(&Reference{}, graph.ShardMap(f, m, spec, spec))
 	for at := range n {
 		rows := []float32{1, 2, inf, -inf, 3, 4, 1, 5, 2, 2, -inf, inf, 4, 4, 0, 1}
 		rows[4*at], rows[4*at+2] = nan, nan

@@ -9,18 +9,10 @@ import (
 	"xlarun/xlabridge/kernels"
 )
 
-// EnvKernels is the environment variable that keeps programs from calling kernels, to compare: "none" for all of them,
-// or a list, separated by commas, of "-bf16" for products of bfloat16, "-int8" for products of int8, and "-amx" for AMX
-// in both. Kernels without which an op has no implementation are called in any case. The last bits of a result may be
-// others without kernels. Programs are compiled with other options then (the rules of graph.Policy that read
-// Facts.Kernels), which is all the difference in evolve and islands; ppo, sparse and selfplay also add up in another
-// order. Runs in which few floats are added up, as of spiking networks, may be equal.
-const EnvKernels = "XLARUN_KERNELS"
-
-// kernelSwitches is what EnvKernels says.
+// kernelSwitches is what kernels.Env says.
 type kernelSwitches struct{ none, noBF16, noInt8, noAMX bool }
 
-// readSwitches reads the value of EnvKernels.
+// readSwitches reads the value of kernels.Env.
 func readSwitches(list string) (s kernelSwitches, err error) {
 	if list == "" {
 		return s, nil
@@ -37,7 +29,7 @@ func readSwitches(list string) (s kernelSwitches, err error) {
 			s.noAMX = true
 		default:
 			return s, fmt.Errorf("%s: got %q, want none, or some of -bf16, -int8 and -amx separated by commas",
-				EnvKernels, list)
+				kernels.Env, list)
 		}
 	}
 	return s, nil
@@ -64,9 +56,9 @@ func (c *Client) method(t kernels.Narrow, off bool) string {
 	return sets[len(sets)-1]
 }
 
-// switchesOfProcess reads EnvKernels, and keeps AMX from being used if it says so.
+// switchesOfProcess reads kernels.Env, and keeps AMX from being used if it says so.
 func switchesOfProcess() (kernelSwitches, error) {
-	s, err := readSwitches(os.Getenv(EnvKernels))
+	s, err := readSwitches(os.Getenv(kernels.Env))
 	if err != nil || !s.noAMX {
 		return s, err
 	}

@@ -55,7 +55,7 @@ func TestTableAgainstXLA(t *testing.T) {
 					return out
 				}})
 			}
-			compiled := Jit1(client, func(in [][][]*graph.Array) (out [][]*graph.Array) {
+			compiled := Jit(client, func(in [][][]*graph.Array) (out [][]*graph.Array) {
 				for i, op := range ops {
 					out = append(out, op.all(in[i]))
 				}
@@ -68,7 +68,7 @@ func TestTableAgainstXLA(t *testing.T) {
 			got, err := compiled(in)
 			require.NoError(t, err)
 			for k, op := range ops {
-				want, err := Jit1(&Reference{}, op.all)(op.in)
+				want, err := Jit(&Reference{}, op.all)(op.in)
 				require.NoError(t, err)
 				for i, c := range op.cases {
 					closeArrays(t, want[i], got[k][i], c.Tol, fmt.Sprintf("%s, case %d %s", op.name, i, c.Name))
@@ -93,7 +93,7 @@ func together(t *testing.T, b Backend, calls []sample) (results [][]*array) {
 	for i, c := range calls {
 		in[i] = c.in
 	}
-	results, err := Jit1(b, func(in [][]*array) (out [][]*array) {
+	results, err := Jit(b, func(in [][]*array) (out [][]*array) {
 		for i, c := range calls {
 			out = append(out, c.f(in[i]))
 		}

@@ -35,7 +35,7 @@ func TestTopK(t *testing.T) {
 	}
 	sizes := []struct{ rows, n, k int }{{1, 1, 1}, {1, 512, 1}, {3, 700, 700}, {2, 4096, 11}, {5, 129, 64},
 		{4, 1000, 999}, {1, 70_000, 3000}, {600, 2, 1}, {100, 65, 33}}
-	largest := Jit1(c, func(in []*graph.Array) (out [][]*graph.Array) {
+	largest := Jit(c, func(in []*graph.Array) (out [][]*graph.Array) {
 		for i, x := range in {
 			v, at := graph.TopK(x, sizes[i].k)
 			out = append(out, []*graph.Array{v, at})

@@ -100,7 +100,7 @@ func TestTopologyCalls(t *testing.T) {
 	x := graph.Ones(graph.ShapeOf(graph.Float32, 8))
 	for _, zeros := range []bool{false, true} {
 		c := openTopology(t, "v5e:2x2", Options{NoCache: true, Zeros: zeros})
-		y, err := Jit1(c, square)(x)
+		y, err := Jit(c, square)(x)
 		if !zeros {
 			require.ErrorContains(t, err, "program jit was compiled for v5e:2x2")
 			require.Nil(t, y)

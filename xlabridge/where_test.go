@@ -12,7 +12,7 @@ import (
 // An error that Jit finds after the user's function has returned also names the user's line.
 func TestJitNamesTheUsersLine(t *testing.T) {
 	var kept *graph.Array
-	_, err := Jit1(&Reference{}, func(x *graph.Array) *graph.Array {
+	_, err := Jit(&Reference{}, func(x *graph.Array) *graph.Array {
 		graph.Map(func(y *graph.Array) *graph.Array {
 			kept = graph.Sin(y) // line 17
 			return y
@@ -20,7 +20,7 @@ func TestJitNamesTheUsersLine(t *testing.T) {
 		return kept
 	})(graph.Iota(3))
 	require.ErrorContains(t, err, "where_test.go:17: trace: the traced f32[] that is made here is result 0")
-	_, err = Jit1(&Reference{}, graph.Grad(func(x *graph.Array) *graph.Array { return x }))(
+	_, err = Jit(&Reference{}, graph.Grad(func(x *graph.Array) *graph.Array { return x }))(
 		graph.Float32s([]float32{1, 2}))
 	require.ErrorContains(t, err, "where_test.go:23: Grad: the function returns f32[2]")
 }
@@ -32,7 +32,7 @@ func TestUsersPanicKeepsItsStack(t *testing.T) {
 		require.Equal(t, "mine", recover())
 		require.Contains(t, stack, "xlabridge.theUsers(")
 	}()
-	_, _ = Jit1(&Reference{}, theUsers)(graph.Iota(3))
+	_, _ = Jit(&Reference{}, theUsers)(graph.Iota(3))
 }
 
 //go:noinline

@@ -5,7 +5,6 @@ package xlabridge
 import (
 	"context"
 	"errors"
-	"unsafe"
 
 	"xlarun/graph"
 	"xlarun/xlabridge/cache"
@@ -52,9 +51,6 @@ func Open(context.Context, Options) (*Client, error) { return nil, errWithoutC }
 
 // Preload does nothing.
 func (Options) Preload() {}
-
-// RegisterKernel does nothing: kernels are for plugins.
-func RegisterKernel(string, unsafe.Pointer) {}
 
 func noClient[T any]() (none T) { panic(errWithoutC) }
 

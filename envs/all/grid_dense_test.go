@@ -85,7 +85,7 @@ func forms(t testing.TB, b xlabridge.Backend, height, width, view, episodes,
 	}
 	compile := func(start func(grid.GatherState) any,
 		step func(key random.Key, state any, action *graph.Array) (any, *graph.Array)) func() *graph.Array {
-		f := xlabridge.Jit1(b, graph.VMap(func(key random.Key) *graph.Array { return play(key, start, step) }))
+		f := xlabridge.Jit(b, graph.VMap(func(key random.Key) *graph.Array { return play(key, start, step) }))
 		keys := random.Split(random.New(3), episodes)
 		return func() *graph.Array {
 			out, err := f(keys)

@@ -260,7 +260,7 @@ func TestGrowthIsEven(t *testing.T) {
 	start.Field = graph.Int32s([]int32{-1, ^14, ^14, ^14, -1, 0, 4, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0}, 4, 5)
 	start.View = graph.Int32s([]int32{0, 1 << 5, 0, 0}, 4, 1)
 	type found struct{ Cells, X, Y *graph.Array }
-	out, err := xlabridge.Jit1(xlatest.OpenCPU(t, 0), func(keys random.Key) found {
+	out, err := xlabridge.Jit(xlatest.OpenCPU(t, 0), func(keys random.Key) found {
 		return graph.VMap(func(key random.Key) found {
 			next, _, _, _, _ := g.Step(key, start, envs.Steps(4), p)
 			fresh, _ := g.Reset(key, p)

@@ -198,7 +198,7 @@ func played(t *testing.T, b xlabridge.Backend, env envs.Environment, given ...se
 		weights := graph.Iota(a.Size()).Add(1).Convert(graph.Float32).Sin()
 		return graph.Flatten1D(a).Convert(graph.Float32).Mul(weights).Sum()
 	}
-	out, err := xlabridge.Jit1(b, graph.VMap(func(params any) *graph.Array {
+	out, err := xlabridge.Jit(b, graph.VMap(func(params any) *graph.Array {
 		state, obs := env.Reset(random.New(1), params)
 		_, steps := graph.Scan(func(state any, i *graph.Array) (any, *graph.Array) {
 			act, step := random.Split2(random.FoldIn(random.New(2), i))

@@ -87,7 +87,7 @@ func TestGamesAreThoseOfPgx(t *testing.T) {
 			for i, a := range g.Actions.Ints()[:len(actions)] {
 				actions[i] = int32(a)
 			}
-			got, err := xlabridge.Jit1(backend, graph.VMap(play))(graph.Int32s(actions, played, longest))
+			got, err := xlabridge.Jit(backend, graph.VMap(play))(graph.Int32s(actions, played, longest))
 			require.NoError(t, err)
 			read := func(a *graph.Array) []float64 { return graphtest.Floats(t, a) }
 			digests, movers, winners, ended := read(got.Digest), read(got.Movers), read(got.Winner), read(got.Ended)

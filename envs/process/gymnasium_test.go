@@ -30,7 +30,7 @@ func TestGymnasiumScript(t *testing.T) {
 	require.Equal(t, ours.Spec().RewardThreshold, env.Spec().RewardThreshold)
 	require.Equal(t, "Discrete(2)", env.Spec().Action.String())
 	const members, steps = 8, 12
-	all, err := xlabridge.Jit1(&xlabridge.Reference{}, graph.VMap(episode(env, steps)))(
+	all, err := xlabridge.Jit(&xlabridge.Reference{}, graph.VMap(episode(env, steps)))(
 		random.Split(random.New(1), members))
 	require.NoError(t, err)
 	for i := range members {

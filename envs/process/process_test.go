@@ -65,7 +65,7 @@ func TestEpisodesEqualALoop(t *testing.T) {
 	words, err := graph.HostBytes(bytes)
 	require.NoError(t, err)
 	for _, b := range []xlabridge.Backend{&xlabridge.Reference{}, xlatest.Open(t, 1)} {
-		all, err := xlabridge.Jit1(b, graph.VMap(episode(env, steps)))(keys)
+		all, err := xlabridge.Jit(b, graph.VMap(episode(env, steps)))(keys)
 		require.NoError(t, err)
 		floats := func(a *graph.Array) []float64 {
 			v := graphtest.Floats(t, a.Convert(graph.Float32))
@@ -95,7 +95,7 @@ func TestAutoReset(t *testing.T) {
 	env := opened(t, "", 0)
 	require.NoError(t, envtest.First(env, env.DefaultParams()))
 	require.True(t, env.Spec().Host)
-	all, err := xlabridge.Jit1(xlatest.Open(t, 1), graph.VMap(episode(envs.Erase(envs.AutoReset(env)), 20)))(
+	all, err := xlabridge.Jit(xlatest.Open(t, 1), graph.VMap(episode(envs.Erase(envs.AutoReset(env)), 20)))(
 		random.Split(random.New(5), 4))
 	require.NoError(t, err)
 	obs := graphtest.Floats(t, all.Observation)
@@ -127,7 +127,7 @@ func TestProcessesThatBreak(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			env := opened(t, way, 2)
 			for range 2 {
-				_, err := xlabridge.Jit1(&xlabridge.Reference{}, episode(env, 3))(random.New(1))
+				_, err := xlabridge.Jit(&xlabridge.Reference{}, episode(env, 3))(random.New(1))
 				require.ErrorContains(t, err, "exec:")
 				require.ErrorContains(t, err, want)
 				require.NotContains(t, err.Error(), "\n")

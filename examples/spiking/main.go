@@ -66,7 +66,7 @@ func main() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	run := xlabridge.Jit1(client, func(keys random.Key) *graph.Array { return graph.VMap(member)(keys) })
+	run := xlabridge.Jit(client, func(keys random.Key) *graph.Array { return graph.VMap(member)(keys) })
 	right, err := run(random.Split(random.New(0), 8)) // eight members, each with its own weights and data
 	if err != nil {
 		log.Fatal(err)

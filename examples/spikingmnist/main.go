@@ -112,17 +112,21 @@ func (o options) run(ctx context.Context, out io.Writer) (r result, err error) {
 	fmt.Fprintf(out, "%d x %d-%d-%d LIF, %d steps, %s code, %d pictures, batches of %d\n", o.members, pixels, o.hidden,
 		classes, o.steps, o.code, o.train, o.batch)
 
-	start := xlabridge.Jit1(client, func(members *graph.Array) learner { return graph.VMap(o.newLearner)(members) })
+	start := xlabridge.Jit(client, func(members *graph.Array) learner { return graph.VMap(o.newLearner)(members) })
 	type state struct {
 		Learner learner
 		Loss    *graph.Array
 	}
-	epoch := xlabridge.Jit3(client, func(l learner, number *graph.Array, d pictures) state {
-		next := graph.VMap(func(l learner) state {
-			l, loss := o.epoch(l, number, d)
+	type input struct {
+		Learner  learner
+		Number   *graph.Array
+		Pictures pictures
+	}
+	epoch := xlabridge.Jit(client, func(in input) state {
+		return graph.VMap(func(l learner) state {
+			l, loss := o.epoch(l, in.Number, in.Pictures)
 			return state{l, loss}
-		})(l)
-		return next
+		})(in.Learner)
 	})
 	judge := xlabridge.Jit2(client, func(n net, d pictures) *graph.Array {
 		return graph.VMap(func(n net) *graph.Array { return o.accuracy(n, d) })(n)
@@ -134,7 +138,7 @@ func (o options) run(ctx context.Context, out io.Writer) (r result, err error) {
 	}
 	begin := time.Now()
 	for i := range o.epochs {
-		s, err := epoch(l, graph.Of(int32(i)), set.Train)
+		s, err := epoch(input{l, graph.Of(int32(i)), set.Train})
 		if err != nil {
 			return r, err
 		}

@@ -90,11 +90,15 @@ func (o options) accuracy(n net, d pictures) *graph.Array {
 		return a.Reshape(append([]int{all / judged, judged}, a.Dims()[1:]...)...)
 	}
 	type batch struct{ Number, X, Y *graph.Array }
+	type picture struct {
+		Key  random.Key
+		X, Y *graph.Array
+	}
 	_, right := graph.Scan(func(_ graph.None, b batch) (graph.None, *graph.Array) {
 		keys := random.Split(random.FoldIn(random.New(o.seed), b.Number), judged)
-		return graph.None{}, graph.VMap3(func(key random.Key, x, y *graph.Array) *graph.Array {
-			return n.apply(o.coded(key, x)).ArgMax(0).Eq(y).Convert(graph.Float32)
-		})(keys, b.X, b.Y)
+		return graph.None{}, graph.VMap(func(p picture) *graph.Array {
+			return n.apply(o.coded(p.Key, p.X)).ArgMax(0).Eq(p.Y).Convert(graph.Float32)
+		})(picture{keys, b.X, b.Y})
 	}, graph.None{}, batch{graph.Iota(all / judged), rows(d.X), rows(d.Y)})
 	return right.Mean()
 }

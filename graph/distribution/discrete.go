@@ -5,6 +5,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/graph/special"
 )
 
 // Categorical is a distribution over 0, …, n-1.
@@ -91,7 +92,7 @@ func divergenceOf(p, q, apart *graph.Array) *graph.Array {
 	apart = apart.Sub(p.Exp().Mul(apart).Sum(-1).ExpandDims(-1))
 	close := finite.And(apart.Abs().Lt(10)).All(-1).And(mostAllowed)
 	apart = graph.Select(close.ExpandDims(-1), apart, 0)
-	near := graph.Log1p(p.Exp().Mul(graph.Expm1Rest(apart)).Sum(-1))
+	near := graph.Log1p(p.Exp().Mul(special.Expm1Rest(apart)).Sum(-1))
 	near = near.Sub(graph.Log1p(graph.Select(mostAllowed, excluded, 0).Neg()))
 	return graph.Select(close, near, far)
 }
@@ -204,7 +205,8 @@ func (d Poisson) LogProb(x *graph.Array) *graph.Array {
 		count := x.Ge(0).And(x.IsFinite()).And(x.Eq(x.Floor()))
 		some := count.And(x.Gt(0))
 		safe := graph.Select(some, x, 1)
-		y := graph.KLDiv(safe, d.Rate).Add(graph.LgammaCorrection(safe)).Add(graph.Mul(.5, safe.Log())).Add(halfLog2Pi)
+		y := special.KLDiv(safe, d.Rate).Add(special.LgammaCorrection(safe)).Add(graph.Mul(.5,
+			safe.Log())).Add(halfLog2Pi)
 		y = graph.Select(some, y, d.Rate).Neg()
 		return graph.Select(x.IsNaN(), x, onSupport(count, x, y))
 	})
@@ -235,7 +237,7 @@ func (d Poisson) Entropy() *graph.Array {
 }
 
 // KL is the divergence from q. Largest error: 1 ULP in float64, 1 in float32, 1 in 16-bit floats.
-func (d Poisson) KL(q Poisson) *graph.Array { return graph.KLDiv(d.Rate, q.Rate) }
+func (d Poisson) KL(q Poisson) *graph.Array { return special.KLDiv(d.Rate, q.Rate) }
 
 // Mode is the most likely count, as a float.
 func (d Poisson) Mode() *graph.Array { return d.Rate.Floor() }

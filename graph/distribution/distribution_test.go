@@ -214,7 +214,7 @@ func TestAgainstJAX(t *testing.T) {
 				for i, v := range cases {
 					in[i] = inputs{fromOracles(v.P, d), fromOracles(v.Q, d), fromOracle(v.X, d)}
 				}
-				got, err := xlabridge.Jit1(backend, func(in []inputs) []arrays {
+				got, err := xlabridge.Jit(backend, func(in []inputs) []arrays {
 					var out []arrays
 					for i, v := range cases {
 						out = append(out, v.results(in[i]))
@@ -300,7 +300,7 @@ func TestDrawsAgreeWithLogProb(t *testing.T) {
 			if long.On() {
 				backend = xlatest.OpenCPU(t, 0)
 			}
-			got, err := xlabridge.Jit1(backend, func(key random.Key) []*graph.Array {
+			got, err := xlabridge.Jit(backend, func(key random.Key) []*graph.Array {
 				p, q := pair[0], pair[1]
 				x := p.Sample(key, n)
 				lp := p.LogProb(x)

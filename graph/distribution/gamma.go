@@ -5,6 +5,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/graph/special"
 )
 
 // Gamma is the gamma distribution.
@@ -35,7 +36,7 @@ func (d Gamma) LogProb(x *graph.Array) *graph.Array {
 		// Where the product underflows the logarithms do not.
 		tiny := graph.Finfo(x.DType()).Tiny
 		under := x.Ge(tiny).And(at.Lt(tiny))
-		y := graph.GammaLogPDF(a, graph.Select(under, 1, at)).Add(log)
+		y := special.GammaLogPDF(a, graph.Select(under, 1, at)).Add(log)
 		apart := log.Add(graph.Select(under, x, 1).Log())
 		small := a.Mul(apart).Sub(graph.Select(under, x, 1).Log()).Sub(graph.Lgamma(a))
 		return graph.Select(under, small, y)
@@ -47,7 +48,7 @@ func (d Gamma) LogProb(x *graph.Array) *graph.Array {
 func (d Gamma) Entropy() *graph.Array {
 	return inFloat32(d, nil, func(d Gamma, _ *graph.Array) *graph.Array {
 		a := d.Concentration
-		y := graph.LgammaCorrection(a).Add(graph.Sub(1, a).Mul(graph.DigammaCorrection(a)))
+		y := special.LgammaCorrection(a).Add(graph.Sub(1, a).Mul(special.DigammaCorrection(a)))
 		return y.Add(graph.Mul(.5, a.Log()).Sub(d.Rate.Log())).Add(halfLog2Pi)
 	})
 }
@@ -58,8 +59,8 @@ func (d Gamma) KL(q Gamma) *graph.Array {
 	return inFloat32([2]Gamma{d, q}, nil, func(v [2]Gamma, _ *graph.Array) *graph.Array {
 		d, q := v[0], v[1]
 		a, b := d.Concentration, q.Concentration
-		y := a.Sub(b).Mul(graph.DigammaCorrection(a)).Add(a.Sqrt().Div(b.Sqrt()).Log())
-		y = y.Add(graph.LgammaCorrection(b)).Sub(graph.LgammaCorrection(a))
+		y := a.Sub(b).Mul(special.DigammaCorrection(a)).Add(a.Sqrt().Div(b.Sqrt()).Log())
+		y = y.Add(special.LgammaCorrection(b)).Sub(special.LgammaCorrection(a))
 		return y.Add(divergence(b, q.Rate, d.Rate, a))
 	})
 }
@@ -87,7 +88,7 @@ func (d Beta) Sample(key random.Key, dims ...int) *graph.Array {
 // in 16-bit floats.
 func (d Beta) LogProb(x *graph.Array) *graph.Array {
 	d, x = promoted("distribution.Beta", d, x)
-	return graph.BetaLogPDF(d.A, d.B, x)
+	return special.BetaLogPDF(d.A, d.B, x)
 }
 
 // Entropy is minus the expected LogProb. Largest error: 30 ULP in float64, 50 in float32, 1 in 16-bit floats.
@@ -146,10 +147,10 @@ func (d Dirichlet) LogProb(x *graph.Array) *graph.Array {
 		inside := x.Gt(0)
 		at := graph.Select(inside, x, 1)
 		// At 0 the power of a concentration of 1 is 1.
-		edge := graph.XLogY(a.Sub(1), inside.Convert(a.DType())).Add(graph.Select(a.Eq(1), n.Log().Add(1), 0))
-		y := graph.Select(inside, graph.KLDiv(a, n.Mul(at)).Add(at.Log()).Neg(), edge)
-		y = y.Add(graph.Mul(.5, a.Log())).Sub(graph.LgammaCorrection(a)).Sum(-1)
-		y = y.Add(graph.LgammaCorrection(total)).Sub(graph.Mul(.5, total.Log()))
+		edge := special.XLogY(a.Sub(1), inside.Convert(a.DType())).Add(graph.Select(a.Eq(1), n.Log().Add(1), 0))
+		y := graph.Select(inside, special.KLDiv(a, n.Mul(at)).Add(at.Log()).Neg(), edge)
+		y = y.Add(graph.Mul(.5, a.Log())).Sub(special.LgammaCorrection(a)).Sum(-1)
+		y = y.Add(special.LgammaCorrection(total)).Sub(graph.Mul(.5, total.Log()))
 		y = y.Sub((float64(a.Dim(-1)) - 1) * halfLog2Pi)
 		// Whatever rounding did to the sum, it counts as 1. Its derivative stays.
 		y = y.Add(total.Mul(sum.Sub(graph.StopGradient(sum))))
@@ -163,9 +164,9 @@ func (d Dirichlet) Entropy() *graph.Array {
 		a, sum := d.Concentration, d.Concentration.Sum(-1)
 		n := float64(a.Dim(-1))
 		// Each digamma is a logarithm and its correction. The logarithms are those of Stirling's formula, up to halves.
-		of := graph.DigammaCorrection(a).Sub(graph.DigammaCorrection(sum).ExpandDims(-1))
-		y := graph.LgammaCorrection(a).Sub(a.Sub(1).Mul(of)).Add(graph.Mul(.5, a.Log())).Sum(-1)
-		y = y.Sub(graph.LgammaCorrection(sum)).Sub(sum.Log().Mul(n - .5))
+		of := special.DigammaCorrection(a).Sub(special.DigammaCorrection(sum).ExpandDims(-1))
+		y := special.LgammaCorrection(a).Sub(a.Sub(1).Mul(of)).Add(graph.Mul(.5, a.Log())).Sum(-1)
+		y = y.Sub(special.LgammaCorrection(sum)).Sub(sum.Log().Mul(n - .5))
 		return y.Add((n - 1) * halfLog2Pi)
 	})
 }
@@ -177,16 +178,16 @@ func (d Dirichlet) KL(q Dirichlet) *graph.Array {
 		a, b := v[0].Concentration, v[1].Concentration
 		sumA, sumB := a.Sum(-1), b.Sum(-1)
 		rest := func(a, b *graph.Array) *graph.Array {
-			return graph.LgammaCorrection(b).Sub(graph.LgammaCorrection(a)).Add(a.Sqrt().Div(b.Sqrt()).Log())
+			return special.LgammaCorrection(b).Sub(special.LgammaCorrection(a)).Add(a.Sqrt().Div(b.Sqrt()).Log())
 		}
-		of := graph.DigammaCorrection(a).Sub(graph.DigammaCorrection(sumA).ExpandDims(-1))
+		of := special.DigammaCorrection(a).Sub(special.DigammaCorrection(sumA).ExpandDims(-1))
 		y := rest(a, b).Add(a.Sub(b).Mul(of))
 		y = y.Add(divergence(b, a, sumA.ExpandDims(-1), sumB.ExpandDims(-1)))
 		return y.Sum(-1).Sub(rest(sumA, sumB))
 	})
 }
 
-// divergence is graph.KLDiv(b, x/y*z) of positive numbers, by logarithms where the quotient or the product under- or
+// divergence is special.KLDiv(b, x/y*z) of positive numbers, by logarithms where the quotient or the product under- or
 // overflows.
 func divergence(b, x, y, z *graph.Array) *graph.Array {
 	ratio := x.Div(y)
@@ -195,7 +196,7 @@ func divergence(b, x, y, z *graph.Array) *graph.Array {
 	plain := ratio.Ge(least).And(m.Ge(least)).And(m.IsFinite())
 	log := x.Log().Sub(y.Log()).Add(z.Log())
 	apart := b.Mul(b.Log().Sub(log)).Sub(b).Add(log.Exp())
-	return graph.Select(plain, graph.KLDiv(b, graph.Select(plain, m, 1)), apart)
+	return graph.Select(plain, special.KLDiv(b, graph.Select(plain, m, 1)), apart)
 }
 
 // Mean is the expected row, […, n].

@@ -5,6 +5,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/graph/special"
 )
 
 // eulerGamma is the mean of the standard Gumbel distribution.
@@ -50,7 +51,7 @@ func (d Uniform) KL(q Uniform) *graph.Array {
 	return inFloat32([2]Uniform{d, q}, nil, func(v [2]Uniform, _ *graph.Array) *graph.Array {
 		d, q := v[0], v[1]
 		inside := q.Low.Le(d.Low).And(d.High.Le(q.High))
-		return graph.Select(inside, graph.RelEntr(1, d.width().Div(q.width())), math.Inf(1))
+		return graph.Select(inside, special.RelEntr(1, d.width().Div(q.width())), math.Inf(1))
 	})
 }
 
@@ -98,7 +99,7 @@ func (d Gumbel) KL(q Gumbel) *graph.Array {
 		apart := q.Loc.Sub(d.Loc).Div(q.Scale)
 		log, rest := lgammaNear2(ratio.Sub(1))
 		// The terms are positive: nothing cancels where the distributions are close.
-		return graph.KLDiv(1, ratio).Add(rest).Add(graph.Expm1Rest(apart.Add(log).Min(1000))) // no Inf - Inf
+		return special.KLDiv(1, ratio).Add(rest).Add(special.Expm1Rest(apart.Add(log).Min(1000))) // no Inf - Inf
 	})
 }
 

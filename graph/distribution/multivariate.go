@@ -2,7 +2,9 @@ package distribution
 
 import (
 	"xlarun/graph"
+	"xlarun/graph/linalg"
 	"xlarun/graph/random"
+	"xlarun/graph/special"
 )
 
 // MultivariateNormal is the normal distribution over vectors. It is one distribution; VMap maps over many.
@@ -21,7 +23,7 @@ func NewMultivariateNormal(loc, covariance *graph.Array) MultivariateNormal {
 		graph.Throw(op, "got a mean %s and a covariance %v, want [n] and [n, n]: use graph.VMap for many", p[0].Shape(),
 			covariance)
 	}
-	return MultivariateNormal{p[0], graph.Cholesky(covariance.Convert(p[0].DType()))}
+	return MultivariateNormal{p[0], linalg.Cholesky(covariance.Convert(p[0].DType()))}
 }
 
 // Sample draws loc + Scale z, z normal: random.MultivariateNormal. The result is [dims…, n].
@@ -32,7 +34,7 @@ func (d MultivariateNormal) Sample(key random.Key, dims ...int) *graph.Array {
 
 // white solves Scale y = x for rows x [rows, n].
 func (d MultivariateNormal) white(rows *graph.Array) *graph.Array {
-	return graph.MatrixTranspose(graph.TriangularSolve(d.Scale, graph.MatrixTranspose(rows)))
+	return graph.MatrixTranspose(linalg.TriangularSolve(d.Scale, graph.MatrixTranspose(rows)))
 }
 
 // logDet is half of the logarithm of the covariance's determinant.
@@ -70,13 +72,13 @@ func (d MultivariateNormal) KL(q MultivariateNormal) *graph.Array {
 	return inFloat32([2]MultivariateNormal{d, q}, nil, func(v [2]MultivariateNormal, _ *graph.Array) *graph.Array {
 		d, q := v[0], v[1]
 		apart := q.white(d.Loc.Sub(q.Loc).ExpandDims(0))
-		across := graph.TriangularSolve(q.Scale, graph.Tril(d.Scale, 0))
+		across := linalg.TriangularSolve(q.Scale, graph.Tril(d.Scale, 0))
 		// The diagonal of a quotient of triangular matrices is that of the diagonals. So the terms are positive, as
 		// those of Normal.KL: nothing cancels where the distributions are close.
 		ratio := diagonal(d.Scale).Div(diagonal(q.Scale))
 		across = graph.Tril(across, -1)
 		squares := ratio.Sub(1).Square().Sum().Add(across.Square().Sum()).Add(apart.Square().Sum())
-		return graph.KLDiv(1, ratio).Sum().Add(squares.Mul(.5))
+		return special.KLDiv(1, ratio).Sum().Add(squares.Mul(.5))
 	})
 }
 

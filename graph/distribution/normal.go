@@ -5,6 +5,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/graph/special"
 )
 
 // Normal is the normal distribution.
@@ -47,7 +48,7 @@ func (d Normal) KL(q Normal) *graph.Array {
 		ratio := d.Scale.Div(q.Scale)
 		apart := d.Loc.Sub(q.Loc).Div(q.Scale)
 		// The terms are positive: nothing cancels where the distributions are close.
-		return graph.KLDiv(1, ratio).Add(graph.Mul(.5, ratio.Sub(1).Square().Add(apart.Square())))
+		return special.KLDiv(1, ratio).Add(graph.Mul(.5, ratio.Sub(1).Square().Add(apart.Square())))
 	})
 }
 
@@ -161,9 +162,9 @@ func (d Laplace) KL(q Laplace) *graph.Array {
 		z := apart.Div(d.Scale)
 		low := z.Lt(.5)
 		near, far := graph.Select(low, z, 0), graph.Select(low, 1, z)
-		rest := graph.Select(low, graph.Expm1Rest(near.Neg()).Mul(d.Scale.Div(q.Scale)),
+		rest := graph.Select(low, special.Expm1Rest(near.Neg()).Mul(d.Scale.Div(q.Scale)),
 			graph.Expm1(far.Neg()).Div(far).Add(1).Mul(apart.Div(q.Scale)))
-		return graph.KLDiv(1, d.Scale.Div(q.Scale)).Add(rest) // both are positive: nothing cancels
+		return special.KLDiv(1, d.Scale.Div(q.Scale)).Add(rest) // both are positive: nothing cancels
 	})
 }
 

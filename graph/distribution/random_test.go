@@ -125,7 +125,7 @@ func TestRandomDistributions(t *testing.T) {
 			for i, c := range doc.Cases {
 				in[i] = c.arguments(d)
 			}
-			got, err := xlabridge.Jit1(backend, func(in []arguments) (out []tree) {
+			got, err := xlabridge.Jit(backend, func(in []arguments) (out []tree) {
 				for i, c := range doc.Cases {
 					out = append(out, c.results(in[i]))
 				}

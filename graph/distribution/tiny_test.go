@@ -9,6 +9,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/distribution"
 	"xlarun/graph/graphtest"
+	"xlarun/graph/special"
 )
 
 // Gradients by parameters whose squares are smaller than all numbers are those of the leading terms, which are simple
@@ -28,12 +29,12 @@ func TestGradientsByTinyParameters(t *testing.T) {
 			f    func(x array) array
 			want func(x float64) float64
 		}{
-			{"BetaLn", func(x array) array { return graph.BetaLn(x, 2) }, func(x float64) float64 { return -1 / x }},
-			{"BetaLn of both", func(x array) array { return graph.BetaLn(x, x) },
+			{"BetaLn", func(x array) array { return special.BetaLn(x, 2) }, func(x float64) float64 { return -1 / x }},
+			{"BetaLn of both", func(x array) array { return special.BetaLn(x, x) },
 				func(x float64) float64 { return -1 / x }},
-			{"BetaLn beside a small one", func(x array) array { return graph.BetaLn(x, graph.StopGradient(x)) },
+			{"BetaLn beside a small one", func(x array) array { return special.BetaLn(x, graph.StopGradient(x)) },
 				func(x float64) float64 { return -.5 / x }},
-			{"BetaInc by b", func(x array) array { return graph.BetaInc(c(2), x, c(.3)) },
+			{"BetaInc by b", func(x array) array { return special.BetaInc(c(2), x, c(.3)) },
 				func(float64) float64 { return -math.Log(.7) - .3 }},
 			{"Beta.LogProb", func(x array) array { return beta(x, c(2)).LogProb(c(.3)) },
 				func(x float64) float64 { return 1 / x }},
@@ -67,7 +68,7 @@ func TestGradientsByTinyParameters(t *testing.T) {
 				func(x float64) float64 { return -3 / x / x }},
 			{"Beta.KL by the other", func(x array) array { return beta(c(2), c(1)).KL(beta(x, c(1))) },
 				func(x float64) float64 { return -1 / x }},
-			{"RelEntr by the other", func(x array) array { return graph.RelEntr(1, x) },
+			{"RelEntr by the other", func(x array) array { return special.RelEntr(1, x) },
 				func(x float64) float64 { return -1 / x }},
 		} {
 			slope := graph.Grad(func(x array) array { return f.f(x).Sum() })(graph.Float64s(at).Convert(d))
@@ -89,7 +90,7 @@ func TestGradientOfBetaLnBesideTheSmaller(t *testing.T) {
 	for _, d := range []graph.DType{graph.Float32, graph.Float64} {
 		a := graph.Float64s([]float64{1e-20, 1e-20, 1e-10}).Convert(d)
 		b := graph.Float64s([]float64{1e-25, 1e-21, 1e-16}).Convert(d)
-		got := floats(t, graph.Grad(func(a *graph.Array) *graph.Array { return graph.BetaLn(a, b).Sum() })(a))
+		got := floats(t, graph.Grad(func(a *graph.Array) *graph.Array { return special.BetaLn(a, b).Sum() })(a))
 		want := []float64{-1e15 / 1.00001, -1e19 / 1.1, -1e4 / 1.000001}
 		for i, w := range want {
 			require.InEpsilon(t, w, got[i], 1e-6, "%s %d", d, i)
@@ -107,7 +108,7 @@ func TestGradientOfBetaLnBesideATinyOne(t *testing.T) {
 	for _, d := range []graph.DType{graph.Float32, graph.Float64} {
 		a, b := graph.Float64s(at).Convert(d), graph.Float64s(by).Convert(d)
 		for i, got := range floats(t, graph.Grad(func(b *graph.Array) *graph.Array {
-			return graph.BetaLn(a, b).Sum()
+			return special.BetaLn(a, b).Sum()
 		})(b)) {
 			tolerance := 1e-11
 			if d == graph.Float32 {

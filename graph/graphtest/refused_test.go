@@ -10,6 +10,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/optim"
 	"xlarun/graph/random"
+	"xlarun/graph/stats"
 )
 
 // Arguments that once ended in a panic of the runtime, took all memory, or were refused in the name of another
@@ -91,7 +92,7 @@ func TestRefusedArguments(t *testing.T) {
 		}},
 		{"Unique: got a size of 2147483648", func() { graph.Unique(i, 1<<31) }},
 		{"Histogram: got 2147483647 intervals, want from 1 to 2147483646", func() {
-			graph.Histogram(x, math.MaxInt32, 0, 1)
+			stats.Histogram(x, math.MaxInt32, 0, 1)
 		}},
 		{"optim.Linear: got 2147483648 steps, want from 1 to 2147483647", func() {
 			at(optim.Linear(1, 0, 1<<31))

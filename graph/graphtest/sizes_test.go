@@ -13,9 +13,11 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/distribution"
+	"xlarun/graph/linalg"
 	"xlarun/graph/nn"
 	"xlarun/graph/optim"
 	"xlarun/graph/random"
+	"xlarun/graph/stats"
 )
 
 type (
@@ -105,8 +107,8 @@ func sizeTakers() map[string]func(n int) any {
 		"Shape": func(n int) any {
 			return graph.Of(fmt.Sprint(f32(n, n).Bytes(), f32(n, n).Size(), f32(n).Rank()) == "")
 		},
-		"Histogram":          func(n int) any { a, b := graph.Histogram(v, n, 0, 4); return []array{a, b} },
-		"Bincount":           func(n int) any { return graph.Bincount(i, n) },
+		"Histogram":          func(n int) any { a, b := stats.Histogram(v, n, 0, 4); return []array{a, b} },
+		"Bincount":           func(n int) any { return stats.Bincount(i, n) },
 		"Index":              func(n int) any { return graph.Index(x, n) },
 		"IndexAxis":          func(n int) any { return graph.IndexAxis(x, n, 0) },
 		"IndexAxis index":    func(n int) any { return graph.IndexAxis(x, 1, n) },
@@ -114,14 +116,14 @@ func sizeTakers() map[string]func(n int) any {
 		"IotaAxis":           func(n int) any { return graph.IotaAxis(f32(2, 3), n) },
 		"IotaAxis size":      func(n int) any { return graph.IotaAxis(f32(2, n), 0) },
 		"Linspace":           func(n int) any { return graph.Linspace(0, 1, n) },
-		"MatrixPower":        func(n int) any { return graph.MatrixPower(square, n) },
-		"MatrixTrace":        func(n int) any { return graph.MatrixTrace(x, n) },
-		"Median":             func(n int) any { return graph.Median(x, n) },
-		"NanMedian":          func(n int) any { return graph.NanMedian(x, n) },
-		"Quantile":           func(n int) any { return graph.Quantile(x, .5, n) },
-		"NanQuantile":        func(n int) any { return graph.NanQuantile(x, .5, n) },
-		"Percentile":         func(n int) any { return graph.Percentile(x, float64(n), 0) },
-		"NanArgMax":          func(n int) any { return graph.NanArgMax(x, n) },
+		"MatrixPower":        func(n int) any { return linalg.MatrixPower(square, n) },
+		"Trace":              func(n int) any { return linalg.Trace(x, n) },
+		"Median":             func(n int) any { return stats.Median(x, n) },
+		"NanMedian":          func(n int) any { return stats.NanMedian(x, n) },
+		"Quantile":           func(n int) any { return stats.Quantile(x, .5, n) },
+		"NanQuantile":        func(n int) any { return stats.NanQuantile(x, .5, n) },
+		"Percentile":         func(n int) any { return stats.Percentile(x, float64(n), 0) },
+		"NanArgMax":          func(n int) any { return stats.NanArgMax(x, n) },
 		"ArgMax":             func(n int) any { return graph.ArgMax(x, n) },
 		"ArgSort":            func(n int) any { return graph.ArgSort(x, n) },
 		"Sort":               func(n int) any { return graph.Sort(x, n) },
@@ -137,9 +139,9 @@ func sizeTakers() map[string]func(n int) any {
 		"ReduceXor":          func(n int) any { return graph.ReduceXor(i, n) },
 		"All":                func(n int) any { return graph.All(graph.Gt(x, 0), n) },
 		"LogSumExp":          func(n int) any { return graph.LogSumExp(x, n) },
-		"NanSum":             func(n int) any { return graph.NanSum(x, n) },
-		"NanMean":            func(n int) any { return graph.NanMean(x, n) },
-		"NanStd":             func(n int) any { return graph.NanStd(x, n) },
+		"NanSum":             func(n int) any { return stats.NanSum(x, n) },
+		"NanMean":            func(n int) any { return stats.NanMean(x, n) },
+		"NanStd":             func(n int) any { return stats.NanStd(x, n) },
 		"Softmax":            func(n int) any { return graph.Softmax(x, n) },
 		"LogSoftmax":         func(n int) any { return graph.LogSoftmax(x, n) },
 		"MergeAxes first":    func(n int) any { return graph.MergeAxes(x, n, 1) },
@@ -188,10 +190,10 @@ func sizeTakers() map[string]func(n int) any {
 		"TakeAlongAxis":      func(n int) any { return graph.TakeAlongAxis(v, i, n) },
 		"Tensordot":          func(n int) any { return graph.Tensordot(square, square, n) },
 		"ThreeFryBits": func(n int) any {
-			return graph.ThreeFryBits(graph.Of(uint32(1)), graph.Of(uint32(2)), n)
+			return graph.Random.ThreeFryBits(graph.Of(uint32(1)), graph.Of(uint32(2)), n)
 		},
 		"ThreeFryWords": func(n int) any {
-			a, b := graph.ThreeFryWords(graph.Of(uint32(1)), graph.Of(uint32(2)), n, n)
+			a, b := graph.Random.ThreeFryWords(graph.Of(uint32(1)), graph.Of(uint32(2)), n, n)
 			return []array{a, b}
 		},
 		"Tile":           func(n int) any { return graph.Tile(v, n) },
@@ -201,8 +203,8 @@ func sizeTakers() map[string]func(n int) any {
 		"Tril":           func(n int) any { return graph.Tril(x, n) },
 		"Triu":           func(n int) any { return graph.Triu(x, n) },
 		"UnravelIndex":   func(n int) any { return graph.UnravelIndex(i, n, 2) },
-		"VectorNorm":     func(n int) any { return graph.VectorNorm(x, n, 2) },
-		"VectorNorm ord": func(n int) any { return graph.VectorNorm(x, 0, float64(n)) },
+		"VectorNorm":     func(n int) any { return linalg.VectorNorm(x, n, 2) },
+		"VectorNorm ord": func(n int) any { return linalg.VectorNorm(x, 0, float64(n)) },
 		"Float32s":       func(n int) any { return graph.Float32s([]float32{1, 2}, n) },
 		"Float64s":       func(n int) any { return graph.Float64s(nil, n, 0) },
 		"Dim":            func(n int) any { return graph.Of(fmt.Sprint(x.Dim(n)) == "") },

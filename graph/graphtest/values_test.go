@@ -8,9 +8,11 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/distribution"
+	"xlarun/graph/linalg"
 	"xlarun/graph/nn"
 	"xlarun/graph/optim"
 	"xlarun/graph/random"
+	"xlarun/graph/stats"
 )
 
 // values are what a caller may pass where a number or an array is taken.
@@ -54,8 +56,8 @@ func valueTakers() map[string]func(v any) any {
 		"FullLike":         func(v any) any { return graph.FullLike(i, v) },
 		"Of":               func(v any) any { return graph.Of(v) },
 		"Pad":              func(v any) any { return graph.Pad(x, v, []int{1}, []int{1}) },
-		"Histogram lo":     func(v any) any { a, b := graph.Histogram(x, 3, v, 1); return []array{a, b} },
-		"Histogram hi":     func(v any) any { a, b := graph.Histogram(x, 3, 0, v); return []array{a, b} },
+		"Histogram lo":     func(v any) any { a, b := stats.Histogram(x, 3, v, 1); return []array{a, b} },
+		"Histogram hi":     func(v any) any { a, b := stats.Histogram(x, 3, 0, v); return []array{a, b} },
 		"Unique":           func(v any) any { return graph.Unique(x, 5, v) },
 		"ForiLoop": func(v any) any {
 			return loop(func(c array) array { return graph.ForiLoop(0, v, add, c) })
@@ -128,11 +130,11 @@ func valueTakers() map[string]func(v any) any {
 	}
 	for name, f := range map[string]func(v float64) any{
 		"NanToNum":   func(v float64) any { return graph.NanToNum(x, v, v, v) },
-		"Quantile":   func(v float64) any { return graph.Quantile(x, v, 0) },
+		"Quantile":   func(v float64) any { return stats.Quantile(x, v, 0) },
 		"Linspace":   func(v float64) any { return graph.Linspace(v, 1, 3) },
-		"VectorNorm": func(v float64) any { return graph.VectorNorm(x, 0, v) },
-		"Pinv":       func(v float64) any { return graph.Pinv(graph.Eye(graph.Float32, 2), v) },
-		"MatrixRank": func(v float64) any { return graph.MatrixRank(graph.Eye(graph.Float32, 2), v) },
+		"VectorNorm": func(v float64) any { return linalg.VectorNorm(x, 0, v) },
+		"Pinv":       func(v float64) any { return linalg.Pinv(graph.Eye(graph.Float32, 2), v) },
+		"MatrixRank": func(v float64) any { return linalg.MatrixRank(graph.Eye(graph.Float32, 2), v) },
 		"nn.Epsilon": func(v float64) any { return nn.NewLayerNorm(3, nn.Epsilon(v)).Apply(x) },
 		"nn.Momentum": func(v float64) any {
 			a, b := nn.NewBatchNorm(3, "i", nn.Momentum(v))

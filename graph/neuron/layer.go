@@ -1,8 +1,6 @@
 package neuron
 
-import (
-	"xlarun/graph"
-)
+import "xlarun/graph"
 
 // Layer is units of one model with their synapses and integration parameters.
 type Layer struct {

@@ -90,7 +90,7 @@ func TestExtremeArguments(t *testing.T) {
 				d := dtypes[c.DType]
 				in[i] = arguments{graph.Float32s(c.X.Float32s()).Convert(d), graph.Float32s(c.Y.Float32s()).Convert(d)}
 			}
-			got, err := xlabridge.Jit1(backend, func(in []arguments) [][2]*graph.Array {
+			got, err := xlabridge.Jit(backend, func(in []arguments) [][2]*graph.Array {
 				var out [][2]*graph.Array
 				for i, c := range cases {
 					f := func(x, y *graph.Array) *graph.Array {

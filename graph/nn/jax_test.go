@@ -376,7 +376,7 @@ func TestAgainstJAX(t *testing.T) {
 						inputs[i][k] = graph.FromBytes(graph.ShapeOf(dtypes[v.DType], v.Shape...), v.Data)
 					}
 				}
-				run := xlabridge.Jit1(backend, func(in []arrays) []arrays {
+				run := xlabridge.Jit(backend, func(in []arrays) []arrays {
 					var outs []arrays
 					for i, c := range cases {
 						outs = append(outs, c.outputs(in[i]))

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"xlarun/graph"
+	"xlarun/graph/special"
 )
 
 // KLDivergence is the sum of t (log t - p) over the last axis, for the logarithms p of predicted probabilities and
@@ -11,7 +12,7 @@ import (
 // of t log t, which is -Inf.
 func KLDivergence(logPrediction, target *graph.Array) *graph.Array {
 	p, t := wantSame("nn.KLDivergence", logPrediction, target)
-	return graph.XLogY(t, t).Sub(t.Mul(p)).Sum(-1)
+	return special.XLogY(t, t).Sub(t.Mul(p)).Sum(-1)
 }
 
 // Focal is the mean over all elements of the binary cross entropy times (1 - s)^gamma, s the probability given to

@@ -102,7 +102,7 @@ func TestModelsAgreeWithBrian2(t *testing.T) {
 		}
 		what := fmt.Sprintf("%s by %s, %v ms", c.Name, c.Config.Method, c.Config.DT)
 		each, current := int(math.Round(1/c.Config.DT)), array(c.Inputs["current"])
-		play := xlabridge.Jit1(b, func(r brianRun) recording { return recorded(r, each) })
+		play := xlabridge.Jit(b, func(r brianRun) recording { return recorded(r, each) })
 		narrow, err := play(brianRun{l, start, current})
 		require.NoError(t, err)
 		exact, err := play(brianRun{wide(t, l), wide(t, start), current.Convert(graph.Float64)})

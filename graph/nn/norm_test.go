@@ -49,7 +49,7 @@ func TestNormsOfEqualElements(t *testing.T) {
 					rows{graph.SliceAxis(equal, 0, 0, 4).Convert(graph.Float16), near})
 			}
 		}
-		got, err := xlabridge.Jit1(backend, func(in []rows) map[string][]rows {
+		got, err := xlabridge.Jit(backend, func(in []rows) map[string][]rows {
 			out := map[string][]rows{}
 			for name, f := range norms {
 				for _, x := range in {

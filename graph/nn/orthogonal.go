@@ -2,6 +2,7 @@ package nn
 
 import (
 	"xlarun/graph"
+	"xlarun/graph/linalg"
 	"xlarun/graph/random"
 )
 
@@ -34,7 +35,7 @@ func Orthogonal(scale float64) Initializer {
 // orthonormal is the factor Q of a = Q·R, a [m, n], m >= n, with the signs that make the diagonal of R positive: that Q
 // is unique.
 func orthonormal(a *graph.Array) *graph.Array {
-	q, r := graph.QR(a)
+	q, r := linalg.QR(a)
 	diagonal := r.Mul(graph.Eye(r.DType(), r.Dim(0))).Sum(1)
 	return q.Mul(graph.Select(diagonal.Lt(0), -1.0, graph.OnesLike(diagonal)))
 }

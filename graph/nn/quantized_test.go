@@ -51,10 +51,10 @@ func TestQuantizedDense(t *testing.T) {
 			want[i*out+k] = float32(sum*mx/127*mw/127) + b[k]
 		}
 	}
-	apply := func(x, w, b *graph.Array) *graph.Array { return nn.Dense{W: w, B: b}.Quantize().Apply(x) }
+	apply := func(d nn.Dense, x *graph.Array) *graph.Array { return d.Quantize().Apply(x) }
 	for name, backend := range xlatest.Backends(t) {
-		got, err := xlabridge.Jit3(backend, apply)(graph.Float32s(x, rows, in), graph.Float32s(w, in, out),
-			graph.Float32s(b, out))
+		got, err := xlabridge.Jit2(backend, apply)(nn.Dense{W: graph.Float32s(w, in, out), B: graph.Float32s(b, out)},
+			graph.Float32s(x, rows, in))
 		require.NoError(t, err)
 		require.Equal(t, []int{rows, out}, got.Dims())
 		for i, v := range floats(t, got) {
@@ -87,7 +87,7 @@ func TestQuantizedMLP(t *testing.T) {
 
 // An input of another size is refused in one sentence.
 func TestQuantizedDenseRefuses(t *testing.T) {
-	_, err := xlabridge.Jit1(&xlabridge.Reference{}, func(x *graph.Array) *graph.Array {
+	_, err := xlabridge.Jit(&xlabridge.Reference{}, func(x *graph.Array) *graph.Array {
 		return nn.NewDense(random.New(0), 4, 2).Quantize().Apply(x)
 	})(graph.Float32s(make([]float32, 6), 2, 3))
 	require.ErrorContains(t, err, "got an input f32[2,3], want a last axis of 4")

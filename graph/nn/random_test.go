@@ -47,7 +47,7 @@ func TestRandomLayers(t *testing.T) {
 				for i, c := range cases {
 					in[i] = c.arrays()
 				}
-				got, err := xlabridge.Jit1(backend, func(in []arrays) (out []arrays) {
+				got, err := xlabridge.Jit(backend, func(in []arrays) (out []arrays) {
 					for i, c := range cases {
 						out = append(out, c.outputs(in[i]))
 					}

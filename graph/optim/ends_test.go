@@ -60,7 +60,7 @@ func TestEndsOfSchedules(t *testing.T) {
 			}
 			return graph.Concatenate(0, out...)
 		}
-		out, err := xlabridge.Jit1(backend, values)(graph.Int32s(counts))
+		out, err := xlabridge.Jit(backend, values)(graph.Int32s(counts))
 		require.NoError(t, err)
 		for i, x := range floats(t, out) {
 			require.Equal(t, want[i], float32(x), "%s: %s at step %d", name, all[i/3].name, counts[i])

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/linalg"
 	"xlarun/graph/optim"
 )
 
@@ -46,7 +47,7 @@ func TestMuonIsOrthogonal(t *testing.T) {
 			dims[1])).Sin()
 		opt := optim.ScaleByMuon()
 		u, _ := optim.Update(opt, w, opt.Init(w), w)
-		_, s, _ := graph.SVD(u)
+		_, s, _ := linalg.SVD(u)
 		most := floats(t, s)[0]
 		require.InDelta(t, 1, most, .35, dims)
 		u, _ = optim.Update(opt, graph.ZerosLike(w), opt.Init(w), w)

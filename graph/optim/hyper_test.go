@@ -26,7 +26,7 @@ func TestHyperparamsDoNotCompileAgain(t *testing.T) {
 			opt := optim.InjectHyperparams(hyper{graph.Scalar(.1), graph.Scalar(0)}, func(h hyper) optim.Transform {
 				return optim.Chain(optim.AddDecayedWeights(h.Decay, nil), optim.SGD(h.Rate))
 			})
-			step := xlabridge.Jit1(backend, func(c carry) carry {
+			step := xlabridge.Jit(backend, func(c carry) carry {
 				traces++
 				c.Params, c.State = optim.Step(opt, c.Params, graph.OnesLike(c.Params), c.State)
 				return c
@@ -108,7 +108,7 @@ func TestStatesAreMapped(t *testing.T) {
 				return member{p, optim.SetHyper(opt.Init(p), lr)}
 			}))(params, rates)
 			require.NoError(t, err)
-			step := xlabridge.Jit1(backend, graph.VMap(func(m member) member {
+			step := xlabridge.Jit(backend, graph.VMap(func(m member) member {
 				m.Params, m.State = optim.Step(opt, m.Params, graph.OnesLike(m.Params), m.State)
 				return m
 			}))

@@ -73,7 +73,7 @@ func TestEveryOptimizerLearns(t *testing.T) {
 		}
 		for name, opt := range every() {
 			t.Run(backendName+"/"+name, func(t *testing.T) {
-				run := xlabridge.Jit1(backend, func(m model) model {
+				run := xlabridge.Jit(backend, func(m model) model {
 					end, _ := graph.Scan(func(c carry, _ graph.None) (carry, graph.None) {
 						c.Params, c.State = optim.Step(opt, c.Params, graph.Grad(distance)(c.Params), c.State)
 						return c, graph.None{}

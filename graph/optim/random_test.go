@@ -409,7 +409,7 @@ func TestRandomSchedules(t *testing.T) {
 	var v randomVectors
 	require.NoError(t, oracles.Read("testdata/random_optax.json.gz", &v))
 	require.NotEmpty(t, v.Schedules)
-	got, err := xlabridge.Jit1(&xlabridge.Reference{}, func(c *graph.Array) (out []*graph.Array) {
+	got, err := xlabridge.Jit(&xlabridge.Reference{}, func(c *graph.Array) (out []*graph.Array) {
 		for _, s := range v.Schedules {
 			out = append(out, graph.VMap(randomSchedule(s.Spec), graph.AxisSize(len(v.Counts)))(c))
 		}
@@ -437,7 +437,7 @@ func TestRandomPlateaus(t *testing.T) {
 		opt := optim.ReduceOnPlateau(optim.Plateau{Factor: p.Spec.f("factor"), Patience: p.Spec.i("patience"),
 			Relative: p.Spec.f("relative"), Cooldown: p.Spec.i("cooldown"), Least: p.Spec.f("least")})
 		one := graph.Scalar(1)
-		got, err := xlabridge.Jit1(&xlabridge.Reference{}, func(losses *graph.Array) *graph.Array {
+		got, err := xlabridge.Jit(&xlabridge.Reference{}, func(losses *graph.Array) *graph.Array {
 			_, scales := graph.Scan(func(s optim.State, loss *graph.Array) (optim.State, *graph.Array) {
 				update, s := optim.Update(opt, one, optim.SetLoss(s, loss), one)
 				return s, update

@@ -353,7 +353,7 @@ func TestSchedulesAgreeWithOptax(t *testing.T) {
 		counts = append(counts, graph.Int32s(s.Counts))
 	}
 	for name, backend := range xlatest.Backends(t) {
-		got, err := xlabridge.Jit1(backend, func(counts []*graph.Array) (out []*graph.Array) {
+		got, err := xlabridge.Jit(backend, func(counts []*graph.Array) (out []*graph.Array) {
 			for i, s := range schedules {
 				out = append(out, graph.VMap(schedule(s.Name, s.Config), graph.AxisSize(len(s.Counts)))(counts[i]))
 			}
@@ -374,7 +374,7 @@ func TestClippingAgreesWithOptax(t *testing.T) {
 		inputs = append(inputs, arrays(c.Input))
 	}
 	for name, backend := range xlatest.Backends(t) {
-		got, err := xlabridge.Jit1(backend, func(inputs []tree) (out []tree) {
+		got, err := xlabridge.Jit(backend, func(inputs []tree) (out []tree) {
 			for i, c := range calls {
 				clip := optim.Clip(c.Config.f("max_delta"))
 				if c.Name == "clip_by_global_norm" {

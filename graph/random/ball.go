@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"xlarun/graph"
+	"xlarun/graph/linalg"
 )
 
 // GeneralizedNormal draws from the distribution whose density is proportional to exp(-|x|^p), of float32 or float64
@@ -31,7 +32,7 @@ func Ball(key Key, shape graph.Shape, p float64) *graph.Array {
 // Maxwell draws the length of a vector of three standard normal variables, of a float shape.
 func Maxwell(key Key, shape graph.Shape) *graph.Array {
 	z := Normal(key, graph.ShapeOf(shape.DType, append(slices.Clone(shape.Dims), 3)...))
-	return graph.VectorNorm(z, -1, 2)
+	return linalg.VectorNorm(z, -1, 2)
 }
 
 // DoubleSidedMaxwell draws from Maxwell's distribution with a random sign, times scale, plus loc: numbers or arrays
@@ -58,7 +59,7 @@ func Orthogonal(key Key, shape graph.Shape) *graph.Array {
 	if wide {
 		dims[last-1], dims[last] = dims[last], dims[last-1]
 	}
-	q, r := graph.QR(Normal(key, graph.ShapeOf(shape.DType, dims...)))
+	q, r := linalg.QR(Normal(key, graph.ShapeOf(shape.DType, dims...)))
 	q = q.Mul(graph.Diagonal(r, -2, -1).Sign().ExpandDims(-2))
 	if wide {
 		return graph.MatrixTranspose(q)

@@ -32,7 +32,7 @@ func (w words) bits(s graph.Shape) *graph.Array {
 const fewDraws = 32
 
 // These fill an array with bits. A test puts all bits there are in their place.
-var threeFryBits, threeFryWords = graph.ThreeFryBits, graph.ThreeFryWords
+var threeFryBits, threeFryWords = graph.Random.ThreeFryBits, graph.Random.ThreeFryWords
 
 // hash returns both output words for each of the counters 0, 1, … of an array of the given dims, in row-major order.
 func (w words) hash(dims ...int) (a, b *graph.Array) {
@@ -42,7 +42,7 @@ func (w words) hash(dims ...int) (a, b *graph.Array) {
 	}
 	flat := graph.ShapeOf(graph.Uint64, graph.ShapeOf(graph.Uint64, dims...).Size())
 	counter := graph.IotaAxis(flat, 0).Reshape(dims...)
-	return graph.ThreeFry2x32(w.hi, w.lo, graph.ShiftRightLogical(counter, 32).Convert(graph.Uint32),
+	return graph.Random.ThreeFry2x32(w.hi, w.lo, graph.ShiftRightLogical(counter, 32).Convert(graph.Uint32),
 		counter.Convert(graph.Uint32))
 }
 

@@ -110,7 +110,7 @@ func boundedDraws() (all []bounded) {
 // drawAll puts all bits of a significand in the place of random bits while f runs: element i of a draw has those of the
 // number first + i*step.
 func drawAll(d graph.DType, first *graph.Array, step int, f func()) {
-	defer func() { threeFryBits, threeFryWords = graph.ThreeFryBits, graph.ThreeFryWords }()
+	defer func() { threeFryBits, threeFryWords = graph.Random.ThreeFryBits, graph.Random.ThreeFryWords }()
 	at := func(dims []int) *graph.Array {
 		return graph.Iota(product(dims)).Mul(step).Convert(graph.Uint32).Add(first).Reshape(dims...)
 	}
@@ -144,7 +144,7 @@ func checkBounds(t *testing.T, backend xlabridge.Backend, parts int, has func(d 
 	t.Helper()
 	var names []string
 	const n = 1 << 20
-	check := xlabridge.Jit1(backend, func(first *graph.Array) *graph.Array {
+	check := xlabridge.Jit(backend, func(first *graph.Array) *graph.Array {
 		var wrong []*graph.Array
 		for _, d := range []graph.DType{graph.Float16, graph.BFloat16, graph.Float32, graph.Float64} {
 			for _, b := range boundedDraws() {
@@ -177,7 +177,7 @@ func TestChoiceNeverDrawsWeightZero(t *testing.T) {
 		n, dtypes, backend = 1<<13, append(dtypes, graph.Float16, graph.BFloat16, graph.Float64), xlatest.OpenCPU(t, 1)
 	}
 	var names []string
-	check := xlabridge.Jit1(backend, func(first *graph.Array) *graph.Array {
+	check := xlabridge.Jit(backend, func(first *graph.Array) *graph.Array {
 		var wrong []*graph.Array
 		for _, d := range dtypes {
 			for _, candidates := range []int{1, 2, 3, 64, 65, 127, 300, 511, 512, 1000} {

@@ -27,7 +27,7 @@ func BenchmarkNormal(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer client.Close()
-	run := xlabridge.Jit1(client, func(k random.Key) *graph.Array { return random.Normal(k, f32(4096, 1154)) })
+	run := xlabridge.Jit(client, func(k random.Key) *graph.Array { return random.Normal(k, f32(4096, 1154)) })
 	b.SetBytes(4096 * 1154 * 4)
 	for b.Loop() {
 		out, err := run(random.New(1))

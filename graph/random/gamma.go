@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"xlarun/graph"
+	"xlarun/graph/special"
 )
 
 // Gamma draws from the gamma distribution with concentration a and rate 1, of float32 or float64 shape. a is a
@@ -64,10 +65,10 @@ func (w words) gamma(op string, s graph.Shape, a any, inLogs bool) *graph.Array 
 	y := graph.CustomJvp(draw, func(x, t gammaDraws) (*graph.Array, *graph.Array) {
 		y := draw(x)
 		if !inLogs {
-			return y, graph.RandomGammaGrad(x.A, y).Mul(t.A)
+			return y, special.RandomGammaGrad(x.A, y).Mul(t.A)
 		}
 		sample := y.Exp().Max(graph.Finfo(s.DType).Tiny) // where the draw itself underflows
-		return y, graph.RandomGammaGrad(x.A, sample).Div(sample).Mul(t.A)
+		return y, special.RandomGammaGrad(x.A, sample).Div(sample).Mul(t.A)
 	})(x)
 	return y.Reshape(s.Dims...)
 }

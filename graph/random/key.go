@@ -120,7 +120,7 @@ type words struct{ hi, lo *graph.Array }
 // wordsOf reads a key that op consumes.
 func wordsOf(op string, k Key) words {
 	checkKey(op, k)
-	graph.ConsumeKey(k.Data)
+	graph.Random.ConsumeKey(k.Data)
 	return split(k)
 }
 
@@ -149,7 +149,7 @@ func (w words) key() Key { return Key{graph.Stack([]*graph.Array{w.hi, w.lo}, 0)
 
 // fold hashes one 32-bit counter, a uint32 scalar.
 func (w words) fold(counter *graph.Array) words {
-	hi, lo := graph.ThreeFry2x32(w.hi, w.lo, graph.Scalar(0, graph.Uint32), counter)
+	hi, lo := graph.Random.ThreeFry2x32(w.hi, w.lo, graph.Scalar(0, graph.Uint32), counter)
 	return words{hi, lo}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"xlarun/graph"
+	"xlarun/graph/linalg"
 )
 
 // Laplace draws from the Laplace distribution of mean 0 and scale 1, of a float shape: sign(u) log(1-|u|), u uniform in
@@ -26,7 +27,7 @@ func MultivariateNormal(key Key, mean, covariance *graph.Array, dims ...int) *gr
 			shapeOf(covariance))
 	}
 	z := wordsOf(op, key).normal(floatShape(op, graph.ShapeOf(mean.DType(), slices.Concat(dims, mean.Dims())...)))
-	return mean.Add(z.Dot(graph.MatrixTranspose(graph.Cholesky(covariance))))
+	return mean.Add(z.Dot(graph.MatrixTranspose(linalg.Cholesky(covariance))))
 }
 
 func shapeOf(a *graph.Array) string {

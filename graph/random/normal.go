@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"xlarun/graph"
+	"xlarun/graph/special"
 )
 
 // Normal draws from the standard normal distribution, of a float shape: sqrt(2) * erf_inv(u), u uniform in (-1, 1). It
@@ -61,7 +62,7 @@ func (w words) normalTail(s graph.Shape, lo, hi *graph.Array, least float64) *gr
 	left := hi.Lt(0)
 	a := graph.Select(left, hi.Neg(), lo).Max(least)
 	b := graph.Select(left, lo.Neg(), hi).Min(a.Mul(4)) // beyond that is less than rounding; derivatives stay finite
-	log := func(x *graph.Array) *graph.Array { return graph.LogNdtr(x.Neg()) }
+	log := func(x *graph.Array) *graph.Array { return special.LogNdtr(x.Neg()) }
 	exact := 100. // from here on the root is x
 	if wide.DType == graph.Float64 {
 		exact = 1e4

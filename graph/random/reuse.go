@@ -9,7 +9,7 @@ type KeyReuseError = graph.KeyReuseError
 // to be drawn again on purpose.
 func Clone(key Key) Key {
 	checkKeys("random.Clone", key)
-	return Key{graph.CloneKey(key.Data)}
+	return Key{graph.Random.CloneKey(key.Data)}
 }
 
 // CheckKeys runs f and returns an error for each key that is consumed twice: a *KeyReuseError, which names both calls
@@ -35,4 +35,4 @@ func Clone(key Key) Key {
 //
 // It sees what f calls on its own goroutine, and of programs those that are traced meanwhile. Use Clone to consume a
 // key twice on purpose.
-func CheckKeys(f func()) error { return graph.CheckKeys(f) }
+func CheckKeys(f func()) error { return graph.Random.CheckKeys(f) }

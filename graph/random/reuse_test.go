@@ -452,8 +452,8 @@ func TestCheckKeysOfPrograms(t *testing.T) {
 		}, ""},
 	} {
 		for backend, f := range map[string]func() func(key) (*g.Array, error){
-			"reference": func() func(key) (*g.Array, error) { return xlabridge.Jit1(&xlabridge.Reference{}, draw) },
-			"xla":       func() func(key) (*g.Array, error) { return xlabridge.Jit1(client, draw) },
+			"reference": func() func(key) (*g.Array, error) { return xlabridge.Jit(&xlabridge.Reference{}, draw) },
+			"xla":       func() func(key) (*g.Array, error) { return xlabridge.Jit(client, draw) },
 		} {
 			var ran error
 			err := random.CheckKeys(func() { ran = c.calls(f()) })

@@ -8,6 +8,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/graph/stats"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
@@ -17,10 +18,10 @@ import (
 func TestMultivariateT(t *testing.T) {
 	const n, df = 40000, 8.
 	mean, scale := graph.Float32s([]float32{1, -2}), graph.Float32s([]float32{2, .6, .6, 1}, 2, 2)
-	got, err := xlabridge.Jit1(xlatest.OpenCPU(t, 0), func(key random.Key) []*graph.Array {
+	got, err := xlabridge.Jit(xlatest.OpenCPU(t, 0), func(key random.Key) []*graph.Array {
 		x := random.MultivariateT(key, df, mean, scale, n)
 		far := graph.IndexAxis(x, 1, 0).Sub(1).Abs().Gt(1.8595 * math.Sqrt2) // the 95th percentile
-		return []*graph.Array{x.Mean(0), graph.Cov(graph.MatrixTranspose(x), 1), far.Convert(graph.Float32).Mean()}
+		return []*graph.Array{x.Mean(0), stats.Cov(graph.MatrixTranspose(x), 1), far.Convert(graph.Float32).Mean()}
 	})(random.New(3))
 	require.NoError(t, err)
 	require.InDeltaSlice(t, []float64{1, -2}, floats(t, got[0]), .04)

@@ -116,7 +116,7 @@ func extremeDraws(k random.Key) map[string]*g.Array {
 }
 
 func TestDrawsAtTheEndsOfParameters(t *testing.T) {
-	compiled, err := xlabridge.Jit1(xlatest.OpenCPU(t, 1), extremeDraws)(random.New(4))
+	compiled, err := xlabridge.Jit(xlatest.OpenCPU(t, 1), extremeDraws)(random.New(4))
 	require.NoError(t, err)
 	for backend, draws := range map[string]map[string]*g.Array{"interpreter": extremeDraws(random.New(4)),
 		"xla": compiled} {

@@ -333,7 +333,7 @@ func TestXLAAgreesWithJAX(t *testing.T) {
 			for i, v := range vectors {
 				keys[i] = random.Key{Data: graph.Uint32s(v.Key)}
 			}
-			run := xlabridge.Jit1(client, func(keys []random.Key) []*graph.Array {
+			run := xlabridge.Jit(client, func(keys []random.Key) []*graph.Array {
 				out := make([]*graph.Array, len(keys))
 				for i, v := range vectors {
 					out[i] = v.call(keys[i])

@@ -158,7 +158,7 @@ func TestExport(t *testing.T) {
 	fixed := file.Cases[:0:0]
 	for _, c := range file.Cases {
 		if f, ok := seeded[c.Name]; ok {
-			out, err := xlabridge.Jit1(&xlabridge.Reference{}, f)(arrays(c.Inputs))
+			out, err := xlabridge.Jit(&xlabridge.Reference{}, f)(arrays(c.Inputs))
 			require.NoError(t, err)
 			equal(t, c.Outputs, out, 1e-9)
 			delete(seeded, c.Name)
@@ -172,7 +172,7 @@ func TestExport(t *testing.T) {
 	require.Empty(t, seeded)
 	client := xlatest.Open(t, 1)
 	for _, b := range []xlabridge.Backend{&xlabridge.Reference{}, client} {
-		out, err := xlabridge.Jit1(b, func(in [][]*graph.Array) (out [][]*graph.Array) {
+		out, err := xlabridge.Jit(b, func(in [][]*graph.Array) (out [][]*graph.Array) {
 			for i, c := range fixed {
 				out = append(out, exports[c.Name](in[i]))
 			}

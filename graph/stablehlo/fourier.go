@@ -1,11 +1,14 @@
 package stablehlo
 
-import "xlarun/graph"
+import (
+	"xlarun/graph"
+	"xlarun/graph/fft"
+)
 
 // fourier reads "type = RFFT, length = [8]": a transform over as many of the last axes as there are lengths.
 func fourier(m *importer, o *op, s *scope) []*graph.Array {
 	x, length := m.exactly(o, s, 1)[0], m.want(o, "length")
-	f := graph.Fourier{Length: length}
+	f := fft.Fourier{Length: length}
 	for i := range length {
 		f.Axes = append(f.Axes, i-len(length))
 	}

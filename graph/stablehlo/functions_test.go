@@ -67,7 +67,7 @@ func TestFunctionsOfJAX(t *testing.T) {
 			require.NoError(t, err)
 			b := &xlabridge.Reference{}
 			values := func(f *stablehlo.Function, in []*graph.Array) []*graph.Array {
-				out, err := xlabridge.Jit1(b, func(in []*graph.Array) []*graph.Array { return f.Call(in...) })(in)
+				out, err := xlabridge.Jit(b, func(in []*graph.Array) []*graph.Array { return f.Call(in...) })(in)
 				require.NoError(t, err)
 				return out
 			}
@@ -90,7 +90,7 @@ func TestFunctionsOfJAX(t *testing.T) {
 				return
 			}
 			gradients++
-			out, err := xlabridge.Jit1(b, func(in []*graph.Array) []*graph.Array {
+			out, err := xlabridge.Jit(b, func(in []*graph.Array) []*graph.Array {
 				return c.gradients(f, in)
 			})(arrays(c.Inputs))
 			if slices.Contains(loops, c.Name) {

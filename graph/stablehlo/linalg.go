@@ -4,6 +4,7 @@ import (
 	"regexp"
 
 	"xlarun/graph"
+	"xlarun/graph/linalg"
 )
 
 // wantMatrices refuses operands that are no matrices or stacks of them.
@@ -28,7 +29,7 @@ func cholesky(m *importer, o *op, s *scope) []*graph.Array {
 	x := m.wantMatrices(o, m.exactly(o, s, 1))
 	lower := o.word("lower") == "true"
 	return matrices(x[0].Rank(), func(x []*graph.Array) []*graph.Array {
-		l := graph.Cholesky(triangle(x[0], lower))
+		l := linalg.Cholesky(triangle(x[0], lower))
 		if !lower {
 			l = graph.MatrixTranspose(l)
 		}
@@ -51,18 +52,18 @@ func triangularSolve(m *importer, o *op, s *scope) []*graph.Array {
 }
 
 func solveTriangle(x []*graph.Array, right, upper, transposed, unit bool) []*graph.Array {
-	var options []graph.TriangularOption
+	var options []linalg.TriangularOption
 	for _, c := range []struct {
 		set    bool
-		option graph.TriangularOption
-	}{{right, graph.RightSide()}, {upper, graph.UpperTriangle()}, {transposed, graph.TransposedMatrix()},
-		{unit, graph.UnitDiagonal()}} {
+		option linalg.TriangularOption
+	}{{right, linalg.RightSide()}, {upper, linalg.UpperTriangle()}, {transposed, linalg.TransposedMatrix()},
+		{unit, linalg.UnitDiagonal()}} {
 		if c.set {
 			options = append(options, c.option)
 		}
 	}
 	return matrices(x[0].Rank(), func(x []*graph.Array) []*graph.Array {
-		return []*graph.Array{graph.TriangularSolve(x[0], x[1], options...)}
+		return []*graph.Array{linalg.TriangularSolve(x[0], x[1], options...)}
 	}, x)
 }
 
@@ -73,19 +74,19 @@ var lapack = map[string]func(m *importer, o *op, x []*graph.Array) []*graph.Arra
 		if m.scalar(o, "uplo") != 'L' {
 			m.refuse(o, "want the lower triangle")
 		}
-		l := graph.Cholesky(triangle(x[0], true))
+		l := linalg.Cholesky(triangle(x[0], true))
 		return []*graph.Array{l, graph.Scalar(0, graph.Int32)}
 	},
 	"getrf": func(m *importer, o *op, x []*graph.Array) []*graph.Array {
-		lu, pivots, _ := graph.LU(x[0])
+		lu, pivots, _ := linalg.LU(x[0])
 		return []*graph.Array{lu, pivots.Add(1), graph.Scalar(0, graph.Int32)}
 	},
 	"syevd": func(m *importer, o *op, x []*graph.Array) []*graph.Array {
-		w, v := graph.Eigh(triangle(x[0], m.scalar(o, "uplo") == 'L'))
+		w, v := linalg.Eigh(triangle(x[0], m.scalar(o, "uplo") == 'L'))
 		return []*graph.Array{v, w, graph.Scalar(0, graph.Int32)}
 	},
 	"gesdd": func(m *importer, o *op, x []*graph.Array) []*graph.Array {
-		u, w, v := graph.SVD(x[0])
+		u, w, v := linalg.SVD(x[0])
 		if rows, columns := x[0].Dim(0), x[0].Dim(1); m.scalar(o, "mode") == 'A' && rows != columns {
 			m.refuse(o, "the full matrices of an SVD of %d by %d are not known here: export it with "+
 				"full_matrices=False", rows, columns)
@@ -142,7 +143,7 @@ func customCall(m *importer, o *op, s *scope) []*graph.Array {
 func (m *importer) factor(x *graph.Array) []*graph.Array {
 	rows, columns := x.Dim(-2), x.Dim(-1)
 	out := matrices(x.Rank(), func(x []*graph.Array) []*graph.Array {
-		q, r := graph.QR(x[0])
+		q, r := linalg.QR(x[0])
 		if rows > columns {
 			r = graph.Concatenate(0, r, graph.Zeros(graph.ShapeOf(x[0].DType(), rows-columns, columns)))
 		}

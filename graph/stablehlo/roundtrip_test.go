@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/linalg"
 	"xlarun/graph/stablehlo"
 	"xlarun/internal/long"
 	"xlarun/xlabridge"
@@ -62,7 +63,7 @@ func TestExportsAreRead(t *testing.T) {
 			for _, s := range c.Inputs {
 				in = append(in, graph.RandomCaseInput(r, s, c.Case))
 			}
-			out, err := xlabridge.Jit1(&xlabridge.Reference{}, func(in []*graph.Array) [2][]*graph.Array {
+			out, err := xlabridge.Jit(&xlabridge.Reference{}, func(in []*graph.Array) [2][]*graph.Array {
 				return [2][]*graph.Array{f(in), g.Call(in...)}
 			})(in)
 			require.NoError(t, err)
@@ -94,7 +95,7 @@ func TestJAXGoesOutAgain(t *testing.T) {
 			g, err := again(t, f.Inputs(), func(in []*graph.Array) []*graph.Array { return f.Call(in...) })
 			require.NoError(t, err)
 			type results struct{ Values, Gradients []*graph.Array }
-			out, err := xlabridge.Jit1(&xlabridge.Reference{}, func(in []*graph.Array) results {
+			out, err := xlabridge.Jit(&xlabridge.Reference{}, func(in []*graph.Array) results {
 				r := results{Values: g.Call(in...)}
 				if c.Gradients != nil && c.Name != "linear algebra" { // whose loops have no known length then
 					r.Gradients = c.gradients(g, in)
@@ -113,8 +114,8 @@ func TestJAXGoesOutAgain(t *testing.T) {
 // A population goes out and comes back: what was a scan has gradients, and the function maps over one more axis.
 func TestPopulationComesBack(t *testing.T) {
 	member := func(x *graph.Array) *graph.Array {
-		l := graph.Cholesky(graph.MatMul(x, graph.MatrixTranspose(x)).Add(graph.Eye(graph.Float32, 3)))
-		y := graph.TriangularSolve(l, graph.Sort(x, 1))
+		l := linalg.Cholesky(graph.MatMul(x, graph.MatrixTranspose(x)).Add(graph.Eye(graph.Float32, 3)))
+		y := linalg.TriangularSolve(l, graph.Sort(x, 1))
 		end, _ := graph.Scan(func(c, row *graph.Array) (*graph.Array, graph.None) {
 			return c.Mul(.5).Add(row).Tanh(), graph.None{}
 		}, graph.Zeros(graph.ShapeOf(graph.Float32, 3)), graph.CumSum(y, 0))
@@ -130,7 +131,7 @@ func TestPopulationComesBack(t *testing.T) {
 		return results{value(x), graph.Grad(func(x *graph.Array) *graph.Array { return value(x).Square().Sum() })(x),
 			graph.VMap(value)(graph.Stack([]*graph.Array{x, x.Mul(2)}, 0))}
 	}
-	out, err := xlabridge.Jit1(&xlabridge.Reference{}, func(x *graph.Array) [2]results {
+	out, err := xlabridge.Jit(&xlabridge.Reference{}, func(x *graph.Array) [2]results {
 		return [2]results{of(f, x), of(func(in []*graph.Array) []*graph.Array { return g.Call(in...) }, x)}
 	})(graph.Linspace(-1, 2, 18).Sin().Reshape(2, 3, 3))
 	require.NoError(t, err)

@@ -113,7 +113,7 @@ func TestJAX(t *testing.T) {
 				continue
 			}
 			type results struct{ Values, Gradients []*graph.Array }
-			out, err := xlabridge.Jit1(b, func(in [][]*graph.Array) (out []results) {
+			out, err := xlabridge.Jit(b, func(in [][]*graph.Array) (out []results) {
 				for i, c := range some {
 					r := results{Values: functions[i].Call(in[i]...)}
 					if c.Gradients != nil {
@@ -171,7 +171,7 @@ func TestTreesUnderVMap(t *testing.T) {
 	one := Net{X: in[4]}
 	one.Layers[0].W, one.Layers[0].B, one.Layers[1].W, one.Layers[1].B = in[0], in[1], in[2], in[3]
 	b := &xlabridge.Reference{}
-	population, err := xlabridge.Jit1(b, func(n Net) *graph.Array {
+	population, err := xlabridge.Jit(b, func(n Net) *graph.Array {
 		scales := graph.Linspace(1, 2, 5)
 		return graph.VMap(func(scale *graph.Array) *graph.Array {
 			member := n
@@ -184,7 +184,7 @@ func TestTreesUnderVMap(t *testing.T) {
 	for i := range 5 {
 		member := one
 		member.X = one.X.Mul(1 + float64(i)/4)
-		alone, err := xlabridge.Jit1(b, net)(member)
+		alone, err := xlabridge.Jit(b, net)(member)
 		require.NoError(t, err)
 		x, err := graph.ToTensor(population.Index(i))
 		require.NoError(t, err)

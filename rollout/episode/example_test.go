@@ -27,7 +27,7 @@ func ExampleLoad() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	act := xlabridge.Jit1(client, func(observation *graph.Array) *graph.Array {
+	act := xlabridge.Jit(client, func(observation *graph.Array) *graph.Array {
 		_, out := m.Policy.Act(m.Params, m.Policy.Start(m.Params), observation, random.New(0))
 		return m.Head.Action(out.Action)
 	})

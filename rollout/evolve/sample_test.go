@@ -39,7 +39,7 @@ func TestSampledMembersAreThoseOfTheNextGeneration(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, members, c.Population)
 		best, mean, worst := math.Inf(-1), 0., math.Inf(1)
-		member := xlabridge.Jit1(b, func(m run.Sampled) *graph.Array {
+		member := xlabridge.Jit(b, func(m run.Sampled) *graph.Array {
 			return e.Rollout().Member(m.Params, m.Key).Return
 		})
 		for i, m := range members {

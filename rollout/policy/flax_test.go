@@ -131,7 +131,7 @@ func checkSteps(t *testing.T, b xlabridge.Backend, cases []stepsCase) {
 			inputs[i][name] = graph.FromBytes(graph.ShapeOf(graph.Float32, v.Shape...), v.Data)
 		}
 	}
-	got, err := xlabridge.Jit1(b, func(in []map[string]*graph.Array) (all [][]*graph.Array) {
+	got, err := xlabridge.Jit(b, func(in []map[string]*graph.Array) (all [][]*graph.Array) {
 		for i, c := range cases {
 			params := fromFlax[c.Name](in[i], policies[i])
 			ready := policies[i].Traits().Prepared.Prepare(params)

@@ -74,7 +74,7 @@ func TestMultispatialLargestWeight(t *testing.T) {
 		p, head, err := Make("multispatial", settings.Values{"threshold": 0, "largest-weight": largest}, twoSheets(),
 			envs.Symmetric(1, 1))
 		require.NoError(t, err)
-		actions, err := xlabridge.Jit1(b, func(key random.Key) *graph.Array {
+		actions, err := xlabridge.Jit(b, func(key random.Key) *graph.Array {
 			_, out := p.Act(p.Init(key), graph.None{}, graph.Float32s([]float32{.6, -.9, .3}), key)
 			return head.Action(out.Action)
 		})(random.New(4))

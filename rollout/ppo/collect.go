@@ -96,15 +96,25 @@ func (g *program) envParams(s EnvState) any {
 // stepKeys.
 func (g *program) autoReset(actor any, states EnvState, t transition, resets any) EnvState {
 	if !g.costlyReset {
-		return graph.VMap3(func(s EnvState, t transition, start episodeStart) EnvState {
-			return g.resetIfDone(actor, s, t, start)
-		})(states, t, resets.(episodeStart))
+		type end struct {
+			State      EnvState
+			Transition transition
+			Start      episodeStart
+		}
+		return graph.VMap(func(e end) EnvState {
+			return g.resetIfDone(actor, e.State, e.Transition, e.Start)
+		})(end{states, t, resets.(episodeStart)})
 	}
 	all, resets := graph.Once(graph.PairOf(states, t)), graph.Once(resets)
 	return graph.Cond(graph.Any(all.Second.done()), func() EnvState {
-		return graph.VMap3(func(s EnvState, t transition, key random.Key) EnvState {
-			return g.resetIfDone(actor, s, t, g.reset(key))
-		})(all.First, all.Second, resets.(random.Key))
+		type end struct {
+			State      EnvState
+			Transition transition
+			Key        random.Key
+		}
+		return graph.VMap(func(e end) EnvState {
+			return g.resetIfDone(actor, e.State, e.Transition, g.reset(e.Key))
+		})(end{all.First, all.Second, resets.(random.Key)})
 	}, func() EnvState { return all.First })
 }
 

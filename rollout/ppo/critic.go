@@ -126,9 +126,10 @@ func (c recurrentCritic) rollout(p Params, start any, t transition) (outputs *gr
 	stepsFirst := func(a *graph.Array) *graph.Array { return a.MoveAxis(0, 1) }
 	outputs, carries = graph.MapTree(stepsFirst, all).Unpack()
 	last := func(a *graph.Array) *graph.Array { return a.Index(a.Dim(0) - 1) }
-	next = graph.VMap3(func(done *graph.Array, reset, carry any) any {
+	reset := c.start(p)
+	next = graph.VMap2(func(done *graph.Array, carry any) any {
 		return graph.SelectTree(done, reset, carry)
-	}, graph.InAxes(0, graph.Unmapped, 0))(last(t.done()), c.start(p), graph.MapTree(last, carries))
+	})(last(t.done()), graph.MapTree(last, carries))
 	return outputs, carries, next
 }
 

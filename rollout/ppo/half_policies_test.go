@@ -54,6 +54,10 @@ func TestEveryPolicyInHalf(t *testing.T) {
 	own["program"] = []settings.Values{{"file": linearProgram(t, map[string]*graph.Array{
 		"w": random.Uniform(random.New(5), graph.ShapeOf(graph.Float32, 36, outputs), -1, 1),
 		"b": random.Uniform(random.New(6), graph.ShapeOf(graph.Float32, outputs), -1, 1)})}}
+	type inputs struct {
+		Steps    stepInputs
+		Settings map[string]*graph.Array
+	}
 	names, precisions := policy.Names(), []string{"bf16", "f16"}
 	if !long.On() { // the two whose state moves by small steps; TestHalfIsWithinNetworks has others
 		names, precisions, own["spiking"] = []string{"ctrnn", "spiking"}, precisions[:1], own["spiking"][:1]
@@ -81,11 +85,11 @@ func TestEveryPolicyInHalf(t *testing.T) {
 					made = halfPolicy{made, half}
 				}
 				of[precision],
-					err = xlabridge.Jit3(b, func(params any, see stepInputs, in map[string]*graph.Array) result {
+					err = xlabridge.Jit2(b, func(params any, v inputs) result {
 					n := network{actor: made, standalone: made, critic: separateCritic{made}}
-					p := n.withInputs(in).actor
+					p := n.withInputs(v.Settings).actor
 					through := func(params any) *graph.Array {
-						return runSequence(p, params, p.Start(params), see).First
+						return runSequence(p, params, p.Start(params), v.Steps).First
 					}
 					slopes := graph.Grad(func(params any) *graph.Array {
 						return graph.Mean(graph.Square(through(params)))
@@ -98,7 +102,7 @@ func TestEveryPolicyInHalf(t *testing.T) {
 						}
 					}
 					return result{through(prepared(p, params)), graph.Concatenate(0, flat...)}
-				})(made.Init(random.New(0)), see, in)
+				})(made.Init(random.New(0)), inputs{see, in})
 				require.NoError(t, err, "%s %v in %s", name, values, precision)
 				require.Equal(t, graph.Float32, of[precision].Out.DType(), name)
 			}

@@ -86,10 +86,13 @@ func (u *update) evaluate(s State, before, after EnvState, t transition) (EnvSta
 	after.Critic = critic
 	read := func(out *graph.Array) *graph.Array { return u.head.Read(s.Value, out) }
 	t.Value = graph.VMap(graph.VMap(read))(outputs)
-	next := func(carry any, observation *graph.Array, key random.Key) *graph.Array {
-		return read(u.critic.act(p, carry, observation, key))
+	type step struct {
+		Carry       any
+		Observation *graph.Array
+		Key         random.Key
 	}
-	t.NextValue = graph.VMap3(graph.VMap3(next))(carries, normalized.NextObservation, t.Key)
+	next := func(s step) *graph.Array { return read(u.critic.act(p, s.Carry, s.Observation, s.Key)) }
+	t.NextValue = graph.VMap(graph.VMap(next))(step{carries, normalized.NextObservation, t.Key})
 	t.LogProb = graph.VMap(graph.VMap(func(t transition) *graph.Array {
 		return u.distribution.LogProb(s.Params.Head, u.headInputs(t.Outputs, t.Legal), t.Action)
 	}))(t)
@@ -141,9 +144,10 @@ func (*proximal) loss(u *update, p Params, out outputs, b batch,
 	logProb, entropy := graph.VMap2(func(out, action *graph.Array) graph.Pair[*graph.Array, *graph.Array] {
 		return graph.PairOf(u.distribution.LogProb(p.Head, out, action), u.distribution.Entropy(p.Head, out))
 	})(out.Head, b.Action).Unpack()
-	valueLoss := graph.VMap3(func(out, old, target *graph.Array) *graph.Array {
-		return u.head.Loss(u.headState, out, old, target, u.ValueClip)
-	})(out.Value, b.Value, b.Target)
+	type value struct{ Out, Old, Target *graph.Array }
+	valueLoss := graph.VMap(func(v value) *graph.Array {
+		return u.head.Loss(u.headState, v.Out, v.Old, v.Target, u.ValueClip)
+	})(value{out.Value, b.Value, b.Target})
 
 	valid := b.Advantage.IsNaN().Not()
 	mean := func(x *graph.Array) *graph.Array { return graph.Select(valid, x, 0.).Mean() }

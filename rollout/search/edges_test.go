@@ -143,7 +143,7 @@ func searchEdges(t *testing.T, b xlabridge.Backend, policy Policy, simulations i
 	t.Helper()
 	actions := in.Noise.Dim(1)
 	type result struct{ Visits, Values, Weights, Action, Value *graph.Array }
-	got, err := xlabridge.Jit1(b, graph.VMap(func(in edgeGames) result {
+	got, err := xlabridge.Jit(b, graph.VMap(func(in edgeGames) result {
 		root := Root[*graph.Array]{PriorLogits: in.Table.Logits.Index(0), Value: in.Table.Value.Index(0),
 			Embedding: graph.Of(int32(0)), Legal: in.Legal, Noise: in.Noise}
 		r := Run(policy, in.Table, random.New(0), root, step(actions))

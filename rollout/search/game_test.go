@@ -196,7 +196,7 @@ func TestTacticsAreFound(t *testing.T) {
 			root.Temperature = graph.Scalar(0)
 			return Run(p, graph.None{}, random.New(3), root, m.Step).Action
 		}
-		run := xlabridge.Jit1(client(t), graph.VMap(f))
+		run := xlabridge.Jit(client(t), graph.VMap(f))
 		got, err := run(graph.Int32s([]int32{
 			0, 3, 1, 4, // 2 wins
 			4, 0, 8, 2, // 1 blocks
@@ -260,9 +260,9 @@ func TestIllegalActionsBesideNoNumbers(t *testing.T) {
 				Legal:     graph.Of(legal), Noise: graph.Float32s(noise), Temperature: graph.Scalar(1000)}, step)
 			return outcome{r.Tree.RootVisits(), r.Action, r.ActionWeights}
 		}
-		runs := []func(given) (outcome, error){xlabridge.Jit1(&xlabridge.Reference{}, f)}
+		runs := []func(given) (outcome, error){xlabridge.Jit(&xlabridge.Reference{}, f)}
 		if _, ok := p.(PUCT); ok || long.On() {
-			runs = append(runs, xlabridge.Jit1(client(t), f))
+			runs = append(runs, xlabridge.Jit(client(t), f))
 		}
 		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 			for kind, what := range []string{"root's logit", "reward", "logit", "value"} {

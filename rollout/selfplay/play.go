@@ -178,10 +178,14 @@ func (a actor) record(s actorState, t transition, playing, over *graph.Array) bu
 func (a actor) refill(s actorState, t transition, over *graph.Array) actorState {
 	rank := graph.CumSum(over.Convert(graph.Int32), 0)
 	next := s.Begun.Add(rank.Sub(1)) // i32[lanes]: number of the next game
-	ended := over.Convert(graph.Int32).Sum()
-	states := graph.VMap3(func(over, game *graph.Array, state any) any {
-		return graph.SelectTree(over, a.opening(a.key, a.first.Add(game)), state)
-	})(over, next, t.State)
+	count := over.Convert(graph.Int32).Sum()
+	type ended struct {
+		Over, Next *graph.Array
+		State      any
+	}
+	states := graph.VMap(func(e ended) any {
+		return graph.SelectTree(e.Over, a.opening(a.key, a.first.Add(e.Next)), e.State)
+	})(ended{over, next, t.State})
 	return actorState{
 		Lanes: lane{
 			State: states,
@@ -189,7 +193,7 @@ func (a actor) refill(s actorState, t transition, over *graph.Array) actorState 
 			Move:  graph.Select(over, 0, s.Lanes.Move.Add(1)),
 			Tree:  t.Tree,
 		},
-		Begun: a.games.Min(s.Begun.Add(ended)), Done: s.Done.Add(ended), Turns: s.Turns.Add(1), Reuse: s.Reuse,
+		Begun: a.games.Min(s.Begun.Add(count)), Done: s.Done.Add(count), Turns: s.Turns.Add(1), Reuse: s.Reuse,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/graph/special"
 )
 
 // replay holds the games of the newest iterations. Iteration i is at index i modulo their number.
@@ -122,6 +123,6 @@ func (p *program) entropy(g games) *graph.Array {
 	from := p.game.stateWords()
 	return graph.VMap(func(row *graph.Array) *graph.Array {
 		probs := p.unpackPolicy(graph.SliceAxis(row, 0, from, from+p.policyWords))
-		return graph.XLogY(probs, probs).Sum().Neg()
+		return special.XLogY(probs, probs).Sum().Neg()
 	})(first).Mean()
 }

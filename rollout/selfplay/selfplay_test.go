@@ -417,17 +417,17 @@ func TestPermuted(t *testing.T) {
 			}
 		}
 		type shown struct{ Features, Flags *graph.Array }
-		show := func(x, flags, which *graph.Array) shown {
+		show := func(in shown, which *graph.Array) shown {
 			orders := graph.Int32s(table, c.count, c.cells)
-			return shown{permute(x, orders, which), permute(flags, orders, which)}
+			return shown{permute(in.Features, orders, which), permute(in.Flags, orders, which)}
 		}
 		backends := map[string]xlabridge.Backend{"interpreted": &xlabridge.Reference{}}
 		if c.number == 3 || long.On() {
 			backends["compiled"] = client(t, 1)
 		}
 		for name, b := range backends {
-			got, err := xlabridge.Jit3(b, show)(graph.Float32s(x, c.n, c.cells, c.features),
-				graph.Reshape(graph.Of(flags), c.n, c.cells), graph.Int32s(which))
+			got, err := xlabridge.Jit2(b, show)(shown{graph.Float32s(x, c.n, c.cells, c.features),
+				graph.Reshape(graph.Of(flags), c.n, c.cells)}, graph.Int32s(which))
 			require.NoError(t, err)
 			words, err := wordsOf(got.Features)
 			require.NoError(t, err)

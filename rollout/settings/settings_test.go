@@ -302,7 +302,7 @@ func TestBind(t *testing.T) {
 	s := defaults()
 	in := Inputs(s, "box.")
 	require.Len(t, in, 1)
-	f := xlabridge.Jit1(&xlabridge.Reference{}, func(in map[string]*graph.Array) []*graph.Array {
+	f := xlabridge.Jit(&xlabridge.Reference{}, func(in map[string]*graph.Array) []*graph.Array {
 		bound := Bind(s, in, "box.")
 		require.True(t, bound.Sigma.Array().IsTraced())
 		require.Equal(t, .1, bound.Sigma.Value)

@@ -49,7 +49,8 @@ func TestReadSaysWhichFile(t *testing.T) {
 func TestCommittedVectorsAreWhole(t *testing.T) {
 	for _, pattern := range []string{
 		"../../rollout/episode/testdata/member_act.json",
-		"../../graph/testdata/jax_*.json.gz", "../../graph/optim/testdata/optax.json.gz",
+		"../../graph/testdata/jax_*.json.gz", "../../graph/linalg/testdata/jax_*.json.gz",
+		"../../graph/optim/testdata/optax.json.gz",
 		"../../graph/random/testdata/jax_random.json",
 		"../../graph/neuron/testdata/brian2_neurons.json.gz",
 		"../../envs/classic/testdata/*.json.gz", "../../envs/minatar/testdata/*.json.gz",

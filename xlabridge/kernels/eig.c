@@ -1,6 +1,6 @@
 // The kernel xlarun_eig: eigenvalues and, if they are wanted, eigenvectors of every square matrix of an array. It
 // computes in float64, step by step as eigReference of graph does, which says where the method is from. Order and
-// phases are those of graph.Eig.
+// phases are those of linalg.Eig.
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>

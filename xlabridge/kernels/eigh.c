@@ -1,5 +1,5 @@
 // The kernel xlarun_eigh: eigenvalues in ascending order and eigenvectors in columns, for every symmetric matrix of an
-// array. It computes in float64. The signs are those of graph.Eigh: the first element of an eigenvector that is at
+// array. It computes in float64. The signs are those of linalg.Eigh: the first element of an eigenvector that is at
 // least half as large as its largest is positive.
 #include "eigh.h"
 

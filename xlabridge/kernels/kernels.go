@@ -18,6 +18,8 @@ package kernels
 import "C"
 
 import (
+	"slices"
+	"sync"
 	"unsafe"
 
 	_ "xlarun/third_party/pjrt" // the C files include its headers
@@ -76,6 +78,27 @@ var All = []Kernel{
 	{"xlarun_sparse", "sparse.c", avx512, unsafe.Pointer(C.xs_handler)},
 	{"xlarun_sparse_bf16", "sparse.c", avx512, unsafe.Pointer(C.xs_bf16_handler)},
 	{"xlarun_sparse_index", "sparse_index.c", nil, unsafe.Pointer(C.xs_index_handler)},
+}
+
+// registered are the kernels of other packages.
+var registered struct {
+	sync.Mutex
+	list []Kernel
+}
+
+// Register registers a C function under a name for graph.CustomCall. handler is an XLA FFI handler (xf_handler of
+// third_party/pjrt/ffi_abi.h) for programs on the CPU. Call it from an init function, before any plugin is opened.
+func Register(name string, handler unsafe.Pointer) {
+	registered.Lock()
+	defer registered.Unlock()
+	registered.list = append(registered.list, Kernel{Name: name, Handler: handler})
+}
+
+// Registered returns the kernels that a plugin learns of when it is opened: All, and those of Register.
+func Registered() []Kernel {
+	registered.Lock()
+	defer registered.Unlock()
+	return slices.Concat(All, registered.list)
 }
 
 // Counters is the number of counters of the process that programs can add to. Their numbers begin with 0.

@@ -37,3 +37,11 @@ func TestListMatchesTheFolder(t *testing.T) {
 	require.Equal(t, slices.Compact(want), have)
 	require.Regexp(t, regexp.MustCompile(`^plain`), kernels.SparseSets()[0])
 }
+
+// A plugin learns of the kernels of this package and of those that others register.
+func TestRegister(t *testing.T) {
+	require.Equal(t, kernels.All, kernels.Registered())
+	kernels.Register("another", kernels.All[0].Handler)
+	all := kernels.Registered()
+	require.Equal(t, kernels.Kernel{Name: "another", Handler: kernels.All[0].Handler}, all[len(kernels.All)])
+}

@@ -2,6 +2,8 @@
 
 package kernels
 
+import "unsafe"
+
 // A program that was built without C has no kernels and loads no plugin: its programs run on the interpreter. The
 // functions of this package answer for it.
 
@@ -10,6 +12,9 @@ const Counters = 0
 
 // Counted returns 0: no program runs that counts.
 func Counted(int32) int64 { return 0 }
+
+// Register does nothing: kernels are for plugins.
+func Register(string, unsafe.Pointer) {}
 
 // SparseSets returns nil.
 func SparseSets() []string { return nil }

@@ -21,6 +21,7 @@ import (
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
 	"xlarun/xlabridge/fetch"
+	"xlarun/xlabridge/kernels"
 	"xlarun/xlabridge/plugin"
 )
 
@@ -225,7 +226,7 @@ func (d *doctor) products(short, name, needed, method string) {
 		return
 	}
 	d.note(short, "products of %s have no kernel: the processor has neither %s, or %s (now %q) switches it off", name,
-		needed, xlabridge.EnvKernels, d.Getenv(xlabridge.EnvKernels))
+		needed, kernels.Env, d.Getenv(kernels.Env))
 }
 
 func milliseconds(d time.Duration) string {
@@ -234,7 +235,7 @@ func milliseconds(d time.Duration) string {
 
 // smallProgram computes the sum of the squares of 0 to 99 by a matrix product and by a loop, and compares them.
 func smallProgram(b xlabridge.Backend) error {
-	f := xlabridge.Jit1(b, func(x *graph.Array) *graph.Array {
+	f := xlabridge.Jit(b, func(x *graph.Array) *graph.Array {
 		total, _ := graph.Scan(func(sum, row *graph.Array) (*graph.Array, graph.None) {
 			return graph.Add(sum, graph.Dot(row, row)), graph.None{}
 		}, graph.Scalar(0), graph.Reshape(x, 10, 10))

@@ -36,7 +36,7 @@ func TestSharedMembersPlayAsFormedOnes(t *testing.T) {
 		require.True(t, p.sharesMatrices())
 		p = p.Bind(x.Inputs(1))
 		returns := func(rollout func(s State, draws any, keys random.Key) episode.Summary) []float64 {
-			all, err := xlabridge.Jit1(b, func(key random.Key) *graph.Array {
+			all, err := xlabridge.Jit(b, func(key random.Key) *graph.Array {
 				s, keys := p.Start(key), p.keys(State{Key: key, Generation: graph.Of(int32(0))}).tile(
 					graph.Of(int32(0)))
 				return rollout(s, p.ask(s, keys), keys.Members).Return

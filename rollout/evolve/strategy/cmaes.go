@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"xlarun/graph"
+	"xlarun/graph/linalg"
 	"xlarun/rollout/settings"
 )
 
@@ -113,7 +114,7 @@ func (e *CMAES) every(r recombination) int {
 func (e *CMAES) decompose(every int, covariance *graph.Array, s CMAESState,
 	generations *graph.Array) (basis, scale *graph.Array) {
 	eigen := func() (basis, scale *graph.Array) {
-		values, vectors := graph.Eigh(covariance)
+		values, vectors := linalg.Eigh(covariance)
 		return vectors, values.Max(minVariance).Sqrt()
 	}
 	if every == 1 {

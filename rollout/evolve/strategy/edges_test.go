@@ -130,7 +130,7 @@ func cling(t *testing.T, b xlabridge.Backend, s *Erased, name string, n, members
 		Lanes lane
 		Seen  seen // [functions, generations]
 	}
-	run := xlabridge.Jit1(b, func(l lane) result {
+	run := xlabridge.Jit(b, func(l lane) result {
 		return graph.VMap2(func(l lane, function *graph.Array) result {
 			end, x := graph.Scan(func(l lane, _ *graph.Array) (lane, seen) { return step(l, function) }, l,
 				graph.Iota(chunk))

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/linalg"
 	"xlarun/graph/random"
 	"xlarun/rollout/settings"
 	"xlarun/third_party/oracles"
@@ -95,7 +96,7 @@ func evosaxCases() map[string]evosaxCase {
 		"xnes": {
 			make: func(evosaxTrace) *Erased { return Erase(&XNES{LearningRate: settings.Num(1), Sigma: half}) },
 			noise: noiseOfState(func(s XNESState, x *graph.Array) *graph.Array {
-				return graph.MatrixTranspose(graph.Solve(s.Shape, graph.MatrixTranspose(div(sub(x, s.Mean), s.Sigma))))
+				return graph.MatrixTranspose(linalg.Solve(s.Shape, graph.MatrixTranspose(div(sub(x, s.Mean), s.Sigma))))
 			}),
 			names: namesOfState(func(s XNESState) map[string]*graph.Array {
 				return map[string]*graph.Array{"mean": s.Mean, "std": s.Sigma, "B": s.Shape}

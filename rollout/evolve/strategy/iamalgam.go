@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"xlarun/graph"
+	"xlarun/graph/linalg"
 	"xlarun/graph/random"
 	"xlarun/rollout/settings"
 )
@@ -139,7 +140,7 @@ func (*amalgam) Tell(s AMaLGaMState, v Evaluation, draws Draws[amalgamDraw]) AMa
 // deviation returns the most standard deviations that an offset has in a direction of the root, f32[].
 func (s AMaLGaMState) deviation(offset *graph.Array) *graph.Array {
 	if s.full() {
-		offset = graph.TriangularSolve(s.Root, offset.ExpandDims(1)).Reshape(offset.Dim(0))
+		offset = linalg.TriangularSolve(s.Root, offset.ExpandDims(1)).Reshape(offset.Dim(0))
 	} else {
 		offset = offset.Div(s.Root)
 	}
@@ -166,7 +167,7 @@ func (s AMaLGaMState) root() *graph.Array {
 	if !s.full() {
 		return scaled.Sqrt()
 	}
-	root := graph.Cholesky(scaled)
+	root := linalg.Cholesky(scaled)
 	diagonal := scaled.Mul(graph.Eye(graph.Float32, scaled.Dim(0))).Sqrt()
 	return graph.Select(root.IsFinite().All(), root, diagonal)
 }

@@ -634,8 +634,13 @@ func generations(t *testing.T, client xlabridge.Backend, e *NEAT, count int,
 				random.Uniform(random.FoldIn(next, 1), graph.ShapeOf(graph.Float32), 0, 1)}
 		})(random.Split(key, members), graph.Iota(members))
 	})
-	tell := xlabridge.Jit3(client, func(s NEATState, f *graph.Array, d neatDraw) NEATState {
-		return e.Tell(s, Evaluation{Fitness: f}, DrawsOf[neatDraw](fixedDraws{d}))
+	type told struct {
+		State   NEATState
+		Fitness *graph.Array
+		Draw    neatDraw
+	}
+	tell := xlabridge.Jit(client, func(t told) NEATState {
+		return e.Tell(t.State, Evaluation{Fitness: t.Fitness}, DrawsOf[neatDraw](fixedDraws{t.Draw}))
 	})
 	s, err := graph.Eval(e.Init(e.network.First(random.New(0)), members))
 	require.NoError(t, err)
@@ -699,7 +704,7 @@ func generations(t *testing.T, client xlabridge.Backend, e *NEAT, count int,
 		for i, row := range slices.Collect(slices.Chunk(floatsOf(t, d.Births), 10)) {
 			u[i] = singles(row)
 		}
-		s, err = tell(s, graph.Float32s(single), d.Children)
+		s, err = tell(told{s, graph.Float32s(single), d.Children})
 		require.NoError(t, err)
 		p.tell(fitness, u, singles(floatsOf(t, d.Species)))
 		p.compare(t, s, fmt.Sprint("generation ", generation))
@@ -815,10 +820,15 @@ func TestNEATOfExtremeFitness(t *testing.T) {
 	}
 	e := fitted(t, settings.Values{"node-rate": .5, "connection-rate": .5, "compatibility-threshold": 1}, nil)
 	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
-	tell := xlabridge.Jit3(client, func(s NEATState, f *graph.Array, key random.Key) NEATState {
-		children := graph.VMap2(func(key random.Key, i *graph.Array) neatDraw { return e.Sample(key, s, i) })(
-			random.Split(key, members), graph.Iota(members))
-		return e.Tell(s, Evaluation{Fitness: f}, DrawsOf[neatDraw](fixedDraws{children}))
+	type told struct {
+		State   NEATState
+		Fitness *graph.Array
+		Key     random.Key
+	}
+	tell := xlabridge.Jit(client, func(t told) NEATState {
+		children := graph.VMap2(func(key random.Key, i *graph.Array) neatDraw { return e.Sample(key, t.State, i) })(
+			random.Split(t.Key, members), graph.Iota(members))
+		return e.Tell(t.State, Evaluation{Fitness: t.Fitness}, DrawsOf[neatDraw](fixedDraws{children}))
 	})
 	for what, one := range map[string][]float32{"all failed": {nan}, "some failed": {nan, 1, 2},
 		"huge": {math.MaxFloat32, -math.MaxFloat32, 0}, "below zero": {-500, -499}, "equal": {7},
@@ -830,7 +840,7 @@ func TestNEATOfExtremeFitness(t *testing.T) {
 			fitness[i] = one[i%len(one)]
 		}
 		for generation := range 5 {
-			s, err = tell(s, graph.Float32s(fitness), random.New(int64(generation)))
+			s, err = tell(told{s, graph.Float32s(fitness), random.New(int64(generation))})
 			require.NoError(t, err)
 			size := 0.
 			for _, n := range floatsOf(t, s.Species.Size) {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"xlarun/graph"
+	"xlarun/graph/linalg"
 	"xlarun/rollout/settings"
 )
 
@@ -60,9 +61,9 @@ func (e *XNES) Tell(s XNESState, v Evaluation, noise Draws[*graph.Array]) XNESSt
 	eye := graph.Eye(graph.Float32, n)
 	gradient := noise.Outer(w, func(z *graph.Array) *graph.Array { return z })
 	gradient = gradient.Sub(w.Sum().Mul(eye))
-	ofSigma := graph.MatrixTrace(gradient).Div(float32(n))
+	ofSigma := linalg.Trace(gradient).Div(float32(n))
 	grow := graph.Mul(float32(e.rate(e.StdLearningRate, n)/2), ofSigma).Exp()
-	turn := graph.Expm(graph.Mul(float32(e.rate(e.ShapeLearningRate, n)/2),
+	turn := linalg.Expm(graph.Mul(float32(e.rate(e.ShapeLearningRate, n)/2),
 		gradient.Sub(ofSigma.Mul(eye))))
 	return XNESState{s.Mean.Add(e.LearningRate.Array().Mul(step)), s.Sigma.Mul(grow).Min(maxDeviation),
 		s.Shape.Dot(turn)}
@@ -80,5 +81,5 @@ func (*XNES) rate(set float64, n int) float64 {
 // Immigrant solves σ·B·z = genome - mean.
 func (*XNES) Immigrant(s XNESState, genome *graph.Array) *graph.Array {
 	offset := genome.Sub(s.Mean).Div(s.Sigma)
-	return likely(graph.Solve(s.Shape, offset))
+	return likely(linalg.Solve(s.Shape, offset))
 }

@@ -273,7 +273,7 @@ func TestWider(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 0))
 	x := graph.Float32s([]float32{.3, -1, 2})
 	outputs := func(g Genome) *graph.Array { return n.FeedForward(n.Prepare(g), x) }
-	small, large := xlabridge.Jit1(b, outputs), xlabridge.Jit1(b, outputs)
+	small, large := xlabridge.Jit(b, outputs), xlabridge.Jit(b, outputs)
 	for range 20 {
 		_, g := drawn(&n, r)
 		want, err := small(g)

@@ -256,7 +256,7 @@ func TestPopArtOfManyLanes(t *testing.T) {
 			start := layer{h.Start(), graph.Float32s([]float32{1, .25}), graph.Scalar(.5)}
 			type result struct{ Moments, Before, After any }
 			all := graph.Float64s(targets, lanes, updates, samples).Convert(graph.Float32)
-			got, err := xlabridge.Jit1(&xlabridge.Reference{}, graph.VMap(func(targets *graph.Array) result {
+			got, err := xlabridge.Jit(&xlabridge.Reference{}, graph.VMap(func(targets *graph.Array) result {
 				last, _ := graph.Scan(func(l layer, targets *graph.Array) (layer, graph.None) {
 					next := h.Prepare(l.State, targets)
 					w, b := h.Rescale(l.State, next, l.W, l.B)
@@ -432,11 +432,12 @@ func TestHeadsHaveNoBranches(t *testing.T) {
 			state := h.Prepare(h.Start(), v.Target)
 			w, b := h.Rescale(h.Start(), state, v.W, v.B)
 			loss, grads := graph.ValueAndGrad(func(v in) *graph.Array {
-				each := graph.VMap3(func(x, old, target *graph.Array) *graph.Array {
+				each := graph.VMap(func(row [3]*graph.Array) *graph.Array {
+					x, old, target := row[0], row[1], row[2]
 					out := graph.Add(graph.Dot(x, graph.Convert(w, graph.Float16)), graph.Convert(b, graph.Float16))
 					return graph.Add(h.Loss(state, out, old, target, v.Clip), graph.Mul(0, h.Read(state, out)))
 				})
-				return graph.Mean(each(v.X, v.Old, v.Target))
+				return graph.Mean(each([3]*graph.Array{v.X, v.Old, v.Target}))
 			})(v)
 			return []any{state, w, b, loss, grads.X, grads.Old, grads.Target, grads.Clip}
 		}
@@ -478,7 +479,7 @@ func TestCompiledHeads(t *testing.T) {
 			w, c := h.Rescale(h.Start(), state, v.Out, graph.Index(v.Out, 0))
 			return append(append(each, w, c), graph.Leaves(state)...)
 		}
-		got, err := xlabridge.Jit1(b, update)(batch)
+		got, err := xlabridge.Jit(b, update)(batch)
 		require.NoError(t, err)
 		want, err := graph.Eval(update(batch))
 		require.NoError(t, err)

@@ -23,7 +23,7 @@ func TestNaNFinderNamesStepAndMember(t *testing.T) {
 	f := NewNaNFinder()
 	f.placement = func() *run.Placement { return placement(false) }
 	const tiles, steps = 3, 5
-	find := xlabridge.Jit1(f, func(bad *graph.Array) *graph.Array {
+	find := xlabridge.Jit(f, func(bad *graph.Array) *graph.Array {
 		type state struct{ I, Sum *graph.Array }
 		end := graph.NamedWhile(population.TilesLoop, func(s state) *graph.Array {
 			return graph.Lt(s.I, tiles)
@@ -65,7 +65,7 @@ func TestNaNFinderTellsLanesFromOtherAxes(t *testing.T) {
 		if c.last {
 			options = append(options, graph.BatchLast())
 		}
-		find := xlabridge.Jit1(f, func(bad *graph.Array) *graph.Array {
+		find := xlabridge.Jit(f, func(bad *graph.Array) *graph.Array {
 			type state struct{ I, Sum *graph.Array }
 			end := graph.NamedWhile(population.TilesLoop, func(s state) *graph.Array {
 				return graph.Lt(s.I, 3)
@@ -90,7 +90,7 @@ func TestNaNFinderTellsLanesFromOtherAxes(t *testing.T) {
 
 func TestNaNFinderLetsGivenNaNsPass(t *testing.T) {
 	f := NewNaNFinder()
-	find := xlabridge.Jit1(f, func(x *graph.Array) *graph.Array { return graph.Add(graph.Log(x), 1) })
+	find := xlabridge.Jit(f, func(x *graph.Array) *graph.Array { return graph.Add(graph.Log(x), 1) })
 	_, err := find(graph.Float32s([]float32{float32(math.NaN())}))
 	require.NoError(t, err)
 }

@@ -53,7 +53,7 @@ func TestPeersLevelsAreOurs(t *testing.T) {
 			key, p := random.New(want.Seed), env.DefaultParams()
 			type step struct{ Number, Action *graph.Array }
 			type played struct{ Reward, Observation, Ended *graph.Array }
-			all, err := xlabridge.Jit1(&xlabridge.Reference{}, func(s step) played {
+			all, err := xlabridge.Jit(&xlabridge.Reference{}, func(s step) played {
 				start, _ := env.Reset(random.FoldIn(key, 0), p)
 				_, all := graph.Scan(func(state any, s step) (any, played) {
 					seen := env.Observe(state, p)
@@ -119,7 +119,7 @@ func TestPeersPoliciesAreOurs(t *testing.T) {
 			seed = 0
 			given := params()
 			seen := numbers.Classes(100, 2, len(want.Outputs), inputs)
-			all, err := xlabridge.Jit1(&xlabridge.Reference{}, func(seen *graph.Array) *graph.Array {
+			all, err := xlabridge.Jit(&xlabridge.Reference{}, func(seen *graph.Array) *graph.Array {
 				_, all := graph.Scan(func(carry any, x *graph.Array) (any, *graph.Array) {
 					next, out := p.Act(given, carry, x, random.New(0))
 					return next, out.Action

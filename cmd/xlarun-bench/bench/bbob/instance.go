@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"xlarun/graph"
+	"xlarun/graph/linalg"
 	"xlarun/graph/random"
 )
 
@@ -51,10 +52,10 @@ func (in Instance) turned(x *graph.Array) *graph.Array { return graph.Dot(in.R, 
 // rotation draws a matrix uniformly among the rotations: the factor Q of normal numbers with the signs that make it
 // unique.
 func rotation(key random.Key, d int) *graph.Array {
-	q, r := graph.QR(random.Normal(key, graph.ShapeOf(graph.Float32, d, d)))
+	q, r := linalg.QR(random.Normal(key, graph.ShapeOf(graph.Float32, d, d)))
 	q = mul(q, graph.ExpandDims(graph.Sign(graph.Diagonal(r, 0, 1)), 0))
 	first := graph.Eq(graph.ExpandDims(graph.Iota(d), 1), 0)
-	return mul(q, graph.Select(first, graph.Det(q), float32(1)))
+	return mul(q, graph.Select(first, linalg.Det(q), float32(1)))
 }
 
 // newPeaks draws m peaks with keys of their own.

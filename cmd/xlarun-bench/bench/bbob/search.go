@@ -76,7 +76,7 @@ func (s Search) Run(in Inputs) *graph.Array {
 		draws := graph.Once(graph.VMap2(s.ask)(l.State, keys))
 		members := graph.Once(graph.VMap2(s.members)(l.State, draws)) // f32[lanes, population, d]
 		values := graph.Once(s.values(in, members))
-		state := graph.VMap3(s.tell)(l.State, draws, values)
+		state := graph.VMap(s.tell)(told{l.State, draws, values})
 		best := graph.ReduceMin(graph.Select(graph.IsFinite(values), values, math.Inf(1)), 1)
 		return loop{state, graph.Min(l.Best, best)}, graph.None{}
 	}, first, graph.Iota(s.Generations))
@@ -111,11 +111,17 @@ func (s Search) values(in Inputs, members *graph.Array) *graph.Array {
 	return graph.Reshape(graph.Stack(all, 0), len(s.Functions)*s.Seeds, s.Population)
 }
 
+// told is what a strategy learns from.
+type told struct {
+	State, Draws any
+	Values       *graph.Array
+}
+
 // tell updates the strategy of a lane. Strategies maximize, so the fitness is the negative value.
-func (s Search) tell(state, draws any, values *graph.Array) any {
-	fitness := graph.Select(graph.IsFinite(values), graph.Neg(values), math.NaN())
-	return s.Strategy.Tell(state, strategy.Evaluation{Fitness: fitness, Length: graph.ZerosLike(fitness)},
-		drawn{draws})
+func (s Search) tell(t told) any {
+	fitness := graph.Select(graph.IsFinite(t.Values), graph.Neg(t.Values), math.NaN())
+	return s.Strategy.Tell(t.State, strategy.Evaluation{Fitness: fitness, Length: graph.ZerosLike(fitness)},
+		drawn{t.Draws})
 }
 
 // drawn implements population.Draws for draws in one tree, leaves [groups, …], on one device.

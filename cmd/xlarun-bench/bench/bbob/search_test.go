@@ -21,7 +21,7 @@ func few(t *testing.T) []Function {
 
 func run(t *testing.T, b xlabridge.Backend, s Search, seed int64) []float64 {
 	t.Helper()
-	best, err := xlabridge.Jit1(b, s.Run)(s.NewInputs(seed))
+	best, err := xlabridge.Jit(b, s.Run)(s.NewInputs(seed))
 	require.NoError(t, err)
 	require.Equal(t, []int{len(s.Functions), s.Seeds}, best.Dims())
 	return floats(t, best)

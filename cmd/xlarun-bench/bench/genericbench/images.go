@@ -4,6 +4,7 @@ import (
 	"math"
 
 	g "xlarun/graph"
+	"xlarun/graph/stats"
 )
 
 func i32s(dims ...int) g.Shape { return g.ShapeOf(g.Int32, dims...) }
@@ -54,11 +55,11 @@ func init() {
 		return In{g.IndexAxis(g.Sort(g.Stack(shifts(border(x[0], 1)), 2), 2), 2, 4)}
 	})
 	add("histogram", func() In { return In{gen(1, 1, 1_000_000)} }, func(x In) In {
-		counts, _ := g.Histogram(x[0], 64, -1, 1)
+		counts, _ := stats.Histogram(x[0], 64, -1, 1)
 		return In{counts}
 	})
 	add("equalize", func() In { return In{geni(1, 200, 512, 512)} }, func(x In) In {
-		c := g.CumSum(g.Bincount(x[0], 256), 0)
+		c := g.CumSum(stats.Bincount(x[0], 256), 0)
 		table := g.Quo(g.Mul(g.Sub(c, g.Index(c, 0)), 255), g.Sub(512*512, g.Index(c, 0)))
 		return In{g.Take(table, x[0], 0)}
 	})

@@ -2,6 +2,7 @@ package genericbench
 
 import (
 	g "xlarun/graph"
+	"xlarun/graph/linalg"
 	"xlarun/graph/random"
 )
 
@@ -21,14 +22,15 @@ func init() {
 	}, func(x In) In { return In{g.MatMul(x[0], x[1])} })
 	add("cholsolve", func() In { return In{gen(1, 1, 64, 64, 64), gen(2, 1, 64, 64)} }, func(x In) In {
 		return In{g.VMap2(func(a, b A) A {
-			l := g.Cholesky(g.Add(g.Dot(a, g.Transpose(a)), g.Mul(4., g.Eye(g.Float32, 64))))
-			return g.CholeskySolve(l, b)
+			l := linalg.Cholesky(g.Add(g.Dot(a, g.Transpose(a)), g.Mul(4., g.Eye(g.Float32, 64))))
+			return linalg.CholeskySolve(l, b)
 		})(x[0], x[1])}
 	})
 	add("normals", func() In { return In{random.New(1).Data} }, func(x In) In {
 		return In{random.Normal(random.Key{Data: x[0]}, f32s(5_000_000))}
 	})
 	add("solve", func() In { return In{gen(1, 1, 1024, 8, 8), gen(2, 1, 1024, 8)} }, func(x In) In {
-		return In{g.VMap2(func(a, b A) A { return g.Solve(g.Add(a, g.Mul(4., g.Eye(g.Float32, 8))), b) })(x[0], x[1])}
+		return In{g.VMap2(func(a, b A) A { return linalg.Solve(g.Add(a, g.Mul(4., g.Eye(g.Float32, 8))), b) })(x[0],
+			x[1])}
 	})
 }

@@ -39,7 +39,7 @@ func All() []Program {
 
 // WarmUp compiles a small program: the first compilation of a process costs more.
 func WarmUp(b xlabridge.Backend) error {
-	_, err := xlabridge.Jit1(b, func(x A) A { return g.Add(g.Sin(x), 1.) })(g.Zeros(g.ShapeOf(g.Float32, 2)))
+	_, err := xlabridge.Jit(b, func(x A) A { return g.Add(g.Sin(x), 1.) })(g.Zeros(g.ShapeOf(g.Float32, 2)))
 	return err
 }
 

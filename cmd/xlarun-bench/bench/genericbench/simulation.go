@@ -1,6 +1,9 @@
 package genericbench
 
-import g "xlarun/graph"
+import (
+	g "xlarun/graph"
+	"xlarun/graph/linalg"
+)
 
 func rk4(rhs func(A) A, dt float64, n int) func(A) A {
 	return func(s A) A {
@@ -94,7 +97,7 @@ func init() {
 				x := g.Dot(F, c[0])
 				P := g.Add(g.Dot(g.Dot(F, c[1]), g.Transpose(F)), Q)
 				S := g.Add(g.Dot(g.Dot(H, P), g.Transpose(H)), R)
-				K := g.Dot(g.Dot(P, g.Transpose(H)), g.Inverse(S))
+				K := g.Dot(g.Dot(P, g.Transpose(H)), linalg.Inv(S))
 				x = g.Add(x, g.Dot(K, g.Sub(z, g.Dot(H, x))))
 				P = g.Dot(g.Sub(g.Eye(g.Float32, 4), g.Dot(K, H)), P)
 				return In{x, P}, x

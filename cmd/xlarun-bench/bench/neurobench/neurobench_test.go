@@ -44,7 +44,7 @@ func TestPeersLevelsAreOurs(t *testing.T) {
 			actions[i] = want.Actions[i%len(want.Actions)]
 		}
 		type played struct{ Reward, Observation *graph.Array }
-		got, err := xlabridge.Jit1(&xlabridge.Reference{}, func(actions *graph.Array) played {
+		got, err := xlabridge.Jit(&xlabridge.Reference{}, func(actions *graph.Array) played {
 			key, p := random.New(want.Seed), env.DefaultParams()
 			state, _ := env.Reset(random.FoldIn(key, 0), p)
 			type step struct{ Number, Action *graph.Array }

@@ -1,61 +1,63 @@
-package graph
+package linalg
+
+import "xlarun/graph"
 
 // MatrixPower is the n-th power of x [..., m, m]; of a negative n, the power of the inverse. As
 // jax.numpy.linalg.matrix_power.
-func MatrixPower(x *Array, n int) *Array {
-	x = square("MatrixPower", x)
+func MatrixPower(x *graph.Array, n int) *graph.Array {
+	x = graph.Linalg.SquareMatrix("MatrixPower", x)
 	if x.Rank() > 2 {
-		return VMap(func(x *Array) *Array { return MatrixPower(x, n) })(x)
+		return graph.VMap(func(x *graph.Array) *graph.Array { return MatrixPower(x, n) })(x)
 	}
 	if n < 0 {
-		x, n = Inverse(x), -n
+		x, n = Inv(x), -n
 	}
-	var power *Array // of the bits of n so far
+	var power *graph.Array // of the bits of n so far
 	for ; n > 0; n >>= 1 {
 		if n&1 == 1 {
 			if power == nil {
 				power = x
 			} else {
-				power = Dot(power, x)
+				power = power.Dot(x)
 			}
 		}
 		if n > 1 {
-			x = Dot(x, x)
+			x = x.Dot(x)
 		}
 	}
 	if power == nil {
-		return Eye(x.DType(), x.Dim(0))
+		return graph.Eye(x.DType(), x.Dim(0))
 	}
 	return power
 }
 
 // MultiDot is the product of two or more arrays in the order of least work: matrices, of which the first and the last
 // may be vectors. As jax.numpy.linalg.multi_dot.
-func MultiDot(arrays ...*Array) *Array {
+func MultiDot(arrays ...*graph.Array) *graph.Array {
 	const name = "MultiDot"
 	if len(arrays) < 2 {
-		throw(name, "got %d arrays, want two or more", len(arrays))
+		graph.Throw(name, "got %d arrays, want two or more", len(arrays))
 	}
 	for i, a := range arrays {
 		if end := i == 0 || i == len(arrays)-1; a == nil || a.Rank() != 2 && !(end && a.Rank() == 1) {
-			throw(name, "got %v as array %d, want a matrix, or a vector at the ends", a, i)
+			graph.Throw(name, "got %v as array %d, want a matrix, or a vector at the ends", a, i)
 		}
 	}
 	cut := cheapestCuts(arrays)
-	var multiply func(from, to int) *Array
-	multiply = func(from, to int) *Array {
+	var multiply func(from, to int) *graph.Array
+	multiply = func(from, to int) *graph.Array {
 		if from == to {
 			return arrays[from]
 		}
 		last := cut[[2]int{from, to}]
-		return Dot(multiply(from, last), multiply(last+1, to))
+		return multiply(from, last).Dot(multiply(last+1, to))
 	}
 	return multiply(0, len(arrays)-1)
 }
 
 // cheapestCuts says after which array the product of the arrays from i to j is cut for the fewest multiplications
 // (Cormen et al., "Introduction to algorithms", matrix-chain multiplication).
-func cheapestCuts(arrays []*Array) map[[2]int]int {
+func cheapestCuts(arrays []*graph.Array) map[[2]int]int {
 	n := len(arrays)
 	size := make([]int, n+1) // array i is [size[i], size[i+1]]
 	for i, a := range arrays {

@@ -1,4 +1,4 @@
-package graph_test
+package linalg_test
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/linalg"
 	"xlarun/xlabridge"
 )
 
@@ -18,41 +19,41 @@ func TestEmptyMatrices(t *testing.T) {
 		one  []string // the shapes' dims for one matrix [0, 0]
 		many []string // for [0, 3, 3]
 	}{
-		{"Cholesky", func(x *graph.Array) []*graph.Array { return []*graph.Array{graph.Cholesky(x)} },
+		{"Cholesky", func(x *graph.Array) []*graph.Array { return []*graph.Array{linalg.Cholesky(x)} },
 			[]string{"f32[0,0]"}, []string{"f32[0,3,3]"}},
 		{"Eigh", func(x *graph.Array) []*graph.Array {
-			w, v := graph.Eigh(x)
+			w, v := linalg.Eigh(x)
 			return []*graph.Array{w, v}
 		}, []string{"f32[0]", "f32[0,0]"}, []string{"f32[0,3]", "f32[0,3,3]"}},
 		{"Eig", func(x *graph.Array) []*graph.Array {
-			e := graph.Eig(x)
+			e := linalg.Eig(x)
 			return []*graph.Array{e.Re, e.Im, e.VectorsRe, e.VectorsIm}
 		}, []string{"f32[0]", "f32[0]", "f32[0,0]", "f32[0,0]"},
 			[]string{"f32[0,3]", "f32[0,3]", "f32[0,3,3]", "f32[0,3,3]"}},
 		{"LU", func(x *graph.Array) []*graph.Array {
-			lu, pivots, order := graph.LU(x)
+			lu, pivots, order := linalg.LU(x)
 			return []*graph.Array{lu, pivots, order}
 		}, []string{"f32[0,0]", "i32[0]", "i32[0]"}, []string{"f32[0,3,3]", "i32[0,3]", "i32[0,3]"}},
 		{"QR", func(x *graph.Array) []*graph.Array {
-			q, r := graph.QR(x)
+			q, r := linalg.QR(x)
 			return []*graph.Array{q, r}
 		}, []string{"f32[0,0]", "f32[0,0]"}, []string{"f32[0,3,3]", "f32[0,3,3]"}},
 		{"SVD", func(x *graph.Array) []*graph.Array {
-			u, s, vt := graph.SVD(x)
+			u, s, vt := linalg.SVD(x)
 			return []*graph.Array{u, s, vt}
 		}, []string{"f32[0,0]", "f32[0]", "f32[0,0]"}, []string{"f32[0,3,3]", "f32[0,3]", "f32[0,3,3]"}},
-		{"Det", func(x *graph.Array) []*graph.Array { return []*graph.Array{graph.Det(x)} }, []string{"f32[]"},
+		{"Det", func(x *graph.Array) []*graph.Array { return []*graph.Array{linalg.Det(x)} }, []string{"f32[]"},
 			[]string{"f32[0]"}},
 		{"SlogDet", func(x *graph.Array) []*graph.Array {
-			sign, log := graph.SlogDet(x)
+			sign, log := linalg.SlogDet(x)
 			return []*graph.Array{sign, log}
 		}, []string{"f32[]", "f32[]"}, []string{"f32[0]", "f32[0]"}},
-		{"Inverse", func(x *graph.Array) []*graph.Array { return []*graph.Array{graph.Inverse(x)} },
+		{"Inverse", func(x *graph.Array) []*graph.Array { return []*graph.Array{linalg.Inv(x)} },
 			[]string{"f32[0,0]"}, []string{"f32[0,3,3]"}},
-		{"Pinv", func(x *graph.Array) []*graph.Array { return []*graph.Array{graph.Pinv(x)} },
+		{"Pinv", func(x *graph.Array) []*graph.Array { return []*graph.Array{linalg.Pinv(x)} },
 			[]string{"f32[0,0]"}, []string{"f32[0,3,3]"}},
 		{"Solve", func(x *graph.Array) []*graph.Array {
-			return []*graph.Array{graph.Solve(x, empty(x.Dims()...)), graph.TriangularSolve(x, empty(x.Dims()...))}
+			return []*graph.Array{linalg.Solve(x, empty(x.Dims()...)), linalg.TriangularSolve(x, empty(x.Dims()...))}
 		}, []string{"f32[0,0]", "f32[0,0]"}, []string{"f32[0,3,3]", "f32[0,3,3]"}},
 	}
 	for _, c := range square {
@@ -60,29 +61,29 @@ func TestEmptyMatrices(t *testing.T) {
 			require.Equal(t, c.one, shapes(c.f(empty(0, 0))))
 			require.Equal(t, c.many, shapes(c.f(empty(0, 3, 3))))
 			require.Equal(t, c.many, shapes(graph.VMap(c.f)(empty(0, 3, 3))))
-			out, err := xlabridge.Jit1(&xlabridge.Reference{}, graph.VMap(c.f))(empty(0, 3, 3))
+			out, err := xlabridge.Jit(&xlabridge.Reference{}, graph.VMap(c.f))(empty(0, 3, 3))
 			require.NoError(t, err)
 			require.Equal(t, c.many, shapes(out))
 		})
 	}
-	for _, x := range []*graph.Array{graph.Det(empty(0, 0)), graph.Exp(graph.LogDet(empty(0, 0)))} {
+	for _, x := range []*graph.Array{linalg.Det(empty(0, 0)), graph.Exp(linalg.LogDet(empty(0, 0)))} {
 		v, err := graph.Floats(x)
 		require.NoError(t, err)
 		require.Equal(t, []float64{1}, v)
 	}
-	q, r := graph.QR(empty(3, 0))
-	u, s, vt := graph.SVD(empty(0, 3))
+	q, r := linalg.QR(empty(3, 0))
+	u, s, vt := linalg.SVD(empty(0, 3))
 	require.Equal(t, []string{"f32[3,0]", "f32[0,0]", "f32[0,0]", "f32[0]", "f32[0,3]"},
 		shapes([]*graph.Array{q, r, u, s, vt}))
-	require.Equal(t, "f32[0]", graph.Solve(empty(0, 0), empty(0)).Shape().String())
+	require.Equal(t, "f32[0]", linalg.Solve(empty(0, 0), empty(0)).Shape().String())
 	none := graph.VMap(func(b *graph.Array) []*graph.Array {
 		eye := graph.Eye(graph.Float32, 3)
-		return []*graph.Array{graph.Solve(eye, b), graph.TriangularSolve(eye, b)}
+		return []*graph.Array{linalg.Solve(eye, b), linalg.TriangularSolve(eye, b)}
 	})(empty(0, 3, 2))
 	require.Equal(t, []string{"f32[0,3,2]", "f32[0,3,2]"}, shapes(none), "one matrix for no right-hand sides")
-	require.Equal(t, "f32[3,0]", graph.Solve(graph.Eye(graph.Float32, 3), empty(3, 0)).Shape().String())
+	require.Equal(t, "f32[3,0]", linalg.Solve(graph.Eye(graph.Float32, 3), empty(3, 0)).Shape().String())
 	require.Equal(t, "f32[0,0]", graph.Grad(func(x *graph.Array) *graph.Array {
-		return graph.Sum(graph.Cholesky(x)).Add(graph.Det(x))
+		return graph.Sum(linalg.Cholesky(x)).Add(linalg.Det(x))
 	})(empty(0, 0)).Shape().String())
 	k, i := graph.TopK(empty(2, 0), 0)
 	require.Equal(t, []string{"f32[2,0]", "i32[2,0]"}, shapes([]*graph.Array{k, i}))

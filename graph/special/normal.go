@@ -1,61 +1,67 @@
-package graph
+package special
 
-import "math"
+import (
+	"math"
+
+	"xlarun/graph"
+)
 
 // Ndtr is the probability that a standard normal variable is below x. Largest error: 2 ULP in float64, 1 in float32,
 // 1 in 16-bit floats.
-func Ndtr(x any) *Array { return Mul(.5, Erfc(Mul(floatOf("Ndtr", x), -1/math.Sqrt2))) }
+func Ndtr(x any) *graph.Array {
+	return graph.Mul(.5, graph.Erfc(floatOf("Ndtr", x).Mul(-1/math.Sqrt2)))
+}
 
 // LogNdtr is the logarithm of Ndtr, accurate far below 0 too. 16-bit floats are computed as float32. Largest error: 2
 // ULP in float64, 2 in float32, 1 in 16-bit floats.
-func LogNdtr(x any) *Array {
+func LogNdtr(x any) *graph.Array {
 	a := floatOf("LogNdtr", x)
-	return Convert(logNdtr(inFloat32(a)), a.DType())
+	return logNdtr(graph.Arguments.Float32(a)).Convert(a.DType())
 }
 
 // logNdtr has above 0 the logarithm of one minus the upper tail and, far below it, the asymptotic series of the tail
 // (Abramowitz and Stegun 26.2.12).
-func logNdtr(x *Array) *Array {
+func logNdtr(x *graph.Array) *graph.Array {
 	least := -10.
-	if x.DType() == Float64 {
+	if x.DType() == graph.Float64 {
 		least = -36
 	}
-	low, high := Lt(x, least), Gt(x, 0)
-	far := Select(low, x, least)
-	r := Reciprocal(Square(far))
-	series := OnesLike(x)
+	low, high := x.Lt(least), x.Gt(0)
+	far := graph.Select(low, x, least)
+	r := far.Square().Reciprocal()
+	series := graph.OnesLike(x)
 	for _, n := range []float64{9, 7, 5, 3, 1} { // 1 - 1/x² (1 - 3/x² (1 - …
-		series = Sub(1, Mul(Mul(n, r), series))
+		series = graph.Sub(1, graph.Mul(n, r).Mul(series))
 	}
-	tail := Add(Sub(Mul(-.5, Square(far)), Add(Log(Neg(far)), halfLog2Pi)), Log(series))
-	middle := Ndtr(Select(high, Neg(x), Select(low, least, x)))
-	return Select(low, tail, Select(high, Log1p(Neg(middle)), Log(Select(high, .5, middle))))
+	tail := graph.Mul(-.5, far.Square()).Sub(far.Neg().Log().Add(halfLog2Pi)).Add(series.Log())
+	middle := Ndtr(graph.Select(high, x.Neg(), graph.Select(low, least, x)))
+	return graph.Select(low, tail, graph.Select(high, graph.Log1p(middle.Neg()), graph.Select(high, .5, middle).Log()))
 }
 
 // Ndtri is the number below which a standard normal variable lies with probability p: the inverse of Ndtr. It is -Inf
 // at 0, +Inf at 1 and NaN outside. It is one of three rational functions (Moshier's Cephes library, 1989). 16-bit
 // floats are computed as float32. Largest error: 3 ULP in float64, 2 in float32, 1 in 16-bit floats.
-func Ndtri(p any) *Array {
+func Ndtri(p any) *graph.Array {
 	a := floatOf("Ndtri", p)
-	f := CustomJvp(ndtri, func(p, t *Array) (*Array, *Array) {
+	f := graph.CustomJvp(ndtri, func(p, t *graph.Array) (*graph.Array, *graph.Array) {
 		x := ndtri(p)
-		return x, Mul(t, Mul(math.Sqrt(2*math.Pi), Exp(Mul(.5, Square(x)))))
+		return x, t.Mul(graph.Mul(math.Sqrt(2*math.Pi), graph.Mul(.5, x.Square()).Exp()))
 	})
-	return Convert(f(inFloat32(a)), a.DType())
+	return f(graph.Arguments.Float32(a)).Convert(a.DType())
 }
 
 // quotient of two polynomials whose coefficients begin with that of the highest power.
 type rational struct{ top, bottom []float64 }
 
-func (r rational) at(x *Array) *Array {
-	value := func(coefficients []float64) *Array {
-		y := ZerosLike(x)
+func (r rational) at(x *graph.Array) *graph.Array {
+	value := func(coefficients []float64) *graph.Array {
+		y := graph.ZerosLike(x)
 		for _, c := range coefficients {
-			y = Add(Mul(y, x), c)
+			y = y.Mul(x).Add(c)
 		}
 		return y
 	}
-	return Div(value(r.top), value(r.bottom))
+	return value(r.top).Div(value(r.bottom))
 }
 
 var (
@@ -81,18 +87,18 @@ var (
 			6.79019408009981274425e-9}}
 )
 
-func ndtri(p *Array) *Array {
-	upper := Gt(p, -math.Expm1(-2))
-	tail := Select(upper, Sub(1, p), p) // the probability on the other side, in the upper tail
-	safe := Select(And(Gt(tail, 0), Lt(tail, 1)), tail, .5)
-	w := Sub(safe, .5)
-	middle := Mul(-math.Sqrt(2*math.Pi), Add(w, Mul(Mul(w, Square(w)), ndtriMiddle.at(Square(w)))))
-	z := Sqrt(Mul(-2, Log(Select(Lt(safe, .5), safe, .5))))
-	r := Reciprocal(z)
-	far := Select(Lt(z, 8), ndtriTail.at(r), ndtriFarTail.at(r))
-	outer := Sub(Sub(z, Mul(Log(z), r)), Mul(r, far))
-	x := Select(Gt(safe, math.Exp(-2)), middle, outer)
-	x = Select(upper, x, Neg(x))
-	x = Select(Eq(p, 0), math.Inf(-1), Select(Eq(p, 1), math.Inf(1), x))
-	return Select(And(Ge(p, 0), Le(p, 1)), x, math.NaN())
+func ndtri(p *graph.Array) *graph.Array {
+	upper := p.Gt(-math.Expm1(-2))
+	tail := graph.Select(upper, graph.Sub(1, p), p) // the probability on the other side, in the upper tail
+	safe := graph.Select(tail.Gt(0).And(tail.Lt(1)), tail, .5)
+	w := safe.Sub(.5)
+	middle := graph.Mul(-math.Sqrt(2*math.Pi), w.Add(w.Mul(w.Square()).Mul(ndtriMiddle.at(w.Square()))))
+	z := graph.Mul(-2, graph.Select(safe.Lt(.5), safe, .5).Log()).Sqrt()
+	r := z.Reciprocal()
+	far := graph.Select(z.Lt(8), ndtriTail.at(r), ndtriFarTail.at(r))
+	outer := z.Sub(z.Log().Mul(r)).Sub(r.Mul(far))
+	x := graph.Select(safe.Gt(math.Exp(-2)), middle, outer)
+	x = graph.Select(upper, x, x.Neg())
+	x = graph.Select(p.Eq(0), math.Inf(-1), graph.Select(p.Eq(1), math.Inf(1), x))
+	return graph.Select(p.Ge(0).And(p.Le(1)), x, math.NaN())
 }

@@ -1,0 +1,107 @@
+package linalg_test
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/graph/graphtest"
+	"xlarun/graph/linalg"
+	"xlarun/third_party/oracles"
+)
+
+// moreLinalg are functions over factorisations, by their names in third_party/oracles/jax_more_linalg.py.
+var moreLinalg = map[string]func(numbers []float64, x []*graph.Array) *graph.Array{
+	"pinv":         func(_ []float64, x []*graph.Array) *graph.Array { return linalg.Pinv(x[0]) },
+	"matrix_rank":  func(_ []float64, x []*graph.Array) *graph.Array { return linalg.MatrixRank(x[0]) },
+	"cond":         func(_ []float64, x []*graph.Array) *graph.Array { return linalg.Cond(x[0]) },
+	"matrix_power": func(n []float64, x []*graph.Array) *graph.Array { return linalg.MatrixPower(x[0], int(n[0])) },
+	"multi_dot":    func(_ []float64, x []*graph.Array) *graph.Array { return linalg.MultiDot(x...) },
+	"cross":        func(_ []float64, x []*graph.Array) *graph.Array { return linalg.Cross(x[0], x[1]) },
+	"vector_norm": func(n []float64, x []*graph.Array) *graph.Array {
+		return linalg.VectorNorm(x[0], int(n[0]), n[1])
+	},
+	"trace":    func(n []float64, x []*graph.Array) *graph.Array { return linalg.Trace(x[0], int(n[0])) },
+	"diagonal": func(n []float64, x []*graph.Array) *graph.Array { return graph.Diagonal(x[0], -2, -1, int(n[0])) },
+	"diag":     func(n []float64, x []*graph.Array) *graph.Array { return graph.Diag(x[0], int(n[0])) },
+	"cholesky": func(_ []float64, x []*graph.Array) *graph.Array {
+		square := graph.MatMul(x[0], graph.MatrixTranspose(x[0]))
+		return linalg.Cholesky(graph.Add(square, graph.Eye(graph.Float32, x[0].Dim(-1))))
+	},
+	"inv":     func(_ []float64, x []*graph.Array) *graph.Array { return linalg.Inv(x[0]) },
+	"det":     func(_ []float64, x []*graph.Array) *graph.Array { return linalg.Det(x[0]) },
+	"slogdet": func(_ []float64, x []*graph.Array) *graph.Array { return linalg.LogDet(x[0]) },
+	"solve":   func(_ []float64, x []*graph.Array) *graph.Array { return linalg.Solve(x[0], x[1]) },
+	"svdvals": func(_ []float64, x []*graph.Array) *graph.Array { _, s, _ := linalg.SVD(x[0]); return s },
+	"norm": func(n []float64, x []*graph.Array) *graph.Array {
+		return linalg.MatrixNorm(x[0], map[float64]linalg.NormKind{1: linalg.ColumnSum, 2: linalg.Spectral}[n[0]])
+	},
+}
+
+// These functions have the values, shapes and gradients of JAX, for matrices with and without leading axes.
+func TestMoreLinalgAgainstJAX(t *testing.T) {
+	var doc struct {
+		Cases []struct {
+			Op       string
+			Numbers  []string
+			Inputs   []oracles.Array
+			Output   oracles.Array
+			Gradient *oracles.Array
+		}
+	}
+	require.NoError(t, oracles.Read("testdata/jax_more_linalg.json", &doc))
+	seen := map[string]bool{}
+	for i, c := range doc.Cases {
+		seen[c.Op] = true
+		t.Run(fmt.Sprint(i, " ", c.Op, c.Numbers, c.Inputs[0].Shape), func(t *testing.T) {
+			var numbers []float64
+			for _, text := range c.Numbers {
+				x, err := strconv.ParseFloat(text, 64)
+				require.NoError(t, err)
+				numbers = append(numbers, x)
+			}
+			var inputs []*graph.Array
+			for _, in := range c.Inputs {
+				inputs = append(inputs, graph.Float32s(in.Float32s(), in.Shape...))
+			}
+			f := func(x []*graph.Array) *graph.Array { return moreLinalg[c.Op](numbers, x) }
+			graphtest.Same(t, graphtest.FromOracle(c.Output), f(inputs), graphtest.Both(2e-4))
+			if c.Gradient == nil {
+				return
+			}
+			graphtest.Same(t, graphtest.FromOracle(*c.Gradient), graph.Grad(func(x *graph.Array) *graph.Array {
+				return graphtest.Weighted(f(append([]*graph.Array{x}, inputs[1:]...)))
+			})(inputs[0]), graphtest.Both(2e-4))
+		})
+	}
+	for name := range moreLinalg {
+		require.True(t, seen[name], name)
+	}
+}
+
+// Empty, bad and not finite operands.
+func TestMoreLinalgEdges(t *testing.T) {
+	m := func(dims ...int) *graph.Array { return graph.Ones(graph.ShapeOf(graph.Float32, dims...)) }
+	for want, f := range map[string]func(){
+		"MatrixPower: got f32[2,3], want a square matrix": func() { linalg.MatrixPower(m(2, 3), 2) },
+		"MultiDot: got 1 arrays":                          func() { linalg.MultiDot(m(2, 2)) },
+		"as array 1, want a matrix":                       func() { linalg.MultiDot(m(2, 2), m(2), m(2, 2)) },
+		"want vectors of 2 or 3":                          func() { linalg.Cross(m(4), m(4)) },
+		"got the ord NaN":                                 func() { linalg.VectorNorm(m(3), 0, math.NaN()) },
+		"got 2 offsets, want one or none":                 func() { graph.Diag(m(3), 1, 2) },
+		"want two axes and one offset":                    func() { graph.Diagonal(m(2, 2), 0, 0) },
+		"Pinv: got f32[3], want a matrix, or several":     func() { linalg.Pinv(m(3)) },
+		"Lstsq: got f32[2,3,3], want one matrix":          func() { linalg.Lstsq(m(2, 3, 3), m(3)) },
+	} {
+		require.ErrorContains(t, graph.Try(f), want)
+	}
+	require.Equal(t, []int{0}, graph.Diagonal(m(2, 3), 0, 1, 5).Dims())
+	require.Equal(t, []int{0, 2}, linalg.VectorNorm(m(0, 2, 3), -1, 2).Dims())
+	nan, err := graph.Floats(linalg.VectorNorm(graph.Float32s([]float32{1, float32(math.NaN())}), 0, 2))
+	require.NoError(t, err)
+	require.True(t, math.IsNaN(nan[0]))
+}
