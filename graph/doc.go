@@ -59,14 +59,14 @@
 // Passes change how a compiler computes, and not what:
 //
 //   - Inexact values that are compared with copies of themselves are computed once (lower_exact.go). Maxima and
-//     minima keep NaN (lower_extremes.go), and the place of an extreme element is found by two reductions
-//     (lower_argreduce.go).
+//     minima keep NaN (ops_reduce_extremes.go), and the place of an extreme element is found by two reductions
+//     (ops_reduce_arg.go).
 //   - On CPUs, barriers come after keys that many hashes read (lower_hashes.go); concatenations have another shape
-//     than selects (lower_overwrites.go); maxima of sliding windows are maxima of shifted arrays (lower_slides.go);
+//     than selects (lower_overwrites.go); maxima of sliding windows are maxima of shifted arrays (ops_window_slides.go);
 //     rolls of one array are slices of it with a border (lower_rolls.go).
 //   - On accelerators, keys are hashed again in each kernel that reads them (lower_keys.go); small arrays that depend
 //     on no input are constants (lower_constants.go); short loops in a loop's step are written out
-//     (lower_unrolled.go).
+//     (ops_scan_unrolled.go).
 //   - On TPUs, gathers that do not wait for each other are one (lower_collectives.go), and concatenations of several
 //     parts are selects (lower_concatenations.go).
 //   - On GPUs, elements of a loop that have ended write outside of the array (lower_ended.go), and single numbers in

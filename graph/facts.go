@@ -55,8 +55,8 @@ const (
 	shortRow = 16
 	// smallLoop is a number of elements that takes no time in any case.
 	smallLoop = 256
-	// smallProduct is the length up to which each axis of a product of two matrices is short.
-	smallProduct = 32
+	// shortProduct is the length up to which each axis of a product of two matrices is short.
+	shortProduct = 32
 	// leastGathered is the least number of elements of a gather that counts.
 	leastGathered = 1 << 10
 	// longReduction is the length of the longest axis that XLA reduces in one go; longer ones it reduces in a tree.
@@ -162,7 +162,7 @@ func (s *sums) node(n *Node, inLoop bool) {
 	case n.Op.Name == "dot_general":
 		rows, inner, columns := productSizes(n)
 		work := n.elements()
-		s.row(work, max(rows, inner, columns) <= smallProduct || min(inner, columns) <= shortAxis || short(shortRow))
+		s.row(work, max(rows, inner, columns) <= shortProduct || min(inner, columns) <= shortAxis || short(shortRow))
 		if inLoop {
 			s.looped += work
 		}
@@ -190,20 +190,6 @@ func (s *sums) node(n *Node, inLoop bool) {
 			s.reduction(n.Attrs.(reduceAttrs), x, n.Outs[0])
 		}
 	}
-}
-
-// elements is the number of elements that a node without bodies computes, or reduces; of a product the number of its
-// multiplications. Ops that only move elements have none, but gathers and calls of kernels.
-func (n *Node) elements() float64 {
-	switch {
-	case n.Op.Name == "dot_general":
-		return float64(n.Outs[0].Size() * n.Attrs.(dotAttrs).contracted(n.Inputs[0].shape))
-	case n.Op.Name == "reduce" || n.Op.Name == "argreduce":
-		return float64(n.Inputs[0].Size())
-	case n.Op.Name == "gather" || n.Op.Name == "custom_call" || elementwise(n):
-		return float64(n.Outs[0].Size())
-	}
-	return 0
 }
 
 // row adds operations, which are in inner loops of few turns or not.

@@ -401,3 +401,21 @@ func (v *lives) most(nested []int64) (most int64) {
 	}
 	return most
 }
+
+// leastAlias is the least bytes of a donated argument whose memory becomes a result's on a GPU. The compiler copies an
+// argument that is read after its place is written, and starts a kernel for each copy. A TPU has as many either way.
+const leastAlias = 1 << 20
+
+// aliases are the donated arguments whose memory the program reuses, each with the result that it becomes.
+func (p *Program) aliases(t Target) map[int]int {
+	if t != TargetCUDA {
+		return p.Donated
+	}
+	large := map[int]int{}
+	for in, out := range p.Donated {
+		if p.Inputs[in].Bytes() >= leastAlias {
+			large[in] = out
+		}
+	}
+	return large
+}

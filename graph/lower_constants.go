@@ -62,8 +62,3 @@ func (known constantValues) compute(x *Array) *Tensor {
 	}
 	return n.Op.Eval(n, in)[x.index]
 }
-
-// constant is a constant of the program, of any size.
-func constant(t *Tensor) *Array {
-	return apply1(constantOp, constantAttrs{t.Shape, string(t.bytes())})
-}

@@ -63,6 +63,3 @@ func countTurns(l *lowering, n *Node, in []*Array) []*Array {
 func withoutCounts(g *Graph, t Target) *Graph {
 	return lowerNamed(g, t, func(_ *lowering, _ *Node, in []*Array) []*Array { return in[:1] }, countedName)
 }
-
-// countKernel passes its first input on, and adds 1 to the counter whose number is the second.
-var countKernel = &Kernel{Target: "xlarun_count", Eval: func(in, out []*Tensor) { copy(out[0].V, in[0].V) }}

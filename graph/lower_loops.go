@@ -44,8 +44,3 @@ func whole(n *Node) bool {
 	}
 	return true
 }
-
-func alwaysApart(*Node) bool { return true }
-
-// apartTarget is the name of a kernel that does nothing.
-const apartTarget = "xlarun_apart"

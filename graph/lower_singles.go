@@ -11,6 +11,9 @@ func lowerSingles(g *Graph, t Target) *Graph {
 	return lowerNamed(g, t, singlesForMembers, "scan")
 }
 
+// leastSingles is the least number of members for that.
+const leastSingles = 32
+
 // membersOf is the length of the first axis that all arrays in the carry of a scan have; 0: there is none, or no single
 // number that changes.
 func membersOf(n *Node) (members int) {
@@ -26,7 +29,7 @@ func membersOf(n *Node) (members int) {
 			return 0
 		}
 	}
-	if !changes || members < leastMembers {
+	if !changes || members < leastSingles {
 		return 0
 	}
 	return members

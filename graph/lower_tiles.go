@@ -47,11 +47,6 @@ func (l *lowering) tileable(loop *Node, except func(*Node) bool) bool {
 	})
 }
 
-// ofFloat32 reports whether a product is one of float32 in float32.
-func ofFloat32(n *Node) bool {
-	return n.Outs[0].DType() == Float32 && n.Attrs.(dotAttrs).preferred == 0
-}
-
 // tiles rewrites the body of a loop for products in tiles.
 func (l *lowering) tiles(body *Graph) *Graph {
 	return newLowering(body, l.target, func(o *Op) lowerRule {

@@ -131,7 +131,7 @@ type reduceAttrs struct {
 	nan  nanRule
 }
 
-// nanRule says how a maximum or minimum of floats treats NaN on CPUs (lower_extremes.go).
+// nanRule says how a maximum or minimum of floats treats NaN on CPUs (ops_reduce_extremes.go).
 type nanRule int
 
 const (

@@ -514,3 +514,8 @@ func normAxes(name string, axes []int, rank int) []int {
 	}
 	return out
 }
+
+// constant is a constant of the program, of any size.
+func constant(t *Tensor) *Array {
+	return apply1(constantOp, constantAttrs{t.Shape, string(t.bytes())})
+}

@@ -296,3 +296,6 @@ func pruneWhile(n *Node, live []bool) *Node {
 	return &Node{Op: n.Op, Attrs: whileOf(a.name, inputs), Inputs: inputs.concat(), Outs: choose(n.Outs, live),
 		Bodies: []*Graph{cond, body}, pos: n.pos}
 }
+
+// apartTarget is the name of a kernel that does nothing.
+const apartTarget = "xlarun_apart"

@@ -12,6 +12,9 @@ import (
 // selected is the most bytes of the array that is passed over.
 const selected = 4 << 20
 
+// mostPlaces is the most places along an axis whose bounds are constants.
+const mostPlaces = 1 << 12
+
 // one reports whether an axis of the operand has one element in a window, at a place that the indices give.
 func (a gatherAttrs) one(axis int, operand Shape) bool {
 	return a.sizes[axis] == 1 && operand.Dims[axis] > 1 && slices.Contains(a.indexMap, axis)
@@ -79,7 +82,7 @@ func indexAt(indices *Array, k int) *Array {
 // indices beyond them. Float32 numbers that are converted to indices are compared as they are: the conversion would be
 // a kernel, too.
 func clampedTo(at *Array, axis, n int, dims, axes []int) *Array {
-	if at.DType() != Int32 || n > mostConstant {
+	if at.DType() != Int32 || n > mostPlaces {
 		at = broadcastInDim(at, dims, axes)
 		at = Convert(Clamp(ZerosLike(at), at, FullLike(at, n-1)), Int32)
 		return Eq(IotaAxis(at.shape, axis), at)
@@ -139,10 +142,16 @@ func unconverted(at *Array) *Array {
 	return x
 }
 
-// isZero reports whether an array is a constant of zeros.
+// isZero reports whether an array is a constant of zeros, or a broadcast of one.
 func isZero(x *Array) bool {
-	t := constantValues{}.of(x)
-	return t != nil && !slices.ContainsFunc(t.V, func(v uint64) bool { return v != 0 })
+	for x.node != nil && slices.Contains([]string{"broadcast_in_dim", "convert", "reshape"}, x.node.Op.Name) {
+		x = x.node.Inputs[0]
+	}
+	if x.node == nil || x.node.Op.Name != "constant" {
+		return false
+	}
+	zero := x.node.Op.Eval(x.node, nil)[0]
+	return !slices.ContainsFunc(zero.V, func(v uint64) bool { return v != 0 })
 }
 
 // lowerGather reads windows by a maximum. Along an axis where a window has one element, all elements except the wanted

@@ -6,6 +6,9 @@ import "slices"
 // spends more time on each call than on the product. So many such products at once are a kernel, except in loops: those
 // that call no kernel become one function (lower_loops.go).
 
+// smallProduct is the length up to which each axis of such a product is short.
+const smallProduct = 32
+
 // leastSmallDots is the number of products from which the kernel is called.
 const leastSmallDots = 16
 
