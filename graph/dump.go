@@ -10,35 +10,18 @@ import (
 // Phase is a stage of a program on its way to the compiler.
 type Phase string
 
-// The phases of a Program, in order. Those from PhaseLowered on depend on the target and, except the last, are the
-// names of the passes (see passes).
+// The phases of a Program that are no passes.
 const (
-	PhaseTraced         Phase = "traced"         // as the function and its transforms recorded it
-	PhaseSimplified     Phase = "simplified"     // equal ops merged, dead ones dropped; the interpreter runs this
-	PhaseSingles        Phase = "singles"        // single numbers of a population's loop for each member, on GPUs
-	PhaseLowered        Phase = "lowered"        // only ops that the target takes
-	PhaseKeys           Phase = "keys"           // no barriers after keys
-	PhaseCollectives    Phase = "collectives"    // all_gathers that do not wait for each other joined
-	PhaseConcatenations Phase = "concatenations" // concatenations as selects
-	PhaseConstants      Phase = "constants"      // small arrays that depend on no input as constants
-	PhaseEnded          Phase = "ended"          // writes of lanes that have ended are dropped
-	PhaseExact          Phase = "exact"          // barriers after values that are compared with copies of themselves
-	PhaseRolls          Phase = "rolls"          // rolls of one array as slices of it with a border
-	PhaseOverwrites     Phase = "overwrites"     // concatenations of another shape than selects
-	PhaseHashes         Phase = "hashes"         // barriers after random bits that several others are made of
-	PhaseGathers        Phase = "gathers"        // all_gathers that call a kernel numbered
-	PhaseLoops          Phase = "loops"          // loops marked that do not become one function
-	PhaseWrites         Phase = "writes"         // writes into parts of arrays as calls of kernels
-	PhaseCounts         Phase = "counts"         // what counts as calls of kernels
-	PhaseFunctions      Phase = "functions"      // ops between calls of kernels made functions
-	PhaseStableHLO      Phase = "stablehlo"      // what the compiler gets
+	PhaseTraced     Phase = "traced"     // as the function and its transforms recorded it
+	PhaseSimplified Phase = "simplified" // equal ops merged, dead ones dropped; the interpreter runs this
+	PhaseStableHLO  Phase = "stablehlo"  // what the compiler gets
 )
 
-// Phases lists them.
+// Phases lists them, in order. Those between simplified and stablehlo depend on the target and have the names of Passes.
 var Phases = func() []Phase {
 	all := []Phase{PhaseTraced, PhaseSimplified}
-	for _, p := range passes {
-		all = append(all, p.name)
+	for _, p := range Passes {
+		all = append(all, Phase(p.Name))
 	}
 	return append(all, PhaseStableHLO)
 }()

@@ -6,7 +6,7 @@ import "slices"
 // named. Where nothing else is said, a loop counts as one step.
 type Facts struct {
 	// Kernels says that the target calls kernels, and WritesParts that the compiler would copy a large array for each
-	// part of it that is written (Graph.writesParts).
+	// part of it that is written (lower_writes.go).
 	Kernels     bool `json:"kernels"`
 	WritesParts bool `json:"writes_parts"`
 	// Loops, Conv and Tiles say that the program has a loop, a convolution, and functions or loops that are one
@@ -70,7 +70,7 @@ func (g *Graph) Facts(t Target) Facts {
 	var s sums
 	s.graph(g, false)
 	return Facts{
-		Kernels: t.kernels(), WritesParts: g.writesParts(t),
+		Kernels: t.kernels(), WritesParts: writesParts(g, t),
 		Loops: s.loops, Conv: s.conv, Tiles: s.tiles, LargestArray: s.largest,
 		Work: s.work, Grain: s.grain / max(1, s.work),
 		ShortLoops:       s.shortLooped / max(1, s.looped),

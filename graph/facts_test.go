@@ -115,7 +115,7 @@ func TestLoopsByAnotherName(t *testing.T) {
 			func(p *Program) any { return p.Graph.Facts(TargetCPU).ShortLoops }},
 		{"3: a kernel's call is weighed against its step", []int{100, 20}, repeat(func(s state) *Array {
 			return DynamicUpdateSlice(s.X, Ones(ShapeOf(Float32, 2, 19)), []*Array{s.I, Scalar(0, Int32)})
-		}), func(p *Program) any { return renamed(p.lowerTo(PhaseWrites, TargetCPUKernels)) }},
+		}), func(p *Program) any { return renamed(p.lowerTo("writes", TargetCPUKernels)) }},
 	} {
 		p, err := Trace("f", c.f, Abstract(ShapeOf(Float32, c.dims...)))
 		require.NoError(t, err)

@@ -9,15 +9,21 @@ import "slices"
 // mostJoined is the most bytes of an array that is gathered together with others: those are copied once more.
 const mostJoined = 1 << 20
 
-// lowerCollectives makes one all_gather of those that wait for equally many others, as far as their axes and dtypes are
-// the same.
-func lowerCollectives(g *Graph, _ Target) *Graph {
+var passCollectives = Pass{
+	Name: "collectives", Doc: "make one all_gather of those that do not wait for each other", Keeps: Exact,
+	For:   func(t Target) bool { return t == TargetTPU },
+	After: []Order{{"ops", "what an op becomes may gather"}},
+	Begin: func(*Graph, Target) Run { return joinGathers },
+}
+
+// joinGathers makes one all_gather of those that wait for equally many others, as far as their axes and dtypes are the
+// same.
+func joinGathers(g *Graph) *Graph {
 	if !g.any(joins) {
 		return g
 	}
-	return closedGraph("Lower", shapesOf(g.Params), func(params []*Array) []*Array {
-		defer positions()()
-		return inlineJoined(g, params)
+	return Record(shapesOf(g.Params), func(l *Cursor, params []*Array) []*Array {
+		return inlineJoined(l, g, params)
 	})
 }
 
@@ -28,22 +34,30 @@ func joins(n *Node) bool {
 
 // inlineJoined adds a graph to the open scope, with its gathers joined, and returns its results for params. The nodes
 // that wait for fewer gathers come first.
-func inlineJoined(g *Graph, params []*Array) []*Array {
+func inlineJoined(l *Cursor, g *Graph, params []*Array) []*Array {
 	values := map[*Array]*Array{}
 	for i, p := range g.Params {
 		values[p] = params[i]
 	}
-	t := currentTrace()
-	copied := func(n *Node, in []*Array) []*Array {
-		var bodies []*Graph
-		for _, b := range n.Bodies {
-			bodies = append(bodies, lowerCollectives(b, Target{}))
+	lookUp := func(arrays []*Array) []*Array {
+		out := make([]*Array, len(arrays))
+		for i, a := range arrays {
+			out[i] = values[a]
 		}
-		return t.cur.copyOf(n, in, bodies).Outs
+		return out
 	}
 	for _, nodes := range roundsOf(g) {
 		gathers, others := partition(nodes, joins)
-		replay(others, values, copied)
+		for _, n := range others {
+			var bodies []*Graph
+			for _, b := range n.Bodies {
+				bodies = append(bodies, joinGathers(b))
+			}
+			l.At(n)
+			for i, o := range l.Copy(n, lookUp(n.Inputs), bodies) {
+				values[n.Outs[i]] = o
+			}
+		}
 		for len(gathers) > 0 {
 			first := gathers[0]
 			var joined []*Node
@@ -54,13 +68,13 @@ func inlineJoined(g *Graph, params []*Array) []*Array {
 			for i, n := range joined {
 				inputs[i] = values[n.Inputs[0]]
 			}
-			t.pos = first.pos
+			l.At(first)
 			for i, o := range gatherJoined(first, inputs) {
 				values[joined[i].Outs[0]] = o
 			}
 		}
 	}
-	return lookUp(values, g.Results)
+	return lookUp(g.Results)
 }
 
 // roundsOf returns the nodes of a graph by the number of gathers, one after the other, that they wait for.

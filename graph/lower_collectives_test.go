@@ -40,17 +40,17 @@ func TestJoinedGathers(t *testing.T) {
 		require.Greater(t, opsOf(t, TargetCUDA, p)["all_gather"], c.after-number(c.after == 2), "%s", c.what)
 		alike := func(g *Graph) []*Tensor { // what four devices that hold the same compute
 			require.NoError(t, g.Verify(), "%s", c.what)
-			g = newLowering(g, TargetTPU, func(o *Op) lowerRule {
+			g = Rewrite(g, TargetTPU, func(o *Op) LoweringRule {
 				if o.Name != "all_gather" {
 					return nil
 				}
-				return func(_ *lowering, n *Node, in []*Array) []*Array {
+				return func(_ *Cursor, n *Node, in []*Array) []*Array {
 					return []*Array{BroadcastTo(ExpandDims(in[0], 0), n.Outs[0].Dims()...)}
 				}
-			}).graph(g)
+			})
 			return runGraph(g, []*Tensor{tensorOf(t, x), tensorOf(t, counts)}, nil)
 		}
-		want, got := alike(p.Graph), alike(lowerCollectives(p.Graph, TargetTPU))
+		want, got := alike(p.Graph), alike(passCollectives.Apply(p.Graph, TargetTPU))
 		for i := range want {
 			require.Equal(t, want[i].V, got[i].V, "%s, result %d", c.what, i)
 		}

@@ -16,13 +16,16 @@ const (
 	mostConcatenated = 1 << 20
 )
 
-// lowerConcatenations writes concatenations as selects.
-func lowerConcatenations(g *Graph, _ Target) *Graph {
-	return lowerNamed(g, TargetTPU, selectedParts, "concatenate")
+var passConcatenations = Pass{
+	Name: "concatenations", Doc: "write concatenations as selects", Keeps: Exact,
+	For: func(t Target) bool { return t == TargetTPU },
+	After: []Order{{"collectives", "arrays that are gathered together are concatenated"},
+		{"ops", "what an op becomes may concatenate, or read the parts of a stack"}},
+	Begin: func(_ *Graph, t Target) Run { return byNode(t, selectedParts, "concatenate") },
 }
 
 // selectedParts is a concatenation as selects.
-func selectedParts(_ *lowering, n *Node, in []*Array) []*Array {
+func selectedParts(_ *Cursor, n *Node, in []*Array) []*Array {
 	out, axis := n.Outs[0].shape, n.Attrs.(axisAttrs).axis
 	if len(in) < leastParts || len(in) > mostParts || out.Bytes() > mostConcatenated || isComplex(out.DType) {
 		return nil

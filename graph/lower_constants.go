@@ -9,10 +9,12 @@ import "slices"
 // mostConstant is the most elements of an array that becomes a constant.
 const mostConstant = 1 << 12
 
-// lowerConstants writes small arrays of whole numbers and conditions that depend on no input as constants.
-func lowerConstants(g *Graph, t Target) *Graph {
-	known := constantValues{}
-	return lowerNamed(g, t, known.result, computedBefore...)
+var passConstants = Pass{
+	Name: "constants", Keeps: Exact,
+	Doc:   "write small arrays of whole numbers and conditions that depend on no input as constants",
+	For:   Target.accelerator,
+	After: []Order{{"ops", "what an op becomes may compare the numbers of elements"}},
+	Begin: func(_ *Graph, t Target) Run { return byNode(t, constantValues{}.result, computedBefore...) },
 }
 
 // computedBefore are the ops whose results become constants.
@@ -23,7 +25,7 @@ var computedBefore = []string{"compare", "and", "or", "not", "add", "sub", "mul"
 type constantValues map[*Array]*Tensor
 
 // result is an op's result as a constant, or nil if it is large or may depend on an input.
-func (known constantValues) result(_ *lowering, n *Node, _ []*Array) []*Array {
+func (known constantValues) result(_ *Cursor, n *Node, _ []*Array) []*Array {
 	if x := n.Outs[0]; x.Size() > mostConstant || x.Rank() == 0 || x.DType() != Bool && !isInt(x.DType()) {
 		return nil
 	}

@@ -6,14 +6,16 @@ import "slices"
 // writes into an array, that is a pass over the whole array, and a copy of it to read it from. On a GPU the lanes that
 // have ended write outside of the array instead, which drops the write.
 
-// lowerEnded drops the writes of lanes that have ended.
-func lowerEnded(g *Graph, t Target) *Graph {
-	return lowerNamed(g, t, droppedWrites, "select")
+var passEnded = Pass{
+	Name: "ended", Doc: "drop the writes of lanes that have ended", Keeps: Exact,
+	For:   func(t Target) bool { return t == TargetCUDA },
+	After: []Order{{"ops", "mapped loops select, and what an op becomes may write"}},
+	Begin: func(_ *Graph, t Target) Run { return byNode(t, droppedWrites, "select") },
 }
 
 // droppedWrites makes a choice between an array and the array with a window of each lane written, by lane, a write that
 // some lanes drop. nil: it is no such choice.
-func droppedWrites(_ *lowering, _ *Node, in []*Array) []*Array {
+func droppedWrites(_ *Cursor, _ *Node, in []*Array) []*Array {
 	write, lanes := in[1].node, in[0].node
 	if write == nil || write.Op.Name != "scatter" || write.Inputs[0] != in[2] ||
 		lanes == nil || lanes.Op.Name != "broadcast_in_dim" {

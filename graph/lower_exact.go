@@ -21,26 +21,28 @@ import (
 //   - An inexact source is accepted if one side of a comparison has it, and a result of the program or of a loop's step
 //     has it beside a source of the other side: best = select(f(x) > best, f(x), best).
 
-// lowerExact puts barriers after inexact values that are compared with copies of themselves, or accepted.
-func lowerExact(g *Graph, _ Target) *Graph {
-	marked := map[*Node]bool{}
-	markInexact(g, marked)
-	return withBarriers(g, marked)
+var passExact = Pass{
+	Name: "exact", Keeps: Exact,
+	Doc:   "compute inexact values once that are compared with copies of themselves, or accepted",
+	After: []Order{{"ops", "what an op becomes may compare copies"}},
+	Begin: func(g *Graph, _ Target) Run {
+		marked := map[*Node]bool{}
+		markInexact(g, marked)
+		return barriersAfter(marked)
+	},
 }
 
-// withBarriers puts a barrier after each of some nodes of a graph and of its bodies, so that they are computed once.
-func withBarriers(g *Graph, after map[*Node]bool) *Graph {
-	if len(after) == 0 {
-		return g
+// barriersAfter puts a barrier after each of some nodes of a graph and of its bodies, so that they are computed once.
+func barriersAfter(nodes map[*Node]bool) Run {
+	if len(nodes) == 0 {
+		return nil
 	}
-	return newLowering(g, Target{}, func(*Op) lowerRule {
-		return func(_ *lowering, n *Node, in []*Array) []*Array {
-			if !after[n] {
-				return nil
-			}
-			return Barrier(apply(n.Op, n.Attrs, in)...)
+	return byNode(Target{}, func(_ *Cursor, n *Node, in []*Array) []*Array {
+		if !nodes[n] {
+			return nil
 		}
-	}).graph(g)
+		return Barrier(apply(n.Op, n.Attrs, in)...)
+	})
 }
 
 // markInexact marks the nodes of a graph and of its bodies whose results need a barrier.

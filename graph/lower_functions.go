@@ -16,20 +16,31 @@ const (
 	mostTiledOnce = 1 << 23
 )
 
-// lowerFunctions makes functions of the nodes between those that cannot be part of one.
-func lowerFunctions(g *Graph, t Target) *Graph {
-	l := newLowering(g, t, nil)
+var passFunctions = Pass{
+	Name: "functions", Doc: "make functions of the ops between calls of kernels", Keeps: Rounded,
+	For: Target.kernels,
+	After: []Order{{"counts", "a call of a kernel is not part of a function"},
+		{"writes", "the compiler's way to write code, which functions depend on, depends on the writes"}},
+	Begin: func(g *Graph, t Target) Run {
+		if !wantsFunctions(g, t) {
+			return nil
+		}
+		return (&functionsPass{target: t}).graph
+	},
+}
+
+// wantsFunctions reports whether functions pay in a program.
+func wantsFunctions(g *Graph, t Target) bool {
+	large := largeProducts(g)
 	product := func(n *Node) bool { return n.Op.Name == "dot_general" && largeProduct(n) }
 	// A loop of products would be a function if devices did not gather in it.
 	gathering := func(n *Node) bool {
-		return n.Op.Name == "while" && hasRendezvous(n) && n.Bodies[1].any(product) && l.tileable(n, hasRendezvous)
+		return n.Op.Name == "while" && hasRendezvous(n) && n.Bodies[1].any(product) && !large &&
+			tileable(n, hasRendezvous)
 	}
 	facts := g.Facts(t)
-	if c, _ := facts.Codegen(Use{}); !c.WholeLoops || !facts.Tiles && !g.any(gathering) {
-		return g
-	}
-	f := &functionsPass{target: t}
-	return f.graph(g)
+	c, _ := facts.Codegen(Use{})
+	return c.WholeLoops && (facts.Tiles || g.any(gathering))
 }
 
 // functionsPass is the state of the pass.
@@ -204,7 +215,7 @@ func (f *functionsPass) function(out *copying, nodes []*Node, results []*Array) 
 		call.Outs = append(call.Outs, o)
 		out.made[a] = o
 	}
-	call.Bodies = []*Graph{newLowering(&body.Graph, f.target, nil).tiles(&body.Graph)}
+	call.Bodies = []*Graph{tiles(&body.Graph, f.target)}
 	out.Nodes = append(out.Nodes, call)
 }
 

@@ -7,8 +7,30 @@ package graph
 // does not read, and an op that holds gathers in its bodies has an input that waits for the one before. A program that
 // has other collectives is left to XLA.
 
-// lowerGathers numbers the all_gathers that call the kernel: all of them, or 0.
-func lowerGathers(g *Graph, t Target) *Graph {
+var passGathers = Pass{
+	Name: "gathers", Keeps: Exact,
+	Doc:   "number the all_gathers that call a kernel, in one order for all devices",
+	For:   Target.kernels,
+	After: []Order{{"ops", "later passes know only the ops that a target takes: a scan is a while loop"}},
+	Begin: func(g *Graph, t Target) Run {
+		if !onlyGathers(g) {
+			return nil
+		}
+		number := 0
+		return byNode(t, func(_ *Cursor, n *Node, in []*Array) []*Array {
+			a := n.Attrs.(collectiveAttrs)
+			if a.size == 1 || a.rendezvous > 0 {
+				return nil
+			}
+			number++
+			a.rendezvous = number
+			return apply(n.Op, a, in)
+		}, "all_gather")
+	},
+}
+
+// onlyGathers reports whether a program has all_gathers, each over all devices, and no other collectives.
+func onlyGathers(g *Graph) bool {
 	gathers := false
 	others := g.any(func(n *Node) bool {
 		a, ok := n.Attrs.(collectiveAttrs)
@@ -23,17 +45,5 @@ func lowerGathers(g *Graph, t Target) *Graph {
 		_, reduces := n.Attrs.(preduceAttrs)
 		return ok && a.size > 1 || permutes || reduces
 	})
-	if !gathers || others {
-		return g
-	}
-	number := 0
-	return lowerNamed(g, t, func(_ *lowering, n *Node, in []*Array) []*Array {
-		a := n.Attrs.(collectiveAttrs)
-		if a.size == 1 || a.rendezvous > 0 {
-			return nil
-		}
-		number++
-		a.rendezvous = number
-		return apply(n.Op, a, in)
-	}, "all_gather")
+	return gathers && !others
 }

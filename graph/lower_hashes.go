@@ -11,11 +11,15 @@ package graph
 // leastReaders is the number of hashes that read a key from which on it is stored.
 const leastReaders = 4
 
-// lowerHashes puts a barrier after each hash that many hashes read, so that it is computed once.
-func lowerHashes(g *Graph, _ Target) *Graph {
-	shared := map[*Node]bool{}
-	markShared(g, shared)
-	return withBarriers(g, shared)
+var passHashes = Pass{
+	Name: "hashes", Doc: "compute hashes once that many hashes read", Keeps: Exact,
+	For:   Target.cpu,
+	After: []Order{{"ops", "a draw is a hash or a call of a kernel only then"}},
+	Begin: func(g *Graph, _ Target) Run {
+		shared := map[*Node]bool{}
+		markShared(g, shared)
+		return barriersAfter(shared)
+	},
 }
 
 func isHash(o *Op) bool { return o.Name == "threefry2x32" }

@@ -6,13 +6,15 @@ import "slices"
 // the barrier costs more than the hash: a stored key is a kernel, and one more for each half of it that is read. So
 // keys have no barriers there. Their words are whole numbers, which are the same wherever they are computed.
 
-// lowerKeys drops the barriers after keys.
-func lowerKeys(g *Graph, t Target) *Graph {
-	return lowerNamed(g, t, keysApart, "optimization_barrier")
+var passKeys = Pass{
+	Name: "keys", Doc: "drop the barriers after keys", Keeps: Exact,
+	For:   Target.accelerator,
+	After: []Order{{"ops", "a key that is split or folded is a hash only then"}},
+	Begin: func(_ *Graph, t Target) Run { return byNode(t, keysApart, "optimization_barrier") },
 }
 
 // keysApart leaves keys out of a barrier. nil: it has none.
-func keysApart(_ *lowering, n *Node, in []*Array) []*Array {
+func keysApart(_ *Cursor, n *Node, in []*Array) []*Array {
 	var others []*Array
 	for i, x := range n.Inputs {
 		if !isKey(x) {

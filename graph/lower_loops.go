@@ -7,23 +7,31 @@ package graph
 // operands lie well (lower_tiles.go), and loops that call kernels stay as they are. Loops that would lose are kept
 // apart by a call in each step that does nothing.
 
-// lowerLoops marks the loops that are better not made one function.
-func lowerLoops(g *Graph, t Target) *Graph {
-	return lowerNamed(g, t, func(l *lowering, n *Node, in []*Array) []*Array {
-		a := n.Attrs.(whileAttrs)
-		if a.apart || whole(n) {
-			return nil
-		}
-		if l.tileable(n, nil) {
-			a.tiled = true
-			return apply(n.Op, a, in, n.Bodies[0], l.tiles(n.Bodies[1]))
-		}
-		if n.Bodies[1].Uses("custom_call") {
-			return nil
-		}
-		a.apart = true
-		return apply(n.Op, a, in, n.Bodies...)
-	}, "while")
+var passLoops = Pass{
+	Name: "loops", Keeps: Rounded,
+	Doc: "mark loops that lose if they become one function, and lay out the products in the others",
+	For: Target.kernels,
+	After: []Order{{"exact", "loops are laid out with the barriers in them"},
+		{"hashes", "loops are laid out with the barriers in them"},
+		{"gathers", "a loop with numbered gathers is no function"}},
+	Begin: func(g *Graph, t Target) Run {
+		large := largeProducts(g)
+		return byNode(t, func(_ *Cursor, n *Node, in []*Array) []*Array {
+			a := n.Attrs.(whileAttrs)
+			if a.apart || whole(n) {
+				return nil
+			}
+			if !large && tileable(n, nil) {
+				a.tiled = true
+				return apply(n.Op, a, in, n.Bodies[0], tiles(n.Bodies[1], t))
+			}
+			if n.Bodies[1].Uses("custom_call") {
+				return nil
+			}
+			a.apart = true
+			return apply(n.Op, a, in, n.Bodies...)
+		}, "while")
+	},
 }
 
 // whole reports whether a node with bodies becomes one function.

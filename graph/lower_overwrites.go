@@ -10,23 +10,28 @@ package graph
 // leastOverwrite is the least number of elements for that.
 const leastOverwrite = 1 << 10
 
-// lowerOverwrites gives concatenations another shape than the selects of their graph.
-func lowerOverwrites(g *Graph, t Target) *Graph {
-	over := map[*Node]bool{}
-	markOverwrites(g, over)
-	if len(over) == 0 {
-		return g
-	}
-	return lowerNamed(g, t, func(_ *lowering, n *Node, in []*Array) []*Array {
-		if !over[n] {
+var passOverwrites = Pass{
+	Name: "overwrites", Doc: "give concatenations another shape than the selects of their graph", Keeps: Exact,
+	For: Target.kernels,
+	After: []Order{{"ops", "what an op becomes may select, or concatenate"},
+		{"rolls", "rolls that became slices are no concatenations"}},
+	Begin: func(g *Graph, t Target) Run {
+		over := map[*Node]bool{}
+		markOverwrites(g, over)
+		if len(over) == 0 {
 			return nil
 		}
-		wide := make([]*Array, len(in))
-		for i, x := range in {
-			wide[i] = ExpandDims(x, 0)
-		}
-		return []*Array{Reshape(Concatenate(n.Attrs.(axisAttrs).axis+1, wide...), n.Outs[0].Dims()...)}
-	}, "concatenate")
+		return byNode(t, func(_ *Cursor, n *Node, in []*Array) []*Array {
+			if !over[n] {
+				return nil
+			}
+			wide := make([]*Array, len(in))
+			for i, x := range in {
+				wide[i] = ExpandDims(x, 0)
+			}
+			return []*Array{Reshape(Concatenate(n.Attrs.(axisAttrs).axis+1, wide...), n.Outs[0].Dims()...)}
+		}, "concatenate")
+	},
 }
 
 // markOverwrites marks the concatenations of a graph and of its bodies that a select could be written over.

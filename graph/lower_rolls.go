@@ -23,8 +23,7 @@ const (
 type border struct {
 	before, after []int // places along each axis
 	rolls         int
-	array         *Array // rewritten, with the border; nil before it is made
-	scope         *scope // where array is
+	inner, array  *Array // the array, rewritten, and with its border; nil before it is made
 }
 
 // rolled is an array that is a roll of another along some axes: its element i is the other's element i + shift.
@@ -33,25 +32,38 @@ type rolled struct {
 	shift []int
 }
 
-// lowerRolls makes rolls of one array slices of that array with a border.
-func lowerRolls(g *Graph, t Target) *Graph {
-	rolls, borders := map[*Node]rolled{}, map[*Array]*border{}
-	markRolls(g, rolls, borders)
-	if !slices.ContainsFunc(slices.Collect(maps.Values(borders)), (*border).pays) {
-		return g
-	}
-	return lowerNamed(g, t, func(l *lowering, n *Node, in []*Array) []*Array {
+var passRolls = Pass{
+	Name: "rolls", Doc: "make rolls of one array slices of that array with a border", Keeps: Exact,
+	For:   Target.cpu,
+	After: []Order{{"ops", "what an op becomes may roll"}},
+	Begin: func(g *Graph, t Target) Run {
+		rolls, borders := map[*Node]rolled{}, map[*Array]*border{}
+		markRolls(g, rolls, borders)
+		if !slices.ContainsFunc(slices.Collect(maps.Values(borders)), (*border).pays) {
+			return nil
+		}
+		return byNode(t, sliceRolls(rolls, borders), "concatenate")
+	},
+}
+
+// sliceRolls makes rolls slices of arrays with borders.
+func sliceRolls(rolls map[*Node]rolled, borders map[*Array]*border) LoweringRule {
+	return func(_ *Cursor, n *Node, in []*Array) []*Array {
 		r, ok := rolls[n]
 		if !ok || !borders[r.of].pays() {
 			return nil
 		}
-		b, scope := borders[r.of], l.trace.cur
-		if b.array == nil || b.scope != scope {
+		b := borders[r.of]
+		if n.Inputs[0].node.Inputs[0] == r.of { // a roll of a roll comes after the first roll
 			first := in[0].node
-			if n.Inputs[0].node.Inputs[0] != r.of || first == nil || first.Op.Name != "slice" {
-				return nil // a roll of a roll comes after the first roll
+			if first == nil || first.Op.Name != "slice" {
+				b.array = nil
+			} else if b.array == nil || b.inner != first.Inputs[0] { // another inner: the body was copied before
+				b.inner, b.array = first.Inputs[0], b.around(first.Inputs[0])
 			}
-			b.array, b.scope = b.around(first.Inputs[0]), scope
+		}
+		if b.array == nil {
+			return nil
 		}
 		start, limit := make([]int, len(r.shift)), make([]int, len(r.shift))
 		for axis, s := range r.shift {
@@ -59,7 +71,7 @@ func lowerRolls(g *Graph, t Target) *Graph {
 			limit[axis] = start[axis] + r.of.Dim(axis)
 		}
 		return []*Array{Slice(b.array, start, limit)}
-	}, "concatenate")
+	}
 }
 
 // pays reports whether the border takes less than the rolls.

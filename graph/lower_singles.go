@@ -6,9 +6,10 @@ import "slices"
 // played: its compiler fuses no operations that share only single numbers. In the loop of a population such numbers are
 // kept for each member, and change in kernels that compute members.
 
-// lowerSingles keeps single numbers in the carry of a population's scan for each member.
-func lowerSingles(g *Graph, t Target) *Graph {
-	return lowerNamed(g, t, singlesForMembers, "scan")
+var passSingles = Pass{
+	Name: "singles", Doc: "keep single numbers in the carry of a population's loop for each member", Keeps: Exact,
+	For:   func(t Target) bool { return t == TargetCUDA },
+	Begin: func(_ *Graph, t Target) Run { return byNode(t, singlesForMembers, "scan") },
 }
 
 // leastSingles is the least number of members for that.
@@ -36,7 +37,7 @@ func membersOf(n *Node) (members int) {
 }
 
 // singlesForMembers is the scan with an array instead of each single number of its carry; nil: it has none.
-func singlesForMembers(l *lowering, n *Node, in []*Array) []*Array {
+func singlesForMembers(l *Cursor, n *Node, in []*Array) []*Array {
 	a, body := n.Attrs.(scanAttrs), n.Bodies[0]
 	members := membersOf(n)
 	if members == 0 {

@@ -204,8 +204,9 @@ func TestPartsOfStacks(t *testing.T) {
 		})
 		want, err := Interpret(g, in, nil)
 		require.NoError(t, err)
-		l := newLowering(g, TargetTPU, func(o *Op) lowerRule { return o.Lower })
-		l.cut = map[cutKey][]*Array{}
+		l := &Cursor{target: TargetTPU, program: g, rule: func(o *Op) LoweringRule { return o.Lower },
+			done: map[*Node]bool{}}
+		l.rows = map[cutKey][]*Array{}
 		lowered := l.graph(g).Simplify()
 		require.Equal(t, !c.stack, lowered.Uses("concatenate"), "%v", c.lengths)
 		got, err := Interpret(lowered, in, nil)

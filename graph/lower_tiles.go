@@ -17,20 +17,21 @@ const mostTiled = 1 << 20
 // left one pass.
 const mostRight = 1 << 16
 
-// tileable reports whether a loop's products can be computed in tiles and nothing else keeps the loop apart. Nodes that
-// except marks (nil: none) do not count.
-func (l *lowering) tileable(loop *Node, except func(*Node) bool) bool {
-	if l.huge == nil {
-		huge := l.program.any(func(n *Node) bool {
-			if n.Op.Name != "dot_general" {
-				return false
-			}
-			rows, inner, columns := productSizes(n)
-			return rows > 1 && columns > 1 && inner*columns > mostRight
-		})
-		l.huge = &huge
-	}
-	return !*l.huge && !slices.ContainsFunc(loop.Bodies, func(b *Graph) bool {
+// largeProducts reports whether a program has products that are too large for tiles.
+func largeProducts(g *Graph) bool {
+	return g.any(func(n *Node) bool {
+		if n.Op.Name != "dot_general" {
+			return false
+		}
+		rows, inner, columns := productSizes(n)
+		return rows > 1 && columns > 1 && inner*columns > mostRight
+	})
+}
+
+// tileable reports whether a loop's products can be computed in tiles and nothing else keeps the loop apart, in a
+// program without large products. Nodes that except marks (nil: none) do not count.
+func tileable(loop *Node, except func(*Node) bool) bool {
+	return !slices.ContainsFunc(loop.Bodies, func(b *Graph) bool {
 		return b.any(func(n *Node) bool {
 			if except != nil && except(n) {
 				return false
@@ -48,11 +49,11 @@ func (l *lowering) tileable(loop *Node, except func(*Node) bool) bool {
 }
 
 // tiles rewrites the body of a loop for products in tiles.
-func (l *lowering) tiles(body *Graph) *Graph {
-	return newLowering(body, l.target, func(o *Op) lowerRule {
+func tiles(body *Graph, t Target) *Graph {
+	return Rewrite(body, t, func(o *Op) LoweringRule {
 		switch o.Name {
 		case "while":
-			return func(_ *lowering, n *Node, in []*Array) []*Array {
+			return func(_ *Cursor, n *Node, in []*Array) []*Array {
 				a := n.Attrs.(whileAttrs)
 				if a.tiled {
 					return nil
@@ -61,9 +62,9 @@ func (l *lowering) tiles(body *Graph) *Graph {
 				return apply(n.Op, a, in, n.Bodies...)
 			}
 		case "custom_call":
-			return func(_ *lowering, n *Node, in []*Array) []*Array { return []*Array{turned(in[0], []int{1, 0})} }
+			return func(_ *Cursor, n *Node, in []*Array) []*Array { return []*Array{turned(in[0], []int{1, 0})} }
 		case "dot_general":
-			return func(_ *lowering, n *Node, in []*Array) []*Array {
+			return func(_ *Cursor, n *Node, in []*Array) []*Array {
 				if !largeProduct(n) {
 					return nil
 				}
@@ -71,7 +72,7 @@ func (l *lowering) tiles(body *Graph) *Graph {
 			}
 		}
 		return nil
-	}).graph(body)
+	})
 }
 
 // turned is a transpose that the compiler does not move into a product again.

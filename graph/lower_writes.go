@@ -7,39 +7,51 @@ import "slices"
 // copies the whole array each time. So kernels, which get the array's memory, write the parts, and a program in which
 // they write all of them can be compiled the older way. A program that has other such writes is left as it is.
 
-// lowerWrites replaces all writes into parts of arrays by calls of kernels.
-func lowerWrites(g *Graph, t Target) *Graph {
-	if !g.writesParts(t) {
-		return g
-	}
-	l := newLowering(g, t, func(o *Op) lowerRule {
-		if o.Write == nil {
+var passWrites = Pass{
+	Name: "writes", Keeps: Exact,
+	Doc:   "write into parts of arrays by calls of kernels, if that is possible for all",
+	For:   Target.kernels,
+	After: []Order{{"loops", "loops that are one function write parts in place and need no kernel"}},
+	Begin: func(g *Graph, t Target) Run {
+		if !writesParts(g, t) {
 			return nil
 		}
-		return func(l *lowering, n *Node, in []*Array) []*Array {
+		return func(g *Graph) *Graph {
+			called := Rewrite(g, t, func(o *Op) LoweringRule { return writeRule(o, t) })
+			if writesParts(called, t) {
+				return g
+			}
+			return called
+		}
+	},
+}
+
+// writeRule calls kernels for the writes of an op.
+func writeRule(o *Op, t Target) LoweringRule {
+	switch {
+	case o.Write != nil:
+		return func(l *Cursor, n *Node, in []*Array) []*Array {
 			if !o.WritesParts(n, t) {
 				return nil
 			}
 			return o.Write(l, n, in)
 		}
-	})
-	// Loops that become one function write parts in place.
-	g.any(func(n *Node) bool {
-		l.done[n] = whole(n)
-		return false
-	})
-	called := l.graph(g)
-	if called.writesParts(t) {
-		return g
+	case o.Name == "while": // one that becomes one function writes parts in place
+		return func(l *Cursor, n *Node, in []*Array) []*Array {
+			if !whole(n) {
+				return nil
+			}
+			return l.Copy(n, in, n.Bodies)
+		}
 	}
-	return called
+	return nil
 }
 
 // writesParts reports whether the program holds ops whose results are large arrays that XLA's CPU compiler writes part
 // by part, and so would copy for each part.
-func (g *Graph) writesParts(t Target) bool {
+func writesParts(g *Graph, t Target) bool {
 	return slices.ContainsFunc(g.Nodes, func(n *Node) bool {
 		return n.Op.WritesParts != nil && n.Op.WritesParts(n, t) ||
-			!whole(n) && slices.ContainsFunc(n.Bodies, func(b *Graph) bool { return b.writesParts(t) })
+			!whole(n) && slices.ContainsFunc(n.Bodies, func(b *Graph) bool { return writesParts(b, t) })
 	})
 }

@@ -37,13 +37,13 @@ type Op struct {
 	// loops counts more (facts.go).
 	Loop func(n *Node) loopForm
 	// Lower makes the results from other ops if the target does not take the op; nil: every target takes it.
-	Lower lowerRule
+	Lower LoweringRule
 	// Emit writes the op's StableHLO. An op that is always lowered has none.
 	Emit func(e *emitter, n *Node)
 	// WritesParts reports that XLA's CPU compiler writes the result part by part, into an array that is too large to be
 	// copied for each part. Write does the same by a call of a kernel; nil: no kernel can. See lowerWrites.
 	WritesParts func(n *Node, t Target) bool
-	Write       lowerRule
+	Write       LoweringRule
 	// WriteSeconds is the least time of a loop's step from which the call that Write makes in it pays.
 	WriteSeconds func(n *Node) float64
 	// Apart reports that XLA's CPU compiler cannot compute a node inside of a loop that is one function, or computes it

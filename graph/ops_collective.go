@@ -243,7 +243,7 @@ var _ = register(&Op{
 	},
 	Transpose: selfTranspose,
 	// Between devices XLA's maximum drops NaN, or not, by their order.
-	Lower: func(_ *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(_ *Cursor, n *Node, in []*Array) []*Array {
 		a, x := n.Attrs.(preduceAttrs), in[0]
 		if a.size == 1 || a.kind == "sum" || a.dropsNaN || !isFloat(x.DType()) {
 			return nil

@@ -10,7 +10,7 @@ import "slices"
 const leastHalfWindow = 16
 
 // halfConv is a convolution of bfloat16 by the kernel, or nil. Windows are rows of a product's left operand.
-func halfConv(l *lowering, n *Node, in []*Array) []*Array {
+func halfConv(l *Cursor, n *Node, in []*Array) []*Array {
 	a, out, x, w := n.Attrs.(convAttrs), n.Outs[0].shape, in[0].shape, in[1].shape
 	if !a.paysHalf(l.target, x, w, out) {
 		return nil

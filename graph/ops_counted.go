@@ -21,7 +21,7 @@ var _ = register(&Op{
 	},
 	JVP:       zeroJVP,
 	NotLinear: "its input is discrete",
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		if l.target.kernels() {
 			return nil
 		}

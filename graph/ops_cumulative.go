@@ -57,7 +57,7 @@ var _ = register(&Op{
 		return apply(n.Op, a, cts)
 	},
 	// On the CPU one core walks through the axis, faster than a tree of windows is written into memory and read again.
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		a, x := n.Attrs.(cumulativeAttrs), in[0].shape
 		if !l.target.paysKernel(x.Size(), leastCumulative) ||
 			!slices.Contains([]DType{Float32, Float64, Int32}, x.DType) {

@@ -294,7 +294,7 @@ func unrolledDot(b *batching, n *Node, in []*Array, dims []int) *Array {
 
 // lowerDot makes one axis of several contracted ones, where they lie side by side in the larger operand: a compiler
 // copies both operands of a product over several axes. The smaller operand is rearranged if it has to be.
-func lowerDot(l *lowering, n *Node, in []*Array) []*Array {
+func lowerDot(l *Cursor, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(dotAttrs)
 	if out := narrowProduct(l, n, in); out != nil {
 		return out
@@ -349,7 +349,7 @@ func oneContracted(x *Array, batch, contract []int) (merged *Array, newBatch, ne
 // swapOperands exchanges the operands of batches of products where less has to be copied then: CPU libraries take the
 // left operand by rows and the right one by columns of what is contracted, and what lies otherwise is copied first. In
 // a weight's gradient under VMap the activations are on the wrong side.
-func swapOperands(l *lowering, n *Node, in []*Array) []*Array {
+func swapOperands(l *Cursor, n *Node, in []*Array) []*Array {
 	a, nb := n.Attrs.(dotAttrs), len(n.Attrs.(dotAttrs).leftBatch)
 	lf, rf := a.free(in[0].Rank(), in[1].Rank())
 	if !l.target.cpu() || nb == 0 || len(a.leftContract) != 1 || len(lf) == 0 || len(rf) == 0 ||
@@ -401,7 +401,7 @@ const leastTransposed = 1 << 18
 // oneDNN generates code for 20 to 40 ms in each process. Later calls are as fast as the library. So a kernel
 // transposes an operand first (XLA would fold its own transpose into the product again), unless a convolution needs
 // oneDNN anyway.
-func transposeOperand(l *lowering, n *Node, in []*Array) []*Array {
+func transposeOperand(l *Cursor, n *Node, in []*Array) []*Array {
 	a, x, y := n.Attrs.(dotAttrs), in[0].shape, in[1].shape
 	if !l.target.kernels() || !ofFloat32(n) || x.Rank() != 2 || y.Rank() != 2 || len(a.leftContract) != 1 ||
 		a.leftContract[0] != 0 || l.program.Uses("conv") {

@@ -49,7 +49,7 @@ func memberProductOf(n *Node) (p memberProduct, ok bool) {
 }
 
 // writtenOut writes a product of matrices and vectors of members in another way. nil: it is no such product.
-func writtenOut(l *lowering, n *Node, in []*Array) []*Array {
+func writtenOut(l *Cursor, n *Node, in []*Array) []*Array {
 	if l.target == TargetTPU {
 		return l.productsOfRows(n, in)
 	}
@@ -90,16 +90,16 @@ type cutKey struct {
 }
 
 // rowsApart cuts constants of a scan into parts in front of its loop, on a TPU: the matrices of its body's products
-// with few results into rows, and what is added to those results into numbers.
-func (l *lowering) rowsApart(n *Node, consts []*Array) {
+// with few results into rows, and what is added to those results into numbers. It returns what is cut inside of the
+// scan.
+func (l *Cursor) rowsApart(n *Node, consts []*Array) map[cutKey][]*Array {
 	if l.target != TargetTPU {
-		return
+		return nil
 	}
-	body, cut := n.Bodies[0], maps.Clone(l.cut)
+	body, cut := n.Bodies[0], maps.Clone(l.rows)
 	if cut == nil {
 		cut = map[cutKey][]*Array{}
 	}
-	l.cut = cut
 	apart := func(x *Array, order []int) {
 		at := slices.Index(body.Params[:len(consts)], x)
 		if at < 0 || largeSlice(consts[at]) != nil { // large slices are taken in the body (slicedInside)
@@ -130,6 +130,7 @@ func (l *lowering) rowsApart(n *Node, consts []*Array) {
 			}
 		}
 	}
+	return cut
 }
 
 // rows is the order of the matrix's axes in which the first numbers the rows, which are [batch, terms].
@@ -139,12 +140,12 @@ func (p memberProduct) rows() []int { return slices.Concat(p.free, p.matrixBatch
 func lastFirst(axis int) []int { return append([]int{axis}, rangeInts(0, axis)...) }
 
 // productsOfRows is the product of a matrix that rowsApart has cut, a product for each row; nil: it has not.
-func (l *lowering) productsOfRows(n *Node, in []*Array) []*Array {
+func (l *Cursor) productsOfRows(n *Node, in []*Array) []*Array {
 	p, ok := memberProductOf(n)
 	if !ok {
 		return nil
 	}
-	rows := l.cut[cutKey{in[p.matrix], fmt.Sprint(p.rows())}]
+	rows := l.rows[cutKey{in[p.matrix], fmt.Sprint(p.rows())}]
 	if rows == nil {
 		return nil
 	}
@@ -161,9 +162,9 @@ func (l *lowering) productsOfRows(n *Node, in []*Array) []*Array {
 
 // partOfStack is the Lower rule of slice. In a loop whose constants are cut, a slice that takes one part of a stack, or
 // of its sum with another array, does without the stack, which would be a kernel of its own. nil: it is no such slice.
-func partOfStack(l *lowering, n *Node, in []*Array) []*Array {
+func partOfStack(l *Cursor, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(sliceAttrs)
-	if l.cut == nil {
+	if l.rows == nil {
 		return nil
 	}
 	x := in[0]
@@ -205,7 +206,7 @@ func partOfStack(l *lowering, n *Node, in []*Array) []*Array {
 	flat := slices.DeleteFunc(slices.Clone(shape), func(n int) bool { return n == 1 })
 	var number *Array
 	last := p.Rank() - 1
-	if parts := l.cut[cutKey{other, fmt.Sprint(lastFirst(last))}]; parts != nil && p.Dim(last) == 1 &&
+	if parts := l.rows[cutKey{other, fmt.Sprint(lastFirst(last))}]; parts != nil && p.Dim(last) == 1 &&
 		parts[0].Size() == p.Size() {
 		number = parts[a.start[last]]
 	} else {

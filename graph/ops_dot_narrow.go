@@ -15,7 +15,7 @@ const leastHalf = 1 << 14
 const leastHalfLines = 8
 
 // narrowProduct is a product of bfloat16 or of int8 by a kernel, or nil.
-func narrowProduct(l *lowering, n *Node, in []*Array) []*Array {
+func narrowProduct(l *Cursor, n *Node, in []*Array) []*Array {
 	var kernel *Kernel
 	switch out := n.Outs[0].DType(); in[0].DType() {
 	case BFloat16:

@@ -13,7 +13,7 @@ const smallProduct = 32
 const leastSmallDots = 16
 
 // smallDots is a batch of products of small float32 matrices as a call of the kernel; nil: it is no such batch.
-func smallDots(l *lowering, n *Node, in []*Array) []*Array {
+func smallDots(l *Cursor, n *Node, in []*Array) []*Array {
 	a, x, y := n.Attrs.(dotAttrs), in[0].shape, in[1].shape
 	rows, inner, columns := productSizes(n)
 	lead := len(a.leftBatch)
@@ -38,7 +38,7 @@ func smallDots(l *lowering, n *Node, in []*Array) []*Array {
 
 // sharedSmallDots is the product of one small matrix with each of many on its right, whose axis of columns is last. A
 // compiler would move that axis past the others, and the products' back.
-func sharedSmallDots(l *lowering, n *Node, in []*Array) []*Array {
+func sharedSmallDots(l *Cursor, n *Node, in []*Array) []*Array {
 	a, x, y := n.Attrs.(dotAttrs), in[0].shape, in[1].shape
 	lead := y.Rank() - 2
 	products, inner, columns := product(y.Dims[:lead]), y.Dims[lead], y.Dims[lead+1]

@@ -17,7 +17,7 @@ const mostSummed = 8
 
 // summedDot writes a product with a stack of a few arrays, such as the numbers that a network observes, as a sum of
 // products with each of them: the stack would be a kernel of its own. nil: it is no such product.
-func summedDot(l *lowering, n *Node, in []*Array) []*Array {
+func summedDot(l *Cursor, n *Node, in []*Array) []*Array {
 	a, out := n.Attrs.(dotAttrs), n.Outs[0].shape
 	if !l.target.accelerator() || a.preferred != 0 || out.DType != Float32 || len(a.leftContract) != 1 {
 		return nil

@@ -201,7 +201,7 @@ var _ = register(&Op{
 			return dot(at, st)
 		})}
 	},
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		if out := lowerTake(l, n, in); out != nil {
 			return out
 		}

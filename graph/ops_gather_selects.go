@@ -31,7 +31,7 @@ func (a gatherAttrs) selects(operand Shape) bool {
 }
 
 // lowerScatter writes one window of each lane.
-func lowerScatter(l *lowering, n *Node, in []*Array) []*Array {
+func lowerScatter(l *Cursor, n *Node, in []*Array) []*Array {
 	a, x, indices := n.Attrs.(gatherAttrs), in[0], in[1]
 	lanes := len(a.batch)
 	plain := a.kind == "set" && lanes > 0 && a.selects(x.shape) &&
@@ -157,7 +157,7 @@ func isZero(x *Array) bool {
 // lowerGather reads windows by a maximum. Along an axis where a window has one element, all elements except the wanted
 // one are replaced by the least number. The largest is then the wanted one. Complex numbers have no order, so they are
 // gathered.
-func lowerGather(l *lowering, n *Node, in []*Array) []*Array {
+func lowerGather(l *Cursor, n *Node, in []*Array) []*Array {
 	a, x, indices := n.Attrs.(gatherAttrs), in[0], in[1]
 	outer := indices.Dims()[:indices.Rank()-1]
 	// The array that is passed over has an axis for each axis of the indices, then those of x that are not among them.

@@ -47,7 +47,7 @@ func takes(n *Node) (shared, own bool) {
 }
 
 // lowerTake is the Lower rule of gather for CPUs.
-func lowerTake(l *lowering, n *Node, in []*Array) []*Array {
+func lowerTake(l *Cursor, n *Node, in []*Array) []*Array {
 	shared, own := takes(n)
 	size := n.Outs[0].Size()
 	if !shared && !own || !l.target.paysKernel(size, leastTake) || size >= mostTake {

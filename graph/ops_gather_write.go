@@ -43,7 +43,7 @@ const mostScatterAxes = 16
 
 // scatterWithKernel is the Write rule of scatter. The kernel moves elements of any kind, and does arithmetic on those
 // that C has.
-func scatterWithKernel(l *lowering, n *Node, in []*Array) []*Array {
+func scatterWithKernel(l *Cursor, n *Node, in []*Array) []*Array {
 	a, x := n.Attrs.(gatherAttrs), in[0].shape
 	if a.kind != "set" && (x.DType == Bool || isComplex(x.DType) || isFloat(x.DType) && ItemSize(x.DType) == 2) {
 		return nil

@@ -13,7 +13,7 @@ const (
 )
 
 // lowerArgReduce is the Lower rule of argreduce, for TargetCPUKernels.
-func lowerArgReduce(l *lowering, n *Node, in []*Array) []*Array {
+func lowerArgReduce(l *Cursor, n *Node, in []*Array) []*Array {
 	a, x := n.Attrs.(argAttrs), in[0]
 	length := x.Dim(a.axis)
 	if !l.target.paysKernel(x.Size(), leastArg) || !l.target.paysKernel(length, leastArgAxis) {

@@ -18,7 +18,7 @@ const (
 )
 
 // lowerReduce is the Lower rule of reduce.
-func lowerReduce(l *lowering, n *Node, in []*Array) []*Array {
+func lowerReduce(l *Cursor, n *Node, in []*Array) []*Array {
 	a, x := n.Attrs.(reduceAttrs), in[0]
 	if !l.target.cpu() || a.nan != keepNaN || !isFloat(x.DType()) || a.kind != "max" && a.kind != "min" ||
 		len(a.axes) == 0 || x.Size() == 0 {

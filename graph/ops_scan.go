@@ -99,7 +99,7 @@ var _ = register(&Op{
 })
 
 // lowerScan makes a scan a while loop with a counter, which slices the inputs and writes the outputs in place.
-func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
+func lowerScan(l *Cursor, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(scanAttrs)
 	args := splitScanParts(a, in)
 	state := scanResults[*Array]{carry: args.carry}
@@ -115,10 +115,7 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 		for _, x := range args.xs {
 			p.xs = append(p.xs, DynamicIndex(x, at, 0))
 		}
-		scan := l.scan
-		l.scan = n.Bodies[0]
-		out := splitScanResults(a, l.inline(n.Bodies[0], p.concat()))
-		l.scan = scan
+		out := l.step(n, p)
 		for k, y := range out.ys {
 			out.ys[k] = DynamicUpdateIndex(state.ys[k], y, at, 0)
 		}
@@ -134,12 +131,10 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 	turns := a.length / unroll
 	outside := args.consts
 	if turns > 1 {
-		around := l.cut
-		l.rowsApart(n, outside)
 		init := slices.Concat([]*Array{Scalar(0, Int32)}, state.concat())
 		// The counter grows by 1, also with several steps in a turn: only then does XLA know the number of turns, and a
 		// GPU need not ask the host after each.
-		outs := whileLoop(a.name, func(c []*Array) *Array { return Lt(c[0], turns) }, func(c []*Array) []*Array {
+		turn := func(c []*Array) []*Array {
 			state := splitScanResults(a, c[1:])
 			args.consts = l.slicedInside(outside, c[0])
 			if l.target.accelerator() && unroll > 1 {
@@ -154,10 +149,14 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 				state = step(i, state)
 			}
 			return slices.Concat([]*Array{Add(c[0], 1)}, state.concat())
-		}, init)
-		state = splitScanResults(a, outs[1:])
+		}
+		p := l.inLoops
+		p.rows = l.rowsApart(n, outside)
+		l.at(p, func() {
+			outs := whileLoop(a.name, func(c []*Array) *Array { return Lt(c[0], turns) }, turn, init)
+			state = splitScanResults(a, outs[1:])
+		})
 		args.consts = outside
-		l.cut = around
 	} else {
 		turns = 0
 	}
@@ -165,6 +164,14 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 		state = step(Scalar(i, Int32), state)
 	}
 	return append([]*Array{}, state.concat()...) // not nil, for a scan that only prints
+}
+
+// step takes one step of a scan that is being lowered.
+func (l *Cursor) step(n *Node, p scanParts[*Array]) (out scanResults[*Array]) {
+	inside := l.inLoops
+	inside.scan = n.Bodies[0]
+	l.at(inside, func() { out = splitScanResults(n.Attrs.(scanAttrs), l.inline(n.Bodies[0], p.concat())) })
+	return out
 }
 
 func runScan(n *Node, in []*Tensor, r *interpreter) []*Tensor {

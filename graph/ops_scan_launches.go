@@ -44,7 +44,7 @@ func launchesSaved(n *Node) int {
 }
 
 // scanChunk takes the steps of one turn: it reads the slices of all steps at once, and writes their outputs at once.
-func (l *lowering) scanChunk(n *Node, args scanParts[*Array], state scanResults[*Array], turn *Array,
+func (l *Cursor) scanChunk(n *Node, args scanParts[*Array], state scanResults[*Array], turn *Array,
 	steps int) scanResults[*Array] {
 	a := n.Attrs.(scanAttrs)
 	first := Mul(turn, steps)
@@ -76,10 +76,7 @@ func (l *lowering) scanChunk(n *Node, args scanParts[*Array], state scanResults[
 		for _, x := range chunks {
 			p.xs = append(p.xs, x.Index(at))
 		}
-		scan := l.scan
-		l.scan = n.Bodies[0]
-		out := splitScanResults(a, l.inline(n.Bodies[0], p.concat()))
-		l.scan = scan
+		out := l.step(n, p)
 		state.carry = out.carry
 		for i, y := range out.ys {
 			outs[i][at] = y
@@ -100,7 +97,7 @@ const leastSliced = 1 << 20
 // such as the parameters of a tile of a population, are sliced in the body: there the slice is a part of the kernels
 // that read it. In front of the loop it is a copy, of a kernel and memory of its own. turn is the counter of the loop.
 // It is in the barrier, so that the compiler does not move the slices out of the loop.
-func (l *lowering) slicedInside(consts []*Array, turn *Array) []*Array {
+func (l *Cursor) slicedInside(consts []*Array, turn *Array) []*Array {
 	if !l.target.accelerator() {
 		return consts
 	}

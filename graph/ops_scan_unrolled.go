@@ -13,7 +13,7 @@ const (
 
 // writesSteps reports whether the steps of a scan are written without a loop: it is short, in the step of a loop, and
 // has a state alone.
-func (l *lowering) writesSteps(n *Node) bool {
+func (l *Cursor) writesSteps(n *Node) bool {
 	a, body := n.Attrs.(scanAttrs), n.Bodies[0]
 	return l.target.accelerator() && (l.loop != nil || l.scan != nil) && a.length <= mostUnrolledSteps &&
 		len(n.Inputs) == a.consts+a.carry && len(n.Outs) == a.carry && a.length*len(body.Nodes) <= mostUnrolledOps &&

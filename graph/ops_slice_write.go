@@ -28,7 +28,7 @@ var writeKernel = &Kernel{Target: "xlarun_write", InPlace: true, evalConfig: fun
 }}
 
 // writeWithKernel is the Write rule of dynamic_update_slice.
-func writeWithKernel(l *lowering, n *Node, in []*Array) []*Array {
+func writeWithKernel(l *Cursor, n *Node, in []*Array) []*Array {
 	axes := partialAxes(n)
 	if len(axes) == 0 {
 		return in[1:2]
@@ -74,7 +74,7 @@ const (
 
 // worthCalls reports whether calls of kernels cost little: they are not in a loop, or its steps take long enough. Rows,
 // which every scan writes, are worth it in any case.
-func (l *lowering) worthCalls() bool {
+func (l *Cursor) worthCalls() bool {
 	if l.loop == nil || l.target.atLeast(1) == 0 {
 		return true
 	}

@@ -22,7 +22,7 @@ var _ = register(&Op{
 	Batch:     batchElementwise, // a number for each lane then, which stays an input
 	JVP:       zeroJVP,
 	NotLinear: "its input is discrete",
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		if l.target.accelerator() && n.Outs[0].Rank() == 0 {
 			return []*Array{Of(n.Attrs.(turnsAttrs).n)}
 		}

@@ -21,8 +21,8 @@ const leastTrig = 8
 // (Payne and Hanek, "Radian reduction for trigonometric functions", 1983, with parts in floating point instead of
 // integers); the sine is the same at 1/2 - t, so that the polynomial is asked for a quarter of a turn to both sides at
 // most.
-func lowerTrig(ahead float64) lowerRule {
-	return func(l *lowering, n *Node, in []*Array) []*Array {
+func lowerTrig(ahead float64) LoweringRule {
+	return func(l *Cursor, n *Node, in []*Array) []*Array {
 		x := in[0]
 		if !l.target.cpu() || x.Size() < leastTrig || x.DType() == Float64 || isComplex(x.DType()) {
 			return nil

@@ -18,7 +18,7 @@ const (
 )
 
 // lowerWindow is the Lower rule of reduce_window, for CPUs.
-func lowerWindow(l *lowering, n *Node, in []*Array) []*Array {
+func lowerWindow(l *Cursor, n *Node, in []*Array) []*Array {
 	a, out := n.Attrs.(windowAttrs), n.Outs[0].shape
 	slides := false
 	for i, size := range a.window {

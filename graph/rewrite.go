@@ -17,39 +17,67 @@ func (g *Graph) any(f func(*Node) bool) bool {
 	})
 }
 
-// lowerRule returns a node's results, made by other ops in the open scope, or nil if the node stays as it is.
-type lowerRule func(l *lowering, n *Node, in []*Array) []*Array
+// LoweringRule returns a node's results, made by other ops in the graph that is being made, or nil if the node stays as it is.
+// in are the node's inputs there.
+type LoweringRule func(l *Cursor, n *Node, in []*Array) []*Array
 
-// lowering is a pass that rewrites nodes one by one.
-type lowering struct {
+// Cursor is where a rule stands in the graph that is being made. It is for lowering, and may change.
+type Cursor struct {
+	inLoops
 	target  Target
-	program *Graph // before the pass
-	rule    func(*Op) lowerRule
-	done    map[*Node]bool      // nodes whose rule returned nil and whose bodies are rewritten
-	loop    *Graph              // the body of the innermost loop around, before the pass
-	scan    *Graph              // the body of the scan that is being lowered, if it is inside of loop
-	cut     map[cutKey][]*Array // constants of the scans around; see rowsApart
+	program *Graph // before it is rewritten
+	rule    func(*Op) LoweringRule
+	done    map[*Node]bool // nodes that stay as they are, bodies included
 	trace   *trace
-	unset   int   // see the op unset
-	huge    *bool // whether the program has products that are too large for tiles; nil: not computed yet
 }
 
-func newLowering(g *Graph, t Target, rule func(*Op) lowerRule) *lowering {
-	return &lowering{target: t, program: g, rule: rule, done: map[*Node]bool{}}
+// inLoops is where a cursor is in the loops of a program.
+type inLoops struct {
+	loop *Graph              // the body of the innermost loop around, before it is rewritten
+	scan *Graph              // the body of the scan that is being lowered, if it is inside of loop
+	rows map[cutKey][]*Array // what the scans around have cut; see rowsApart
 }
 
-// lowerNamed returns a graph with a rule applied to the nodes of the named ops.
-func lowerNamed(g *Graph, t Target, rule lowerRule, names ...string) *Graph {
-	return newLowering(g, t, func(o *Op) lowerRule {
-		if slices.Contains(names, o.Name) {
-			return rule
-		}
-		return nil
-	}).graph(g)
+// at calls f at another place.
+func (l *Cursor) at(p inLoops, f func()) {
+	around := l.inLoops
+	l.inLoops = p
+	f()
+	l.inLoops = around
 }
+
+// Rewrite returns a graph in which nodes are replaced by what the rule of their op returns, until no rule returns
+// anything; nil: there is no rule. Bodies are rewritten, too. A graph that no rule concerns is returned as it is.
+func Rewrite(g *Graph, t Target, rule func(*Op) LoweringRule) *Graph {
+	return (&Cursor{target: t, program: g, rule: rule, done: map[*Node]bool{}}).graph(g)
+}
+
+// Record returns the closed graph that f makes of new parameters. It is for lowering, and may change.
+func Record(params []Shape, f func(l *Cursor, params []*Array) []*Array) *Graph {
+	return closedGraph("Record", params, func(p []*Array) []*Array {
+		defer positions()()
+		return f(&Cursor{trace: currentTrace(), done: map[*Node]bool{}}, p)
+	})
+}
+
+// Target is what the program is lowered for.
+func (l *Cursor) Target() Target { return l.target }
+
+// At gives the line of a node to what is recorded from now on.
+func (l *Cursor) At(n *Node) { l.trace.pos = n.pos }
+
+// Copy adds a copy of a node with other inputs and bodies, which stays as it is, and returns its results.
+func (l *Cursor) Copy(n *Node, in []*Array, bodies []*Graph) []*Array {
+	c := l.trace.cur.copyOf(n, in, bodies)
+	l.done[c] = true
+	return c.Outs
+}
+
+// Inline adds the nodes of a graph and returns its results for args.
+func (l *Cursor) Inline(g *Graph, args []*Array) []*Array { return inline(g, args) }
 
 // concerns reports whether a node has to be looked at.
-func (l *lowering) concerns(n *Node) bool {
+func (l *Cursor) concerns(n *Node) bool {
 	if l.done[n] {
 		return false
 	}
@@ -59,7 +87,7 @@ func (l *lowering) concerns(n *Node) bool {
 }
 
 // graph rewrites a closed graph.
-func (l *lowering) graph(g *Graph) *Graph {
+func (l *Cursor) graph(g *Graph) *Graph {
 	if !slices.ContainsFunc(g.Nodes, l.concerns) {
 		return g
 	}
@@ -67,13 +95,16 @@ func (l *lowering) graph(g *Graph) *Graph {
 		if l.trace == nil {
 			l.trace = currentTrace()
 			defer positions()()
+			unset := l.trace.unset
+			l.trace.unset = 0
+			defer func() { l.trace.unset = unset }()
 		}
 		return l.inline(g, p)
 	})
 }
 
 // inline adds the rewritten nodes of g to the open scope and returns g's results for args.
-func (l *lowering) inline(g *Graph, args []*Array) []*Array {
+func (l *Cursor) inline(g *Graph, args []*Array) []*Array {
 	env := make(map[*Array]*Array, 2*len(g.Nodes)+len(args))
 	for i, p := range g.Params {
 		env[p] = args[i]
@@ -88,7 +119,7 @@ func (l *lowering) inline(g *Graph, args []*Array) []*Array {
 }
 
 // node adds a rewritten node over the inputs in to the open scope and returns its results.
-func (l *lowering) node(n *Node, in []*Array) []*Array {
+func (l *Cursor) node(n *Node, in []*Array) []*Array {
 	s := l.trace.cur
 	before := len(s.nodes)
 	if rule := l.rule(n.Op); rule != nil && !l.done[n] {
@@ -101,22 +132,20 @@ func (l *lowering) node(n *Node, in []*Array) []*Array {
 		}
 		s.nodes = s.nodes[:before]
 	}
-	bodies, concerns := slices.Clone(n.Bodies), l.concerns(n)
-	if concerns {
-		outside, scan := l.loop, l.scan
-		if n.Op.Loop != nil {
-			l.loop, l.scan = n.Bodies[n.Op.Loop(n).step], nil
-		}
+	if !l.concerns(n) {
+		return s.copyOf(n, in, slices.Clone(n.Bodies)).Outs
+	}
+	p := l.inLoops
+	if n.Op.Loop != nil {
+		p.loop, p.scan = n.Bodies[n.Op.Loop(n).step], nil
+	}
+	bodies := make([]*Graph, len(n.Bodies))
+	l.at(p, func() {
 		for i, b := range n.Bodies {
 			bodies[i] = l.graph(b)
 		}
-		l.loop, l.scan = outside, scan
-	}
-	c := s.copyOf(n, in, bodies)
-	if concerns {
-		l.done[c] = true
-	}
-	return c.Outs
+	})
+	return l.Copy(n, in, bodies)
 }
 
 // copyOf adds a copy of a node with other inputs and bodies.
@@ -130,7 +159,7 @@ func (s *scope) copyOf(n *Node, in []*Array, bodies []*Graph) *Node {
 }
 
 // again rewrites what a rule made, which are the scope's nodes from a place on, and returns its results rewritten.
-func (l *lowering) again(s *scope, from int, results []*Array) []*Array {
+func (l *Cursor) again(s *scope, from int, results []*Array) []*Array {
 	made := slices.Clone(s.nodes[from:])
 	s.nodes = s.nodes[:from]
 	moved := map[*Array]*Array{}
@@ -157,11 +186,11 @@ func (l *lowering) again(s *scope, from int, results []*Array) []*Array {
 }
 
 // lowerBody is the Lower rule of ops that matter to derivatives only: they are their first body.
-func lowerBody(l *lowering, n *Node, in []*Array) []*Array { return l.inline(n.Bodies[0], in) }
+func lowerBody(l *Cursor, n *Node, in []*Array) []*Array { return l.inline(n.Bodies[0], in) }
 
 // lowerMatrices is the Lower rule of a factorisation that is a program over single matrices, in the arrays' last two
 // axes.
-func lowerMatrices(l *lowering, in []*Array, f func(in []*Array) []*Array) []*Array {
+func lowerMatrices(l *Cursor, in []*Array, f func(in []*Array) []*Array) []*Array {
 	g := closedGraph("Lower", shapesOf(in), func(p []*Array) []*Array { return eachMatrix(in[0].Rank()-2, p, f) })
 	return l.inline(g.Simplify(), in)
 }
