@@ -101,7 +101,7 @@ func bytesOf(arrays []*Array) float64 {
 func (n *Node) elements() float64 {
 	switch {
 	case n.Op.Name == "dot_general":
-		return float64(n.Outs[0].Size() * n.Attrs.(dotAttrs).contracted(n.Inputs[0].shape))
+		return float64(n.Outs[0].Size() * contractedSize(n.Attrs.(dotAttrs), n.Inputs[0].shape))
 	case n.Op.Name == "reduce" || n.Op.Name == "argreduce":
 		return float64(n.Inputs[0].Size())
 	case n.Op.Name == "gather" || n.Op.Name == "custom_call" || elementwise(n):

@@ -103,7 +103,7 @@ func (s *sums) graph(g *Graph, inLoop bool) {
 	for _, n := range g.Nodes {
 		s.loops = s.loops || n.Op.Loop != nil
 		s.conv = s.conv || n.Op.Name == "conv"
-		s.tiles = s.tiles || n.Op.Name == "function" || n.Op.Name == "while" && n.Attrs.(whileAttrs).tiled
+		s.tiles = s.tiles || n.Op.Name == "function" || n.Op.Name == "while" && n.Attrs.(whileAttrs).Tiled
 		for _, o := range n.Outs {
 			s.largest = max(s.largest, o.Size())
 		}
@@ -172,7 +172,7 @@ func (s *sums) node(n *Node, inLoop bool) {
 	case n.Op.Name == "reduce_window":
 		s.row(size*float64(product(n.Attrs.(windowAttrs).window)), true)
 	case n.Op.Name == "gather":
-		if isFloat(x.DType()) && product(n.Attrs.(gatherAttrs).sizes) == 1 && x.Size() >= leastGathered {
+		if isFloat(x.DType()) && product(n.Attrs.(gatherAttrs).Sizes) == 1 && x.Size() >= leastGathered {
 			s.gathered += size
 		}
 	case n.Op.Name == "reduce" || n.Op.Name == "argreduce" || elementwise(n):
@@ -207,11 +207,11 @@ func (s *sums) term(elements float64, c Cost) {
 // reduction adds a reduction of x.
 func (s *sums) reduction(a reduceAttrs, x, out *Array) {
 	size := float64(x.Size())
-	last := slices.Contains(a.axes, x.Rank()-1)
+	last := slices.Contains(a.Axes, x.Rank()-1)
 	if last && isInt(x.DType()) && x.Dim(-1) <= shortRow && out.Size() < x.Size() {
 		s.integerSums += size
 	}
-	long := slices.ContainsFunc(a.axes, func(axis int) bool { return x.Dim(axis) > longReduction })
+	long := slices.ContainsFunc(a.Axes, func(axis int) bool { return x.Dim(axis) > longReduction })
 	switch {
 	case last || x.DType() == Bool:
 	case isInt(x.DType()) && long:
@@ -223,13 +223,13 @@ func (s *sums) reduction(a reduceAttrs, x, out *Array) {
 		return
 	}
 	s.longReductions++
-	if a.kind != "sum" && a.kind != "prod" || isInt(x.DType()) || x.DType() == Bool {
+	if a.Kind != "sum" && a.Kind != "prod" || isInt(x.DType()) || x.DType() == Bool {
 		s.orderless++
 		return
 	}
 	terms := 1
-	for _, axis := range a.axes {
+	for _, axis := range a.Axes {
 		terms *= x.Dim(axis)
 	}
-	s.otherSums = s.otherSums || a.kind != "sum" || x.DType() != Float32 || terms > plainSum
+	s.otherSums = s.otherSums || a.Kind != "sum" || x.DType() != Float32 || terms > plainSum
 }

@@ -88,7 +88,7 @@ func footprintOf(g *Graph, t Target, homes map[int]int) int64 {
 		}
 		if a, ok := n.Attrs.(whileAttrs); ok {
 			begins := map[*Array]bool{}
-			for _, in := range n.Inputs[a.condConsts+a.bodyConsts:] {
+			for _, in := range n.Inputs[a.CondConsts+a.BodyConsts:] {
 				if !begins[in] {
 					v.inits[in]++
 				}
@@ -199,8 +199,8 @@ func (v *lives) lay(i int, n *Node) {
 		}
 		if n.Op.Name == "while" {
 			a, body := n.Attrs.(whileAttrs), n.Bodies[1]
-			in := v.at[n.Inputs[a.condConsts+a.bodyConsts+k]]
-			if in != nil && body.Results[k] == body.Params[a.bodyConsts+k] { // the loop only reads it
+			in := v.at[n.Inputs[a.CondConsts+a.BodyConsts+k]]
+			if in != nil && body.Results[k] == body.Params[a.BodyConsts+k] { // the loop only reads it
 				p = in
 			}
 		}
@@ -275,10 +275,10 @@ func (v *lives) reuse(i int, n *Node) (nested int64) {
 	switch n.Op.Name {
 	case "while":
 		a := n.Attrs.(whileAttrs)
-		first := a.condConsts + a.bodyConsts
+		first := a.CondConsts + a.BodyConsts
 		homes := map[int]int{}
 		for k, o := range n.Outs {
-			homes[k] = a.bodyConsts + k
+			homes[k] = a.BodyConsts + k
 			in := n.Inputs[first+k]
 			switch p := v.at[in]; {
 			case p == nil:

@@ -29,7 +29,7 @@ func joinGathers(g *Graph) *Graph {
 
 // joins reports whether a node is an all_gather that may be joined with others.
 func joins(n *Node) bool {
-	return n.Op.Name == "all_gather" && n.Attrs.(collectiveAttrs).size > 1 && n.Inputs[0].shape.Bytes() <= mostJoined
+	return n.Op.Name == "all_gather" && n.Attrs.(collectiveAttrs).Size > 1 && n.Inputs[0].shape.Bytes() <= mostJoined
 }
 
 // inlineJoined adds a graph to the open scope, with its gathers joined, and returns its results for params. The nodes

@@ -26,7 +26,7 @@ var passConcatenations = Pass{
 
 // selectedParts is a concatenation as selects.
 func selectedParts(_ *Cursor, n *Node, in []*Array) []*Array {
-	out, axis := n.Outs[0].shape, n.Attrs.(axisAttrs).axis
+	out, axis := n.Outs[0].shape, n.Attrs.(axisAttrs).Axis
 	if len(in) < leastParts || len(in) > mostParts || out.Bytes() > mostConcatenated || isComplex(out.DType) {
 		return nil
 	}

@@ -37,13 +37,13 @@ func countTurns(l *Cursor, n *Node, in []*Array) []*Array {
 	counter := -1
 	for _, m := range n.Bodies[1].Nodes {
 		if m.Op.Name == "counted" {
-			counter = slices.Index(n.Bodies[1].Params[:a.bodyConsts], m.Inputs[1])
+			counter = slices.Index(n.Bodies[1].Params[:a.BodyConsts], m.Inputs[1])
 		}
 	}
 	if number < 0 || counter < 0 {
 		return apply(n.Op, a, in, cond, body)
 	}
-	return NamedWhile(a.name, func(c []*Array) *Array {
+	return NamedWhile(a.Name, func(c []*Array) *Array {
 		return l.Inline(cond, slices.Concat(p.cond, c))[0]
 	}, func(c []*Array) []*Array {
 		// One turn. The compiler, which would dissolve a loop of one turn, does not know what the kernel returns.

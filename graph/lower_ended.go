@@ -22,11 +22,11 @@ func droppedWrites(_ *Cursor, _ *Node, in []*Array) []*Array {
 		return nil
 	}
 	a, indices := write.Attrs.(gatherAttrs), write.Inputs[1]
-	if a.kind != "set" || indices.DType() != Int32 || len(a.indexMap) == 0 || len(a.batch) == 0 ||
-		!slices.Equal(lanes.Attrs.(broadcastAttrs).axes, a.batch) || !slices.Equal(a.indexBatch, a.batch) {
+	if a.Kind != "set" || indices.DType() != Int32 || len(a.IndexMap) == 0 || len(a.Batch) == 0 ||
+		!slices.Equal(lanes.Attrs.(broadcastAttrs).Axes, a.Batch) || !slices.Equal(a.IndexBatch, a.Batch) {
 		return nil
 	}
-	going := broadcastInDim(lanes.Inputs[0], indices.Dims(), a.indexBatch)
+	going := broadcastInDim(lanes.Inputs[0], indices.Dims(), a.IndexBatch)
 	outside := Full(indices.shape, int32(slices.Max(in[2].Dims())))
 	return apply(write.Op, a, []*Array{in[2], Select(going, indices, outside), write.Inputs[2]})
 }

@@ -136,8 +136,8 @@ func collect(a *Array, inputs func(*Node, int) ([]*Array, bool), known map[*Arra
 func sliced(n *Node, p source) source {
 	if a, ok := n.Attrs.(sliceAttrs); ok {
 		for i, d := range p.array.Dims() {
-			if a.start[i] > 0 || a.limit[i] < d {
-				return source{p.array, i, a.start[i], a.limit[i]}
+			if a.Start[i] > 0 || a.Limit[i] < d {
+				return source{p.array, i, a.Start[i], a.Limit[i]}
 			}
 		}
 	}
@@ -173,9 +173,9 @@ func copied(n *Node, result int) (inputs []*Array, copying bool) {
 	case "sort", "top_k":
 		return n.Inputs[min(result, len(n.Inputs)-1):][:1], true
 	case "reduce":
-		kind = n.Attrs.(reduceAttrs).kind
+		kind = n.Attrs.(reduceAttrs).Kind
 	case "cumulative":
-		kind = n.Attrs.(cumulativeAttrs).kind
+		kind = n.Attrs.(cumulativeAttrs).Kind
 	}
 	if kind == "max" || kind == "min" {
 		return n.Inputs[:1], true

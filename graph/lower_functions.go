@@ -198,7 +198,7 @@ func (c *cutBody) findResults(g *Graph) {
 // function adds a call of a function of nodes that returns results.
 func (f *functionsPass) function(out *copying, nodes []*Node, results []*Array) {
 	f.number++
-	call := &Node{Op: op("function"), Attrs: functionAttrs{f.number}, pos: nodes[0].pos}
+	call := &Node{Op: op("function"), Attrs: functionAttrs{Number: f.number}, pos: nodes[0].pos}
 	body := &copying{repeatable: out.repeatable, made: map[*Array]*Array{}}
 	body.outer = func(a *Array) *Array {
 		p := &Array{shape: a.shape}

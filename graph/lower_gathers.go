@@ -19,11 +19,11 @@ var passGathers = Pass{
 		number := 0
 		return byNode(t, func(_ *Cursor, n *Node, in []*Array) []*Array {
 			a := n.Attrs.(collectiveAttrs)
-			if a.size == 1 || a.rendezvous > 0 {
+			if a.Size == 1 || a.Rendezvous > 0 {
 				return nil
 			}
 			number++
-			a.rendezvous = number
+			a.Rendezvous = number
 			return apply(n.Op, a, in)
 		}, "all_gather")
 	},
@@ -36,14 +36,14 @@ func onlyGathers(g *Graph) bool {
 		a, ok := n.Attrs.(collectiveAttrs)
 		switch {
 		case n.Op.Name == "all_gather":
-			gathers = gathers || a.size > 1
-			return a.size > 1 && a.size != a.devices
-		case n.Op.Name == "axis_index" || n.Op.Name == "preduce" && n.Attrs.(preduceAttrs).size == 1:
+			gathers = gathers || a.Size > 1
+			return a.Size > 1 && a.Size != a.Devices
+		case n.Op.Name == "axis_index" || n.Op.Name == "preduce" && n.Attrs.(preduceAttrs).Size == 1:
 			return false
 		}
 		_, permutes := n.Attrs.(ppermuteAttrs)
 		_, reduces := n.Attrs.(preduceAttrs)
-		return ok && a.size > 1 || permutes || reduces
+		return ok && a.Size > 1 || permutes || reduces
 	})
 	return gathers && !others
 }

@@ -18,17 +18,17 @@ var passLoops = Pass{
 		large := largeProducts(g)
 		return byNode(t, func(_ *Cursor, n *Node, in []*Array) []*Array {
 			a := n.Attrs.(whileAttrs)
-			if a.apart || whole(n) {
+			if a.Apart || whole(n) {
 				return nil
 			}
 			if !large && tileable(n, nil) {
-				a.tiled = true
+				a.Tiled = true
 				return apply(n.Op, a, in, n.Bodies[0], tiles(n.Bodies[1], t))
 			}
 			if n.Bodies[1].Uses("custom_call") {
 				return nil
 			}
-			a.apart = true
+			a.Apart = true
 			return apply(n.Op, a, in, n.Bodies...)
 		}, "while")
 	},
@@ -39,10 +39,10 @@ func whole(n *Node) bool {
 	if n.Op.Name == "function" {
 		return true
 	}
-	if n.Op.Name != "while" || n.Attrs.(whileAttrs).apart {
+	if n.Op.Name != "while" || n.Attrs.(whileAttrs).Apart {
 		return false
 	}
-	if n.Attrs.(whileAttrs).tiled {
+	if n.Attrs.(whileAttrs).Tiled {
 		return true
 	}
 	for _, b := range n.Bodies {

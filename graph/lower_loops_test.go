@@ -69,7 +69,7 @@ func TestWholeLoops(t *testing.T) {
 			got, apart := 0, 0
 			l.Graph.any(func(n *Node) bool {
 				if n.Op.Name == "while" {
-					if n.Attrs.(whileAttrs).apart {
+					if n.Attrs.(whileAttrs).Apart {
 						apart++
 					} else if whole(n) {
 						got++

@@ -29,7 +29,7 @@ var passOverwrites = Pass{
 			for i, x := range in {
 				wide[i] = ExpandDims(x, 0)
 			}
-			return []*Array{Reshape(Concatenate(n.Attrs.(axisAttrs).axis+1, wide...), n.Outs[0].Dims()...)}
+			return []*Array{Reshape(Concatenate(n.Attrs.(axisAttrs).Axis+1, wide...), n.Outs[0].Dims()...)}
 		}, "concatenate")
 	},
 }

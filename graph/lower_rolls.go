@@ -124,21 +124,21 @@ func rollOf(n *Node) (x *Array, axis, shift int) {
 	if n.Op.Name != "concatenate" || len(n.Inputs) != 2 || n.Inputs[0].node == nil || n.Inputs[1].node == nil {
 		return nil, 0, 0
 	}
-	axis = n.Attrs.(axisAttrs).axis
+	axis = n.Attrs.(axisAttrs).Axis
 	first, second := n.Inputs[0].node, n.Inputs[1].node
 	if first.Op.Name != "slice" || second.Op.Name != "slice" || first.Inputs[0] != second.Inputs[0] {
 		return nil, 0, 0
 	}
 	x = first.Inputs[0]
 	p, q := first.Attrs.(sliceAttrs), second.Attrs.(sliceAttrs)
-	cut := p.start[axis]
+	cut := p.Start[axis]
 	for i, d := range x.Dims() {
 		from, to := 0, d
 		if i == axis {
 			from, to = cut, cut
 		}
-		if p.start[i] != from || p.limit[i] != d || q.start[i] != 0 || q.limit[i] != to ||
-			p.stride[i] != 1 || q.stride[i] != 1 {
+		if p.Start[i] != from || p.Limit[i] != d || q.Start[i] != 0 || q.Limit[i] != to ||
+			p.Stride[i] != 1 || q.Stride[i] != 1 {
 			return nil, 0, 0
 		}
 	}

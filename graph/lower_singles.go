@@ -20,7 +20,7 @@ const leastSingles = 32
 func membersOf(n *Node) (members int) {
 	a, body := n.Attrs.(scanAttrs), n.Bodies[0]
 	changes := false
-	for i, c := range body.Params[a.consts : a.consts+a.carry] {
+	for i, c := range body.Params[a.Consts : a.Consts+a.Carry] {
 		switch {
 		case c.Rank() == 0:
 			changes = changes || body.Results[i] != c
@@ -46,8 +46,8 @@ func singlesForMembers(l *Cursor, n *Node, in []*Array) []*Array {
 	single := make([]bool, len(n.Inputs))
 	inputs := slices.Clone(in)
 	for i, c := range body.Params {
-		carry := i - a.consts
-		single[i] = carry >= 0 && carry < a.carry && c.Rank() == 0 && body.Results[carry] != c
+		carry := i - a.Consts
+		single[i] = carry >= 0 && carry < a.Carry && c.Rank() == 0 && body.Results[carry] != c
 		if single[i] {
 			inputs[i] = broadcastInDim(in[i], []int{members}, nil)
 		}
@@ -74,7 +74,7 @@ func singlesForMembers(l *Cursor, n *Node, in []*Array) []*Array {
 		}
 		var out []*Array
 		for i, r := range body.Results {
-			if i < a.carry && single[a.consts+i] {
+			if i < a.Carry && single[a.Consts+i] {
 				out = append(out, s.broadcast(r))
 			} else {
 				out = append(out, s.value(r))
@@ -83,8 +83,8 @@ func singlesForMembers(l *Cursor, n *Node, in []*Array) []*Array {
 		return out
 	})
 	outs := slices.Clone(apply(n.Op, a, inputs, next))
-	for i := range a.carry {
-		if single[a.consts+i] {
+	for i := range a.Carry {
+		if single[a.Consts+i] {
 			outs[i] = outs[i].Index(0)
 		}
 	}

@@ -55,10 +55,10 @@ func tiles(body *Graph, t Target) *Graph {
 		case "while":
 			return func(_ *Cursor, n *Node, in []*Array) []*Array {
 				a := n.Attrs.(whileAttrs)
-				if a.tiled {
+				if a.Tiled {
 					return nil
 				}
-				a.tiled = true
+				a.Tiled = true
 				return apply(n.Op, a, in, n.Bodies...)
 			}
 		case "custom_call":
@@ -94,19 +94,19 @@ const movedElement = 16
 // so already.
 func tiledProduct(n *Node, in []*Array) []*Array {
 	a, x, y := n.Attrs.(dotAttrs), in[0], in[1]
-	xFree, yFree := a.free(x.Rank(), y.Rank())
+	xFree, yFree := a.Free(x.Rank(), y.Rank())
 	rows, inner, columns := productSizes(n)
-	batch := product(sizesAt(x.Dims(), a.leftBatch))
-	dims := slices.Concat(sizesAt(x.Dims(), a.leftBatch), sizesAt(x.Dims(), xFree), sizesAt(y.Dims(), yFree))
-	left, right := slices.Concat(a.leftBatch, xFree, a.leftContract), slices.Concat(a.rightBatch, a.rightContract,
+	batch := product(sizesAt(x.Dims(), a.LeftBatch))
+	dims := slices.Concat(sizesAt(x.Dims(), a.LeftBatch), sizesAt(x.Dims(), xFree), sizesAt(y.Dims(), yFree))
+	left, right := slices.Concat(a.LeftBatch, xFree, a.LeftContract), slices.Concat(a.RightBatch, a.RightContract,
 		yFree)
 	if inner <= mostTerms {
 		return []*Array{
 			Reshape(termByTerm(Reshape(Transpose(x, left...), batch, rows, inner), Reshape(Transpose(y, right...),
 				batch, inner, columns)), dims...)}
 	}
-	swappedLeft, swappedRight := slices.Concat(a.rightBatch, yFree, a.rightContract),
-		slices.Concat(a.leftBatch, a.leftContract, xFree)
+	swappedLeft, swappedRight := slices.Concat(a.RightBatch, yFree, a.RightContract),
+		slices.Concat(a.LeftBatch, a.LeftContract, xFree)
 	wide := func(x *Array, perm []int, n int) *Array { return Reshape(Transpose(x, perm...), batch, inner, n) }
 	switch {
 	case rows < fewVectors && slices.IsSorted(right):
@@ -125,12 +125,12 @@ func tiledProduct(n *Node, in []*Array) []*Array {
 	straight := cost(x, left) + cost(y, right) + work(rows, columns)
 	swapped := cost(y, swappedLeft) + cost(x, swappedRight) + work(columns, rows) + n.Outs[0].Size()*movedElement
 	flat := func(x *Array, perm []int, dims ...int) *Array { return Reshape(turned(x, perm), dims...) }
-	of := a.of([]int{0}, []int{0}, []int{2}, []int{1})
-	if batch == 1 && len(a.leftBatch) == 0 {
-		of = a.of(nil, nil, []int{1}, []int{0})
+	of := a.Of([]int{0}, []int{0}, []int{2}, []int{1})
+	if batch == 1 && len(a.LeftBatch) == 0 {
+		of = a.Of(nil, nil, []int{1}, []int{0})
 	}
 	shaped := func(sizes ...int) []int {
-		if len(of.leftBatch) == 0 {
+		if len(of.LeftBatch) == 0 {
 			return sizes
 		}
 		return append([]int{batch}, sizes...)
@@ -145,7 +145,7 @@ func tiledProduct(n *Node, in []*Array) []*Array {
 	p := apply1(n.Op, of, flat(y, swappedLeft, shaped(columns, inner)...),
 		flat(x, swappedRight, shaped(inner, rows)...))
 	back := []int{1, 0}
-	if len(of.leftBatch) > 0 {
+	if len(of.LeftBatch) > 0 {
 		back = []int{0, 2, 1}
 	}
 	return []*Array{Reshape(turned(Barrier(p)[0], back), dims...)}

@@ -9,7 +9,7 @@ import (
 
 // hasRendezvous reports whether a node is a numbered gather, at which devices wait for each other, or holds one.
 func hasRendezvous(n *Node) bool {
-	if a, ok := n.Attrs.(collectiveAttrs); ok && a.rendezvous > 0 {
+	if a, ok := n.Attrs.(collectiveAttrs); ok && a.Rendezvous > 0 {
 		return true
 	}
 	return slices.ContainsFunc(n.Bodies, func(b *Graph) bool { return b.any(hasRendezvous) })
@@ -27,7 +27,7 @@ func (e *emitter) gather(n *Node) {
 	}
 	e.names[n.Outs[0]] = e.Op("stablehlo.custom_call", e.ref(x)+", "+device+", "+e.gathered.name,
 		fmt.Sprintf("call_target_name = \"xlarun_gather\", api_version = 4 : i32, has_side_effect = false, "+
-			"backend_config = {config = %s}", stablehlo.Int64s([]int{a.size, a.rendezvous})),
+			"backend_config = {config = %s}", stablehlo.Int64s([]int{a.Size, a.Rendezvous})),
 		mlirType(x.shape)+", tensor<i32>, "+e.gathered.kind, mlirType(n.Outs[0].shape))
 	e.gathered = &value{e.ref(n.Outs[0]), mlirType(n.Outs[0].shape)}
 }

@@ -33,18 +33,18 @@ type memberProduct struct {
 // memberProductOf returns how a node multiplies matrices and vectors of a population. ok: it does, and has few terms.
 func memberProductOf(n *Node) (p memberProduct, ok bool) {
 	a, isDot := n.Attrs.(dotAttrs)
-	if !isDot || a.preferred != 0 || n.Outs[0].DType() != Float32 || len(a.leftContract) != 1 ||
-		len(a.leftBatch) == 0 || product(n.Outs[0].Dims()[:len(a.leftBatch)]) < leastMembers {
+	if !isDot || a.Preferred != 0 || n.Outs[0].DType() != Float32 || len(a.LeftContract) != 1 ||
+		len(a.LeftBatch) == 0 || product(n.Outs[0].Dims()[:len(a.LeftBatch)]) < leastMembers {
 		return p, false
 	}
-	if terms := n.Inputs[0].Dim(a.leftContract[0]); terms == 0 || terms > mostWritten {
+	if terms := n.Inputs[0].Dim(a.LeftContract[0]); terms == 0 || terms > mostWritten {
 		return p, false
 	}
-	left, right := a.free(n.Inputs[0].Rank(), n.Inputs[1].Rank())
+	left, right := a.Free(n.Inputs[0].Rank(), n.Inputs[1].Rank())
 	if len(left) == 1 && len(right) == 0 {
-		return memberProduct{0, 1, a.leftBatch, a.rightBatch, a.leftContract, a.rightContract, left}, true
+		return memberProduct{0, 1, a.LeftBatch, a.RightBatch, a.LeftContract, a.RightContract, left}, true
 	}
-	return memberProduct{1, 0, a.rightBatch, a.leftBatch, a.rightContract, a.leftContract, right},
+	return memberProduct{1, 0, a.RightBatch, a.LeftBatch, a.RightContract, a.LeftContract, right},
 		len(left) == 0 && len(right) == 1
 }
 
@@ -154,7 +154,7 @@ func (l *Cursor) productsOfRows(n *Node, in []*Array) []*Array {
 	vector := Transpose(in[p.vector], slices.Concat(p.vectorBatch, p.vectorContract)...)
 	var outs []*Array
 	for _, row := range rows {
-		attrs := n.Attrs.(dotAttrs).of(all, all, []int{batches}, []int{batches})
+		attrs := n.Attrs.(dotAttrs).Of(all, all, []int{batches}, []int{batches})
 		outs = append(outs, ExpandDims(apply(n.Op, attrs, []*Array{row, vector})[0], batches))
 	}
 	return []*Array{Concatenate(batches, outs...)}
@@ -171,8 +171,8 @@ func partOfStack(l *Cursor, n *Node, in []*Array) []*Array {
 	axis := -1 // the one along which the slice has one element
 	for i, length := range x.Dims() {
 		switch {
-		case a.start[i] == 0 && a.limit[i] == length && a.stride[i] == 1:
-		case axis < 0 && a.limit[i] == a.start[i]+1:
+		case a.Start[i] == 0 && a.Limit[i] == length && a.Stride[i] == 1:
+		case axis < 0 && a.Limit[i] == a.Start[i]+1:
 			axis = i
 		default:
 			return nil
@@ -183,7 +183,7 @@ func partOfStack(l *Cursor, n *Node, in []*Array) []*Array {
 	}
 	part := func(x *Array) *Array {
 		if parts := stackOf(x, axis); parts != nil {
-			return parts[a.start[axis]]
+			return parts[a.Start[axis]]
 		}
 		return nil
 	}
@@ -208,7 +208,7 @@ func partOfStack(l *Cursor, n *Node, in []*Array) []*Array {
 	last := p.Rank() - 1
 	if parts := l.rows[cutKey{other, fmt.Sprint(lastFirst(last))}]; parts != nil && p.Dim(last) == 1 &&
 		parts[0].Size() == p.Size() {
-		number = parts[a.start[last]]
+		number = parts[a.Start[last]]
 	} else {
 		number = apply(n.Op, a, []*Array{other})[0]
 	}

@@ -33,7 +33,7 @@ func narrowProduct(l *Cursor, n *Node, in []*Array) []*Array {
 		min(rows, columns) < l.target.atLeast(leastHalfLines) {
 		return nil
 	}
-	return kernelCall(kernel, n.Attrs.(dotAttrs).config(), shapesOf(n.Outs), in...)
+	return kernelCall(kernel, dotConfig(n.Attrs.(dotAttrs)), shapesOf(n.Outs), in...)
 }
 
 // mostHalfAxes is AXES of narrowdot.c.
@@ -52,14 +52,14 @@ func evalDot(config []int, in, out []*Tensor) {
 		return axes
 	}
 	n := next(1)[0]
-	a.leftBatch, a.rightBatch = next(n), next(n)
+	a.LeftBatch, a.RightBatch = next(n), next(n)
 	n = next(1)[0]
-	a.leftContract, a.rightContract = next(n), next(n)
-	a.eval(in[0], in[1], out[0])
+	a.LeftContract, a.RightContract = next(n), next(n)
+	evalProduct(a, in[0], in[1], out[0])
 }
 
-// config lists the axes, each two lists of one length after it.
-func (a dotAttrs) config() []int {
-	return slices.Concat([]int{len(a.leftBatch)}, a.leftBatch, a.rightBatch, []int{len(a.leftContract)}, a.leftContract,
-		a.rightContract)
+// dotConfig lists the axes, each two lists of one length after it.
+func dotConfig(a dotAttrs) []int {
+	return slices.Concat([]int{len(a.LeftBatch)}, a.LeftBatch, a.RightBatch, []int{len(a.LeftContract)}, a.LeftContract,
+		a.RightContract)
 }

@@ -16,13 +16,13 @@ const leastSmallDots = 16
 func smallDots(l *Cursor, n *Node, in []*Array) []*Array {
 	a, x, y := n.Attrs.(dotAttrs), in[0].shape, in[1].shape
 	rows, inner, columns := productSizes(n)
-	lead := len(a.leftBatch)
-	if lead == 0 && x.Rank() == 2 && y.Rank() > 2 && slices.Equal(a.rightContract, []int{y.Rank() - 2}) {
+	lead := len(a.LeftBatch)
+	if lead == 0 && x.Rank() == 2 && y.Rank() > 2 && slices.Equal(a.RightContract, []int{y.Rank() - 2}) {
 		return sharedSmallDots(l, n, in)
 	}
 	leading := rangeInts(0, lead)
 	if l.loop != nil || x.DType != Float32 || lead == 0 || x.Rank() != lead+2 || y.Rank() != lead+2 ||
-		len(a.leftContract) != 1 || !slices.Equal(a.leftBatch, leading) || !slices.Equal(a.rightBatch, leading) ||
+		len(a.LeftContract) != 1 || !slices.Equal(a.LeftBatch, leading) || !slices.Equal(a.RightBatch, leading) ||
 		max(rows, inner, columns) > smallProduct || min(rows, columns) < 2 || inner < 3 {
 		return nil
 	}
@@ -31,7 +31,7 @@ func smallDots(l *Cursor, n *Node, in []*Array) []*Array {
 		return nil
 	}
 	flat := func(x *Array) *Array { return Reshape(x, products, x.Dim(lead), x.Dim(lead+1)) }
-	config := []int{number(a.leftContract[0] == lead), number(a.rightContract[0] == lead+1)}
+	config := []int{number(a.LeftContract[0] == lead), number(a.RightContract[0] == lead+1)}
 	out := kernelCall(smallDotsKernel, config, []Shape{x.dims(products, rows, columns)}, flat(in[0]), flat(in[1]))
 	return []*Array{Reshape(out[0], n.Outs[0].Dims()...)}
 }
@@ -42,12 +42,12 @@ func sharedSmallDots(l *Cursor, n *Node, in []*Array) []*Array {
 	a, x, y := n.Attrs.(dotAttrs), in[0].shape, in[1].shape
 	lead := y.Rank() - 2
 	products, inner, columns := product(y.Dims[:lead]), y.Dims[lead], y.Dims[lead+1]
-	rows := x.Dims[1-a.leftContract[0]]
+	rows := x.Dims[1-a.LeftContract[0]]
 	if l.loop != nil || x.DType != Float32 || max(rows, inner, columns) > smallProduct || min(rows, columns) < 2 ||
 		inner < 3 || !l.target.paysKernel(products, leastSmallDots) {
 		return nil
 	}
-	out := kernelCall(smallDotsKernel, []int{number(a.leftContract[0] == 0), 0},
+	out := kernelCall(smallDotsKernel, []int{number(a.LeftContract[0] == 0), 0},
 		[]Shape{x.dims(products, rows, columns)}, ExpandDims(in[0], 0), Reshape(in[1], products, inner, columns))[0]
 	return []*Array{MoveAxis(Reshape(out, slices.Concat(y.Dims[:lead], []int{rows, columns})...), lead, 0)}
 }

@@ -15,15 +15,15 @@ const selected = 4 << 20
 // mostPlaces is the most places along an axis whose bounds are constants.
 const mostPlaces = 1 << 12
 
-// one reports whether an axis of the operand has one element in a window, at a place that the indices give.
-func (a gatherAttrs) one(axis int, operand Shape) bool {
-	return a.sizes[axis] == 1 && operand.Dims[axis] > 1 && slices.Contains(a.indexMap, axis)
+// readsOne reports whether an axis of the operand has one element in a window, at a place that the indices give.
+func readsOne(a gatherAttrs, axis int, operand Shape) bool {
+	return a.Sizes[axis] == 1 && operand.Dims[axis] > 1 && slices.Contains(a.IndexMap, axis)
 }
 
-// selects reports whether windows are whole along each axis of the operand, or have one element.
-func (a gatherAttrs) selects(operand Shape) bool {
-	for axis, size := range a.sizes {
-		if !slices.Contains(a.batch, axis) && size != 1 && size != operand.Dims[axis] {
+// readsRows reports whether windows are whole along each axis of the operand, or have one element.
+func readsRows(a gatherAttrs, operand Shape) bool {
+	for axis, size := range a.Sizes {
+		if !slices.Contains(a.Batch, axis) && size != 1 && size != operand.Dims[axis] {
 			return false
 		}
 	}
@@ -33,11 +33,11 @@ func (a gatherAttrs) selects(operand Shape) bool {
 // lowerScatter writes one window of each lane.
 func lowerScatter(l *Cursor, n *Node, in []*Array) []*Array {
 	a, x, indices := n.Attrs.(gatherAttrs), in[0], in[1]
-	lanes := len(a.batch)
-	plain := a.kind == "set" && lanes > 0 && a.selects(x.shape) &&
+	lanes := len(a.Batch)
+	plain := a.Kind == "set" && lanes > 0 && readsRows(a, x.shape) &&
 		product(indices.Dims()[lanes:indices.Rank()-1]) == 1 &&
-		slices.Equal(a.batch, rangeInts(0, lanes)) && slices.Equal(a.indexBatch, a.batch) &&
-		!slices.ContainsFunc(a.offset, func(axis int) bool { return axis < lanes })
+		slices.Equal(a.Batch, rangeInts(0, lanes)) && slices.Equal(a.IndexBatch, a.Batch) &&
+		!slices.ContainsFunc(a.Offset, func(axis int) bool { return axis < lanes })
 	if l.target != TargetTPU || !plain || x.shape.Bytes() > selected {
 		return nil
 	}
@@ -46,18 +46,18 @@ func lowerScatter(l *Cursor, n *Node, in []*Array) []*Array {
 	if ItemSize(indices.DType()) > ItemSize(place) {
 		place = indices.DType()
 	}
-	rows := Reshape(indices, append(slices.Clone(x.Dims()[:lanes]), len(a.indexMap))...)
-	for k, axis := range a.indexMap {
+	rows := Reshape(indices, append(slices.Clone(x.Dims()[:lanes]), len(a.IndexMap))...)
+	for k, axis := range a.IndexMap {
 		at := broadcastInDim(Convert(indexAt(rows, k), place), x.Dims(), rangeInts(0, lanes))
-		if a.sizes[axis] == 1 {
+		if a.Sizes[axis] == 1 {
 			written = And(written, Eq(IotaAxis(x.shape.with(place), axis), at))
 		} else {
 			written = And(written, Eq(at, 0))
 		}
 	}
 	for axis := lanes; axis < x.Rank(); axis++ {
-		block[axis] = a.sizes[axis]
-		if a.sizes[axis] == 1 && !slices.Contains(a.indexMap, axis) { // it is at 0
+		block[axis] = a.Sizes[axis]
+		if a.Sizes[axis] == 1 && !slices.Contains(a.IndexMap, axis) { // it is at 0
 			written = And(written, Eq(IotaAxis(x.shape.with(Int32), axis), 0))
 		}
 	}
@@ -163,29 +163,29 @@ func lowerGather(l *Cursor, n *Node, in []*Array) []*Array {
 	// The array that is passed over has an axis for each axis of the indices, then those of x that are not among them.
 	dims, place := slices.Clone(outer), make([]int, x.Rank())
 	for axis, d := range x.Dims() {
-		if k := slices.Index(a.batch, axis); k >= 0 {
-			place[axis] = a.indexBatch[k]
+		if k := slices.Index(a.Batch, axis); k >= 0 {
+			place[axis] = a.IndexBatch[k]
 		} else {
 			place[axis] = len(dims)
 			dims = append(dims, d)
 		}
 	}
 	over := Shape{DType: x.DType(), Dims: dims}
-	if l.target != TargetTPU || isComplex(x.DType()) || !a.selects(x.shape) || over.Bytes() > selected ||
+	if l.target != TargetTPU || isComplex(x.DType()) || !readsRows(a, x.shape) || over.Bytes() > selected ||
 		over.Size() == 0 || !slices.IsSorted(place) {
 		return nil
 	}
 	var reduced []int
 	read := Full(over.with(Bool), true)
 	for axis := range x.Dims() {
-		k := slices.Index(a.indexMap, axis)
+		k := slices.Index(a.IndexMap, axis)
 		switch {
-		case slices.Contains(a.batch, axis):
-		case a.one(axis, x.shape):
+		case slices.Contains(a.Batch, axis):
+		case readsOne(a, axis, x.shape):
 			at := clampedTo(indexAt(indices, k), place[axis], x.Dim(axis), dims, rangeInts(0, len(outer)))
 			read = And(read, at)
 			reduced = append(reduced, place[axis])
-		case a.sizes[axis] < x.Dim(axis): // at 0 always
+		case a.Sizes[axis] < x.Dim(axis): // at 0 always
 			return nil
 		}
 	}
@@ -196,14 +196,14 @@ func lowerGather(l *Cursor, n *Node, in []*Array) []*Array {
 	lowest := BroadcastTo(reduceKinds["max"].start(x.DType()).Array(), dims...)
 	out := ReduceMax(Select(read, all, lowest), reduced...)
 	// The window's axes lie behind those of the indices; the result has them at the places of offset.
-	rank := len(a.offset) + len(outer)
+	rank := len(a.Offset) + len(outer)
 	shape, order, next := slices.Clone(outer), make([]int, rank), 0
-	for i, axis := range a.offset {
-		shape = append(shape, a.sizes[a.window()[i]])
+	for i, axis := range a.Offset {
+		shape = append(shape, a.Sizes[gatherWindow(a)[i]])
 		order[axis] = len(outer) + i
 	}
 	for i := range order {
-		if !slices.Contains(a.offset, i) {
+		if !slices.Contains(a.Offset, i) {
 			order[i], next = next, next+1
 		}
 	}

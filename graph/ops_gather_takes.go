@@ -37,13 +37,13 @@ var takeKernel = &Kernel{Target: "xlarun_take", evalConfig: func(config []int, i
 func takes(n *Node) (shared, own bool) {
 	a, x := n.Attrs.(gatherAttrs), n.Inputs[0].shape
 	last := x.Rank() - 1
-	if n.Inputs[1].DType() != Int32 || !slices.Equal(a.indexMap, []int{last}) ||
-		!slices.Equal(a.collapsed, a.indexMap) {
+	if n.Inputs[1].DType() != Int32 || !slices.Equal(a.IndexMap, []int{last}) ||
+		!slices.Equal(a.Collapsed, a.IndexMap) {
 		return false, false
 	}
 	front := rangeInts(0, last)
-	return slices.Equal(a.offset, front) && slices.Equal(a.sizes[:last], x.Dims[:last]),
-		slices.Equal(a.batch, front) && slices.Equal(a.indexBatch, front) && last > 0
+	return slices.Equal(a.Offset, front) && slices.Equal(a.Sizes[:last], x.Dims[:last]),
+		slices.Equal(a.Batch, front) && slices.Equal(a.IndexBatch, front) && last > 0
 }
 
 // lowerTake is the Lower rule of gather for CPUs.

@@ -15,25 +15,25 @@ var scatterKernel = &Kernel{Target: "xlarun_scatter", InPlace: true, evalConfig:
 // scatterKinds are the kinds of scatter, by their number in C.
 var scatterKinds = []string{"set", "sum", "prod", "max", "min"}
 
-// config is the kind's number, then five lists, each after its length.
-func (a gatherAttrs) config() []int {
-	out := []int{slices.Index(scatterKinds, a.kind)}
-	for _, list := range [][]int{a.offset, a.collapsed, a.batch, a.indexBatch, a.indexMap} {
+// scatterConfig is the kind's number, then five lists, each after its length.
+func scatterConfig(a gatherAttrs) []int {
+	out := []int{slices.Index(scatterKinds, a.Kind)}
+	for _, list := range [][]int{a.Offset, a.Collapsed, a.Batch, a.IndexBatch, a.IndexMap} {
 		out = append(append(out, len(list)), list...)
 	}
 	return out
 }
 
 func readScatterConfig(config []int, x, updates Shape) gatherAttrs {
-	a := gatherAttrs{kind: scatterKinds[config[0]]}
+	a := gatherAttrs{Kind: scatterKinds[config[0]]}
 	config = config[1:]
-	for _, list := range []*[]int{&a.offset, &a.collapsed, &a.batch, &a.indexBatch, &a.indexMap} {
+	for _, list := range []*[]int{&a.Offset, &a.Collapsed, &a.Batch, &a.IndexBatch, &a.IndexMap} {
 		n := config[0]
 		*list, config = config[1:1+n], config[1+n:]
 	}
-	a.sizes = slices.Repeat([]int{1}, x.Rank())
-	for i, axis := range a.window() {
-		a.sizes[axis] = updates.Dims[a.offset[i]]
+	a.Sizes = slices.Repeat([]int{1}, x.Rank())
+	for i, axis := range gatherWindow(a) {
+		a.Sizes[axis] = updates.Dims[a.Offset[i]]
 	}
 	return a
 }
@@ -45,11 +45,11 @@ const mostScatterAxes = 16
 // that C has.
 func scatterWithKernel(l *Cursor, n *Node, in []*Array) []*Array {
 	a, x := n.Attrs.(gatherAttrs), in[0].shape
-	if a.kind != "set" && (x.DType == Bool || isComplex(x.DType) || isFloat(x.DType) && ItemSize(x.DType) == 2) {
+	if a.Kind != "set" && (x.DType == Bool || isComplex(x.DType) || isFloat(x.DType) && ItemSize(x.DType) == 2) {
 		return nil
 	}
 	if max(x.Rank(), in[1].Rank(), in[2].Rank()) > mostScatterAxes || !l.worthCalls() {
 		return nil
 	}
-	return kernelCall(scatterKernel, a.config(), []Shape{x}, in...)
+	return kernelCall(scatterKernel, scatterConfig(a), []Shape{x}, in...)
 }

@@ -20,23 +20,23 @@ const (
 // lowerReduce is the Lower rule of reduce.
 func lowerReduce(l *Cursor, n *Node, in []*Array) []*Array {
 	a, x := n.Attrs.(reduceAttrs), in[0]
-	if !l.target.cpu() || a.nan != keepNaN || !isFloat(x.DType()) || a.kind != "max" && a.kind != "min" ||
-		len(a.axes) == 0 || x.Size() == 0 {
+	if !l.target.cpu() || a.NaN != keepNaN || !isFloat(x.DType()) || a.Kind != "max" && a.Kind != "min" ||
+		len(a.Axes) == 0 || x.Size() == 0 {
 		return nil
 	}
-	a.nan = clampNaN
+	a.NaN = clampNaN
 	if x.Size() < leastExtremes {
 		return []*Array{apply1(n.Op, a, x)}
 	}
-	if axis := a.axes[0]; len(a.axes) > 1 {
-		rest := mapInts(a.axes[1:], func(i int) int { return i - 1 })
-		return []*Array{reduce(a.kind, reduce(a.kind, x, []int{axis}), rest)}
+	if axis := a.Axes[0]; len(a.Axes) > 1 {
+		rest := mapInts(a.Axes[1:], func(i int) int { return i - 1 })
+		return []*Array{reduce(a.Kind, reduce(a.Kind, x, []int{axis}), rest)}
 	}
 	combine := Max
-	if a.kind == "min" {
+	if a.Kind == "min" {
 		combine = Min
 	}
-	axis, length, outer, inner := a.axes[0], x.Dim(a.axes[0]), 1, 1
+	axis, length, outer, inner := a.Axes[0], x.Dim(a.Axes[0]), 1, 1
 	for i, d := range x.Dims() {
 		switch {
 		case i < axis:
@@ -58,7 +58,7 @@ func lowerReduce(l *Cursor, n *Node, in []*Array) []*Array {
 			x = cutExtreme(x, combine)
 		}
 	}
-	a.axes = []int{1}
+	a.Axes = []int{1}
 	return []*Array{Reshape(apply1(n.Op, a, x), n.Outs[0].Dims()...)}
 }
 

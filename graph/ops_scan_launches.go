@@ -30,13 +30,13 @@ func launchesSaved(n *Node) int {
 			uses[in]++
 		}
 	}
-	for _, c := range body.Params[a.consts : a.consts+a.carry] {
+	for _, c := range body.Params[a.Consts : a.Consts+a.Carry] {
 		if uses[c] > 1 {
 			return 1
 		}
 	}
-	for steps := min(mostInTurn, a.length); steps > 1; steps-- {
-		if a.length%steps == 0 {
+	for steps := min(mostInTurn, a.Length); steps > 1; steps-- {
+		if a.Length%steps == 0 {
 			return steps
 		}
 	}
@@ -48,8 +48,8 @@ func (l *Cursor) scanChunk(n *Node, args scanParts[*Array], state scanResults[*A
 	steps int) scanResults[*Array] {
 	a := n.Attrs.(scanAttrs)
 	first := Mul(turn, steps)
-	if a.reverse {
-		first = Sub(a.length-steps, first)
+	if a.Reverse {
+		first = Sub(a.Length-steps, first)
 	}
 	from := func(x *Array) []*Array {
 		at := make([]*Array, x.Rank())
@@ -69,7 +69,7 @@ func (l *Cursor) scanChunk(n *Node, args scanParts[*Array], state scanResults[*A
 	}
 	for k := range steps {
 		at := k
-		if a.reverse {
+		if a.Reverse {
 			at = steps - 1 - k
 		}
 		p := scanParts[*Array]{consts: args.consts, carry: state.carry}

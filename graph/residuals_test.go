@@ -57,7 +57,7 @@ func TestLoopKeepsWhatIsNotCheap(t *testing.T) {
 	require.Len(t, loops, 2)
 	a := loops[0].Attrs.(scanAttrs)
 	// h as output, h before the step, the gate and the tanh; not 1-z, z(1-z), 1-tanh^2 and their like.
-	require.Len(t, loops[0].Outs[a.carry:], 4, p.Graph.String())
+	require.Len(t, loops[0].Outs[a.Carry:], 4, p.Graph.String())
 }
 
 // An output that the derivative needs is stacked once.
@@ -72,7 +72,7 @@ func TestLoopKeepsOutputsOnce(t *testing.T) {
 	p, err := Trace("exp", Grad(f), Abstract(ShapeOf(Float32, 4)))
 	require.NoError(t, err)
 	loop := scans(p.Graph)[0]
-	require.Len(t, loop.Outs[loop.Attrs.(scanAttrs).carry:], 2, "the output and the carry before the step:\n%s",
+	require.Len(t, loop.Outs[loop.Attrs.(scanAttrs).Carry:], 2, "the output and the carry before the step:\n%s",
 		p.Graph)
 }
 
@@ -99,12 +99,12 @@ func TestWeightGradientsAreSummedBehindTheLoop(t *testing.T) {
 	p, err := Trace("gated", Grad(gatedLoss), gatedInputs)
 	require.NoError(t, err)
 	back := scans(p.Graph)[1]
-	for _, o := range back.Outs[:back.Attrs.(scanAttrs).carry] {
+	for _, o := range back.Outs[:back.Attrs.(scanAttrs).Carry] {
 		require.NotEqual(t, gatedInputs[0].Dims(), o.Dims(), "%s", p.Graph)
 	}
 	products := 0
 	for _, n := range p.Graph.Nodes {
-		if n.Op.Name == "dot_general" && len(n.Attrs.(dotAttrs).leftContract) == 2 {
+		if n.Op.Name == "dot_general" && len(n.Attrs.(dotAttrs).LeftContract) == 2 {
 			products++
 		}
 	}
