@@ -7,58 +7,47 @@ import (
 	"slices"
 )
 
-// Phase is a stage of a program on its way to the compiler.
-type Phase string
-
-// The phases of a Program that are no passes.
+// The phases of a program that are no passes.
 const (
-	PhaseTraced     Phase = "traced"     // as the function and its transforms recorded it
-	PhaseSimplified Phase = "simplified" // equal ops merged, dead ones dropped; the interpreter runs this
-	PhaseStableHLO  Phase = "stablehlo"  // what the compiler gets
+	Traced     = "traced"     // as the function and its transforms recorded it
+	Simplified = "simplified" // equal ops merged, dead ones dropped; the interpreter runs this
+	StableHLO  = "stablehlo"  // what the compiler gets
 )
 
-// Phases lists them, in order. Those between simplified and stablehlo depend on the target and have the names of Passes.
-var Phases = func() []Phase {
-	all := []Phase{PhaseTraced, PhaseSimplified}
+// Phases are the stages of a program on its way to the compiler, in order. Those between Simplified and StableHLO are
+// the names of Passes, after which it depends on the target.
+var Phases = func() []string {
+	all := []string{Traced, Simplified}
 	for _, p := range Passes {
-		all = append(all, Phase(p.Name))
+		all = append(all, p.Name)
 	}
-	return append(all, PhaseStableHLO)
+	return append(all, StableHLO)
 }()
 
 // Dump writes the program as it is after a phase, for a target where the phase depends on it.
-func (p *Program) Dump(w io.Writer, phase Phase, t Target) (err error) {
-	defer catch(&err)
+func Dump(w io.Writer, p *Program, phase string, t Target) error {
 	var text string
 	switch phase {
-	case PhaseTraced:
-		text = p.traced.String()
-	case PhaseSimplified:
+	case Traced:
+		text = p.Traced.String()
+	case Simplified:
 		text = p.Graph.String()
-	case PhaseStableHLO:
-		l, err := p.Lower(t)
+	case StableHLO:
+		l, err := Lower(p, t)
 		if err != nil {
 			return err
 		}
 		text = l.StableHLO
 	default:
 		if !slices.Contains(Phases, phase) {
-			return fmt.Errorf("graph.Dump: got phase %q, want one of %v", phase, Phases)
+			return fmt.Errorf("lower.Dump: got phase %q, want one of %v", phase, Phases)
 		}
-		text = p.lowerTo(phase, t).String()
+		if err := Try(func() { text = lowerTo(p, phase, t).String() }); err != nil {
+			return err
+		}
 	}
-	_, err = io.WriteString(w, text)
+	_, err := io.WriteString(w, text)
 	return err
-}
-
-// Dump traces f over the shapes of an argument and writes the program as it is after a phase. It shows what VMap, Grad
-// or Scan made of a function. The target is TargetCPU if none is given.
-func Dump[A, R any](w io.Writer, phase Phase, f func(A) R, a A, target ...Target) error {
-	p, err := Trace("dump", f, a)
-	if err != nil {
-		return err
-	}
-	return p.Dump(w, phase, append(target, TargetCPU)[0])
 }
 
 // OpCount is how often an op stands in a program.
@@ -67,8 +56,8 @@ type OpCount struct {
 	Count int    `json:"count"`
 }
 
-// Ops counts the graph's ops by name, most frequent first. Ops in bodies count once, however often a loop runs them.
-func (g *Graph) Ops() []OpCount {
+// Ops counts a graph's ops by name, most frequent first. Ops in bodies count once, however often a loop runs them.
+func Ops(g *Graph) []OpCount {
 	counts := map[string]int{}
 	var walk func(*Graph)
 	walk = func(g *Graph) {

@@ -14,12 +14,14 @@ func TestDump(t *testing.T) {
 		x = Add(x, Convert(Iota(3), Float32))
 		return Sum(VMap(Grad(func(v *Array) *Array { return Add(Sin(v), Sin(v)) }))(x))
 	}
-	dump := func(phase Phase) string {
+	p, err := Trace("count", f, Abstract(ShapeOf(Float32, 3)))
+	require.NoError(t, err)
+	dump := func(phase string) string {
 		var b strings.Builder
-		require.NoError(t, Dump(&b, phase, f, Abstract(ShapeOf(Float32, 3))))
+		require.NoError(t, Dump(&b, p, phase, TargetCPU))
 		return b.String()
 	}
-	traced, simple, hlo := dump(PhaseTraced), dump(PhaseSimplified), dump(PhaseStableHLO)
+	traced, simple, hlo := dump(Traced), dump(Simplified), dump(StableHLO)
 	require.Contains(t, traced, "= exp ")
 	require.Contains(t, traced, "// dump_test.go:")
 	require.Contains(t, traced, "iota{axis:0}")
@@ -28,12 +30,10 @@ func TestDump(t *testing.T) {
 	require.Equal(t, 1, strings.Count(simple, "= cos "), simple)
 	require.Greater(t, strings.Count(traced, "= cos "), 1, traced)
 	require.Contains(t, hlo, "stablehlo.cosine")
-	require.ErrorContains(t, Dump(&strings.Builder{}, "nothing", f, Abstract(ShapeOf(Float32, 3))), "traced")
+	require.ErrorContains(t, Dump(&strings.Builder{}, p, "nothing", TargetCPU), "traced")
 
-	p, err := Trace("count", f, Abstract(ShapeOf(Float32, 3)))
-	require.NoError(t, err)
 	total := 0
-	for _, c := range p.Graph.Ops() {
+	for _, c := range Ops(p.Graph) {
 		total += c.Count
 	}
 	require.Equal(t, p.Graph.Count(), total)

@@ -12,7 +12,7 @@ var exportTarget = Target{Platform: "export"}
 // Export writes the program as StableHLO text (MLIR), for other compilers. Its function @main has the program's Inputs
 // and Outputs, in their order. examples/jax/to_jax.py makes a file of it that jax.export.deserialize reads. A program
 // that runs on several devices, or that has taken arrays from outside of its function, is refused.
-func (p *Program) Export(w io.Writer) error {
+func Export(w io.Writer, p *Program) error {
 	if p.Replicas > 1 {
 		return fmt.Errorf("Export: program %s runs on %d devices, want one", p.Name, p.Replicas)
 	}
@@ -20,7 +20,7 @@ func (p *Program) Export(w io.Writer) error {
 		return fmt.Errorf("Export: the function of program %s uses an array %s from outside (%d in all): pass it as "+
 			"an argument", p.Name, p.Captured[0].Shape(), n)
 	}
-	l, err := p.Lower(exportTarget)
+	l, err := Lower(p, exportTarget)
 	if err != nil {
 		return err
 	}

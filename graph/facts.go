@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"xlarun/graph/internal/attr"
+)
 
 // Facts are what the compiler's policy knows of a program (policy.go). Parts are 0 to 1, of the operations or elements
 // named. Where nothing else is said, a loop counts as one step.
@@ -65,8 +69,8 @@ const (
 	plainSum = 128
 )
 
-// Facts measures the graph, in one walk.
-func (g *Graph) Facts(t Target) Facts {
+// Measure measures a graph, in one walk.
+func Measure(g *Graph, t Target) Facts {
 	var s sums
 	s.graph(g, false)
 	return Facts{
@@ -103,7 +107,7 @@ func (s *sums) graph(g *Graph, inLoop bool) {
 	for _, n := range g.Nodes {
 		s.loops = s.loops || n.Op.Loop != nil
 		s.conv = s.conv || n.Op.Name == "conv"
-		s.tiles = s.tiles || n.Op.Name == "function" || n.Op.Name == "while" && n.Attrs.(whileAttrs).Tiled
+		s.tiles = s.tiles || n.Op.Name == "function" || n.Op.Name == "while" && n.Attrs.(attr.While).Tiled
 		for _, o := range n.Outs {
 			s.largest = max(s.largest, o.Size())
 		}
@@ -155,13 +159,13 @@ func (s *sums) node(n *Node, inLoop bool) {
 		x = n.Inputs[0]
 	}
 	size := float64(x.Size())
-	s.elements += n.elements()
+	s.elements += n.Elements()
 	s.grain, s.work = s.grain+(c.FLOPs+c.IntOps)*size, s.work+c.FLOPs+c.IntOps
 	short := func(axis int) bool { r := x.Rank(); return r > 1 && x.Dim(-1) > 1 && x.Dim(-1) <= axis }
 	switch {
 	case n.Op.Name == "dot_general":
-		rows, inner, columns := productSizes(n)
-		work := n.elements()
+		rows, inner, columns := matrices(n)
+		work := n.Elements()
 		s.row(work, max(rows, inner, columns) <= shortProduct || min(inner, columns) <= shortAxis || short(shortRow))
 		if inLoop {
 			s.looped += work
@@ -170,12 +174,12 @@ func (s *sums) node(n *Node, inLoop bool) {
 	case n.Op.Name == "conv" || n.Op.Name == "conv_images":
 		s.term(size, c)
 	case n.Op.Name == "reduce_window":
-		s.row(size*float64(product(n.Attrs.(windowAttrs).window)), true)
+		s.row(c.FLOPs+c.IntOps, true)
 	case n.Op.Name == "gather":
-		if isFloat(x.DType()) && product(n.Attrs.(gatherAttrs).Sizes) == 1 && x.Size() >= leastGathered {
+		if x.DType().IsFloat() && product(n.Attrs.(attr.Gather).Sizes) == 1 && x.Size() >= leastGathered {
 			s.gathered += size
 		}
-	case n.Op.Name == "reduce" || n.Op.Name == "argreduce" || elementwise(n):
+	case n.Op.Name == "reduce" || n.Op.Name == "argreduce" || n.Elementwise():
 		s.row(size, short(shortRow))
 		if inLoop {
 			s.looped += size
@@ -187,7 +191,7 @@ func (s *sums) node(n *Node, inLoop bool) {
 			s.simple += size
 		}
 		if n.Op.Name == "reduce" {
-			s.reduction(n.Attrs.(reduceAttrs), x, n.Outs[0])
+			s.reduction(n.Attrs.(attr.Reduce), x, n.Outs[0])
 		}
 	}
 }
@@ -205,16 +209,16 @@ func (s *sums) term(elements float64, c Cost) {
 }
 
 // reduction adds a reduction of x.
-func (s *sums) reduction(a reduceAttrs, x, out *Array) {
+func (s *sums) reduction(a attr.Reduce, x, out *Array) {
 	size := float64(x.Size())
 	last := slices.Contains(a.Axes, x.Rank()-1)
-	if last && isInt(x.DType()) && x.Dim(-1) <= shortRow && out.Size() < x.Size() {
+	if last && x.DType().IsInt() && x.Dim(-1) <= shortRow && out.Size() < x.Size() {
 		s.integerSums += size
 	}
 	long := slices.ContainsFunc(a.Axes, func(axis int) bool { return x.Dim(axis) > longReduction })
 	switch {
 	case last || x.DType() == Bool:
-	case isInt(x.DType()) && long:
+	case x.DType().IsInt() && long:
 		s.integerColumns += size
 	default:
 		s.otherColumns += size
@@ -223,7 +227,7 @@ func (s *sums) reduction(a reduceAttrs, x, out *Array) {
 		return
 	}
 	s.longReductions++
-	if a.Kind != "sum" && a.Kind != "prod" || isInt(x.DType()) || x.DType() == Bool {
+	if a.Kind != "sum" && a.Kind != "prod" || x.DType().IsInt() || x.DType() == Bool {
 		s.orderless++
 		return
 	}

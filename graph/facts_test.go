@@ -36,8 +36,8 @@ func TestShortLoops(t *testing.T) {
 	} {
 		p, err := Trace(c.what, c.f, Abstract(ShapeOf(Float32, c.dims...)))
 		require.NoError(t, err)
-		require.InDelta(t, c.want, p.Graph.Facts(TargetCPU).ShortLoops, .01, "case %d: %s", i+1, c.what)
-		require.Equal(t, c.most, p.Graph.Facts(TargetCPU).LargestArray, "case %d: %s", i+1, c.what)
+		require.InDelta(t, c.want, Measure(p.Graph, TargetCPU).ShortLoops, .01, "case %d: %s", i+1, c.what)
+		require.Equal(t, c.most, Measure(p.Graph, TargetCPU).LargestArray, "case %d: %s", i+1, c.what)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestGrain(t *testing.T) {
 	} {
 		p, err := Trace(c.what, c.f, Abstract(ShapeOf(Float32, c.dims...)))
 		require.NoError(t, err)
-		facts := p.Graph.Facts(TargetCPU)
+		facts := Measure(p.Graph, TargetCPU)
 		require.InDelta(t, c.work, facts.Work, .03*c.work, "case %d: %s", i+1, c.what) // a loop counts its turns, too
 		require.InDelta(t, c.grain, facts.Grain, .1*c.grain, "case %d: %s", i+1, c.what)
 	}
@@ -110,21 +110,21 @@ func TestLoopsByAnotherName(t *testing.T) {
 	}{
 		{"1: the carry is split", []int{2, 100}, repeat(func(s state) *Array {
 			return Stack([]*Array{Add(Index(s.X, 0), Index(s.X, 1)), Mul(Index(s.X, 0), 2)}, 0)
-		}), func(p *Program) any { return renamed(p.traced.splitAxes()) }},
+		}), func(p *Program) any { return renamed(p.Traced.splitAxes()) }},
 		{"2: what is computed in it is counted", []int{100, 4}, repeat(func(s state) *Array { return Sin(s.X) }),
-			func(p *Program) any { return p.Graph.Facts(TargetCPU).ShortLoops }},
+			func(p *Program) any { return Measure(p.Graph, TargetCPU).ShortLoops }},
 		{"3: a kernel's call is weighed against its step", []int{100, 20}, repeat(func(s state) *Array {
 			return DynamicUpdateSlice(s.X, Ones(ShapeOf(Float32, 2, 19)), []*Array{s.I, Scalar(0, Int32)})
-		}), func(p *Program) any { return renamed(p.lowerTo("writes", TargetCPUKernels)) }},
+		}), func(p *Program) any { return renamed(lowerTo(p, "writes", TargetCPUKernels)) }},
 	} {
 		p, err := Trace("f", c.f, Abstract(ShapeOf(Float32, c.dims...)))
 		require.NoError(t, err)
 		want := c.of(p)
 		rename(p.Graph)
-		rename(p.traced)
+		rename(p.Traced)
 		require.Equal(t, want, c.of(p), "case %d %s", i+1, c.description)
 		if i == 0 {
-			require.NotEqual(t, renamed(p.traced), want, "it is split")
+			require.NotEqual(t, renamed(p.Traced), want, "it is split")
 		}
 	}
 }

@@ -3,6 +3,8 @@ package graph
 import (
 	"maps"
 	"slices"
+
+	"xlarun/graph/internal/attr"
 )
 
 // Footprint is an estimate of the memory that a compiled program needs on one device, in bytes.
@@ -16,13 +18,12 @@ type Footprint struct {
 // Total is the memory that must be free to run the program.
 func (f Footprint) Total() int64 { return f.Arguments + f.Results + f.Temporaries }
 
-// Footprint estimates the memory of the program for a target. It follows the life of each value that a compiler keeps
+// Memory estimates the memory of the program for a target. It follows the life of each value that a compiler keeps
 // in memory. Elementwise operations and those that only move data become part of the operations that read them, as in
 // XLA's fusion. A value takes the place of one that is read for the last time, where XLA allows that: it must read each
 // element where it writes one. Operations run in the order of the program, except copies, which XLA makes early.
-func (p *Program) Footprint(t Target) (f Footprint, err error) {
-	defer catch(&err)
-	l, err := p.Lower(t)
+func Memory(p *Program, t Target) (f Footprint, err error) {
+	l, err := Lower(p, t)
 	if err != nil {
 		return f, err
 	}
@@ -30,7 +31,7 @@ func (p *Program) Footprint(t Target) (f Footprint, err error) {
 		f.Arguments += int64(s.Bytes())
 	}
 	homes := map[int]int{}
-	for in, out := range p.aliases(t) {
+	for in, out := range aliases(p, t) {
 		homes[out] = in
 	}
 	for i, s := range p.Outputs {
@@ -86,7 +87,7 @@ func footprintOf(g *Graph, t Target, homes map[int]int) int64 {
 		for _, a := range n.Inputs {
 			v.users[a] = append(v.users[a], i)
 		}
-		if a, ok := n.Attrs.(whileAttrs); ok {
+		if a, ok := n.Attrs.(attr.While); ok {
 			begins := map[*Array]bool{}
 			for _, in := range n.Inputs[a.CondConsts+a.BodyConsts:] {
 				if !begins[in] {
@@ -107,7 +108,7 @@ func footprintOf(g *Graph, t Target, homes map[int]int) int64 {
 	}
 	home := make([]*place, len(g.Params))
 	for i, p := range g.Params {
-		home[i] = &place{bytes: int64(p.shape.Bytes()), outside: true, begin: -1, last: -1}
+		home[i] = &place{bytes: int64(p.Shape().Bytes()), outside: true, begin: -1, last: -1}
 		v.at[p] = home[i]
 	}
 	for _, p := range homes {
@@ -163,7 +164,7 @@ func (v *lives) fuses(n *Node, o *Array) bool {
 		by := v.graph.Nodes[i]
 		// XLA's library for CPUs reduces float32 with what makes it, and splits reductions of other types in two before
 		// fusion. Accelerators fuse all of them.
-		reduces := by.Op.Name == "reduce" && (v.target.accelerator() || o.shape.DType == Float32)
+		reduces := by.Op.Name == "reduce" && (v.target.Accelerator() || o.Shape().DType == Float32)
 		if notFused[by.Op.Name] && !reduces && !alone(by) {
 			return false
 		}
@@ -191,14 +192,14 @@ func (v *lives) lay(i int, n *Node) {
 		return
 	}
 	for k, o := range n.Outs {
-		p := &place{bytes: int64(o.shape.Bytes()), written: true, begin: i, last: i}
+		p := &place{bytes: int64(o.Shape().Bytes()), written: true, begin: i, last: i}
 		if n.Op.Name == "optimization_barrier" || n.Op.Name == "reshape" {
 			if in := v.at[n.Inputs[k]]; in != nil { // the same value
 				p = in
 			}
 		}
 		if n.Op.Name == "while" {
-			a, body := n.Attrs.(whileAttrs), n.Bodies[1]
+			a, body := n.Attrs.(attr.While), n.Bodies[1]
 			in := v.at[n.Inputs[a.CondConsts+a.BodyConsts+k]]
 			if in != nil && body.Results[k] == body.Params[a.BodyConsts+k] { // the loop only reads it
 				p = in
@@ -218,7 +219,7 @@ func (v *lives) sources(a *Array) []reading {
 
 // readings returns what computing the result of a node reads, each place once.
 func (v *lives) readings(n *Node) (all []reading) {
-	same := elementwise(n) || n.Op.Name == "reshape"
+	same := n.Elementwise() || n.Op.Name == "reshape"
 	number := map[*place]int{} // of a place in all
 	for _, a := range n.Inputs {
 		for _, s := range v.sources(a) {
@@ -274,7 +275,7 @@ func (v *lives) reuse(i int, n *Node) (nested int64) {
 	}
 	switch n.Op.Name {
 	case "while":
-		a := n.Attrs.(whileAttrs)
+		a := n.Attrs.(attr.While)
 		first := a.CondConsts + a.BodyConsts
 		homes := map[int]int{}
 		for k, o := range n.Outs {
@@ -296,8 +297,8 @@ func (v *lives) reuse(i int, n *Node) (nested int64) {
 		}
 		return nested
 	case "dynamic_update_slice", "scatter", "custom_call":
-		a, calls := n.Attrs.(customCallAttrs)
-		if len(n.Outs) == 1 && !v.virtual[n.Outs[0]] && (!calls || a.kernel.InPlace) {
+		k := n.Kernel()
+		if len(n.Outs) == 1 && !v.virtual[n.Outs[0]] && (k == nil || k.InPlace) {
 			if p := v.at[n.Inputs[0]]; p != nil {
 				take(n.Outs[0], p)
 			}
@@ -323,7 +324,7 @@ func (v *lives) home(result *Array, h *place, readers []int) {
 	}
 	var needed map[*Node]bool
 	if slices.ContainsFunc(readers, func(i int) bool { return i != r.begin }) {
-		needed = ancestors(result.node)
+		needed = ancestors(result.Node())
 	}
 	if slices.ContainsFunc(readers, func(i int) bool {
 		if i == r.begin {
@@ -347,7 +348,7 @@ func ancestors(of *Node) map[*Node]bool {
 		}
 		all[n] = true
 		for _, a := range n.Inputs {
-			todo = append(todo, a.node)
+			todo = append(todo, a.Node())
 		}
 	}
 	return all
@@ -407,7 +408,7 @@ func (v *lives) most(nested []int64) (most int64) {
 const leastAlias = 1 << 20
 
 // aliases are the donated arguments whose memory the program reuses, each with the result that it becomes.
-func (p *Program) aliases(t Target) map[int]int {
+func aliases(p *Program, t Target) map[int]int {
 	if t != TargetCUDA {
 		return p.Donated
 	}

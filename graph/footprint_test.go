@@ -32,7 +32,7 @@ func TestFootprint(t *testing.T) {
 			return c.f(a[0].(*Array))
 		})
 		require.NoError(t, err)
-		got, err := p.Footprint(TargetCPU)
+		got, err := Memory(p, TargetCPU)
 		require.NoError(t, err)
 		require.Equal(t, c.arguments, got.Arguments>>10, "case %d", i)
 		require.Equal(t, c.results, got.Results>>10, "case %d", i)
@@ -51,7 +51,7 @@ func TestFootprintOfSquares(t *testing.T) {
 		return x
 	})
 	require.NoError(t, err)
-	got, err := p.Footprint(TargetCPU)
+	got, err := Memory(p, TargetCPU)
 	require.NoError(t, err)
 	require.Equal(t, Footprint{Arguments: 4096, Results: 4096}, got)
 }
@@ -68,7 +68,7 @@ func TestFootprintOfOneValueTwice(t *testing.T) {
 		})
 		require.NoError(t, err)
 		require.Len(t, p.Donated, 2)
-		got, err := p.Footprint(TargetCPU)
+		got, err := Memory(p, TargetCPU)
 		require.NoError(t, err)
 		require.Equal(t, Footprint{Arguments: 8192, Temporaries: 4096}, got)
 	}
@@ -86,7 +86,7 @@ func TestFootprintOfReductions(t *testing.T) {
 			if d == Float32 {
 				want = 0
 			}
-			got, err := p.Footprint(target)
+			got, err := Memory(p, target)
 			require.NoError(t, err)
 			require.Equal(t, want, got.Temporaries, "%s, %s", d, target)
 		}

@@ -88,35 +88,35 @@ type Lowered struct {
 }
 
 // Lower returns the program for a target. The result is kept for later calls.
-func (p *Program) Lower(t Target) (l *Lowered, err error) {
-	defer catch(&err)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if l = p.lowered[t]; l != nil {
-		return l, nil
-	}
+func Lower(p *Program, t Target) (l *Lowered, err error) {
+	err = Try(func() {
+		l = p.Kept(loweredFor{t}, func() any { return lower(p, t) }).(*Lowered)
+	})
+	return l, err
+}
+
+// loweredFor is the key of what is lowered for a target.
+type loweredFor struct{ Target }
+
+func lower(p *Program, t Target) *Lowered {
 	start := time.Now()
-	l = &Lowered{Target: t, Graph: p.lowerTo(PhaseStableHLO, t)}
-	before := p.Graph.Facts(t)
-	l.Facts = l.Graph.Facts(t)
+	l := &Lowered{Target: t, Graph: lowerTo(p, StableHLO, t)}
+	before := Measure(p.Graph, t)
+	l.Facts = Measure(l.Graph, t)
 	l.Facts.Work, l.Facts.Grain, l.Facts.LargestArray = before.Work, before.Grain, before.LargestArray
-	l.StableHLO = emitModule(p.Name, l.Graph, p.aliases(t), p.Replicas)
+	l.StableHLO = l.Graph.StableHLO(p.Name, aliases(p, t), p.Replicas)
 	sum := sha256.Sum256([]byte(l.StableHLO))
 	l.Fingerprint = hex.EncodeToString(sum[:])
 	l.Seconds = time.Since(start).Seconds()
-	if p.lowered == nil {
-		p.lowered = map[Target]*Lowered{}
-	}
-	p.lowered[t] = l
-	return l, nil
+	return l
 }
 
 // lowerTo runs the passes up to and including the named one.
-func (p *Program) lowerTo(last Phase, t Target) *Graph {
+func lowerTo(p *Program, last string, t Target) *Graph {
 	g := p.Graph
 	for _, pass := range Passes {
 		g = pass.Apply(g, t)
-		if Phase(pass.Name) == last {
+		if pass.Name == last {
 			break
 		}
 	}

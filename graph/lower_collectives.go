@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"xlarun/graph/internal/attr"
+)
 
 // A collective waits for all devices, and takes as long for a few bytes as for thousands. Programs gather arrays one by
 // one, such as the members' returns, their lengths and what a strategy needs of them. The compiler for GPUs joins those
@@ -19,7 +23,7 @@ var passCollectives = Pass{
 // joinGathers makes one all_gather of those that wait for equally many others, as far as their axes and dtypes are the
 // same.
 func joinGathers(g *Graph) *Graph {
-	if !g.any(joins) {
+	if !g.Any(joins) {
 		return g
 	}
 	return Record(shapesOf(g.Params), func(l *Cursor, params []*Array) []*Array {
@@ -29,7 +33,7 @@ func joinGathers(g *Graph) *Graph {
 
 // joins reports whether a node is an all_gather that may be joined with others.
 func joins(n *Node) bool {
-	return n.Op.Name == "all_gather" && n.Attrs.(collectiveAttrs).Size > 1 && n.Inputs[0].shape.Bytes() <= mostJoined
+	return n.Op.Name == "all_gather" && n.Attrs.(attr.Collective).Size > 1 && n.Inputs[0].Shape().Bytes() <= mostJoined
 }
 
 // inlineJoined adds a graph to the open scope, with its gathers joined, and returns its results for params. The nodes
@@ -102,13 +106,13 @@ func roundsOf(g *Graph) (rounds [][]*Node) {
 // gatherJoined gathers arrays as parts of one vector, along the axis of a node.
 func gatherJoined(n *Node, in []*Array) []*Array {
 	if len(in) == 1 {
-		return apply(n.Op, n.Attrs, in)
+		return n.Op.Call(n.Attrs, in)
 	}
 	parts := make([]*Array, len(in))
 	for i, x := range in {
 		parts[i] = Reshape(x, x.Size())
 	}
-	all := apply1(n.Op, n.Attrs, Concatenate(0, parts...))
+	all := n.Op.Call(n.Attrs, []*Array{Concatenate(0, parts...)})[0]
 	out, end := make([]*Array, len(in)), 0
 	for i, x := range in {
 		begin := end

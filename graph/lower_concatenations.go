@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"xlarun/graph/internal/attr"
+)
 
 // The compiler for TPUs makes a kernel of a concatenation, and one more for each part of it that is computed. Up to
 // three parts it writes as selects of padded parts, which are one kernel with the operations around them. Here more
@@ -26,8 +30,8 @@ var passConcatenations = Pass{
 
 // selectedParts is a concatenation as selects.
 func selectedParts(_ *Cursor, n *Node, in []*Array) []*Array {
-	out, axis := n.Outs[0].shape, n.Attrs.(axisAttrs).Axis
-	if len(in) < leastParts || len(in) > mostParts || out.Bytes() > mostConcatenated || isComplex(out.DType) {
+	out, axis := n.Outs[0].Shape(), n.Attrs.(attr.Axis).Axis
+	if len(in) < leastParts || len(in) > mostParts || out.Bytes() > mostConcatenated || out.DType.IsComplex() {
 		return nil
 	}
 	end := out.Dims[axis]
@@ -45,11 +49,11 @@ func selectedParts(_ *Cursor, n *Node, in []*Array) []*Array {
 		if all == nil {
 			all = placed
 		} else {
-			before := newTensor(Shape{DType: Bool, Dims: []int{out.Dims[axis]}})
+			before := &Tensor{Shape: ShapeOf(Bool, out.Dims[axis]), V: make([]uint64, out.Dims[axis])}
 			for i := range end {
 				before.V[i] = 1
 			}
-			all = Select(broadcastInDim(constant(before), out.Dims, []int{axis}), placed, all)
+			all = Select(broadcastInDim(before.Constant(), out.Dims, []int{axis}), placed, all)
 		}
 		end -= size
 	}

@@ -12,7 +12,7 @@ const mostConstant = 1 << 12
 var passConstants = Pass{
 	Name: "constants", Keeps: Exact,
 	Doc:   "write small arrays of whole numbers and conditions that depend on no input as constants",
-	For:   Target.accelerator,
+	For:   Target.Accelerator,
 	After: []Order{{"ops", "what an op becomes may compare the numbers of elements"}},
 	Begin: func(_ *Graph, t Target) Run { return byNode(t, constantValues{}.result, computedBefore...) },
 }
@@ -26,11 +26,11 @@ type constantValues map[*Array]*Tensor
 
 // result is an op's result as a constant, or nil if it is large or may depend on an input.
 func (known constantValues) result(_ *Cursor, n *Node, _ []*Array) []*Array {
-	if x := n.Outs[0]; x.Size() > mostConstant || x.Rank() == 0 || x.DType() != Bool && !isInt(x.DType()) {
+	if x := n.Outs[0]; x.Size() > mostConstant || x.Rank() == 0 || x.DType() != Bool && !x.DType().IsInt() {
 		return nil
 	}
 	if v := known.of(n.Outs[0]); v != nil {
-		return []*Array{constant(v)}
+		return []*Array{v.Constant()}
 	}
 	return nil
 }
@@ -47,11 +47,11 @@ func (known constantValues) of(x *Array) *Tensor {
 }
 
 func (known constantValues) compute(x *Array) *Tensor {
-	n := x.node
+	n := x.Node()
 	if n == nil || x.Size() > mostConstant {
 		return nil
 	}
-	exact := x.DType() == Bool || isInt(x.DType())
+	exact := x.DType() == Bool || x.DType().IsInt()
 	if !slices.Contains([]string{"constant", "iota", "broadcast_in_dim", "convert", "reshape"}, n.Op.Name) &&
 		!(exact && slices.Contains(computedBefore, n.Op.Name)) {
 		return nil

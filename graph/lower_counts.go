@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"xlarun/graph/internal/attr"
+)
 
 // A program counts by a call of a kernel (Counted). A call keeps a loop from being one function, which would take time
 // and could change the last digits of results. So a loop that is one function and counts its turns becomes two: an
@@ -30,10 +34,11 @@ var passCounts = Pass{
 
 // countTurns returns the results of a loop that is one function, and counts its turns.
 func countTurns(l *Cursor, n *Node, in []*Array) []*Array {
-	a := n.Attrs.(whileAttrs)
-	p := splitWhileParts(a, in)
+	a := n.Attrs.(attr.While)
+	ofBody := a.CondConsts + a.BodyConsts
+	condConsts, bodyConsts, carry := in[:a.CondConsts], in[a.CondConsts:ofBody], in[ofBody:]
 	cond, body := n.Bodies[0], withoutCounts(n.Bodies[1], l.Target())
-	number := slices.IndexFunc(p.carry, func(x *Array) bool { return x.shape.Equal(Shape{DType: Int32}) })
+	number := slices.IndexFunc(carry, func(x *Array) bool { return x.Shape().Equal(Shape{DType: Int32}) })
 	counter := -1
 	for _, m := range n.Bodies[1].Nodes {
 		if m.Op.Name == "counted" {
@@ -41,23 +46,26 @@ func countTurns(l *Cursor, n *Node, in []*Array) []*Array {
 		}
 	}
 	if number < 0 || counter < 0 {
-		return apply(n.Op, a, in, cond, body)
+		return n.Op.Call(a, in, cond, body)
 	}
 	return NamedWhile(a.Name, func(c []*Array) *Array {
-		return l.Inline(cond, slices.Concat(p.cond, c))[0]
+		return l.Inline(cond, slices.Concat(condConsts, c))[0]
 	}, func(c []*Array) []*Array {
 		// One turn. The compiler, which would dissolve a loop of one turn, does not know what the kernel returns.
-		same := CustomCall(countKernel, []Shape{c[number].shape}, c[number], p.body[counter])[0]
+		same := CustomCall(countKernel, []Shape{c[number].Shape()}, c[number], bodyConsts[counter])[0]
 		end := Add(same, 1)
 		k := len(c)
 		// Ne, as end is the smallest number after the largest.
 		return NamedWhile("", func(c []*Array) *Array { return Ne(c[k], end) }, func(c []*Array) []*Array {
-			return append(l.Inline(body, slices.Concat(p.body, c[:k])), Add(c[k], 1))
+			return append(l.Inline(body, slices.Concat(bodyConsts, c[:k])), Add(c[k], 1))
 		}, append(slices.Clone(c), c[number]))[:k]
-	}, p.carry)
+	}, carry)
 }
 
 // withoutCounts returns a graph that counts nothing.
 func withoutCounts(g *Graph, t Target) *Graph {
 	return byNode(t, func(_ *Cursor, _ *Node, in []*Array) []*Array { return in[:1] }, "counted")(g)
 }
+
+// countKernel passes its first input on, and adds 1 to the counter whose number is the second.
+var countKernel = &Kernel{Target: "xlarun_count", Eval: func(in, out []*Tensor) { copy(out[0].V, in[0].V) }}

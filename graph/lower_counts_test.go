@@ -20,7 +20,7 @@ func TestCountedTurns(t *testing.T) {
 		}, [2]*Array{in.Start, Scalar(0)})
 	}, inputs{Of(int32(0)), Of(int32(0))})
 	require.NoError(t, err)
-	l, err := p.Lower(TargetCPUKernels)
+	l, err := Lower(p, TargetCPUKernels)
 	require.NoError(t, err)
 	for _, start := range []int32{math.MinInt32, -1, 0, 1, math.MaxInt32 - 2, math.MaxInt32 - 1, math.MaxInt32} {
 		counted, nodes := 0, 0

@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"xlarun/graph/internal/attr"
+)
 
 // A loop that is mapped over lanes goes on until all have ended, and keeps the carry of those that have. Where a turn
 // writes into an array, that is a pass over the whole array, and a copy of it to read it from. On a GPU the lanes that
@@ -16,17 +20,17 @@ var passEnded = Pass{
 // droppedWrites makes a choice between an array and the array with a window of each lane written, by lane, a write that
 // some lanes drop. nil: it is no such choice.
 func droppedWrites(_ *Cursor, _ *Node, in []*Array) []*Array {
-	write, lanes := in[1].node, in[0].node
+	write, lanes := in[1].Node(), in[0].Node()
 	if write == nil || write.Op.Name != "scatter" || write.Inputs[0] != in[2] ||
 		lanes == nil || lanes.Op.Name != "broadcast_in_dim" {
 		return nil
 	}
-	a, indices := write.Attrs.(gatherAttrs), write.Inputs[1]
+	a, indices := write.Attrs.(attr.Gather), write.Inputs[1]
 	if a.Kind != "set" || indices.DType() != Int32 || len(a.IndexMap) == 0 || len(a.Batch) == 0 ||
-		!slices.Equal(lanes.Attrs.(broadcastAttrs).Axes, a.Batch) || !slices.Equal(a.IndexBatch, a.Batch) {
+		!slices.Equal(lanes.Attrs.(attr.Broadcast).Axes, a.Batch) || !slices.Equal(a.IndexBatch, a.Batch) {
 		return nil
 	}
 	going := broadcastInDim(lanes.Inputs[0], indices.Dims(), a.IndexBatch)
-	outside := Full(indices.shape, int32(slices.Max(in[2].Dims())))
-	return apply(write.Op, a, []*Array{in[2], Select(going, indices, outside), write.Inputs[2]})
+	outside := Full(indices.Shape(), int32(slices.Max(in[2].Dims())))
+	return write.Op.Call(a, []*Array{in[2], Select(going, indices, outside), write.Inputs[2]})
 }

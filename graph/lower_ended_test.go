@@ -36,9 +36,9 @@ func TestEndedLanes(t *testing.T) {
 			require.InDelta(t, wants, got, 0, "lane %d, row %d", lane, row)
 		}
 	}
-	l, err := p.Lower(TargetCUDA)
+	l, err := Lower(p, TargetCUDA)
 	require.NoError(t, err)
-	require.False(t, l.Graph.any(func(n *Node) bool {
+	require.False(t, l.Graph.Any(func(n *Node) bool {
 		return n.Op.Name == "select" && n.Outs[0].shape.Equal(x.shape)
 	}), "no choice between whole arrays")
 }

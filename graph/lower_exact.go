@@ -3,6 +3,8 @@ package graph
 import (
 	"maps"
 	"slices"
+
+	"xlarun/graph/internal/attr"
 )
 
 // A compiler computes a value again in each place that reads it, if it finds that cheaper than to store it, and rounds
@@ -41,7 +43,7 @@ func barriersAfter(nodes map[*Node]bool) Run {
 		if !nodes[n] {
 			return nil
 		}
-		return Barrier(apply(n.Op, n.Attrs, in)...)
+		return Barrier(n.Op.Call(n.Attrs, in)...)
 	})
 }
 
@@ -66,7 +68,7 @@ func markInexact(g *Graph, marked map[*Node]bool) {
 		for p := range left {
 			for q := range right {
 				if p.overlaps(q) && x.inexact(p.array) {
-					marked[p.array.node] = true
+					marked[p.array.Node()] = true
 				}
 				if n.Op.Name == "compare" {
 					pairs[pair{p, q}], pairs[pair{q, p}] = x.inexact(p.array), x.inexact(q.array)
@@ -79,7 +81,7 @@ func markInexact(g *Graph, marked map[*Node]bool) {
 		kept := collect(r, copied, x.copied)
 		for c := range pairs {
 			if kept[c.compared] && kept[c.with] {
-				marked[c.compared.array.node] = true
+				marked[c.compared.array.Node()] = true
 			}
 		}
 	}
@@ -114,13 +116,13 @@ func collect(a *Array, inputs func(*Node, int) ([]*Array, bool), known map[*Arra
 	s := sources{}
 	var made []*Array
 	copying := false
-	if a.node != nil {
-		made, copying = inputs(a.node, a.index)
+	if a.Node() != nil {
+		made, copying = inputs(a.Node(), a.index)
 	}
 	for _, in := range made {
 		for p := range collect(in, inputs, known) {
 			if p.array == in && p.axis < 0 {
-				p = sliced(a.node, p)
+				p = sliced(a.Node(), p)
 			}
 			s[p] = true
 		}
@@ -134,7 +136,7 @@ func collect(a *Array, inputs func(*Node, int) ([]*Array, bool), known map[*Arra
 
 // sliced returns what a node takes of a source: the slice on the first axis that a slice shortens, else all of it.
 func sliced(n *Node, p source) source {
-	if a, ok := n.Attrs.(sliceAttrs); ok {
+	if a, ok := n.Attrs.(attr.Slice); ok {
 		for i, d := range p.array.Dims() {
 			if a.Start[i] > 0 || a.Limit[i] < d {
 				return source{p.array, i, a.Start[i], a.Limit[i]}
@@ -173,9 +175,9 @@ func copied(n *Node, result int) (inputs []*Array, copying bool) {
 	case "sort", "top_k":
 		return n.Inputs[min(result, len(n.Inputs)-1):][:1], true
 	case "reduce":
-		kind = n.Attrs.(reduceAttrs).Kind
+		kind = n.Attrs.(attr.Reduce).Kind
 	case "cumulative":
-		kind = n.Attrs.(cumulativeAttrs).Kind
+		kind = n.Attrs.(attr.Cumulative).Kind
 	}
 	if kind == "max" || kind == "min" {
 		return n.Inputs[:1], true
@@ -188,7 +190,7 @@ var once = []string{"add", "sub", "mul", "div", "sqrt"}
 
 // inexact reports whether copies of an array may differ.
 func (x *exactness) inexact(a *Array) bool {
-	n := a.node
+	n := a.Node()
 	if n == nil || !isInexact(a.DType()) || stored(n) {
 		return false
 	}
@@ -197,7 +199,7 @@ func (x *exactness) inexact(a *Array) bool {
 	}
 	for _, in := range n.Inputs {
 		for p := range collect(in, copied, x.copied) {
-			if p.array.node != nil && isInexact(p.array.DType()) && !stored(p.array.node) {
+			if p.array.Node() != nil && isInexact(p.array.DType()) && !stored(p.array.Node()) {
 				return true
 			}
 		}

@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"xlarun/graph/internal/attr"
+)
 
 // A program whose loops are functions with products in tiles (lower_tiles.go) also has some dozens to hundreds of small
 // operations between calls of kernels, those loops among them. Each is a call by the runtime, with a place in its
@@ -32,15 +36,15 @@ var passFunctions = Pass{
 // wantsFunctions reports whether functions pay in a program.
 func wantsFunctions(g *Graph, t Target) bool {
 	large := largeProducts(g)
-	product := func(n *Node) bool { return n.Op.Name == "dot_general" && largeProduct(n) }
+	product := func(n *Node) bool { return n.Op.Name == "dot_general" && n.Op.Apart(n) }
 	// A loop of products would be a function if devices did not gather in it.
 	gathering := func(n *Node) bool {
-		return n.Op.Name == "while" && hasRendezvous(n) && n.Bodies[1].any(product) && !large &&
+		return n.Op.Name == "while" && hasRendezvous(n) && n.Bodies[1].Any(product) && !large &&
 			tileable(n, hasRendezvous)
 	}
-	facts := g.Facts(t)
+	facts := Measure(g, t)
 	c, _ := facts.Codegen(Use{})
-	return c.WholeLoops && (facts.Tiles || g.any(gathering))
+	return c.WholeLoops && (facts.Tiles || g.Any(gathering))
 }
 
 // functionsPass is the state of the pass.
@@ -55,13 +59,13 @@ func (f *functionsPass) outside(n *Node) bool {
 	case "while":
 		return !whole(n)
 	case "dot_general":
-		rows, inner, columns := productSizes(n)
-		return largeProduct(n) && (!ofFloat32(n) || rows*inner*columns > mostTiledOnce)
+		rows, inner, columns := matrices(n)
+		return n.Op.Apart(n) && (!ofFloat32(n) || rows*inner*columns > mostTiledOnce)
 	case "custom_call":
-		return n.Attrs.(customCallAttrs).kernel != transposeKernel
+		return n.Kernel().Target != transposes
 	}
-	return n.Op.effect || n.Op.Apart != nil && n.Op.Apart(n) || slices.ContainsFunc(n.Bodies, func(b *Graph) bool {
-		return b.any(f.outside)
+	return n.Op.Effect || n.Op.Apart != nil && n.Op.Apart(n) || slices.ContainsFunc(n.Bodies, func(b *Graph) bool {
+		return b.Any(f.outside)
 	})
 }
 
@@ -128,7 +132,7 @@ func (f *functionsPass) cut(g *Graph) *cutBody {
 			for _, o := range n.Outs {
 				c.madeIn[o] = k
 			}
-		case len(n.Inputs) == 0 && !n.Op.effect:
+		case len(n.Inputs) == 0 && !n.Op.Effect:
 			s.before = append(s.before, n)
 		default:
 			s.after = append(s.after, n)
@@ -198,10 +202,10 @@ func (c *cutBody) findResults(g *Graph) {
 // function adds a call of a function of nodes that returns results.
 func (f *functionsPass) function(out *copying, nodes []*Node, results []*Array) {
 	f.number++
-	call := &Node{Op: op("function"), Attrs: functionAttrs{Number: f.number}, pos: nodes[0].pos}
+	call := nodes[0].Like(Table["function"], attr.Function{Number: f.number}, shapesOf(results))
 	body := &copying{repeatable: out.repeatable, made: map[*Array]*Array{}}
 	body.outer = func(a *Array) *Array {
-		p := &Array{shape: a.shape}
+		p := Abstract(a.Shape())
 		body.Params = append(body.Params, p)
 		call.Inputs = append(call.Inputs, out.at(a))
 		return p
@@ -209,11 +213,9 @@ func (f *functionsPass) function(out *copying, nodes []*Node, results []*Array) 
 	for _, n := range nodes {
 		body.add(n)
 	}
-	for _, a := range results {
+	for i, a := range results {
 		body.Results = append(body.Results, body.at(a))
-		o := &Array{shape: a.shape, node: call, index: len(call.Outs)}
-		call.Outs = append(call.Outs, o)
-		out.made[a] = o
+		out.made[a] = call.Outs[i]
 	}
 	call.Bodies = []*Graph{tiles(&body.Graph, f.target)}
 	out.Nodes = append(out.Nodes, call)
@@ -239,12 +241,11 @@ func newCopying(g *Graph, repeatable map[*Array]*Node) *copying {
 
 // add copies a node.
 func (c *copying) add(n *Node) *Node {
-	m := &Node{Op: n.Op, Attrs: n.Attrs, Bodies: n.Bodies, pos: n.pos}
+	m := n.Like(n.Op, n.Attrs, shapesOf(n.Outs), n.Bodies...)
 	for _, a := range n.Inputs {
 		m.Inputs = append(m.Inputs, c.at(a))
 	}
 	for i, o := range n.Outs {
-		m.Outs = append(m.Outs, &Array{shape: o.shape, node: m, index: i})
 		c.made[o] = m.Outs[i]
 	}
 	c.Nodes = append(c.Nodes, m)

@@ -56,14 +56,14 @@ func TestFunctions(t *testing.T) {
 	} {
 		p, err := Trace("learning", c.f, Abstract(shape))
 		require.NoError(t, err)
-		l, err := p.Lower(TargetCPUKernels)
+		l, err := Lower(p, TargetCPUKernels)
 		require.NoError(t, err)
 		require.NoError(t, l.Graph.Verify())
 		functions := 0
-		l.Graph.any(func(n *Node) bool {
+		l.Graph.Any(func(n *Node) bool {
 			if n.Op.Name == "function" {
 				functions++
-				require.False(t, n.Bodies[0].any((&functionsPass{}).outside), "case %s", c.description)
+				require.False(t, n.Bodies[0].Any((&functionsPass{}).outside), "case %s", c.description)
 			}
 			return false
 		})
@@ -71,7 +71,7 @@ func TestFunctions(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		checkPasses(t, p, []*Tensor{randomTensor(r, shape, -1, 1)}, 1e-4)
 		for _, target := range []Target{TargetCPU, TargetCUDA} {
-			l, err := p.Lower(target)
+			l, err := Lower(p, target)
 			require.NoError(t, err)
 			require.False(t, l.Graph.Uses("function"), "case %s, for %s", c.description, target)
 		}

@@ -1,5 +1,9 @@
 package graph
 
+import (
+	"xlarun/graph/internal/attr"
+)
+
 // Devices of a CPU are threads of one process. XLA's all_gather takes them 15 to 60 microseconds, a kernel one or two
 // (xlabridge/kernels/gather.c), which decides the time of a loop whose step takes a hundred. But a kernel makes a
 // thread wait, and the runtime runs independent ops in any order: two devices could wait for each other at two places
@@ -18,13 +22,13 @@ var passGathers = Pass{
 		}
 		number := 0
 		return byNode(t, func(_ *Cursor, n *Node, in []*Array) []*Array {
-			a := n.Attrs.(collectiveAttrs)
+			a := n.Attrs.(attr.Collective)
 			if a.Size == 1 || a.Rendezvous > 0 {
 				return nil
 			}
 			number++
 			a.Rendezvous = number
-			return apply(n.Op, a, in)
+			return n.Op.Call(a, in)
 		}, "all_gather")
 	},
 }
@@ -32,18 +36,22 @@ var passGathers = Pass{
 // onlyGathers reports whether a program has all_gathers, each over all devices, and no other collectives.
 func onlyGathers(g *Graph) bool {
 	gathers := false
-	others := g.any(func(n *Node) bool {
-		a, ok := n.Attrs.(collectiveAttrs)
-		switch {
-		case n.Op.Name == "all_gather":
-			gathers = gathers || a.Size > 1
-			return a.Size > 1 && a.Size != a.Devices
-		case n.Op.Name == "axis_index" || n.Op.Name == "preduce" && n.Attrs.(preduceAttrs).Size == 1:
+	others := g.Any(func(n *Node) bool {
+		c, ok := n.Attrs.(interface{ Collective() attr.Collective })
+		if !ok {
 			return false
 		}
-		_, permutes := n.Attrs.(ppermuteAttrs)
-		_, reduces := n.Attrs.(preduceAttrs)
-		return ok && a.Size > 1 || permutes || reduces
+		a := c.Collective()
+		switch n.Op.Name {
+		case "all_gather":
+			gathers = gathers || a.Size > 1
+			return a.Size > 1 && a.Size != a.Devices
+		case "axis_index":
+			return false
+		case "ppermute":
+			return true
+		}
+		return a.Size > 1
 	})
 	return gathers && !others
 }

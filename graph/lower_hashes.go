@@ -37,7 +37,7 @@ func markShared(g *Graph, shared map[*Node]bool) {
 		}
 		for _, in := range n.Inputs {
 			for s := range collect(in, moved, known) {
-				made := s.array.node
+				made := s.array.Node()
 				if made == nil || !isHash(made.Op) || last[made] == n {
 					continue
 				}

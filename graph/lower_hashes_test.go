@@ -60,7 +60,7 @@ func TestHashesOnce(t *testing.T) {
 			tensorOf(t, Of(int32(4)))}
 		want, err := Interpret(p.Graph, given, nil)
 		require.NoError(t, err, c.name)
-		l, err := p.Lower(TargetCPUKernels)
+		l, err := Lower(p, TargetCPUKernels)
 		require.NoError(t, err, c.name)
 		got, err := Interpret(l.Graph, given, nil)
 		require.NoError(t, err, c.name)

@@ -8,7 +8,7 @@ import "slices"
 
 var passKeys = Pass{
 	Name: "keys", Doc: "drop the barriers after keys", Keeps: Exact,
-	For:   Target.accelerator,
+	For:   Target.Accelerator,
 	After: []Order{{"ops", "a key that is split or folded is a hash only then"}},
 	Begin: func(_ *Graph, t Target) Run { return byNode(t, keysApart, "optimization_barrier") },
 }
@@ -25,7 +25,7 @@ func keysApart(_ *Cursor, n *Node, in []*Array) []*Array {
 		return nil
 	}
 	if len(others) > 0 {
-		others = apply(n.Op, n.Attrs, others)
+		others = n.Op.Call(n.Attrs, others)
 	}
 	out := slices.Clone(in)
 	for i, x := range n.Inputs {
@@ -42,7 +42,7 @@ var keyMoves = []string{"optimization_barrier", "reshape", "transpose", "slice",
 
 // isKey reports whether an array has the words of a hash.
 func isKey(x *Array) bool {
-	for n := x.node; n != nil && x.DType() == Uint32; n = x.node {
+	for n := x.Node(); n != nil && x.DType() == Uint32; n = x.Node() {
 		if isHash(n.Op) {
 			return true
 		}

@@ -1,5 +1,7 @@
 package graph
 
+import "xlarun/graph/internal/attr"
+
 // XLA's CPU runtime calls the operations of a loop's step one by one and hands some of them to other threads. That
 // takes a quarter of a microsecond each and more, which is most of the time of a step of a few microseconds. Its
 // compiler can make one function of a whole loop instead (Codegen.WholeLoops), in which an operation
@@ -17,19 +19,19 @@ var passLoops = Pass{
 	Begin: func(g *Graph, t Target) Run {
 		large := largeProducts(g)
 		return byNode(t, func(_ *Cursor, n *Node, in []*Array) []*Array {
-			a := n.Attrs.(whileAttrs)
+			a := n.Attrs.(attr.While)
 			if a.Apart || whole(n) {
 				return nil
 			}
 			if !large && tileable(n, nil) {
 				a.Tiled = true
-				return apply(n.Op, a, in, n.Bodies[0], tiles(n.Bodies[1], t))
+				return n.Op.Call(a, in, n.Bodies[0], tiles(n.Bodies[1], t))
 			}
 			if n.Bodies[1].Uses("custom_call") {
 				return nil
 			}
 			a.Apart = true
-			return apply(n.Op, a, in, n.Bodies...)
+			return n.Op.Call(a, in, n.Bodies...)
 		}, "while")
 	},
 }
@@ -39,14 +41,14 @@ func whole(n *Node) bool {
 	if n.Op.Name == "function" {
 		return true
 	}
-	if n.Op.Name != "while" || n.Attrs.(whileAttrs).Apart {
+	if n.Op.Name != "while" || n.Attrs.(attr.While).Apart {
 		return false
 	}
-	if n.Attrs.(whileAttrs).Tiled {
+	if n.Attrs.(attr.While).Tiled {
 		return true
 	}
 	for _, b := range n.Bodies {
-		if b.any(func(n *Node) bool { return n.Op.Apart != nil && n.Op.Apart(n) }) {
+		if b.Any(func(n *Node) bool { return n.Op.Apart != nil && n.Op.Apart(n) }) {
 			return false
 		}
 	}

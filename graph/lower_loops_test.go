@@ -64,10 +64,10 @@ func TestWholeLoops(t *testing.T) {
 		p, err := Trace("loops", c.f, c.x)
 		require.NoError(t, err)
 		for target, marked := range map[Target]bool{TargetCPUKernels: true, TargetCPU: false, TargetCUDA: false} {
-			l, err := p.Lower(target)
+			l, err := Lower(p, target)
 			require.NoError(t, err)
 			got, apart := 0, 0
-			l.Graph.any(func(n *Node) bool {
+			l.Graph.Any(func(n *Node) bool {
 				if n.Op.Name == "while" {
 					if n.Attrs.(whileAttrs).Apart {
 						apart++

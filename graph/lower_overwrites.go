@@ -1,5 +1,7 @@
 package graph
 
+import "xlarun/graph/internal/attr"
+
 // XLA writes the result of elementwise operations over an operand of the same shape that is read for the last time. Its
 // older emitter then passes two pointers to the same place, and LLVM's check that arrays do not overlap fails: the code
 // computes one element at a time. It still joins sums and products into vectors, but not selects by arrays of bools.
@@ -29,7 +31,7 @@ var passOverwrites = Pass{
 			for i, x := range in {
 				wide[i] = ExpandDims(x, 0)
 			}
-			return []*Array{Reshape(Concatenate(n.Attrs.(axisAttrs).Axis+1, wide...), n.Outs[0].Dims()...)}
+			return []*Array{Reshape(Concatenate(n.Attrs.(attr.Axis).Axis+1, wide...), n.Outs[0].Dims()...)}
 		}, "concatenate")
 	},
 }
@@ -42,11 +44,11 @@ func markOverwrites(g *Graph, over map[*Node]bool) {
 			markOverwrites(b, over)
 		}
 		if n.Op.Name == "select" {
-			selects[n.Outs[0].shape.String()] = true
+			selects[n.Outs[0].Shape().String()] = true
 		}
 	}
 	for _, n := range g.Nodes {
-		if x := n.Outs; n.Op.Name == "concatenate" && x[0].Size() >= leastOverwrite && selects[x[0].shape.String()] {
+		if x := n.Outs; n.Op.Name == "concatenate" && x[0].Size() >= leastOverwrite && selects[x[0].Shape().String()] {
 			over[n] = true
 		}
 	}

@@ -42,10 +42,10 @@ func TestOverwrites(t *testing.T) {
 		}, TargetCPUKernels, 2},
 	} {
 		p := program(c.columns, c.f)
-		l, err := p.Lower(c.target)
+		l, err := Lower(p, c.target)
 		require.NoError(t, err, c.name)
 		var ranks []int
-		l.Graph.any(func(n *Node) bool {
+		l.Graph.Any(func(n *Node) bool {
 			if n.Op.Name == "concatenate" {
 				ranks = append(ranks, n.Outs[0].Rank())
 			}

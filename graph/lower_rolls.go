@@ -3,6 +3,8 @@ package graph
 import (
 	"maps"
 	"slices"
+
+	"xlarun/graph/internal/attr"
 )
 
 // A rolled array is two slices, one after the other. XLA computes it inside of what reads it, where each element asks
@@ -54,8 +56,8 @@ func sliceRolls(rolls map[*Node]rolled, borders map[*Array]*border) LoweringRule
 			return nil
 		}
 		b := borders[r.of]
-		if n.Inputs[0].node.Inputs[0] == r.of { // a roll of a roll comes after the first roll
-			first := in[0].node
+		if n.Inputs[0].Node().Inputs[0] == r.of { // a roll of a roll comes after the first roll
+			first := in[0].Node()
 			if first == nil || first.Op.Name != "slice" {
 				b.array = nil
 			} else if b.array == nil || b.inner != first.Inputs[0] { // another inner: the body was copied before
@@ -103,8 +105,8 @@ func markRolls(g *Graph, rolls map[*Node]rolled, borders map[*Array]*border) {
 			continue
 		}
 		r := rolled{x, make([]int, x.Rank())}
-		if x.node != nil {
-			if inner, ok := rolls[x.node]; ok && inner.shift[axis] == 0 {
+		if x.Node() != nil {
+			if inner, ok := rolls[x.Node()]; ok && inner.shift[axis] == 0 {
 				r = rolled{inner.of, slices.Clone(inner.shift)}
 			}
 		}
@@ -121,16 +123,16 @@ func markRolls(g *Graph, rolls map[*Node]rolled, borders map[*Array]*border) {
 
 // rollOf returns the array that a node rolls, and by how many places along which axis; nil if it is no such roll.
 func rollOf(n *Node) (x *Array, axis, shift int) {
-	if n.Op.Name != "concatenate" || len(n.Inputs) != 2 || n.Inputs[0].node == nil || n.Inputs[1].node == nil {
+	if n.Op.Name != "concatenate" || len(n.Inputs) != 2 || n.Inputs[0].Node() == nil || n.Inputs[1].Node() == nil {
 		return nil, 0, 0
 	}
-	axis = n.Attrs.(axisAttrs).Axis
-	first, second := n.Inputs[0].node, n.Inputs[1].node
+	axis = n.Attrs.(attr.Axis).Axis
+	first, second := n.Inputs[0].Node(), n.Inputs[1].Node()
 	if first.Op.Name != "slice" || second.Op.Name != "slice" || first.Inputs[0] != second.Inputs[0] {
 		return nil, 0, 0
 	}
 	x = first.Inputs[0]
-	p, q := first.Attrs.(sliceAttrs), second.Attrs.(sliceAttrs)
+	p, q := first.Attrs.(attr.Slice), second.Attrs.(attr.Slice)
 	cut := p.Start[axis]
 	for i, d := range x.Dims() {
 		from, to := 0, d

@@ -54,10 +54,10 @@ func TestRolls(t *testing.T) {
 	} {
 		p, err := Trace("rolls", c.f, Abstract(ShapeOf(Float32, c.dims...)))
 		require.NoError(t, err, c.name)
-		l, err := p.Lower(c.target)
+		l, err := Lower(p, c.target)
 		require.NoError(t, err, c.name)
 		count := 0
-		l.Graph.any(func(n *Node) bool {
+		l.Graph.Any(func(n *Node) bool {
 			if n.Op.Name == "concatenate" {
 				count++
 			}

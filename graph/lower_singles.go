@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"xlarun/graph/internal/attr"
+)
 
 // A GPU takes a kernel to change a single number, such as the number of steps that all members of a population have
 // played: its compiler fuses no operations that share only single numbers. In the loop of a population such numbers are
@@ -18,7 +22,7 @@ const leastSingles = 32
 // membersOf is the length of the first axis that all arrays in the carry of a scan have; 0: there is none, or no single
 // number that changes.
 func membersOf(n *Node) (members int) {
-	a, body := n.Attrs.(scanAttrs), n.Bodies[0]
+	a, body := n.Attrs.(attr.Scan), n.Bodies[0]
 	changes := false
 	for i, c := range body.Params[a.Consts : a.Consts+a.Carry] {
 		switch {
@@ -38,7 +42,7 @@ func membersOf(n *Node) (members int) {
 
 // singlesForMembers is the scan with an array instead of each single number of its carry; nil: it has none.
 func singlesForMembers(l *Cursor, n *Node, in []*Array) []*Array {
-	a, body := n.Attrs.(scanAttrs), n.Bodies[0]
+	a, body := n.Attrs.(attr.Scan), n.Bodies[0]
 	members := membersOf(n)
 	if members == 0 {
 		return nil
@@ -55,10 +59,10 @@ func singlesForMembers(l *Cursor, n *Node, in []*Array) []*Array {
 	shapes := shapesOf(body.Params)
 	for i := range shapes {
 		if single[i] {
-			shapes[i] = shapes[i].dims(members)
+			shapes[i] = ShapeOf(shapes[i].DType, members)
 		}
 	}
-	next := closedGraph("Lower", shapes, func(p []*Array) []*Array {
+	next := Record(shapes, func(l *Cursor, p []*Array) []*Array {
 		s := forMembers{members: members, plain: map[*Array]*Array{}, perMember: map[*Array]*Array{},
 			changes: map[*Array]bool{}}
 		for i, c := range body.Params {
@@ -69,7 +73,7 @@ func singlesForMembers(l *Cursor, n *Node, in []*Array) []*Array {
 			}
 		}
 		for _, x := range body.Nodes {
-			l.trace.pos = x.pos
+			l.At(x)
 			s.add(x)
 		}
 		var out []*Array
@@ -82,7 +86,7 @@ func singlesForMembers(l *Cursor, n *Node, in []*Array) []*Array {
 		}
 		return out
 	})
-	outs := slices.Clone(apply(n.Op, a, inputs, next))
+	outs := slices.Clone(n.Op.Call(a, inputs, next))
 	for i := range a.Carry {
 		if single[a.Consts+i] {
 			outs[i] = outs[i].Index(0)
@@ -118,13 +122,13 @@ func (s forMembers) value(x *Array) *Array {
 // add adds a node, for each member if it computes a single number from such ones that change.
 func (s forMembers) add(n *Node) {
 	changing := func(x *Array) bool { return s.changes[x] }
-	if elementwise(n) && n.Outs[0].Rank() == 0 && slices.ContainsFunc(n.Inputs, changing) {
+	if n.Elementwise() && n.Outs[0].Rank() == 0 && slices.ContainsFunc(n.Inputs, changing) {
 		in := make([]*Array, len(n.Inputs))
 		for i, x := range n.Inputs {
 			in[i] = s.broadcast(x)
 		}
 		out := n.Outs[0]
-		s.perMember[out], s.changes[out] = apply(n.Op, n.Attrs, in)[0], true
+		s.perMember[out], s.changes[out] = n.Op.Call(n.Attrs, in)[0], true
 		return
 	}
 	if n.Op.Name == "broadcast_in_dim" && changing(n.Inputs[0]) {
@@ -138,7 +142,7 @@ func (s forMembers) add(n *Node) {
 	for i, x := range n.Inputs {
 		in[i] = s.value(x)
 	}
-	for i, x := range apply(n.Op, n.Attrs, in, n.Bodies...) {
+	for i, x := range n.Op.Call(n.Attrs, in, n.Bodies...) {
 		s.plain[n.Outs[i]] = x
 	}
 }

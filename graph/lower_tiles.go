@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"xlarun/graph/internal/attr"
+)
 
 // A loop that is one function (lower_loops.go) calls no library for its products of matrices. XLA's compiler has code
 // of its own for them, in tiles that stay in registers. For matrices of some hundred rows it is as fast as a library,
@@ -19,11 +23,11 @@ const mostRight = 1 << 16
 
 // largeProducts reports whether a program has products that are too large for tiles.
 func largeProducts(g *Graph) bool {
-	return g.any(func(n *Node) bool {
+	return g.Any(func(n *Node) bool {
 		if n.Op.Name != "dot_general" {
 			return false
 		}
-		rows, inner, columns := productSizes(n)
+		rows, inner, columns := matrices(n)
 		return rows > 1 && columns > 1 && inner*columns > mostRight
 	})
 }
@@ -32,21 +36,29 @@ func largeProducts(g *Graph) bool {
 // program without large products. Nodes that except marks (nil: none) do not count.
 func tileable(loop *Node, except func(*Node) bool) bool {
 	return !slices.ContainsFunc(loop.Bodies, func(b *Graph) bool {
-		return b.any(func(n *Node) bool {
+		return b.Any(func(n *Node) bool {
 			if except != nil && except(n) {
 				return false
 			}
 			switch n.Op.Name {
 			case "dot_general":
-				rows, inner, columns := productSizes(n)
-				return largeProduct(n) && (!ofFloat32(n) || rows*inner*columns > mostTiled)
+				rows, inner, columns := matrices(n)
+				return n.Op.Apart(n) && (!ofFloat32(n) || rows*inner*columns > mostTiled)
 			case "custom_call":
-				return n.Attrs.(customCallAttrs).kernel != transposeKernel
+				return n.Kernel().Target != transposes
 			}
 			return n.Op.Apart != nil && n.Op.Apart(n)
 		})
 	})
 }
+
+// matrices are the sizes of the matrices [rows, inner] and [inner, columns] that a product multiplies.
+func matrices(n *Node) (rows, inner, columns int) {
+	return n.Attrs.(attr.Dot).Matrices(n.Inputs[0].Dims(), n.Inputs[1].Dims())
+}
+
+// transposes is the name of the kernel that transposes a matrix.
+const transposes = "xlarun_transpose"
 
 // tiles rewrites the body of a loop for products in tiles.
 func tiles(body *Graph, t Target) *Graph {
@@ -54,18 +66,18 @@ func tiles(body *Graph, t Target) *Graph {
 		switch o.Name {
 		case "while":
 			return func(_ *Cursor, n *Node, in []*Array) []*Array {
-				a := n.Attrs.(whileAttrs)
+				a := n.Attrs.(attr.While)
 				if a.Tiled {
 					return nil
 				}
 				a.Tiled = true
-				return apply(n.Op, a, in, n.Bodies...)
+				return n.Op.Call(a, in, n.Bodies...)
 			}
 		case "custom_call":
 			return func(_ *Cursor, n *Node, in []*Array) []*Array { return []*Array{turned(in[0], []int{1, 0})} }
 		case "dot_general":
 			return func(_ *Cursor, n *Node, in []*Array) []*Array {
-				if !largeProduct(n) {
+				if !n.Op.Apart(n) {
 					return nil
 				}
 				return tiledProduct(n, in)
@@ -93,9 +105,9 @@ const movedElement = 16
 // columns], or the transpose of the product of their transposes, whichever is less work. It is nil if the operands lie
 // so already.
 func tiledProduct(n *Node, in []*Array) []*Array {
-	a, x, y := n.Attrs.(dotAttrs), in[0], in[1]
+	a, x, y := n.Attrs.(attr.Dot), in[0], in[1]
 	xFree, yFree := a.Free(x.Rank(), y.Rank())
-	rows, inner, columns := productSizes(n)
+	rows, inner, columns := matrices(n)
 	batch := product(sizesAt(x.Dims(), a.LeftBatch))
 	dims := slices.Concat(sizesAt(x.Dims(), a.LeftBatch), sizesAt(x.Dims(), xFree), sizesAt(y.Dims(), yFree))
 	left, right := slices.Concat(a.LeftBatch, xFree, a.LeftContract), slices.Concat(a.RightBatch, a.RightContract,
@@ -139,11 +151,11 @@ func tiledProduct(n *Node, in []*Array) []*Array {
 		if slices.IsSorted(left) && slices.IsSorted(right) && x.Rank() == len(shaped(1, 1)) && y.Rank() == x.Rank() {
 			return nil
 		}
-		p := apply1(n.Op, of, flat(x, left, shaped(rows, inner)...), flat(y, right, shaped(inner, columns)...))
+		p := n.Op.Call(of, []*Array{flat(x, left, shaped(rows, inner)...), flat(y, right, shaped(inner, columns)...)})[0]
 		return []*Array{Reshape(p, dims...)}
 	}
-	p := apply1(n.Op, of, flat(y, swappedLeft, shaped(columns, inner)...),
-		flat(x, swappedRight, shaped(inner, rows)...))
+	p := n.Op.Call(of, []*Array{flat(y, swappedLeft, shaped(columns, inner)...),
+		flat(x, swappedRight, shaped(inner, rows)...)})[0]
 	back := []int{1, 0}
 	if len(of.LeftBatch) > 0 {
 		back = []int{0, 2, 1}
@@ -161,7 +173,7 @@ const fewVectors = 4
 func vectorByVector(x, y *Array, axis int) *Array {
 	var all []*Array
 	for j := range y.Dim(2) {
-		all = append(all, Sum(Mul(x, broadcastInDim(index(y, 2, j), x.Dims(), []int{0, 1})), 1))
+		all = append(all, Sum(Mul(x, broadcastInDim(IndexAxis(y, 2, j), x.Dims(), []int{0, 1})), 1))
 	}
 	return Stack(all, axis)
 }
@@ -172,10 +184,15 @@ const mostTerms = 8
 // termByTerm is the product of x [batch, rows, contracted] and y [batch, contracted, columns] as one loop over the
 // result.
 func termByTerm(x, y *Array) (sum *Array) {
-	out := x.shape.dims(x.Dim(0), x.Dim(1), y.Dim(2))
+	dims := []int{x.Dim(0), x.Dim(1), y.Dim(2)}
 	for k := range x.Dim(2) {
-		sum = addTangents(sum, Mul(broadcastInDim(index(x, 2, k), out.Dims, []int{0, 1}), broadcastInDim(index(y, 1, k),
-			out.Dims, []int{0, 2})))
+		term := Mul(broadcastInDim(IndexAxis(x, 2, k), dims, []int{0, 1}), broadcastInDim(IndexAxis(y, 1, k), dims,
+			[]int{0, 2}))
+		if sum == nil {
+			sum = term
+		} else {
+			sum = Add(sum, term)
+		}
 	}
 	return sum
 }

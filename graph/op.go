@@ -67,7 +67,8 @@ type Op struct {
 	// Cases are sample calls from which tests are derived.
 	Cases func() []Case
 
-	effect   bool // not to be merged or dropped
+	// Effect reports that nodes are not to be merged or dropped.
+	Effect   bool
 	distinct bool // not to be merged
 }
 
@@ -250,6 +251,18 @@ type Node struct {
 // Where is the user's source line that made the node.
 func (n *Node) Where() string { return n.pos.String() }
 
+// Node is the call that an array is a result of; nil: it is a parameter, or has data.
+func (a *Array) Node() *Node { return a.node }
+
+// Like makes a node at the same line that calls an op for results of some shapes. Its inputs are to be set.
+func (n *Node) Like(op *Op, attrs any, results []Shape, bodies ...*Graph) *Node {
+	c := &Node{Op: op, Attrs: attrs, Outs: make([]*Array, len(results)), Bodies: bodies, pos: n.pos}
+	for i, s := range results {
+		c.Outs[i] = &Array{shape: s, node: c, index: i}
+	}
+	return c
+}
+
 // smallConstant is the number of elements up to which a concrete array met inside a trace is written into the
 // program; larger ones become captured inputs, so that the program does not depend on their values.
 const smallConstant = 64
@@ -264,6 +277,11 @@ func wantArrays(op string, inputs ...*Array) {
 			throw(op, "input %d is a nil *Array", i)
 		}
 	}
+}
+
+// Call calls the op: what apply does, for lowering.
+func (o *Op) Call(attrs any, inputs []*Array, bodies ...*Graph) []*Array {
+	return apply(o, attrs, inputs, bodies...)
 }
 
 // apply calls an op: infers shapes and adds the node to the trace that the inputs belong to.

@@ -12,7 +12,7 @@ func hasRendezvous(n *Node) bool {
 	if a, ok := n.Attrs.(collectiveAttrs); ok && a.Rendezvous > 0 {
 		return true
 	}
-	return slices.ContainsFunc(n.Bodies, func(b *Graph) bool { return b.any(hasRendezvous) })
+	return slices.ContainsFunc(n.Bodies, func(b *Graph) bool { return b.Any(hasRendezvous) })
 }
 
 // value is the name and the type of an array in a text.

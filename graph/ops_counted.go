@@ -56,6 +56,3 @@ func Counted(counter, x *Array) *Array {
 	}
 	return apply1(op(countedName), nil, x, counter)
 }
-
-// countKernel passes its first input on, and adds 1 to the counter whose number is the second.
-var countKernel = &Kernel{Target: "xlarun_count", Eval: func(in, out []*Tensor) { copy(out[0].V, in[0].V) }}

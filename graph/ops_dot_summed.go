@@ -19,7 +19,7 @@ const mostSummed = 8
 // products with each of them: the stack would be a kernel of its own. nil: it is no such product.
 func summedDot(l *Cursor, n *Node, in []*Array) []*Array {
 	a, out := n.Attrs.(dotAttrs), n.Outs[0].shape
-	if !l.target.accelerator() || a.Preferred != 0 || out.DType != Float32 || len(a.LeftContract) != 1 {
+	if !l.target.Accelerator() || a.Preferred != 0 || out.DType != Float32 || len(a.LeftContract) != 1 {
 		return nil
 	}
 	terms := func(x *Array, axis int) []*Array {

@@ -92,7 +92,7 @@ func clampedTo(at *Array, axis, n int, dims, axes []int) *Array {
 		for i := range n {
 			set(t, i)
 		}
-		return broadcastInDim(constant(t), dims, []int{axis})
+		return broadcastInDim(t.Constant(), dims, []int{axis})
 	}
 	if x := unconverted(at); x != nil {
 		// The conversion drops what is after the point, and makes 0 of NaN.

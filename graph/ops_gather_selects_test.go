@@ -48,7 +48,7 @@ func TestSelectedWritesOutside(t *testing.T) {
 		require.Zero(t, opsOf(t, TargetTPU, p)["scatter"], c.name)
 		var outs []*Tensor
 		for _, target := range []Target{TargetCUDA, TargetTPU} {
-			l, err := p.Lower(target)
+			l, err := Lower(p, target)
 			require.NoError(t, err, c.name)
 			got, err := Interpret(l.Graph, []*Tensor{tensorOf(t, x), tensorOf(t, c.indices), tensorOf(t, updates)}, nil)
 			require.NoError(t, err, c.name)
@@ -99,7 +99,7 @@ func TestSelectedReads(t *testing.T) {
 		}
 		var outs []*Tensor
 		for _, target := range []Target{TargetCUDA, TargetTPU} {
-			l, err := p.Lower(target)
+			l, err := Lower(p, target)
 			require.NoError(t, err, c.name)
 			in := []*Tensor{tensorOf(t, c.args[0].(*Array)), tensorOf(t, c.args[1].(*Array))}
 			got, err := Interpret(l.Graph, in, nil)
@@ -118,7 +118,7 @@ func TestEighOfTPU(t *testing.T) {
 			return []*Array{w, v}
 		})
 		require.NoError(t, err)
-		l, err := p.Lower(target)
+		l, err := Lower(p, target)
 		require.NoError(t, err)
 		if calls := opsOf(t, target, p)["custom_call"]; calls > 0 && target == TargetTPU {
 			require.Contains(t, l.StableHLO, `call_target_name = "Eigh", has_side_effect = false, `+

@@ -74,9 +74,9 @@ func lowerTake(l *Cursor, n *Node, in []*Array) []*Array {
 // gatherShare is the share, 0 to 1, of a graph's elements that gathers of at least leastTake single elements compute.
 func (g *Graph) gatherShare() float64 {
 	taken, all := 0., 0.
-	g.any(func(n *Node) bool {
+	g.Any(func(n *Node) bool {
 		if len(n.Bodies) == 0 && len(n.Outs) > 0 {
-			all += n.elements()
+			all += n.Elements()
 		}
 		if n.Op.Name == "gather" && n.Outs[0].Size() >= leastTake {
 			if shared, own := takes(n); shared || own {

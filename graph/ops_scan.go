@@ -117,7 +117,7 @@ func lowerScan(l *Cursor, n *Node, in []*Array) []*Array {
 		return out
 	}
 	unroll := min(max(a.Unroll, 1), max(a.Length, 1))
-	if l.target.accelerator() {
+	if l.target.Accelerator() {
 		unroll = max(unroll, launchesSaved(n))
 	}
 	if l.writesSteps(n) {
@@ -132,7 +132,7 @@ func lowerScan(l *Cursor, n *Node, in []*Array) []*Array {
 		turn := func(c []*Array) []*Array {
 			state := splitScanResults(a, c[1:])
 			args.consts = l.slicedInside(outside, c[0])
-			if l.target.accelerator() && unroll > 1 {
+			if l.target.Accelerator() && unroll > 1 {
 				state = l.scanChunk(n, args, state, c[0], unroll)
 				return slices.Concat([]*Array{Add(c[0], 1)}, state.concat())
 			}

@@ -23,7 +23,7 @@ func launchesSaved(n *Node) int {
 	}
 	uses := map[*Array]int{}
 	for _, x := range body.Nodes {
-		if x.Op.Name != "constant" && x.Op.Name != "broadcast_in_dim" && !elementwise(x) {
+		if x.Op.Name != "constant" && x.Op.Name != "broadcast_in_dim" && !x.Elementwise() {
 			return 1
 		}
 		for _, in := range x.Inputs {
@@ -98,7 +98,7 @@ const leastSliced = 1 << 20
 // that read it. In front of the loop it is a copy, of a kernel and memory of its own. turn is the counter of the loop.
 // It is in the barrier, so that the compiler does not move the slices out of the loop.
 func (l *Cursor) slicedInside(consts []*Array, turn *Array) []*Array {
-	if !l.target.accelerator() {
+	if !l.target.Accelerator() {
 		return consts
 	}
 	inside := slices.Clone(consts)

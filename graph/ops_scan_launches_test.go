@@ -10,10 +10,10 @@ import (
 // opsOf counts the ops of a function as a target gets it, those of loops' bodies too.
 func opsOf(t *testing.T, target Target, p *Program) map[string]int {
 	t.Helper()
-	l, err := p.Lower(target)
+	l, err := Lower(p, target)
 	require.NoError(t, err)
 	all := map[string]int{}
-	for _, o := range l.Graph.Ops() {
+	for _, o := range Ops(l.Graph) {
 		all[o.Op] = o.Count
 	}
 	return all
@@ -64,10 +64,10 @@ func TestAliases(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, p.Donated, 2)
 	for target, aliases := range map[Target]int{TargetCPU: 2, TargetCUDA: 1, TargetTPU: 2} {
-		l, err := p.Lower(target)
+		l, err := Lower(p, target)
 		require.NoError(t, err)
 		require.Equal(t, aliases, strings.Count(l.StableHLO, "tf.aliasing_output"), "%s", target)
-		f, err := p.Footprint(target)
+		f, err := Memory(p, target)
 		require.NoError(t, err)
 		require.EqualValues(t, 28*(2-aliases), f.Results, "%s", target)
 	}

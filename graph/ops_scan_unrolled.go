@@ -15,7 +15,7 @@ const (
 // has a state alone.
 func (l *Cursor) writesSteps(n *Node) bool {
 	a, body := n.Attrs.(scanAttrs), n.Bodies[0]
-	return l.target.accelerator() && (l.loop != nil || l.scan != nil) && a.Length <= mostUnrolledSteps &&
+	return l.target.Accelerator() && (l.loop != nil || l.scan != nil) && a.Length <= mostUnrolledSteps &&
 		len(n.Inputs) == a.Consts+a.Carry && len(n.Outs) == a.Carry && a.Length*len(body.Nodes) <= mostUnrolledOps &&
-		!body.any(func(n *Node) bool { return n.Op.Loop != nil })
+		!body.Any(func(n *Node) bool { return n.Op.Loop != nil })
 }

@@ -515,8 +515,3 @@ func normAxes(name string, axes []int, rank int) []int {
 	}
 	return out
 }
-
-// constant is a constant of the program, of any size.
-func constant(t *Tensor) *Array {
-	return apply1(constantOp, constantAttrs{t.Shape, string(t.bytes())})
-}

@@ -79,7 +79,7 @@ func (l *Cursor) worthCalls() bool {
 		return true
 	}
 	needed := 0.
-	l.loop.any(func(n *Node) bool {
+	l.loop.Any(func(n *Node) bool {
 		if n.Op.WriteSeconds != nil {
 			needed += n.Op.WriteSeconds(n)
 		}

@@ -23,7 +23,7 @@ var _ = register(&Op{
 	JVP:       zeroJVP,
 	NotLinear: "its input is discrete",
 	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
-		if l.target.accelerator() && n.Outs[0].Rank() == 0 {
+		if l.target.Accelerator() && n.Outs[0].Rank() == 0 {
 			return []*Array{Of(n.Attrs.(turnsAttrs).n)}
 		}
 		return in

@@ -11,7 +11,7 @@ func decision(t *testing.T, name string, f func(x *Array) *Array, x *Array, u Us
 	t.Helper()
 	p, err := Trace("policy", f, x)
 	require.NoError(t, err, name)
-	l, err := p.Lower(TargetCPUKernels)
+	l, err := Lower(p, TargetCPUKernels)
 	require.NoError(t, err, name)
 	c, rules := l.Facts.Codegen(u)
 	names := map[string]string{}

@@ -7,13 +7,13 @@ import "slices"
 
 // Uses reports whether the graph or a body of it has a node of one of the ops.
 func (g *Graph) Uses(ops ...string) bool {
-	return g.any(func(n *Node) bool { return slices.Contains(ops, n.Op.Name) })
+	return g.Any(func(n *Node) bool { return slices.Contains(ops, n.Op.Name) })
 }
 
-// any reports whether f is true for a node of the graph or of its bodies.
-func (g *Graph) any(f func(*Node) bool) bool {
+// Any reports whether f is true for a node of the graph or of its bodies.
+func (g *Graph) Any(f func(*Node) bool) bool {
 	return slices.ContainsFunc(g.Nodes, func(n *Node) bool {
-		return f(n) || slices.ContainsFunc(n.Bodies, func(b *Graph) bool { return b.any(f) })
+		return f(n) || slices.ContainsFunc(n.Bodies, func(b *Graph) bool { return b.Any(f) })
 	})
 }
 

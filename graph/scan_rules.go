@@ -227,7 +227,7 @@ func hoist(body *Graph, params scanParts[*Array], consts []*Array) (rest *Graph,
 	var inside, outside []*Node
 	for _, n := range body.Nodes {
 		args := lookUp(invariant, n.Inputs)
-		if n.Op.effect || len(n.Bodies) > 0 || isAxisOp(n) || slices.Contains(args, nil) {
+		if n.Op.Effect || len(n.Bodies) > 0 || isAxisOp(n) || slices.Contains(args, nil) {
 			inside = append(inside, n)
 			continue
 		}

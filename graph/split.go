@@ -93,7 +93,7 @@ func (w axes) node(n *Node, sums bool) {
 	case dimsAttrs:
 		w.want(n.Inputs[0], sameAxis(n.Outs[0].Dims(), n.Inputs[0].Dims(), axis))
 	default:
-		if elementwise(n) {
+		if n.Elementwise() {
 			for _, x := range n.Inputs {
 				w.want(x, axis)
 			}
@@ -132,8 +132,8 @@ func (n *Node) carryWants() (body axes, carry []int) {
 	}
 }
 
-// elementwise reports whether n computes each element of its one result from the same element of its inputs.
-func elementwise(n *Node) bool {
+// Elementwise reports whether n computes each element of its one result from the same element of its inputs.
+func (n *Node) Elementwise() bool {
 	return len(n.Outs) == 1 && reflect.ValueOf(n.Op.Batch).Pointer() == elementwiseRule && len(n.Bodies) == 0
 }
 
@@ -386,7 +386,7 @@ func (s *splitter) splitNode(n *Node, axis int) []*Array {
 			return each(s.parts[n.Inputs[0]].of, func(x *Array) *Array { return Reshape(x, dims...) })
 		}
 	default:
-		if !elementwise(n) || !slices.ContainsFunc(n.Inputs, func(x *Array) bool { return s.isSplit(x, axis) }) {
+		if !n.Elementwise() || !slices.ContainsFunc(n.Inputs, func(x *Array) bool { return s.isSplit(x, axis) }) {
 			return nil
 		}
 		in := make([][]*Array, len(n.Inputs))

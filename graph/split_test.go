@@ -81,7 +81,7 @@ func TestSplitAxes(t *testing.T) {
 		require.NoError(t, p.Graph.Verify(), name)
 		in, err := ToTensor(x)
 		require.NoError(t, err)
-		want, err := Interpret(p.traced, []*Tensor{in}, nil)
+		want, err := Interpret(p.Traced, []*Tensor{in}, nil)
 		require.NoError(t, err, name)
 		got, err := Interpret(p.Graph, []*Tensor{in}, nil)
 		require.NoError(t, err, name)

@@ -74,5 +74,5 @@ func (t Target) paysKernel(size, least int) bool {
 	return t.kernels() && size >= max(1, t.atLeast(least))
 }
 
-// accelerator reports whether each kernel of a program is launched from outside.
-func (t Target) accelerator() bool { return t.Platform == "cuda" || t.Platform == "tpu" }
+// Accelerator reports whether each kernel of a program is launched from outside.
+func (t Target) Accelerator() bool { return t.Platform == "cuda" || t.Platform == "tpu" }

@@ -55,7 +55,7 @@ func BenchmarkTrace(b *testing.B) {
 		p, err := Trace2("update", update, w, x)
 		require.NoError(b, err)
 		b.ReportMetric(float64(p.Graph.Count()), "ops")
-		l, err := p.Lower(TargetCPUKernels)
+		l, err := Lower(p, TargetCPUKernels)
 		require.NoError(b, err)
 		b.ReportMetric(float64(len(l.StableHLO))/1e3, "kB")
 		b.ReportMetric(l.Seconds*1e3, "ms-lower")
@@ -89,4 +89,19 @@ func TestTracesLeaveMemoryFlat(t *testing.T) {
 	n := 0
 	traces.Range(func(_, _ any) bool { n++; return true })
 	require.Zero(t, n, "open traces")
+}
+
+// Lowering says the same in a program traced anew, as a cache of compiled programs needs.
+func TestLoweringIsStable(t *testing.T) {
+	update, w, x := updateLike(2)
+	var texts []string
+	for range 2 {
+		p, err := Trace2("update", update, w, x)
+		require.NoError(t, err)
+		l, err := Lower(p, TargetCPUKernels)
+		require.NoError(t, err)
+		texts = append(texts, l.StableHLO)
+		require.Len(t, l.Fingerprint, 64)
+	}
+	require.Equal(t, texts[0], texts[1])
 }

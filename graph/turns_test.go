@@ -26,11 +26,11 @@ func TestTurns(t *testing.T) {
 		return p
 	}
 	for _, target := range Targets {
-		known, err := loop(true).Lower(target)
+		known, err := Lower(loop(true), target)
 		require.NoError(t, err)
-		input, err := loop(false).Lower(target)
+		input, err := Lower(loop(false), target)
 		require.NoError(t, err)
-		require.Equal(t, target.accelerator(), strings.Contains(known.StableHLO, "dense<77>"), "%s", target)
-		require.Equal(t, !target.accelerator(), known.StableHLO == input.StableHLO, "%s", target)
+		require.Equal(t, target.Accelerator(), strings.Contains(known.StableHLO, "dense<77>"), "%s", target)
+		require.Equal(t, !target.Accelerator(), known.StableHLO == input.StableHLO, "%s", target)
 	}
 }
