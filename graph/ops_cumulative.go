@@ -42,7 +42,8 @@ var _ = register(&Op{
 		n0 := in[0].shape.Dims[a.Axis]
 		at := Select(Eq(in[0], out[0]), pos, 0)
 		if a.Reverse {
-			at = apply1(n.Op, cumulativeAttrs{Kind: "min", Axis: a.Axis, Reverse: true}, Select(Eq(in[0], out[0]), pos, n0-1))
+			at = apply1(n.Op, cumulativeAttrs{Kind: "min", Axis: a.Axis, Reverse: true},
+				Select(Eq(in[0], out[0]), pos, n0-1))
 		} else {
 			at = apply1(n.Op, cumulativeAttrs{Kind: "max", Axis: a.Axis, Reverse: false}, at)
 		}
@@ -130,7 +131,8 @@ const leastCumulative = 512
 var cumulativeKinds = []string{"sum", "prod", "max", "min"}
 
 var cumulativeKernel = &Kernel{Target: "xlarun_cumulative", evalConfig: func(config []int, in, out []*Tensor) {
-	copy(out[0].V, evalCumulative(cumulativeAttrs{Kind: cumulativeKinds[config[0]], Axis: config[1], Reverse: config[2] != 0}, in[0]).V)
+	copy(out[0].V, evalCumulative(cumulativeAttrs{Kind: cumulativeKinds[config[0]], Axis: config[1],
+		Reverse: config[2] != 0}, in[0]).V)
 }}
 
 func evalCumulative(a cumulativeAttrs, x *Tensor) *Tensor {

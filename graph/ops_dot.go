@@ -18,7 +18,8 @@ func productDType(a dotAttrs, left DType) DType {
 	return left
 }
 
-// prefersDType reports whether products of two dtypes may have a preferred one. A byte without a sign times a signed one is
+// prefersDType reports whether products of two dtypes may have a preferred one. A byte without a sign times a signed
+// one is
 // the only product of two dtypes: processors have an instruction for it.
 func prefersDType(a dotAttrs, left, right DType) bool {
 	same := left == right || left == Uint8 && right == Int8

@@ -136,13 +136,15 @@ func gatherText(a gatherAttrs, kind string, indexRank int) string {
 func batchedGather(a gatherAttrs, size int) gatherAttrs {
 	up := func(v []int) []int { return mapInts(v, shifted(0)) }
 	return gatherAttrs{Offset: up(a.Offset), Collapsed: up(a.Collapsed), Batch: append([]int{0}, up(a.Batch)...),
-		IndexBatch: append([]int{0}, up(a.IndexBatch)...), IndexMap: up(a.IndexMap), Sizes: append([]int{1}, a.Sizes...), Kind: a.Kind, Unique: a.Unique}
+		IndexBatch: append([]int{0}, up(a.IndexBatch)...), IndexMap: up(a.IndexMap),
+		Sizes: append([]int{1}, a.Sizes...), Kind: a.Kind, Unique: a.Unique}
 }
 
 // gatherInWindow adds one leading axis to the operand and to the result or the updates, which all indices share.
 func gatherInWindow(a gatherAttrs, size int) gatherAttrs {
 	up := func(v []int) []int { return mapInts(v, shifted(0)) }
-	return gatherAttrs{Offset: append([]int{0}, up(a.Offset)...), Collapsed: up(a.Collapsed), Batch: up(a.Batch), IndexBatch: a.IndexBatch, IndexMap: up(a.IndexMap),
+	return gatherAttrs{Offset: append([]int{0}, up(a.Offset)...), Collapsed: up(a.Collapsed), Batch: up(a.Batch),
+		IndexBatch: a.IndexBatch, IndexMap: up(a.IndexMap),
 		Sizes: append([]int{size}, a.Sizes...), Kind: a.Kind, Unique: a.Unique}
 }
 
@@ -164,7 +166,8 @@ var _ = register(&Op{
 		if dims[1] < 0 { // the same places in every lane: the lanes are part of the window
 			return []*Array{apply1(n.Op, gatherInWindow(a, b.size), b.moveTo(in[0], dims[0], 0), in[1])}, []int{0}
 		}
-		return []*Array{apply1(n.Op, batchedGather(a, b.size), b.moveTo(in[0], dims[0], 0), b.moveTo(in[1], dims[1], 0))},
+		return []*Array{apply1(n.Op, batchedGather(a, b.size), b.moveTo(in[0], dims[0], 0),
+				b.moveTo(in[1], dims[1], 0))},
 			[]int{0}
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, []*Array{t[0], in[1]}) },

@@ -222,7 +222,10 @@ var _ = register(&Op{
 			start, combine = 1, mulComplex
 		}
 		totals := slices.Repeat([]complex128{start}, len(out.V))
-		eachReduced(a, in[0].Shape.Dims, out.Shape.Dims, func(i, at int) { totals[at] = combine(totals[at], in[0].C(i)) })
+		eachReduced(a, in[0].Shape.Dims, out.Shape.Dims, func(i, at int) {
+			totals[at] = combine(totals[at],
+				in[0].C(i))
+		})
 		for i, x := range totals {
 			out.SetC(i, x)
 		}

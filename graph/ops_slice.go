@@ -294,7 +294,8 @@ func StridedSlice(x *Array, start, limit, stride []int) *Array {
 		slices.Max(append([]int{1}, stride...)) == 1 && len(start) == x.Rank() {
 		return x
 	}
-	return apply1(op("slice"), sliceAttrs{Start: slices.Clone(start), Limit: slices.Clone(limit), Stride: slices.Clone(stride)}, x)
+	return apply1(op("slice"), sliceAttrs{Start: slices.Clone(start), Limit: slices.Clone(limit),
+		Stride: slices.Clone(stride)}, x)
 }
 
 // SliceAxis takes elements start up to limit along one axis; negative bounds count from the end.

@@ -17,13 +17,14 @@ func scans(g *Graph) []*Node {
 	return out
 }
 
-func countOps(g *Graph, name string) int {
-	for _, c := range Ops(g) {
-		if c.Op == name {
-			return c.Count
+func countOps(g *Graph, name string) (count int) {
+	g.Any(func(n *Node) bool {
+		if n.Op.Name == name {
+			count++
 		}
-	}
-	return 0
+		return false
+	})
+	return count
 }
 
 func TestCheapOpsAreOps(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 )
 
 // The index of the largest and of the smallest element is found by two reductions, and equals the interpreter's.
@@ -46,7 +47,7 @@ func TestArgReduce(t *testing.T) {
 				search := func(x *array) *array { return f(x, s.axis) }
 				p, err := graph.Trace(s.name, search, x)
 				require.NoError(t, err, s.name)
-				l, err := p.Lower(c.Target())
+				l, err := lower.Lower(p, c.Target())
 				require.NoError(t, err, s.name)
 				require.Equal(t, s.reductions, strings.Count(l.StableHLO, `stablehlo.reduce"`), s.name)
 				calls = append(calls, sample{fmt.Sprintf("%s of %s", s.name, x.DType()),

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/xlabridge/kernels"
 )
 
@@ -85,7 +86,7 @@ func TestBF16Dot(t *testing.T) {
 	}
 	traced, err := graph.Trace("products", all, in)
 	require.NoError(t, err)
-	lowered, err := traced.Lower(c.Target())
+	lowered, err := lower.Lower(traced, c.Target())
 	require.NoError(t, err)
 	require.True(t, lowered.Graph.Uses("custom_call"))
 	require.False(t, lowered.Graph.Uses("dot_general"))
@@ -225,7 +226,7 @@ func TestBF16DotInGradients(t *testing.T) {
 	require.NoError(t, err)
 	p, err := graph.Trace("gradients", grad, in)
 	require.NoError(t, err)
-	l, err := p.Lower(c.Target())
+	l, err := lower.Lower(p, c.Target())
 	require.NoError(t, err)
 	require.False(t, l.Graph.Uses("dot_general"))
 	eachSet(t, kernels.BF16, func(t *testing.T) {
@@ -360,7 +361,7 @@ func TestBF16Conv(t *testing.T) {
 	for i, s := range samples {
 		p, err := graph.Trace("conv", s.fn, in[i])
 		require.NoError(t, err)
-		l, err := p.Lower(c.Target())
+		l, err := lower.Lower(p, c.Target())
 		require.NoError(t, err)
 		require.Equal(t, strings.Contains(s.name, "groups"), l.Graph.Uses("conv"), s.name)
 		if s.name != "conv cut away" { // there all windows see zeros

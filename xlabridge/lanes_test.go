@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 )
 
 // Lanes that share their indices are scattered and gathered eight at a time, and give what the interpreter gives: for
@@ -48,7 +49,7 @@ func TestLanesOfOneIndex(t *testing.T) {
 				f := graph.VMap3(scatter, graph.InAxes(0, graph.Unmapped, 0))
 				p, err := graph.Trace2("scatter", func(x, u *array) *array { return f(x, indices, u) }, x, u)
 				require.NoError(t, err, s.name)
-				l, err := p.Lower(c.Target())
+				l, err := lower.Lower(p, c.Target())
 				require.NoError(t, err, s.name)
 				require.Equal(t, 1, strings.Count(l.StableHLO, `"xlarun_scatter"`), s.name)
 				add(s.name, func(in []*array) []*array { return []*array{f(in[0], in[1], in[2])} }, x, indices, u)

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/internal/protobuf"
 	"xlarun/xlabridge/topology"
 )
@@ -127,7 +127,7 @@ type CompileOptions struct {
 	// training step on one device. Matrix products and convolutions always use all cores.
 	AllCores bool
 	// OneDevice says that the program runs on one device while the client's other devices are idle. It then uses all
-	// cores if there is enough work for each (graph.Policy). It changes no result.
+	// cores if there is enough work for each (lower.Policy). It changes no result.
 	OneDevice bool
 	// XLA overrides compiler options by XLA's names without dashes
 	// ("xla_cpu_enable_fast_math": true). Values are string, bool, int, int64 or float64.
@@ -137,7 +137,7 @@ type CompileOptions struct {
 	// Purpose describes the use of the program in a few words, for the cache's list only.
 	Purpose string
 
-	// alone is set by ForJit (graph.Use).
+	// alone is set by ForJit (lower.Use).
 	alone bool
 }
 
@@ -148,8 +148,8 @@ func (o CompileOptions) ForJit(b Backend) CompileOptions {
 	return o
 }
 
-func (o CompileOptions) use() graph.Use {
-	return graph.Use{Alone: o.alone, OneDevice: o.OneDevice, AllCores: o.AllCores}
+func (o CompileOptions) use() lower.Use {
+	return lower.Use{Alone: o.alone, OneDevice: o.OneDevice, AllCores: o.AllCores}
 }
 
 // Field numbers of CompileOptionsProto and OptionOverrideProto.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/internal/long"
 )
 
@@ -53,7 +54,7 @@ func TestSlidingExtremes(t *testing.T) {
 				}
 				p, err := graph.Trace(s.name, f, []*array{x})
 				require.NoError(t, err, s.name)
-				l, err := p.Lower(c.Target())
+				l, err := lower.Lower(p, c.Target())
 				require.NoError(t, err, s.name)
 				require.Equal(t, s.windows, strings.Count(l.StableHLO, "stablehlo.reduce_window"), s.name)
 				calls = append(calls, sample{fmt.Sprintf("%s of %s, %s", s.name, d, kind), f, []*array{x}})
@@ -86,7 +87,7 @@ func TestSelectsOverRolledArrays(t *testing.T) {
 			}
 			p, err := graph.Trace("rolled", f, x)
 			require.NoError(t, err)
-			l, err := p.Lower(c.Target())
+			l, err := lower.Lower(p, c.Target())
 			require.NoError(t, err)
 			require.Equal(t, 2, strings.Count(l.StableHLO, "stablehlo.concatenate"))
 			for _, line := range strings.Split(l.StableHLO, "\n") {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 )
 
 // One small matrix times each of many, as it lies and transposed.
@@ -20,7 +21,7 @@ func TestSharedSmallDots(t *testing.T) {
 		require.NoError(t, err)
 		p, err := graph.Trace2("products", f, in[0], in[1])
 		require.NoError(t, err)
-		l, err := p.Lower(c.Target())
+		l, err := lower.Lower(p, c.Target())
 		require.NoError(t, err)
 		require.Contains(t, l.StableHLO, "xlarun_small_dots")
 		got, err := Jit2(c, f)(in[0], in[1])
@@ -63,7 +64,7 @@ func TestSmallDots(t *testing.T) {
 			}
 			lowered, err := graph.Trace2("products", product, in[0], in[1])
 			require.NoError(t, err)
-			l, err := lowered.Lower(c.Target())
+			l, err := lower.Lower(lowered, c.Target())
 			require.NoError(t, err)
 			require.Contains(t, l.StableHLO, "xlarun_small_dots", "%v, layout %d", size, layout)
 			calls = append(calls, sample{"", func(in []*array) []*array { return []*array{product(in[0], in[1])} }, in})

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 )
 
 // Gathers of single elements call the kernel and give what the interpreter gives: of indices outside, of NaN, of all
@@ -46,7 +47,7 @@ func TestTakeKernel(t *testing.T) {
 			}
 			p, err := graph.Trace2("take", s.f, x, s.indices)
 			require.NoError(t, err, s.name)
-			l, err := p.Lower(c.Target())
+			l, err := lower.Lower(p, c.Target())
 			require.NoError(t, err, s.name)
 			require.Equal(t, 1, strings.Count(l.StableHLO, `"xlarun_take"`), s.name)
 			calls = append(calls, sample{fmt.Sprintf("%s of %s", s.name, d),
@@ -68,7 +69,7 @@ func TestTakeOfManyElements(t *testing.T) {
 	for _, c := range []struct{ elements, kernels int }{{1<<13 - 1, 0}, {1 << 13, 1}, {1<<18 - 1, 1}, {1 << 18, 0}} {
 		p, err := graph.Trace2("take", take, graph.Iota(1000), graph.Zeros(graph.ShapeOf(graph.Int32, c.elements)))
 		require.NoError(t, err)
-		l, err := p.Lower(graph.TargetCPUKernels)
+		l, err := lower.Lower(p, graph.TargetCPUKernels)
 		require.NoError(t, err)
 		require.Equal(t, c.kernels, strings.Count(l.StableHLO, `"xlarun_take"`), "%d elements", c.elements)
 	}
@@ -89,7 +90,7 @@ func TestTakeOfComplexNumbers(t *testing.T) {
 	take := func(x, i *array) *array { return graph.Take(x, i, 0) }
 	p, err := graph.Trace2("take", take, x, indices)
 	require.NoError(t, err)
-	l, err := p.Lower(graph.TargetCPUKernels)
+	l, err := lower.Lower(p, graph.TargetCPUKernels)
 	require.NoError(t, err)
 	require.Equal(t, 1, strings.Count(l.StableHLO, `"xlarun_take"`))
 	got, err := Jit2(open(t, Options{}), take)(x, indices)
@@ -102,7 +103,7 @@ func TestTakesThatDoNotPay(t *testing.T) {
 	takes := func(f func(x *array) *array, x *array) int {
 		p, err := graph.Trace("take", f, x)
 		require.NoError(t, err)
-		l, err := p.Lower(graph.TargetCPUKernels)
+		l, err := lower.Lower(p, graph.TargetCPUKernels)
 		require.NoError(t, err)
 		return strings.Count(l.StableHLO, `"xlarun_take"`)
 	}

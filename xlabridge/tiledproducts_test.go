@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/internal/long"
 )
 
@@ -64,7 +65,7 @@ func TestTiledProducts(t *testing.T) {
 		x, y := draw(c.x), draw(c.y)
 		p, err := graph.Trace2("products", f, graph.Abstract(x.Shape()), graph.Abstract(y.Shape()))
 		require.NoError(t, err)
-		l, err := p.Lower(client.Target())
+		l, err := lower.Lower(p, client.Target())
 		require.NoError(t, err)
 		require.True(t, l.Facts.Tiles, "case %d: %s", i+1, c.spec)
 		if !long.On() && slices.Contains([]int{2, 4, 6, 9, 12, 14, 15, 16}, i+1) {

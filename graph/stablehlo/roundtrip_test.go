@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/graph/stablehlo"
 	"xlarun/internal/long"
 	"xlarun/xlabridge"
@@ -26,7 +27,7 @@ func again(t *testing.T, shapes []graph.Shape, f func(in []*graph.Array) []*grap
 	p, err := graph.Trace("f", f, abstract)
 	require.NoError(t, err)
 	var text strings.Builder
-	if err := p.Export(&text); err != nil {
+	if err := lower.Export(&text, p); err != nil {
 		return nil, err
 	}
 	g, err := stablehlo.Parse("f.mlir", text.String())
@@ -148,6 +149,6 @@ func TestBarriersComeBack(t *testing.T) {
 		graph.Abstract(graph.ShapeOf(graph.Float32, 3)))
 	require.NoError(t, err)
 	var text strings.Builder
-	require.NoError(t, p.Export(&text))
+	require.NoError(t, lower.Export(&text, p))
 	require.Equal(t, 1, strings.Count(text.String(), "optimization_barrier"))
 }

@@ -1,0 +1,76 @@
+package lower
+
+import (
+	"testing"
+
+	"xlarun/graph"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A key that many draws read is computed once. A key that few draws read is computed in each of them.
+func TestHashesOnce(t *testing.T) {
+	hash := func(k [2]*graph.Array, counter uint32) [2]*graph.Array {
+		a, b := graph.ThreeFry2x32(k[0], k[1], graph.Zeros(graph.ShapeOf(graph.Uint32)), graph.Of(counter))
+		return [2]*graph.Array{a, b}
+	}
+	// draws is the sum of n draws with a key.
+	draws := func(k [2]*graph.Array, n int) *graph.Array {
+		sum := graph.Zeros(graph.ShapeOf(graph.Uint32, 25))
+		for i := range n {
+			sum = graph.Add(sum, hash(k, uint32(2+i))[0])
+		}
+		return sum
+	}
+	keys := []any{graph.Abstract(graph.ShapeOf(graph.Uint32, 25)), graph.Abstract(graph.ShapeOf(graph.Uint32, 25)),
+		graph.Abstract(graph.ShapeOf(graph.Int32))}
+	for _, c := range []struct {
+		name             string
+		draw             func(k [2]*graph.Array, turns *graph.Array) *graph.Array
+		barriers, hashes int
+	}{
+		{"a chain", func(k [2]*graph.Array, _ *graph.Array) *graph.Array { return hash(hash(hash(k, 1), 2), 3)[0] }, 0,
+			3},
+		{"a key for four draws", func(k [2]*graph.Array, _ *graph.Array) *graph.Array { return draws(hash(k, 1), 4) },
+			1, 5},
+		{"a key for three draws", func(k [2]*graph.Array, _ *graph.Array) *graph.Array { return draws(hash(k, 1), 3) },
+			0, 4},
+		{"both words for one draw", func(k [2]*graph.Array, _ *graph.Array) *graph.Array {
+			k = hash(k, 1)
+			k = hash([2]*graph.Array{graph.Add(k[0], graph.Of(uint32(7))), k[1]}, 2)
+			return graph.Xor(k[0], k[1])
+		}, 0, 2},
+		{"stacked, transposed and sliced in between", func(k [2]*graph.Array, _ *graph.Array) *graph.Array {
+			k = hash(k, 1)
+			both := graph.Transpose(graph.Stack([]*graph.Array{k[0], k[1]}, 1), 1, 0)
+			k = [2]*graph.Array{both.Index(0), both.Index(1)}
+			return draws(k, 4)
+		}, 1, 5},
+		{"inside of a loop", func(k [2]*graph.Array, turns *graph.Array) *graph.Array {
+			type carry struct{ I, Sum *graph.Array }
+			return graph.While(func(c carry) *graph.Array { return c.I.Lt(turns) }, func(c carry) carry {
+				k := hash([2]*graph.Array{k[0].Add(c.I.Convert(graph.Uint32)), k[1]}, 1)
+				return carry{c.I.Add(1), graph.Add(c.Sum, draws(k, 4))}
+			}, carry{graph.Zeros(graph.ShapeOf(graph.Int32)), graph.Zeros(graph.ShapeOf(graph.Uint32, 25))}).Sum
+		}, 1, 5},
+	} {
+		p, err := graph.TraceArgs("draw", keys, graph.TraceOptions{}, func(in []any) any {
+			return c.draw([2]*graph.Array{in[0].(*graph.Array), in[1].(*graph.Array)}, in[2].(*graph.Array))
+		})
+		require.NoError(t, err, c.name)
+		ops := opsOf(t, graph.TargetCPUKernels, p)
+		require.Equal(t, c.barriers, ops["optimization_barrier"], c.name)
+		require.Equal(t, c.hashes, ops["threefry2x32"], c.name)
+		require.Zero(t, opsOf(t, graph.TargetCUDA, p)["optimization_barrier"], c.name)
+		given := []*graph.Tensor{tensorOf(t, graph.Iota(25).Convert(graph.Uint32)),
+			tensorOf(t, graph.Iota(25).Convert(graph.Uint32).Mul(3)),
+			tensorOf(t, graph.Of(int32(4)))}
+		want, err := graph.Interpret(p.Graph, given, nil)
+		require.NoError(t, err, c.name)
+		l, err := Lower(p, graph.TargetCPUKernels)
+		require.NoError(t, err, c.name)
+		got, err := graph.Interpret(l.Graph, given, nil)
+		require.NoError(t, err, c.name)
+		require.Equal(t, want[0].V, got[0].V, c.name)
+	}
+}
