@@ -34,20 +34,20 @@ type Op struct {
 	// Prune returns n without the results that live does not mark, and without what only they need; nil: n keeps all.
 	Prune func(n *Node, live []bool) *Node
 	// Loop describes a node as a loop over a carry; nil: the op is no loop. Carries are split (split.go), and work in
-	// loops counts more (facts.go).
+	// loops counts more (lower/facts.go).
 	Loop func(n *Node) loopForm
 	// Lower makes the results from other ops if the target does not take the op; nil: every target takes it.
 	Lower LoweringRule
 	// Emit writes the op's StableHLO. An op that is always lowered has none.
 	Emit func(e *emitter, n *Node)
 	// WritesParts reports that XLA's CPU compiler writes the result part by part, into an array that is too large to be
-	// copied for each part. Write does the same by a call of a kernel; nil: no kernel can. See lowerWrites.
+	// copied for each part. Write does the same by a call of a kernel; nil: no kernel can. See the pass writes.
 	WritesParts func(n *Node, t Target) bool
 	Write       LoweringRule
 	// WriteSeconds is the least time of a loop's step from which the call that Write makes in it pays.
 	WriteSeconds func(n *Node) float64
 	// Apart reports that XLA's CPU compiler cannot compute a node inside of a loop that is one function, or computes it
-	// slowly there. See lowerLoops.
+	// slowly there. See the pass loops.
 	Apart func(n *Node) bool
 	// Eval is the reference: the dumbest correct code.
 	Eval func(n *Node, in []*Tensor) []*Tensor

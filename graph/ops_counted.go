@@ -2,7 +2,7 @@ package graph
 
 const countedName = "counted"
 
-// counted passes its first input on. Programs on the CPU count that they pass it (lower_counts.go).
+// counted passes its first input on. Programs on the CPU count that they pass it (lower/counts.go).
 var _ = register(&Op{
 	Name: countedName,
 	Shape: func(c *call) []Shape {

@@ -4,7 +4,7 @@ import "slices"
 
 // XLA's CPU compiler writes out the product of two small matrices, which takes it a third of a second, and its library
 // spends more time on each call than on the product. So many such products at once are a kernel, except in loops: those
-// that call no kernel become one function (lower_loops.go).
+// that call no kernel become one function (lower/loops.go).
 
 // smallProduct is the length up to which each axis of such a product is short.
 const smallProduct = 32

@@ -8,7 +8,7 @@ import (
 
 type functionAttrs = attr.Function
 
-// function runs its body, which a CPU's compiler makes one function of (lower_functions.go).
+// function runs its body, which a CPU's compiler makes one function of (lower/functions.go).
 var _ = register(&Op{
 	Name:    "function",
 	Complex: true,

@@ -4,7 +4,7 @@ import "slices"
 
 // XLA's CPU compiler gathers a single element with some eight instructions, and with twice as many if the loop around
 // is one function. A kernel clamps the indices with vector instructions first. It takes half of the time. It also lets
-// a program that gathers be compiled the way that is fast to compile (policy.go).
+// a program that gathers be compiled the way that is fast to compile (lower/policy.go).
 
 // leastTake is the least number of elements that are worth a call of the kernel. Below mostTake, the indices and the
 // results stay in a core's cache. Larger ones go through memory, and the compiler's loop, which computes an index where

@@ -2,7 +2,7 @@ package graph
 
 import "slices"
 
-// A scatter on the CPU is a call of a kernel, where that pays (lower_writes.go).
+// A scatter on the CPU is a call of a kernel, where that pays (lower/writes.go).
 
 // scatterSeconds is the WriteSeconds of scatter.
 func scatterSeconds(*Node) float64 { return stepPerScatter }

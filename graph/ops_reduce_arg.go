@@ -2,7 +2,7 @@ package graph
 
 // XLA's CPU compiler reduces pairs of an element and its index by one loop of comparisons, which LLVM does not make
 // vectors of: 4 ns an element. The extreme element and the first index that holds it are two reductions, each in
-// vectors. Elements that may differ between copies are stored before they are compared (lower_exact.go). Programs for
+// vectors. Elements that may differ between copies are stored before they are compared (lower/exact.go). Programs for
 // TargetCPU, which call no kernels, keep the one reduction.
 
 const (

@@ -2,7 +2,7 @@ package graph
 
 import "slices"
 
-// A dynamic_update_slice on the CPU writes its block by a call of a kernel, where that pays (lower_writes.go).
+// A dynamic_update_slice on the CPU writes its block by a call of a kernel, where that pays (lower/writes.go).
 
 // smallWrite is the size in bytes up to which it is faster to copy an array for each part that is written.
 const smallWrite = 4096

@@ -11,11 +11,11 @@ import (
 // named. Where nothing else is said, a loop counts as one step.
 type Facts struct {
 	// Kernels says that the target calls kernels, and WritesParts that the compiler would copy a large array for each
-	// part of it that is written (lower_writes.go).
+	// part of it that is written (writes.go).
 	Kernels     bool `json:"kernels"`
 	WritesParts bool `json:"writes_parts"`
 	// Loops, Conv and Tiles say that the program has a loop, a convolution, and functions or loops that are one
-	// function whose products need the compiler's own code (lower_tiles.go).
+	// function whose products need the compiler's own code (tiles.go).
 	Loops bool `json:"loops"`
 	Conv  bool `json:"conv"`
 	Tiles bool `json:"tiles"`

@@ -7,7 +7,7 @@ import (
 	"xlarun/graph/internal/attr"
 )
 
-// A program whose loops are functions with products in tiles (lower_tiles.go) also has some dozens to hundreds of small
+// A program whose loops are functions with products in tiles (tiles.go) also has some dozens to hundreds of small
 // operations between calls of kernels, those loops among them. Each is a call by the runtime, with a place in its
 // queues. lowerFunctions makes functions of them: a body is cut into stages at the nodes that cannot be part of a
 // function, and the other nodes of a stage become one call. In a loop in which devices gather at every turn, that

@@ -9,7 +9,7 @@ import (
 // takes a quarter of a microsecond each and more, which is most of the time of a step of a few microseconds. Its
 // compiler can make one function of a whole loop instead (Codegen.WholeLoops), in which an operation
 // costs next to nothing. But a function has fewer ways to compute: products of matrices are plain loops unless their
-// operands lie well (lower_tiles.go), and loops that call kernels stay as they are. Loops that would lose are kept
+// operands lie well (tiles.go), and loops that call kernels stay as they are. Loops that would lose are kept
 // apart by a call in each step that does nothing.
 
 var passLoops = Pass{

@@ -1,3 +1,14 @@
+// Package lower makes of a traced program one of ops that a target takes, and writes it as StableHLO. It is a list of
+// passes over the graph (Passes). Op.Lower, in the op's block in package graph, says what one op becomes; a decision
+// that depends on the whole program is a pass, in a file of its own. The interpreter can run the program after every
+// pass, and tests compare the results, so a wrong pass is found by name. "xlarun inspect --phase" shows the program
+// after each.
+//
+// Passes change how a compiler computes, and not what. The text is the same at each start, and compiled programs are
+// cached by it.
+//
+// Facts measures a program, and Policy decides by it how XLA's CPU compiler writes it. Package xlabridge has the names
+// of the compiler's options. Memory estimates what a program needs before it is compiled.
 package lower
 
 import (

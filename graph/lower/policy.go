@@ -18,11 +18,11 @@ type Use struct {
 // two to three times as long for code of the same speed: the smallest loop takes 14 ms of a core instead of 6. With the
 // older emitter and without LLVM's unrolling, CartPole's first generation takes 0.5 s instead of 1.3. But the older
 // emitter cannot update a part of an array in place: it copies the whole array. So it is used where kernels make the
-// updates (lower_writes.go) or no large array is updated in part.
+// updates (writes.go) or no large array is updated in part.
 type Codegen struct {
 	// AllCores lets a program split its loops over the cores.
 	AllCores bool
-	// WholeLoops writes each loop as one function, by the older emitter, but those that lower_loops.go keeps apart.
+	// WholeLoops writes each loop as one function, by the older emitter, but those that loops.go keeps apart.
 	WholeLoops bool
 	// Unroll leaves LLVM's unrolling of such loops on.
 	Unroll bool

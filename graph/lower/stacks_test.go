@@ -30,7 +30,9 @@ func TestStackedProducts(t *testing.T) {
 			for i := range parts {
 				all = append(all, graph.Index(x, i).Mul(2))
 			}
-			return graph.VMap(func(p [2]*graph.Array) *graph.Array { return p[0].Dot(p[1]) })([2]*graph.Array{graph.Concatenate(1, all...), w})
+			return graph.VMap2(func(x, w *graph.Array) *graph.Array {
+				return x.Dot(w)
+			})(graph.Concatenate(1, all...), w)
 		})
 		require.NoError(t, err)
 		return p

@@ -7,7 +7,7 @@ import (
 	"xlarun/graph/internal/attr"
 )
 
-// A loop that is one function (lower_loops.go) calls no library for its products of matrices. XLA's compiler has code
+// A loop that is one function (loops.go) calls no library for its products of matrices. XLA's compiler has code
 // of its own for them, in tiles that stay in registers. For matrices of some hundred rows it is as fast as a library,
 // but only where the left operand lies by rows of what is contracted and the right one by columns. So in loops of such
 // products, as in learning from minibatches, operands are transposed beforehand. A program with larger products

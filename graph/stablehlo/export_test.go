@@ -92,7 +92,7 @@ func exportOf(t *testing.T, name string, inputs []graph.Shape,
 	return p, text.String()
 }
 
-// Random programs and their gradients come back from what Program.Export writes: the function that stablehlo.Parse
+// Random programs and their gradients come back from what lower.Export writes: the function that stablehlo.Parse
 // reads has their values, and so has its own export.
 func TestRandomProgramsComeBack(t *testing.T) {
 	count := 25
@@ -122,7 +122,7 @@ func TestRandomProgramsComeBack(t *testing.T) {
 	}
 }
 
-// What Program.Export writes has in jax.export.deserialize the values that it has here, and so have random
+// What lower.Export writes has in jax.export.deserialize the values that it has here, and so have random
 // programs with their gradients.
 func TestExport(t *testing.T) {
 	var file struct {

@@ -38,7 +38,7 @@ func again(t *testing.T, shapes []graph.Shape, f func(in []*graph.Array) []*grap
 // notExported are ops that no other program has, or that only CPUs' programs have.
 var notExported = []string{"custom_call", "debug", "host_call", "function"}
 
-// What Program.Export writes, Parse reads: every sample of every op has the same results then. The
+// What lower.Export writes, Parse reads: every sample of every op has the same results then. The
 // short form takes the first of each op.
 func TestExportsAreRead(t *testing.T) {
 	type sample struct {

@@ -100,7 +100,8 @@ func (a Collective) Groups() [][]int {
 // Dot is of dot_general: batch axes of the operands, which the result has first, and the axes that are contracted.
 type Dot struct {
 	LeftBatch, RightBatch, LeftContract, RightContract []int
-	Preferred                                          dtypes.DType // of sums and of the result; 0: that of the operands
+	// Preferred is of sums and of the result; 0: that of the operands.
+	Preferred dtypes.DType
 }
 
 // Of is a product of other axes with the same dtypes.
