@@ -47,7 +47,7 @@ var keyMoves = []string{"optimization_barrier", "reshape", "transpose", "slice",
 // isKey reports whether an array has the words of a hash.
 func isKey(x *graph.Array) bool {
 	for n := x.Node(); n != nil && x.DType() == graph.Uint32; n = x.Node() {
-		if isHash(n.Op) {
+		if isHash(n) {
 			return true
 		}
 		if !slices.Contains(keyMoves, n.Op.Name) {

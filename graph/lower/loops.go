@@ -17,7 +17,7 @@ var passLoops = Pass{
 	Doc: "mark loops that lose if they become one function, and lay out the products in the others",
 	For: withKernels,
 	After: []Order{{"exact", "loops are laid out with the barriers in them"},
-		{"hashes", "loops are laid out with the barriers in them"},
+		{"once", "loops are laid out with the barriers in them"},
 		{"gathers", "a loop with numbered gathers is no function"}},
 	Begin: func(g *graph.Graph, t graph.Target) Run {
 		large := largeProducts(g)

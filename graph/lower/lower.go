@@ -53,7 +53,7 @@ const (
 
 // Passes are run in this order on a simplified program. It is well-formed after each, and gives the same results.
 var Passes = []Pass{passSingles, passOps, passKeys, passCollectives, passConcatenations, passConstants, passEnded,
-	passExact, passRolls, passOverwrites, passHashes, passGathers, passLoops, passWrites, passCounts, passFunctions}
+	passExact, passRolls, passOverwrites, passOnce, passGathers, passLoops, passWrites, passCounts, passFunctions}
 
 // Apply runs the pass on a program for a target.
 func (p Pass) Apply(g *graph.Graph, t graph.Target) *graph.Graph {
