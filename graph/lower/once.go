@@ -47,11 +47,18 @@ func eachGraph(g *graph.Graph, f func(g *graph.Graph)) {
 	}
 }
 
-// places are where an array is computed: operations that are stored, or that read it by other indices than their own,
-// with the number of copies in each.
-type places map[*graph.Node]float64
+// reader is where an array is computed: in the loop of an array that is stored, or where a node reads one of its inputs
+// by another index than its own.
+type reader struct {
+	stored *graph.Array
+	by     *graph.Node
+	input  int
+}
 
-func (p places) total() (sum float64) {
+// readers are the readers of an array with the number of copies in each.
+type readers map[reader]float64
+
+func (p readers) total() (sum float64) {
 	for _, copies := range p {
 		sum += copies
 	}
@@ -61,36 +68,39 @@ func (p places) total() (sum float64) {
 // copies calls f for the nodes of a graph, from the last one on, with the number of places in which a compiler computes
 // the node again. f returns whether there is only one.
 func copies(g *graph.Graph, f func(n *graph.Node, copies float64) (once bool)) {
-	of := map[*graph.Array]places{}
-	add := func(a *graph.Array, at *graph.Node, copies float64) {
+	of := map[*graph.Array]readers{}
+	add := func(a *graph.Array, at reader, copies float64) {
 		if of[a] == nil {
-			of[a] = places{}
+			of[a] = readers{}
 		}
 		of[a][at] = max(of[a][at], copies)
 	}
 	for _, r := range g.Results {
-		add(r, nil, 1)
+		add(r, reader{stored: r}, 1)
 	}
 	for _, n := range slices.Backward(g.Nodes) {
-		all := places{}
+		all := readers{}
 		for _, o := range n.Outs {
 			for at, k := range of[o] {
 				all[at] = max(all[at], k)
 			}
 		}
 		once := f(n, all.total())
-		for _, in := range n.Inputs {
+		for i, in := range n.Inputs {
+			other := reader{by: n, input: i}
 			switch {
-			case once || keeps(n):
-				add(in, n, 1)
-			case n.Elementwise() || n.Op.Name == "reshape" || n.Op.Name == "transpose":
+			case once:
+				add(in, reader{stored: n.Outs[0]}, 1)
+			case keeps(n):
+				add(in, reader{stored: in}, 1)
+			case n.Elementwise() || isHash(n) || n.Op.Name == "reshape" || n.Op.Name == "transpose":
 				for at, k := range all { // in the same loop, by the same index
 					add(in, at, k)
 				}
 			case n.Op.Name == "concatenate": // each place reads some of the parts
-				add(in, n, max(1, all.total()*float64(in.Size())/float64(max(1, n.Outs[0].Size()))))
+				add(in, other, max(1, all.total()*float64(in.Size())/float64(max(1, n.Outs[0].Size()))))
 			default: // each place reads other elements, and a broadcast the same one again
-				add(in, n, all.total()*max(1, float64(n.Outs[0].Size())/float64(max(1, in.Size()))))
+				add(in, other, all.total()*max(1, float64(n.Outs[0].Size())/float64(max(1, in.Size()))))
 			}
 		}
 	}

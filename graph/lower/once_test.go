@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A key that many draws read is computed once. A key that few draws read is computed in each of them.
+// A key that is read in several places is computed once. One that is read in one place is computed there.
 func TestHashesOnce(t *testing.T) {
 	hash := func(k [2]*graph.Array, counter uint32) [2]*graph.Array {
 		a, b := graph.ThreeFry2x32(k[0], k[1], graph.Zeros(graph.ShapeOf(graph.Uint32)), graph.Of(counter))
@@ -31,10 +31,20 @@ func TestHashesOnce(t *testing.T) {
 	}{
 		{"a chain", func(k [2]*graph.Array, _ *graph.Array) *graph.Array { return hash(hash(hash(k, 1), 2), 3)[0] }, 0,
 			3},
-		{"a key for four draws", func(k [2]*graph.Array, _ *graph.Array) *graph.Array { return draws(hash(k, 1), 4) },
-			1, 5},
-		{"a key for three draws", func(k [2]*graph.Array, _ *graph.Array) *graph.Array { return draws(hash(k, 1), 3) },
-			0, 4},
+		{"a key for four draws in one loop", func(k [2]*graph.Array, _ *graph.Array) *graph.Array {
+			return draws(hash(k, 1), 4)
+		}, 0, 5},
+		{"a key for two draws apart", func(k [2]*graph.Array, _ *graph.Array) *graph.Array {
+			k = hash(k, 1)
+			return graph.Concatenate(0, draws(k, 1), hash(k, 9)[0])
+		}, 1, 3},
+		{"a key for a draw of many numbers", func(k [2]*graph.Array, _ *graph.Array) *graph.Array {
+			k = hash(k, 1)
+			wide := func(x *graph.Array) *graph.Array { return graph.BroadcastTo(x.ExpandDims(1), 25, 3) }
+			a, _ := graph.ThreeFry2x32(wide(k[0]), wide(k[1]), graph.Zeros(graph.ShapeOf(graph.Uint32, 25, 3)),
+				graph.IotaAxis(graph.ShapeOf(graph.Uint32, 25, 3), 1))
+			return a
+		}, 1, 2},
 		{"both words for one draw", func(k [2]*graph.Array, _ *graph.Array) *graph.Array {
 			k = hash(k, 1)
 			k = hash([2]*graph.Array{graph.Add(k[0], graph.Of(uint32(7))), k[1]}, 2)
@@ -45,14 +55,14 @@ func TestHashesOnce(t *testing.T) {
 			both := graph.Transpose(graph.Stack([]*graph.Array{k[0], k[1]}, 1), 1, 0)
 			k = [2]*graph.Array{both.Index(0), both.Index(1)}
 			return draws(k, 4)
-		}, 1, 5},
+		}, 0, 5},
 		{"inside of a loop", func(k [2]*graph.Array, turns *graph.Array) *graph.Array {
 			type carry struct{ I, Sum *graph.Array }
 			return graph.While(func(c carry) *graph.Array { return c.I.Lt(turns) }, func(c carry) carry {
 				k := hash([2]*graph.Array{k[0].Add(c.I.Convert(graph.Uint32)), k[1]}, 1)
-				return carry{c.I.Add(1), graph.Add(c.Sum, draws(k, 4))}
+				return carry{c.I.Add(1), graph.Add(graph.Add(c.Sum, hash(k, 9)[0]), graph.Reverse(draws(k, 2), 0))}
 			}, carry{graph.Zeros(graph.ShapeOf(graph.Int32)), graph.Zeros(graph.ShapeOf(graph.Uint32, 25))}).Sum
-		}, 1, 5},
+		}, 1, 4},
 	} {
 		p, err := graph.TraceArgs("draw", keys, graph.TraceOptions{}, func(in []any) any {
 			return c.draw([2]*graph.Array{in[0].(*graph.Array), in[1].(*graph.Array)}, in[2].(*graph.Array))
