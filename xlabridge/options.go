@@ -46,8 +46,8 @@ type Options struct {
 	// Progress and Notice, if not nil, receive the progress of a plugin's download (see plugin.Request).
 	Progress func(done, total int64)
 	Notice   func(line string)
-	// Warn, if not nil, receives one sentence for each damaged entry of the cache, and one if the cache cannot be
-	// written. Its calls come from any goroutine that compiles, one at a time.
+	// Warn, if not nil, receives one sentence for each damaged entry of the cache, one if the cache cannot be written,
+	// and one before a program is compiled that takes a CPU's compiler minutes, with the line that is the reason. Its calls come from any goroutine that compiles, one at a time.
 	Warn func(line string)
 	// Distributed, if not nil, makes the client one of several processes.
 	Distributed *Distributed
@@ -139,6 +139,8 @@ type CompileOptions struct {
 
 	// alone is set by ForJit (lower.Use).
 	alone bool
+	// slow says why it takes minutes to compile the program, if it does.
+	slow string
 }
 
 // ForJit returns the options with which Jit compiles a program: it uses all cores if there is enough work for each, and

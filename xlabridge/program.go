@@ -93,6 +93,9 @@ func (c *Client) Compile(p *graph.Program, o CompileOptions) (*Compiled, error) 
 	if err != nil {
 		return nil, err
 	}
+	if c.Platform() == "cpu" {
+		o.slow = lower.Repeated(l.Graph)
+	}
 	exe, err := c.compileText(p.Name, l.StableHLO, c.programOptions(l, o), o)
 	if err != nil {
 		return nil, err

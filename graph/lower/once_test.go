@@ -84,3 +84,19 @@ func TestHashesOnce(t *testing.T) {
 		require.Equal(t, want[0].V, got[0].V, c.name)
 	}
 }
+
+// A value that is computed again in very many places is named with its line.
+func TestRepeated(t *testing.T) {
+	chain := func(steps int) *graph.Program {
+		p, err := graph.Trace("chain", func(x *graph.Array) *graph.Array {
+			for range steps {
+				x = graph.Add(graph.Sin(x), graph.Reverse(x, 0))
+			}
+			return x
+		}, graph.Abstract(graph.ShapeOf(graph.Float32, 8)))
+		require.NoError(t, err)
+		return p
+	}
+	require.Empty(t, Repeated(chain(6).Graph))
+	require.Contains(t, Repeated(chain(20).Graph), "once_test.go:")
+}
