@@ -91,7 +91,7 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 // newRequest returns the request for a program with default options, which the caller's options override.
 func (c *Client) newRequest(name string, defaults map[string]any, o CompileOptions) (*request, error) {
 	r := &request{name: name, purpose: o.Purpose, slow: o.slow, store: c.store, noStore: c.noStore,
-		overrides: maps.Clone(defaults),
+		overrides:   maps.Clone(defaults),
 		userOptions: o.XLA, renew: c.renew, host: hardware.Fingerprint()}
 	maps.Copy(r.overrides, o.XLA)
 	if extra, ok := r.overrides[extraOptions].(string); ok {
