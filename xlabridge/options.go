@@ -47,8 +47,8 @@ type Options struct {
 	Progress func(done, total int64)
 	Notice   func(line string)
 	// Warn, if not nil, receives one sentence for each damaged entry of the cache, one if the cache cannot be written,
-	// and one before a CPU's compiler takes minutes for a program, with the line that is the reason. Its calls come from
-	// any goroutine that compiles, one at a time.
+	// and one before a CPU's compiler takes minutes for a program, with the line that is the reason. Its calls come
+	// from any goroutine that compiles, one at a time.
 	Warn func(line string)
 	// Distributed, if not nil, makes the client one of several processes.
 	Distributed *Distributed
