@@ -34,6 +34,7 @@ var below = []string{"graph/...", "xlabridge/...", "envs/...", "rollout/settings
 var rooms = []room{
 	{"graph", []string{"graph/internal/..."}, []string{"github.com/gomlx/compute/..."}},
 	{"graph/internal/...", []string{}, []string{"github.com/gomlx/compute/..."}},
+	{"graph/lower", []string{"graph", "graph/internal/..."}, []string{}},
 	{"graph/neuron", []string{"graph", "graph/random"}, []string{}},
 	{"graph/graphtest", []string{"graph", "third_party/oracles"}, []string{"github.com/gomlx/compute/..."}},
 	{"graph/...", []string{"graph/..."}, []string{"github.com/gomlx/compute/..."}},
@@ -51,7 +52,7 @@ var rooms = []room{
 		[]string{"google.golang.org/protobuf/encoding/protowire"}},
 	{"xlabridge/xlatest", []string{"graph", "xlabridge/...", "internal/budget", "internal/floatmode",
 		"internal/programs"}, nil},
-	{"xlabridge/...", []string{"graph", "xlabridge/...", "internal/hardware", "internal/protobuf",
+	{"xlabridge/...", []string{"graph", "graph/lower", "xlabridge/...", "internal/hardware", "internal/protobuf",
 		"third_party/pjrt"}, nil},
 	{"envs/gymnaxtest", []string{"graph", "graph/graphtest", "graph/random", "envs", "third_party/oracles"}, nil},
 	{"envs/process", []string{"graph", "graph/random", "envs"}, []string{}},

@@ -10,6 +10,7 @@ import (
 
 	"xlarun/gomlx"
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/graph/random"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -45,7 +46,7 @@ func TestAccumulators(t *testing.T) {
 		x, y := graph.Full(left, s.x), graph.Full(right, s.x)
 		p, err := graph.Trace2("product", product, x, y)
 		require.NoError(t, err, s.name)
-		l, err := p.Lower(graph.TargetCPU)
+		l, err := lower.Lower(p, graph.TargetCPU)
 		require.NoError(t, err, s.name)
 		require.Contains(t, l.StableHLO, s.product, s.name)
 		got, err := xlabridge.Jit2(c, product)(x, y)

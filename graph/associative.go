@@ -39,7 +39,7 @@ func AssociativeScan[T any](f func(a, b T) T, xs T, opts ...CumulativeOption) T 
 		}
 		return out
 	})
-	reverse := cumulativeOptions(name, "", leaves[0], 0, opts).reverse
+	reverse := cumulativeOptions(name, "", leaves[0], 0, opts).Reverse
 	flip := func(x *Array) *Array { return Reverse(x, 0) }
 	if reverse {
 		leaves = each(leaves, flip)

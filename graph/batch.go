@@ -165,7 +165,7 @@ func (b *batching) names(n *Node) bool {
 	if b.axis == "" {
 		return false
 	}
-	if a, ok := n.Attrs.(interface{ axisName() string }); ok && a.axisName() == b.axis {
+	if a, ok := n.Attrs.(interface{ AxisName() string }); ok && a.AxisName() == b.axis {
 		return true
 	}
 	for _, g := range n.Bodies {

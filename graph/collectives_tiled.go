@@ -22,7 +22,7 @@ func AllToAllTiled(x *Array, axis string, split, concat int) *Array {
 // added in their order.
 func PSumScatter(x *Array, axis string, dim int) *Array {
 	dim = checkAxis("PSumScatter", dim, x.Rank())
-	if n := collective("PSumScatter", axis, x).size; x.Dim(dim) != n {
+	if n := collective("PSumScatter", axis, x).Size; x.Dim(dim) != n {
 		throw("PSumScatter", "axis %d of %s has %d elements, want %d, one for each of axis %q", dim, x.shape,
 			x.Dim(dim), n, axis)
 	}
@@ -38,7 +38,7 @@ func PSumScatterTiled(x *Array, axis string, dim int) *Array {
 
 // cutAxis makes [.., n, d, ..] of x [.., n d, ..], for the n lanes or devices of a named axis.
 func cutAxis(name string, x *Array, axis string, dim int) *Array {
-	n := collective(name, axis, x).size
+	n := collective(name, axis, x).Size
 	if x.Dim(dim)%n != 0 {
 		throw(name, "axis %d of %s has %d elements, want a multiple of %d, the size of axis %q", dim, x.shape,
 			x.Dim(dim), n, axis)

@@ -74,11 +74,11 @@ func refuseComplex(o *Op, attrs any, shapes []Shape) {
 	kind := ""
 	switch a := attrs.(type) {
 	case reduceAttrs:
-		kind = a.kind
+		kind = a.Kind
 	case cumulativeAttrs:
-		kind = a.kind
+		kind = a.Kind
 	case gatherAttrs:
-		kind = a.kind
+		kind = a.Kind
 	case preduceAttrs:
 		kind = a.kind
 	}

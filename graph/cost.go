@@ -95,3 +95,17 @@ func bytesOf(arrays []*Array) float64 {
 	}
 	return sum
 }
+
+// Elements is the number of elements that a node without bodies computes, or reduces; of a product the number of its
+// multiplications. Ops that only move elements have none, but gathers and calls of kernels.
+func (n *Node) Elements() float64 {
+	switch {
+	case n.Op.Name == "dot_general":
+		return float64(n.Outs[0].Size() * contractedSize(n.Attrs.(dotAttrs), n.Inputs[0].shape))
+	case n.Op.Name == "reduce" || n.Op.Name == "argreduce":
+		return float64(n.Inputs[0].Size())
+	case n.Op.Name == "gather" || n.Op.Name == "custom_call" || n.Elementwise():
+		return float64(n.Outs[0].Size())
+	}
+	return 0
+}

@@ -14,7 +14,7 @@
 //
 //   - table_test.go: the table has no holes, and VMap equals a loop over the lanes.
 //   - grad_test.go: JVP agrees with finite differences and VJP with JVP; also under VMap, in a Scan, and checkpointed.
-//   - lower_test.go: the results are the same after each pass for each target.
+//   - lower/lower_test.go: the results are the same after each pass for each target.
 //   - table_test.go and extremes_test.go in xlabridge: XLA agrees with the reference, also for NaN, infinities, -0,
 //     denormals and the largest and smallest values.
 //
@@ -56,31 +56,14 @@
 //
 // # Lowering
 //
-// Program.Lower runs the passes in lower.go for a target and writes the graph as StableHLO (emit.go). The text is the
-// same at each start, and compiled programs are cached by it. Dump and "xlarun inspect --phase" show the program after
-// each pass. TargetCPUKernelsAlways calls kernels for the smallest arrays too, for tests.
-//
-// Passes change how a compiler computes, and not what:
-//
-//   - Inexact values that are compared with copies of themselves are computed once (lower_exact.go). Maxima and
-//     minima keep NaN (lower_extremes.go), and the place of an extreme element is found by two reductions
-//     (lower_argreduce.go).
-//   - On CPUs, barriers come after keys that many hashes read (lower_hashes.go); concatenations have another shape
-//     than selects (lower_overwrites.go); maxima of sliding windows are maxima of shifted arrays (lower_slides.go);
-//     rolls of one array are slices of it with a border (lower_rolls.go).
-//   - On accelerators, keys are hashed again in each kernel that reads them (lower_keys.go); small arrays that depend
-//     on no input are constants (lower_constants.go); short loops in a loop's step are written out
-//     (lower_unrolled.go).
-//   - On TPUs, gathers that do not wait for each other are one (lower_collectives.go), and concatenations of several
-//     parts are selects (lower_concatenations.go).
-//   - On GPUs, elements of a loop that have ended write outside of the array (lower_ended.go), and single numbers in
-//     the carry of a population's loop are kept for each member (lower_singles.go).
+// Package lower makes programs of ops that a target takes. What one op becomes is in its block here (Op.Lower): so
+// maxima and minima keep NaN (ops_reduce_extremes.go), the place of an extreme element is found by two reductions
+// (ops_reduce_arg.go), maxima of sliding windows are maxima of shifted arrays (ops_window_slides.go), and short loops
+// in a loop's step are written out (ops_scan_unrolled.go). Such rules and the passes of package lower rewrite graphs
+// node by node (Rewrite, Cursor). No transform (batch.go, jvp.go, linearize.go, transpose.go) calls a pass.
 //
 // Package internal/stablehlo writes the text: SSA names, operations, regions, functions, types and attributes. It knows
-// nothing of graphs, and only Emit rules and emit.go use it. The passes stay in this package. They rewrite nodes with
-// the same functions that users and derivatives call (Mul, Transpose, Scan), read the attributes of ops, and run Lower
-// rules that stand in the ops' blocks. A package below would need all of these exported. The files lower*.go hold the
-// passes; no transform (batch.go, jvp.go, linearize.go, transpose.go) calls them.
+// nothing of graphs, and only Emit rules and emit.go use it. Package internal/attr has the attributes that passes read.
 //
 // A kernel for an op is called in its Lower rule, where the target has kernels (kernelCall). Code outside of this
 // package has WithKernel, which takes ops for all targets and a kernel that computes the same.

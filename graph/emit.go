@@ -12,12 +12,12 @@ import (
 type emitter struct {
 	*stablehlo.Writer
 	names    map[*Array]string
-	gathered *value // the result of the last gather (lower_gathers.go); nil: there was none
+	gathered *value // the result of the last gather (lower/gathers.go); nil: there was none
 }
 
-// emitModule writes the module: a public @main over g's parameters. donated maps parameter to the result whose buffer
-// it may become.
-func emitModule(name string, g *Graph, donated map[int]int, replicas int) string {
+// StableHLO writes a lowered graph as a module in MLIR text: a public @main over its parameters. donated maps a
+// parameter to the result whose buffer it may become.
+func (g *Graph) StableHLO(name string, donated map[int]int, replicas int) string {
 	e := &emitter{Writer: stablehlo.NewWriter(), names: map[*Array]string{}}
 	params := make([]string, len(g.Params))
 	for i, p := range g.Params {

@@ -82,13 +82,13 @@ func Take(x, indices *Array, axis int, mode ...IndexMode) *Array {
 	idx := rowIndices("Take", indices, n, m)
 	sizes := slices.Clone(x.Dims())
 	sizes[axis] = 1
-	a := gatherAttrs{collapsed: []int{axis}, indexMap: []int{axis}, sizes: sizes}
+	a := gatherAttrs{Collapsed: []int{axis}, IndexMap: []int{axis}, Sizes: sizes}
 	for i := range x.Rank() {
 		switch {
 		case i < axis:
-			a.offset = append(a.offset, i)
+			a.Offset = append(a.Offset, i)
 		case i > axis:
-			a.offset = append(a.offset, i-1+indices.Rank())
+			a.Offset = append(a.Offset, i-1+indices.Rank())
 		}
 	}
 	out := apply1(op("gather"), a, x, ExpandDims(idx, -1))
@@ -115,8 +115,8 @@ func TakeAlongAxis(x, indices *Array, axis int, mode ...IndexMode) *Array {
 	}
 	idx := rowIndices("TakeAlongAxis", indices, n, m)
 	others := dropAxes(rangeInts(0, x.Rank()), []int{axis})
-	a := gatherAttrs{collapsed: []int{axis}, batch: others, indexBatch: others, indexMap: []int{axis},
-		sizes: slices.Repeat([]int{1}, x.Rank())}
+	a := gatherAttrs{Collapsed: []int{axis}, Batch: others, IndexBatch: others, IndexMap: []int{axis},
+		Sizes: slices.Repeat([]int{1}, x.Rank())}
 	out := apply1(op("gather"), a, x, ExpandDims(idx, -1))
 	if m == FillOrDrop {
 		return fillOutside(out, And(Ge(idx, 0), Lt(idx, n)), rangeInts(0, idx.Rank()))
@@ -136,9 +136,9 @@ type GatherDims struct {
 }
 
 func (d GatherDims) attrs() gatherAttrs {
-	return gatherAttrs{offset: slices.Clone(d.Window), collapsed: slices.Clone(d.Collapsed),
-		batch:      slices.Clone(d.Batch),
-		indexBatch: slices.Clone(d.IndexBatch), indexMap: slices.Clone(d.Coordinates), sizes: slices.Clone(d.Sizes)}
+	return gatherAttrs{Offset: slices.Clone(d.Window), Collapsed: slices.Clone(d.Collapsed),
+		Batch:      slices.Clone(d.Batch),
+		IndexBatch: slices.Clone(d.IndexBatch), IndexMap: slices.Clone(d.Coordinates), Sizes: slices.Clone(d.Sizes)}
 }
 
 // Gather reads windows of x at computed places (StableHLO's gather). Windows that would leave x are moved inside
@@ -152,7 +152,7 @@ func Gather(x, indices *Array, dims GatherDims, mode ...IndexMode) *Array {
 	out := apply1(op("gather"), a, x, idx)
 	if m == FillOrDrop {
 		inside := All(Eq(idx, clampIndices(a, idx, x.Dims())), -1)
-		return fillOutside(out, inside, dropAxes(rangeInts(0, out.Rank()), a.offset))
+		return fillOutside(out, inside, dropAxes(rangeInts(0, out.Rank()), a.Offset))
 	}
 	return out
 }
@@ -165,7 +165,7 @@ func Scatter(kind string, x, indices, updates *Array, dims GatherDims, mode ...I
 		throw("Scatter", "kind %q; want \"set\", \"sum\", \"max\", \"min\" or \"prod\"", kind)
 	}
 	a, idx := dims.attrs(), IndexArray("Scatter", indices)
-	a.kind = kind
+	a.Kind = kind
 	switch oneMode("Scatter", mode, FillOrDrop) {
 	case WrapIndex:
 		throw("Scatter", "got WrapIndex, want ClipIndex or FillOrDrop")
@@ -192,8 +192,8 @@ func scatterRows(name, kind string, x, indices, updates *Array, mode []IndexMode
 	idx := ExpandDims(rowIndices(name, indices, x.shape.Dims[0], m), -1)
 	sizes := slices.Clone(x.Dims())
 	sizes[0] = 1
-	a := gatherAttrs{offset: rangeInts(indices.Rank(), indices.Rank()+x.Rank()-1), collapsed: []int{0}, indexMap: []int{
-		0}, sizes: sizes, kind: kind}
+	a := gatherAttrs{Offset: rangeInts(indices.Rank(), indices.Rank()+x.Rank()-1), Collapsed: []int{0}, IndexMap: []int{
+		0}, Sizes: sizes, Kind: kind}
 	if m == ClipIndex {
 		idx = clampIndices(a, idx, x.Dims())
 	}

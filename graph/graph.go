@@ -149,9 +149,9 @@ func (g *Graph) Count() int {
 func (n *Node) LoopName() string {
 	switch a := n.Attrs.(type) {
 	case scanAttrs:
-		return a.name
+		return a.Name
 	case whileAttrs:
-		return a.name
+		return a.Name
 	}
 	return ""
 }

@@ -85,7 +85,7 @@ func zeroPad(s *scope, a *Array) *padAttrs {
 
 // pieces are the parts of a concatenation of this scope along the axis, or x itself.
 func pieces(s *scope, x *Array, axis int) []*Array {
-	if n := x.node; n != nil && x.scope == s && n.Op.Name == "concatenate" && n.Attrs.(axisAttrs).axis == axis {
+	if n := x.node; n != nil && x.scope == s && n.Op.Name == "concatenate" && n.Attrs.(axisAttrs).Axis == axis {
 		return n.Inputs
 	}
 	return []*Array{x}

@@ -222,7 +222,7 @@ func (f *keyFrame) results(n *Node) func(i int) keyValue {
 
 // computedForKeys reports whether the reference computes a node while keys are checked.
 func (n *Node) computedForKeys() bool {
-	if _, collective := n.Attrs.(interface{ axisName() string }); collective || n.Op.Eval == nil || n.Op.distinct ||
+	if _, collective := n.Attrs.(interface{ AxisName() string }); collective || n.Op.Eval == nil || n.Op.distinct ||
 		len(n.Bodies) > 0 {
 		return false
 	}

@@ -133,6 +133,6 @@ func (l *linear) eval(params []*Array, known map[*Array]*Array, results []*Array
 
 // isAxisOp reports whether a node depends on a lane or device axis, and so must stay where it is.
 func isAxisOp(n *Node) bool {
-	_, ok := n.Attrs.(interface{ axisName() string })
+	_, ok := n.Attrs.(interface{ AxisName() string })
 	return ok
 }

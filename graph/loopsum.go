@@ -86,7 +86,7 @@ func (s *loopSum) product(q *Array) func() *Array {
 		a := n.Attrs.(dotAttrs)
 		shift := func(axes []int) []int { return mapInts(axes, shifted(0)) }
 		contract := func(axes []int) []int { return append([]int{0}, shift(axes)...) }
-		a = a.of(shift(a.leftBatch), shift(a.rightBatch), contract(a.leftContract), contract(a.rightContract))
+		a = a.Of(shift(a.LeftBatch), shift(a.RightBatch), contract(a.LeftContract), contract(a.RightContract))
 		return func() *Array { return apply1(n.Op, a, s.whole[x], s.whole[y]) }
 	case "sparse_outer":
 		x, y := n.Inputs[0], n.Inputs[1]

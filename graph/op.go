@@ -31,20 +31,20 @@ type Op struct {
 	// Prune returns n without the results that live does not mark, and without what only they need; nil: n keeps all.
 	Prune func(n *Node, live []bool) *Node
 	// Loop describes a node as a loop over a carry; nil: the op is no loop. Carries are split (split.go), and work in
-	// loops counts more (facts.go).
+	// loops counts more (lower/facts.go).
 	Loop func(n *Node) loopForm
 	// Lower makes the results from other ops if the target does not take the op; nil: every target takes it.
-	Lower lowerRule
+	Lower LoweringRule
 	// Emit writes the op's StableHLO. An op that is always lowered has none.
 	Emit func(e *emitter, n *Node)
 	// WritesParts reports that XLA's CPU compiler writes the result part by part, into an array that is too large to be
-	// copied for each part. Write does the same by a call of a kernel; nil: no kernel can. See lowerWrites.
+	// copied for each part. Write does the same by a call of a kernel; nil: no kernel can. See the pass writes.
 	WritesParts func(n *Node, t Target) bool
-	Write       lowerRule
+	Write       LoweringRule
 	// WriteSeconds is the least time of a loop's step from which the call that Write makes in it pays.
 	WriteSeconds func(n *Node) float64
 	// Apart reports that XLA's CPU compiler cannot compute a node inside of a loop that is one function, or computes it
-	// slowly there. See lowerLoops.
+	// slowly there. See the pass loops.
 	Apart func(n *Node) bool
 	// Eval is the reference: the dumbest correct code.
 	Eval func(n *Node, in []*Tensor) []*Tensor
@@ -64,7 +64,8 @@ type Op struct {
 	// Cases are sample calls from which tests are derived.
 	Cases func() []Case
 
-	effect   bool // not to be merged or dropped
+	// Effect reports that nodes are not to be merged or dropped.
+	Effect   bool
 	distinct bool // not to be merged
 }
 
@@ -128,6 +129,18 @@ type Node struct {
 // Where is the user's source line that made the node.
 func (n *Node) Where() string { return n.pos.String() }
 
+// Node is the call that an array is a result of; nil: it is a parameter, or has data.
+func (a *Array) Node() *Node { return a.node }
+
+// Like makes a node at the same line that calls an op for results of some shapes. Its inputs are to be set.
+func (n *Node) Like(op *Op, attrs any, results []Shape, bodies ...*Graph) *Node {
+	c := &Node{Op: op, Attrs: attrs, Outs: make([]*Array, len(results)), Bodies: bodies, pos: n.pos}
+	for i, s := range results {
+		c.Outs[i] = &Array{shape: s, node: c, index: i}
+	}
+	return c
+}
+
 // smallConstant is the number of elements up to which a concrete array met inside a trace is written into the
 // program; larger ones become captured inputs, so that the program does not depend on their values.
 const smallConstant = 64
@@ -142,6 +155,11 @@ func wantArrays(op string, inputs ...*Array) {
 			throw(op, "input %d is a nil *Array", i)
 		}
 	}
+}
+
+// Call calls the op: what apply does, for lowering.
+func (o *Op) Call(attrs any, inputs []*Array, bodies ...*Graph) []*Array {
+	return apply(o, attrs, inputs, bodies...)
 }
 
 // apply calls an op: infers shapes and adds the node to the trace that the inputs belong to.
@@ -198,3 +216,5 @@ func apply(op *Op, attrs any, inputs []*Array, bodies ...*Graph) []*Array {
 
 //go:noinline
 func apply1(op *Op, attrs any, inputs ...*Array) *Array { return apply(op, attrs, inputs)[0] }
+
+func alwaysApart(*Node) bool { return true }

@@ -12,7 +12,7 @@ var _ = register(&Op{
 		return apply(n.Op, nil, []*Array{reduce("max", in[0], []int{dims[0]})}), []int{-1}
 	},
 	JVP: zeroJVP, NotLinear: "it is for whole numbers",
-	Lower: func(_ *lowering, _ *Node, in []*Array) []*Array { return in },
+	Lower: func(_ *Cursor, _ *Node, in []*Array) []*Array { return in },
 	Eval:  func(_ *Node, in []*Tensor) []*Tensor { return in },
 	Cost:  costFree,
 	Cases: func() []Case {

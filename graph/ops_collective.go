@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"xlarun/graph/internal/attr"
 	"xlarun/graph/internal/stablehlo"
 )
 
@@ -40,39 +41,11 @@ func (m Mesh) axes() []*axis {
 	return out
 }
 
-// collectiveAttrs names the axis that a collective runs over. For a device axis, stride is the distance between
-// neighbors along it and devices the number of all devices; both are 0 for a vmapped one.
-type collectiveAttrs struct {
-	axis            string
-	size            int
-	stride, devices int
-	// rendezvous is the number of an all_gather that calls a kernel, from 1 on; 0: it is the compiler's
-	// (lower_gathers.go).
-	rendezvous int
-}
-
-func (a collectiveAttrs) axisName() string { return a.axis }
-
-func (a collectiveAttrs) collective() collectiveAttrs { return a }
-
-// groups lists the devices that run one collective together: those that differ in this axis only.
-func (a collectiveAttrs) groups() [][]int {
-	var out [][]int
-	for d := range a.devices {
-		if d/a.stride%a.size == 0 {
-			g := make([]int, a.size)
-			for i := range g {
-				g[i] = d + i*a.stride
-			}
-			out = append(out, g)
-		}
-	}
-	return out
-}
+type collectiveAttrs = attr.Collective
 
 // replicaGroups writes the groups as the attribute of a StableHLO collective.
-func (a collectiveAttrs) replicaGroups() string {
-	return "replica_groups = " + stablehlo.Matrix(a.groups(), a.size)
+func replicaGroups(a collectiveAttrs) string {
+	return "replica_groups = " + stablehlo.Matrix(a.Groups(), a.Size)
 }
 
 // collective makes the attributes of a collective op on x over the axis of a name. The axis is one that a VMap around
@@ -81,7 +54,7 @@ func collective(name, axisName string, x *Array) collectiveAttrs {
 	oneGoroutine(name, x) // another goroutine knows no axis, but that is not the reason
 	if t := currentTrace(); t != nil {
 		if ax := t.cur.axis(axisName); ax != nil {
-			return collectiveAttrs{axis: axisName, size: ax.size, stride: ax.stride, devices: ax.devices}
+			return collectiveAttrs{Axis: axisName, Size: ax.size, Stride: ax.stride, Devices: ax.devices}
 		}
 	}
 	throw(name, "no axis is named %q here: name it with AxisName in VMap, or use graph.DeviceAxis (or an axis of the "+
@@ -91,9 +64,9 @@ func collective(name, axisName string, x *Array) collectiveAttrs {
 
 // oneDevice refuses collectives over several devices in the reference interpreter, which has one.
 func oneDevice(n *Node) {
-	if a := n.Attrs.(interface{ collective() collectiveAttrs }).collective(); a.size != 1 {
-		throw(n.Op.Name, "the reference interpreter runs one device, the program was traced for %d along %q", a.size,
-			a.axis)
+	if a := n.Attrs.(interface{ Collective() collectiveAttrs }).Collective(); a.Size != 1 {
+		throw(n.Op.Name, "the reference interpreter runs one device, the program was traced for %d along %q", a.Size,
+			a.Axis)
 	}
 }
 
@@ -112,7 +85,7 @@ func overLanes(f func(x *Array, n *Node) *Array, outDim int, shift int) func(*ba
 	}
 }
 
-func nameOf(n *Node) string { return n.Attrs.(interface{ axisName() string }).axisName() }
+func nameOf(n *Node) string { return n.Attrs.(interface{ AxisName() string }).AxisName() }
 
 // laneCase is a sample call under a vmap with a named axis.
 func laneCase(name string, shape Shape, f func(x *Array) *Array) Case {
@@ -148,13 +121,13 @@ var _ = register(&Op{
 func (e *emitter) deviceIndex(a collectiveAttrs) string {
 	const t = "tensor<i32>"
 	constant := func(v int) string { return e.Constant(fmt.Sprintf("dense<%d> : %s", v, t), t) }
-	if a.size == 1 {
+	if a.Size == 1 {
 		return constant(0)
 	}
 	id := e.Op("stablehlo.replica_id", "", "", "", "tensor<ui32>")
 	id = e.Op("stablehlo.convert", id, "", "tensor<ui32>", t)
-	id = e.Binary("stablehlo.divide", id, constant(a.stride), t)
-	return e.Binary("stablehlo.remainder", id, constant(a.size), t)
+	id = e.Binary("stablehlo.divide", id, constant(a.Stride), t)
+	return e.Binary("stablehlo.remainder", id, constant(a.Size), t)
 }
 
 // AxisIndex is the number of the lane or device that runs, along a named axis: an int32 scalar.
@@ -172,7 +145,7 @@ var _ = register(&Op{
 	Apart:   alwaysApart,
 	Name:    "all_gather",
 	Complex: true,
-	Shape:   func(c *call) []Shape { return []Shape{c.in[0].insert(0, c.attrs.(collectiveAttrs).size)} },
+	Shape:   func(c *call) []Shape { return []Shape{c.in[0].insert(0, c.attrs.(collectiveAttrs).Size)} },
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		if nameOf(n) == b.axis {
 			return []*Array{b.moveTo(in[0], dims[0], 0)}, []int{-1}
@@ -183,19 +156,19 @@ var _ = register(&Op{
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(collectiveAttrs)
 		return []*Array{DynamicIndex(apply1(op("preduce"), preduceAttrs{collectiveAttrs: a, kind: "sum"}, cts[0]),
-			AxisIndex(a.axis), 0)}
+			AxisIndex(a.Axis), 0)}
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(collectiveAttrs)
-		if a.rendezvous > 0 {
+		if a.Rendezvous > 0 {
 			e.gather(n)
 			return
 		}
 		x := n.Inputs[0].shape
 		one, all := mlirType(x.insert(0, 1)), mlirType(n.Outs[0].shape)
 		r := e.Op("stablehlo.reshape", e.ref(n.Inputs[0]), "", mlirType(x), one)
-		if a.size > 1 {
-			r = e.Op("stablehlo.all_gather", r, "all_gather_dim = 0 : i64, "+a.replicaGroups(), one, all)
+		if a.Size > 1 {
+			r = e.Op("stablehlo.all_gather", r, "all_gather_dim = 0 : i64, "+replicaGroups(a), one, all)
 		}
 		e.names[n.Outs[0]] = r
 	},
@@ -243,9 +216,9 @@ var _ = register(&Op{
 	},
 	Transpose: selfTranspose,
 	// Between devices XLA's maximum drops NaN, or not, by their order.
-	Lower: func(_ *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(_ *Cursor, n *Node, in []*Array) []*Array {
 		a, x := n.Attrs.(preduceAttrs), in[0]
-		if a.size == 1 || a.kind == "sum" || a.dropsNaN || !isFloat(x.DType()) {
+		if a.Size == 1 || a.kind == "sum" || a.dropsNaN || !isFloat(x.DType()) {
 			return nil
 		}
 		a.dropsNaN = true
@@ -254,11 +227,11 @@ var _ = register(&Op{
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(preduceAttrs)
-		if a.size == 1 {
+		if a.Size == 1 {
 			e.names[n.Outs[0]] = e.ref(n.Inputs[0])
 			return
 		}
-		e.generic(n, "stablehlo.all_reduce", a.replicaGroups(),
+		e.generic(n, "stablehlo.all_reduce", replicaGroups(a.collectiveAttrs),
 			e.Combiner(reduceKinds[a.kind].emit, stablehlo.Type(n.Inputs[0].DType())))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
@@ -287,7 +260,7 @@ func PSum(x *Array, axis string) *Array { return preduce("PSum", "sum", x, axis)
 
 // PMean averages x over the lanes or devices of a named axis.
 func PMean(x *Array, axis string) *Array {
-	return Div(PSum(x, axis), float64(collective("PMean", axis, x).size))
+	return Div(PSum(x, axis), float64(collective("PMean", axis, x).Size))
 }
 
 // PMax is the largest x over the lanes or devices of a named axis.
@@ -317,7 +290,7 @@ var _ = register(&Op{
 	Shape:   func(c *call) []Shape { return c.in[:1] },
 	Batch: overLanes(func(x *Array, n *Node) *Array {
 		a := n.Attrs.(ppermuteAttrs)
-		rows := make([]*Array, a.size)
+		rows := make([]*Array, a.Size)
 		for i := range rows {
 			if k := slices.Index(a.to, i); k >= 0 {
 				rows[i] = index(x, 0, a.from[k])
@@ -335,7 +308,7 @@ var _ = register(&Op{
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(ppermuteAttrs)
 		var pairs [][]int
-		for _, g := range a.groups() {
+		for _, g := range a.Groups() {
 			for i := range a.from {
 				pairs = append(pairs, []int{g[a.from[i]], g[a.to[i]]})
 			}
@@ -368,10 +341,10 @@ var _ = register(&Op{
 func PPermute(x *Array, axis string, pairs ...[2]int) *Array {
 	a := ppermuteAttrs{collectiveAttrs: collective("PPermute", axis, x)}
 	for _, p := range pairs {
-		if p[0] < 0 || p[0] >= a.size || p[1] < 0 || p[1] >= a.size || slices.Contains(a.from, p[0]) ||
+		if p[0] < 0 || p[0] >= a.Size || p[1] < 0 || p[1] >= a.Size || slices.Contains(a.from, p[0]) ||
 			slices.Contains(a.to, p[1]) {
 			throw("PPermute", "pair %v of %v: want each of 0 to %d at most once as source and once as target", p, pairs,
-				a.size-1)
+				a.Size-1)
 		}
 		a.from, a.to = append(a.from, p[0]), append(a.to, p[1])
 	}
@@ -393,8 +366,8 @@ var _ = register(&Op{
 	Name:    "all_to_all",
 	Complex: true,
 	Shape: func(c *call) []Shape {
-		if a := c.attrs.(collectiveAttrs); c.in[0].Rank() == 0 || c.in[0].Dims[0] != a.size {
-			c.fail("got %s, want %d parts along the split axis, one for each of axis %q", c.in[0], a.size, a.axis)
+		if a := c.attrs.(collectiveAttrs); c.in[0].Rank() == 0 || c.in[0].Dims[0] != a.Size {
+			c.fail("got %s, want %d parts along the split axis, one for each of axis %q", c.in[0], a.Size, a.Axis)
 		}
 		return c.in[:1]
 	},
@@ -405,12 +378,12 @@ var _ = register(&Op{
 	Transpose: selfTranspose,
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(collectiveAttrs)
-		if a.size == 1 {
+		if a.Size == 1 {
 			e.names[n.Outs[0]] = e.ref(n.Inputs[0])
 			return
 		}
 		e.generic(n, "stablehlo.all_to_all", fmt.Sprintf("split_dimension = 0 : i64, concat_dimension = 0 : i64, "+
-			"split_count = %d : i64, %s", a.size, a.replicaGroups()))
+			"split_count = %d : i64, %s", a.Size, replicaGroups(a)))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		oneDevice(n)

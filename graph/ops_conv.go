@@ -114,7 +114,7 @@ var _ = register(&Op{
 // on the CPU, whatever the node's own is. XLA's CPU backend has a fast path for that layout only, and brings
 // convolutions into it outside of loops but not inside, where the gradients of a plain convolution then run 20 times
 // slower.
-func lowerConv(l *lowering, n *Node, in []*Array) []*Array {
+func lowerConv(l *Cursor, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(convAttrs)
 	if slices.ContainsFunc(a.geometry.padding, func(p [2]int) bool { return min(p[0], p[1]) < 0 }) {
 		x := in[0]

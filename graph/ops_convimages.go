@@ -115,7 +115,7 @@ func convImagesOp(third, first, second int) *Op {
 			}
 			return out
 		},
-		Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+		Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 			a, out := n.Attrs.(imageAttrs), n.Outs[0].shape
 			of := [3]*Array{}
 			of[first], of[second] = in[0], in[1]

@@ -2,7 +2,7 @@ package graph
 
 const countedName = "counted"
 
-// counted passes its first input on. Programs on the CPU count that they pass it (lower_counts.go).
+// counted passes its first input on. Programs on the CPU count that they pass it (lower/counts.go).
 var _ = register(&Op{
 	Name: countedName,
 	Shape: func(c *call) []Shape {
@@ -21,7 +21,7 @@ var _ = register(&Op{
 	},
 	JVP:       zeroJVP,
 	NotLinear: "its input is discrete",
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		if l.target.kernels() {
 			return nil
 		}

@@ -5,91 +5,91 @@ import (
 	"math"
 	"slices"
 
+	"xlarun/graph/internal/attr"
 	"xlarun/graph/internal/stablehlo"
 )
 
-type cumulativeAttrs struct {
-	kind    string
-	axis    int
-	reverse bool
-}
+type cumulativeAttrs = attr.Cumulative
 
 var _ = register(&Op{
 	Name:         "cumulative",
 	ByRows:       true,
 	ComplexKinds: []string{"sum", "prod"},
 	Shape: func(c *call) []Shape {
-		checkAxes(c, []int{c.attrs.(cumulativeAttrs).axis}, c.in[0].Rank())
+		checkAxes(c, []int{c.attrs.(cumulativeAttrs).Axis}, c.in[0].Rank())
 		return c.in[:1]
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(cumulativeAttrs)
-		if dims[0] <= a.axis {
-			a.axis++
+		if dims[0] <= a.Axis {
+			a.Axis++
 		}
 		return apply(n.Op, a, in), dims
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		a := n.Attrs.(cumulativeAttrs)
-		switch a.kind {
+		switch a.Kind {
 		case "sum":
 			return apply(n.Op, a, t)
 		case "prod":
 			// p'[i] = x[i] p'[i-1] + p[i-1] t[i], right for zeros too.
-			before := shiftAxis(out[0], a.axis, 1, 1, a.reverse)
-			return []*Array{linearRecurrence(in[0], Mul(before, t[0]), a.axis, a.reverse)}
+			before := shiftAxis(out[0], a.Axis, 1, 1, a.Reverse)
+			return []*Array{linearRecurrence(in[0], Mul(before, t[0]), a.Axis, a.Reverse)}
 		}
 		// max and min: the tangent of the element that is the extreme so far, the latest one at ties; from a NaN on,
 		// none.
-		pos := IotaAxis(in[0].shape.with(Int32), a.axis)
-		n0 := in[0].shape.Dims[a.axis]
+		pos := IotaAxis(in[0].shape.with(Int32), a.Axis)
+		n0 := in[0].shape.Dims[a.Axis]
 		at := Select(Eq(in[0], out[0]), pos, 0)
-		if a.reverse {
-			at = apply1(n.Op, cumulativeAttrs{"min", a.axis, true}, Select(Eq(in[0], out[0]), pos, n0-1))
+		if a.Reverse {
+			at = apply1(n.Op, cumulativeAttrs{Kind: "min", Axis: a.Axis, Reverse: true},
+				Select(Eq(in[0], out[0]), pos, n0-1))
 		} else {
-			at = apply1(n.Op, cumulativeAttrs{"max", a.axis, false}, at)
+			at = apply1(n.Op, cumulativeAttrs{Kind: "max", Axis: a.Axis, Reverse: false}, at)
 		}
-		return []*Array{Select(IsNaN(out[0]), 0, TakeAlongAxis(t[0], at, a.axis))}
+		return []*Array{Select(IsNaN(out[0]), 0, TakeAlongAxis(t[0], at, a.Axis))}
 	},
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(cumulativeAttrs)
-		a.reverse = !a.reverse
+		a.Reverse = !a.Reverse
 		return apply(n.Op, a, cts)
 	},
 	// On the CPU one core walks through the axis, faster than a tree of windows is written into memory and read again.
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		a, x := n.Attrs.(cumulativeAttrs), in[0].shape
 		if !l.target.paysKernel(x.Size(), leastCumulative) ||
 			!slices.Contains([]DType{Float32, Float64, Int32}, x.DType) {
 			return nil
 		}
-		return kernelCall(cumulativeKernel, []int{slices.Index(cumulativeKinds, a.kind), a.axis, number(a.reverse)},
+		return kernelCall(cumulativeKernel, []int{slices.Index(cumulativeKinds, a.Kind), a.Axis, number(a.Reverse)},
 			[]Shape{x}, in[0])
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(cumulativeAttrs)
 		x := n.Inputs[0].shape
-		size := x.Dims[a.axis]
+		size := x.Dims[a.Axis]
 		if x.Size() == 0 {
 			e.names[n.Outs[0]] = e.ref(n.Inputs[0])
 			return
 		}
 		window := slices.Repeat([]int{1}, x.Rank())
-		window[a.axis] = size
+		window[a.Axis] = size
 		padding := make([][]int, x.Rank())
 		for i := range padding {
 			padding[i] = []int{0, 0}
 		}
 		// One window over the whole axis looks quadratic, but XLA rewrites it as a tree on every backend: measured on
 		// the CPU, 0.06 ms for 10,000 elements and 0.5 ms for 100,000, faster than log2(n) shifted additions.
-		padding[a.axis] = []int{size - 1, 0}
-		if a.reverse {
-			padding[a.axis] = []int{0, size - 1}
+		padding[a.Axis] = []int{size - 1, 0}
+		if a.Reverse {
+			padding[a.Axis] = []int{0, size - 1}
 		}
-		e.reduceWindow(n.Outs[0], n.Inputs[0], a.kind, fmt.Sprintf("window_dimensions = %s, padding = %s",
+		e.reduceWindow(n.Outs[0], n.Inputs[0], a.Kind, fmt.Sprintf("window_dimensions = %s, padding = %s",
 			stablehlo.Int64s(window), stablehlo.Matrix(padding, 2)))
 	},
-	Eval: func(n *Node, in []*Tensor) []*Tensor { return []*Tensor{n.Attrs.(cumulativeAttrs).eval(in[0])} },
+	Eval: func(n *Node, in []*Tensor) []*Tensor {
+		return []*Tensor{evalCumulative(n.Attrs.(cumulativeAttrs), in[0])}
+	},
 	Cost: costOf(inputElements),
 	Cases: func() []Case {
 		var cases []Case
@@ -98,7 +98,7 @@ var _ = register(&Op{
 				cases = append(cases, Case{Name: fmt.Sprint(kind, " reverse=", reverse), Inputs: []Shape{
 					ShapeOf(Float32, 2, 5, 2)}, Lo: -2, Hi: 2, Tol: 1e-5,
 					Fn: func(x []*Array) *Array {
-						return apply1(op("cumulative"), cumulativeAttrs{kind, 1, reverse}, x[0])
+						return apply1(op("cumulative"), cumulativeAttrs{Kind: kind, Axis: 1, Reverse: reverse}, x[0])
 					}})
 			}
 		}
@@ -109,7 +109,7 @@ var _ = register(&Op{
 			cases = append(cases, Case{Name: fmt.Sprint(kind, " of ", shape, " along ", axis), Inputs: []Shape{shape},
 				Lo: -2, Hi: 2, Tol: 1e-5, Rough: shape.DType == Int32,
 				Fn: func(x []*Array) *Array {
-					return apply1(op("cumulative"), cumulativeAttrs{kind, axis, i%3 == 0}, x[0])
+					return apply1(op("cumulative"), cumulativeAttrs{Kind: kind, Axis: axis, Reverse: i%3 == 0}, x[0])
 				}})
 		}
 		logs := func(opts ...CumulativeOption) func(x []*Array) *Array {
@@ -131,20 +131,21 @@ const leastCumulative = 512
 var cumulativeKinds = []string{"sum", "prod", "max", "min"}
 
 var cumulativeKernel = &Kernel{Target: "xlarun_cumulative", evalConfig: func(config []int, in, out []*Tensor) {
-	copy(out[0].V, cumulativeAttrs{cumulativeKinds[config[0]], config[1], config[2] != 0}.eval(in[0]).V)
+	copy(out[0].V, evalCumulative(cumulativeAttrs{Kind: cumulativeKinds[config[0]], Axis: config[1],
+		Reverse: config[2] != 0}, in[0]).V)
 }}
 
-func (a cumulativeAttrs) eval(x *Tensor) *Tensor {
-	d, combine := reduceKinds[a.kind].totals(accumulator(a.kind, x.Shape.DType))
+func evalCumulative(a cumulativeAttrs, x *Tensor) *Tensor {
+	d, combine := reduceKinds[a.Kind].totals(accumulator(a.Kind, x.Shape.DType))
 	out := &Tensor{x.Shape.with(d), slices.Clone(x.V)}
 	dims := out.Shape.Dims
-	st := strides(dims)[a.axis]
+	st := strides(dims)[a.Axis]
 	forEach(dims, func(i int, idx []int) {
-		if idx[a.axis] == 0 {
+		if idx[a.Axis] == 0 {
 			return
 		}
-		if a.reverse { // walk this row from its end
-			from := i + (dims[a.axis]-1-2*idx[a.axis])*st
+		if a.Reverse { // walk this row from its end
+			from := i + (dims[a.Axis]-1-2*idx[a.Axis])*st
 			combine(out, from, out, from+st)
 			return
 		}
@@ -166,10 +167,10 @@ func (e *emitter) reduceWindow(out, x *Array, kind, attrs string) {
 type CumulativeOption func(*cumulativeAttrs)
 
 // Reversed runs from the end of the axis: element i covers i and all after it.
-func Reversed() CumulativeOption { return func(a *cumulativeAttrs) { a.reverse = true } }
+func Reversed() CumulativeOption { return func(a *cumulativeAttrs) { a.Reverse = true } }
 
 func cumulativeOptions(name, kind string, x *Array, axis int, opts []CumulativeOption) cumulativeAttrs {
-	a := cumulativeAttrs{kind: kind, axis: checkAxis(name, axis, x.Rank())}
+	a := cumulativeAttrs{Kind: kind, Axis: checkAxis(name, axis, x.Rank())}
 	for _, o := range opts {
 		o(&a)
 	}
@@ -206,8 +207,8 @@ func CumMin(x *Array, axis int, opts ...CumulativeOption) *Array {
 func CumLogSumExp(x *Array, axis int, opts ...CumulativeOption) *Array {
 	x = asFloat(x)
 	a := cumulativeOptions("CumLogSumExp", "", x, axis, opts)
-	for step := 1; step < x.shape.Dims[a.axis]; step *= 2 {
-		x = LogAddExp(x, shiftAxis(x, a.axis, step, math.Inf(-1), a.reverse))
+	for step := 1; step < x.shape.Dims[a.Axis]; step *= 2 {
+		x = LogAddExp(x, shiftAxis(x, a.Axis, step, math.Inf(-1), a.Reverse))
 	}
 	return x
 }

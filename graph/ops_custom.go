@@ -28,7 +28,7 @@ var _ = register(&Op{
 		}
 		return cts
 	},
-	Lower: func(_ *lowering, _ *Node, in []*Array) []*Array { return in },
+	Lower: func(_ *Cursor, _ *Node, in []*Array) []*Array { return in },
 	Eval:  func(n *Node, in []*Tensor) []*Tensor { return in },
 	Cost:  costFree,
 	Cases: func() []Case {
@@ -308,7 +308,7 @@ var _ = register(&Op{
 		args := slices.Concat(in[:r], orZerosLike(cts, n.Outs))
 		return slices.Concat(make([]*Array, r), inline(n.Bodies[0], args))
 	},
-	Lower: func(_ *lowering, n *Node, _ []*Array) []*Array { customForward(n); return nil },
+	Lower: func(_ *Cursor, n *Node, _ []*Array) []*Array { customForward(n); return nil },
 	Eval:  func(n *Node, in []*Tensor) []*Tensor { customForward(n); return nil },
 	Cost:  costBody,
 	Cases: func() []Case {

@@ -37,6 +37,14 @@ func (a customCallAttrs) String() string {
 	return fmt.Sprintf("{%s %v %v}", a.kernel.Target, a.config, a.outs)
 }
 
+// Kernel is the kernel that the node calls; nil: it calls none.
+func (n *Node) Kernel() *Kernel {
+	if a, ok := n.Attrs.(customCallAttrs); ok {
+		return a.kernel
+	}
+	return nil
+}
+
 // GoString is what equal calls are merged by.
 func (a customCallAttrs) GoString() string { return a.String() }
 

@@ -29,7 +29,7 @@ func boolByte(x bool) byte { return byte(boolBit(x)) }
 
 var _ = register(&Op{
 	Apart: alwaysApart,
-	Name:  "debug", effect: true,
+	Name:  "debug", Effect: true,
 	Shape: func(c *call) []Shape { return []Shape{{DType: Int32}} },
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(debugAttrs)
@@ -222,6 +222,6 @@ func TensorFromBytes(s Shape, b []byte) (*Tensor, error) {
 // hasEffect reports whether the graph or a body in it has an op that is more than its results.
 func (g *Graph) hasEffect() bool {
 	return slices.ContainsFunc(g.Nodes, func(n *Node) bool {
-		return n.Op.effect || slices.ContainsFunc(n.Bodies, (*Graph).hasEffect)
+		return n.Op.Effect || slices.ContainsFunc(n.Bodies, (*Graph).hasEffect)
 	})
 }

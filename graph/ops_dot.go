@@ -4,40 +4,33 @@ import (
 	"fmt"
 	"slices"
 
+	"xlarun/graph/internal/attr"
 	"xlarun/graph/internal/stablehlo"
 )
 
-// dotAttrs pairs axes of the two operands. The result's axes are: batch, then the left's others, then the right's.
-type dotAttrs struct {
-	leftBatch, rightBatch, leftContract, rightContract []int
-	preferred                                          DType // of sums and of the result; 0: that of the operands
-}
+type dotAttrs = attr.Dot
 
-// dtype is the dtype of the product of two arrays.
-func (a dotAttrs) dtype(left DType) DType {
-	if a.preferred != 0 {
-		return a.preferred
+// productDType is the dtype of the product of two arrays.
+func productDType(a dotAttrs, left DType) DType {
+	if a.Preferred != 0 {
+		return a.Preferred
 	}
 	return left
 }
 
-// prefers reports whether products of two dtypes may have a preferred one. A byte without a sign times a signed one is
+// prefersDType reports whether products of two dtypes may have a preferred one. A byte without a sign times a signed
+// one is
 // the only product of two dtypes: processors have an instruction for it.
-func (a dotAttrs) prefers(left, right DType) bool {
+func prefersDType(a dotAttrs, left, right DType) bool {
 	same := left == right || left == Uint8 && right == Int8
 	switch {
 	case isFloat(left):
-		return same && isFloat(a.preferred) && ItemSize(a.preferred) > ItemSize(left)
+		return same && isFloat(a.Preferred) && ItemSize(a.Preferred) > ItemSize(left)
 	case isInt(left):
-		return same && isInt(a.preferred) && ItemSize(a.preferred) > ItemSize(left) &&
-			(isSigned(a.preferred) || isUnsigned(right))
+		return same && isInt(a.Preferred) && ItemSize(a.Preferred) > ItemSize(left) &&
+			(isSigned(a.Preferred) || isUnsigned(right))
 	}
 	return false
-}
-
-func (a dotAttrs) free(left, right int) (l, r []int) {
-	return dropAxes(rangeInts(0, left), append(slices.Clone(a.leftBatch), a.leftContract...)),
-		dropAxes(rangeInts(0, right), append(slices.Clone(a.rightBatch), a.rightContract...))
 }
 
 var _ = register(&Op{
@@ -45,68 +38,68 @@ var _ = register(&Op{
 	Name:  "dot_general",
 	Shape: func(c *call) []Shape {
 		a, l, r := c.attrs.(dotAttrs), c.in[0], c.in[1]
-		if a.preferred == 0 && (l.DType != r.DType || l.DType == Bool) {
+		if a.Preferred == 0 && (l.DType != r.DType || l.DType == Bool) {
 			c.fail("got %s and %s, want numbers of one dtype", l, r)
 		}
-		if a.preferred != 0 && !a.prefers(l.DType, r.DType) {
+		if a.Preferred != 0 && !prefersDType(a, l.DType, r.DType) {
 			c.fail("got %s and %s and the preferred dtype %s; want two arrays of one dtype, or one of u8 and one of "+
-				"i8, and a wider dtype of the same kind", l, r, shortNames[a.preferred])
+				"i8, and a wider dtype of the same kind", l, r, shortNames[a.Preferred])
 		}
-		checkAxes(c, append(slices.Clone(a.leftBatch), a.leftContract...), l.Rank())
-		checkAxes(c, append(slices.Clone(a.rightBatch), a.rightContract...), r.Rank())
-		if len(a.leftBatch) != len(a.rightBatch) || len(a.leftContract) != len(a.rightContract) {
-			c.fail("got %d and %d batch axes, %d and %d contracted axes; want as many on both sides", len(a.leftBatch),
-				len(a.rightBatch), len(a.leftContract), len(a.rightContract))
+		checkAxes(c, append(slices.Clone(a.LeftBatch), a.LeftContract...), l.Rank())
+		checkAxes(c, append(slices.Clone(a.RightBatch), a.RightContract...), r.Rank())
+		if len(a.LeftBatch) != len(a.RightBatch) || len(a.LeftContract) != len(a.RightContract) {
+			c.fail("got %d and %d batch axes, %d and %d contracted axes; want as many on both sides", len(a.LeftBatch),
+				len(a.RightBatch), len(a.LeftContract), len(a.RightContract))
 		}
 		var dims []int
-		for i, x := range a.leftBatch {
-			if l.Dims[x] != r.Dims[a.rightBatch[i]] {
-				c.fail("batch axis %d of %s and %d of %s differ in size", x, l, a.rightBatch[i], r)
+		for i, x := range a.LeftBatch {
+			if l.Dims[x] != r.Dims[a.RightBatch[i]] {
+				c.fail("batch axis %d of %s and %d of %s differ in size", x, l, a.RightBatch[i], r)
 			}
 			dims = append(dims, l.Dims[x])
 		}
-		for i, x := range a.leftContract {
-			if l.Dims[x] != r.Dims[a.rightContract[i]] {
-				c.fail("contracted axis %d of %s and %d of %s differ: %d and %d", x, l, a.rightContract[i], r,
-					l.Dims[x], r.Dims[a.rightContract[i]])
+		for i, x := range a.LeftContract {
+			if l.Dims[x] != r.Dims[a.RightContract[i]] {
+				c.fail("contracted axis %d of %s and %d of %s differ: %d and %d", x, l, a.RightContract[i], r,
+					l.Dims[x], r.Dims[a.RightContract[i]])
 			}
 		}
-		lf, rf := a.free(l.Rank(), r.Rank())
+		lf, rf := a.Free(l.Rank(), r.Rank())
 		for _, x := range lf {
 			dims = append(dims, l.Dims[x])
 		}
 		for _, x := range rf {
 			dims = append(dims, r.Dims[x])
 		}
-		return []Shape{{a.dtype(l.DType), dims}}
+		return []Shape{{productDType(a, l.DType), dims}}
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(dotAttrs)
 		shift := func(v []int, at int) []int { return mapInts(v, shifted(at)) }
-		lf, _ := a.free(n.Inputs[0].Rank(), n.Inputs[1].Rank())
+		lf, _ := a.Free(n.Inputs[0].Rank(), n.Inputs[1].Rank())
 		switch {
 		case dims[1] < 0: // the lane axis is one more free axis of the left
 			d := dims[0]
-			place := len(a.leftBatch)
+			place := len(a.LeftBatch)
 			for _, x := range shift(lf, d) {
 				if x < d {
 					place++
 				}
 			}
-			a.leftBatch, a.leftContract = shift(a.leftBatch, d), shift(a.leftContract, d)
+			a.LeftBatch, a.LeftContract = shift(a.LeftBatch, d), shift(a.LeftContract, d)
 			return apply(n.Op, a, in), []int{place}
 		case dims[0] < 0:
 			d := dims[1]
-			_, rf := a.free(n.Inputs[0].Rank(), n.Inputs[1].Rank())
-			place := len(a.leftBatch) + len(lf)
+			_, rf := a.Free(n.Inputs[0].Rank(), n.Inputs[1].Rank())
+			place := len(a.LeftBatch) + len(lf)
 			for _, x := range shift(rf, d) {
 				if x < d {
 					place++
 				}
 			}
-			a.rightBatch, a.rightContract = shift(a.rightBatch, d), shift(a.rightContract, d)
-			if !b.last && len(a.leftBatch) == 0 && len(rf) == 0 && len(lf) > 0 && in[0].DType() == in[1].DType() {
-				return apply(n.Op, a.of(nil, nil, a.rightContract, a.leftContract), []*Array{in[1], in[0]}), []int{0}
+			a.RightBatch, a.RightContract = shift(a.RightBatch, d), shift(a.RightContract, d)
+			if !b.last && len(a.LeftBatch) == 0 && len(rf) == 0 && len(lf) > 0 && in[0].DType() == in[1].DType() {
+				return apply(n.Op, a.Of(nil, nil, a.RightContract, a.LeftContract), []*Array{in[1], in[0]}), []int{0}
 			}
 			out := apply1(n.Op, a, in...)
 			if !b.last && place > 0 {
@@ -115,49 +108,49 @@ var _ = register(&Op{
 			}
 			return []*Array{out}, []int{place}
 		}
-		if b.last && a.contracted(n.Inputs[0].shape) <= unrolledContraction && n.Outs[0].Size() <= unrolledResult {
+		if b.last && contractedSize(a, n.Inputs[0].shape) <= unrolledContraction && n.Outs[0].Size() <= unrolledResult {
 			return []*Array{unrolledDot(b, n, in, dims)}, []int{n.Outs[0].Rank()}
 		}
 		l, r := dims[0], dims[1]
-		return apply(n.Op, a.of(append([]int{l}, shift(a.leftBatch, l)...), append([]int{r}, shift(a.rightBatch, r)...),
-			shift(a.leftContract, l), shift(a.rightContract, r)), in), []int{0}
+		return apply(n.Op, a.Of(append([]int{l}, shift(a.LeftBatch, l)...), append([]int{r}, shift(a.RightBatch, r)...),
+			shift(a.LeftContract, l), shift(a.RightContract, r)), in), []int{0}
 	},
 	JVP: bilinearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(dotAttrs)
 		out := make([]*Array, 2)
-		nb := len(a.leftBatch)
-		lf, rf := a.free(n.Inputs[0].Rank(), n.Inputs[1].Rank())
+		nb := len(a.LeftBatch)
+		lf, rf := a.Free(n.Inputs[0].Rank(), n.Inputs[1].Rank())
 		// The operands' dtype, so that gradients are products of one dtype, too: in half precision the cotangent is
 		// rounded, as it is by the conversion of a result that is not wider.
 		ct := Convert(cts[0], n.Inputs[0].DType())
 		if linear[0] {
 			// ct [batch, lf, rf] with right, over rf: [batch, lf, right's contracted axes in order].
-			of := dotAttrs{}.of(rangeInts(0, nb), a.rightBatch, rangeInts(nb+len(lf), ct.Rank()), rf)
+			of := dotAttrs{}.Of(rangeInts(0, nb), a.RightBatch, rangeInts(nb+len(lf), ct.Rank()), rf)
 			g := dotThrough(n.Op, of, ct, in[1])
-			out[0] = unorder(g, append(append(slices.Clone(a.leftBatch), lf...),
-				paired(a.rightContract, a.leftContract)...))
+			out[0] = unorder(g, append(append(slices.Clone(a.LeftBatch), lf...),
+				paired(a.RightContract, a.LeftContract)...))
 		}
 		if linear[1] {
 			// left with ct, over lf: [batch, left's contracted axes in order, rf], for x·W what W's own order is.
-			of := dotAttrs{}.of(a.leftBatch, rangeInts(0, nb), lf, rangeInts(nb, nb+len(lf)))
+			of := dotAttrs{}.Of(a.LeftBatch, rangeInts(0, nb), lf, rangeInts(nb, nb+len(lf)))
 			g := dotThrough(n.Op, of, in[0], ct)
-			out[1] = unorder(g, append(append(slices.Clone(a.rightBatch), paired(a.leftContract, a.rightContract)...),
+			out[1] = unorder(g, append(append(slices.Clone(a.RightBatch), paired(a.LeftContract, a.RightContract)...),
 				rf...))
 		}
 		return out
 	},
 	Lower: lowerDot,
-	Emit:  func(e *emitter, n *Node) { e.generic(n, "stablehlo.dot_general", n.Attrs.(dotAttrs).text()) },
+	Emit:  func(e *emitter, n *Node) { e.generic(n, "stablehlo.dot_general", dotText(n.Attrs.(dotAttrs))) },
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(dotAttrs)
 		out := newTensor(n.Outs[0].shape)
-		a.eval(in[0], in[1], out)
+		evalProduct(a, in[0], in[1], out)
 		return []*Tensor{out}
 	},
 	EvalComplex: func(n *Node, in []*Tensor) []*Tensor {
 		out := newTensor(n.Outs[0].shape)
-		n.Attrs.(dotAttrs).each(in[0], in[1], out, func(i int, pairs func(f func(j, k int))) {
+		eachProduct(n.Attrs.(dotAttrs), in[0], in[1], out, func(i int, pairs func(f func(j, k int))) {
 			var sum complex128
 			pairs(func(j, k int) { sum += in[0].C(j) * in[1].C(k) })
 			out.SetC(i, sum)
@@ -165,7 +158,7 @@ var _ = register(&Op{
 		return []*Tensor{out}
 	},
 	Cost: costOf(func(n *Node) float64 {
-		return 2 * resultElements(n) * float64(n.Attrs.(dotAttrs).contracted(n.Inputs[0].shape))
+		return 2 * resultElements(n) * float64(contractedSize(n.Attrs.(dotAttrs), n.Inputs[0].shape))
 	}),
 	Cases: func() []Case {
 		return []Case{
@@ -201,10 +194,10 @@ var _ = register(&Op{
 	},
 })
 
-// eval is the product of two tensors.
-func (a dotAttrs) eval(l, r, out *Tensor) {
+// evalProduct is the product of two tensors.
+func evalProduct(a dotAttrs, l, r, out *Tensor) {
 	float := isFloat(l.Shape.DType)
-	a.each(l, r, out, func(i int, pairs func(f func(x, y int))) {
+	eachProduct(a, l, r, out, func(i int, pairs func(f func(x, y int))) {
 		var f float64
 		var u uint64
 		pairs(func(x, y int) {
@@ -222,15 +215,15 @@ func (a dotAttrs) eval(l, r, out *Tensor) {
 	})
 }
 
-// each calls f for each element of the result, with the pairs of elements whose products are added up.
-func (a dotAttrs) each(l, r, out *Tensor, f func(i int, pairs func(f func(x, y int)))) {
-	lf, rf := a.free(l.Shape.Rank(), r.Shape.Rank())
+// eachProduct calls f for each element of the result, with the pairs of elements whose products are added up.
+func eachProduct(a dotAttrs, l, r, out *Tensor, f func(i int, pairs func(f func(x, y int)))) {
+	lf, rf := a.Free(l.Shape.Rank(), r.Shape.Rank())
 	ls, rs := strides(l.Shape.Dims), strides(r.Shape.Dims)
-	left := offsets(out.Shape.Dims, slices.Concat(sizesAt(ls, a.leftBatch), sizesAt(ls, lf), make([]int, len(rf))))
-	right := offsets(out.Shape.Dims, slices.Concat(sizesAt(rs, a.rightBatch), make([]int, len(lf)), sizesAt(rs, rf)))
-	contract := sizesAt(l.Shape.Dims, a.leftContract)
-	leftTerms := offsets(contract, sizesAt(ls, a.leftContract))
-	rightTerms := offsets(contract, sizesAt(rs, a.rightContract))
+	left := offsets(out.Shape.Dims, slices.Concat(sizesAt(ls, a.LeftBatch), sizesAt(ls, lf), make([]int, len(rf))))
+	right := offsets(out.Shape.Dims, slices.Concat(sizesAt(rs, a.RightBatch), make([]int, len(lf)), sizesAt(rs, rf)))
+	contract := sizesAt(l.Shape.Dims, a.LeftContract)
+	leftTerms := offsets(contract, sizesAt(ls, a.LeftContract))
+	rightTerms := offsets(contract, sizesAt(rs, a.RightContract))
 	for i := range out.V {
 		f(i, func(f func(x, y int)) {
 			for k := range leftTerms {
@@ -256,28 +249,23 @@ func bilinearJVP(n *Node, in, out, t []*Array) []*Array {
 // the largest result: vectors times matrices. Matrices times matrices are faster one by one.
 const unrolledContraction, unrolledResult = 256, 256
 
-// of is a product of other axes with the same dtypes.
-func (a dotAttrs) of(leftBatch, rightBatch, leftContract, rightContract []int) dotAttrs {
-	return dotAttrs{leftBatch, rightBatch, leftContract, rightContract, a.preferred}
-}
-
-func (a dotAttrs) contracted(left Shape) int { return product(sizesAt(left.Dims, a.leftContract)) }
+func contractedSize(a dotAttrs, left Shape) int { return product(sizesAt(left.Dims, a.LeftContract)) }
 
 // unrolledDot writes a product of small matrices, one pair a lane, as a sum over the contracted index: each term
 // multiplies slices whose last axis is the lanes. The compiler fuses the terms into one loop over lanes.
 func unrolledDot(b *batching, n *Node, in []*Array, dims []int) *Array {
 	a := n.Attrs.(dotAttrs)
 	out := n.Outs[0].shape.insert(n.Outs[0].Rank(), b.size)
-	lf, rf := a.free(n.Inputs[0].Rank(), n.Inputs[1].Rank())
-	nb := len(a.leftBatch)
+	lf, rf := a.Free(n.Inputs[0].Rank(), n.Inputs[1].Rank())
+	nb := len(a.LeftBatch)
 	// Each operand as [contracted, batch, free, lanes].
 	arrange := func(x *Array, d, rank int, batch, free, contract []int) *Array {
 		x = Transpose(b.moveTo(x, d, rank), slices.Concat(contract, batch, free, []int{rank})...)
 		x = Convert(x, n.Outs[0].DType())
 		return Reshape(x, append([]int{product(x.Dims()[:len(contract)])}, x.Dims()[len(contract):]...)...)
 	}
-	l := arrange(in[0], dims[0], n.Inputs[0].Rank(), a.leftBatch, lf, a.leftContract)
-	r := arrange(in[1], dims[1], n.Inputs[1].Rank(), a.rightBatch, rf, a.rightContract)
+	l := arrange(in[0], dims[0], n.Inputs[0].Rank(), a.LeftBatch, lf, a.LeftContract)
+	r := arrange(in[1], dims[1], n.Inputs[1].Rank(), a.RightBatch, rf, a.RightContract)
 	last := out.Rank() - 1
 	lAxes := append(rangeInts(0, nb+len(lf)), last)
 	rAxes := slices.Concat(rangeInts(0, nb), rangeInts(nb+len(lf), out.Rank()))
@@ -294,12 +282,12 @@ func unrolledDot(b *batching, n *Node, in []*Array, dims []int) *Array {
 
 // lowerDot makes one axis of several contracted ones, where they lie side by side in the larger operand: a compiler
 // copies both operands of a product over several axes. The smaller operand is rearranged if it has to be.
-func lowerDot(l *lowering, n *Node, in []*Array) []*Array {
+func lowerDot(l *Cursor, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(dotAttrs)
 	if out := narrowProduct(l, n, in); out != nil {
 		return out
 	}
-	if a.preferred == 0 {
+	if a.Preferred == 0 {
 		if out := smallDots(l, n, in); out != nil {
 			return out
 		}
@@ -310,10 +298,10 @@ func lowerDot(l *lowering, n *Node, in []*Array) []*Array {
 	if out := writtenOut(l, n, in); out != nil {
 		return out
 	}
-	k := len(a.leftContract)
-	by := a.leftContract
+	k := len(a.LeftContract)
+	by := a.LeftContract
 	if in[1].Size() > in[0].Size() {
-		by = a.rightContract
+		by = a.RightContract
 	}
 	if order := slices.Sorted(slices.Values(by)); k < 2 || order[k-1]-order[0] != k-1 {
 		if out := swapOperands(l, n, in); out != nil {
@@ -321,9 +309,9 @@ func lowerDot(l *lowering, n *Node, in []*Array) []*Array {
 		}
 		return transposeOperand(l, n, in)
 	}
-	left, lb, lc := oneContracted(in[0], a.leftBatch, paired(by, a.leftContract))
-	right, rb, rc := oneContracted(in[1], a.rightBatch, paired(by, a.rightContract))
-	return apply(n.Op, a.of(lb, rb, lc, rc), []*Array{left, right})
+	left, lb, lc := oneContracted(in[0], a.LeftBatch, paired(by, a.LeftContract))
+	right, rb, rc := oneContracted(in[1], a.RightBatch, paired(by, a.RightContract))
+	return apply(n.Op, a.Of(lb, rb, lc, rc), []*Array{left, right})
 }
 
 // oneContracted is x with its contracted axes merged into one, its batch axes and the contracted axis. Other axes keep
@@ -349,10 +337,10 @@ func oneContracted(x *Array, batch, contract []int) (merged *Array, newBatch, ne
 // swapOperands exchanges the operands of batches of products where less has to be copied then: CPU libraries take the
 // left operand by rows and the right one by columns of what is contracted, and what lies otherwise is copied first. In
 // a weight's gradient under VMap the activations are on the wrong side.
-func swapOperands(l *lowering, n *Node, in []*Array) []*Array {
-	a, nb := n.Attrs.(dotAttrs), len(n.Attrs.(dotAttrs).leftBatch)
-	lf, rf := a.free(in[0].Rank(), in[1].Rank())
-	if !l.target.cpu() || nb == 0 || len(a.leftContract) != 1 || len(lf) == 0 || len(rf) == 0 ||
+func swapOperands(l *Cursor, n *Node, in []*Array) []*Array {
+	a, nb := n.Attrs.(dotAttrs), len(n.Attrs.(dotAttrs).LeftBatch)
+	lf, rf := a.Free(in[0].Rank(), in[1].Rank())
+	if !l.target.cpu() || nb == 0 || len(a.LeftContract) != 1 || len(lf) == 0 || len(rf) == 0 ||
 		in[0].DType() != in[1].DType() {
 		return nil
 	}
@@ -363,15 +351,15 @@ func swapOperands(l *lowering, n *Node, in []*Array) []*Array {
 		}
 		return 0
 	}
-	xLast, xFirst := a.leftContract[0] > slices.Max(lf), a.leftContract[0] < slices.Min(lf)
-	yLast, yFirst := a.rightContract[0] > slices.Max(rf), a.rightContract[0] < slices.Min(rf)
+	xLast, xFirst := a.LeftContract[0] > slices.Max(lf), a.LeftContract[0] < slices.Min(lf)
+	yLast, yFirst := a.RightContract[0] > slices.Max(rf), a.RightContract[0] < slices.Min(rf)
 	m, k := product(sizesAt(in[0].Dims(), lf)), product(sizesAt(in[1].Dims(), rf))
 	now := cost(!xLast && m > 1, x) + cost(!yFirst && k > 1, y)
 	then := cost(!yLast && k > 1, y) + cost(!xFirst && m > 1, x) + cost(m > 1 && k > 1, out)
 	if then >= now {
 		return nil
 	}
-	p := apply1(n.Op, a.of(a.rightBatch, a.leftBatch, a.rightContract, a.leftContract), in[1], in[0])
+	p := apply1(n.Op, a.Of(a.RightBatch, a.LeftBatch, a.RightContract, a.LeftContract), in[1], in[0])
 	return []*Array{
 		Transpose(p, slices.Concat(rangeInts(0, nb), rangeInts(nb+len(rf), p.Rank()), rangeInts(nb, nb+len(rf)))...)}
 }
@@ -388,9 +376,7 @@ func largeProduct(n *Node) bool {
 // productSizes returns the sizes of the matrices [rows, inner] and [inner, columns] that a node multiplies, for each
 // element of its batch axes.
 func productSizes(n *Node) (rows, inner, columns int) {
-	a, x, y := n.Attrs.(dotAttrs), n.Inputs[0].shape, n.Inputs[1].shape
-	left, right := a.free(x.Rank(), y.Rank())
-	return product(sizesAt(x.Dims, left)), a.contracted(x), product(sizesAt(y.Dims, right))
+	return n.Attrs.(dotAttrs).Matrices(n.Inputs[0].Dims(), n.Inputs[1].Dims())
 }
 
 // leastTransposed is the number of multiplications from which an operand of a product is transposed.
@@ -401,13 +387,13 @@ const leastTransposed = 1 << 18
 // oneDNN generates code for 20 to 40 ms in each process. Later calls are as fast as the library. So a kernel
 // transposes an operand first (XLA would fold its own transpose into the product again), unless a convolution needs
 // oneDNN anyway.
-func transposeOperand(l *lowering, n *Node, in []*Array) []*Array {
+func transposeOperand(l *Cursor, n *Node, in []*Array) []*Array {
 	a, x, y := n.Attrs.(dotAttrs), in[0].shape, in[1].shape
-	if !l.target.kernels() || !ofFloat32(n) || x.Rank() != 2 || y.Rank() != 2 || len(a.leftContract) != 1 ||
-		a.leftContract[0] != 0 || l.program.Uses("conv") {
+	if !l.target.kernels() || !ofFloat32(n) || x.Rank() != 2 || y.Rank() != 2 || len(a.LeftContract) != 1 ||
+		a.LeftContract[0] != 0 || l.program.Uses("conv") {
 		return nil
 	}
-	right := a.rightContract[0]
+	right := a.RightContract[0]
 	k, m, columns := x.Dims[0], x.Dims[1], y.Dims[1-right]
 	if k*m*columns < l.target.atLeast(leastTransposed) {
 		return nil
@@ -416,10 +402,10 @@ func transposeOperand(l *lowering, n *Node, in []*Array) []*Array {
 		return kernelCall(transposeKernel, nil, []Shape{x.shape.dims(x.shape.Dims[1], x.shape.Dims[0])}, x)[0]
 	}
 	if right == 1 || k*m <= k*columns+m*columns {
-		return apply(n.Op, dotAttrs{leftContract: []int{1}, rightContract: []int{right}}, []*Array{turn(in[0]), in[1]})
+		return apply(n.Op, dotAttrs{LeftContract: []int{1}, RightContract: []int{right}}, []*Array{turn(in[0]), in[1]})
 	}
 	// The larger operand stays: the product of swapped operands is transposed.
-	product := apply1(n.Op, dotAttrs{leftContract: []int{1}, rightContract: []int{0}}, turn(in[1]), in[0])
+	product := apply1(n.Op, dotAttrs{LeftContract: []int{1}, RightContract: []int{0}}, turn(in[1]), in[0])
 	return []*Array{turn(product)}
 }
 
@@ -431,12 +417,12 @@ var transposeKernel = &Kernel{Target: "xlarun_transpose", Eval: func(in, out []*
 	}
 }}
 
-// text is the attribute of a StableHLO dot_general.
-func (a dotAttrs) text() string {
+// dotText is the attribute of a StableHLO dot_general.
+func dotText(a dotAttrs) string {
 	return fmt.Sprintf("dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = %s, rhs_batching_dimensions "+
 		"= %s, lhs_contracting_dimensions = %s, rhs_contracting_dimensions = %s>",
-		stablehlo.Ints(a.leftBatch), stablehlo.Ints(a.rightBatch), stablehlo.Ints(a.leftContract),
-		stablehlo.Ints(a.rightContract))
+		stablehlo.Ints(a.LeftBatch), stablehlo.Ints(a.RightBatch), stablehlo.Ints(a.LeftContract),
+		stablehlo.Ints(a.RightContract))
 }
 
 // paired gives b's entries in the order that sorts a: a and b hold the axes of two operands that are contracted
@@ -451,14 +437,14 @@ func paired(a, b []int) []int {
 // transpose that it cannot fold. Contracted axes are paired in the order in which the larger operand has them, so that
 // the smaller one is rearranged.
 func dotThrough(op *Op, a dotAttrs, x, y *Array) *Array {
-	x, a.leftBatch, a.leftContract = throughTranspose(x, a.leftBatch, a.leftContract)
-	y, a.rightBatch, a.rightContract = throughTranspose(y, a.rightBatch, a.rightContract)
-	by := a.leftContract
+	x, a.LeftBatch, a.LeftContract = throughTranspose(x, a.LeftBatch, a.LeftContract)
+	y, a.RightBatch, a.RightContract = throughTranspose(y, a.RightBatch, a.RightContract)
+	by := a.LeftContract
 	if y.Size() > x.Size() {
-		by = a.rightContract
+		by = a.RightContract
 	}
-	left, right := paired(by, a.leftContract), paired(by, a.rightContract)
-	a.leftContract, a.rightContract = left, right
+	left, right := paired(by, a.LeftContract), paired(by, a.RightContract)
+	a.LeftContract, a.RightContract = left, right
 	return apply1(op, a, x, y)
 }
 
@@ -491,19 +477,19 @@ type DotOption func(*dotAttrs)
 // than that of the operands: Float32 for products of BFloat16, Int32 for products of Int8. Operands have one dtype, or
 // the first one has Uint8 and the second one Int8. Gradients of half precision are products of half precision, too, for
 // which the cotangent is rounded; jax.lax widens the other operand.
-func PreferredDType(d DType) DotOption { return func(a *dotAttrs) { a.preferred = d } }
+func PreferredDType(d DType) DotOption { return func(a *dotAttrs) { a.Preferred = d } }
 
 // DotGeneral multiplies and sums over contracted axes, for each pair of batch axes: result axes are batch, x's others,
 // y's others. Operands are promoted to one dtype. Of bools the result is whether both are true anywhere, as in NumPy.
 func DotGeneral(x, y *Array, xBatch, yBatch, xContract, yContract []int, options ...DotOption) *Array {
-	a := dotAttrs{}.of(xBatch, yBatch, xContract, yContract)
+	a := dotAttrs{}.Of(xBatch, yBatch, xContract, yContract)
 	for _, set := range options {
 		set(&a)
 	}
-	if a.preferred == x.DType() && a.preferred == y.DType() {
-		a.preferred = 0
+	if a.Preferred == x.DType() && a.Preferred == y.DType() {
+		a.Preferred = 0
 	}
-	if a.preferred != 0 {
+	if a.Preferred != 0 {
 		return apply1(op("dot_general"), a, x, y)
 	}
 	d := Promote(x.DType(), y.DType())
@@ -553,4 +539,9 @@ func MatMul(x, y *Array) *Array {
 	x = BroadcastTo(x, append(slices.Clone(batch), x.Dims()[x.Rank()-2:]...)...)
 	y = BroadcastTo(y, append(slices.Clone(batch), y.Dims()[y.Rank()-2:]...)...)
 	return dotLast("MatMul", x, y, len(batch), len(batch))
+}
+
+// ofFloat32 reports whether a product is one of float32 in float32.
+func ofFloat32(n *Node) bool {
+	return n.Outs[0].DType() == Float32 && n.Attrs.(dotAttrs).Preferred == 0
 }

@@ -81,7 +81,7 @@ var _ = register(&Op{
 		return &Node{Op: n.Op, Attrs: a, Inputs: n.Inputs, Outs: n.Outs[:2], pos: n.pos}
 	},
 	// As of recurrence: once through memory.
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		a, out := n.Attrs.(fireAttrs), n.Outs[1].shape
 		if l.target.paysKernel(out.Size(), leastRecurrence) && out.DType == Float32 &&
 			out.Rank() <= mostLowRankAxes {

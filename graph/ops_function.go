@@ -2,12 +2,13 @@ package graph
 
 import (
 	"fmt"
+
+	"xlarun/graph/internal/attr"
 )
 
-// functionAttrs is the number with which a function is called.
-type functionAttrs struct{ number int }
+type functionAttrs = attr.Function
 
-// function runs its body, which a CPU's compiler makes one function of (lower_functions.go).
+// function runs its body, which a CPU's compiler makes one function of (lower/functions.go).
 var _ = register(&Op{
 	Name:    "function",
 	Complex: true,
@@ -22,7 +23,7 @@ var _ = register(&Op{
 	// simplifies. So the inputs are one tuple, and with them goes a number that comes back.
 	Emit: func(e *emitter, n *Node) {
 		const number = "tensor<i32>"
-		name, body := fmt.Sprintf("function_%d", n.Attrs.(functionAttrs).number), n.Bodies[0]
+		name, body := fmt.Sprintf("function_%d", n.Attrs.(functionAttrs).Number), n.Bodies[0]
 		tuple, results := "tuple<"+list(types(body.Params), number)+">", list(types(body.Results), number)
 		text := e.Body(func() {
 			input := func(i int, kind string) string {

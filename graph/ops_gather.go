@@ -4,63 +4,50 @@ import (
 	"fmt"
 	"slices"
 
+	"xlarun/graph/internal/attr"
 	"xlarun/graph/internal/stablehlo"
 )
 
-// gatherAttrs are StableHLO's dimension numbers of gather and scatter. The last axis of the indices holds the index
-// vector: one coordinate for each axis in indexMap. An axis of the operand is one of
-//   - window: it shows up in offset (gather's result, scatter's updates) with its slice size;
-//   - collapsed: slice size 1, dropped;
-//   - batch: paired with the axis of the indices at the same place in indexBatch.
-type gatherAttrs struct {
-	offset     []int  // axes of the result (gather) or updates (scatter) that run over the window
-	collapsed  []int  // axes of the operand that the index drops
-	batch      []int  // axes of the operand that are shared with the indices
-	indexBatch []int  // the same axes in the indices
-	indexMap   []int  // operand axis of each coordinate
-	sizes      []int  // slice sizes, one an operand axis
-	kind       string // scatter: set, sum, prod, max, min
-	unique     bool   // scatter: the caller promises that no two updates meet
-}
+type gatherAttrs = attr.Gather
 
-func (a gatherAttrs) check(c *call, operand, indices Shape) {
-	if len(a.sizes) != operand.Rank() {
-		c.fail("got %d slice sizes for %s", len(a.sizes), operand)
+func checkGather(a gatherAttrs, c *call, operand, indices Shape) {
+	if len(a.Sizes) != operand.Rank() {
+		c.fail("got %d slice sizes for %s", len(a.Sizes), operand)
 	}
 	if !isInt(indices.DType) || indices.Rank() == 0 {
 		c.fail("indices are %s, want an integer array whose last axis holds the coordinates", indices)
 	}
-	if n := indices.Dims[indices.Rank()-1]; n != len(a.indexMap) {
-		c.fail("indices %s hold %d coordinates, want %d", indices, n, len(a.indexMap))
+	if n := indices.Dims[indices.Rank()-1]; n != len(a.IndexMap) {
+		c.fail("indices %s hold %d coordinates, want %d", indices, n, len(a.IndexMap))
 	}
-	for i, s := range a.sizes {
+	for i, s := range a.Sizes {
 		if s < 0 || s > operand.Dims[i] {
 			c.fail("slice size %d along axis %d of %s", s, i, operand)
 		}
 	}
-	a.checkAxes(c, operand.Rank(), indices.Rank()-1)
-	for i, axis := range a.batch {
-		if at := a.indexBatch[i]; operand.Dims[axis] != indices.Dims[at] {
+	checkGatherAxes(a, c, operand.Rank(), indices.Rank()-1)
+	for i, axis := range a.Batch {
+		if at := a.IndexBatch[i]; operand.Dims[axis] != indices.Dims[at] {
 			c.fail("the batch axes %d of %s and %d of the indices %s differ in size", axis, operand, at, indices)
 		}
 	}
 }
 
-// checkAxes checks the lists of axes for an operand of a rank and indices of outer axes before their coordinates.
-func (a gatherAttrs) checkAxes(c *call, rank, outer int) {
-	if len(a.batch) != len(a.indexBatch) {
-		c.fail("got %d batch axes and %d of the indices, want as many", len(a.batch), len(a.indexBatch))
+// checkGatherAxes checks the lists of axes for an operand of a rank and indices of outer axes before their coordinates.
+func checkGatherAxes(a gatherAttrs, c *call, rank, outer int) {
+	if len(a.Batch) != len(a.IndexBatch) {
+		c.fail("got %d batch axes and %d of the indices, want as many", len(a.Batch), len(a.IndexBatch))
 	}
-	window := rank - len(a.collapsed) - len(a.batch)
+	window := rank - len(a.Collapsed) - len(a.Batch)
 	for _, list := range []struct {
 		what  string
 		axes  []int
 		rank  int
 		order string
 	}{
-		{"axes without a window", append(slices.Clone(a.collapsed), a.batch...), rank, ""},
-		{"axes of coordinates", a.indexMap, rank, ""}, {"batch axes of the indices", a.indexBatch, outer, ""},
-		{"window axes", a.offset, window + outer, ", ascending"},
+		{"axes without a window", append(slices.Clone(a.Collapsed), a.Batch...), rank, ""},
+		{"axes of coordinates", a.IndexMap, rank, ""}, {"batch axes of the indices", a.IndexBatch, outer, ""},
+		{"window axes", a.Offset, window + outer, ", ascending"},
 	} {
 		for i, axis := range list.axes {
 			if axis < 0 || axis >= list.rank || slices.Contains(list.axes[:i], axis) ||
@@ -70,42 +57,42 @@ func (a gatherAttrs) checkAxes(c *call, rank, outer int) {
 			}
 		}
 	}
-	if len(a.offset) != window {
-		c.fail("got %v for the window axes, want %d of them", a.offset, window)
+	if len(a.Offset) != window {
+		c.fail("got %v for the window axes, want %d of them", a.Offset, window)
 	}
-	for _, axis := range append(slices.Clone(a.collapsed), a.batch...) {
-		if a.sizes[axis] > 1 {
-			c.fail("slice size %d along axis %d, which has no window: want 1", a.sizes[axis], axis)
+	for _, axis := range append(slices.Clone(a.Collapsed), a.Batch...) {
+		if a.Sizes[axis] > 1 {
+			c.fail("slice size %d along axis %d, which has no window: want 1", a.Sizes[axis], axis)
 		}
 	}
 }
 
-// window lists the operand axes that offset runs over.
-func (a gatherAttrs) window() []int {
-	return dropAxes(rangeInts(0, len(a.sizes)), append(slices.Clone(a.collapsed), a.batch...))
+// gatherWindow lists the operand axes that offset runs over.
+func gatherWindow(a gatherAttrs) []int {
+	return dropAxes(rangeInts(0, len(a.Sizes)), append(slices.Clone(a.Collapsed), a.Batch...))
 }
 
-// resultDims are the dims of gather's result, or of scatter's updates.
-func (a gatherAttrs) resultDims(indices Shape) []int {
-	rank := len(a.offset) + indices.Rank() - 1
+// gatherDims are the dims of gather's result, or of scatter's updates.
+func gatherDims(a gatherAttrs, indices Shape) []int {
+	rank := len(a.Offset) + indices.Rank() - 1
 	out := make([]int, rank)
-	outer := dropAxes(rangeInts(0, rank), a.offset)
+	outer := dropAxes(rangeInts(0, rank), a.Offset)
 	for i, o := range outer {
 		out[o] = indices.Dims[i]
 	}
-	for i, w := range a.window() {
-		out[a.offset[i]] = a.sizes[w]
+	for i, w := range gatherWindow(a) {
+		out[a.Offset[i]] = a.Sizes[w]
 	}
 	return out
 }
 
-// place gives, for an index of the result or updates, the operand index: window start plus offset.
-func (a gatherAttrs) place(idx []int, indices *Tensor, operand []int, clip bool) (at []int, inside bool) {
-	outer := dropAxes(idx, a.offset)
+// gatherPlace gives, for an index of the result or updates, the operand index: window start plus offset.
+func gatherPlace(a gatherAttrs, idx []int, indices *Tensor, operand []int, clip bool) (at []int, inside bool) {
+	outer := dropAxes(idx, a.Offset)
 	st := strides(indices.Shape.Dims)
 	at = make([]int, len(operand))
 	inside = true
-	for k, axis := range a.indexMap {
+	for k, axis := range a.IndexMap {
 		i := dot(outer, st[:len(outer)]) + k
 		var x int64
 		if isUnsigned(indices.Shape.DType) {
@@ -113,23 +100,23 @@ func (a gatherAttrs) place(idx []int, indices *Tensor, operand []int, clip bool)
 		} else {
 			x = indices.I(i)
 		}
-		limit := int64(operand[axis] - a.sizes[axis])
+		limit := int64(operand[axis] - a.Sizes[axis])
 		if clip {
 			x = min(max(x, 0), limit)
 		}
 		inside = inside && x >= 0 && x <= limit
 		at[axis] = int(x)
 	}
-	for i, axis := range a.batch {
-		at[axis] = outer[a.indexBatch[i]]
+	for i, axis := range a.Batch {
+		at[axis] = outer[a.IndexBatch[i]]
 	}
-	for i, axis := range a.window() {
-		at[axis] += idx[a.offset[i]]
+	for i, axis := range gatherWindow(a) {
+		at[axis] += idx[a.Offset[i]]
 	}
 	return at, inside
 }
 
-func (a gatherAttrs) numbers(kind string, indexRank int) string {
+func gatherText(a gatherAttrs, kind string, indexRank int) string {
 	names := []string{"offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims",
 		"start_index_map"}
 	if kind == "scatter" {
@@ -137,7 +124,7 @@ func (a gatherAttrs) numbers(kind string, indexRank int) string {
 			"scatter_indices_batching_dims", "scatter_dims_to_operand_dims"}
 	}
 	out := ""
-	for i, v := range [][]int{a.offset, a.collapsed, a.batch, a.indexBatch, a.indexMap} {
+	for i, v := range [][]int{a.Offset, a.Collapsed, a.Batch, a.IndexBatch, a.IndexMap} {
 		if len(v) > 0 {
 			out += names[i] + " = " + stablehlo.Ints(v) + ", "
 		}
@@ -145,18 +132,20 @@ func (a gatherAttrs) numbers(kind string, indexRank int) string {
 	return fmt.Sprintf("#stablehlo.%s<%sindex_vector_dim = %d>", kind, out, indexRank-1)
 }
 
-// batched adds one leading batch axis to operand, indices and result.
-func (a gatherAttrs) batched(size int) gatherAttrs {
+// batchedGather adds one leading batch axis to operand, indices and result.
+func batchedGather(a gatherAttrs, size int) gatherAttrs {
 	up := func(v []int) []int { return mapInts(v, shifted(0)) }
-	return gatherAttrs{up(a.offset), up(a.collapsed), append([]int{0}, up(a.batch)...),
-		append([]int{0}, up(a.indexBatch)...), up(a.indexMap), append([]int{1}, a.sizes...), a.kind, a.unique}
+	return gatherAttrs{Offset: up(a.Offset), Collapsed: up(a.Collapsed), Batch: append([]int{0}, up(a.Batch)...),
+		IndexBatch: append([]int{0}, up(a.IndexBatch)...), IndexMap: up(a.IndexMap),
+		Sizes: append([]int{1}, a.Sizes...), Kind: a.Kind, Unique: a.Unique}
 }
 
-// inWindow adds one leading axis to the operand and to the result or the updates, which all indices share.
-func (a gatherAttrs) inWindow(size int) gatherAttrs {
+// gatherInWindow adds one leading axis to the operand and to the result or the updates, which all indices share.
+func gatherInWindow(a gatherAttrs, size int) gatherAttrs {
 	up := func(v []int) []int { return mapInts(v, shifted(0)) }
-	return gatherAttrs{append([]int{0}, up(a.offset)...), up(a.collapsed), up(a.batch), a.indexBatch, up(a.indexMap),
-		append([]int{size}, a.sizes...), a.kind, a.unique}
+	return gatherAttrs{Offset: append([]int{0}, up(a.Offset)...), Collapsed: up(a.Collapsed), Batch: up(a.Batch),
+		IndexBatch: a.IndexBatch, IndexMap: up(a.IndexMap),
+		Sizes: append([]int{size}, a.Sizes...), Kind: a.Kind, Unique: a.Unique}
 }
 
 var _ = register(&Op{
@@ -165,25 +154,26 @@ var _ = register(&Op{
 	Complex: true,
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(gatherAttrs)
-		a.check(c, c.in[0], c.in[1])
-		return []Shape{c.in[0].dims(a.resultDims(c.in[1])...)}
+		checkGather(a, c, c.in[0], c.in[1])
+		return []Shape{c.in[0].dims(gatherDims(a, c.in[1])...)}
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(gatherAttrs)
 		if dims[0] < 0 { // one operand for all lanes: the lanes are more indices
-			a.offset, a.indexBatch = mapInts(a.offset, shifted(0)), mapInts(a.indexBatch, shifted(0))
+			a.Offset, a.IndexBatch = mapInts(a.Offset, shifted(0)), mapInts(a.IndexBatch, shifted(0))
 			return []*Array{apply1(n.Op, a, in[0], b.moveTo(in[1], dims[1], 0))}, []int{0}
 		}
 		if dims[1] < 0 { // the same places in every lane: the lanes are part of the window
-			return []*Array{apply1(n.Op, a.inWindow(b.size), b.moveTo(in[0], dims[0], 0), in[1])}, []int{0}
+			return []*Array{apply1(n.Op, gatherInWindow(a, b.size), b.moveTo(in[0], dims[0], 0), in[1])}, []int{0}
 		}
-		return []*Array{apply1(n.Op, a.batched(b.size), b.moveTo(in[0], dims[0], 0), b.moveTo(in[1], dims[1], 0))},
+		return []*Array{apply1(n.Op, batchedGather(a, b.size), b.moveTo(in[0], dims[0], 0),
+				b.moveTo(in[1], dims[1], 0))},
 			[]int{0}
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, []*Array{t[0], in[1]}) },
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(gatherAttrs)
-		a.kind = "sum"
+		a.Kind = "sum"
 		// Gather clamps the windows into the operand, scatter drops those outside: clamp first.
 		return []*Array{apply1(op("scatter"), a, Zeros(n.Inputs[0].shape), clampIndices(a, in[1], n.Inputs[0].Dims()),
 			cts[0]), nil}
@@ -191,17 +181,17 @@ var _ = register(&Op{
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(gatherAttrs)
 		e.generic(n, "stablehlo.gather", fmt.Sprintf("dimension_numbers = %s, slice_sizes = %s, indices_are_sorted "+
-			"= false", a.numbers("gather", n.Inputs[1].Rank()), stablehlo.Int64s(a.sizes)))
+			"= false", gatherText(a, "gather", n.Inputs[1].Rank()), stablehlo.Int64s(a.Sizes)))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(gatherAttrs)
 		st := strides(in[0].Shape.Dims)
 		return []*Tensor{moveTensor(n.Outs[0].shape, in[0], func(idx []int) int {
-			at, _ := a.place(idx, in[1], in[0].Shape.Dims, true)
+			at, _ := gatherPlace(a, idx, in[1], in[0].Shape.Dims, true)
 			return dot(at, st)
 		})}
 	},
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		if out := lowerTake(l, n, in); out != nil {
 			return out
 		}
@@ -218,7 +208,7 @@ var _ = register(&Op{
 				Fn: func(x []*Array) *Array { return TakeAlongAxis(x[0], x[1], 1) }},
 			{Name: "window", Inputs: []Shape{ShapeOf(Float32, 4, 6), ShapeOf(Int32, 3, 1)}, Lo: -1, Hi: 6,
 				Fn: func(x []*Array) *Array {
-					return apply1(op("gather"), gatherAttrs{offset: []int{1, 2}, indexMap: []int{1}, sizes: []int{
+					return apply1(op("gather"), gatherAttrs{Offset: []int{1, 2}, IndexMap: []int{1}, Sizes: []int{
 						2, 3}}, x[0], x[1])
 				}},
 		}
@@ -226,9 +216,9 @@ var _ = register(&Op{
 })
 
 func clampIndices(a gatherAttrs, indices *Array, operand []int) *Array {
-	limits := make([]int64, len(a.indexMap))
-	for k, axis := range a.indexMap {
-		limits[k] = int64(operand[axis] - a.sizes[axis])
+	limits := make([]int64, len(a.IndexMap))
+	for k, axis := range a.IndexMap {
+		limits[k] = int64(operand[axis] - a.Sizes[axis])
 	}
 	hi := Convert(Of(limits), indices.DType())
 	return Clamp(ZerosLike(indices), indices, BroadcastTo(hi, indices.Dims()...))
@@ -241,8 +231,8 @@ var _ = register(&Op{
 	ComplexKinds: []string{"sum", "prod", "set"},
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(gatherAttrs)
-		a.check(c, c.in[0], c.in[1])
-		if want := c.in[0].dims(a.resultDims(c.in[1])...); !c.in[2].Equal(want) {
+		checkGather(a, c, c.in[0], c.in[1])
+		if want := c.in[0].dims(gatherDims(a, c.in[1])...); !c.in[2].Equal(want) {
 			c.fail("updates are %s, want %s for operand %s and indices %s", c.in[2], want, c.in[0], c.in[1])
 		}
 		return c.in[:1]
@@ -250,16 +240,16 @@ var _ = register(&Op{
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(gatherAttrs)
 		if dims[1] < 0 { // the same places in every lane: the lanes are part of the window
-			a = a.inWindow(b.size)
+			a = gatherInWindow(a, b.size)
 			all := b.front([]*Array{in[0], in[2]}, []int{dims[0], dims[2]})
 			return []*Array{apply1(n.Op, a, all[0], in[1], all[1])}, []int{0}
 		}
-		return []*Array{apply1(n.Op, a.batched(b.size), b.front(in, dims)...)}, []int{0}
+		return []*Array{apply1(n.Op, batchedGather(a, b.size), b.front(in, dims)...)}, []int{0}
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		a := n.Attrs.(gatherAttrs)
 		x, u := orZeros(t[0], in[0].shape), orZeros(t[2], in[2].shape)
-		switch a.kind {
+		switch a.Kind {
 		case "sum":
 			return []*Array{apply1(n.Op, a, x, in[1], u)}
 		case "set":
@@ -273,23 +263,23 @@ var _ = register(&Op{
 			picked := Reshape(Take(Flatten1D(u), Max(winner, 0), 0), in[0].Dims()...)
 			return []*Array{Select(Ge(winner, 0), picked, x)}
 		}
-		if a.kind == "prod" {
+		if a.Kind == "prod" {
 			return []*Array{scatterProdTangent(a, in, x, u)}
 		}
 		// max, min: the tangent of whichever value is in the result.
 		fromX := Convert(Eq(in[0], out[0]), x.DType())
 		g := a
-		g.kind = ""
+		g.Kind = ""
 		back := apply1(op("gather"), g, out[0], clampIndices(a, in[1], in[0].Dims()))
 		fromU := Convert(Eq(in[2], back), u.DType())
-		a.kind = "sum"
+		a.Kind = "sum"
 		count := apply1(n.Op, a, fromX, in[1], fromU)
 		total := apply1(n.Op, a, Mul(fromX, x), in[1], Mul(fromU, u))
 		return []*Array{Div(total, Max(count, 1))}
 	},
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(gatherAttrs)
-		if a.kind != "sum" {
+		if a.Kind != "sum" {
 			throw("scatter", "internal: only additive scatters are linear")
 		}
 		out := make([]*Array, 3)
@@ -301,7 +291,7 @@ var _ = register(&Op{
 			clamped := clampIndices(a, in[1], n.Inputs[0].Dims())
 			g := apply1(op("gather"), a, cts[0], clamped)
 			ok := All(Eq(clamped, in[1]), -1)
-			outer := dropAxes(rangeInts(0, g.Rank()), a.offset)
+			outer := dropAxes(rangeInts(0, g.Rank()), a.Offset)
 			out[2] = Select(broadcastInDim(ok, g.Dims(), outer), g, ZerosLike(g))
 		}
 		return out
@@ -310,13 +300,13 @@ var _ = register(&Op{
 		a := n.Attrs.(gatherAttrs)
 		t := stablehlo.Type(n.Inputs[0].DType())
 		var region string
-		if a.kind == "set" {
+		if a.Kind == "set" {
 			region = e.Region([]string{t, t}, func(v []string) { e.Return("stablehlo.return", v[1], t) })
 		} else {
-			region = e.Combiner(reduceKinds[a.kind].emit, t)
+			region = e.Combiner(reduceKinds[a.Kind].emit, t)
 		}
 		e.generic(n, "stablehlo.scatter", fmt.Sprintf("scatter_dimension_numbers = %s, indices_are_sorted = false, "+
-			"unique_indices = %t", a.numbers("scatter", n.Inputs[1].Rank()), a.unique), region)
+			"unique_indices = %t", gatherText(a, "scatter", n.Inputs[1].Rank()), a.Unique), region)
 	},
 	Lower:        lowerScatter,
 	WritesParts:  alwaysWritesParts,
@@ -344,15 +334,15 @@ var _ = register(&Op{
 func scatter(a gatherAttrs, in []*Tensor) *Tensor {
 	d := in[0].Shape.DType
 	combine := func(t *Tensor, i int, u *Tensor, j int) { t.V[i] = u.V[j] }
-	if k := reduceKinds[a.kind]; a.kind == "sum" {
+	if k := reduceKinds[a.Kind]; a.Kind == "sum" {
 		d, combine = k.totals(d)
-	} else if a.kind != "set" {
+	} else if a.Kind != "set" {
 		combine = k.combine
 	}
 	out := &Tensor{in[0].Shape.with(d), slices.Clone(in[0].V)}
 	st := strides(out.Shape.Dims)
 	forEach(in[2].Shape.Dims, func(i int, idx []int) {
-		if at, inside := a.place(idx, in[1], out.Shape.Dims, false); inside {
+		if at, inside := gatherPlace(a, idx, in[1], out.Shape.Dims, false); inside {
 			combine(out, dot(at, st), in[2], i)
 		}
 	})
@@ -366,11 +356,11 @@ func scatterProdTangent(a gatherAttrs, in []*Array, x, u *Array) *Array {
 	shape, indices, updates := in[0].shape, in[1], in[2]
 	scatterOnto := func(kind string, start float64, values *Array) *Array {
 		a := a
-		a.kind = kind
+		a.Kind = kind
 		return apply1(op("scatter"), a, Full(shape.with(values.DType()), start), indices, values)
 	}
 	w, tangent := scatterOnto("prod", 1, updates), scatterOnto("sum", 0, u)
-	if !a.unique {
+	if !a.Unique {
 		zero := Eq(updates, 0)
 		nonzero := Select(zero, 1, updates)
 		ratios := scatterOnto("sum", 0, Select(zero, 0, Div(u, nonzero)))
@@ -388,12 +378,12 @@ func scatterProdTangent(a gatherAttrs, in []*Array, x, u *Array) *Array {
 func batchDynamicSlice(b *batching, sizes []int, in []*Array, dims []int) []*Array {
 	rank := len(sizes)
 	idx := stackStarts(b, in[1:], dims[1:])
-	a := gatherAttrs{offset: rangeInts(1, rank+1), indexMap: rangeInts(0, rank), sizes: sizes}
+	a := gatherAttrs{Offset: rangeInts(1, rank+1), IndexMap: rangeInts(0, rank), Sizes: sizes}
 	if dims[0] < 0 {
 		return []*Array{apply1(op("gather"), a, in[0], idx)}
 	}
-	a = gatherAttrs{offset: rangeInts(1, rank+1), batch: []int{0}, indexBatch: []int{0}, indexMap: rangeInts(1, rank+1),
-		sizes: append([]int{1}, sizes...)}
+	a = gatherAttrs{Offset: rangeInts(1, rank+1), Batch: []int{0}, IndexBatch: []int{0}, IndexMap: rangeInts(1, rank+1),
+		Sizes: append([]int{1}, sizes...)}
 	return []*Array{apply1(op("gather"), a, b.moveTo(in[0], dims[0], 0), idx)}
 }
 
@@ -401,8 +391,8 @@ func batchDynamicSlice(b *batching, sizes []int, in []*Array, dims []int) []*Arr
 func batchDynamicUpdateSlice(b *batching, in []*Array, dims []int) []*Array {
 	x, u := b.moveTo(in[0], dims[0], 0), b.moveTo(in[1], dims[1], 0)
 	rank := x.Rank() - 1
-	a := gatherAttrs{offset: rangeInts(1, rank+1), batch: []int{0}, indexBatch: []int{0},
-		indexMap: rangeInts(1, rank+1), sizes: append([]int{1}, u.Dims()[1:]...), kind: "set", unique: true}
+	a := gatherAttrs{Offset: rangeInts(1, rank+1), Batch: []int{0}, IndexBatch: []int{0},
+		IndexMap: rangeInts(1, rank+1), Sizes: append([]int{1}, u.Dims()[1:]...), Kind: "set", Unique: true}
 	return []*Array{apply1(op("scatter"), a, x, clampIndices(a, stackStarts(b, in[2:], dims[2:]), x.Dims()), u)}
 }
 

@@ -32,7 +32,7 @@ var _ = register(&Op{
 	},
 	NotLinear: "it is not linear in its input",
 	// StableHLO leaves the other triangle open, and what comes out for a matrix that is not positive definite.
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		if n.Attrs == (rawCholesky{}) {
 			return nil
 		}

@@ -35,7 +35,7 @@ var _ = register(&Op{
 		return outs[:results], tangents[:results]
 	},
 	NotLinear: "it is not linear in its input",
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		vectors := n.Attrs.(eigAttrs).vectors
 		if l.target.kernels() {
 			return kernelCall(eigKernel, []int{int(boolBit(vectors))}, shapesOf(n.Outs), in...)

@@ -27,7 +27,7 @@ var _ = register(&Op{
 		}), nil, nil)
 	},
 	NotLinear: "it is not linear in its input",
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		panel := luPanel
 		if l.target.kernels() {
 			panel = luKernelPanel

@@ -50,7 +50,7 @@ var _ = register(&Op{
 		a := solveAttrs{!n.Attrs.(solveAttrs).transposed}
 		return []*Array{nil, nil, nil, apply1(n.Op, a, in[0], in[1], in[2], cts[0])}
 	},
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		return lowerMatrices(l, in[1:], func(in []*Array) []*Array {
 			lu, permutation, b := in[0], in[1], in[2]
 			if n.Attrs.(solveAttrs).transposed { // (P^T L U)^T x = U^T L^T P x = b

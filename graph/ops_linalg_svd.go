@@ -24,7 +24,7 @@ var _ = register(&Op{
 		})
 	},
 	NotLinear: "it is not linear in its input",
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		return lowerMatrices(l, in, func(in []*Array) []*Array {
 			u, s, vt := jacobiSVD(in[0])
 			return []*Array{u, s, vt}

@@ -75,7 +75,7 @@ var _ = register(&Op{
 		return []*Array{nil, apply1(n.Op, a, in[0], cts[0])}
 	},
 	WritesParts: alwaysWritesParts,
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		if !l.target.kernels() {
 			return nil
 		}

@@ -44,7 +44,7 @@ var _ = register(&Op{
 	NotLinear: "it is linear in each of its inputs alone, and its derivative is made of other ops",
 	// Compilers make loops over single numbers of the products of vectors with vectors that this is made of; a kernel
 	// walks through both while they are in the nearest cache.
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		y, out := in[0], n.Outs[0].shape
 		if !l.target.paysKernel(out.Size(), leastLowRank) || out.DType != Float32 ||
 			out.Rank() > mostLowRankAxes || in[1].Size() == 0 || in[2].Size() == 0 {

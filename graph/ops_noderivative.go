@@ -19,7 +19,7 @@ var _ = register(&Op{
 		refuseDerivative(n)
 		return nil
 	},
-	Lower: func(_ *lowering, n *Node, _ []*Array) []*Array { refuseDerivative(n); return nil },
+	Lower: func(_ *Cursor, n *Node, _ []*Array) []*Array { refuseDerivative(n); return nil },
 	Eval:  func(n *Node, _ []*Tensor) []*Tensor { refuseDerivative(n); return nil },
 	Cost:  costFree,
 	Cases: func() []Case {

@@ -48,7 +48,7 @@ var _ = register(&Op{
 		return []*Array{nil, sumTo(back[0], n.Inputs[1].shape), sumTo(back[1], n.Inputs[2].shape)}
 	},
 	// The kernel goes once through memory; a compiler's loop starts its bodies anew in each step.
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		a, out := n.Attrs.(recurrenceAttrs), n.Outs[0].shape
 		if l.target.paysKernel(out.Size(), leastRecurrence) && out.DType == Float32 &&
 			out.Rank() <= mostLowRankAxes {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"xlarun/graph/internal/attr"
 	"xlarun/graph/internal/stablehlo"
 )
 
@@ -125,14 +126,9 @@ func (k *reduceKind) totals(d DType) (DType, func(t *Tensor, i int, u *Tensor, j
 	}
 }
 
-type reduceAttrs struct {
-	kind string
-	axes []int
-	nan  nanRule
-}
+type reduceAttrs = attr.Reduce
 
-// nanRule says how a maximum or minimum of floats treats NaN on CPUs (lower_extremes.go).
-type nanRule int
+type nanRule = attr.NaN
 
 const (
 	keepNaN  nanRule = iota // the result is NaN: lowering chooses how
@@ -146,61 +142,61 @@ var _ = register(&Op{
 	ComplexKinds: []string{"sum", "prod"},
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(reduceAttrs)
-		checkAxes(c, a.axes, c.in[0].Rank())
-		if (a.kind == "and" || a.kind == "or" || a.kind == "xor") && isFloat(c.in[0].DType) {
-			c.fail("got %s, want an integer or bool for %s", c.in[0], a.kind)
+		checkAxes(c, a.Axes, c.in[0].Rank())
+		if (a.Kind == "and" || a.Kind == "or" || a.Kind == "xor") && isFloat(c.in[0].DType) {
+			c.fail("got %s, want an integer or bool for %s", c.in[0], a.Kind)
 		}
-		return []Shape{c.in[0].remove(a.axes...)}
+		return []Shape{c.in[0].remove(a.Axes...)}
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(reduceAttrs)
-		axes := mapInts(a.axes, shifted(dims[0]))
+		axes := mapInts(a.Axes, shifted(dims[0]))
 		before := 0
 		for _, x := range axes {
 			if x < dims[0] {
 				before++
 			}
 		}
-		return []*Array{apply1(n.Op, reduceAttrs{a.kind, axes, a.nan}, in[0])}, []int{dims[0] - before}
+		return []*Array{apply1(n.Op, reduceAttrs{Kind: a.Kind, Axes: axes, NaN: a.NaN}, in[0])}, []int{dims[0] - before}
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		a := n.Attrs.(reduceAttrs)
-		switch a.kind {
+		switch a.Kind {
 		case "sum":
 			return apply(n.Op, n.Attrs, t)
 		case "max", "min":
 			// The mean of the tangents at the extreme, as JAX does. A NaN is equal to no element: then it is NaN, which
 			// is said by selection, since XLA takes a product with false for 0.
-			at := Eq(in[0], broadcastReduced(out[0], in[0], a.axes))
-			count := Sum0(Convert(at, in[0].DType()), a.axes)
+			at := Eq(in[0], broadcastReduced(out[0], in[0], a.Axes))
+			count := Sum0(Convert(at, in[0].DType()), a.Axes)
 			none := Select(Eq(count, 0), math.NaN(), ZerosLike(count))
-			weights := Select(at, broadcastReduced(Div(1, count), in[0], a.axes), broadcastReduced(none, in[0], a.axes))
-			return []*Array{Sum0(Mul(weights, t[0]), a.axes)}
+			weights := Select(at, broadcastReduced(Div(1, count), in[0], a.Axes), broadcastReduced(none, in[0], a.Axes))
+			return []*Array{Sum0(Mul(weights, t[0]), a.Axes)}
 		case "prod":
-			return []*Array{Sum0(Mul(t[0], productOfOthers(in[0], a.axes)), a.axes)}
+			return []*Array{Sum0(Mul(t[0], productOfOthers(in[0], a.Axes)), a.Axes)}
 		}
 		return []*Array{nil}
 	},
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
-		return []*Array{broadcastReduced(cts[0], n.Inputs[0], n.Attrs.(reduceAttrs).axes)}
+		return []*Array{broadcastReduced(cts[0], n.Inputs[0], n.Attrs.(reduceAttrs).Axes)}
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(reduceAttrs)
 		x, out := n.Inputs[0], n.Outs[0].shape
-		d := accumulator(a.kind, x.DType())
+		d := accumulator(a.Kind, x.DType())
 		xt, ot := mlirType(x.shape.with(d)), mlirType(out.with(d))
 		in := e.ref(x)
 		if d != x.DType() {
 			in = e.Op("stablehlo.convert", in, "", mlirType(x.shape), xt)
 		}
-		start, scalar := e.identity(a.kind, d), stablehlo.Type(d)
+		start, scalar := e.identity(a.Kind, d), stablehlo.Type(d)
 		var region string
-		if a.nan == clampNaN {
-			region = e.clampedCombiner(a.kind, d)
+		if a.NaN == clampNaN {
+			region = e.clampedCombiner(a.Kind, d)
 		} else {
-			region = e.Combiner(reduceKinds[a.kind].emit, scalar)
+			region = e.Combiner(reduceKinds[a.Kind].emit, scalar)
 		}
-		name := e.Op("stablehlo.reduce", in+", "+start, "dimensions = "+stablehlo.Int64s(a.axes), xt+", "+scalar, ot,
+		name := e.Op("stablehlo.reduce", in+", "+start, "dimensions = "+stablehlo.Int64s(a.Axes), xt+", "+scalar, ot,
 			region)
 		if d != x.DType() {
 			name = e.Op("stablehlo.convert", name, "", ot, mlirType(out))
@@ -209,24 +205,27 @@ var _ = register(&Op{
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(reduceAttrs)
-		k := reduceKinds[a.kind]
-		d, combine := k.totals(accumulator(a.kind, in[0].Shape.DType))
+		k := reduceKinds[a.Kind]
+		d, combine := k.totals(accumulator(a.Kind, in[0].Shape.DType))
 		out := newTensor(n.Outs[0].shape.with(d))
 		start := k.start(d)
 		for i := range out.V {
 			out.V[i] = start.V[0]
 		}
-		a.each(in[0].Shape.Dims, out.Shape.Dims, func(i, at int) { combine(out, at, in[0], i) })
+		eachReduced(a, in[0].Shape.Dims, out.Shape.Dims, func(i, at int) { combine(out, at, in[0], i) })
 		return []*Tensor{out.rounded(n.Outs[0].shape.DType)}
 	},
 	EvalComplex: func(n *Node, in []*Tensor) []*Tensor {
 		a, out := n.Attrs.(reduceAttrs), newTensor(n.Outs[0].shape)
 		start, combine := complex128(0), addComplex
-		if a.kind == "prod" {
+		if a.Kind == "prod" {
 			start, combine = 1, mulComplex
 		}
 		totals := slices.Repeat([]complex128{start}, len(out.V))
-		a.each(in[0].Shape.Dims, out.Shape.Dims, func(i, at int) { totals[at] = combine(totals[at], in[0].C(i)) })
+		eachReduced(a, in[0].Shape.Dims, out.Shape.Dims, func(i, at int) {
+			totals[at] = combine(totals[at],
+				in[0].C(i))
+		})
 		for i, x := range totals {
 			out.SetC(i, x)
 		}
@@ -257,11 +256,11 @@ var _ = register(&Op{
 	},
 })
 
-// each calls f for each element i of an array, with the element of the result that it is combined into.
-func (a reduceAttrs) each(dims, out []int, f func(i, at int)) {
+// eachReduced calls f for each element i of an array, with the element of the result that it is combined into.
+func eachReduced(a reduceAttrs, dims, out []int, f func(i, at int)) {
 	st, to := strides(out), make([]int, len(dims))
 	for axis := range to {
-		if !slices.Contains(a.axes, axis) {
+		if !slices.Contains(a.Axes, axis) {
 			to[axis], st = st[0], st[1:]
 		}
 	}
@@ -273,7 +272,7 @@ func reduce(kind string, x *Array, axes []int) *Array {
 	if len(axes) == 0 {
 		return x
 	}
-	return apply1(op("reduce"), reduceAttrs{kind: kind, axes: axes}, x)
+	return apply1(op("reduce"), reduceAttrs{Kind: kind, Axes: axes}, x)
 }
 
 // fastExtreme is the maximum or minimum over the axes, or any number if an element is NaN.
@@ -281,7 +280,7 @@ func fastExtreme(kind string, x *Array, axes []int) *Array {
 	if len(axes) == 0 {
 		return x
 	}
-	return apply1(op("reduce"), reduceAttrs{kind, axes, loseNaN}, x)
+	return apply1(op("reduce"), reduceAttrs{Kind: kind, Axes: axes, NaN: loseNaN}, x)
 }
 
 // broadcastReduced stretches a reduced array over the axes that like lost.

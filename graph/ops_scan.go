@@ -3,16 +3,11 @@ package graph
 import (
 	"math"
 	"slices"
+
+	"xlarun/graph/internal/attr"
 )
 
-// scanAttrs: the inputs are the constants, the carry, and one array per scanned input, whose axis 0 is time. The body
-// maps constants, carry and one slice of each scanned input to the new carry and one slice of each output.
-type scanAttrs struct {
-	consts, carry, length int
-	reverse               bool
-	unroll                int
-	name                  string
-}
+type scanAttrs = attr.Scan
 
 // ScanOption changes how Scan runs.
 type ScanOption func(*scanAttrs)
@@ -22,17 +17,17 @@ func Length(n int) ScanOption {
 	if n < 0 {
 		throw("Length", "got %d steps, want at least 0", n)
 	}
-	return func(a *scanAttrs) { a.length = n }
+	return func(a *scanAttrs) { a.Length = n }
 }
 
 // ReverseScan goes from the last step to the first; outputs stay in the inputs' order.
-func ReverseScan() ScanOption { return func(a *scanAttrs) { a.reverse = true } }
+func ReverseScan() ScanOption { return func(a *scanAttrs) { a.Reverse = true } }
 
 // LoopName names the loop; see Node.LoopName.
-func LoopName(name string) ScanOption { return func(a *scanAttrs) { a.name = name } }
+func LoopName(name string) ScanOption { return func(a *scanAttrs) { a.Name = name } }
 
 // Unroll puts n steps into one turn of the loop.
-func Unroll(n int) ScanOption { return func(a *scanAttrs) { a.unroll = n } }
+func Unroll(n int) ScanOption { return func(a *scanAttrs) { a.Unroll = n } }
 
 var _ = register(&Op{
 	Name:    "scan",
@@ -47,12 +42,12 @@ var _ = register(&Op{
 			}
 		}
 		for i, x := range in.xs {
-			if x.Rank() == 0 || x.Dims[0] != a.length {
-				c.fail("scanned input %d is %s, want %d steps along axis 0", i, x, a.length)
+			if x.Rank() == 0 || x.Dims[0] != a.Length {
+				c.fail("scanned input %d is %s, want %d steps along axis 0", i, x, a.Length)
 			}
 		}
 		for i, y := range out.ys {
-			out.ys[i] = y.insert(0, a.length)
+			out.ys[i] = y.insert(0, a.Length)
 		}
 		return out.concat()
 	},
@@ -60,15 +55,15 @@ var _ = register(&Op{
 	Prune: pruneScan,
 	Loop: func(n *Node) loopForm {
 		a := n.Attrs.(scanAttrs)
-		return loopForm{at: a.consts, carry: a.carry, consts: []int{a.consts}, resized: func(carry int) any {
-			a.carry = carry
+		return loopForm{at: a.Consts, carry: a.Carry, consts: []int{a.Consts}, resized: func(carry int) any {
+			a.Carry = carry
 			return a
 		}}
 	},
 	Lower: lowerScan,
 	Run:   runScan,
 	Cost: func(n *Node, turns func(*Node) int) Cost {
-		return n.Bodies[0].Cost(turns).Times(float64(n.Attrs.(scanAttrs).length))
+		return n.Bodies[0].Cost(turns).Times(float64(n.Attrs.(scanAttrs).Length))
 	},
 	Cases: func() []Case {
 		step := func(w *Array) func(c, x *Array) (*Array, *Array) {
@@ -99,50 +94,45 @@ var _ = register(&Op{
 })
 
 // lowerScan makes a scan a while loop with a counter, which slices the inputs and writes the outputs in place.
-func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
+func lowerScan(l *Cursor, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(scanAttrs)
 	args := splitScanParts(a, in)
 	state := scanResults[*Array]{carry: args.carry}
-	for _, o := range n.Outs[a.carry:] {
+	for _, o := range n.Outs[a.Carry:] {
 		state.ys = append(state.ys, l.unsetArray(o.shape))
 	}
 	step := func(i *Array, state scanResults[*Array]) scanResults[*Array] {
 		at := i
-		if a.reverse {
-			at = Sub(a.length-1, i)
+		if a.Reverse {
+			at = Sub(a.Length-1, i)
 		}
 		p := scanParts[*Array]{consts: args.consts, carry: state.carry}
 		for _, x := range args.xs {
 			p.xs = append(p.xs, DynamicIndex(x, at, 0))
 		}
-		scan := l.scan
-		l.scan = n.Bodies[0]
-		out := splitScanResults(a, l.inline(n.Bodies[0], p.concat()))
-		l.scan = scan
+		out := l.step(n, p)
 		for k, y := range out.ys {
 			out.ys[k] = DynamicUpdateIndex(state.ys[k], y, at, 0)
 		}
 		return out
 	}
-	unroll := min(max(a.unroll, 1), max(a.length, 1))
-	if l.target.accelerator() {
+	unroll := min(max(a.Unroll, 1), max(a.Length, 1))
+	if l.target.Accelerator() {
 		unroll = max(unroll, launchesSaved(n))
 	}
 	if l.writesSteps(n) {
-		unroll = max(a.length, 1)
+		unroll = max(a.Length, 1)
 	}
-	turns := a.length / unroll
+	turns := a.Length / unroll
 	outside := args.consts
 	if turns > 1 {
-		around := l.cut
-		l.rowsApart(n, outside)
 		init := slices.Concat([]*Array{Scalar(0, Int32)}, state.concat())
 		// The counter grows by 1, also with several steps in a turn: only then does XLA know the number of turns, and a
 		// GPU need not ask the host after each.
-		outs := whileLoop(a.name, func(c []*Array) *Array { return Lt(c[0], turns) }, func(c []*Array) []*Array {
+		turn := func(c []*Array) []*Array {
 			state := splitScanResults(a, c[1:])
 			args.consts = l.slicedInside(outside, c[0])
-			if l.target.accelerator() && unroll > 1 {
+			if l.target.Accelerator() && unroll > 1 {
 				state = l.scanChunk(n, args, state, c[0], unroll)
 				return slices.Concat([]*Array{Add(c[0], 1)}, state.concat())
 			}
@@ -154,30 +144,42 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 				state = step(i, state)
 			}
 			return slices.Concat([]*Array{Add(c[0], 1)}, state.concat())
-		}, init)
-		state = splitScanResults(a, outs[1:])
+		}
+		p := l.inLoops
+		p.rows = l.rowsApart(n, outside)
+		l.at(p, func() {
+			outs := whileLoop(a.Name, func(c []*Array) *Array { return Lt(c[0], turns) }, turn, init)
+			state = splitScanResults(a, outs[1:])
+		})
 		args.consts = outside
-		l.cut = around
 	} else {
 		turns = 0
 	}
-	for i := turns * unroll; i < a.length; i++ {
+	for i := turns * unroll; i < a.Length; i++ {
 		state = step(Scalar(i, Int32), state)
 	}
 	return append([]*Array{}, state.concat()...) // not nil, for a scan that only prints
+}
+
+// step takes one step of a scan that is being lowered.
+func (l *Cursor) step(n *Node, p scanParts[*Array]) (out scanResults[*Array]) {
+	inside := l.inLoops
+	inside.scan = n.Bodies[0]
+	l.at(inside, func() { out = splitScanResults(n.Attrs.(scanAttrs), l.inline(n.Bodies[0], p.concat())) })
+	return out
 }
 
 func runScan(n *Node, in []*Tensor, r *interpreter) []*Tensor {
 	a := n.Attrs.(scanAttrs)
 	args := splitScanParts(a, in)
 	state := scanResults[*Tensor]{carry: args.carry}
-	for _, o := range n.Outs[a.carry:] {
+	for _, o := range n.Outs[a.Carry:] {
 		state.ys = append(state.ys, newTensor(o.shape))
 	}
-	for k := range a.length {
+	for k := range a.Length {
 		t := k
-		if a.reverse {
-			t = a.length - 1 - k
+		if a.Reverse {
+			t = a.Length - 1 - k
 		}
 		p := scanParts[*Tensor]{consts: args.consts, carry: state.carry}
 		for _, x := range args.xs {
@@ -203,7 +205,7 @@ func Scan[C, X, Y any](f func(C, X) (C, Y), init C, xs X, opts ...ScanOption) (C
 
 // scan is Scan for trees of any type. It is compiled once, and not for each type.
 func scan(f func(c, x any) (any, any), init, xs any, opts []ScanOption) (_, ys any) {
-	a := scanAttrs{length: -1, unroll: 1}
+	a := scanAttrs{Length: -1, Unroll: 1}
 	for _, o := range opts {
 		o(&a)
 	}
@@ -215,37 +217,37 @@ func scan(f func(c, x any) (any, any), init, xs any, opts []ScanOption) (_, ys a
 		if x.Rank() == 0 {
 			throw("Scan", "input %s is a scalar and has no time axis", inTree.Path(i))
 		}
-		if a.length >= 0 && x.shape.Dims[0] != a.length {
+		if a.Length >= 0 && x.shape.Dims[0] != a.Length {
 			throw("Scan", "input %s has %d steps, want %d: all inputs (and Length) must agree", inTree.Path(i),
-				x.shape.Dims[0], a.length)
+				x.shape.Dims[0], a.Length)
 		}
-		a.length = x.shape.Dims[0]
+		a.Length = x.shape.Dims[0]
 		steps = append(steps, x.shape.remove(0))
 	}
-	if a.length < 0 {
+	if a.Length < 0 {
 		throw("Scan", "the number of steps is unknown: scan over an input or give Length")
 	}
-	if a.length > math.MaxInt32 {
-		throw("Scan", "got %d steps, want at most %d", a.length, math.MaxInt32)
+	if a.Length > math.MaxInt32 {
+		throw("Scan", "got %d steps, want at most %d", a.Length, math.MaxInt32)
 	}
-	if n := min(a.unroll, a.length); n > mostSeparate {
-		throw("Scan", "got Unroll(%d) for %d steps, want at most %d of them in one turn", a.unroll, a.length,
+	if n := min(a.Unroll, a.Length); n > mostSeparate {
+		throw("Scan", "got Unroll(%d) for %d steps, want at most %d of them in one turn", a.Unroll, a.Length,
 			mostSeparate)
 	}
-	a.carry = len(carry)
+	a.Carry = len(carry)
 	var outTree *Tree
 	body, captured := buildGraph(steps, nil, func(p []*Array) []*Array {
-		watchKeys(keyBody{kind: keysInLoop, args: slices.Concat(carry, in), carry: a.carry, turns: min(a.length, 2)})
-		c, y := f(carryTree.Unflatten(p[:a.carry]), inTree.Unflatten(p[a.carry:]))
+		watchKeys(keyBody{kind: keysInLoop, args: slices.Concat(carry, in), carry: a.Carry, turns: min(a.Length, 2)})
+		c, y := f(carryTree.Unflatten(p[:a.Carry]), inTree.Unflatten(p[a.Carry:]))
 		next, t := Flatten(c)
 		checkCarry("Scan", carryTree, shapesOf(carry), t, shapesOf(next))
 		ys, yt := Flatten(y)
 		outTree = yt
 		return slices.Concat(next, ys)
 	})
-	a.consts = len(captured)
+	a.Consts = len(captured)
 	outs := apply(op("scan"), a, slices.Concat(captured, carry, in), body)
-	return carryTree.Unflatten(outs[:a.carry]), outTree.Unflatten(outs[a.carry:])
+	return carryTree.Unflatten(outs[:a.Carry]), outTree.Unflatten(outs[a.Carry:])
 }
 
 // Map applies f to each slice of xs along axis 0, one after the other, and stacks the results. VMap does all at once;

@@ -36,7 +36,7 @@ var _ = register(&Op{
 	},
 	NotDifferentiable: "", JVP: zeroJVP, NotLinear: "its result is discrete",
 	// A loop over the steps of a binary search passes through memory once for each of them, a kernel once.
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		a, x := n.Attrs.(searchAttrs), in[1].shape
 		if l.target.paysKernel(x.Size(), leastSearch) && slices.Contains([]DType{Float32, Float64, Int32}, x.DType) {
 			return kernelCall(searchKernel, []int{number(a.after), a.batch}, shapesOf(n.Outs), in...)

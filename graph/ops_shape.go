@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"xlarun/graph/internal/attr"
 	"xlarun/graph/internal/stablehlo"
 )
 
@@ -222,41 +223,41 @@ func IotaAxis(s Shape, axis int) *Array {
 	return apply1(op("iota"), iotaAttrs{s, axis})
 }
 
-type broadcastAttrs struct{ dims, axes []int }
+type broadcastAttrs = attr.Broadcast
 
 var _ = register(&Op{
 	Name:    "broadcast_in_dim",
 	Complex: true,
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(broadcastAttrs)
-		if len(a.axes) != c.in[0].Rank() {
-			c.fail("got %d axes for %s", len(a.axes), c.in[0])
+		if len(a.Axes) != c.in[0].Rank() {
+			c.fail("got %d axes for %s", len(a.Axes), c.in[0])
 		}
-		for i, ax := range a.axes {
-			if d := c.in[0].Dims[i]; ax < 0 || ax >= len(a.dims) || d != 1 && d != a.dims[ax] {
-				c.fail("axis %d of %s does not fit axis %d of %v", i, c.in[0], ax, a.dims)
+		for i, ax := range a.Axes {
+			if d := c.in[0].Dims[i]; ax < 0 || ax >= len(a.Dims) || d != 1 && d != a.Dims[ax] {
+				c.fail("axis %d of %s does not fit axis %d of %v", i, c.in[0], ax, a.Dims)
 			}
 		}
-		return []Shape{c.in[0].dims(a.dims...)}
+		return []Shape{c.in[0].dims(a.Dims...)}
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(broadcastAttrs)
 		if b.last {
-			r := len(a.dims)
-			x := b.moveTo(in[0], dims[0], len(a.axes))
-			return []*Array{broadcastInDim(x, append(slices.Clone(a.dims), b.size), append(slices.Clone(a.axes), r))},
+			r := len(a.Dims)
+			x := b.moveTo(in[0], dims[0], len(a.Axes))
+			return []*Array{broadcastInDim(x, append(slices.Clone(a.Dims), b.size), append(slices.Clone(a.Axes), r))},
 				[]int{r}
 		}
-		axes := append([]int{0}, mapInts(a.axes, shifted(0))...)
-		return []*Array{broadcastInDim(b.moveTo(in[0], dims[0], 0), append([]int{b.size}, a.dims...), axes)}, []int{0}
+		axes := append([]int{0}, mapInts(a.Axes, shifted(0))...)
+		return []*Array{broadcastInDim(b.moveTo(in[0], dims[0], 0), append([]int{b.size}, a.Dims...), axes)}, []int{0}
 	},
 	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(broadcastAttrs)
 		var sum []int
 		x := n.Inputs[0].shape
-		for i := range a.dims {
-			if j := slices.Index(a.axes, i); j < 0 || x.Dims[j] != a.dims[i] {
+		for i := range a.Dims {
+			if j := slices.Index(a.Axes, i); j < 0 || x.Dims[j] != a.Dims[i] {
 				sum = append(sum, i)
 			}
 		}
@@ -264,9 +265,9 @@ var _ = register(&Op{
 		// too.
 		s := Sum(cts[0], sum...)
 		var kept []int
-		for i := range a.axes {
-			if !slices.Contains(sum, a.axes[i]) {
-				kept = append(kept, a.axes[i])
+		for i := range a.Axes {
+			if !slices.Contains(sum, a.Axes[i]) {
+				kept = append(kept, a.Axes[i])
 			}
 		}
 		order := slices.Clone(kept)
@@ -276,13 +277,13 @@ var _ = register(&Op{
 		})...), x.Dims...)}
 	},
 	Emit: func(e *emitter, n *Node) {
-		axes := n.Attrs.(broadcastAttrs).axes
+		axes := n.Attrs.(broadcastAttrs).Axes
 		e.generic(n, "stablehlo.broadcast_in_dim", "broadcast_dimensions = "+stablehlo.Int64s(axes))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(broadcastAttrs)
 		st, to := strides(in[0].Shape.Dims), make([]int, len(n.Outs[0].shape.Dims))
-		for i, ax := range a.axes {
+		for i, ax := range a.Axes {
 			if in[0].Shape.Dims[i] != 1 {
 				to[ax] = st[i]
 			}
@@ -307,7 +308,7 @@ func broadcastInDim(x *Array, dims, axes []int) *Array {
 	if slices.Equal(x.Dims(), dims) && slices.IsSorted(axes) {
 		return x
 	}
-	return apply1(op("broadcast_in_dim"), broadcastAttrs{slices.Clone(dims), axes}, x)
+	return apply1(op("broadcast_in_dim"), broadcastAttrs{Dims: slices.Clone(dims), Axes: axes}, x)
 }
 
 // BroadcastTo stretches x to dims (NumPy's rules).

@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"slices"
 
+	"xlarun/graph/internal/attr"
 	"xlarun/graph/internal/stablehlo"
 )
 
-type axisAttrs struct{ axis int }
+type axisAttrs = attr.Axis
 
 var _ = register(&Op{
 	Name:    "concatenate",
@@ -16,7 +17,7 @@ var _ = register(&Op{
 		if len(c.in) == 0 {
 			c.fail("got no arrays")
 		}
-		axis := c.attrs.(axisAttrs).axis
+		axis := c.attrs.(axisAttrs).Axis
 		out := c.in[0].dims(slices.Clone(c.in[0].Dims)...)
 		out.Dims[axis] = 0
 		for i, s := range c.in {
@@ -29,7 +30,7 @@ var _ = register(&Op{
 		return []Shape{out}
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
-		axis, at := n.Attrs.(axisAttrs).axis, b.place(n.Outs[0].Rank())
+		axis, at := n.Attrs.(axisAttrs).Axis, b.place(n.Outs[0].Rank())
 		if out := n.Outs[0]; product(out.Dims()[axis:]) <= shortRun {
 			at = out.Rank()
 		}
@@ -37,11 +38,11 @@ var _ = register(&Op{
 		for i, a := range in {
 			args[i] = b.moveTo(a, dims[i], at)
 		}
-		return []*Array{apply1(n.Op, axisAttrs{shifted(at)(axis)}, args...)}, []int{at}
+		return []*Array{apply1(n.Op, axisAttrs{Axis: shifted(at)(axis)}, args...)}, []int{at}
 	},
 	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
-		axis := n.Attrs.(axisAttrs).axis
+		axis := n.Attrs.(axisAttrs).Axis
 		out := make([]*Array, len(in))
 		start := 0
 		for i := range in {
@@ -54,10 +55,10 @@ var _ = register(&Op{
 		return out
 	},
 	Emit: func(e *emitter, n *Node) {
-		e.generic(n, "stablehlo.concatenate", fmt.Sprintf("dimension = %d : i64", n.Attrs.(axisAttrs).axis))
+		e.generic(n, "stablehlo.concatenate", fmt.Sprintf("dimension = %d : i64", n.Attrs.(axisAttrs).Axis))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		axis := n.Attrs.(axisAttrs).axis
+		axis := n.Attrs.(axisAttrs).Axis
 		out := newTensor(n.Outs[0].shape)
 		st := strides(out.Shape.Dims)
 		start := 0
@@ -95,7 +96,7 @@ func Concatenate(axis int, arrays ...*Array) *Array {
 	if len(in) == 1 {
 		return in[0]
 	}
-	return apply1(op("concatenate"), axisAttrs{checkAxis("Concatenate", axis, arrays[0].Rank())}, in...)
+	return apply1(op("concatenate"), axisAttrs{Axis: checkAxis("Concatenate", axis, arrays[0].Rank())}, in...)
 }
 
 // Stack joins arrays of one shape along a new axis.
@@ -222,23 +223,23 @@ func PadConfig(x *Array, value any, low, high, interior []int) *Array {
 	return apply1(op("pad"), padAttrs{low, high, interior}, x, Convert(v, x.DType()))
 }
 
-type sliceAttrs struct{ start, limit, stride []int }
+type sliceAttrs = attr.Slice
 
 var _ = register(&Op{
 	Name:    "slice",
 	Complex: true,
 	Shape: func(c *call) []Shape {
 		a, x := c.attrs.(sliceAttrs), c.in[0]
-		if len(a.start) != x.Rank() || len(a.limit) != x.Rank() || len(a.stride) != x.Rank() {
-			c.fail("got bounds for %d, %d, %d axes of %s", len(a.start), len(a.limit), len(a.stride), x)
+		if len(a.Start) != x.Rank() || len(a.Limit) != x.Rank() || len(a.Stride) != x.Rank() {
+			c.fail("got bounds for %d, %d, %d axes of %s", len(a.Start), len(a.Limit), len(a.Stride), x)
 		}
 		dims := make([]int, x.Rank())
 		for i, d := range x.Dims {
-			if a.start[i] < 0 || a.limit[i] > d || a.start[i] > a.limit[i] || a.stride[i] < 1 {
+			if a.Start[i] < 0 || a.Limit[i] > d || a.Start[i] > a.Limit[i] || a.Stride[i] < 1 {
 				c.fail("axis %d of %s: from %d to %d by %d; want 0 <= from <= to <= %d and a step of at least 1", i, x,
-					a.start[i], a.limit[i], a.stride[i], d)
+					a.Start[i], a.Limit[i], a.Stride[i], d)
 			}
-			dims[i] = (a.limit[i] - a.start[i] + a.stride[i] - 1) / a.stride[i]
+			dims[i] = (a.Limit[i] - a.Start[i] + a.Stride[i] - 1) / a.Stride[i]
 		}
 		return []Shape{x.dims(dims...)}
 	},
@@ -246,31 +247,31 @@ var _ = register(&Op{
 		a := n.Attrs.(sliceAttrs)
 		at := dims[0]
 		with := func(v []int, x int) []int { return slices.Insert(slices.Clone(v), at, x) }
-		return []*Array{StridedSlice(in[0], with(a.start, 0), with(a.limit, b.size), with(a.stride, 1))}, dims
+		return []*Array{StridedSlice(in[0], with(a.Start, 0), with(a.Limit, b.size), with(a.Stride, 1))}, dims
 	},
 	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a, x := n.Attrs.(sliceAttrs), n.Inputs[0].shape
 		high, interior := make([]int, x.Rank()), make([]int, x.Rank())
 		for i, d := range x.Dims {
-			interior[i] = a.stride[i] - 1
+			interior[i] = a.Stride[i] - 1
 			k := cts[0].shape.Dims[i]
-			high[i] = d - a.start[i] - (k + max(0, k-1)*interior[i])
+			high[i] = d - a.Start[i] - (k + max(0, k-1)*interior[i])
 		}
-		return []*Array{PadConfig(cts[0], 0, a.start, high, interior)}
+		return []*Array{PadConfig(cts[0], 0, a.Start, high, interior)}
 	},
 	Lower: partOfStack,
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(sliceAttrs)
 		e.generic(n, "stablehlo.slice", fmt.Sprintf("start_indices = %s, limit_indices = %s, strides = %s",
-			stablehlo.Int64s(a.start), stablehlo.Int64s(a.limit), stablehlo.Int64s(a.stride)))
+			stablehlo.Int64s(a.Start), stablehlo.Int64s(a.Limit), stablehlo.Int64s(a.Stride)))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(sliceAttrs)
 		st := strides(in[0].Shape.Dims)
-		base := dot(a.start, st)
+		base := dot(a.Start, st)
 		for i := range st {
-			st[i] *= a.stride[i]
+			st[i] *= a.Stride[i]
 		}
 		return []*Tensor{moveStrided(n.Outs[0].shape, in[0], base, st)}
 	},
@@ -293,7 +294,8 @@ func StridedSlice(x *Array, start, limit, stride []int) *Array {
 		slices.Max(append([]int{1}, stride...)) == 1 && len(start) == x.Rank() {
 		return x
 	}
-	return apply1(op("slice"), sliceAttrs{slices.Clone(start), slices.Clone(limit), slices.Clone(stride)}, x)
+	return apply1(op("slice"), sliceAttrs{Start: slices.Clone(start), Limit: slices.Clone(limit),
+		Stride: slices.Clone(stride)}, x)
 }
 
 // SliceAxis takes elements start up to limit along one axis; negative bounds count from the end.

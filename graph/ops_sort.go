@@ -61,7 +61,7 @@ var _ = register(&Op{
 	},
 	NotLinear: "nonlinear",
 	// The backend calls a comparison for each pair. A kernel that sorts by digits takes a tenth of the time.
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		a, x := n.Attrs.(sortAttrs), in[0].shape
 		if !l.target.paysKernel(x.Size(), leastSort) || a.keys != 1 || len(in) >
 			mostSorted ||

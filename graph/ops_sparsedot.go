@@ -39,7 +39,7 @@ var _ = register(&Op{
 		return []*Array{nil, apply1(op("sparse_outer"), sparseOuterAttrs{w.Dims[:w.Rank()-2]}, in[0], cts[0])}
 	},
 	// A kernel skips the zeros; compilers multiply them.
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		out := n.Outs[0].shape
 		if !l.target.paysKernel(out.Size(), leastSparseDot) || out.DType != Float32 ||
 			out.Rank() > mostLowRankAxes || in[0].Size() == 0 || in[1].Size() == 0 {
@@ -148,7 +148,7 @@ var _ = register(&Op{
 		}
 		return []*Array{nil, sumTo(apply1(op("sparse_dot"), nil, in[0], cts[0]), n.Inputs[1].shape)}
 	},
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		out, lead := n.Outs[0].shape, n.Attrs.(sparseOuterAttrs).lead
 		if !l.target.paysKernel(out.Size(), leastSparseDot) || out.DType != Float32 ||
 			out.Rank() > mostLowRankAxes || in[0].Size() == 0 || in[1].Size() == 0 {

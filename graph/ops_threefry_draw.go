@@ -49,7 +49,7 @@ var _ = register(&Op{
 		return outs, slices.Repeat([]int{to}, len(outs))
 	},
 	NotDifferentiable: "its inputs are discrete", NotLinear: "nonlinear",
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		a, s := n.Attrs.(threefryAttrs), n.Outs[0].shape
 		draws := in[0].shape.dims(a.dims...)
 		if l.target.paysKernel(s.Size(), leastThreefry) {

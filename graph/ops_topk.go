@@ -32,7 +32,7 @@ var _ = register(&Op{
 	NotLinear: "nonlinear",
 	// On the CPU one pass that keeps what may be among the largest takes a fifth to a tenth of the time of the
 	// backend's partial sort.
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		x := in[0].shape
 		if !l.target.paysKernel(x.Size(), leastTopK) || x.DType != Float32 && x.DType !=
 			Int32 {

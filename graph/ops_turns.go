@@ -22,8 +22,8 @@ var _ = register(&Op{
 	Batch:     batchElementwise, // a number for each lane then, which stays an input
 	JVP:       zeroJVP,
 	NotLinear: "its input is discrete",
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
-		if l.target.accelerator() && n.Outs[0].Rank() == 0 {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
+		if l.target.Accelerator() && n.Outs[0].Rank() == 0 {
 			return []*Array{Of(n.Attrs.(turnsAttrs).n)}
 		}
 		return in

@@ -16,7 +16,7 @@ var _ = register(&Op{
 		panic("graph: unset has no inputs")
 	},
 	NotDifferentiable: "it has no inputs", NotLinear: "it has no inputs",
-	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		a := n.Attrs.(unsetAttrs)
 		if l.target.kernels() {
 			return kernelCall(unsetKernel, []int{a.number}, []Shape{a.shape})
@@ -35,10 +35,10 @@ var _ = register(&Op{
 })
 
 // unsetArray is an array to be written, unlike every other one of the program.
-func (l *lowering) unsetArray(s Shape) *Array {
-	l.unset++
+func (l *Cursor) unsetArray(s Shape) *Array {
+	l.trace.unset++
 	out := &Array{shape: s, scope: l.trace.cur}
-	out.node = &Node{Op: op("unset"), Attrs: unsetAttrs{s, l.unset}, Outs: []*Array{out}, pos: l.trace.pos}
+	out.node = &Node{Op: op("unset"), Attrs: unsetAttrs{s, l.trace.unset}, Outs: []*Array{out}, pos: l.trace.pos}
 	l.trace.cur.nodes = append(l.trace.cur.nodes, out.node)
 	return out
 }

@@ -3,23 +3,19 @@ package graph
 import (
 	"fmt"
 	"slices"
+
+	"xlarun/graph/internal/attr"
 )
 
-// whileAttrs: inputs are the condition's constants, the body's constants, then the carry.
-type whileAttrs struct {
-	condConsts, bodyConsts int
-	name                   string // see LoopName
-	apart                  bool   // see lowerLoops
-	tiled                  bool   // see lower_tiles.go
-}
+type whileAttrs = attr.While
 
 // whileParts holds values that belong to the inputs of a while loop: for each constant of the condition, each constant
 // of the body, and each part of the carry. The rules split lists into them first and join them at the end.
 type whileParts[T any] struct{ cond, body, carry []T }
 
 func splitWhileParts[T any](a whileAttrs, values []T) whileParts[T] {
-	end := a.condConsts + a.bodyConsts
-	return whileParts[T]{values[:a.condConsts:a.condConsts], values[a.condConsts:end:end], values[end:]}
+	end := a.CondConsts + a.BodyConsts
+	return whileParts[T]{values[:a.CondConsts:a.CondConsts], values[a.CondConsts:end:end], values[end:]}
 }
 
 // concat is the list that splitWhileParts split.
@@ -38,7 +34,7 @@ func (p whileParts[T]) choose(flags whileParts[bool]) whileParts[T] {
 
 // whileOf returns the attributes of a named loop over inputs.
 func whileOf(name string, inputs whileParts[*Array]) whileAttrs {
-	return whileAttrs{condConsts: len(inputs.cond), bodyConsts: len(inputs.body), name: name}
+	return whileAttrs{CondConsts: len(inputs.cond), BodyConsts: len(inputs.body), Name: name}
 }
 
 var _ = register(&Op{
@@ -60,7 +56,7 @@ var _ = register(&Op{
 	Batch: batchWhile, Derivative: jvpWhile, Unknown: unknownWhile, Split: splitWhile, Prune: pruneWhile,
 	Loop: func(n *Node) loopForm {
 		a := n.Attrs.(whileAttrs)
-		return loopForm{at: a.condConsts + a.bodyConsts, carry: len(n.Outs), consts: []int{a.condConsts, a.bodyConsts},
+		return loopForm{at: a.CondConsts + a.BodyConsts, carry: len(n.Outs), consts: []int{a.CondConsts, a.BodyConsts},
 			step: 1, resized: func(int) any { return a }}
 	},
 	NotLinear: "reverse mode does not go through While, whose number of steps is unknown: use Scan with a fixed " +
@@ -70,7 +66,7 @@ var _ = register(&Op{
 		in := splitWhileParts(a, n.Inputs)
 		cond := e.region(n.Bodies[0], in.cond)
 		var first []string
-		if a.apart {
+		if a.Apart {
 			first = []string{fmt.Sprintf("\"stablehlo.custom_call\"() {call_target_name = %q, api_version = 4 : i32, "+
 				"has_side_effect = true, backend_config = {}} : () -> ()", apartTarget)}
 		}
@@ -135,7 +131,7 @@ func whileTurns(name string, turns int, cond func([]*Array) *Array, body func([]
 		}
 		return body(p)
 	})
-	return apply(op("while"), whileAttrs{condConsts: len(cc), bodyConsts: len(bc), name: name},
+	return apply(op("while"), whileAttrs{CondConsts: len(cc), BodyConsts: len(bc), Name: name},
 		slices.Concat(cc, bc, init), cg, bg)
 }
 
@@ -191,7 +187,7 @@ func batchWhile(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int)
 	// Each lane runs until its own condition fails; finished lanes keep their carry. The body needs the lanes'
 	// predicates too, so the constants of the condition become constants of the body.
 	running := func(c []*Array) *Array { return inline(cond, slices.Concat(args.cond, c))[0] }
-	outs := whileLoop(a.name, func(c []*Array) *Array { return Any(running(c)) }, func(c []*Array) []*Array {
+	outs := whileLoop(a.Name, func(c []*Array) *Array { return Any(running(c)) }, func(c []*Array) []*Array {
 		lanes := running(c)
 		next := inline(body, slices.Concat(args.body, c))
 		for i, x := range next {
@@ -218,8 +214,8 @@ func jvpWhile(n *Node, in, t []*Array) (outs, tangents []*Array) {
 		active.carry = out
 	}
 	// The body takes all parameters and then all tangents. A loop wants each part with its tangents after it.
-	params, paramTangents := cut(body.Params, a.bodyConsts+len(primals.carry))
-	consts, carry := cut(params, a.bodyConsts)
+	params, paramTangents := cut(body.Params, a.BodyConsts+len(primals.carry))
+	consts, carry := cut(params, a.BodyConsts)
 	constTangents, carryTangents := cut(paramTangents, count(active.body))
 	body = &Graph{Params: slices.Concat(consts, constTangents, carry, carryTangents), Nodes: body.Nodes,
 		Results: body.Results}
@@ -234,7 +230,7 @@ func jvpWhile(n *Node, in, t []*Array) (outs, tangents []*Array) {
 		body:  slices.Concat(primals.body, choose(dot.body, active.body)),
 		carry: slices.Concat(primals.carry, instantiate(dot.carry, primals.carry, active.carry)),
 	}
-	outs, tangents = cut(apply(n.Op, whileOf(a.name, args), args.concat(), cond, body), len(n.Outs))
+	outs, tangents = cut(apply(n.Op, whileOf(a.Name, args), args.concat(), cond, body), len(n.Outs))
 	return outs, spread(tangents, active.carry)
 }
 
@@ -243,7 +239,7 @@ func unknownWhile(n *Node, unknown []bool) []bool {
 	a := n.Attrs.(whileAttrs)
 	u := splitWhileParts(a, unknown)
 	var out []bool
-	out, u.carry = unknownLoop(n.Bodies[1], u.ofBody(), a.bodyConsts, len(n.Outs))
+	out, u.carry = unknownLoop(n.Bodies[1], u.ofBody(), a.BodyConsts, len(n.Outs))
 	if unknownResults(n.Bodies[0], u.ofCond())[0] {
 		return slices.Repeat([]bool{true}, len(n.Outs))
 	}
@@ -268,7 +264,7 @@ func splitWhile(l *linear, n *Node, in []*Array, unknown []bool) {
 	cond := knownPart(n.Bodies[0], known.ofCond(), []bool{true})
 	body := knownPart(n.Bodies[1], known.ofBody(), known.carry)
 	args := splitWhileParts(a, in).choose(known)
-	l.recordKnown(n, outUnknown, apply(n.Op, whileOf(a.name, args), args.concat(), cond, body))
+	l.recordKnown(n, outUnknown, apply(n.Op, whileOf(a.Name, args), args.concat(), cond, body))
 	whole := &Node{Op: n.Op, Attrs: n.Attrs, Inputs: l.inputs(n, in), Bodies: n.Bodies, pos: n.pos}
 	whole.Outs = make([]*Array, len(n.Outs))
 	for i, o := range n.Outs {
@@ -284,15 +280,18 @@ func pruneWhile(n *Node, live []bool) *Node {
 	a := n.Attrs.(whileAttrs)
 	live = slices.Clone(live)
 	cond, condUsed := n.Bodies[0].with(n.Bodies[0].Results)
-	condConsts, carryUsed := cut(condUsed, a.condConsts)
+	condConsts, carryUsed := cut(condUsed, a.CondConsts)
 	for i, u := range carryUsed {
 		live[i] = live[i] || u
 	}
-	body, bodyUsed := growCarry(n.Bodies[1], live, a.bodyConsts, len(live))
-	keep := whileParts[bool]{condConsts, bodyUsed[:a.bodyConsts], live}
+	body, bodyUsed := growCarry(n.Bodies[1], live, a.BodyConsts, len(live))
+	keep := whileParts[bool]{condConsts, bodyUsed[:a.BodyConsts], live}
 	cond = &Graph{Params: choose(cond.Params, keep.ofCond()), Nodes: cond.Nodes, Results: cond.Results}
 	body = &Graph{Params: choose(body.Params, keep.ofBody()), Nodes: body.Nodes, Results: body.Results}
 	inputs := splitWhileParts(a, n.Inputs).choose(keep)
-	return &Node{Op: n.Op, Attrs: whileOf(a.name, inputs), Inputs: inputs.concat(), Outs: choose(n.Outs, live),
+	return &Node{Op: n.Op, Attrs: whileOf(a.Name, inputs), Inputs: inputs.concat(), Outs: choose(n.Outs, live),
 		Bodies: []*Graph{cond, body}, pos: n.pos}
 }
+
+// apartTarget is the name of a kernel that does nothing.
+const apartTarget = "xlarun_apart"

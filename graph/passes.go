@@ -19,7 +19,7 @@ func (g *Graph) dropDead() *Graph {
 	kept := make([]*Node, 0, len(g.Nodes))
 	for _, n := range slices.Backward(g.Nodes) {
 		flags := make([]bool, len(n.Outs))
-		used := n.Op.effect || slices.ContainsFunc(n.Bodies, (*Graph).hasEffect)
+		used := n.Op.Effect || slices.ContainsFunc(n.Bodies, (*Graph).hasEffect)
 		for i, o := range n.Outs {
 			flags[i] = live[o]
 			used = used || live[o]
@@ -70,7 +70,7 @@ func (g *Graph) merge() (*Graph, [sha256.Size]byte) {
 			c.Bodies = append(c.Bodies, body)
 			key = append(key, hash[:]...)
 		}
-		if first := seen[string(key)]; first != nil && !n.Op.effect && !n.Op.distinct {
+		if first := seen[string(key)]; first != nil && !n.Op.Effect && !n.Op.distinct {
 			for i, o := range n.Outs {
 				same[o] = first.Outs[i]
 			}

@@ -10,7 +10,8 @@ import (
 // Program is what passes from this package to a backend: a traced function, ready to compile.
 type Program struct {
 	Name     string
-	Graph    *Graph      // the verified, simplified program; see Lower for what a compiler gets
+	Graph    *Graph      // the verified, simplified program; see graph/lower for what a compiler gets
+	Traced   *Graph      // before it was simplified
 	Inputs   []Shape     // flat arguments, then captured arrays
 	Outputs  []Shape     // flat results
 	Captured []*Array    // concrete arrays that the function took from outside, passed after the arguments
@@ -20,15 +21,27 @@ type Program struct {
 	TraceSeconds float64
 
 	outTree *Tree
-	traced  *Graph   // before it was simplified; see Dump
 	keys    *keyBody // where keys are checked
 
-	mu      sync.Mutex
-	lowered map[Target]*Lowered
+	mu   sync.Mutex
+	kept map[any]any
 }
 
 // OutTree is the structure of the result.
 func (p *Program) OutTree() *Tree { return p.outTree }
+
+// Kept returns what is kept with the program under a key. The first call makes it.
+func (p *Program) Kept(key any, make func() any) any {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.kept == nil {
+		p.kept = map[any]any{}
+	}
+	if _, ok := p.kept[key]; !ok {
+		p.kept[key] = make()
+	}
+	return p.kept[key]
+}
 
 // TraceOptions say how a function becomes a Program.
 type TraceOptions struct {
@@ -74,13 +87,13 @@ func TraceArgs(name string, args []any, opts TraceOptions, f func(args []any) an
 		Results: g.Results}
 	traced := g
 	g = g.Simplify().splitAxes().Simplify()
-	g.any(func(n *Node) bool {
+	g.Any(func(n *Node) bool {
 		if n.Op.Name == "custom_lin" { // nothing took its transpose
 			customForward(n)
 		}
 		return false
 	})
-	p = &Program{traced: traced, keys: keys, Name: name, Graph: g, Inputs: shapesOf(g.Params),
+	p = &Program{Traced: traced, keys: keys, Name: name, Graph: g, Inputs: shapesOf(g.Params),
 		Outputs:  shapesOf(g.Results),
 		Captured: captured, Replicas: opts.Replicas, outTree: outTree, Donated: map[int]int{}}
 	taken := map[int]bool{}

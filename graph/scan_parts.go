@@ -11,8 +11,8 @@ type scanParts[T any] struct{ consts, carry, xs []T }
 
 // splitScanParts names the parts of a list with an entry for each input of a scan.
 func splitScanParts[T any](a scanAttrs, values []T) scanParts[T] {
-	end := a.consts + a.carry
-	return scanParts[T]{values[:a.consts:a.consts], values[a.consts:end:end], values[end:]}
+	end := a.Consts + a.Carry
+	return scanParts[T]{values[:a.Consts:a.Consts], values[a.Consts:end:end], values[end:]}
 }
 
 // concat is the list that splitScanParts took apart.
@@ -28,9 +28,9 @@ func map2ScanParts[T, U, V any](p scanParts[T], q scanParts[U], f func([]T, []U)
 	return scanParts[V]{f(p.consts, q.consts), f(p.carry, q.carry), f(p.xs, q.xs)}
 }
 
-// sized returns the attributes of a scan whose inputs, or whose body's parameters, are p.
-func (a scanAttrs) sized(p scanParts[*Array]) scanAttrs {
-	a.consts, a.carry = len(p.consts), len(p.carry)
+// sizedScan returns the attributes of a scan whose inputs, or whose body's parameters, are p.
+func sizedScan(a scanAttrs, p scanParts[*Array]) scanAttrs {
+	a.Consts, a.Carry = len(p.consts), len(p.carry)
 	return a
 }
 
@@ -40,7 +40,7 @@ type scanResults[T any] struct{ carry, ys []T }
 
 // splitScanResults names the parts of a list with an entry for each result of a scan.
 func splitScanResults[T any](a scanAttrs, values []T) scanResults[T] {
-	return scanResults[T]{values[:a.carry:a.carry], values[a.carry:]}
+	return scanResults[T]{values[:a.Carry:a.Carry], values[a.Carry:]}
 }
 
 // concat is the list that splitScanResults took apart.

@@ -11,7 +11,7 @@ func batchScan(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) 
 	var body *Graph
 	var out scanResults[bool]
 	for {
-		force := scanResults[bool]{mapped.carry, make([]bool, len(n.Outs)-a.carry)}
+		force := scanResults[bool]{mapped.carry, make([]bool, len(n.Outs)-a.Carry)}
 		var flags []bool
 		body, flags = b.closed(n.Bodies[0], mapped.concat(), force.concat())
 		out = splitScanResults(a, flags)
@@ -30,7 +30,7 @@ func batchScan(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) 
 	}
 	outs := apply(n.Op, a, args.concat(), body)
 	outDims := splitScanResults(a, b.laneDims(n.Outs, out.concat()))
-	for i, y := range n.Outs[a.carry:] {
+	for i, y := range n.Outs[a.Carry:] {
 		if out.ys[i] {
 			outDims.ys[i] = 1 + b.place(y.Rank()-1)
 		}
@@ -45,7 +45,7 @@ func jvpScan(n *Node, in, t []*Array) (outs, tangents []*Array) {
 	var body *Graph
 	var out scanResults[bool]
 	for {
-		force := scanResults[bool]{active.carry, make([]bool, len(n.Outs)-a.carry)}
+		force := scanResults[bool]{active.carry, make([]bool, len(n.Outs)-a.Carry)}
 		var flags []bool
 		body, flags = jvpGraph(n.Bodies[0], active.concat(), force.concat())
 		out = splitScanResults(a, flags)
@@ -56,7 +56,7 @@ func jvpScan(n *Node, in, t []*Array) (outs, tangents []*Array) {
 	}
 	// The body takes all parameters and then all tangents. A scan wants each part with its tangents after it, and so
 	// for the results.
-	tangentScan := scanAttrs{consts: count(active.consts), carry: count(active.carry)}
+	tangentScan := scanAttrs{Consts: count(active.consts), Carry: count(active.carry)}
 	params, paramTangents := cut(body.Params, len(in))
 	results, resultTangents := cut(body.Results, len(n.Outs))
 	body = &Graph{
@@ -71,7 +71,7 @@ func jvpScan(n *Node, in, t []*Array) (outs, tangents []*Array) {
 		carry:  instantiate(dot.carry, primals.carry, active.carry),
 		xs:     choose(dot.xs, active.xs),
 	}, concat2)
-	b := a.sized(args)
+	b := sizedScan(a, args)
 	all := splitScanResults(b, apply(n.Op, b, args.concat(), body))
 	carry, carryTangents := cut(all.carry, len(out.carry))
 	ys, yTangents := cut(all.ys, len(out.ys))
@@ -81,7 +81,7 @@ func jvpScan(n *Node, in, t []*Array) (outs, tangents []*Array) {
 
 func unknownScan(n *Node, unknown []bool) []bool {
 	a := n.Attrs.(scanAttrs)
-	out, _ := unknownLoop(n.Bodies[0], unknown, a.consts, a.carry)
+	out, _ := unknownLoop(n.Bodies[0], unknown, a.Consts, a.Carry)
 	return out
 }
 
@@ -98,7 +98,7 @@ func unknownScan(n *Node, unknown []bool) []bool {
 // (see residuals).
 func splitScan(l *linear, n *Node, in []*Array, unknown []bool) {
 	a := n.Attrs.(scanAttrs)
-	outUnknown, carryUnknown := unknownLoop(n.Bodies[0], unknown, a.consts, a.carry)
+	outUnknown, carryUnknown := unknownLoop(n.Bodies[0], unknown, a.Consts, a.Carry)
 	s := &scanSplit{l: l, node: n, attrs: a, body: n.Bodies[0], in: splitScanParts(a, in),
 		inputs: splitScanParts(a, l.inputs(n, in)), unknown: splitScanParts(a, unknown),
 		outUnknown: splitScanResults(a, outUnknown)}
@@ -142,7 +142,7 @@ func (s *scanSplit) hoist() {
 	s.in.consts = slices.Concat(s.in.consts, moved)
 	s.inputs.consts = slices.Concat(s.inputs.consts, moved)
 	s.unknown.consts = slices.Concat(s.unknown.consts, make([]bool, len(moved)))
-	s.attrs = s.attrs.sized(s.in)
+	s.attrs = sizedScan(s.attrs, s.in)
 }
 
 // runKnown runs the known part, in the scope that linearizes.
@@ -175,7 +175,7 @@ func (s *scanSplit) runKnown() {
 		return outs
 	})
 	args := map2ScanParts(s.in, known, choose)
-	outs := apply(s.node.Op, s.attrs.sized(args), args.concat(), body)
+	outs := apply(s.node.Op, sizedScan(s.attrs, args), args.concat(), body)
 	s.l.recordKnown(s.node, s.outUnknown.concat(), outs)
 	for _, v := range s.stacked {
 		s.stacks = append(s.stacks, s.l.residual(outs[output[v]]))
@@ -211,7 +211,7 @@ func (s *scanSplit) leaveRest() {
 		replay(s.again, known, again)
 		return s.rest.eval(lookUp(known, s.rest.params), known, s.unknownResults())
 	})
-	s.l.nodes = append(s.l.nodes, &Node{Op: s.node.Op, Attrs: s.attrs.sized(inputs), Inputs: inputs.concat(),
+	s.l.nodes = append(s.l.nodes, &Node{Op: s.node.Op, Attrs: sizedScan(s.attrs, inputs), Inputs: inputs.concat(),
 		Outs: choose(s.node.Outs, s.outUnknown.concat()), Bodies: []*Graph{body}, pos: s.node.pos})
 }
 
@@ -227,7 +227,7 @@ func hoist(body *Graph, params scanParts[*Array], consts []*Array) (rest *Graph,
 	var inside, outside []*Node
 	for _, n := range body.Nodes {
 		args := lookUp(invariant, n.Inputs)
-		if n.Op.effect || len(n.Bodies) > 0 || isAxisOp(n) || slices.Contains(args, nil) {
+		if n.Op.Effect || len(n.Bodies) > 0 || isAxisOp(n) || slices.Contains(args, nil) {
 			inside = append(inside, n)
 			continue
 		}
@@ -286,15 +286,15 @@ func transposeScan(n *Node, in []*Array, lin []bool, cts []*Array) []*Array {
 		linear: splitScanParts(a, lin), hasCt: notNil(ct.ys), sums: newLoopSum()}
 	t.known = mapScanParts(t.linear, not)
 	values := map2ScanParts(splitScanParts(a, in), t.known, choose)
-	ctCarry := orZerosLike(ct.carry, n.Outs[:a.carry])
+	ctCarry := orZerosLike(ct.carry, n.Outs[:a.Carry])
 	ctConsts := orZerosLike(make([]*Array, count(t.linear.consts)), choose(t.params.consts, t.linear.consts))
 	t.args = scanParts[*Array]{
 		consts: values.consts,
 		carry:  slices.Concat(ctCarry, ctConsts),
 		xs:     slices.Concat(values.xs, choose(ct.ys, t.hasCt)),
 	}
-	reverse := a.sized(t.args)
-	reverse.reverse, reverse.name = !a.reverse, ""
+	reverse := sizedScan(a, t.args)
+	reverse.Reverse, reverse.Name = !a.Reverse, ""
 
 	shapes := mapScanParts(t.args, shapesOf)
 	for i, x := range shapes.xs {
@@ -304,7 +304,7 @@ func transposeScan(n *Node, in []*Array, lin []bool, cts []*Array) []*Array {
 		return t.step(splitScanParts(reverse, p)).concat()
 	})
 	outs := splitScanResults(reverse, apply(n.Op, reverse, t.args.concat(), body))
-	dCarry, dConsts := cut(outs.carry, a.carry)
+	dCarry, dConsts := cut(outs.carry, a.Carry)
 	dXs, stacks := cut(outs.ys, count(t.linear.xs))
 	t.sums.finish(stacks, dConsts)
 	return scanParts[*Array]{spread(dConsts, t.linear.consts), dCarry, spread(dXs, t.linear.xs)}.concat()
@@ -324,11 +324,11 @@ type scanTransposition struct {
 // step is the body of the transpose: a step's cotangents of the results become those of the linear parameters.
 func (t *scanTransposition) step(p scanParts[*Array]) (r scanResults[*Array]) {
 	t.sums.start(p.xs, t.args.xs)
-	ctCarry, sumConsts := cut(p.carry, t.attrs.carry)
+	ctCarry, sumConsts := cut(p.carry, t.attrs.Carry)
 	xs, ctYs := cut(p.xs, count(t.known.xs))
 	d := splitScanParts(t.attrs, transposeGraph(t.body, scanParts[*Array]{
 		consts: spread(p.consts, t.known.consts),
-		carry:  make([]*Array, t.attrs.carry),
+		carry:  make([]*Array, t.attrs.Carry),
 		xs:     spread(xs, t.known.xs),
 	}.concat(), scanResults[*Array]{ctCarry, spread(ctYs, t.hasCt)}.concat()))
 	r.carry = orZerosLike(d.carry, t.params.carry)
@@ -345,12 +345,12 @@ func (t *scanTransposition) step(p scanParts[*Array]) (r scanResults[*Array]) {
 func pruneScan(n *Node, live []bool) *Node {
 	a := n.Attrs.(scanAttrs)
 	live = slices.Clone(live)
-	body, used := growCarry(n.Bodies[0], live, a.consts, a.carry)
+	body, used := growCarry(n.Bodies[0], live, a.Consts, a.Carry)
 	keep := splitScanParts(a, used)
 	keep.carry = splitScanResults(a, live).carry
 	params := map2ScanParts(splitScanParts(a, body.Params), keep, choose)
 	inputs := map2ScanParts(splitScanParts(a, n.Inputs), keep, choose)
 	body = &Graph{Params: params.concat(), Nodes: body.Nodes, Results: body.Results}
-	return &Node{Op: n.Op, Attrs: a.sized(inputs), Inputs: inputs.concat(), Outs: choose(n.Outs, live),
+	return &Node{Op: n.Op, Attrs: sizedScan(a, inputs), Inputs: inputs.concat(), Outs: choose(n.Outs, live),
 		Bodies: []*Graph{body}, pos: n.pos}
 }

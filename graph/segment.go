@@ -70,8 +70,8 @@ func segmentScatter(kind string, out, x, ids *Array) *Array {
 	if out.Size() == 0 || x.Size() == 0 {
 		return out
 	}
-	a := gatherAttrs{offset: rangeInts(ids.Rank(), x.Rank()), collapsed: []int{0}, indexMap: []int{0},
-		sizes: append([]int{1}, out.Dims()[1:]...), kind: kind}
+	a := gatherAttrs{Offset: rangeInts(ids.Rank(), x.Rank()), Collapsed: []int{0}, IndexMap: []int{0},
+		Sizes: append([]int{1}, out.Dims()[1:]...), Kind: kind}
 	return apply1(op("scatter"), a, out, ExpandDims(ids, -1), x)
 }
 

@@ -58,7 +58,7 @@ func (w axes) node(n *Node, sums bool) {
 	case sliceAttrs:
 		axis := -1
 		for i, d := range n.Inputs[0].Dims() {
-			if a.start[i] == 0 && a.limit[i] == d && a.stride[i] == 1 {
+			if a.Start[i] == 0 && a.Limit[i] == d && a.Stride[i] == 1 {
 				continue
 			}
 			if axis >= 0 {
@@ -71,8 +71,8 @@ func (w axes) node(n *Node, sums bool) {
 		}
 		return
 	case reduceAttrs:
-		if x := n.Inputs[0]; sums && pairwise[a.kind] != nil && len(a.axes) == 1 && ItemSize(x.DType()) != 2 {
-			w.want(x, a.axes[0])
+		if x := n.Inputs[0]; sums && pairwise[a.Kind] != nil && len(a.Axes) == 1 && ItemSize(x.DType()) != 2 {
+			w.want(x, a.Axes[0])
 		}
 		return
 	}
@@ -87,13 +87,13 @@ func (w axes) node(n *Node, sums bool) {
 	case permAttrs:
 		w.want(n.Inputs[0], a.perm[axis])
 	case broadcastAttrs:
-		if i := slices.Index(a.axes, axis); i >= 0 {
+		if i := slices.Index(a.Axes, axis); i >= 0 {
 			w.want(n.Inputs[0], i)
 		}
 	case dimsAttrs:
 		w.want(n.Inputs[0], sameAxis(n.Outs[0].Dims(), n.Inputs[0].Dims(), axis))
 	default:
-		if elementwise(n) {
+		if n.Elementwise() {
 			for _, x := range n.Inputs {
 				w.want(x, axis)
 			}
@@ -132,8 +132,8 @@ func (n *Node) carryWants() (body axes, carry []int) {
 	}
 }
 
-// elementwise reports whether n computes each element of its one result from the same element of its inputs.
-func elementwise(n *Node) bool {
+// Elementwise reports whether n computes each element of its one result from the same element of its inputs.
+func (n *Node) Elementwise() bool {
 	return len(n.Outs) == 1 && reflect.ValueOf(n.Op.Batch).Pointer() == elementwiseRule && len(n.Bodies) == 0
 }
 
@@ -245,12 +245,12 @@ func (s *splitter) pieces(a *Array, axis int) []*Array {
 	}
 	if n := a.node; n != nil && n.Op.Name == "broadcast_in_dim" {
 		b := n.Attrs.(broadcastAttrs)
-		if i := slices.Index(b.axes, axis); i < 0 || n.Inputs[0].Dims()[i] == 1 { // all pieces are the same
-			x, to := s.get(n.Inputs[0]), slices.Clone(b.axes)
+		if i := slices.Index(b.Axes, axis); i < 0 || n.Inputs[0].Dims()[i] == 1 { // all pieces are the same
+			x, to := s.get(n.Inputs[0]), slices.Clone(b.Axes)
 			if i >= 0 {
 				x, to = Squeeze(x, i), slices.Delete(to, i, i+1)
 			}
-			return slices.Repeat([]*Array{broadcastInDim(x, dropAxes(b.dims, []int{axis}), mapInts(to, without(axis)))},
+			return slices.Repeat([]*Array{broadcastInDim(x, dropAxes(b.Dims, []int{axis}), mapInts(to, without(axis)))},
 				len(out))
 		}
 	}
@@ -319,12 +319,12 @@ func (s *splitter) cut(n *Node) bool {
 	switch a := n.Attrs.(type) {
 	case sliceAttrs:
 		for i, d := range x.Dims() {
-			if i != p.axis && (a.start[i] != 0 || a.limit[i] != d || a.stride[i] != 1) {
+			if i != p.axis && (a.Start[i] != 0 || a.Limit[i] != d || a.Stride[i] != 1) {
 				return false
 			}
 		}
 		var of []*Array
-		for i := a.start[p.axis]; i < a.limit[p.axis]; i += a.stride[p.axis] {
+		for i := a.Start[p.axis]; i < a.Limit[p.axis]; i += a.Stride[p.axis] {
 			of = append(of, p.of[i])
 		}
 		if len(of) == 0 {
@@ -337,8 +337,8 @@ func (s *splitter) cut(n *Node) bool {
 		}
 		s.whole[n.Outs[0]] = p.of[0]
 	case reduceAttrs:
-		f := pairwise[a.kind]
-		if f == nil || len(a.axes) != 1 || a.axes[0] != p.axis || ItemSize(x.DType()) == 2 {
+		f := pairwise[a.Kind]
+		if f == nil || len(a.Axes) != 1 || a.Axes[0] != p.axis || ItemSize(x.DType()) == 2 {
 			return false
 		}
 		sum := p.of[0]
@@ -357,7 +357,7 @@ func (s *splitter) splitNode(n *Node, axis int) []*Array {
 	out := n.Outs[0]
 	switch a := n.Attrs.(type) {
 	case axisAttrs:
-		if n.Op.Name != "concatenate" || a.axis != axis {
+		if n.Op.Name != "concatenate" || a.Axis != axis {
 			return nil
 		}
 		var of []*Array
@@ -371,10 +371,10 @@ func (s *splitter) splitNode(n *Node, axis int) []*Array {
 			return each(s.parts[n.Inputs[0]].of, func(x *Array) *Array { return Transpose(x, perm...) })
 		}
 	case broadcastAttrs:
-		i := slices.Index(a.axes, axis)
+		i := slices.Index(a.Axes, axis)
 		if i >= 0 && n.Inputs[0].Dims()[i] != 1 && s.isSplit(n.Inputs[0], i) {
-			to := mapInts(dropAxes(a.axes, []int{i}), without(axis))
-			dims := dropAxes(a.dims, []int{axis})
+			to := mapInts(dropAxes(a.Axes, []int{i}), without(axis))
+			dims := dropAxes(a.Dims, []int{axis})
 			return each(s.parts[n.Inputs[0]].of, func(x *Array) *Array { return broadcastInDim(x, dims, to) })
 		}
 	case dimsAttrs:
@@ -386,7 +386,7 @@ func (s *splitter) splitNode(n *Node, axis int) []*Array {
 			return each(s.parts[n.Inputs[0]].of, func(x *Array) *Array { return Reshape(x, dims...) })
 		}
 	default:
-		if !elementwise(n) || !slices.ContainsFunc(n.Inputs, func(x *Array) bool { return s.isSplit(x, axis) }) {
+		if !n.Elementwise() || !slices.ContainsFunc(n.Inputs, func(x *Array) bool { return s.isSplit(x, axis) }) {
 			return nil
 		}
 		in := make([][]*Array, len(n.Inputs))

@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -81,7 +82,7 @@ func TestSplitAxes(t *testing.T) {
 		require.NoError(t, p.Graph.Verify(), name)
 		in, err := ToTensor(x)
 		require.NoError(t, err)
-		want, err := Interpret(p.traced, []*Tensor{in}, nil)
+		want, err := Interpret(p.Traced, []*Tensor{in}, nil)
 		require.NoError(t, err, name)
 		got, err := Interpret(p.Graph, []*Tensor{in}, nil)
 		require.NoError(t, err, name)
@@ -96,4 +97,28 @@ func TestSplitAxes(t *testing.T) {
 		}
 		require.Equal(t, c.left, left, "%s:\n%s", name, p.Graph)
 	}
+}
+
+// A loop by another name is split as While is: what is done with loops goes by Op.Loop.
+func TestLoopsByAnotherNameAreSplit(t *testing.T) {
+	other := *op("while")
+	other.Name = "repeat"
+	Table[other.Name] = &other
+	defer delete(Table, other.Name)
+	type state struct{ I, X *Array }
+	p, err := Trace("f", func(x *Array) *Array {
+		return While(func(s state) *Array { return Lt(s.I, 9) }, func(s state) state {
+			return state{Add(s.I, 1), Stack([]*Array{Add(Index(s.X, 0), Index(s.X, 1)), Mul(Index(s.X, 0), 2)}, 0)}
+		}, state{Scalar(0, Int32), x}).X
+	}, Abstract(ShapeOf(Float32, 2, 100)))
+	require.NoError(t, err)
+	split := func() string { return strings.ReplaceAll(p.Traced.splitAxes().String(), "repeat", "while") }
+	want := split()
+	require.NotEqual(t, p.Traced.String(), want, "it is split")
+	for _, n := range p.Traced.Nodes {
+		if n.Op.Name == "while" {
+			n.Op = &other
+		}
+	}
+	require.Equal(t, want, split())
 }

@@ -216,6 +216,11 @@ func ToTensor(a *Array) (*Tensor, error) {
 // Array makes a concrete array of the tensor.
 func (t *Tensor) Array() *Array { return FromData(t.Shape, hostBytes(t.bytes())) }
 
+// Constant writes the tensor into the program, whatever its size. It is for lowering.
+func (t *Tensor) Constant() *Array {
+	return apply1(constantOp, constantAttrs{t.Shape, string(t.bytes())})
+}
+
 // Floats are the elements as float64, whatever the dtype; of complex numbers the real parts.
 func (t *Tensor) Floats() []float64 {
 	out := make([]float64, len(t.V))

@@ -11,6 +11,7 @@ import (
 type trace struct {
 	goroutine uint64 // the one that records
 	cur       *scope
+	unset     int      // arrays that are left unset so far; see the op unset
 	pos       position // where set, transforms give this position to the nodes they make
 }
 

@@ -33,6 +33,7 @@ type request struct {
 	keepFusions bool   // the plugin could not load the entry, so the next one is stored as the plugin wrote it
 	text        string // identifies the program in Metadata.Program; set by key
 	host        string // identifies the kind of CPU
+	slow        string // see CompileOptions.slow
 
 	info CompileInfo // out
 }
@@ -89,7 +90,8 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 
 // newRequest returns the request for a program with default options, which the caller's options override.
 func (c *Client) newRequest(name string, defaults map[string]any, o CompileOptions) (*request, error) {
-	r := &request{name: name, purpose: o.Purpose, store: c.store, noStore: c.noStore, overrides: maps.Clone(defaults),
+	r := &request{name: name, purpose: o.Purpose, slow: o.slow, store: c.store, noStore: c.noStore,
+		overrides:   maps.Clone(defaults),
 		userOptions: o.XLA, renew: c.renew, host: hardware.Fingerprint()}
 	maps.Copy(r.overrides, o.XLA)
 	if extra, ok := r.overrides[extraOptions].(string); ok {
@@ -130,6 +132,7 @@ func (c *Client) compile(r *request, code []byte, replicas int) (*pjrt.Program, 
 			}
 			options = with
 		}
+		c.tell(r.slow)
 		start := time.Now()
 		program, err := c.inner.Compile(code, options, replicas)
 		if err != nil {

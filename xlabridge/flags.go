@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 )
 
 // cpuDefaults are the compiler options of every program on CPU. Large matrix products use a pool of threads, which all
@@ -36,7 +37,7 @@ const (
 )
 
 // setCodegen adds the options for a decision of the policy.
-func setCodegen(options map[string]any, g graph.Codegen) {
+func setCodegen(options map[string]any, g lower.Codegen) {
 	var passes, extra []string
 	if !g.AllCores {
 		passes = append(passes, taskAssigner)
@@ -74,16 +75,16 @@ const cudaDataDir = "xla_gpu_cuda_data_dir"
 
 // defaultOptions returns the compiler's options for any program. The caller's options override them.
 func (c *Client) defaultOptions(o CompileOptions) map[string]any {
-	return c.codegenOptions(graph.Codegen{AllCores: o.AllCores})
+	return c.codegenOptions(lower.Codegen{AllCores: o.AllCores})
 }
 
 // programOptions returns the compiler's options for a lowered program. The caller's options override them.
-func (c *Client) programOptions(l *graph.Lowered, o CompileOptions) map[string]any {
+func (c *Client) programOptions(l *lower.Lowered, o CompileOptions) map[string]any {
 	g, _ := l.Facts.Codegen(o.use())
 	return c.codegenOptions(g)
 }
 
-func (c *Client) codegenOptions(g graph.Codegen) map[string]any {
+func (c *Client) codegenOptions(g lower.Codegen) map[string]any {
 	options := map[string]any{}
 	if c.Platform() == "cpu" {
 		maps.Copy(options, cpuDefaults)

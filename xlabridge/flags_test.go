@@ -14,6 +14,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/graphtest"
+	"xlarun/graph/lower"
 	"xlarun/internal/long"
 	"xlarun/xlabridge/cache"
 )
@@ -373,20 +374,20 @@ func TestFlags(t *testing.T) {
 	const older = "xla_cpu_disable_new_fusion_emitters"
 	const whole = "xla_cpu_small_while_loop_byte_threshold=1000000000000000"
 	for _, s := range []struct {
-		codegen graph.Codegen
+		codegen lower.Codegen
 		want    map[string]any // beside the defaults
 	}{
-		{graph.Codegen{}, nil},
-		{graph.Codegen{AllCores: true}, map[string]any{disabledPasses: ""}},
-		{graph.Codegen{NoTrees: true},
+		{lower.Codegen{}, nil},
+		{lower.Codegen{AllCores: true}, map[string]any{disabledPasses: ""}},
+		{lower.Codegen{NoTrees: true},
 			map[string]any{disabledPasses: "cpu-parallel-task-assigner,tree_reduction_rewriter"}},
-		{graph.Codegen{NoLibraryConv: true},
+		{lower.Codegen{NoLibraryConv: true},
 			map[string]any{libraryFusions: "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"}},
-		{graph.Codegen{Modules: true}, map[string]any{codegenSplit: min(runtime.NumCPU(), 8)}},
-		{graph.Codegen{WholeLoops: true},
+		{lower.Codegen{Modules: true}, map[string]any{codegenSplit: min(runtime.NumCPU(), 8)}},
+		{lower.Codegen{WholeLoops: true},
 			map[string]any{extraOptions: older + ",xla_cpu_disable_loop_unrolling," + whole}},
-		{graph.Codegen{WholeLoops: true, Unroll: true}, map[string]any{extraOptions: older + "," + whole}},
-		{graph.Codegen{WholeLoops: true, Unroll: true, Tiles: true, NoLibraryConv: true},
+		{lower.Codegen{WholeLoops: true, Unroll: true}, map[string]any{extraOptions: older + "," + whole}},
+		{lower.Codegen{WholeLoops: true, Unroll: true, Tiles: true, NoLibraryConv: true},
 			map[string]any{extraOptions: older + "," + whole + "," + tiledProducts, libraryFusions: ""}},
 	} {
 		want := maps.Clone(cpuDefaults)
@@ -414,7 +415,7 @@ func TestAllCores(t *testing.T) {
 		p, err := graph.Trace("f", func(x *array) *array { return graph.Sin(x) },
 			graph.Abstract(graph.ShapeOf(graph.Float32, s.size)))
 		require.NoError(t, err)
-		l, err := p.Lower(c.Target())
+		l, err := lower.Lower(p, c.Target())
 		require.NoError(t, err)
 		require.Equal(t, s.want, c.programOptions(l, s.options)[disabledPasses] == "", s.name)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/graph/random"
 	"xlarun/internal/long"
 )
@@ -68,7 +69,7 @@ func TestFunctions(t *testing.T) {
 				return f(a[0].(*graph.Array))
 			})
 		require.NoError(t, err)
-		l, err := p.Lower(client.Target())
+		l, err := lower.Lower(p, client.Target())
 		require.NoError(t, err)
 		require.True(t, l.Graph.Uses("function"), "%s", l.Graph)
 		cut := graph.Spec{"d"}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/internal/long"
 )
 
@@ -133,7 +134,7 @@ func TestGatherKernelIsAloneInAProgram(t *testing.T) {
 			return f(a[0].(*graph.Array))
 		})
 		require.NoError(t, err)
-		l, err := p.Lower(graph.TargetCPUKernels)
+		l, err := lower.Lower(p, graph.TargetCPUKernels)
 		require.NoError(t, err)
 		return l.StableHLO
 	}

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/internal/hardware"
 	"xlarun/xlabridge/internal/inside"
 	"xlarun/xlabridge/internal/pjrt"
@@ -67,7 +68,7 @@ func (c *Client) compileForOthers(code []byte, format string, options []byte,
 
 // compiledWith is inside.CompiledWith.
 func (c *Client) compiledWith(p *graph.Program, o CompileOptions) (string, error) {
-	l, err := p.Lower(graph.TargetCPUKernels)
+	l, err := lower.Lower(p, graph.TargetCPUKernels)
 	if err != nil {
 		return "", err
 	}

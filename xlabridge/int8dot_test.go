@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/xlabridge/kernels"
 )
 
@@ -162,7 +163,7 @@ func TestBF16DotToFloat32(t *testing.T) {
 		return gradient(in[0], in[1])
 	}, [2]*graph.Array{x, y})
 	require.NoError(t, err)
-	l, err := p.Lower(c.Target())
+	l, err := lower.Lower(p, c.Target())
 	require.NoError(t, err)
 	require.False(t, l.Graph.Uses("dot_general"), "the gradient's products call the kernel")
 	eachSet(t, kernels.BF16, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/internal/protobuf"
 	"xlarun/xlabridge/topology"
 )
@@ -46,8 +46,9 @@ type Options struct {
 	// Progress and Notice, if not nil, receive the progress of a plugin's download (see plugin.Request).
 	Progress func(done, total int64)
 	Notice   func(line string)
-	// Warn, if not nil, receives one sentence for each damaged entry of the cache, and one if the cache cannot be
-	// written. Its calls come from any goroutine that compiles, one at a time.
+	// Warn, if not nil, receives one sentence for each damaged entry of the cache, one if the cache cannot be written,
+	// and one before a CPU's compiler takes minutes for a program, with the line that is the reason. Its calls come
+	// from any goroutine that compiles, one at a time.
 	Warn func(line string)
 	// Distributed, if not nil, makes the client one of several processes.
 	Distributed *Distributed
@@ -127,7 +128,7 @@ type CompileOptions struct {
 	// training step on one device. Matrix products and convolutions always use all cores.
 	AllCores bool
 	// OneDevice says that the program runs on one device while the client's other devices are idle. It then uses all
-	// cores if there is enough work for each (graph.Policy). It changes no result.
+	// cores if there is enough work for each (lower.Policy). It changes no result.
 	OneDevice bool
 	// XLA overrides compiler options by XLA's names without dashes
 	// ("xla_cpu_enable_fast_math": true). Values are string, bool, int, int64 or float64.
@@ -137,8 +138,10 @@ type CompileOptions struct {
 	// Purpose describes the use of the program in a few words, for the cache's list only.
 	Purpose string
 
-	// alone is set by ForJit (graph.Use).
+	// alone is set by ForJit (lower.Use).
 	alone bool
+	// slow says why it takes minutes to compile the program, if it does.
+	slow string
 }
 
 // ForJit returns the options with which Jit compiles a program: it uses all cores if there is enough work for each, and
@@ -148,8 +151,8 @@ func (o CompileOptions) ForJit(b Backend) CompileOptions {
 	return o
 }
 
-func (o CompileOptions) use() graph.Use {
-	return graph.Use{Alone: o.alone, OneDevice: o.OneDevice, AllCores: o.AllCores}
+func (o CompileOptions) use() lower.Use {
+	return lower.Use{Alone: o.alone, OneDevice: o.OneDevice, AllCores: o.AllCores}
 }
 
 // Field numbers of CompileOptionsProto and OptionOverrideProto.

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 )
 
 // Backend compiles programs: a *Client (XLA through a plugin) or a *Reference (the interpreter).
@@ -25,7 +26,7 @@ type Compiled struct {
 	// Program is the traced program.
 	Program *graph.Program
 	// Lowered is the program for the compiler; nil on the reference backend.
-	Lowered *graph.Lowered
+	Lowered *lower.Lowered
 	// Executable is the compiled code; nil on the reference backend.
 	Executable *Executable
 
@@ -73,7 +74,7 @@ func (x *Compiled) Optimized() (string, error) {
 }
 
 // Policy returns the rules that decided how the program is compiled. ok is false if it is not compiled for a CPU.
-func (x *Compiled) Policy() (rules []graph.Rule, ok bool) {
+func (x *Compiled) Policy() (rules []lower.Rule, ok bool) {
 	if x.Executable == nil || x.client.Platform() != "cpu" {
 		return nil, false
 	}
@@ -88,9 +89,12 @@ func (c *Client) Compile(p *graph.Program, o CompileOptions) (*Compiled, error) 
 			"trace for fewer", p.Name, p.Replicas, c.NumDevices())
 	}
 	o.Replicas = p.Replicas
-	l, err := p.Lower(c.Target())
+	l, err := lower.Lower(p, c.Target())
 	if err != nil {
 		return nil, err
+	}
+	if c.Platform() == "cpu" {
+		o.slow = lower.Repeated(l.Graph)
 	}
 	exe, err := c.compileText(p.Name, l.StableHLO, c.programOptions(l, o), o)
 	if err != nil {

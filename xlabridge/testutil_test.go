@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/internal/budget"
 	"xlarun/internal/floatmode"
 	"xlarun/internal/programs"
@@ -58,20 +59,20 @@ func compile(t *testing.T, c *Client, text string, o CompileOptions) *Executable
 }
 
 // lowered traces and lowers a function.
-func lowered[A, B any](t *testing.T, target graph.Target, f func(A) B, in A) *graph.Lowered {
+func lowered[A, B any](t *testing.T, target graph.Target, f func(A) B, in A) *lower.Lowered {
 	t.Helper()
 	p, err := graph.Trace(t.Name(), f, in)
 	require.NoError(t, err)
-	l, err := p.Lower(target)
+	l, err := lower.Lower(p, target)
 	require.NoError(t, err)
 	return l
 }
 
-func lowered2[A, B, C any](t *testing.T, target graph.Target, f func(A, B) C, x A, y B) *graph.Lowered {
+func lowered2[A, B, C any](t *testing.T, target graph.Target, f func(A, B) C, x A, y B) *lower.Lowered {
 	t.Helper()
 	p, err := graph.Trace2(t.Name(), f, x, y)
 	require.NoError(t, err)
-	l, err := p.Lower(target)
+	l, err := lower.Lower(p, target)
 	require.NoError(t, err)
 	return l
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 )
 
 // loss of one member, and the same of package graph.
@@ -32,7 +33,7 @@ func TestEqualsPackageGraph(t *testing.T) {
 	for i, x := range g.Run(members) {
 		require.Equal(t, float32(want[i]), x)
 	}
-	lowered, err := p.Lower(graph.Target{})
+	lowered, err := lower.Lower(p, graph.Target{})
 	require.NoError(t, err)
 	require.Equal(t, expression(t, lowered.StableHLO), expression(t, emitModule("grads", g)))
 }

@@ -173,10 +173,9 @@ func (x *a2c) value(params Networks, observation *graph.Array) *graph.Array {
 	return out.Action.Index(0)
 }
 
-// reset begins an episode of one environment. Without graph.Once, XLA takes minutes to compile keys that are split from
-// keys in a loop.
+// reset begins an episode of one environment.
 func (x *a2c) reset(key random.Key) EnvState {
-	keys := graph.Once(random.SplitN(key, 2))
+	keys := random.SplitN(key, 2)
 	envParams, _ := x.rollout.ParamsOf(keys[0])
 	state, observation := x.rollout.Env.Reset(keys[1], envParams)
 	return EnvState{envParams, state, observation, graph.Scalar(0)}
@@ -184,7 +183,7 @@ func (x *a2c) reset(key random.Key) EnvState {
 
 // step takes a step of one environment, and begins another episode if the step ended one.
 func (x *a2c) step(params Networks, env EnvState, key random.Key) (EnvState, Transition) {
-	keys := graph.Once(random.SplitN(key, 3))
+	keys := random.SplitN(key, 3)
 	actionKey, stepKey, resetKey := keys[0], keys[1], keys[2]
 	action := x.distribution.Draw(params.Head, x.outputs(params, env.Observation), x.distribution.Noise(actionKey))
 	state, observation, reward, terminated, truncated := x.rollout.Env.Step(stepKey, env.State,

@@ -7,6 +7,7 @@ import (
 	"image"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"xlarun/envs"
 	"xlarun/envs/envtest"
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/graph/nn"
 	"xlarun/graph/nn/nir"
 	"xlarun/graph/random"
@@ -152,6 +154,42 @@ func commandLine(t *testing.T, args ...string) map[string]any {
 	var r map[string]any
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &r))
 	return r
+}
+
+// programs notes the programs that a run starts with.
+type programs struct {
+	xlabridge.Reference
+	all []*graph.Program
+}
+
+func (b *programs) Compile(p *graph.Program, o xlabridge.CompileOptions) (*xlabridge.Compiled, error) {
+	b.all = append(b.all, p)
+	return b.Reference.Compile(p, o)
+}
+
+// Keys of A2C are split from keys in a loop. XLA compiled them for minutes on Breakout, until lowering computed them
+// once.
+func TestA2CCompilesFast(t *testing.T) {
+	i := slices.IndexFunc(run.Kinds(), func(k run.Kind) bool { return k.Name == "a2c" })
+	a := run.Kinds()[i].New().(*A2C)
+	a.Env = "Breakout-MinAtar-v1"
+	b := &programs{}
+	x, err := a.Start(t.Context(), b)
+	require.NoError(t, err)
+	require.NoError(t, x.Close())
+	for _, p := range b.all {
+		without, target := p.Graph, graph.TargetCPUKernels
+		for _, pass := range lower.Passes {
+			if pass.Name != "once" {
+				without = pass.Apply(without, target)
+			}
+		}
+		l, err := lower.Lower(p, target)
+		require.NoError(t, err)
+		require.Empty(t, lower.Repeated(l.Graph))
+		require.Contains(t, lower.Repeated(without), "a2c.go:", "%s without the pass", p.Name)
+	}
+	require.NotEmpty(t, b.all)
 }
 
 // A2C learns, and a run that was stopped goes on to the same bytes.

@@ -1,4 +1,4 @@
-"""Makes a file that jax.export.deserialize reads from StableHLO text that xlarun's Program.Export wrote.
+"""Makes a file that jax.export.deserialize reads from StableHLO text that xlarun's lower.Export wrote.
 
     python to_jax.py net.mlir net.jax
     jax.export.deserialize(open("net.jax", "rb").read()).call(*arrays)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 )
 
 var (
@@ -20,7 +21,7 @@ func TestRandomProgramsLowered(t *testing.T) {
 		s := *seed + uint64(i)
 		for _, target := range graph.Targets {
 			lowered := func(p *graph.Program, in []*graph.Array) ([]*graph.Array, error) {
-				l, err := p.Lower(target)
+				l, err := lower.Lower(p, target)
 				if err != nil {
 					return nil, err
 				}

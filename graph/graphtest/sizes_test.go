@@ -14,6 +14,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/distribution"
 	"xlarun/graph/linalg"
+	"xlarun/graph/lower"
 	"xlarun/graph/nn"
 	"xlarun/graph/optim"
 	"xlarun/graph/random"
@@ -571,7 +572,7 @@ func argument(s graph.Shape) any {
 // lowered lowers a program that was traced. It panics with the error of the trace or of the lowering.
 func lowered(p *graph.Program, err error) any {
 	if err == nil {
-		_, err = p.Lower(graph.TargetCPU)
+		_, err = lower.Lower(p, graph.TargetCPU)
 	}
 	if err != nil {
 		panic(err)

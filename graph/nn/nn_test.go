@@ -9,6 +9,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/graphtest"
+	"xlarun/graph/lower"
 	"xlarun/graph/nn"
 	"xlarun/graph/precision"
 	"xlarun/graph/random"
@@ -197,7 +198,7 @@ func TestPrecision(t *testing.T) {
 			trace, err := graph.Trace(name, f, x)
 			require.NoError(t, err)
 			require.Equal(t, f32, trace.Outputs[0].DType)
-			lowered, err := trace.Lower(graph.TargetCPU)
+			lowered, err := lower.Lower(trace, graph.TargetCPU)
 			require.NoError(t, err)
 			require.Contains(t, lowered.StableHLO, "xbf16>", "computed in bfloat16")
 			grads := graph.Grad(func(x *graph.Array) *graph.Array { return f(x).Sum() })(x)

@@ -66,7 +66,7 @@ func (w words) binomialGeometric(trials, p *graph.Array) *graph.Array {
 	last := graph.While(func(s state) *graph.Array { return s.Sum.Le(trials).Any() }, func(s state) state {
 		forU, next := words{s.Hi, s.Lo}.split2()
 		k := graph.Select(s.Sum.Le(trials), s.K.Add(1), s.K)
-		geometric := graph.Ceil(forU.once().unit(p.Shape()).Log().Div(log))
+		geometric := graph.Ceil(forU.unit(p.Shape()).Log().Div(log))
 		return state{next.hi, next.lo, k, s.Sum.Add(geometric)}
 	}, state{w.hi, w.lo, graph.ZerosLike(p), graph.ZerosLike(p)})
 	return last.K.Sub(1)
@@ -86,8 +86,8 @@ func (w words) binomialRejection(n, p *graph.Array) *graph.Array {
 	last := graph.While(func(s state) *graph.Array { return s.Done.All().Not() }, func(s state) state {
 		key := words{s.Hi, s.Lo}
 		next := key.fold(count(0))
-		u := key.fold(count(1)).once().unit(p.Shape()).Sub(.5)
-		v := key.fold(count(2)).once().unit(p.Shape())
+		u := key.fold(count(1)).unit(p.Shape()).Sub(.5)
+		v := key.fold(count(2)).unit(p.Shape())
 		from := graph.Sub(.5, u.Abs())
 		k := graph.Mul(2, a).Div(from).Add(b).Mul(u).Add(c).Floor()
 		inside := from.Ge(.07).And(v.Le(squeeze))

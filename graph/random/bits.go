@@ -20,23 +20,14 @@ func (w words) bits(s graph.Shape) *graph.Array {
 		a, b := w.hash(s.Dims...)
 		return graph.ShiftLeft(a.Convert(graph.Uint64), 32).Or(b.Convert(graph.Uint64))
 	}
-	x := w.mixed(s.Dims...).Convert(s.DType)
-	if n := s.Size(); n > 1 && n <= fewDraws {
-		x = graph.Once(x)
-	}
-	return x
+	return w.mixed(s.Dims...).Convert(s.DType)
 }
-
-// fewDraws is the size up to which callers are likely to use the elements of a draw separately, such as a Reset that
-// makes a state from one draw. XLA would compute the hash again for each use; graph.Once prevents this.
-const fewDraws = 32
 
 // These fill an array with bits. A test puts all bits there are in their place.
 var threeFryBits, threeFryWords = graph.Random.ThreeFryBits, graph.Random.ThreeFryWords
 
 // hash returns both output words for each of the counters 0, 1, … of an array of the given dims, in row-major order.
 func (w words) hash(dims ...int) (a, b *graph.Array) {
-	w = w.onceFor(dims)
 	if fits(dims) {
 		return threeFryWords(w.hi, w.lo, dims...)
 	}
@@ -52,23 +43,7 @@ func (w words) mixed(dims ...int) *graph.Array {
 		a, b := w.hash(dims...)
 		return a.Xor(b)
 	}
-	w = w.onceFor(dims)
 	return threeFryBits(w.hi, w.lo, dims...)
-}
-
-// once applies graph.Once to a key, so that XLA does not fuse its hash into the hash of a draw.
-func (w words) once() words {
-	k := graph.Once([]*graph.Array{w.hi, w.lo})
-	return words{k[0], k[1]}
-}
-
-// onceFor is once for draws of more than one element. Without it XLA would compute the key's hash for each element, and
-// compile slowly. Draws of one element, which are one loop over the lanes under VMap, are faster without it.
-func (w words) onceFor(dims []int) words {
-	if graph.ShapeOf(graph.Uint32, dims...).Size() <= 1 {
-		return w
-	}
-	return w.once()
 }
 
 // fits reports whether 32 bits count the elements of an array; larger arrays use both halves of the counter.

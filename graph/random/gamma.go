@@ -88,17 +88,16 @@ func oneGamma(w words, a *graph.Array, inLogs bool) *graph.Array {
 	}
 	again := func(t state) state {
 		k := words{t.Hi, t.Lo}
-		next, forX, forU := k.fold(count(0)).once(), k.fold(count(1)).once(), k.fold(count(2)).once()
+		next, forX, forU := k.fold(count(0)), k.fold(count(1)), k.fold(count(2))
 		type positive struct{ Hi, Lo, X, V *graph.Array }
 		p := graph.While(func(p positive) *graph.Array { return p.V.Le(0) }, func(p positive) positive {
 			next, forX := words{p.Hi, p.Lo}.split2()
-			x := forX.once().normal(s)
+			x := forX.normal(s)
 			return positive{next.hi, next.lo, x, graph.Add(1, x.Mul(c))}
 		}, positive{forX.hi, forX.lo, graph.ZerosLike(a), graph.FullLike(a, -1)})
 		return state{next.hi, next.lo, p.X.Mul(p.X), p.V.Mul(p.V).Mul(p.V), forU.unit(s)}
 	}
 	next, forBoost := w.split2()
-	forBoost = forBoost.once()
 	v := graph.While(rejected, again, state{next.hi, next.lo, graph.ZerosLike(a), graph.OnesLike(a),
 		graph.FullLike(a, 2)}).V
 	if inLogs {

@@ -34,7 +34,6 @@ func (w words) poissonProducts(rate *graph.Array) *graph.Array {
 	least := rate.Neg()
 	last := graph.While(func(s state) *graph.Array { return s.Log.Gt(least).Any() }, func(s state) state {
 		next, forU := words{s.Hi, s.Lo}.split2()
-		forU = forU.once()
 		k := graph.Select(s.Log.Gt(least), s.K.Add(1), s.K)
 		return state{next.hi, next.lo, k, s.Log.Add(forU.unit(rate.Shape()).Log())}
 	}, state{w.hi, w.lo, graph.Zeros(graph.ShapeOf(graph.Int32, rate.Dims()...)), graph.ZerosLike(rate)})
@@ -52,8 +51,8 @@ func (w words) poissonRejection(rate *graph.Array) *graph.Array {
 	last := graph.While(func(s state) *graph.Array { return s.Done.All().Not() }, func(s state) state {
 		k := words{s.Hi, s.Lo}
 		next := k.fold(count(0))
-		u := k.fold(count(1)).once().unit(rate.Shape()).Sub(.5)
-		v := k.fold(count(2)).once().unit(rate.Shape())
+		u := k.fold(count(1)).unit(rate.Shape()).Sub(.5)
+		v := k.fold(count(2)).unit(rate.Shape())
 		from := graph.Sub(.5, u.Abs())
 		n := graph.Mul(2, a).Div(from).Add(b).Mul(u).Add(rate).Add(.43).Floor()
 		height := v.Mul(inverse).Div(a.Div(from.Mul(from)).Add(b)).Log()

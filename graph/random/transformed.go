@@ -77,7 +77,7 @@ func Wald(key Key, shape graph.Shape, mean any) *graph.Array {
 	const op = "random.Wald"
 	m := parameter(op, "mean", mean, shape.DType, shape.Dims)
 	first, second := wordsOf(op, key).split2()
-	v, z := first.once().normal(floatShape(op, shape)), second.once().unit(shape)
+	v, z := first.normal(floatShape(op, shape)), second.unit(shape)
 	y := v.Square().Max(graph.Finfo(shape.DType).Tiny)
 	w := m.Mul(y)
 	larger := graph.Add(1, w.Add(w.Sqrt().Mul(w.Add(4).Sqrt())).Div(2)) // over the mean

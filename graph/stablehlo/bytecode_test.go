@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/graph/stablehlo"
 	"xlarun/graph/stablehlo/bytecode"
 	"xlarun/third_party/oracles"
@@ -44,7 +45,7 @@ func recorded(t *testing.T, f *stablehlo.Function) string {
 	})
 	require.NoError(t, err)
 	var text strings.Builder
-	require.NoError(t, p.Dump(&text, graph.PhaseTraced, graph.TargetCPU))
+	require.NoError(t, lower.Dump(&text, p, lower.Traced, graph.TargetCPU))
 	return text.String()
 }
 

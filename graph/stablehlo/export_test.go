@@ -13,6 +13,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/graphtest"
+	"xlarun/graph/lower"
 	"xlarun/graph/random"
 	"xlarun/graph/stablehlo"
 	"xlarun/internal/long"
@@ -87,11 +88,11 @@ func exportOf(t *testing.T, name string, inputs []graph.Shape,
 	})
 	require.NoError(t, err)
 	var text strings.Builder
-	require.NoError(t, p.Export(&text), name)
+	require.NoError(t, lower.Export(&text, p), name)
 	return p, text.String()
 }
 
-// Random programs and their gradients come back from what Program.Export writes: the function that stablehlo.Parse
+// Random programs and their gradients come back from what lower.Export writes: the function that stablehlo.Parse
 // reads has their values, and so has its own export.
 func TestRandomProgramsComeBack(t *testing.T) {
 	count := 25
@@ -121,7 +122,7 @@ func TestRandomProgramsComeBack(t *testing.T) {
 	}
 }
 
-// What Program.Export writes has in jax.export.deserialize the values that it has here, and so have random
+// What lower.Export writes has in jax.export.deserialize the values that it has here, and so have random
 // programs with their gradients.
 func TestExport(t *testing.T) {
 	var file struct {
@@ -191,8 +192,8 @@ func TestExportRefuses(t *testing.T) {
 	vector := graph.Abstract(graph.ShapeOf(graph.Float32, 5000))
 	p, err := graph.Trace("f", func(x *graph.Array) *graph.Array { return x.Add(outside) }, vector)
 	require.NoError(t, err)
-	require.ErrorContains(t, p.Export(&strings.Builder{}), "uses an array f32[5000] from outside (1 in all)")
+	require.ErrorContains(t, lower.Export(&strings.Builder{}, p), "uses an array f32[5000] from outside (1 in all)")
 	p, err = graph.TraceArgs("g", []any{vector}, graph.TraceOptions{Replicas: 2}, func(a []any) any { return a[0] })
 	require.NoError(t, err)
-	require.ErrorContains(t, p.Export(&strings.Builder{}), "runs on 2 devices")
+	require.ErrorContains(t, lower.Export(&strings.Builder{}, p), "runs on 2 devices")
 }

@@ -11,7 +11,7 @@
 //	y := graph.VMap(net)(args)
 //
 // It knows ops of the specification (openxla.org/stablehlo/spec), in the form that JAX prints and in MLIR's generic
-// form, which Program.Export writes. An op or a form that is not known is an error with its name and line. JAX turns a
+// form, which lower.Export writes. An op or a form that is not known is an error with its name and line. JAX turns a
 // scan into a while loop with a counter; such loops become graph.Scan again, so they have gradients.
 package stablehlo
 

@@ -46,7 +46,7 @@ func (f publicFunction) named() string {
 }
 
 // The public functions that jax_export_functions.py lists have JAX's values and gradients. So have the programs of
-// their gradients, and what Program.Export writes of them. The short form takes one of twenty, and the exceptions. The
+// their gradients, and what lower.Export writes of them. The short form takes one of twenty, and the exceptions. The
 // long form counts what docs/how-to/jax.md says.
 func TestFunctionsOfJAX(t *testing.T) {
 	var file struct{ Cases []publicFunction }

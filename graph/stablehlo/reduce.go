@@ -141,7 +141,7 @@ func (m *importer) reduceBy(o *op, s *scope, axes []int, x, init []*graph.Array)
 }
 
 // argExtremes are the ops of reducers of argmax, with their operands: x and y are values, i and j their indices, a
-// digit is the result of an earlier op. argmin has LT instead of GT. The second is Program.Export's for whole numbers.
+// digit is the result of an earlier op. argmin has LT instead of GT. The second is lower.Export's for whole numbers.
 var argExtremes = [][]string{
 	{"compare GT x y", "compare NE x x", "or 0 1", "compare EQ x y", "compare LT i j", "and 3 4", "or 2 5",
 		"select 2 x y", "select 6 i j", "return 7 8"},

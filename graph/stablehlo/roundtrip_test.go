@@ -12,6 +12,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/linalg"
+	"xlarun/graph/lower"
 	"xlarun/graph/stablehlo"
 	"xlarun/internal/long"
 	"xlarun/xlabridge"
@@ -27,7 +28,7 @@ func again(t *testing.T, shapes []graph.Shape, f func(in []*graph.Array) []*grap
 	p, err := graph.Trace("f", f, abstract)
 	require.NoError(t, err)
 	var text strings.Builder
-	if err := p.Export(&text); err != nil {
+	if err := lower.Export(&text, p); err != nil {
 		return nil, err
 	}
 	g, err := stablehlo.Parse("f.mlir", text.String())
@@ -38,7 +39,7 @@ func again(t *testing.T, shapes []graph.Shape, f func(in []*graph.Array) []*grap
 // notExported are ops that no other program has, or that only CPUs' programs have.
 var notExported = []string{"custom_call", "debug", "host_call", "function"}
 
-// What Program.Export writes, Parse reads: every sample of every op has the same results then. The
+// What lower.Export writes, Parse reads: every sample of every op has the same results then. The
 // short form takes the first of each op.
 func TestExportsAreRead(t *testing.T) {
 	type sample struct {
@@ -149,6 +150,6 @@ func TestBarriersComeBack(t *testing.T) {
 		graph.Abstract(graph.ShapeOf(graph.Float32, 3)))
 	require.NoError(t, err)
 	var text strings.Builder
-	require.NoError(t, p.Export(&text))
+	require.NoError(t, lower.Export(&text, p))
 	require.Equal(t, 1, strings.Count(text.String(), "optimization_barrier"))
 }

@@ -103,10 +103,9 @@ func PolicyKey(key random.Key) random.Key { return random.FoldIn(key, policyKey)
 // FoldIn(FoldIn(key, 2³¹-1), t). A drawn leaf i of the environment's parameters takes FoldIn(FoldIn(key, 2³¹-2), i).
 // The loop always runs Steps steps; those after the episode's end do not count.
 func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Summary, Y) {
-	key = graph.Once(key)
 	envParams := r.envParams(key)
 	params = r.prepared(params)
-	state, _ := r.Env.Reset(graph.Once(random.FoldIn(key, 0)), envParams)
+	state, _ := r.Env.Reset(random.FoldIn(key, 0), envParams)
 	start := carry{State: state, Policy: r.Policy.Start(params), Alive: graph.Scalar(true),
 		Summary: r.Nothing(), Descriptor: graph.None{}}
 	start.Summary.Observed = nil

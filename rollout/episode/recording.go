@@ -128,9 +128,9 @@ func newRecorder(b xlabridge.Backend, r *Rollout, params any, observed bool) (*R
 	p, err := graph.TraceArgs("recording", []any{params, random.New(0), in}, graph.TraceOptions{},
 		func(args []any) any {
 			one := one.Bound(args[2].(map[string]*graph.Array))
-			key := graph.Once(args[1].(random.Key))
+			key := args[1].(random.Key)
 			again := random.Clone(key) // Play makes the same state
-			start, _ := one.Env.Reset(graph.Once(random.FoldIn(again, 0)), one.envParams(again))
+			start, _ := one.Env.Reset(random.FoldIn(again, 0), one.envParams(again))
 			_, steps := Play(one, args[0], key, func(s Step) recordedRows {
 				rows := recordedRows{State: s.After, Action: s.Action, Reward: s.Reward, Terminated: s.Terminated,
 					Truncated: s.Truncated}

@@ -13,6 +13,7 @@ import (
 
 	_ "xlarun/envs/classic"
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/graph/random"
 	"xlarun/internal/long"
 	"xlarun/rollout/episode"
@@ -365,7 +366,7 @@ func TestSettingsDoNotRecompile(t *testing.T) {
 	c = c.With("strategy.learning-rate", .5).With("strategy.sigma", .3).With("strategy.sigma-decay", "0.9")
 	second := start(t, b, c)
 	text := func(e *Evolution) string {
-		l, err := e.Compiled().Program.Lower(graph.TargetCPU)
+		l, err := lower.Lower(e.Compiled().Program, graph.TargetCPU)
 		require.NoError(t, err)
 		return l.StableHLO
 	}

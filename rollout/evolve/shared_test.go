@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/graph/random"
 	"xlarun/internal/long"
 	"xlarun/rollout/episode"
@@ -32,7 +33,7 @@ func TestSharedProductsAreOneForATile(t *testing.T) {
 	c.HallOfFame = "0" // whose places are matrices
 	e := start(t, &xlabridge.Reference{}, c)
 	var text strings.Builder
-	require.NoError(t, e.Compiled().Program.Dump(&text, graph.PhaseSimplified, graph.TargetCPU))
+	require.NoError(t, lower.Dump(&text, e.Compiled().Program, lower.Simplified, graph.TargetCPU))
 	_, steps, ok := strings.Cut(text.String(), "name:"+episode.StepsLoop)
 	require.True(t, ok)
 	for _, width := range []int{32, 16} {

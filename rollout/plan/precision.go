@@ -2,6 +2,7 @@ package plan
 
 import (
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/xlabridge"
 )
 
@@ -12,7 +13,7 @@ const PrecisionAuto = "auto"
 // activations take, on CPUs with instructions for them. docs/notes/half.md has the measurements.
 const leastTerms = 150
 
-// Precision returns what auto stands for with a network, "bf16" or "f32". Terms is its graph.Facts.ProductTerms. It is
+// Precision returns what auto stands for with a network, "bf16" or "f32". Terms is its lower.Facts.ProductTerms. It is
 // a rule, not a measurement, so that two runs on one kind of processor have the same results. It does not depend on the
 // number of devices. Accelerators take bf16. CPUs take it if they have instructions for its products and if the
 // products are long enough.
@@ -27,7 +28,7 @@ func Precision(b xlabridge.Backend, terms float64) string {
 	return "f32"
 }
 
-// ProductTerms returns the graph.Facts.ProductTerms of a network. inputs makes what it is traced with.
+// ProductTerms returns the lower.Facts.ProductTerms of a network. inputs makes what it is traced with.
 func ProductTerms(inputs func() []any, network func(in []any) any) (float64, error) {
 	var in []any
 	if err := graph.Try(func() { in = inputs() }); err != nil {
@@ -37,5 +38,5 @@ func ProductTerms(inputs func() []any, network func(in []any) any) (float64, err
 	if err != nil {
 		return 0, err
 	}
-	return p.Graph.Facts(graph.Target{}).ProductTerms, nil
+	return lower.Measure(p.Graph, graph.Target{}).ProductTerms, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/internal/long"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
@@ -104,7 +105,7 @@ func TestAgentsHaveNumbersOfTheirOwn(t *testing.T) {
 	require.NotContains(t, shown, "gamma")
 
 	text := func(r *Training) string {
-		l, err := r.Compiled().Program.Lower(graph.TargetCPU)
+		l, err := lower.Lower(r.Compiled().Program, graph.TargetCPU)
 		require.NoError(t, err)
 		return l.StableHLO
 	}

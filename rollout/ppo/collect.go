@@ -25,8 +25,7 @@ type episodeStart struct {
 
 // updateKeys returns the keys of an update's rollout and of its epochs.
 func updateKeys(s State) (rollout, epochs random.Key) {
-	rollout, epochs = random.Split2(graph.Once(random.FoldIn(s.Key, s.Update)))
-	return graph.Once(rollout), graph.Once(epochs)
+	return random.Split2(random.FoldIn(s.Key, s.Update))
 }
 
 // collect plays a rollout and evaluates it, tile by tile of the environments.
@@ -42,7 +41,7 @@ func (u *update) collect(s State, key random.Key) (EnvState, transition) {
 
 // splitKeys returns a key for each step and environment, [steps, environments].
 func splitKeys(key random.Key, steps, environments int) random.Key {
-	all := graph.Once(random.Split(key, steps*environments))
+	all := random.Split(key, steps*environments)
 	all.Data = graph.SplitAxis(all.Data, 0, steps, environments)
 	return all
 }
@@ -51,7 +50,7 @@ func splitKeys(key random.Key, steps, environments int) random.Key {
 func (g *program) stepKeys(keys random.Key) stepKeys {
 	one := func(key random.Key) stepKeys {
 		// Without Once the compiler derives a key of a key again for each of its uses, and takes minutes for it.
-		keys := graph.Once(random.SplitN(key, 4))
+		keys := random.SplitN(key, 4)
 		k := stepKeys{Env: keys[0], Policy: keys[1], Noise: g.distribution.Noise(keys[2]), Reset: keys[3]}
 		if !g.costlyReset {
 			k.Reset = g.reset(keys[3])
@@ -68,7 +67,7 @@ func (g *program) stepKeys(keys random.Key) stepKeys {
 // reset begins an episode.
 func (g *program) reset(key random.Key) episodeStart {
 	p, drawn := g.play.ParamsOf(key)
-	state, observation := g.play.Env.Reset(graph.Once(random.FoldIn(key, 0)), p)
+	state, observation := g.play.Env.Reset(random.FoldIn(key, 0), p)
 	s := episodeStart{state, observation, graph.None{}}
 	if drawn {
 		s.Drawn = p

@@ -32,7 +32,7 @@ func (u *update) shuffledRows(key random.Key, n int) *graph.Array {
 	c := u.config
 	orders := graph.VMap(func(key random.Key) *graph.Array {
 		return random.Permutation(key, n)
-	})(graph.Once(random.Split(key, c.Epochs)))
+	})(random.Split(key, c.Epochs))
 	return graph.Once(orders.Reshape(c.Epochs, c.Minibatches, n/c.Minibatches))
 }
 

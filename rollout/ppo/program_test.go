@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/graph/random"
 	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
@@ -28,7 +29,7 @@ func traced(t *testing.T, g *program, err error) *graph.Program {
 // program.
 func TestNumbersDoNotCompile(t *testing.T) {
 	text := func(g *program, err error) string {
-		l, err := traced(t, g, err).Lower(graph.TargetCPU)
+		l, err := lower.Lower(traced(t, g, err), graph.TargetCPU)
 		require.NoError(t, err)
 		return l.StableHLO
 	}

@@ -81,7 +81,7 @@ func (g *program) start(key random.Key) State {
 	s.Optimizer = g.optimizer(g.hyperparameters(inputs{Updates: graph.Scalar(1)}, zero)).Init(p)
 	s.EnvStates = graph.VMap(func(key random.Key) EnvState {
 		return g.firstState(p, key)
-	})(graph.Once(random.Split(keys[2], g.config.Envs)))
+	})(random.Split(keys[2], g.config.Envs))
 	return s
 }
 

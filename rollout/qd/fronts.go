@@ -86,7 +86,7 @@ func (a Fronts) Places() Places {
 // Draw draws a cell, then one of its elites, both uniformly.
 func (a Fronts) Draw(key random.Key) *graph.Array {
 	// Keys and the cell are computed once: XLA would otherwise compile for minutes.
-	first, second := graph.Once(graph.PairOf(random.Split2(key))).Unpack()
+	first, second := random.Split2(key)
 	cell := graph.Once(graph.Take(a.Filled, random.Randint(first, graph.ShapeOf(graph.Int32), 0, a.Count.Max(1)), 0))
 	upTo := graph.CumSum(occupied(graph.Take(a.Objectives, cell, 0)).Convert(graph.Int32), 0)
 	number := random.Randint(second, graph.ShapeOf(graph.Int32), 0, upTo.ReduceMax().Max(1))

@@ -1,4 +1,4 @@
-"""Programs of xlarun that went through jax.export: what jax.export.deserialize computes from Program.Export's text.
+"""Programs of xlarun that went through jax.export: what jax.export.deserialize computes from lower.Export's text.
 
     go test ./graph/stablehlo -run TestExport -mlir DIR
     python third_party/oracles/jax_import.py DIR graph/stablehlo/testdata

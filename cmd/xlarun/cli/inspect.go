@@ -15,6 +15,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/internal/quantity"
 	"xlarun/rollout/plan"
 	"xlarun/xlabridge"
@@ -68,7 +69,7 @@ func inspectCommand(a *App) *cobra.Command {
 
 // inspectPhases returns the names of the phases that --phase prints.
 func inspectPhases() (names []string) {
-	for _, p := range graph.Phases {
+	for _, p := range lower.Phases {
 		names = append(names, string(p))
 	}
 	return append(names, phaseOptimized)
@@ -176,7 +177,7 @@ func (o *inspectOptions) printPhase(c *xlabridge.Compiled) error {
 	if c.Lowered != nil {
 		target = c.Lowered.Target
 	}
-	return c.Program.Dump(o.app.Out, graph.Phase(o.phase), target)
+	return lower.Dump(o.app.Out, c.Program, o.phase, target)
 }
 
 // inspection is the line that --json ends with.
@@ -187,7 +188,7 @@ type inspection struct {
 	Devices     int             `json:"devices"`
 	Target      graph.Target    `json:"target,omitzero"`       // that it was lowered for
 	Fingerprint string          `json:"fingerprint,omitempty"` // of the text that the compiler got
-	Ops         []graph.OpCount `json:"ops"`
+	Ops         []lower.OpCount `json:"ops"`
 	Total       int             `json:"total_ops"`
 	// Counted is the work in the traced program. A loop of unknown length counts as one turn.
 	Counted  graph.Cost               `json:"counted"`
@@ -224,7 +225,7 @@ func sourceText(source string) string {
 func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) (inspection, error) {
 	p := x.Program
 	i := inspection{Experiment: name, Backend: b.Backend(), Devices: p.Replicas,
-		Ops: p.Graph.Ops(), Total: p.Graph.Count(), Counted: p.Graph.Cost(nil)}
+		Ops: lower.Ops(p.Graph), Total: p.Graph.Count(), Counted: p.Graph.Cost(nil)}
 	if x.Executable != nil {
 		i.Fingerprint, i.Target = x.Lowered.Fingerprint, x.Lowered.Target
 		if cost, err := x.Executable.Cost(); err == nil {

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 
 	"xlarun/cmd/xlarun/console"
-	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/xlabridge"
 )
 
@@ -16,8 +16,8 @@ var errCodegen = console.BadInput("--codegen shows how XLA writes a program for 
 
 // codegenDecision is what decided how XLA writes a program for a CPU: facts of the program, and the rules that held.
 type codegenDecision struct {
-	Facts graph.Facts  `json:"facts"`
-	Rules []graph.Rule `json:"rules"`
+	Facts lower.Facts  `json:"facts"`
+	Rules []lower.Rule `json:"rules"`
 }
 
 func codegenOf(x *xlabridge.Compiled) (*codegenDecision, error) {
@@ -31,7 +31,7 @@ func codegenOf(x *xlabridge.Compiled) (*codegenDecision, error) {
 // print lists the facts, then the rules.
 func (p *codegenDecision) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(out, "\nfacts of the program (the documentation of graph.Facts says what they count)")
+	fmt.Fprintln(out, "\nfacts of the program (the documentation of lower.Facts says what they count)")
 	facts := reflect.ValueOf(p.Facts)
 	for i, f := range reflect.VisibleFields(facts.Type()) {
 		text := fmt.Sprint(facts.Field(i))
@@ -40,7 +40,7 @@ func (p *codegenDecision) print(out io.Writer) error {
 		}
 		fmt.Fprintf(w, "  %s\t%s\n", f.Name, text)
 	}
-	fmt.Fprintln(w, "rules of graph.Policy that hold; otherwise the compiler's defaults")
+	fmt.Fprintln(w, "rules of lower.Policy that hold; otherwise the compiler's defaults")
 	for _, r := range p.Rules {
 		fmt.Fprintf(w, "  %s\t%s: %s\n", r.Group, r.Name, r.Why)
 	}

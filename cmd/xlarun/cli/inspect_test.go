@@ -10,8 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/graph"
-
+	"xlarun/graph/lower"
 	"xlarun/rollout/run"
 )
 
@@ -118,8 +117,8 @@ func TestPeerOf(t *testing.T) {
 
 // Facts and the rules that hold for them, in words and in JSON.
 func TestInspectCodegen(t *testing.T) {
-	d := codegenDecision{Facts: graph.Facts{Kernels: true, Tiles: true, Grain: 2048.56}}
-	_, d.Rules = d.Facts.Codegen(graph.Use{})
+	d := codegenDecision{Facts: lower.Facts{Kernels: true, Tiles: true, Grain: 2048.56}}
+	_, d.Rules = d.Facts.Codegen(lower.Use{})
 	var out bytes.Buffer
 	require.NoError(t, d.print(&out))
 	require.Regexp(t, `Grain +2049\n`, out.String())

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/graph/random"
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/plan"
@@ -176,7 +177,7 @@ func (x *Setup) Planned(p *graph.Program) int64 {
 		target = graph.TargetCUDA
 	}
 	if x.Machine.CPU || x.Machine.Accelerator {
-		if f, err := p.Footprint(target); err == nil {
+		if f, err := lower.Memory(p, target); err == nil {
 			return f.Total() * int64(x.Groups.Devices)
 		}
 	}

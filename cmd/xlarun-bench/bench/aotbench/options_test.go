@@ -11,6 +11,7 @@ import (
 
 	"xlarun/cmd/xlarun-bench/bench/genericbench"
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/rollout/run"
 	"xlarun/rollout/sparse"
 	"xlarun/xlabridge"
@@ -39,6 +40,9 @@ func (r *recorder) Compile(p *graph.Program, o xlabridge.CompileOptions) (*xlabr
 
 func (r *recorder) note(name string, p *graph.Program, o xlabridge.CompileOptions) {
 	if _, ok := r.lines[name]; !ok {
+		l, err := lower.Lower(p, r.client.Target())
+		require.NoError(r.t, err, name)
+		require.Empty(r.t, lower.Repeated(l.Graph), name)
 		r.lines[name] = xlatest.CompiledWith(r.t, r.client, p, o)
 	}
 }

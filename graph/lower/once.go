@@ -1,0 +1,159 @@
+package lower
+
+import (
+	"fmt"
+	"slices"
+
+	"xlarun/graph"
+)
+
+// A key is two words of a hash, and the keys that are made of it are hashes of it. XLA's CPU compiler decides by the
+// size of an operation whether to compute it again in each place that reads it, and not by its cost: it writes the
+// hundred operations of a hash there, together with those of the key that it was made of, and so on. LLVM's time grows
+// much faster than such a loop. Without this pass, an update of A2C on Breakout compiles for more than a minute instead
+// of three seconds. So a hash that is read in several places has a barrier. Its words are whole numbers, which are the
+// same wherever they are computed.
+
+var passOnce = Pass{
+	Name: "once", Doc: "compute hashes once that are read in several places", Keeps: Exact,
+	For:   onCPU,
+	After: []Order{{"ops", "a draw is a hash or a call of a kernel only then"}},
+	Begin: func(g *graph.Graph, _ graph.Target) Run {
+		shared := map[*graph.Node]bool{}
+		eachGraph(g, func(g *graph.Graph) {
+			if !slices.ContainsFunc(g.Nodes, isHash) {
+				return
+			}
+			copies(g, true, func(n *graph.Node, copies float64) (once bool) {
+				if isHash(n) && copies >= 2 {
+					shared[n] = true
+				}
+				return shared[n]
+			})
+		})
+		return barriersAfter(shared)
+	},
+}
+
+func isHash(n *graph.Node) bool { return n.Op.Name == "threefry2x32" }
+
+// eachGraph calls f for a graph and its bodies.
+func eachGraph(g *graph.Graph, f func(g *graph.Graph)) {
+	f(g)
+	for _, n := range g.Nodes {
+		for _, b := range n.Bodies {
+			eachGraph(b, f)
+		}
+	}
+}
+
+// reader is where an array is computed: in the loop of an array that is stored, or where a node reads one of its inputs
+// by another index than its own.
+type reader struct {
+	stored *graph.Array
+	by     *graph.Node
+	input  int
+}
+
+// readers are the readers of an array with the number of copies in each.
+type readers map[reader]float64
+
+func (p readers) total() (sum float64) {
+	for _, copies := range p {
+		sum += copies
+	}
+	return sum
+}
+
+// copies calls f for the nodes of a graph, from the last one on, with the number of places in which a compiler writes
+// the node again. If turns is set, it is the number of times that an element is computed: a broadcast reads the same
+// one for many. f returns whether the node is stored.
+func copies(g *graph.Graph, turns bool, f func(n *graph.Node, copies float64) (once bool)) {
+	of := map[*graph.Array]readers{}
+	add := func(a *graph.Array, at reader, copies float64) {
+		if of[a] == nil {
+			of[a] = readers{}
+		}
+		of[a][at] = max(of[a][at], copies)
+	}
+	for _, r := range g.Results {
+		add(r, reader{stored: r}, 1)
+	}
+	for _, n := range slices.Backward(g.Nodes) {
+		all := readers{}
+		for _, o := range n.Outs {
+			for at, k := range of[o] {
+				all[at] = max(all[at], k)
+			}
+		}
+		once := f(n, all.total())
+		for i, in := range n.Inputs {
+			other := reader{by: n, input: i}
+			switch {
+			case once:
+				add(in, reader{stored: n.Outs[0]}, 1)
+			case keeps(n):
+				add(in, reader{stored: in}, 1)
+			case n.Elementwise() || isHash(n) || n.Op.Name == "reshape" || n.Op.Name == "transpose":
+				for at, k := range all { // in the same loop, by the same index
+					add(in, at, k)
+				}
+			case n.Op.Name == "concatenate": // each place reads some of the parts
+				add(in, other, max(1, all.total()*float64(in.Size())/float64(max(1, n.Outs[0].Size()))))
+			case turns && n.Op.Name == "broadcast_in_dim":
+				add(in, other, all.total()*float64(n.Outs[0].Size())/float64(max(1, in.Size())))
+			default: // each place reads other elements
+				add(in, other, all.total())
+			}
+		}
+	}
+}
+
+// keeps reports whether the results of a node are stored.
+func keeps(n *graph.Node) bool { return len(n.Bodies) > 0 || len(n.Outs) == 0 || notFused[n.Op.Name] }
+
+// hashWork is the number of operations of a hash.
+const hashWork = 65
+
+// mostRepeated is the number of operations, for one element of an array in all places that compute it again, from which
+// XLA takes minutes. A2C on Breakout has 14,040 without the pass. Boruvka's algorithm in bench generic has 10,240, and
+// compiles in seconds.
+const mostRepeated = 12000
+
+// Repeated returns what a user should know of a lowered program for CPUs: the line whose value the compiler computes
+// again in so many places that compiling takes minutes. "": there is none.
+func Repeated(g *graph.Graph) string {
+	most, line := 0., ""
+	eachGraph(g, func(g *graph.Graph) {
+		work := map[*graph.Array]float64{} // operations for one element, from stored arrays on
+		for _, n := range g.Nodes {
+			own := 0.
+			if !keeps(n) {
+				for _, in := range n.Inputs {
+					own = max(own, work[in])
+				}
+				if isHash(n) {
+					own += hashWork
+				} else if n.Elementwise() {
+					own++
+				}
+			}
+			for _, o := range n.Outs {
+				work[o] = own
+			}
+		}
+		copies(g, false, func(n *graph.Node, copies float64) bool {
+			if len(n.Outs) > 0 && copies > 1 {
+				if all := work[n.Outs[0]] * copies; all > most {
+					most, line = all, n.Where()
+				}
+			}
+			return false
+		})
+	})
+	if most < mostRepeated {
+		return ""
+	}
+	return fmt.Sprintf("%s: the compiler computes this value again in each place that reads it, %.0f operations in "+
+		"all, which takes minutes: put graph.Once around the value", line, most)
+}
