@@ -136,7 +136,7 @@ func TestPBTRefuses(t *testing.T) {
 		{"window = 6\n", `key "window" got 6, wants at most the 5 members`},
 		{"metric = \"loss,x\"\ndirection = \"minimize,minimize\"\n", "for one objective"},
 		{"trials-as = \"vectorized\"\n[run]\nsteps = 10\n",
-			`key "sampler" got pbt, whose trials go on from one another's states`},
+			`key "sampler" got pbt, whose trials continue from one another's states`},
 		{"trials = 26\n[run]\nsteps = 10\n",
 			`key "trials" got 26, but runs of 10 steps are 5 rungs of 2 (report-every), ` +
 				`and those of 5 members 25 trials`},

@@ -40,7 +40,8 @@ func on(skip int) bool {
 // part reports whether a file is in a part such as 3/10. A checkout may be anywhere, so its folder and name count.
 func part(text, file string) bool {
 	var n, of uint32
-	if _, err := fmt.Sscanf(text, "%d/%d", &n, &of); err != nil || n < 1 || n > of || text != fmt.Sprintf("%d/%d", n, of) {
+	_, err := fmt.Sscanf(text, "%d/%d", &n, &of)
+	if err != nil || n < 1 || n > of || text != fmt.Sprintf("%d/%d", n, of) {
 		panic(fmt.Sprintf("XLARUN_LONG got %q, wants 1 for all long forms or a part of them such as 3/10", text))
 	}
 	folder, name := filepath.Split(file)

@@ -34,10 +34,10 @@ func TestSharedProductsAreOneForATile(t *testing.T) {
 	e := start(t, &xlabridge.Reference{}, c)
 	var text strings.Builder
 	require.NoError(t, lower.Dump(&text, e.Compiled().Program, lower.Simplified, graph.TargetCPU))
-	_, steps, ok := strings.Cut(text.String(), "name:"+episode.StepsLoop)
+	_, steps, ok := strings.Cut(text.String(), "Name:"+episode.StepsLoop)
 	require.True(t, ok)
 	for _, width := range []int{32, 16} {
-		require.Regexp(t, fmt.Sprintf(`f32\[(2,4|4,2),%d\] = dot_general\{leftBatch:\[\] rightBatch:\[\]`, width),
+		require.Regexp(t, fmt.Sprintf(`f32\[(2,4|4,2),%d\] = dot_general\{LeftBatch:\[\] RightBatch:\[\]`, width),
 			steps)
 		require.Regexp(t, fmt.Sprintf(`f32\[2,4,%d\] = low_rank`, width), steps)
 	}

@@ -110,7 +110,9 @@ func Erase[S, G, D any](s Strategy[S, G, D]) *Erased {
 func erase(traits, methods any) *Erased {
 	e := settings.Erase[Erased](methods, refuse)
 	e.Traits = settings.Erase[Traits[any, any, any]](traits, refuse)
-	e.GroupSize = max(1, e.GroupSize)
+	if e.GroupSize == 0 {
+		e.GroupSize = 1
+	}
 	return &e
 }
 
