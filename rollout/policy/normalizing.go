@@ -78,7 +78,7 @@ func (n *Normalizing) Traits() Traits[any, any] {
 	t := n.Inner.Traits()
 	own := func(params any) any { return n.params("policy.Normalizing", params).Own }
 	if form := t.Prepared; form != nil {
-		t.Prepared = &Form[any, any]{Prepare: func(params any) any {
+		t.Prepared = &Form{Prepare: func(params any) any {
 			p := n.params("Normalizing.Prepare", params)
 			p.Own = form.Prepare(p.Own)
 			return p
@@ -114,7 +114,7 @@ func within(t Traits[any, any], own func(params any) any) Traits[any, any] {
 func Bind(p Policy, in map[string]*graph.Array, prefix string) Policy {
 	switch p := p.(type) {
 	case *erased:
-		return p.bind(in, prefix)
+		return eraseNetwork(settings.Bind(p.network, in, prefix))
 	case *Normalizing:
 		return &Normalizing{Bind(p.Inner, in, prefix), p.dims}
 	case *Sampling:

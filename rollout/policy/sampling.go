@@ -71,7 +71,7 @@ func Acting(params any, actions string) any {
 func (s *Sampling) Traits() Traits[any, any] {
 	t := s.Inner.Traits()
 	if form := t.Prepared; form != nil {
-		t.Prepared = &Form[any, any]{Prepare: func(params any) any {
+		t.Prepared = &Form{Prepare: func(params any) any {
 			p := s.params("Sampling.Prepare", params)
 			p.Own = form.Prepare(p.Own)
 			return p

@@ -7,6 +7,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/nn/nir"
 	"xlarun/graph/random"
+	"xlarun/internal/erase"
 	"xlarun/rollout/policy/genome"
 	"xlarun/rollout/settings"
 )
@@ -14,7 +15,7 @@ import (
 // Traits are what a Network[P, C] can do beyond its methods. A zero value or a nil function means that it does not.
 type Traits[P, C any] struct {
 	// Prepared is another form of the parameters, made once an episode, that Start and Act take, too.
-	Prepared *Form[P, C]
+	Prepared *Form
 	// PreparesAlike says that the other form may also pay if many lanes have the same parameters. Else it is for
 	// members with weights of their own.
 	PreparesAlike bool
@@ -70,100 +71,92 @@ type File struct {
 	Bytes []byte
 }
 
-// Form is another form of parameters P of a policy with the memory C; see FormOf.
-type Form[P, C any] struct {
+// Form is another form of a policy's parameters; see FormOf.
+type Form struct {
 	// Prepare returns one member's parameters, as Init returns them, in this form.
-	Prepare func(params P) any
+	Prepare func(params any) any
 	// Shared does so for a member with shared matrices, without forming the member's own; nil: it cannot.
 	Shared func(s Shared) any
 
-	is    func(params any) bool
-	start func(params any) C
-	act   func(params any, carry C, observation *graph.Array, key random.Key) (C, Output)
+	is    reflect.Type
+	start func(params any) any
+	act   func(params, carry any, observation *graph.Array, key random.Key) (any, Output)
 }
 
-// FormOf says that a policy can act with an R instead of its parameters, once an episode made by prepare, or by shared
-// (nil: it cannot) of a member with shared matrices. start and act are Start and Act with it.
+// FormOf says that a policy can act with an R instead of its parameters P, once an episode made by prepare, or by
+// shared (nil: it cannot) of a member with shared matrices. start and act are Start and Act with it.
 func FormOf[P, R, C any](prepare func(P) R, shared func(Shared) R, start func(R) C,
-	act func(params R, carry C, observation *graph.Array, key random.Key) (C, Output)) *Form[P, C] {
-	f := &Form[P, C]{
-		Prepare: func(params P) any { return prepare(params) },
-		is:      func(params any) bool { _, is := params.(R); return is },
-		start:   func(params any) C { return start(params.(R)) },
-		act: func(params any, carry C, observation *graph.Array, key random.Key) (C, Output) {
-			return act(params.(R), carry, observation, key)
-		}}
-	if shared != nil {
-		f.Shared = func(s Shared) any { return shared(s) }
-	}
-	return f
+	act func(params R, carry C, observation *graph.Array, key random.Key) (C, Output)) *Form {
+	return formOf(prepare, shared, start, act)
+}
+
+// formOf is FormOf for any types. Functions with any instead of types are made once: see package erase.
+func formOf(prepare, shared, start, act any) *Form {
+	made := reflect.TypeOf(prepare)
+	refuse := refusal("policy.Form", made.In(0))
+	return &Form{is: made.Out(0), Prepare: erase.To[func(any) any](prepare, refuse),
+		Shared: erase.To[func(Shared) any](shared, refuse), start: erase.To[func(any) any](start, refuse),
+		act: erase.To[func(params, carry any, observation *graph.Array, key random.Key) (any, Output)](act, refuse)}
 }
 
 // erased is a Policy whose Network has hidden types.
 type erased struct {
 	network any // the Network
 	traits  Traits[any, any]
-	methods methods[any, any]
-	bind    func(in map[string]*graph.Array, prefix string) Policy
-}
-
-// methods are those of a Network that also take the other form of its parameters.
-type methods[P, C any] struct {
-	Init  func(key random.Key) P
-	Start func(params any) C
-	Act   func(params any, carry C, observation *graph.Array, key random.Key) (C, Output)
+	init    func(key random.Key) any
+	start   func(params any) any
+	act     func(params, carry any, observation *graph.Array, key random.Key) (any, Output)
 }
 
 func (e *erased) Traits() Traits[any, any] { return e.traits }
-func (e *erased) Init(key random.Key) any  { return e.methods.Init(key) }
-func (e *erased) Start(params any) any     { return e.methods.Start(params) }
+func (e *erased) Init(key random.Key) any  { return e.init(key) }
+
+func (e *erased) Start(params any) any {
+	if e.prepared(params) {
+		return e.traits.Prepared.start(params)
+	}
+	return e.start(params)
+}
+
 func (e *erased) Act(params, carry any, observation *graph.Array, key random.Key) (any, Output) {
-	return e.methods.Act(params, carry, observation, key)
+	if e.prepared(params) {
+		return e.traits.Prepared.act(params, carry, observation, key)
+	}
+	return e.act(params, carry, observation, key)
+}
+
+func (e *erased) prepared(params any) bool {
+	return e.traits.Prepared != nil && reflect.TypeOf(params) == e.traits.Prepared.is
 }
 
 // Erase hides the types of a policy.
-func Erase[P, C any](n Network[P, C]) Policy {
-	t := n.Traits()
-	form := t.Prepared
-	own := func(params any) P {
-		p, ok := params.(P)
-		if !ok && params != nil {
-			refuse[P](n)(params, reflect.TypeFor[P]())
-		}
-		return p
-	}
-	return erase(n, t, methods[P, C]{Init: n.Init,
-		Start: func(params any) C {
-			if form != nil && form.is(params) {
-				return form.start(params)
-			}
-			return n.Start(own(params))
-		},
-		Act: func(params any, carry C, observation *graph.Array, key random.Key) (C, Output) {
-			if form != nil && form.is(params) {
-				return form.act(params, carry, observation, key)
-			}
-			return n.Act(own(params), carry, observation, key)
-		},
-	}, refuse[P](n), func(in map[string]*graph.Array, prefix string) Policy {
-		return Erase(settings.Bind(n, in, prefix))
-	})
+func Erase[P, C any](n Network[P, C]) Policy { return eraseNetwork(n) }
+
+// eraseNetwork is Erase for a Network of any types. The names of methods are constants, so that the linker keeps no
+// others.
+func eraseNetwork(n any) *erased {
+	v := reflect.ValueOf(n)
+	init := v.MethodByName("Init")
+	refuse := refusal(fmt.Sprintf("%T", n), init.Type().Out(0))
+	return &erased{network: n, traits: to[func() Traits[any, any]](v.MethodByName("Traits"), refuse)(),
+		init:  to[func(key random.Key) any](init, refuse),
+		start: to[func(params any) any](v.MethodByName("Start"), refuse),
+		act: to[func(params, carry any, observation *graph.Array, key random.Key) (any, Output)](
+			v.MethodByName("Act"), refuse)}
 }
 
-func erase(network, traits, own any, refuse func(any, reflect.Type),
-	bind func(map[string]*graph.Array, string) Policy) Policy {
-	return &erased{network: network, traits: settings.Erase[Traits[any, any]](traits, refuse),
-		methods: settings.Erase[methods[any, any]](own, refuse), bind: bind}
+func to[T any](method reflect.Value, refuse func(any, reflect.Type)) T {
+	return erase.To[T](method.Interface(), refuse)
 }
 
-// refuse returns a function that throws an error for a tree that is neither a network's parameters nor its carry.
-func refuse[P any](network any) func(tree any, want reflect.Type) {
+// refusal returns a function that throws an error for a tree that is neither the parameters nor the carry of a policy.
+func refusal(name string, params reflect.Type) func(tree any, want reflect.Type) {
 	return func(tree any, want reflect.Type) {
 		what, made := "a carry", "as Start makes it"
-		if want == reflect.TypeFor[P]() {
+		if want == params {
 			what, made = "parameters", "as Init makes them"
 		}
-		graph.Throw(fmt.Sprintf("%T", network), "got %s of type %T, want %s, %s", what, tree, want, made)
+		graph.Throw(name, "got %s of type %T, want %s, %s", what, tree, want, made)
 	}
 }
 

@@ -30,7 +30,7 @@ func (c halfPolicy) Act(params, carry any, observation *graph.Array, key random.
 
 // Traits say that parameters of half precision are prepared, so that they are cast once.
 func (c halfPolicy) Traits() policy.Traits[any, any] {
-	return policy.Traits[any, any]{PreparesAlike: true, Prepared: &policy.Form[any, any]{Prepare: func(params any) any {
+	return policy.Traits[any, any]{PreparesAlike: true, Prepared: &policy.Form{Prepare: func(params any) any {
 		return prepared(c.Policy, precision.Cast(c.half, params))
 	}}}
 }

@@ -2,9 +2,6 @@
 package strategy
 
 import (
-	"reflect"
-	"sync"
-
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/settings"
@@ -48,10 +45,7 @@ type Evaluation struct {
 	Descriptor *graph.Array `tree:"optional"`
 }
 
-var (
-	registry = settings.NewRegistry[any]("strategy", "strategy", "strategy")
-	erasers  sync.Map // of the registered types: func(settings any) *Erased
-)
+var registry = settings.NewRegistry[any]("strategy", "strategy", "strategy")
 
 // Register adds a strategy, for evolve and the command line. defaults is a pointer to its default settings. Register
 // refuses a name that is taken.
@@ -60,17 +54,16 @@ var (
 // run.Kind.Version does not cover a strategy's state. If the meaning of a leaf changes, but not its name or shape,
 // rename the leaf or register the strategy under another name: otherwise old checkpoints continue with wrong numbers.
 func Register[S, G, D any](name string, defaults Strategy[S, G, D]) error {
-	return register(name, defaults, eraseAny[S, G, D])
+	return register(name, defaults)
 }
 
-func register(name string, defaults any, erase func(s any) *Erased) error {
-	erasers.Store(reflect.TypeOf(defaults), erase)
+func register(name string, defaults any) error {
 	return registry.Register(name, func() any { return settings.Copy(defaults) })
 }
 
 // MustRegister is Register for init functions.
 func MustRegister[S, G, D any](name string, defaults Strategy[S, G, D]) {
-	if err := register(name, defaults, eraseAny[S, G, D]); err != nil {
+	if err := register(name, defaults); err != nil {
 		panic(err)
 	}
 }
@@ -87,8 +80,7 @@ func Make(name string, values settings.Values) (*Erased, error) {
 	if err != nil {
 		return nil, err
 	}
-	erase, _ := erasers.Load(reflect.TypeOf(s))
-	e := erase.(func(any) *Erased)(s)
+	e := erased(s)
 	if e.Check != nil {
 		return e, e.Check()
 	}

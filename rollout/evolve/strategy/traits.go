@@ -5,6 +5,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/erase"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
@@ -77,47 +78,41 @@ type Erased struct {
 	// Tell is the strategy's Tell, or keeps the state where a Steady one does.
 	Tell func(state any, e Evaluation, draws population.Draws) any
 	Mean func(state any) any
-
-	erase func(s any) *Erased
 }
 
 // Bind returns the strategy with inputs of a program instead of its Numbers, by name; see settings.Bind.
 func (e *Erased) Bind(in map[string]*graph.Array) *Erased {
-	return e.erase(settings.Bind(e.Settings, in, "strategy."))
+	return erased(settings.Bind(e.Settings, in, "strategy."))
 }
 
 // Erase hides the types of a strategy.
-func Erase[S, G, D any](s Strategy[S, G, D]) *Erased {
-	t := s.Traits()
-	e := erase(t, struct {
-		Init   func(G, int) S
-		Sample func(random.Key, S, *graph.Array) D
-		Member func(S, D, *graph.Array) G
-		Mean   func(S) G
-		Tell   func(S, Evaluation, population.Draws) S
-	}{s.Init, s.Sample, s.Member, s.Mean, func(state S, v Evaluation, draws population.Draws) S {
-		next := s.Tell(state, v, Draws[D]{draws})
-		if t.Steady {
-			return graph.SelectTree[any](saysNothing(v.Fitness), state, next).(S)
+func Erase[S, G, D any](s Strategy[S, G, D]) *Erased { return erased(s) }
+
+// erased is Erase for a Strategy of any types. The names of methods are constants, so that the linker keeps no others.
+func erased(s any) *Erased {
+	v := reflect.ValueOf(s)
+	mean := v.MethodByName("Mean")
+	tell := to[func(state any, e Evaluation, draws Draws[any]) any](v.MethodByName("Tell"))
+	e := &Erased{Settings: s, Flat: mean.Type().Out(0) == reflect.TypeFor[*graph.Array](),
+		Traits: to[func() Traits[any, any, any]](v.MethodByName("Traits"))(),
+		Init:   to[func(genome any, population int) any](v.MethodByName("Init")),
+		Sample: to[func(key random.Key, state any, group *graph.Array) any](v.MethodByName("Sample")),
+		Member: to[func(state, draw any, side *graph.Array) any](v.MethodByName("Member")),
+		Mean:   to[func(state any) any](mean)}
+	e.Tell = func(state any, v Evaluation, draws population.Draws) any {
+		next := tell(state, v, Draws[any]{draws})
+		if e.Steady {
+			return graph.SelectTree(saysNothing(v.Fitness), state, next)
 		}
 		return next
-	}})
-	e.Settings, e.Flat, e.erase = s, reflect.TypeFor[G]() == reflect.TypeFor[*graph.Array](), eraseAny[S, G, D]
-	return e
-}
-
-// erase returns traits and methods with any for the types of trees.
-func erase(traits, methods any) *Erased {
-	e := settings.Erase[Erased](methods, refuse)
-	e.Traits = settings.Erase[Traits[any, any, any]](traits, refuse)
+	}
 	if e.GroupSize == 0 {
 		e.GroupSize = 1
 	}
-	return &e
+	return e
 }
 
-// eraseAny is Erase for a strategy whose type is known no more.
-func eraseAny[S, G, D any](s any) *Erased { return Erase(s.(Strategy[S, G, D])) }
+func to[T any](method reflect.Value) T { return erase.To[T](method.Interface(), refuse) }
 
 // refuse throws an error for a tree of another type, such as the genome of another policy.
 func refuse(tree any, want reflect.Type) {

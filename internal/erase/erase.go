@@ -1,12 +1,14 @@
-package settings
+// Package erase hides types: of functions, it makes functions of any.
+package erase
 
 import "reflect"
 
-// Erase returns v, functions or a struct of them, as a T: the same type with any instead of some types of arguments and
-// results. The functions take arguments of their own types only; for another one, refuse is called, and panics.
+// To returns v, a function or a struct of them, as a T: the same type with any instead of some types of arguments and
+// results. The functions take arguments of their own types only; for another one, refuse is called, and panics. nil
+// stands for the zero value.
 //
-// It works by reflection. Closures of a generic function, compiled for each type, took 1.8 MB of the program.
-func Erase[T any](v any, refuse func(got any, want reflect.Type)) T {
+// It works by reflection. Closures of generic functions are compiled for each type: they took 2.3 MB of the program.
+func To[T any](v any, refuse func(got any, want reflect.Type)) T {
 	var t T
 	reflect.ValueOf(&t).Elem().Set(as(reflect.ValueOf(v), reflect.TypeFor[T](), refuse))
 	return t
@@ -38,6 +40,8 @@ func as(v reflect.Value, t reflect.Type, refuse func(any, reflect.Type)) reflect
 	case kind == reflect.Pointer && !v.IsNil():
 		result.Set(reflect.New(t.Elem()))
 		result.Elem().Set(as(v.Elem(), t.Elem(), refuse))
+	case kind == reflect.Struct && v.CanConvert(t):
+		result.Set(v.Convert(t))
 	case kind == reflect.Struct:
 		for i := range v.NumField() {
 			if f := v.Type().Field(i); f.IsExported() {

@@ -1,4 +1,4 @@
-package settings
+package erase
 
 import (
 	"fmt"
@@ -16,19 +16,19 @@ type parts[P any] struct {
 	Move   func(p P, by int) (P, error)
 	Each   func(p P, f func(P) int) int
 	None   func(P)
-	Inner  *nested[P]
-	Absent *nested[P]
+	Inner  *inner[P]
+	Absent *inner[P]
 }
 
-type nested[P any] struct{ Make func() P }
+type inner[P any] struct{ Make func() P }
 
-func TestErase(t *testing.T) {
+func TestTo(t *testing.T) {
 	refuse := func(got any, want reflect.Type) { panic(fmt.Sprintf("got %T, want %s", got, want)) }
-	p := Erase[parts[any]](parts[point]{Number: 3,
+	p := To[parts[any]](parts[point]{Number: 3,
 		Sum:   func(p point) int { return p.x + p.y },
 		Move:  func(p point, by int) (point, error) { return point{p.x + by, p.y}, fmt.Errorf("by %d", by) },
 		Each:  func(p point, f func(point) int) int { return 10 * f(p) },
-		Inner: &nested[point]{Make: func() point { return point{4, 5} }},
+		Inner: &inner[point]{Make: func() point { return point{4, 5} }},
 	}, refuse)
 	require.Equal(t, 3, p.Number)
 	require.Equal(t, 3, p.Sum(point{1, 2}))
@@ -40,5 +40,15 @@ func TestErase(t *testing.T) {
 	require.Nil(t, p.None)
 	require.Equal(t, point{4, 5}, p.Inner.Make())
 	require.Nil(t, p.Absent)
-	require.PanicsWithValue(t, "got string, want settings.point", func() { p.Sum("a point") })
+	require.PanicsWithValue(t, "got string, want erase.point", func() { p.Sum("a point") })
+}
+
+// list is a type like strategy.Draws: only its methods name the type of an element.
+type list[P any] struct{ of []any }
+
+func (l list[P]) first() P { return l.of[0].(P) }
+
+func TestToConvertsStructsOfEqualFields(t *testing.T) {
+	first := To[func(list[any]) any](func(l list[point]) int { return l.first().x }, nil)
+	require.Equal(t, 3, first(list[any]{[]any{point{3, 4}}}))
 }
