@@ -28,7 +28,7 @@ func TestLearns(t *testing.T) {
 		{"a population of 64", options{members: 64, hidden: 64, steps: 10, epochs: 2, batch: 100, rate: 3e-3,
 			code: "latency", train: 60000, test: 10000}, .93, true},
 	} {
-		if c.long && !long.On() {
+		if c.long && !long.All() {
 			continue
 		}
 		r, err := c.o.run(t.Context(), io.Discard)

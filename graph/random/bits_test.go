@@ -173,7 +173,7 @@ func checkBounds(t *testing.T, backend xlabridge.Backend, parts int, has func(d 
 // those at its ends. The long form compiles it. TestBoundsOverAllBits has all bits for some.
 func TestChoiceNeverDrawsWeightZero(t *testing.T) {
 	n, dtypes, backend := 1<<5, []graph.DType{graph.Float32}, xlabridge.Backend(&xlabridge.Reference{})
-	if long.On() {
+	if long.All() {
 		n, dtypes, backend = 1<<13, append(dtypes, graph.Float16, graph.BFloat16, graph.Float64), xlatest.OpenCPU(t, 1)
 	}
 	var names []string

@@ -24,8 +24,16 @@ func Only(t testing.TB) {
 	}
 }
 
-// Whole reports whether all long forms run, not a part of them. A test that takes longer than a part should asks it.
-func Whole() bool { return os.Getenv("XLARUN_LONG") == "1" }
+// All reports whether all long forms run, not a part of them: for what takes longer than a minute of one processor.
+func All() bool { return os.Getenv("XLARUN_LONG") == "1" }
+
+// OnlyAll skips a test unless all long forms run.
+func OnlyAll(t testing.TB) {
+	t.Helper()
+	if !All() {
+		t.Skip("all long forms only: XLARUN_LONG=1")
+	}
+}
 
 // on is On for the file that is skip calls above.
 func on(skip int) bool {

@@ -36,7 +36,7 @@ func TestOn(t *testing.T) {
 	for text, want := range map[string]bool{"": false, "1": true, "1/1": true} {
 		t.Setenv("XLARUN_LONG", text)
 		require.Equal(t, want, On())
-		require.Equal(t, text == "1", Whole())
+		require.Equal(t, text == "1", All())
 		require.Len(t, Sample([]int{1, 2}, func(int) string { return "" }), map[bool]int{true: 2, false: 1}[want])
 	}
 	on := 0

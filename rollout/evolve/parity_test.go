@@ -97,7 +97,7 @@ func TestConductancesRankGenotypesAsCurrentsDo(t *testing.T) {
 // synaptic time constants, or neither: without them, a search does not see these genes. hh is compared only with
 // itself: it cannot spike as often as fast:cubalif, and keeps 66 % of a gain from there (87 % from fast).
 func TestEvolvedGenotypesKeepTheirGainUnderOtherDynamics(t *testing.T) {
-	long.Only(t) // in short, TestConductancesRankGenotypesAsCurrentsDo compares the same dynamics
+	long.OnlyAll(t) // in short, TestConductancesRankGenotypesAsCurrentsDo compares the same dynamics
 	b, random := xlatest.Open(t, 1), genotypes(t)
 	const generations = 60
 	pairs := [][2]string{{"fast:cubalif", "mechanistic:lif:conductance"}, {"mechanistic:lif:conductance",

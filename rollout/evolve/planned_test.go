@@ -45,7 +45,7 @@ func TestPlannedMemoryIsThatOfTheCompiledProgram(t *testing.T) {
 		require.LessOrEqual(t, planned, most, what)
 	}
 	one := xlatest.Open(t, 1)
-	if !long.On() { // the program of TestReferenceAgreesWithXLA
+	if !long.All() { // the program of TestReferenceAgreesWithXLA
 		check(one, "openes", "mlp:16", func(c *Config) { *c = againstXLA("Pendulum-v1", "mlp:16") })
 		return
 	}

@@ -56,7 +56,7 @@ func momentsOfTenth(curves [][]float64, tenth int) (mean, variance float64) {
 // may be above it near 500: gymnax_ppo.py takes the end of an episode at 500 steps for a fall, where ours takes the
 // value of the next state. Half precision has the same curve.
 func TestCartPoleCurve(t *testing.T) {
-	long.Only(t)
+	long.OnlyAll(t)
 	var file struct{ Curves [][]float64 }
 	text, err := os.ReadFile("testdata/cartpole_curves.json")
 	require.NoError(t, err)

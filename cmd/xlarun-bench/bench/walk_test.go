@@ -28,7 +28,7 @@ var ownLimits = map[string]string{"large openes-1m": "memory: got 160.0 MiB, wan
 // Every workload of every suite compiles for a GPU and for a TPU, on one device and on several. XLARUN_WALK chooses the
 // rows whose names hold it.
 func TestEveryWorkloadCompilesAhead(t *testing.T) {
-	long.Only(t)
+	long.OnlyAll(t)
 	h := &host{Streams: console.Streams{Out: io.Discard, Err: io.Discard, Env: os.Getenv}}
 	for _, s := range suites() {
 		if strings.Contains(strings.Join(withoutPrograms, " "), s.Name) {

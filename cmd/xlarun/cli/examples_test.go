@@ -142,7 +142,7 @@ func row(table, name string) string {
 // form runs the one that takes the least time.
 func TestExamplesReachTheirScores(t *testing.T) {
 	for name, path := range examples(t) {
-		if !long.On() && name != "cartpole" {
+		if !long.All() && name != "cartpole" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -47,7 +47,7 @@ func small() []Row {
 
 // Programs of all kinds compile for a GPU and for a TPU that are not there.
 func TestAllKindsCompileAhead(t *testing.T) {
-	long.Only(t)
+	long.OnlyAll(t)
 	for _, r := range small() {
 		for _, name := range []string{"h100", "v5e:2x2"} {
 			t.Run(r.Name+" for "+name, func(t *testing.T) {

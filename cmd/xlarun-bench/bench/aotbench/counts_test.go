@@ -46,7 +46,7 @@ var reached = []struct {
 
 // No row needs more kernels or memory than it has come down to.
 func TestReachedCounts(t *testing.T) {
-	long.Only(t)
+	long.OnlyAll(t)
 	rows := Rows()
 	for _, c := range reached {
 		t.Run(c.row+" for "+c.target, func(t *testing.T) {

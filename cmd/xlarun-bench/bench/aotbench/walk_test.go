@@ -114,7 +114,7 @@ func walk() (rows []Row) {
 // Every environment, strategy, policy and kind of run compiles for a GPU and a TPU, on one device and on several.
 // XLARUN_WALK chooses the rows whose names hold it.
 func TestEveryProgramCompilesAhead(t *testing.T) {
-	long.Only(t)
+	long.OnlyAll(t)
 	var kinds []string
 	for _, r := range walk() {
 		kinds = append(kinds, r.Kind)
