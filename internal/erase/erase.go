@@ -1,11 +1,14 @@
 // Package erase hides types: of functions, it makes functions of any.
 package erase
 
-import "reflect"
+import (
+	"fmt"
+	"reflect"
+)
 
 // To returns v, a function or a struct of them, as a T: the same type with any instead of some types of arguments and
-// results. The functions take arguments of their own types only; for another one, refuse is called, and panics. nil
-// stands for the zero value.
+// results. The functions take arguments of their own types only; for another one, such as nil, refuse is called, and
+// panics. Of types with type parameters inside, only pointers, structs and functions are known.
 //
 // It works by reflection. Closures of generic functions are compiled for each type: they took 2.3 MB of the program.
 func To[T any](v any, refuse func(got any, want reflect.Type)) T {
@@ -20,13 +23,13 @@ func as(v reflect.Value, t reflect.Type, refuse func(any, reflect.Type)) reflect
 	switch kind := v.Kind(); {
 	case v.Type().AssignableTo(t):
 		result.Set(v)
-	case kind == reflect.Interface && v.IsNil():
 	case kind == reflect.Interface:
-		if !v.Elem().Type().AssignableTo(t) {
+		if v.IsNil() || !v.Elem().Type().AssignableTo(t) {
 			refuse(v.Interface(), t)
 		}
 		result.Set(v.Elem())
-	case kind == reflect.Func && !v.IsNil():
+	case (kind == reflect.Func || kind == reflect.Pointer) && v.IsNil():
+	case kind == reflect.Func:
 		result.Set(reflect.MakeFunc(t, func(arguments []reflect.Value) []reflect.Value {
 			for i, a := range arguments {
 				arguments[i] = as(a, v.Type().In(i), refuse)
@@ -37,7 +40,7 @@ func as(v reflect.Value, t reflect.Type, refuse func(any, reflect.Type)) reflect
 			}
 			return results
 		}))
-	case kind == reflect.Pointer && !v.IsNil():
+	case kind == reflect.Pointer:
 		result.Set(reflect.New(t.Elem()))
 		result.Elem().Set(as(v.Elem(), t.Elem(), refuse))
 	case kind == reflect.Struct && v.CanConvert(t):
@@ -49,6 +52,8 @@ func as(v reflect.Value, t reflect.Type, refuse func(any, reflect.Type)) reflect
 				field.Set(as(v.Field(i), field.Type(), refuse))
 			}
 		}
+	default:
+		panic(fmt.Sprintf("erase: got a %s as a %s, wants a pointer, a struct or a function", v.Type(), t))
 	}
 	return result
 }

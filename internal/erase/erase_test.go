@@ -32,7 +32,7 @@ func TestTo(t *testing.T) {
 	}, refuse)
 	require.Equal(t, 3, p.Number)
 	require.Equal(t, 3, p.Sum(point{1, 2}))
-	require.Equal(t, 0, p.Sum(nil), "nil is the zero value")
+	require.PanicsWithValue(t, "got <nil>, want erase.point", func() { p.Sum(nil) })
 	moved, err := p.Move(point{1, 2}, 7)
 	require.Equal(t, point{8, 2}, moved)
 	require.EqualError(t, err, "by 7")
@@ -51,4 +51,9 @@ func (l list[P]) first() P { return l.of[0].(P) }
 func TestToConvertsStructsOfEqualFields(t *testing.T) {
 	first := To[func(list[any]) any](func(l list[point]) int { return l.first().x }, nil)
 	require.Equal(t, 3, first(list[any]{[]any{point{3, 4}}}))
+}
+
+func TestToRefusesOtherTypes(t *testing.T) {
+	require.PanicsWithValue(t, "erase: got a []erase.point as a []interface {}, wants a pointer, a struct or a function",
+		func() { To[[]any]([]point{{1, 2}}, nil) })
 }

@@ -45,10 +45,13 @@ func TraitsOf(m any) (t MakerTraits) {
 // checkpoint of a strategy among vectors has only their number. If the meaning of parameters changes, register the
 // policy under another name: otherwise old files are played with wrong numbers.
 func Register[M Maker](name string, defaults M, traits ...func(M) MakerTraits) error {
+	err := registry.Register(name, func() Maker { return settings.Copy(defaults) })
 	for _, of := range traits {
-		makerTraits.Store(reflect.TypeOf(defaults), func(m any) MakerTraits { return of(m.(M)) })
+		if err == nil {
+			makerTraits.Store(reflect.TypeOf(defaults), func(m any) MakerTraits { return of(m.(M)) })
+		}
 	}
-	return registry.Register(name, func() Maker { return settings.Copy(defaults) })
+	return err
 }
 
 // MustRegister is Register for init functions.

@@ -130,7 +130,12 @@ func (e *erased) prepared(params any) bool {
 }
 
 // Erase hides the types of a policy.
-func Erase[P, C any](n Network[P, C]) Policy { return eraseNetwork(n) }
+func Erase[P, C any](n Network[P, C]) Policy {
+	if p, ok := n.(Policy); ok {
+		return p
+	}
+	return eraseNetwork(n)
+}
 
 // eraseNetwork is Erase for a Network of any types. The names of methods are constants, so that the linker keeps no
 // others.

@@ -38,17 +38,17 @@ func (s *Saved) genome(metadata map[string]string) (genome.Document, error) {
 	if err != nil {
 		return genome.Document{}, err
 	}
-	_, normalized := net.(*policy.Normalizing)
 	network := net.Traits().Genotype
 	if network == nil {
 		return genome.Document{}, noGenome("the member's policy is " + s.Metadata["policy"] + ", and only members of " +
 			settings.AnyOf(policy.GenomePolicies()) + " have networks of nodes and connections")
 	}
-	if normalized {
+	g, ok := params.(genome.Genome)
+	if !ok {
 		return genome.Document{}, noGenome("the member's observations are normalized by running moments, which are " +
 			"no part of a genome")
 	}
-	d, err := network.Document(params.(genome.Genome))
+	d, err := network.Document(g)
 	d.Metadata = maps.Clone(metadata)
 	delete(d.Metadata, digestKey)
 	return d, err
