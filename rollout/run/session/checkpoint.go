@@ -16,9 +16,8 @@ import (
 // held is the run's state after a round, with the kind's further files of it.
 type held struct {
 	runfolder.Checkpoint
-	lent            bool // it is the state itself, which the next round uses up, and no copy on the host
-	files           []run.File
-	holding, filing time.Duration // that the copy and the files took
+	lent    bool          // it is the state itself, which the next round uses up, and no copy on the host
+	holding time.Duration // that the copy took
 }
 
 // snapshot returns the state for the run.
@@ -87,8 +86,7 @@ func (s *session) hold(ctx context.Context) error {
 		}
 		h.holding = time.Since(start)
 		h.Checkpoint = runfolder.Checkpoint{Step: snapshot.Step, Arrays: snapshot.Arrays}
-		h.files, h.filing, err = s.furtherFiles(can, snapshot, false)
-		return h, err
+		return h, nil
 	})
 	if err != nil {
 		return err
@@ -100,8 +98,16 @@ func (s *session) hold(ctx context.Context) error {
 	h.Kind, h.Format, h.Config = s.Kind.Name, s.Kind.Version, s.text
 	h.Info = map[string]string{InfoVersion: s.Version, InfoDone: done, infoRound: strconv.FormatInt(s.round, 10),
 		infoWork: strconv.FormatFloat(s.totalWork, 'g', -1, 64)}
-	s.held, s.heldAt, s.holding, s.filing = h, time.Now(), h.holding, h.filing
-	s.files = merged(s.files, h.files)
+	if s.held == nil && s.saved == "" { // what makes the files may compile for seconds: an interrupt saves the state
+		s.held = h
+	}
+	start := time.Now()
+	files, err := wait(s, func() ([]run.File, error) { return s.furtherFiles(can, h.snapshot(), false) })
+	if err != nil {
+		return err
+	}
+	s.held, s.heldAt, s.holding, s.filing = h, time.Now(), h.holding, time.Since(start)
+	s.files = merged(s.files, files)
 	if !h.lent && bytesOf(h.Arrays) >= largeState {
 		runtime.GC()
 	}

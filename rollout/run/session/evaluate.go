@@ -105,10 +105,7 @@ func (s *session) judge(over bool, within time.Duration) error {
 	fits := func(took time.Duration) bool { return within == 0 || took > 0 && took < within }
 	if over && fits(s.filing+1) {
 		can := s.can
-		files, err := wait(s, func() ([]run.File, error) {
-			files, _, err := s.furtherFiles(can, held.snapshot(), over)
-			return files, err
-		})
+		files, err := wait(s, func() ([]run.File, error) { return s.furtherFiles(can, held.snapshot(), over) })
 		if err != nil {
 			return err
 		}

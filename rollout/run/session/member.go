@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"time"
 
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
@@ -89,14 +88,12 @@ func (s *Options) writeFinal(of run.Snapshot, members run.Members) error {
 	return s.Folder.WriteArrays(run.FinalMember+".safetensors", c.Params, s.describe(of.Step, c.Name, c.Params, ""))
 }
 
-// furtherFiles returns the kind's further files of a state, and how long that took.
-func (s *Options) furtherFiles(can *run.Capabilities, of run.Snapshot, over bool) ([]run.File, time.Duration, error) {
+// furtherFiles returns the kind's further files of a state.
+func (s *Options) furtherFiles(can *run.Capabilities, of run.Snapshot, over bool) ([]run.File, error) {
 	if can.Files == nil || s.Folder == nil {
-		return nil, 0, nil
+		return nil, nil
 	}
-	start := time.Now()
-	files, err := can.Files(of, over)
-	return files, time.Since(start), err
+	return can.Files(of, over)
 }
 
 // merged returns files, with those of newer instead of files of the same name.
