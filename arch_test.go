@@ -28,7 +28,7 @@ type room struct {
 
 // below are the rooms that all kinds of run stand on.
 var below = []string{"graph/...", "xlabridge/...", "envs/...", "rollout/settings", "rollout/plan", "rollout/population",
-	"rollout/policy", "internal/hardware", "internal/quantity"}
+	"rollout/policy", "internal/erase", "internal/hardware", "internal/quantity"}
 
 // rooms are looked through in order; the first whose folder holds a package is the package's room.
 var rooms = []room{
@@ -65,7 +65,7 @@ var rooms = []room{
 	{"rollout/population", []string{"graph/...", "xlabridge"}, []string{}},
 	{"rollout/search", []string{"graph", "graph/random", "envs"}, []string{}},
 	{"rollout/policy", []string{"graph/...", "envs/...", "rollout/settings", "rollout/policy/genome",
-		"rollout/policy/spiking"},
+		"rollout/policy/spiking", "internal/erase"},
 		[]string{"golang.org/x/sys/cpu"}},
 	{"rollout/policy/spiking", []string{"graph/...", "rollout/settings"}, []string{}},
 	{"rollout/policy/genome", []string{"graph/..."}, []string{}},
@@ -80,8 +80,8 @@ var rooms = []room{
 	{"rollout/run", append(below, "rollout/episode"), []string{}},
 	// A kind of run and its algorithms: no kind imports another; what is below rollout/KIND is the kind's own.
 	{"rollout/selfplay/...", append(below, "rollout/run", "rollout/search", "rollout/train"), []string{}},
-	// What evolve and islands share lies below both: strategies, the generation of a search, and many searches as
-	// lanes of one program.
+	// What evolve and islands share lies below both: strategies, the generation of a search, and many searches
+	// vectorized in one program.
 	{"rollout/evolve/strategy", append(below, "rollout/policy/genome"), []string{}},
 	{"rollout/evolve/generation", append(below, "rollout/episode", "rollout/run", "rollout/evolve/strategy"),
 		[]string{}},

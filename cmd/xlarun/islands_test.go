@@ -95,7 +95,7 @@ func TestIslandsShareAFolder(t *testing.T) {
 	require.NoError(t, anew.Start())
 	require.NotZero(t, anew.Ended())
 	require.Contains(t, anew.Err.String(), filepath.Join("shared", "migration_pool", "island-00")+
-		" has members of an earlier run; go on with it by --resume")
+		" has members of an earlier run; continue it by --resume")
 	// A run that was killed goes on, and over what it has left before.
 	p := s.Command("evolve", "--resume", "run-0", "--generations", "44")
 	require.NoError(t, p.Start())

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Keys have no barriers on accelerators. On CPUs each of the two hashes has one more, of the pass once. Other arrays keep
-// theirs, also those beside a key.
+// Keys have no barriers on accelerators. On CPUs each of the two hashes has one more, of the pass once. Other arrays
+// keep theirs, also those beside a key.
 func TestKeysWithoutBarriers(t *testing.T) {
 	p, err := graph.Trace("keys", func(key *graph.Array) []*graph.Array {
 		hash := func(key *graph.Array) *graph.Array {

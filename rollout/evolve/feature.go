@@ -88,11 +88,11 @@ var conflicts = []conflict{
 	{"normalize-observations", "island", "false: each island would normalize observations by statistics of its own, " +
 		"and a member that travels would see another world"},
 	{"grow", "join", "no --join with it: hosts compute one program"},
-	{"restarts", lane, "none: lanes start once"},
-	{"grow", lane, "false: lanes have one program"},
-	{"validation-target", lane, "0: lanes hold no validations"},
-	{"join", lane, "none: lanes run in one process"},
-	{"island", lane, "none: lanes share no folder"},
+	{"restarts", lane, "none: vectorized searches start once"},
+	{"grow", lane, "false: vectorized searches have one program"},
+	{"validation-target", lane, "0: vectorized searches hold no validations"},
+	{"join", lane, "none: vectorized searches run in one process"},
+	{"island", lane, "none: vectorized searches share no folder"},
 }
 
 // checkTogether refuses features that do not work together, or not in a lane.

@@ -151,7 +151,7 @@ func TestGrowRefused(t *testing.T) {
 	}
 	lanes := cramped()
 	_, err := lanes.VectorizedCost()
-	require.ErrorContains(t, err, "lanes have one program")
+	require.ErrorContains(t, err, "vectorized searches have one program")
 }
 
 // Where the next size needs more memory than there is, the run says so once and goes on with its size.

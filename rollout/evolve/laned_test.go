@@ -136,8 +136,8 @@ func TestLanesRefuse(t *testing.T) {
 			ok, {Numbers: map[string]float64{"strategy.sigma": math.NaN()}}, ok}, "strategy.sigma"},
 		{3, "a population of its own", nil, []run.Lane{{Numbers: map[string]float64{"pop": 4}}}, "pop"},
 		{4, "other names", nil, []run.Lane{ok, {Numbers: map[string]float64{"strategy.learning-rate": 1}}},
-			"lane 1 has no strategy.sigma of its own"},
-		{5, "no numbers", nil, []run.Lane{ok, {}}, "lane 1 has 0 numbers"},
+			"search 1 has no strategy.sigma of its own"},
+		{5, "no numbers", nil, []run.Lane{ok, {}}, "search 1 has 0 numbers"},
 		{6, "restarts", func(c *Config) { c.Restarts = RestartsIPOP }, []run.Lane{ok}, "restarts"},
 	} {
 		c := smallTrial("openes")

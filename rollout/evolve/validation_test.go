@@ -89,7 +89,7 @@ func TestValidation(t *testing.T) {
 	other.ValidationSteps, other.ValidationParam = 1000, nil
 	require.Contains(t, other.Remark(), "the later ones of --validation-steps 1000 are")
 	_, err := c.VectorizedCost()
-	require.ErrorContains(t, err, "lanes hold no validations")
+	require.ErrorContains(t, err, "vectorized searches hold no validations")
 }
 
 // The first validation that is not passed is a notice, and the display has its return. While a validation runs, the

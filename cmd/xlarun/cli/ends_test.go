@@ -261,7 +261,7 @@ func TestResumeAuto(t *testing.T) {
 	require.Equal(t, StatusUsage, b.do("evolve", "--resume", "auto"))
 	require.Contains(t, b.err.String(), "wants --out FOLDER")
 	require.Equal(t, StatusUsage, b.do(append(args, "--out", "whole")...))
-	require.Contains(t, b.err.String(), "--out whole: it holds a run already: go on with it by --resume whole")
+	require.Contains(t, b.err.String(), "--out whole: it holds a run already: continue it by --resume whole")
 }
 
 // Rows that are lost end a resume, and --drop-rows goes on without them.

@@ -28,7 +28,7 @@ func (a *App) newFolder(dir, title string, o runfolder.Options) (*runfolder.Fold
 	}
 	folder, err := runfolder.Create(dir, o)
 	if errors.Is(err, runfolder.ErrHoldsRun) {
-		return nil, console.BadInput("--out %s: %w: go on with it by --resume %s, or name another folder", dir, err,
+		return nil, console.BadInput("--out %s: %w: continue it by --resume %s, or name another folder", dir, err,
 			dir)
 	}
 	if err != nil {

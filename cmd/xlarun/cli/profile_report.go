@@ -67,7 +67,7 @@ func (p *profiler) print(json bool) error {
 	}
 	predicted := "not predicted by this backend"
 	if r.PredictedBytes > 0 {
-		predicted = fmt.Sprintf("%s a device predicted by the compiler for the %s, without judges and validations",
+		predicted = fmt.Sprintf("%s a device predicted by the compiler for the %s, without evaluations and validations",
 			display.Bytes(r.PredictedBytes), p.Unit)
 	}
 	fmt.Fprintf(p.Out, "memory: %s; peak measured %s\n", predicted, display.Bytes(r.PeakBytes))

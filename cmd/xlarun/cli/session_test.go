@@ -125,7 +125,7 @@ func TestRunConfigFile(t *testing.T) {
 
 	// A folder that holds a run is not written over.
 	require.Equal(t, StatusUsage, b.do("drift", "--out", "a"))
-	require.Contains(t, b.err.String(), "--out a: it holds a run already: go on with it by --resume a")
+	require.Contains(t, b.err.String(), "--out a: it holds a run already: continue it by --resume a")
 }
 
 // Settings of parts are written with the part's name or without it, with dashes or underscores, as flags or in tables.

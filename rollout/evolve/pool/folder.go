@@ -83,7 +83,7 @@ func (f *folder) vacant() error {
 	}
 	if slices.ContainsFunc(left, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), "gen-") }) {
 		return settings.Wrong("island", f.island, "one that has left nobody yet, when a run begins: %s has members "+
-			"of an earlier run; go on with it by --resume, remove the folder, or give another --migration-dir", own)
+			"of an earlier run; continue it by --resume, remove the folder, or give another --migration-dir", own)
 	}
 	return nil
 }

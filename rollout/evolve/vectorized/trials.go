@@ -51,8 +51,8 @@ func Open(b xlabridge.Backend, c *generation.Search, o generation.Options, patie
 	known := Numbers(c)
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return nil, settings.Wrong(name, "others", "one value in all lanes: each may have its own of %s",
-				strings.Join(known, ", "))
+			return nil, settings.Wrong(name, "others", "one value in all vectorized searches: each may have its own "+
+				"of %s", strings.Join(known, ", "))
 		}
 	}
 	devices := c.Devices
@@ -178,7 +178,7 @@ func (t *trials) start(ctx context.Context, batch []run.Lane) error {
 		return err
 	}
 	if t.loop == nil {
-		options := run.LoopOptions{Name: "lanes", Purpose: fmt.Sprintf("%d lanes, each %s", width, t.purpose),
+		options := run.LoopOptions{Name: "lanes", Purpose: fmt.Sprintf("%d searches, each %s", width, t.purpose),
 			Plan: t.lanes.Layout}
 		t.loop, err = run.NewLoop(t.backend, options, state, t.lanes.Shared(each), t.lanes.Run)
 		return err
@@ -198,13 +198,13 @@ func check(c *generation.Search, names []string, all []run.Lane) error {
 	values := map[string][]float64{}
 	for i, lane := range all {
 		if len(lane.Numbers) != len(names) {
-			return fmt.Errorf("lane %d has %d numbers of its own, wants %d: give all the same", i, len(lane.Numbers),
+			return fmt.Errorf("search %d has %d numbers of its own, wants %d: give all the same", i, len(lane.Numbers),
 				len(names))
 		}
 		for _, name := range names {
 			x, ok := lane.Numbers[name]
 			if !ok {
-				return fmt.Errorf("lane %d has no %s of its own: give all the same", i, name)
+				return fmt.Errorf("search %d has no %s of its own: give all the same", i, name)
 			}
 			values[name] = append(values[name], x)
 		}
