@@ -10,7 +10,8 @@ import (
 
 // Scalars reads scalar leaves of a concrete state of type S, as float64s in the order of leaves. id names the
 // environment in errors. Errors, which c keeps: a state of another type; a leaf that is nil, traced, not finite, or has
-// axes (the state of a whole population). The result is then zeros: leaves is called with the zero S, too, to count them.
+// axes (the state of a whole population). The result is then zeros: leaves is called with the zero S, too, to count
+// them.
 func Scalars[S any](c *Canvas, id string, state any, leaves func(S) []*graph.Array) []float64 {
 	s := stateAs[S](c, id, state)
 	var out []float64

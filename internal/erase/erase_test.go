@@ -54,6 +54,6 @@ func TestToConvertsStructsOfEqualFields(t *testing.T) {
 }
 
 func TestToRefusesOtherTypes(t *testing.T) {
-	require.PanicsWithValue(t, "erase: got a []erase.point as a []interface {}, wants a pointer, a struct or a function",
-		func() { To[[]any]([]point{{1, 2}}, nil) })
+	want := "erase: got a []erase.point as a []interface {}, wants a pointer, a struct or a function"
+	require.PanicsWithValue(t, want, func() { To[[]any]([]point{{1, 2}}, nil) })
 }

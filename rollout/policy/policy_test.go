@@ -342,7 +342,8 @@ func TestRegister(t *testing.T) {
 		-.5}} {
 		p, h, err := Make(c.spec, c.own, observation, unbounded)
 		require.NoError(t, err)
-		require.Equal(t, []float64{c.want}, floats(t, act(p, h, p.Init(random.New(0)), graph.Float32s([]float32{0, 0, 0}))))
+		x := graph.Float32s([]float32{0, 0, 0})
+		require.Equal(t, []float64{c.want}, floats(t, act(p, h, p.Init(random.New(0)), x)))
 	}
 	for _, c := range []struct {
 		spec string
