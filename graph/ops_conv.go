@@ -134,7 +134,7 @@ func lowerConv(l *Cursor, n *Node, in []*Array) []*Array {
 	xPerm := slices.Concat(a.x[:1], a.x[2:], a.x[1:2])
 	wPerm := slices.Concat(a.w[2:], a.w[1:2], a.w[:1])
 	outPerm := slices.Concat(a.out[:1], a.out[2:], a.out[1:2])
-	if !l.target.cpu() || slices.IsSorted(xPerm) && slices.IsSorted(wPerm) && slices.IsSorted(outPerm) {
+	if !l.target.IsCPU() || slices.IsSorted(xPerm) && slices.IsSorted(wPerm) && slices.IsSorted(outPerm) {
 		return nil
 	}
 	a.x, a.w = featuresLast(len(a.x))

@@ -122,16 +122,16 @@ func convImagesOp(third, first, second int) *Op {
 			switch {
 			case out.Size() == 0 || in[0].Size() == 0 || in[1].Size() == 0:
 				return []*Array{Zeros(out)}
-			case l.target.kernels() && out.DType == Float32 && n.Op.Cost(n, nil).FLOPs >=
+			case l.target.HasKernels() && out.DType == Float32 && n.Op.Cost(n, nil).FLOPs >=
 				float64(l.target.atLeast(leastConvImages)):
 				return kernelCall(convImagesKernel(a, third, first, second), a.config(), []Shape{out}, in...)
 			case a.paysHalf(l.target, third, in[0].DType(), n.Op.Cost(n, nil).FLOPs):
 				return []*Array{a.byConv(third, of)}
-			case l.target.kernels() && (out.DType == BFloat16 || out.DType == Float16):
+			case l.target.HasKernels() && (out.DType == BFloat16 || out.DType == Float16):
 				// Widened, the kernels are still faster than products of all windows.
 				wide := apply1(n.Op, a, Convert(in[0], Float32), Convert(in[1], Float32))
 				return []*Array{Convert(wide, out.DType)}
-			case a.lead == 0 && !l.target.cpu():
+			case a.lead == 0 && !l.target.IsCPU():
 				return []*Array{a.byConv(third, of)}
 			}
 			return []*Array{a.byProducts(third, of)}

@@ -340,7 +340,7 @@ func oneContracted(x *Array, batch, contract []int) (merged *Array, newBatch, ne
 func swapOperands(l *Cursor, n *Node, in []*Array) []*Array {
 	a, nb := n.Attrs.(dotAttrs), len(n.Attrs.(dotAttrs).LeftBatch)
 	lf, rf := a.Free(in[0].Rank(), in[1].Rank())
-	if !l.target.cpu() || nb == 0 || len(a.LeftContract) != 1 || len(lf) == 0 || len(rf) == 0 ||
+	if !l.target.IsCPU() || nb == 0 || len(a.LeftContract) != 1 || len(lf) == 0 || len(rf) == 0 ||
 		in[0].DType() != in[1].DType() {
 		return nil
 	}
@@ -389,7 +389,7 @@ const leastTransposed = 1 << 18
 // oneDNN anyway.
 func transposeOperand(l *Cursor, n *Node, in []*Array) []*Array {
 	a, x, y := n.Attrs.(dotAttrs), in[0].shape, in[1].shape
-	if !l.target.kernels() || !ofFloat32(n) || x.Rank() != 2 || y.Rank() != 2 || len(a.LeftContract) != 1 ||
+	if !l.target.HasKernels() || !ofFloat32(n) || x.Rank() != 2 || y.Rank() != 2 || len(a.LeftContract) != 1 ||
 		a.LeftContract[0] != 0 || l.program.Uses("conv") {
 		return nil
 	}

@@ -36,7 +36,7 @@ var _ = register(&Op{
 		if n.Attrs == (rawCholesky{}) {
 			return nil
 		}
-		if l.target.kernels() {
+		if l.target.HasKernels() {
 			return kernelCall(choleskyKernel, nil, []Shape{in[0].shape}, in...)
 		}
 		return lowerMatrices(l, apply(n.Op, rawCholesky{}, in), func(in []*Array) []*Array {

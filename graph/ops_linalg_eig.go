@@ -37,7 +37,7 @@ var _ = register(&Op{
 	NotLinear: "it is not linear in its input",
 	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		vectors := n.Attrs.(eigAttrs).vectors
-		if l.target.kernels() {
+		if l.target.HasKernels() {
 			return kernelCall(eigKernel, []int{int(boolBit(vectors))}, shapesOf(n.Outs), in...)
 		}
 		return lowerMatrices(l, in, func(in []*Array) []*Array { return francisEig(in[0], vectors) })

@@ -32,7 +32,7 @@ var _ = register(&Op{
 	// Reflections and QL steps one by one, which the kernel takes, are a tenth of the work of rotating pairs until all
 	// are diagonal, which vectors can do.
 	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
-		if l.target.kernels() && slices.Contains([]DType{Float32, Float64}, in[0].DType()) {
+		if l.target.HasKernels() && slices.Contains([]DType{Float32, Float64}, in[0].DType()) {
 			return kernelCall(eighKernel, nil, shapesOf(n.Outs), in...)
 		}
 		decompose := jacobiEigh

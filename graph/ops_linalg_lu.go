@@ -29,7 +29,7 @@ var _ = register(&Op{
 	NotLinear: "it is not linear in its input",
 	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		panel := luPanel
-		if l.target.kernels() {
+		if l.target.HasKernels() {
 			panel = luKernelPanel
 		}
 		return lowerMatrices(l, in, func(in []*Array) []*Array {

@@ -76,7 +76,7 @@ var _ = register(&Op{
 	},
 	WritesParts: alwaysWritesParts,
 	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
-		if !l.target.kernels() {
+		if !l.target.HasKernels() {
 			return nil
 		}
 		a := n.Attrs.(triangularAttrs)

@@ -20,7 +20,7 @@ const (
 // lowerReduce is the Lower rule of reduce.
 func lowerReduce(l *Cursor, n *Node, in []*Array) []*Array {
 	a, x := n.Attrs.(reduceAttrs), in[0]
-	if !l.target.cpu() || a.NaN != keepNaN || !isFloat(x.DType()) || a.Kind != "max" && a.Kind != "min" ||
+	if !l.target.IsCPU() || a.NaN != keepNaN || !isFloat(x.DType()) || a.Kind != "max" && a.Kind != "min" ||
 		len(a.Axes) == 0 || x.Size() == 0 {
 		return nil
 	}

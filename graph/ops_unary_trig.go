@@ -24,7 +24,7 @@ const leastTrig = 8
 func lowerTrig(ahead float64) LoweringRule {
 	return func(l *Cursor, n *Node, in []*Array) []*Array {
 		x := in[0]
-		if !l.target.cpu() || x.Size() < leastTrig || x.DType() == Float64 || isComplex(x.DType()) {
+		if !l.target.IsCPU() || x.Size() < leastTrig || x.DType() == Float64 || isComplex(x.DType()) {
 			return nil
 		}
 		if d := x.DType(); d != Float32 {

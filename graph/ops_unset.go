@@ -18,7 +18,7 @@ var _ = register(&Op{
 	NotDifferentiable: "it has no inputs", NotLinear: "it has no inputs",
 	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		a := n.Attrs.(unsetAttrs)
-		if l.target.kernels() {
+		if l.target.HasKernels() {
 			return kernelCall(unsetKernel, []int{a.number}, []Shape{a.shape})
 		}
 		return []*Array{Zeros(a.shape)}

@@ -25,7 +25,7 @@ var _ = register(&Op{
 	NotDifferentiable: "its kernel has no derivative: give the function around it a backward pass with CustomVjp",
 	NotLinear:         "it is not known to be linear",
 	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
-		if !l.target.kernels() {
+		if !l.target.HasKernels() {
 			return lowerBody(l, n, in)
 		}
 		k := *n.Attrs.(withKernelAttrs).kernel

@@ -24,23 +24,25 @@ type Program struct {
 	keys    *keyBody // where keys are checked
 
 	mu   sync.Mutex
-	kept map[any]any
+	kept map[any]func() any // by key
 }
 
 // OutTree is the structure of the result.
 func (p *Program) OutTree() *Tree { return p.outTree }
 
-// Kept returns what is kept with the program under a key. The first call makes it.
-func (p *Program) Kept(key any, make func() any) any {
+// Kept returns what is kept with the program under a key. The first call makes it, and others wait. create may call
+// Kept with other keys. If it panics, every call of the key does.
+func (p *Program) Kept(key any, create func() any) any {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.kept == nil {
-		p.kept = map[any]any{}
+		p.kept = map[any]func() any{}
 	}
-	if _, ok := p.kept[key]; !ok {
-		p.kept[key] = make()
+	if p.kept[key] == nil {
+		p.kept[key] = sync.OnceValue(create)
 	}
-	return p.kept[key]
+	value := p.kept[key]
+	p.mu.Unlock()
+	return value()
 }
 
 // TraceOptions say how a function becomes a Program.

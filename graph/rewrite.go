@@ -18,8 +18,7 @@ func (g *Graph) Any(f func(*Node) bool) bool {
 }
 
 // LoweringRule returns a node's results, made by other ops in the graph that is being made, or nil if the node stays as
-// it is.
-// in are the node's inputs there.
+// it is. in are the node's inputs there.
 type LoweringRule func(l *Cursor, n *Node, in []*Array) []*Array
 
 // Cursor is where a rule stands in the graph that is being made. It is for lowering, and may change.

@@ -57,9 +57,11 @@ func (t Target) products(d DType) bool {
 	return t.Kernels == AlwaysKernels || d == BFloat16 && t.BF16 || d == Int8 && t.Int8
 }
 
-func (t Target) kernels() bool { return t.Kernels != NoKernels }
+// HasKernels reports whether programs call kernels.
+func (t Target) HasKernels() bool { return t.Kernels != NoKernels }
 
-func (t Target) cpu() bool { return t.Platform == "cpu" }
+// IsCPU reports whether the platform is the CPU, with or without kernels.
+func (t Target) IsCPU() bool { return t.Platform == "cpu" }
 
 // atLeast returns the size from which a kernel pays: size, or 0 for the target that always calls kernels.
 func (t Target) atLeast(size int) int {
@@ -71,7 +73,7 @@ func (t Target) atLeast(size int) int {
 
 // paysKernel reports whether a kernel is called for so many elements: it pays from least elements on.
 func (t Target) paysKernel(size, least int) bool {
-	return t.kernels() && size >= max(1, t.atLeast(least))
+	return t.HasKernels() && size >= max(1, t.atLeast(least))
 }
 
 // Accelerator reports whether each kernel of a program is launched from outside.

@@ -16,7 +16,7 @@ const mostJoined = 1 << 20
 
 var passCollectives = Pass{
 	Name: "collectives", Doc: "make one all_gather of those that do not wait for each other", Keeps: Exact,
-	For:   func(t graph.Target) bool { return t == graph.TargetTPU },
+	For:   func(t graph.Target) bool { return t.Platform == "tpu" },
 	After: []Order{{"ops", "what an op becomes may gather"}},
 	Begin: func(*graph.Graph, graph.Target) Run { return joinGathers },
 }

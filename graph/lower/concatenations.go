@@ -23,7 +23,7 @@ const (
 
 var passConcatenations = Pass{
 	Name: "concatenations", Doc: "write concatenations as selects", Keeps: Exact,
-	For: func(t graph.Target) bool { return t == graph.TargetTPU },
+	For: func(t graph.Target) bool { return t.Platform == "tpu" },
 	After: []Order{{"collectives", "arrays that are gathered together are concatenated"},
 		{"ops", "what an op becomes may concatenate, or read the parts of a stack"}},
 	Begin: func(_ *graph.Graph, t graph.Target) Run { return byNode(t, selectedParts, "concatenate") },

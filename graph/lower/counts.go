@@ -14,7 +14,7 @@ import (
 
 var passCounts = Pass{
 	Name: "counts", Doc: "count by calls of a kernel, where that keeps no loop from being one function", Keeps: Exact,
-	For: withKernels,
+	For: graph.Target.HasKernels,
 	After: []Order{{"loops", "only then it is known which loops become one function"},
 		{"writes", "writes are laid out as without a count"}},
 	Begin: func(g *graph.Graph, t graph.Target) Run {

@@ -13,7 +13,7 @@ import (
 
 var passEnded = Pass{
 	Name: "ended", Doc: "drop the writes of lanes that have ended", Keeps: Exact,
-	For:   func(t graph.Target) bool { return t == graph.TargetCUDA },
+	For:   func(t graph.Target) bool { return t.Platform == "cuda" },
 	After: []Order{{"ops", "mapped loops select, and what an op becomes may write"}},
 	Begin: func(_ *graph.Graph, t graph.Target) Run { return byNode(t, droppedWrites, "select") },
 }

@@ -75,7 +75,7 @@ func Measure(g *graph.Graph, t graph.Target) Facts {
 	var s sums
 	s.graph(g, false)
 	return Facts{
-		Kernels: withKernels(t), WritesParts: writesParts(g, t),
+		Kernels: t.HasKernels(), WritesParts: writesParts(g, t),
 		Loops: s.loops, Conv: s.conv, Tiles: s.tiles, LargestArray: s.largest,
 		Work: s.work, Grain: s.grain / max(1, s.work),
 		ShortLoops:       s.shortLooped / max(1, s.looped),

@@ -411,7 +411,7 @@ const leastAlias = 1 << 20
 
 // aliases are the donated arguments whose memory the program reuses, each with the result that it becomes.
 func aliases(p *graph.Program, t graph.Target) map[int]int {
-	if t != graph.TargetCUDA {
+	if t.Platform != "cuda" {
 		return p.Donated
 	}
 	large := map[int]int{}

@@ -9,7 +9,7 @@ import (
 
 // A program whose loops are functions with products in tiles (tiles.go) also has some dozens to hundreds of small
 // operations between calls of kernels, those loops among them. Each is a call by the runtime, with a place in its
-// queues. lowerFunctions makes functions of them: a body is cut into stages at the nodes that cannot be part of a
+// queues. The pass makes functions of them: a body is cut into stages at the nodes that cannot be part of a
 // function, and the other nodes of a stage become one call. In a loop in which devices gather at every turn, that
 // halves the time of a turn of a tenth of a millisecond.
 
@@ -23,7 +23,7 @@ const (
 
 var passFunctions = Pass{
 	Name: "functions", Doc: "make functions of the ops between calls of kernels", Keeps: Rounded,
-	For: withKernels,
+	For: graph.Target.HasKernels,
 	After: []Order{{"counts", "a call of a kernel is not part of a function"},
 		{"writes", "the compiler's way to write code, which functions depend on, depends on the writes"}},
 	Begin: func(g *graph.Graph, t graph.Target) Run {

@@ -15,7 +15,7 @@ import (
 var passGathers = Pass{
 	Name: "gathers", Keeps: Exact,
 	Doc:   "number the all_gathers that call a kernel, in one order for all devices",
-	For:   withKernels,
+	For:   graph.Target.HasKernels,
 	After: []Order{{"ops", "later passes know only the ops that a target takes: a scan is a while loop"}},
 	Begin: func(g *graph.Graph, t graph.Target) Run {
 		if !onlyGathers(g) {

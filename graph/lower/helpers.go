@@ -56,10 +56,5 @@ func sizesAt(dims, axes []int) []int {
 	return sizes
 }
 
-// onCPU and withKernels report what a target is.
-func onCPU(t graph.Target) bool { return t.Platform == "cpu" }
-
-func withKernels(t graph.Target) bool { return t.Kernels != graph.NoKernels }
-
 // isInexact reports whether numbers of a dtype are rounded.
 func isInexact(d graph.DType) bool { return d.IsFloat() || d.IsComplex() }

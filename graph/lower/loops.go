@@ -7,15 +7,15 @@ import (
 
 // XLA's CPU runtime calls the operations of a loop's step one by one and hands some of them to other threads. That
 // takes a quarter of a microsecond each and more, which is most of the time of a step of a few microseconds. Its
-// compiler can make one function of a whole loop instead (Codegen.WholeLoops), in which an operation
-// costs next to nothing. But a function has fewer ways to compute: products of matrices are plain loops unless their
-// operands lie well (tiles.go), and loops that call kernels stay as they are. Loops that would lose are kept
-// apart by a call in each step that does nothing.
+// compiler can make one function of a whole loop instead (Codegen.WholeLoops), in which an operation costs next to
+// nothing. But a function has fewer ways to compute: products of matrices are plain loops unless their operands lie
+// well (tiles.go), and loops that call kernels stay as they are. Loops that would lose are kept apart by a call in each
+// step that does nothing.
 
 var passLoops = Pass{
 	Name: "loops", Keeps: Rounded,
 	Doc: "mark loops that lose if they become one function, and lay out the products in the others",
-	For: withKernels,
+	For: graph.Target.HasKernels,
 	After: []Order{{"exact", "loops are laid out with the barriers in them"},
 		{"once", "loops are laid out with the barriers in them"},
 		{"gathers", "a loop with numbered gathers is no function"}},

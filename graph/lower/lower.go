@@ -51,7 +51,8 @@ const (
 	Rounded
 )
 
-// Passes are run in this order on a simplified program. It is well-formed after each, and gives the same results.
+// Passes are run in this order on a simplified program. It is well-formed after each, and gives the same results up to
+// the pass's Keeps.
 var Passes = []Pass{passSingles, passOps, passKeys, passCollectives, passConcatenations, passConstants, passEnded,
 	passExact, passRolls, passOverwrites, passOnce, passGathers, passLoops, passWrites, passCounts, passFunctions}
 

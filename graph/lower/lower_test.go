@@ -296,3 +296,18 @@ func TestUnsetArraysStayApart(t *testing.T) {
 	require.Len(t, numbers, 2)
 	require.NotEqual(t, fmt.Sprint(numbers[0]), fmt.Sprint(numbers[1]), l.Graph.String())
 }
+
+// Passes for a platform compared the whole target: they left out one with instructions for products.
+func TestPassesForAPlatform(t *testing.T) {
+	for _, target := range []graph.Target{graph.TargetCUDA, graph.TargetTPU} {
+		with := target
+		with.BF16 = true
+		for _, pass := range Passes {
+			if pass.For != nil {
+				require.Equal(t, pass.For(target), pass.For(with), "%s for %s", pass.Name, with)
+			}
+		}
+	}
+	require.True(t, passEnded.For(graph.Target{Platform: "cuda", Int8: true}))
+	require.True(t, passCollectives.For(graph.Target{Platform: "tpu", Int8: true}))
+}

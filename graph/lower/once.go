@@ -16,7 +16,7 @@ import (
 
 var passOnce = Pass{
 	Name: "once", Doc: "compute hashes once that are read in several places", Keeps: Exact,
-	For:   onCPU,
+	For:   graph.Target.IsCPU,
 	After: []Order{{"ops", "a draw is a hash or a call of a kernel only then"}},
 	Begin: func(g *graph.Graph, _ graph.Target) Run {
 		shared := map[*graph.Node]bool{}

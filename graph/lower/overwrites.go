@@ -17,7 +17,7 @@ const leastOverwrite = 1 << 10
 
 var passOverwrites = Pass{
 	Name: "overwrites", Doc: "give concatenations another shape than the selects of their graph", Keeps: Exact,
-	For: withKernels,
+	For: graph.Target.HasKernels,
 	After: []Order{{"ops", "what an op becomes may select, or concatenate"},
 		{"rolls", "rolls that became slices are no concatenations"}},
 	Begin: func(g *graph.Graph, t graph.Target) Run {

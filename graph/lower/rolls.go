@@ -37,7 +37,7 @@ type rolled struct {
 
 var passRolls = Pass{
 	Name: "rolls", Doc: "make rolls of one array slices of that array with a border", Keeps: Exact,
-	For:   onCPU,
+	For:   graph.Target.IsCPU,
 	After: []Order{{"ops", "what an op becomes may roll"}},
 	Begin: func(g *graph.Graph, t graph.Target) Run {
 		rolls, borders := map[*graph.Node]rolled{}, map[*graph.Array]*border{}

@@ -13,7 +13,7 @@ import (
 
 var passSingles = Pass{
 	Name: "singles", Doc: "keep single numbers in the carry of a population's loop for each member", Keeps: Exact,
-	For:   func(t graph.Target) bool { return t == graph.TargetCUDA },
+	For:   func(t graph.Target) bool { return t.Platform == "cuda" },
 	Begin: func(_ *graph.Graph, t graph.Target) Run { return byNode(t, singlesForMembers, "scan") },
 }
 

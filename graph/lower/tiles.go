@@ -7,12 +7,12 @@ import (
 	"xlarun/graph/internal/attr"
 )
 
-// A loop that is one function (loops.go) calls no library for its products of matrices. XLA's compiler has code
-// of its own for them, in tiles that stay in registers. For matrices of some hundred rows it is as fast as a library,
-// but only where the left operand lies by rows of what is contracted and the right one by columns. So in loops of such
-// products, as in learning from minibatches, operands are transposed beforehand. A program with larger products
-// elsewhere is left alone: register tiles do not keep large matrices in a cache, and the choice is made for the whole
-// program (Facts.Tiles).
+// A loop that is one function (loops.go) calls no library for its products of matrices. XLA's compiler has code of its
+// own for them, in tiles that stay in registers. For matrices of some hundred rows it is as fast as a library, but only
+// where the left operand lies by rows of what is contracted and the right one by columns. So in loops of such products,
+// as in learning from minibatches, operands are transposed beforehand. A program with larger products elsewhere is left
+// alone: register tiles do not keep large matrices in a cache, and the choice is made for the whole program
+// (Facts.Tiles).
 
 // mostTiled is the number of multiplications up to which a product of two matrices in a loop is computed in tiles. A
 // larger one takes so long that the call of a library costs nothing.

@@ -7,14 +7,14 @@ import (
 )
 
 // XLA's CPU compiler has two ways to write the code of a loop. The older one compiles two to three times as fast to
-// code of the same speed (policy.go chooses). But it cannot write into a part of an array in place: it
-// copies the whole array each time. So kernels, which get the array's memory, write the parts, and a program in which
-// they write all of them can be compiled the older way. A program that has other such writes is left as it is.
+// code of the same speed (policy.go chooses). But it cannot write into a part of an array in place: it copies the whole
+// array each time. So kernels, which get the array's memory, write the parts, and a program in which they write all of
+// them can be compiled the older way. A program that has other such writes is left as it is.
 
 var passWrites = Pass{
 	Name: "writes", Keeps: Exact,
 	Doc:   "write into parts of arrays by calls of kernels, if that is possible for all",
-	For:   withKernels,
+	For:   graph.Target.HasKernels,
 	After: []Order{{"loops", "loops that are one function write parts in place and need no kernel"}},
 	Begin: func(g *graph.Graph, t graph.Target) Run {
 		if !writesParts(g, t) {

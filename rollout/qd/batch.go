@@ -10,7 +10,7 @@ type Batch struct {
 	Unit       *graph.Array `tree:"optional"` // f32[batch, d]: the descriptor with its bounds at 0 and 1
 	Objectives *graph.Array `tree:"optional"` // f32[batch, k]; nil unless there are several
 	Cell       *graph.Array // i32[batch]: where the descriptor lies; any number of members that are not Valid
-	Near       *Near        `tree:"optional"` // elites near to the member; nil unless NoveltyContainer
+	Near       *Near        `tree:"optional"` // elites near to the member; nil without ContainerTraits.Near
 	Valid      *graph.Array // bool[batch]: fitness, objectives and descriptor are finite
 }
 

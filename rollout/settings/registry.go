@@ -25,14 +25,14 @@ func NewRegistry[T any](pkg, part, noun string) *Registry[T] {
 	return &Registry[T]{pkg: pkg, part: part, noun: noun, makes: map[string]func() T{}}
 }
 
-// Register adds a choice under a name without colons and blanks. make returns it with its default settings. Register
+// Register adds a choice under a name without colons and blanks. create returns it with its default settings. Register
 // refuses a name that is taken.
-func (r *Registry[T]) Register(name string, make func() T) error {
-	if name == "" || strings.ContainsAny(name, ": ") || make == nil {
+func (r *Registry[T]) Register(name string, create func() T) error {
+	if name == "" || strings.ContainsAny(name, ": ") || create == nil {
 		return fmt.Errorf("%s.Register: got name %q, want one without colons and blanks, and a function that "+
 			"makes the %s", r.pkg, name, r.noun)
 	}
-	made := reflect.ValueOf(make())
+	made := reflect.ValueOf(create())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.makes[name] != nil {
@@ -42,13 +42,13 @@ func (r *Registry[T]) Register(name string, make func() T) error {
 		return fmt.Errorf("%s.Register: got a function that returns nil for %s, want one that returns a pointer to "+
 			"its settings", r.pkg, name)
 	}
-	r.makes[name] = make
+	r.makes[name] = create
 	return nil
 }
 
 // MustRegister is Register for init functions.
-func (r *Registry[T]) MustRegister(name string, make func() T) {
-	if err := r.Register(name, make); err != nil {
+func (r *Registry[T]) MustRegister(name string, create func() T) {
+	if err := r.Register(name, create); err != nil {
 		panic(err)
 	}
 }
@@ -63,12 +63,12 @@ func (r *Registry[T]) Names() []string {
 // New returns the choice of a name with its default settings.
 func (r *Registry[T]) New(name string) (choice T, ok bool) {
 	r.mu.RLock()
-	make := r.makes[name]
+	create := r.makes[name]
 	r.mu.RUnlock()
-	if make == nil {
+	if create == nil {
 		return choice, false
 	}
-	return make(), true
+	return create(), true
 }
 
 // Part returns the part of a kind of run's settings.

@@ -67,6 +67,9 @@ func inspectCommand(a *App) *cobra.Command {
 	return cmd
 }
 
+// renamedPhases are the names now of phases that had other ones.
+var renamedPhases = map[string]string{"lowered": "ops", "hashes": "once"}
+
 // inspectPhases returns the names of the phases that --phase prints.
 func inspectPhases() (names []string) {
 	for _, p := range lower.Phases {
@@ -78,8 +81,11 @@ func inspectPhases() (names []string) {
 // task returns the experiment. It checks the flags.
 func (o *inspectOptions) task(args []string) (*task, error) {
 	if phases := inspectPhases(); o.phase != "" && !slices.Contains(phases, o.phase) {
-		return nil, console.BadInput("--phase got %q, wants one of %s%s", o.phase, strings.Join(phases, ", "),
-			console.DidYouMean(o.phase, phases))
+		hint := console.DidYouMean(o.phase, phases)
+		if now, old := renamedPhases[o.phase]; old {
+			hint = ", did you mean " + now + "?"
+		}
+		return nil, console.BadInput("--phase got %q, wants one of %s%s", o.phase, strings.Join(phases, ", "), hint)
 	}
 	if old, err := os.ReadDir(o.dump); o.dump != "" && err == nil && len(old) > 0 {
 		return nil, console.BadInput("--dump got %q, which has files already, wants a new or empty folder", o.dump)

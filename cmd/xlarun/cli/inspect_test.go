@@ -56,9 +56,13 @@ func TestInspect(t *testing.T) {
 	status, _, errText = runInspect(t, "--codegen", "--phase", "traced")
 	require.Equal(t, StatusUsage, status)
 	require.Contains(t, errText, "leave one of them out")
-	status, _, errText = runInspect(t, "--phase", "optimizd")
-	require.Equal(t, StatusUsage, status)
-	require.Contains(t, errText, "did you mean optimized?")
+	for phase, now := range map[string]string{"optimizd": "optimized", "lowered": "ops", "hashes": "once"} {
+		status, _, errText = runInspect(t, "--phase", phase)
+		require.Equal(t, StatusUsage, status)
+		require.Contains(t, errText, "wants one of traced, simplified, singles, ops, ")
+		require.Contains(t, errText, "did you mean "+now+"?")
+		require.Contains(t, inspectPhases(), now)
+	}
 }
 
 // Profile and inspect made the folder that islands share, and profile wrote members into it.

@@ -35,31 +35,38 @@ func (o origins) all(values map[string]any, from source) {
 	}
 }
 
-// of returns the source of a setting by its full name.
-func (o origins) of(name string) source {
-	if g, ok := o[name]; ok {
-		return g.from
-	}
+// origin returns the source of a setting by its full name, and the name under which it is given there.
+func (t *task) origin(name string) (as string, from source) {
+	as, from = name, t.given[name].from
 	_, short, parted := strings.Cut(name, ".")
-	if g, ok := o[short]; parted && ok {
-		return g.from
+	g, ok := t.given[short]
+	if !parted || !ok || g.from <= from {
+		return as, from
 	}
-	return byDefault
+	for _, e := range []any{t.Experiment, &t.session} {
+		if _, ok := settings.Lookup(e, short); ok { // it is not the part's
+			return as, from
+		}
+	}
+	if full, err := t.partOf(short, settings.ChosenParts(t.Experiment), false); err != nil || full != name {
+		return as, from
+	}
+	return short, g.from
 }
 
-// named makes an error of a setting one that says where its value comes from: the flag, the key of the file, or the
-// default.
+// named makes an error of a setting one that says where its value comes from: the flag, under its full name, the key of
+// the file, as it is written there, or the default.
 func (t *task) named(err error) error {
 	e, ok := asSetting(err)
 	if !ok {
 		return settingError(err)
 	}
-	if t.given[e.Key].from == byFile && t.path != "" {
-		return console.BadInput("%s: key %q got %s, wants %s", t.path, shortKey(e.Key), console.ShortText(e.Got),
-			e.Wants)
-	}
-	if t.given.of(e.Key) == byDefault && t.isDefault(e) {
-		e = &settings.Error{Key: e.Key, Got: e.Got + " (the default)", Wants: e.Wants}
+	as, from := t.origin(e.Key)
+	switch {
+	case from == byFile && t.path != "":
+		return console.BadInput("%s: key %q got %s, wants %s", t.path, shortKey(as), console.ShortText(e.Got), e.Wants)
+	case from == byDefault && t.isDefault(e):
+		return settingError(&settings.Error{Key: e.Key, Got: e.Got + " (the default)", Wants: e.Wants})
 	}
 	return settingError(e)
 }

@@ -29,10 +29,10 @@ func (t *task) apply(values origins) error {
 		return err
 	}
 	chosen := settings.ChosenParts(t.Experiment)
-	for _, ofFile := range []bool{true, false} { // others win, also under another name of a setting
-		names := map[string]string{} // by full name
+	for from := byDefault; from <= byRun; from++ { // a later source wins, also under another name of a setting
+		ofFile, names := from == byFile, map[string]string{} // by full name
 		for _, name := range slices.Sorted(maps.Keys(later)) {
-			if (later[name].from == byFile) != ofFile {
+			if later[name].from != from {
 				continue
 			}
 			full, err := t.partOf(name, chosen, ofFile)

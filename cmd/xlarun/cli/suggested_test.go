@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -130,6 +131,62 @@ func TestQDSuggestionsAreAccepted(t *testing.T) {
 	three["reference-point"] = "-4000,-4000,-4000"
 	_, err = (&flagValues{values: three}).resolve(kind, "MultiRastrigin-v0", nil)
 	require.NoError(t, err)
+}
+
+// A suggestion counts less than a file and a flag under another name of the setting. It won against the file, and the
+// flag was refused as given twice.
+func TestSuggestionsUnderAnotherName(t *testing.T) {
+	kind, ok := run.Lookup("qd")
+	require.True(t, ok)
+	for _, c := range []struct {
+		file  string
+		flags map[string]string
+		want  string
+	}{
+		{"", nil, "-5.12,5.12"},
+		{"bounds = [-1.0, 1.0]\n", nil, "-1,1"},
+		{"[emitter]\nname = 'isoline'\nbounds = [-1.0, 1.0]\n", nil, "-1,1"},
+		{"", map[string]string{"bounds": "-1,1"}, "-1,1"},
+		{"bounds = [-1.0, 1.0]\n", map[string]string{"emitter.bounds": "-2,2"}, "-2,2"},
+		{"[emitter]\nname = 'isoline'\nbounds = [-1.0, 1.0]\n", map[string]string{"bounds": "-2,2"}, "-2,2"},
+	} {
+		file, err := parseConfig("a.toml", []byte("env = 'Rastrigin-v0'\n"+c.file))
+		require.NoError(t, err)
+		k, err := (&flagValues{values: c.flags}).resolve(kind, "", file)
+		require.NoError(t, err, "%v", c)
+		require.Equal(t, c.want, k.all()["emitter.bounds"].Text(), "%v", c)
+	}
+	_, err := (&flagValues{values: map[string]string{"bounds": "-1,1", "emitter.bounds": "-2,2"}}).resolve(kind,
+		"Rastrigin-v0", nil)
+	require.EqualError(t, err, "bounds and emitter.bounds are the same setting: give one of them")
+}
+
+// An error of a setting names it as the file or the command line does. One of a file's short key named a flag.
+func TestErrorsNameTheKeyAsItIsWritten(t *testing.T) {
+	kind, ok := run.Lookup("evolve")
+	require.True(t, ok)
+	for _, c := range []struct {
+		file  string
+		flags map[string]string
+		want  string
+	}{
+		{"sigma = -1.0\n", nil, `a.toml: key "sigma" got -1`},
+		{"[strategy]\nname = 'openes'\nsigma = -1.0\n", nil, `a.toml: key "strategy.sigma" got -1`},
+		{"", map[string]string{"sigma": "-1"}, "--strategy.sigma got -1"},
+		{"sigma = 0.5\n", map[string]string{"strategy.sigma": "-1"}, "--strategy.sigma got -1"},
+		{"[strategy]\nname = 'openes'\nsigma = 0.5\n", map[string]string{"sigma": "-1"}, "--strategy.sigma got -1"},
+		{"memory-fraction = 2.0\n", nil, `a.toml: key "memory-fraction" got 2`},
+		{"memory-fraction = 0.5\nbackend = 'cuda'\n", map[string]string{"memory-fraction": "2"},
+			"--memory-fraction got 2"},
+		{"backend = 'cudo'\n", nil, `a.toml: key "backend" got "cudo"`},
+		{"devices = -1\n", nil, `a.toml: key "devices" got -1`},
+	} {
+		file, err := parseConfig("a.toml", []byte("env = 'CartPole-v1'\n"+c.file))
+		require.NoError(t, err)
+		_, err = (&flagValues{values: c.flags}).resolve(kind, "", file)
+		require.Error(t, err, "%v", c)
+		require.True(t, strings.HasPrefix(err.Error(), c.want), "%v: %v", c, err)
+	}
 }
 
 // A flag that switches a part off leaves the settings that need it without effect, also those of a file. They

@@ -257,7 +257,7 @@ func (g *flagValues) finish(t *task) (err error) {
 	if t.ends, err = t.session.ends(); err != nil {
 		return err
 	}
-	if t.given.of(t.Length) == byDefault {
+	if t.given[t.Length].from == byDefault {
 		if err := t.lift(); err != nil {
 			return err
 		}
@@ -296,11 +296,13 @@ func (g *flagValues) finish(t *task) (err error) {
 	return err
 }
 
-// backendError names the file in an error of the backend's settings if the file has one of them.
+// backendError names the file and its key in an error of the backend's settings, which begins with a flag, if the value
+// of that flag is the file's.
 func (t *task) backendError(err error) error {
-	for _, name := range append(settings.Names(&console.MemorySettings{}), "backend") {
-		if t.given[name].from == byFile {
-			return console.BadInput("%s: %w", t.path, err)
+	flag, wrong, _ := strings.Cut(err.Error(), " ")
+	for _, name := range append(settings.Names(&console.MemorySettings{}), "backend", "devices") {
+		if flag == "--"+name && t.given[name].from == byFile {
+			return console.BadInput("%s: key %q %s", t.path, name, wrong)
 		}
 	}
 	return err
@@ -332,7 +334,7 @@ func (t *task) suggest() error {
 	suggested := t.job.Suggested()
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(suggested)) {
-		if _, ok := t.given[name]; !ok {
+		if _, from := t.origin(name); from == byDefault {
 			t.given[name] = given{suggested[name], byRecipe}
 			words = append(words, fmt.Sprintf("--%s %v", name, suggested[name]))
 		}

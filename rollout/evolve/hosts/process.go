@@ -13,7 +13,7 @@ type Bus interface {
 	// Send sends a message and returns its size in bytes. A message that is lost costs time only.
 	Send(m Message) int
 	// Greet sends Hello and waits until ctx ends, in which time the others answer. It returns at once if the bus knows
-	// that there are none.
+	// that there are none: a NATS server says of a request that nobody subscribes to its subject ("no responders").
 	Greet(ctx context.Context, hello Message)
 	// Largest is the largest number of bytes of Message.Data.
 	Largest() int
@@ -54,8 +54,9 @@ type Process struct {
 // welcomeTime is how long a host that joins waits for an answer of the others.
 const welcomeTime = 300 * time.Millisecond
 
-// Join connects a host after a number of generations with the other hosts of a run. The error is *IdentityError if they
-// compute another run.
+// Join connects a host after a number of generations with the other hosts of a run. It goes on with the first answer, so
+// that a host that joins late knows how far the others are. The error is *IdentityError if the one that answers computes
+// another run; WaitFor and Round return that of a later answer.
 func Join(ctx context.Context, id string, identity Identity, generation int64, open Open) (*Process, error) {
 	p := &Process{start: time.Now(), end: make(chan struct{}), changed: make(chan struct{}, 1),
 		host: New(id, identity, generation)}
@@ -100,7 +101,7 @@ func (p *Process) receive(m Message) {
 	}
 	p.mu.Unlock()
 	p.send(out)
-	if err != nil || m.Kind == Hello || m.Kind == Welcome {
+	if err != nil || m.Kind == Welcome { // a Hello is of a host that joins, too
 		p.greeted()
 	}
 	select {

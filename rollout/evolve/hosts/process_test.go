@@ -3,6 +3,7 @@ package hosts
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -69,6 +70,44 @@ func TestHostsWithoutTheirServer(t *testing.T) {
 	require.Equal(t, Presence{[]string{"a"}, true, false}, p.Presence())
 	later(AliveFor + time.Second)
 	require.Equal(t, Presence{[]string{"a"}, true, true}, p.Presence(), "now it has left")
+}
+
+// slowBus has other hosts that answer late.
+type slowBus struct {
+	quietBus
+	answer func()
+}
+
+func (b *slowBus) Greet(ctx context.Context, _ Message) { go b.answer(); <-ctx.Done() }
+
+// The Hello of another host that joins ended the wait for an answer: a host that joined late began with generation 0.
+func TestJoinWaitsForAnAnswer(t *testing.T) {
+	for _, c := range []struct {
+		digest string
+		err    string
+	}{{Identity{}.Digest(), ""}, {"another", "seed"}} {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			p, err := Join(t.Context(), "a", Identity{}, 0, func(_ string, receive func(Message)) (Bus, error) {
+				return &slowBus{quietBus{connected: true}, func() {
+					time.Sleep(50 * time.Millisecond)
+					receive(Message{Kind: Hello, From: "b", Run: Identity{}.Digest()})
+					time.Sleep(50 * time.Millisecond)
+					receive(Message{Kind: Welcome, From: "c", Run: c.digest, Generation: 5,
+						Identity: Identity{"seed": c.err}})
+				}}, nil
+			})
+			require.Equal(t, 100*time.Millisecond, time.Since(begun))
+			if c.err != "" {
+				require.ErrorAs(t, err, new(*IdentityError))
+				return
+			}
+			require.NoError(t, err)
+			_, ahead := p.host.ahead(p.now())
+			require.NotNil(t, ahead, "it knows that c is ahead")
+			p.Close()
+		})
+	}
 }
 
 // Waits for other hosts end with their context.

@@ -31,12 +31,12 @@ type Transition struct {
 
 var registry = settings.NewRegistry[Loss]("auxiliary", "auxiliary", "auxiliary loss")
 
-// Register makes a term known to Make, and so to the command line. make returns it with its default settings. A name
+// Register makes a term known to Make, and so to the command line. create returns it with its default settings. A name
 // that is taken is refused.
-func Register(name string, make func() Loss) error { return registry.Register(name, make) }
+func Register(name string, create func() Loss) error { return registry.Register(name, create) }
 
 // MustRegister is Register for init functions.
-func MustRegister(name string, make func() Loss) { registry.MustRegister(name, make) }
+func MustRegister(name string, create func() Loss) { registry.MustRegister(name, create) }
 
 // Names lists the registered terms, sorted.
 func Names() []string { return registry.Names() }

@@ -14,8 +14,17 @@ import (
 // close writes what the run leaves in memory, and closes everything. cause is the error of work. What is not on the
 // disk when over ends is given up.
 func (s *session) close(ctx, over context.Context, cause error) (*Outcome, error) {
-	defer s.release()
-	s.measurePeak()
+	o, err := s.finish(ctx, over, cause)
+	if !s.release(over) && !o.Abandoned {
+		late := *o // the observer has the other one
+		late.Abandoned = true
+		o = &late
+	}
+	return o, err
+}
+
+func (s *session) finish(ctx, over context.Context, cause error) (*Outcome, error) {
+	s.measurePeak(over)
 	stop := ctx.Err() != nil || errors.As(cause, new(InterruptedError))
 	if cause == ErrInterrupted {
 		cause = nil
@@ -36,7 +45,7 @@ func (s *session) close(ctx, over context.Context, cause error) (*Outcome, error
 		if state != "" {
 			text += fmt.Sprintf("; the state of %s %d is in %s", s.Kind.Unit, s.savedStep, state)
 		}
-	case s.Resume == nil:
+	case s.resume == nil:
 		text = "interrupted before the first " + s.Kind.Round + " was done; nothing was written"
 		o = &Outcome{}
 		if s.Folder != nil {
@@ -44,7 +53,7 @@ func (s *session) close(ctx, over context.Context, cause error) (*Outcome, error
 		}
 	default: // nothing was left to do, or it did not get as far as a round
 		text = fmt.Sprintf("interrupted before a further %s was done; the run in %s goes on from %s %d", s.Kind.Round,
-			s.Folder.Dir(), s.Kind.Unit, s.Resume.Step)
+			s.Folder.Dir(), s.Kind.Unit, s.resume.Step)
 		o = &Outcome{}
 		if !stop && cause == nil {
 			o = s.outcome(false)
@@ -52,7 +61,7 @@ func (s *session) close(ctx, over context.Context, cause error) (*Outcome, error
 		err = s.closeFolder(over, stop, nil)
 	}
 	o.Abandoned = len(s.left) > 0
-	err = errors.Join(err, s.Observer.Close(o))
+	err = errors.Join(err, s.within(over, errUnread, func() error { return s.Observer.Close(o) }))
 	if stop {
 		return o, InterruptedError{sentence{errors.New(text), err, cause}.error()}
 	}
@@ -78,11 +87,13 @@ func (s *session) lastFiles(over context.Context, stop bool) (path string, err e
 		members := s.can.Members
 		err = errors.Join(err, s.withGrace(over, func() error { return s.writeFinal(h.snapshot(), members) }))
 	}
-	profile, unwritten := s.profileJSON()
-	if unwritten == nil {
-		unwritten = s.withGrace(over, func() error { return s.Folder.WriteJSON("profile.json", profile) })
-	}
-	err = errors.Join(err, unwritten)
+	err = errors.Join(err, s.withGrace(over, func() error {
+		profile, err := s.profileJSON()
+		if err != nil {
+			return err
+		}
+		return s.Folder.WriteJSON("profile.json", profile)
+	}))
 	return path, errors.Join(err, s.closeFolder(over, stop, err))
 }
 
@@ -92,14 +103,14 @@ func (s *session) closeFolder(over context.Context, stop bool, before error) (er
 		err = s.logger.CloseBefore(afterGrace(over, s.Grace/32))
 	}
 	if !stop && s.Pictures != nil && s.rounds > 0 {
-		var metrics []string
-		for _, r := range s.Job.Board() {
-			if r.Curve != "" {
-				metrics = append(metrics, r.Curve)
-			}
-		}
 		computed := time.Duration((s.first + s.steady) * float64(time.Second))
 		_ = s.withGrace(over, func() error {
+			var metrics []string
+			for _, r := range s.Job.Board() {
+				if r.Curve != "" {
+					metrics = append(metrics, r.Curve)
+				}
+			}
 			for _, picture := range s.Pictures(s.Folder.Dir(), metrics, computed) {
 				_ = s.Folder.Write(picture.Name, picture.Data) // a run does not fail for lack of a picture
 			}
@@ -121,24 +132,35 @@ func afterGrace(ctx context.Context, grace time.Duration) context.Context {
 	return later
 }
 
-var errUnanswered = errors.New("the disk does not answer: what was being written is not there")
+var (
+	errUnanswered = errors.New("the disk does not answer: what was being written is not there")
+	errUnread     = errors.New("the outcome is not read: its lines may be missing")
+	errBusy       = errors.New("a device does not answer")
+)
 
-// withGrace calls f, and gives it up 1/32 of the grace after the end of over if the disk does not answer.
+// withGrace is within for the disk.
 func (s *session) withGrace(over context.Context, f func() error) error {
+	return s.within(over, errUnanswered, f)
+}
+
+// within calls f, and gives it up with an error 1/32 of the grace after the end of over. f writes no field of the
+// session.
+func (s *session) within(over context.Context, late error, f func() error) error {
 	returned := make(chan struct{})
 	return runfolder.Before(afterGrace(over, s.Grace/32), func() error {
 		defer close(returned)
 		return f()
 	}, func() error {
 		s.left = append(s.left, returned)
-		return errUnanswered
+		return late
 	})
 }
 
-// release closes everything, after the calls that have not returned: they use it.
-func (s *session) release() {
-	closeAll := func() {
-		for _, returned := range s.left {
+// release closes everything, after the calls that have not returned: they use it. It reports whether that is done.
+func (s *session) release(over context.Context) bool {
+	left := s.left
+	closeAll := func() error {
+		for _, returned := range left {
 			<-returned
 		}
 		if s.evaluator != nil {
@@ -150,22 +172,30 @@ func (s *session) release() {
 		if s.backend != nil {
 			_ = s.backend.Close()
 		}
+		return nil
 	}
-	if len(s.left) > 0 {
-		go closeAll()
-	} else {
-		closeAll()
+	if len(left) > 0 {
+		go func() { _ = closeAll() }()
+		return false
 	}
+	return s.within(over, errBusy, closeAll) == nil
 }
 
 // measurePeak reads the largest memory that the run used.
-func (s *session) measurePeak() {
+func (s *session) measurePeak(over context.Context) {
 	if m, err := hardware.OfProcess(); err == nil {
 		s.peak = m.Peak
 	}
-	if c, ok := s.backend.(*xlabridge.Client); ok && c.Platform() != "cpu" {
-		if m, err := c.Memory(0); err == nil {
-			s.peak = m.Peak
-		}
+	c, ok := s.backend.(*xlabridge.Client)
+	if !ok || c.Platform() == "cpu" {
+		return
+	}
+	var m xlabridge.DeviceMemory
+	err := s.within(over, errBusy, func() (err error) {
+		m, err = c.Memory(0)
+		return err
+	})
+	if err == nil {
+		s.peak = m.Peak
 	}
 }

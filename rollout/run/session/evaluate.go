@@ -31,6 +31,7 @@ type Evaluator struct {
 	recorder *episode.Recorder // nil: nothing is drawn
 	env      envs.Environment
 	policy   policy.Policy
+	goal     float64   // Play.Goal of env; NaN: none
 	at       time.Time // of the last evaluation
 	// How long the last evaluation took, without compiling: to evaluate and write the members, and to draw the best.
 	evaluating, drawing time.Duration
@@ -45,7 +46,7 @@ func NewEvaluator(b xlabridge.Backend, p *run.Play, purpose string, candidates [
 	if err != nil {
 		return nil, err
 	}
-	e := &Evaluator{env: r.Env, policy: r.Policy}
+	e := &Evaluator{env: r.Env, policy: r.Policy, goal: p.Goal(r.Env.Spec())}
 	example := candidates[0].Params
 	e.ActingEvaluator, err = episode.NewActingEvaluator(b, r, example, len(candidates), p.EvalEpisodes, largeMember,
 		purpose)
@@ -144,7 +145,7 @@ func (s *session) judge(over bool, within time.Duration) error {
 }
 
 // prepareEvaluator compiles an evaluator if there is none, or if the members have grown.
-func (s *session) prepareEvaluator(p *run.Play, candidates []run.Candidate) (err error) {
+func (s *session) prepareEvaluator(p *run.Play, candidates []run.Candidate) error {
 	if old := s.evaluator; old != nil {
 		if old.Fits(candidates[0].Params) {
 			return nil
@@ -155,13 +156,17 @@ func (s *session) prepareEvaluator(p *run.Play, candidates []run.Candidate) (err
 		}
 	}
 	b := s.backend
-	s.evaluator, err = wait(s, func() (*Evaluator, error) {
+	e, err := wait(s, func() (*Evaluator, error) {
 		draw := s.Folder != nil && s.Draw != nil
 		e, err := NewEvaluator(b, p, s.Job.Purpose, candidates, draw)
 		returnMemory(b)
 		return e, err
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	s.evaluator, s.goal = e, e.goal
+	return nil
 }
 
 // evaluate evaluates the candidates and the hall of fame. It writes the first candidate, which stands for the whole

@@ -5,6 +5,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"io"
 	"runtime"
 	"time"
@@ -113,18 +114,21 @@ const (
 const stalled = "stalled"
 
 // session is a run under way. One goroutine at a time owns it, which alone reads and writes its fields, except those of
-// Options, which do not change: that of work, until it has ended, or until a call of it does not return after an
-// interrupt; then that of Run.
+// Options, which do not change once Job is made: that of work, until it has ended, or until a call of it does not return
+// after an interrupt; then that of Run. A function of the kind, of the caller, of a device or of the disk is called in
+// wait, do or tell by the first, and in within or withGrace by the second (TestCallsFromOutside).
 type session struct {
 	Options
-	offered chan struct{}     // has an element while work waits for a call: who takes it owns the session
-	left    []<-chan struct{} // of calls that did not return in time: closed when they have
+	resume  *runfolder.Checkpoint // Options.Resume, which is nil here; without the arrays once a run has them in place
+	offered chan struct{}         // has an element while work waits for a call: who takes it owns the session
+	left    []<-chan struct{}     // of calls that did not return in time: closed when they have
 
 	text         string // of config.toml
 	backend      xlabridge.Backend
 	run          run.Run
 	can          *run.Capabilities // of the run
 	evaluator    *Evaluator
+	goal         float64 // mean return at which members solve their environment, once they are evaluated; NaN: none
 	logger       *runfolder.Logger
 	profile      run.Profile
 	began        time.Time     // the first round of this process
@@ -182,13 +186,15 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	if o.Observer == nil {
 		o.Observer = silent{}
 	}
-	run.KeepPolicyFile(o.Experiment)
-	if o.Job == nil {
-		o.Job = o.Kind.JobOf(o.Experiment)
-	}
+	s := &session{Options: o, resume: o.Resume, values: map[string]float64{}, offered: make(chan struct{}, 1)}
+	s.Options.Resume = nil
+	return s.through(ctx, s.work)
+}
+
+// through lets work run to its end, or until ctx or Stop ends it, and closes the session.
+func (s *session) through(ctx context.Context, work func(context.Context) error) (*Outcome, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := &session{Options: o, values: map[string]float64{}, offered: make(chan struct{}, 1)}
 	if s.Folder != nil {
 		s.shown = s.Folder.Dir()
 		context.AfterFunc(ctx, s.Folder.StopWaiting) // for a disk that is full or does not answer
@@ -196,20 +202,20 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	ended, returned := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(returned)
-		ended <- s.work(ctx)
+		ended <- work(ctx)
 	}()
-	over := afterGrace(ctx, 3*o.Grace/4)
+	over := afterGrace(ctx, 3*s.Grace/4)
 	select {
 	case err := <-ended:
 		return s.close(ctx, over, err)
-	case <-o.Stop:
+	case <-s.Stop:
 		cancel()
 	case <-ctx.Done():
 	}
 	select {
 	case err := <-ended:
 		return s.close(ctx, over, err)
-	case <-time.After(o.Grace / 4):
+	case <-time.After(s.Grace / 4):
 	}
 	select {
 	case err := <-ended:
@@ -217,6 +223,19 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	case <-s.offered:
 		s.left = append(s.left, returned)
 		return s.close(ctx, over, ErrInterrupted)
+	case <-over.Done(): // the session itself takes too long
+		go func() {
+			<-returned
+			if s.logger != nil {
+				_ = s.logger.Close()
+			}
+			if s.Folder != nil {
+				_ = s.Folder.Close()
+			}
+			s.release(over)
+		}()
+		return &Outcome{Abandoned: true}, InterruptedError{errors.New("interrupted; the run did not stop in time, so " +
+			"its last checkpoint is the newest state")}
 	}
 }
 

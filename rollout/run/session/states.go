@@ -45,11 +45,19 @@ func (s *session) work(ctx context.Context) (err error) {
 
 // preparing checks what lies outside of the settings, before anything that takes time.
 func (s *session) preparing(ctx context.Context) (state, error) {
-	if s.Job.Prepare == nil {
-		return s.fetching, nil
-	}
-	resumed := s.Resume != nil
-	return s.fetching, s.do(func() error { return s.Job.Prepare(ctx, resumed) })
+	resumed, job := s.resume != nil, s.Job
+	err := s.do(func() error {
+		run.KeepPolicyFile(s.Experiment)
+		if job == nil {
+			job = s.Kind.JobOf(s.Experiment)
+		}
+		if job.Prepare == nil {
+			return nil
+		}
+		return job.Prepare(ctx, resumed)
+	})
+	s.Job = job
+	return s.fetching, err
 }
 
 // fetching downloads the data that the experiment needs.
@@ -65,9 +73,13 @@ func (s *session) fetching(ctx context.Context) (state, error) {
 }
 
 // opening opens the backend.
-func (s *session) opening(ctx context.Context) (_ state, err error) {
-	s.backend, err = wait(s, func() (xlabridge.Backend, error) { return s.Open(ctx, opening{s.Observer}) })
-	return s.starting, err
+func (s *session) opening(ctx context.Context) (state, error) {
+	b, err := wait(s, func() (xlabridge.Backend, error) { return s.Open(ctx, opening{s.Observer}) })
+	if err != nil { // b may be a nil pointer in a Backend that is not nil
+		return nil, err
+	}
+	s.backend = b
+	return s.starting, nil
 }
 
 // starting compiles the run.
@@ -77,18 +89,20 @@ func (s *session) starting(ctx context.Context) (state, error) {
 		phase = "measuring plans, then " + phase
 	}
 	b := s.backend
+	var can *run.Capabilities
 	r, err := wait(s, func() (run.Run, error) {
 		s.Observer.Phase(phase)
 		r, err := s.Job.Start(ctx, b)
 		if err == nil {
 			returnMemory(b)
+			can = r.Describe()
 		}
 		return r, run.OutOfMemory(err, s.Experiment, s.Job)
 	})
 	if err != nil { // r may be a nil pointer in a run.Run that is not nil
 		return nil, err
 	}
-	s.run, s.can = r, r.Describe()
+	s.run, s.can = r, can
 	return s.restoring, nil
 }
 
@@ -101,34 +115,44 @@ func returnMemory(b xlabridge.Backend) {
 
 // restoring puts the checkpoint of a resumed run into it, and opens its logs.
 func (s *session) restoring(ctx context.Context) (_ state, err error) {
-	r := s.run
-	if from := s.Resume; from != nil {
+	r, b := s.run, s.backend
+	if from := s.resume; from != nil {
 		err := s.do(func() error { return r.Restore(ctx, run.Snapshot{Step: from.Step, Arrays: from.Arrays}) })
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Folder.Dir(), err)
 		}
 	}
-	s.profile = r.Profile()
-	if s.Config != nil { // a resumed run keeps the settings that were chosen at first
-		var chosen settings.Values
-		if s.Resume == nil {
-			chosen = settings.Values{} // so that the run repeats to the byte, whatever is stored or free then
-			maps.Copy(chosen, s.profile.Chosen)
+	resumed := s.resume != nil
+	var profile run.Profile
+	var text, remark string
+	var cost graph.Cost
+	var expected time.Duration
+	err = s.do(func() (err error) {
+		profile = r.Profile()
+		if s.Config != nil { // a resumed run keeps the settings that were chosen at first
+			var chosen settings.Values
+			if !resumed {
+				chosen = settings.Values{} // so that the run repeats to the byte, whatever is stored or free then
+				maps.Copy(chosen, profile.Chosen)
+			}
+			if text, err = s.Config(chosen, false); err != nil {
+				return err
+			}
 		}
-		if s.text, err = s.Config(chosen, false); err != nil {
-			return nil, err
+		if s.Job.Remark != nil {
+			remark = s.Job.Remark()
 		}
+		cost, expected = estimateRound(r, s.Kind, b)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	if f, ok := s.backend.(*NaNFinder); ok {
+	s.profile, s.text, s.expected = profile, text, expected
+	if f, ok := b.(*NaNFinder); ok {
 		f.follow(r)
 	}
-	notices := []string{s.profile.PlanNotice()}
-	if s.Job.Remark != nil {
-		notices = append(notices, s.Job.Remark())
-	}
-	var cost graph.Cost
-	cost, s.expected = estimateRound(r, s.Kind, s.backend)
-	notices = append(notices, s.announcement(cost))
+	notices := []string{profile.PlanNotice(), remark, s.announcement(cost)}
 	err = s.tell(func(o Observer) {
 		for _, line := range notices {
 			if line != "" {
@@ -137,8 +161,8 @@ func (s *session) restoring(ctx context.Context) (_ state, err error) {
 		}
 	})
 	phase := "the first " + s.Kind.Round
-	if s.Resume != nil && err == nil {
-		phase = fmt.Sprintf("going on after %s %d", s.Kind.Unit, s.Resume.Step)
+	if s.resume != nil && err == nil {
+		phase = fmt.Sprintf("going on after %s %d", s.Kind.Unit, s.resume.Step)
 		err = s.resumeLogs()
 	}
 	if err == nil {
@@ -149,11 +173,11 @@ func (s *session) restoring(ctx context.Context) (_ state, err error) {
 
 // resumeLogs opens the logs of a resumed run where the checkpoint left them.
 func (s *session) resumeLogs() error {
-	from := *s.Resume
+	from := *s.resume
 	from.Config = s.text
 	if s.can.InPlace != nil && bytesOf(from.Arrays) >= lentState {
 		from.Arrays = nil // the run has them
-		s.Resume = &from
+		s.resume = &from
 	} else {
 		s.held = &held{Checkpoint: from}
 	}
@@ -166,15 +190,21 @@ func (s *session) resumeLogs() error {
 	if err := s.lastRow(); err != nil {
 		return err
 	}
-	if s.can.Reached != nil && from.Info[InfoDone] == "" { // the goal is another one now
-		s.last.Done = s.can.Reached(func(name string) float64 {
-			if x, ok := s.values[name]; ok {
+	reached, values := s.can.Reached, s.values
+	if reached == nil || from.Info[InfoDone] != "" {
+		return nil
+	}
+	// the goal is another one now
+	done, err := wait(s, func() (bool, error) {
+		return reached(func(name string) float64 {
+			if x, ok := values[name]; ok {
 				return x
 			}
 			return math.NaN()
-		})
-	}
-	return nil
+		}), nil
+	})
+	s.last.Done = done
+	return err
 }
 
 // Done returns how many rounds a run had done at a checkpoint, and their work. The work is 0 in a checkpoint of an
@@ -188,7 +218,11 @@ func Done(c *runfolder.Checkpoint) (rounds int64, work float64) {
 // lastRow takes the metrics of the last round from the log, for the outcome of a run that has nothing left to do.
 func (s *session) lastRow() error {
 	var row map[string]*float64
-	text := s.logger.LastRow()
+	logger := s.logger
+	text, err := wait(s, func() ([]byte, error) { return logger.LastRow(), nil })
+	if err != nil {
+		return err
+	}
 	if len(text) == 0 { // all rows were dropped
 		return nil
 	}
@@ -217,16 +251,22 @@ func (s *session) stepping(ctx context.Context) (state, error) {
 	}
 	s.handBack()
 	r, can, round, expected := s.run, s.can, fmt.Sprintf("%s %d", s.Kind.Round, s.round+1), s.expected
-	started := time.Now()
+	started, now, ending := time.Now(), time.Time{}, s.ending
 	m, err := wait(s, func() (run.Metrics, error) {
 		var counter *run.PartCounter
 		if can.Parts != nil {
 			counter = can.Parts()
 		}
-		defer watchRound(s.Observer.Progress, round, counter, expected)()
-		return r.Step(ctx)
+		m, err := func() (run.Metrics, error) {
+			defer watchRound(s.Observer.Progress, round, counter, expected)()
+			return r.Step(ctx)
+		}()
+		now = time.Now()
+		if err == nil && can.Ending != nil {
+			ending = can.Ending(m)
+		}
+		return m, err
 	})
-	now := time.Now()
 	s.expected = now.Sub(started)
 	switch {
 	case ended(ctx, err): // the state is that before the round
@@ -242,6 +282,7 @@ func (s *session) stepping(ctx context.Context) (state, error) {
 			}
 		}
 	}
+	s.ending = ending
 	s.pace.add(started, now)
 	if err := s.note(m, now, now.Sub(started).Seconds()); err != nil {
 		return nil, err
@@ -270,8 +311,9 @@ func (s *session) reachedEnd() bool {
 // fail returns the error of a round in which all members failed. The state is held, so that it is written: the run can
 // be resumed after its environment is mended.
 func (s *session) fail(ctx context.Context, m run.Metrics) error {
-	err := membersError{fmt.Errorf("%s %d: %w", s.Kind.Unit, m.Step, m.Failed(ctx))}
-	return errors.Join(err, s.hold(ctx))
+	unheld := s.hold(ctx) // first: an interrupt saves it
+	err := s.do(func() error { return m.Failed(ctx) })
+	return errors.Join(membersError{fmt.Errorf("%s %d: %w", s.Kind.Unit, m.Step, err)}, unheld)
 }
 
 // membersError is the error of a round in which all members failed.
@@ -285,14 +327,16 @@ func (membersError) ErrorCode() string { return "members_failed" }
 // finishing copies the last state to the host, and writes the members and the kind's files.
 func (s *session) finishing(ctx context.Context) (state, error) {
 	interrupted := ctx.Err() != nil
-	if s.rounds == 0 && s.Resume == nil {
+	if s.rounds == 0 && s.resume == nil {
 		if interrupted {
 			return nil, ErrInterrupted
 		}
 		return nil, nil
 	}
-	if s.logger != nil {
-		s.logger.End()
+	if logger := s.logger; logger != nil {
+		if err := s.do(func() error { logger.End(); return nil }); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.hold(ctx); err != nil {
 		return nil, err
@@ -361,7 +405,7 @@ func (s *session) reevaluate(ctx context.Context) error {
 // openLogs writes the config and opens the logs after the row of a step. The config of a run that has nothing left to
 // do says how it was made.
 func (s *session) openLogs(after int64) (err error) {
-	over, resumed, work := s.over(), s.Resume != nil, s.totalWork
+	over, resumed, work := s.over(), s.resume != nil, s.totalWork
 	err = s.do(func() error {
 		if resumed {
 			return nil
@@ -388,7 +432,7 @@ func (s *session) writeConfig(over bool) (err error) {
 		return nil
 	}
 	if over {
-		if s.text, err = s.Config(nil, true); err != nil {
+		if s.text, err = wait(s, func() (string, error) { return s.Config(nil, true) }); err != nil {
 			return err
 		}
 	}
@@ -398,7 +442,9 @@ func (s *session) writeConfig(over bool) (err error) {
 
 // note records a round's metrics and shows them.
 func (s *session) note(m run.Metrics, now time.Time, seconds float64) error {
-	news := s.record(m, now, seconds)
+	rows := s.record(m, now, seconds)
+	news := s.news(m, seconds, now)
+	logger, over := s.logger, m.Step >= s.Job.Last || m.Done || m.Stalled || m.Failed != nil
 	moved := ""
 	if s.Folder != nil && s.memoryAt.Equal(now) {
 		if dir := s.Folder.Dir(); dir != s.shown {
@@ -406,6 +452,14 @@ func (s *session) note(m run.Metrics, now time.Time, seconds float64) error {
 		}
 	}
 	return s.tell(func(o Observer) {
+		if logger != nil {
+			for _, r := range rows {
+				logger.Log(r)
+			}
+			if over {
+				logger.End() // before the last checkpoint
+			}
+		}
 		for _, line := range m.Notices {
 			o.Notice(line)
 		}
@@ -416,27 +470,21 @@ func (s *session) note(m run.Metrics, now time.Time, seconds float64) error {
 	})
 }
 
-// record puts a round's metrics into the logs, and returns them for the observer.
-func (s *session) record(m run.Metrics, now time.Time, seconds float64) RoundReport {
-	if s.can.Ending != nil {
-		s.ending = s.can.Ending(m)
-	}
+// record counts a round, and returns its rows of the logs; none without logs.
+func (s *session) record(m run.Metrics, now time.Time, seconds float64) (rows []runfolder.Row) {
 	for _, earlier := range m.Earlier {
 		s.round++
 		s.totalWork += earlier.Work
 		if s.logger != nil {
-			s.logger.Log(s.row(earlier, math.NaN(), now))
+			rows = append(rows, s.row(earlier, math.NaN(), now))
 		}
 	}
 	s.add(m, seconds)
 	s.lastEnd = now.Sub(s.Start)
 	if s.logger != nil {
-		s.logger.Log(s.row(m, seconds, now))
-		if m.Step >= s.Job.Last || m.Done || m.Stalled || m.Failed != nil {
-			s.logger.End() // before the last checkpoint
-		}
+		rows = append(rows, s.row(m, seconds, now))
 	}
-	return s.news(m, seconds, now)
+	return rows
 }
 
 // add counts a round.
