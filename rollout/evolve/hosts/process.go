@@ -54,9 +54,9 @@ type Process struct {
 // welcomeTime is how long a host that joins waits for an answer of the others.
 const welcomeTime = 300 * time.Millisecond
 
-// Join connects a host after a number of generations with the other hosts of a run. It goes on with the first answer, so
-// that a host that joins late knows how far the others are. The error is *IdentityError if the one that answers computes
-// another run; WaitFor and Round return that of a later answer.
+// Join connects a host after a number of generations with the other hosts of a run. It goes on with the first answer,
+// so that a host that joins late knows how far the others are. The error is *IdentityError if the one that answers
+// computes another run; WaitFor and Round return that of a later answer.
 func Join(ctx context.Context, id string, identity Identity, generation int64, open Open) (*Process, error) {
 	p := &Process{start: time.Now(), end: make(chan struct{}), changed: make(chan struct{}, 1),
 		host: New(id, identity, generation)}

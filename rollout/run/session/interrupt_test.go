@@ -57,7 +57,10 @@ type paused struct {
 func (p *paused) Describe() *run.Capabilities {
 	p.at("describe")
 	return &run.Capabilities{Members: p,
-		Ending:  func(m run.Metrics) string { p.at(fmt.Sprintf("ending %d", m.Step)); return fmt.Sprint("at ", m.Step) },
+		Ending: func(m run.Metrics) string {
+			p.at(fmt.Sprintf("ending %d", m.Step))
+			return fmt.Sprint("at ", m.Step)
+		},
 		Reached: func(func(string) float64) bool { p.at("reached"); return false },
 		Table:   func() []string { p.at("table"); return []string{"a table"} },
 		Files: func(s run.Snapshot, ended bool) ([]run.File, error) {

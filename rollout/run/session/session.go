@@ -113,10 +113,10 @@ const (
 // stalled is the InfoDone of a run that ran out of patience.
 const stalled = "stalled"
 
-// session is a run under way. One goroutine at a time owns it, which alone reads and writes its fields, except those of
-// Options, which do not change once Job is made: that of work, until it has ended, or until a call of it does not return
-// after an interrupt; then that of Run. A function of the kind, of the caller, of a device or of the disk is called in
-// wait, do or tell by the first, and in within or withGrace by the second (TestCallsFromOutside).
+// session is a run under way. One goroutine at a time owns it: it alone reads and writes the fields, except those of
+// Options, which do not change once Job is made. That is the goroutine of work, until it has ended, or until a call of
+// it does not return after an interrupt; then that of Run. A function of the kind, of the caller, of a device or of the
+// disk is called in wait, do or tell by the first, and in within or withGrace by the second (TestCallsFromOutside).
 type session struct {
 	Options
 	resume  *runfolder.Checkpoint // Options.Resume, which is nil here; without the arrays once a run has them in place

@@ -35,7 +35,8 @@ func TestBusySession(t *testing.T) {
 			time.Sleep(time.Minute)
 			return nil
 		})
-		require.EqualError(t, err, "interrupted; the run did not stop in time, so its last checkpoint is the newest state")
+		require.EqualError(t, err,
+			"interrupted; the run did not stop in time, so its last checkpoint is the newest state")
 		require.ErrorAs(t, err, new(InterruptedError))
 		require.True(t, o.Abandoned)
 		require.Equal(t, 600*time.Millisecond, time.Since(start))
@@ -56,10 +57,10 @@ func (c *closes) Close() error { c.closed.Store(true); return nil }
 // The methods of a session call functions of others only in function literals, which wait, do, tell, within and
 // withGrace get: one that does not return would keep an interrupted run.
 func TestCallsFromOutside(t *testing.T) {
-	// They return at once: they read or set a field or a setting, or count. DeviceDescriptions is called by profileJSON,
-	// which is called in withGrace.
-	quick := strings.Fields("Add Backend Bytes CloseBefore DeviceDescriptions Dir Done Fingerprint Fits Equal Err Error " +
-		"IsZero Path Platform PlanNotice PluginPath Seconds Shape String Sub Text Value")
+	// They return at once: they read or set a field or a setting, or count. DeviceDescriptions is called by
+	// profileJSON, which is called in withGrace.
+	quick := strings.Fields("Add Backend Bytes CloseBefore DeviceDescriptions Dir Done Fingerprint Fits Equal Err " +
+		"Error IsZero Path Platform PlanNotice PluginPath Seconds Shape String Sub Text Value")
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
 	set, methods := token.NewFileSet(), 0
