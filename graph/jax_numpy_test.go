@@ -12,6 +12,7 @@ import (
 	"xlarun/graph/signal"
 	"xlarun/graph/special"
 	"xlarun/graph/stats"
+	"xlarun/xlabridge"
 )
 
 func unary(f func(x any) *graph.Array) func(functionAttrs, list) list {
@@ -187,6 +188,8 @@ func TestNumPyRefusals(t *testing.T) {
 	} {
 		require.ErrorContains(t, graph.Try(c.call), c.want)
 	}
+	_, err := xlabridge.Jit[*graph.Array, *graph.Array](&xlabridge.Reference{}, nil)(x)
+	require.ErrorContains(t, err, "Jit: got a nil function")
 }
 
 // TestEndsOfRanges: ends that are included are exact, and those that are not are left out, although numbers,

@@ -148,6 +148,9 @@ func (c *Search) check(s *strategy.Erased) error {
 		return envs.ResultError(s.Settings, "strategy", "Traits",
 			fmt.Sprintf("got a GroupSize of %d, want 1 or more", least))
 	}
+	if msg := policy.CheckReports(s.Reports, s.Report != nil); msg != "" {
+		return envs.ResultError(s.Settings, "strategy", "Traits", msg)
+	}
 	least = max(least, s.LeastPopulation)
 	if err := c.checkMembers("pop", c.Population, least, s.GroupSize); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"xlarun/internal/long"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/plan"
+	"xlarun/rollout/policy"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
@@ -19,6 +20,22 @@ func sharing(spec string) Search {
 	c := DefaultSearch().With("strategy.rank", 2)
 	c.Env, c.Strategy, c.Policy, c.Population, c.Steps, c.Tile = "Pendulum-v1", "eggroll", spec, 24, 20, 8
 	return c
+}
+
+// A strategy without Params or Factors of a member is named.
+func TestSharedMembersAreWhole(t *testing.T) {
+	c := sharing("mlp:5")
+	x, err := c.NewSetup(Options{}, plan.Machine{Devices: 1})
+	require.NoError(t, err)
+	p, err := x.Program()
+	require.NoError(t, err)
+	p = p.Bind(x.Inputs(1))
+	p.Strategy.Shared = func(any, any, *graph.Array) policy.Shared { return policy.Shared{} }
+	_, err = xlabridge.Jit(&xlabridge.Reference{}, func(key random.Key) *graph.Array {
+		s, keys := p.Start(key), p.keys(State{Key: key, Generation: graph.Of(int32(0))}).tile(graph.Of(int32(0)))
+		return p.rolloutShared(s, p.ask(s, keys), keys.Members).Return
+	})(random.New(3))
+	require.ErrorContains(t, err, "the strategy's Traits: Shared returned Params of 0 arrays and 0 Factors, want")
 }
 
 // Members with shared matrices have the results of members whose matrices are formed.
