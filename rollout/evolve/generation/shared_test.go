@@ -22,8 +22,8 @@ func sharing(spec string) Search {
 	return c
 }
 
-// A strategy without Params or Factors of a member is named.
-func TestSharedMembersAreWhole(t *testing.T) {
+// A strategy is named whose Shared returns nothing, or whose Reports have no Report.
+func TestFaultyStrategies(t *testing.T) {
 	c := sharing("mlp:5")
 	x, err := c.NewSetup(Options{}, plan.Machine{Devices: 1})
 	require.NoError(t, err)
@@ -36,6 +36,9 @@ func TestSharedMembersAreWhole(t *testing.T) {
 		return p.rolloutShared(s, p.ask(s, keys), keys.Members).Return
 	})(random.New(3))
 	require.ErrorContains(t, err, "the strategy's Traits: Shared returned Params of 0 arrays and 0 Factors, want")
+	x.Strategy.Reports = []string{"births"}
+	require.ErrorContains(t, c.check(x.Strategy), "the strategy's Traits: got 1 names in Reports and a function "+
+		"Report: false, want both or none")
 }
 
 // Members with shared matrices have the results of members whose matrices are formed.
