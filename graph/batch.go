@@ -18,8 +18,8 @@ func (b *batching) place(rank int) int {
 }
 
 // VMap turns a function of one member into a function of a population: every leaf of the argument and of the result
-// gets one more axis. The function is traced once, unbatched. What is no array in a result, such as an int, is static: it
-// is returned as it is.
+// gets one more axis. The function is traced once, unbatched. What is no array in a result, such as an int, is
+// static: it is returned as it is.
 func VMap[A, R any](f func(A) R, opts ...VMapOption) func(A) R {
 	wantFunction("VMap", f == nil)
 	return func(a A) R { return as[R](vmapCall([]any{a}, opts, func(args []any) any { return f(as[A](args[0])) })) }

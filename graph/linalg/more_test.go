@@ -124,7 +124,8 @@ func TestMoreLinalgEdges(t *testing.T) {
 	}
 	// jax.scipy.linalg.toeplitz
 	for _, c := range []struct{ got, want *graph.Array }{
-		{linalg.Toeplitz(graph.Of([]complex64{1 + 1i, 2 + 2i})), graph.Of([][]complex64{{1 + 1i, 2 - 2i}, {2 + 2i, 1 + 1i}})},
+		{linalg.Toeplitz(graph.Of([]complex64{1 + 1i, 2 + 2i})),
+			graph.Of([][]complex64{{1 + 1i, 2 - 2i}, {2 + 2i, 1 + 1i}})},
 		{linalg.Toeplitz(graph.Scalar(3)), graph.Of([][]float32{{3}})},
 		{linalg.Toeplitz(m(2), graph.Scalar(3)), m(2, 1)},
 		{linalg.Toeplitz(m(0)), m(0, 0)}, {linalg.Toeplitz(m(0), m(2)), m(0, 2)},

@@ -66,7 +66,8 @@ func VectorNorm(x *graph.Array, axis int, ord float64) *graph.Array {
 		return size.ReduceMax(axis)
 	case math.IsInf(ord, -1):
 		if x.Dim(axis) == 0 {
-			graph.Throw("VectorNorm", "got %s and the ord -Inf, want one element or more along axis %d", x.Shape(), axis)
+			graph.Throw("VectorNorm", "got %s and the ord -Inf, want one element or more along axis %d", x.Shape(),
+				axis)
 		}
 		return size.ReduceMin(axis)
 	case ord == 0:

@@ -29,8 +29,8 @@ func Cross(x, y *graph.Array) *graph.Array {
 // below it if k is negative. As jax.numpy.trace of the last two axes.
 func Trace(x *graph.Array, offset ...int) *graph.Array {
 	if x.Rank() < 2 || len(offset) > 1 {
-		graph.Throw("Trace", "got %s and %d offsets, want a matrix, or several with leading axes, and one offset or none",
-			x.Shape(), len(offset))
+		graph.Throw("Trace", "got %s and %d offsets, want a matrix, or several with leading axes, and one offset or "+
+			"none", x.Shape(), len(offset))
 	}
 	return graph.Diagonal(x, -2, -1, offset...).Sum(-1)
 }

@@ -105,8 +105,9 @@ type betaArguments struct{ A, B, X *graph.Array }
 
 // BetaInc is the regularized incomplete beta function: the probability that a beta variable with the concentrations a
 // and b is below x. a and b are at least 0, finite and not both 0, x is from 0 to 1; else NaN. Inside, it is 1 at a = 0
-// and 0 at b = 0. It has derivatives by all three. 16-bit floats are computed as float32. Largest error: 40 ULP in float64, 20 in float32, 1 in 16-bit floats; for
-// values below 1, in ULP of 1 unless x is below (a+1)/(a+b+2).
+// and 0 at b = 0. It has derivatives by all three. 16-bit floats are computed as float32. Largest
+// error: 40 ULP in float64, 20 in float32, 1 in 16-bit floats; for values below 1, in ULP of 1 unless x is below
+// (a+1)/(a+b+2).
 func BetaInc(a, b, x any) *graph.Array {
 	in := graph.Arguments.Floats("BetaInc", a, b, x)
 	d := in[0].DType()

@@ -35,8 +35,8 @@ func Digitize(x, edges *graph.Array, right bool) *graph.Array {
 }
 
 // Histogram counts how many elements of x (any shape) lie in each of so many equal intervals from lo to hi, numbers or
-// scalar arrays (ReduceMin(x), ReduceMax(x)), the lower one first, int32, and gives the bins+1 edges. Intervals are closed below and open
-// above, except the last, which is closed. What lies outside, and NaN, is dropped.
+// scalar arrays (ReduceMin(x), ReduceMax(x)), the lower one first, int32, and gives the bins+1 edges.
+// Intervals are closed below and open above, except the last, which is closed. What lies outside, and NaN, is dropped.
 func Histogram(x *graph.Array, bins int, lo, hi any) (counts, edges *graph.Array) {
 	if bins < 1 || bins >= math.MaxInt32 {
 		graph.Throw("Histogram", "got %d intervals, want from 1 to %d", bins, math.MaxInt32-1)

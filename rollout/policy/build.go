@@ -65,7 +65,8 @@ func checkStep(p Policy, observation envs.Space, outputs int) {
 	if traits.Report != nil {
 		want := graph.ShapeOf(graph.Float32, len(traits.Reports))
 		if got := traits.Report(next); got == nil || !got.Shape().Equal(want) {
-			panic(wrong("Traits", fmt.Sprintf("Report returned %s, want %s, a number for each of Reports", shapeText(got), want)))
+			panic(wrong("Traits", fmt.Sprintf("Report returned %s, want %s, a number for each of Reports",
+				shapeText(got), want)))
 		}
 	}
 	if traits.Learn != nil {
@@ -91,8 +92,8 @@ var reportName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 func CheckReports(names []string, report bool) string {
 	for i, name := range names {
 		if !reportName.MatchString(name) || slices.Contains(names[:i], name) {
-			return fmt.Sprintf("got the name %q in Reports %q, want different names of lower-case letters, digits and _, "+
-				"as in \"spike_rate_hz\"", name, names)
+			return fmt.Sprintf("got the name %q in Reports %q, want different names of lower-case letters, digits and "+
+				"_, as in \"spike_rate_hz\"", name, names)
 		}
 	}
 	if report != (len(names) > 0) {

@@ -344,7 +344,8 @@ func TestFaultyTraits(t *testing.T) {
 		"Prepared has no functions: make it with FormOf": {Prepared: &Form{}},
 		`got the name "Rate (Hz)" in Reports ["Rate (Hz)"], want different`: {
 			Reports: []string{"Rate (Hz)"}, Report: report},
-		`got the name "rate" in Reports ["rate" "rate"]`:                         {Reports: []string{"rate", "rate"}, Report: report},
+		`got the name "rate" in Reports ["rate" "rate"]`: {
+			Reports: []string{"rate", "rate"}, Report: report},
 		"got 1 names in Reports and a function Report: false, want both or none": {Reports: []string{"rate"}},
 		"got 0 names in Reports and a function Report: true":                     {Report: report},
 		"Report returned f32[1], want f32[2], a number for each of Reports": {

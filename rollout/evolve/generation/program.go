@@ -162,9 +162,9 @@ func (p *Program) rolloutShared(s State, draws any, keys random.Key) episode.Sum
 		return graph.VMap2(func(draw any, key random.Key) episode.Summary {
 			shared := p.Strategy.Shared(s.Strategy, draw, side)
 			if n := len(graph.Leaves(shared.Params)); shared.Params == nil || n != len(shared.Factors) {
-				panic(envs.ResultError(p.Strategy.Settings, "strategy", "Traits", fmt.Sprintf("Shared returned Params of %d "+
-					"arrays and %d Factors, want Params as the policy's Init returns them and Factors for each array", n,
-					len(shared.Factors))))
+				panic(envs.ResultError(p.Strategy.Settings, "strategy", "Traits", fmt.Sprintf("Shared returned Params "+
+					"of %d arrays and %d Factors, want Params as the policy's Init returns them and Factors for each "+
+					"array", n, len(shared.Factors))))
 			}
 			return p.Rollout.Member(shared, key)
 		}, options...)(draws, keys)
