@@ -97,7 +97,9 @@ func (e *erased) Step(key random.Key, state any, action *graph.Array,
 	p any) (next any, obs, reward, terminated, truncated *graph.Array) {
 	out := call(e.env, "Step", reflect.ValueOf(key), e.argument(": Step", "state", state, e.state),
 		reflect.ValueOf(action), e.argument(": Step", "parameters", p, e.params))
-	return out[0].Interface(), array(out[1]), array(out[2]), array(out[3]), array(out[4])
+	next = out[0].Interface()
+	CheckState(e, state, next)
+	return next, array(out[1]), array(out[2]), array(out[3]), array(out[4])
 }
 
 func (e *erased) Observe(state, p any) *graph.Array {

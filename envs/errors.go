@@ -1,6 +1,7 @@
 package envs
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -117,6 +118,31 @@ var methods = map[string]func(reflect.Type) (reflect.Method, bool){
 	"Member": func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Member") },
 	"Tell":   func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Tell") },
 	"Mean":   func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Mean") },
+}
+
+// CheckState throws an error unless next, the state that e's Step returned for state, has its arrays, with their shapes
+// and dtypes.
+func CheckState(e Environment, state, next any) {
+	wrong := func(format string, args ...any) {
+		panic(&graph.Error{Where: Line(e, "Step"), Op: e.Spec().ID + ": the state of Step",
+			Msg: fmt.Sprintf(format, args...)})
+	}
+	before, paths := graph.Flatten(state)
+	var after []*graph.Array
+	var other *graph.Tree
+	var bad *graph.Error
+	if errors.As(graph.Try(func() { after, other = graph.Flatten(next) }), &bad) {
+		wrong("%s", bad.Msg)
+	}
+	if d := paths.Difference("state that it gets", other, "state that it returns"); d != "" {
+		wrong("%s", d)
+	}
+	for i, a := range after {
+		if want := before[i].Shape(); !want.Equal(a.Shape()) {
+			wrong("%s is %s, in the state that it gets %s: convert or reshape it", strings.TrimPrefix(paths.Path(i),
+				"value"), a.Shape(), want)
+		}
+	}
 }
 
 // ResultError is the error of a method of v that returned what cannot be used. what is v's role, such as "policy".

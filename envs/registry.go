@@ -123,9 +123,24 @@ func Nearest(name string, known []string) string {
 		if len(stem) >= 3 && strings.HasPrefix(low, stem) { // "envs" for environments
 			d = 0
 		}
+		if swapped(name, low) {
+			d = min(d, 1)
+		}
 		if d < distance {
 			best, distance = k, d
 		}
 	}
 	return best
+}
+
+// swapped says whether two names differ in the order of two neighbors.
+func swapped(a, b string) bool {
+	if len(a) != len(b) || a == b {
+		return false
+	}
+	i := 0
+	for a[i] == b[i] {
+		i++
+	}
+	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }

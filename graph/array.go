@@ -60,25 +60,32 @@ type hostBytes []byte
 
 func (h hostBytes) HostBytes() ([]byte, error) { return h, nil }
 
-// Shape of the array.
-func (a *Array) Shape() Shape { return a.shape }
+// Shape of the array. The other accessors ask it, so that it alone refuses a nil: that of a missing key of a map, say.
+//
+//go:noinline
+func (a *Array) Shape() Shape {
+	if a == nil {
+		throw("", "got a nil *Array")
+	}
+	return a.shape
+}
 
 // DType of the elements.
-func (a *Array) DType() DType { return a.shape.DType }
+func (a *Array) DType() DType { return a.Shape().DType }
 
 // Dims are the sizes of the axes; not to be changed.
-func (a *Array) Dims() []int { return a.shape.Dims }
+func (a *Array) Dims() []int { return a.Shape().Dims }
 
 // Dim is the size of one axis; negative axes count from the end.
 //
 //go:noinline
-func (a *Array) Dim(axis int) int { return a.shape.Dims[checkAxis("Dim", axis, a.Rank())] }
+func (a *Array) Dim(axis int) int { return a.Dims()[checkAxis("Dim", axis, a.Rank())] }
 
 // Rank is the number of axes.
-func (a *Array) Rank() int { return len(a.shape.Dims) }
+func (a *Array) Rank() int { return len(a.Shape().Dims) }
 
 // Size is the number of elements.
-func (a *Array) Size() int { return a.shape.Size() }
+func (a *Array) Size() int { return a.Shape().Size() }
 
 // FromData makes a concrete array over existing Data, which must hold shape's elements.
 func FromData(shape Shape, data Data) *Array { return &Array{shape: shape, data: data} }

@@ -18,15 +18,24 @@ func (b *batching) place(rank int) int {
 }
 
 // VMap turns a function of one member into a function of a population: every leaf of the argument and of the result
-// gets one more axis. The function is traced once, unbatched.
+// gets one more axis. The function is traced once, unbatched. What is no array in a result, such as an int, is
+// static: it is returned as it is.
 func VMap[A, R any](f func(A) R, opts ...VMapOption) func(A) R {
+	wantFunction("VMap", f == nil)
 	return func(a A) R { return as[R](vmapCall([]any{a}, opts, func(args []any) any { return f(as[A](args[0])) })) }
 }
 
 // VMap2 is VMap for functions of two arguments. More are a struct.
 func VMap2[A, B, R any](f func(A, B) R, opts ...VMapOption) func(A, B) R {
+	wantFunction("VMap2", f == nil)
 	return func(a A, b B) R {
 		return as[R](vmapCall([]any{a, b}, opts, func(args []any) any { return f(as[A](args[0]), as[B](args[1])) }))
+	}
+}
+
+func wantFunction(name string, missing bool) {
+	if missing {
+		throw(name, "got a nil function")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"xlarun/graph/graphtest"
 	"xlarun/graph/linalg"
 	"xlarun/graph/signal"
+	"xlarun/graph/special"
 	"xlarun/graph/stats"
 )
 
@@ -127,6 +128,21 @@ func TestComplexValues(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []complex64{0, 1}, got)
 	require.Equal(t, "f32[2] {0 0}", graph.Imag(graph.Ones(graph.ShapeOf(graph.Float32, 2))).String())
+	z, w := graph.Of([]complex64{1 + 1i, 2 - 1i, .5i}), graph.Of([]complex64{1i, 1 - 1i})
+	b := graph.Of([]bool{true, true, false})
+	for _, c := range []struct{ got, want *graph.Array }{ // jax.numpy.convolve, correlate and corrcoef
+		{signal.Convolve(z, w, "full"), graph.Of([]complex64{-1 + 1i, 3 + 2i, .5 - 3i, .5 + .5i})},
+		{signal.Convolve(graph.Of([]float32{1, 2}), w, "same"), graph.Of([]complex64{1i, 1 + 1i})},
+		{signal.Correlate(z, w, "full"), graph.Of([]complex64{2i, 4, -1.5 - 1.5i, .5})},
+		{signal.Correlate(w, z, "full"), graph.Of([]complex64{.5, -1.5 + 1.5i, 4, -2i})},
+		{signal.Correlate(graph.Of([]float32{1, 2}), w, "valid"), graph.Of([]complex64{2 + 1i})},
+		{signal.Convolve(b, graph.SliceAxis(b, 0, 0, 2), "full"), graph.Of([]float32{1, 2, 1, 0})},
+		{signal.Correlate(b, graph.SliceAxis(b, 0, 0, 2), "valid"), graph.Of([]float32{2, 1})},
+		{stats.CorrCoef(graph.Of([][]complex64{{1 + 1i, 2, 3i}, {1i, 2, 5}})),
+			graph.Of([][]complex64{{1, -.35355338 + .60104084i}, {-.35355338 - .60104084i, 1}})},
+	} {
+		graphtest.Same(t, c.want, c.got, graphtest.Both(1e-6))
+	}
 	require.Equal(t, "c64[0,4] {}", fft.FFT(graph.Zeros(graph.ShapeOf(graph.Float32, 0, 4))).String())
 }
 
@@ -150,7 +166,6 @@ func TestComplexRefusals(t *testing.T) {
 		{"Cholesky: got c64[2,2], and there is no form for complex numbers", func() {
 			linalg.Cholesky(graph.Eye(graph.Complex64, 2))
 		}},
-		{"conv: got c64[1,3,1]", func() { signal.Convolve(x, x, "full") }},
 		{"convert: got c64[3]", func() { graph.Convert(x, graph.Float32) }},
 		{"bitcast: got c64[3]", func() { graph.Bitcast(x, graph.Uint64) }},
 		{"bitcast: got c64[3]", func() { graph.Bitcast(wide, graph.Complex64) }},
@@ -166,7 +181,18 @@ func TestComplexRefusals(t *testing.T) {
 			graph.GradHolomorphic(func(x *graph.Array) *graph.Array { return graph.Sum(graph.Abs(x)) })(x)
 		}},
 		{"RFFT: got c64[3], want real numbers other than float64", func() { fft.RFFT(x) }},
-		{"IRFFT: got the lengths [0] for the axes [0]", func() { fft.IRFFT(graph.Of([]complex64{1})) }},
+		{"IRFFT: got c64[1], want at least 2 elements along axis 0, or a Length", func() {
+			fft.IRFFT(graph.Of([]complex64{1}))
+		}},
+		{"HFFT: got f32[1], want at least 2 elements along axis 0", func() { fft.HFFT(graph.Of([]float32{1})) }},
+		{"HFFT: got f64[3], and there is no complex128", func() { fft.HFFT(wide) }},
+		{"IHFFT: got c64[3], want real numbers", func() { fft.IHFFT(x) }},
+		{"FFT: got f32[0], want at least 1 elements along axis 0", func() { fft.FFT(graph.Of([]float32{})) }},
+		{"Digitize: got c64[3], and complex numbers have no order", func() { stats.Digitize(x, r, false) }},
+		{"NanMax: got c64[3], and complex", func() { stats.NanMax(x) }},
+		{"Range: got c64[3], and complex", func() { stats.Range(x) }},
+		{"Percentile: got c64[3], and complex", func() { stats.Percentile(x, 50, 0) }},
+		{"XLogY: got c64[3], want real numbers", func() { special.XLogY(x, x) }},
 		{"FFT: got the axes [0 -1] of f32[3], want different ones", func() { fft.FFT(r, 0, -1) }},
 		{"FFT: got the lengths [2 3] for the axes [0] of f32[3]", func() {
 			fft.Fourier{Length: []int{2, 3}}.FFT(r)

@@ -12,6 +12,7 @@ import (
 	"xlarun/graph/signal"
 	"xlarun/graph/special"
 	"xlarun/graph/stats"
+	"xlarun/xlabridge"
 )
 
 func unary(f func(x any) *graph.Array) func(functionAttrs, list) list {
@@ -164,12 +165,31 @@ func TestNumPyRefusals(t *testing.T) {
 		{"PolyVal: got the coefficients f32[2,3], want a vector", func() { signal.PolyVal(x, x) }},
 		{"Vander: got f32[2,3] and 2 columns, want a vector", func() { signal.Vander(x, 2) }},
 		{"Toeplitz: got a column f32[2,3] and a row f32[2,3], want one or two vectors", func() { linalg.Toeplitz(x) }},
+		{"Unwrap: got the period 0, want a number above 0", func() { signal.Unwrap(x, 0, 1) }},
+		{"Gradient: got the distance 0, want a number other than 0", func() { signal.Gradient(x, 0, 0) }},
+		{"PolyFit: got the degree -1, x f32[3] and y f32[3], want a degree of at least 0", func() {
+			signal.PolyFit(x.Index(0), x.Index(0), -1)
+		}},
+		{"PolyFit: got the degree 1, x f32[3] and y f32[2,3], want", func() { signal.PolyFit(x.Index(0), x, 1) }},
+		{"PolyFit: got the degree 0, x f32[0] and y f32[0], want", func() {
+			signal.PolyFit(graph.Of([]float32{}), graph.Of([]float32{}), 0)
+		}},
+		{"Histogram: got the limits 1 and 0, want the lower one first", func() { stats.Histogram(x, 2, 1, 0) }},
+		{"Percentile: q is 150 and axis 0 of f32[2,3] has 2 elements; want q from 0 to 100", func() {
+			stats.Percentile(x, 150, 0)
+		}},
+		{"CorrCoef: got f32[], want [variables, observations]", func() { stats.CorrCoef(graph.Scalar(1)) }},
+		{"Digitize: got the edges f32[2,3], want an ascending vector", func() { stats.Digitize(x, x, false) }},
+		{"VMap: got a nil function", func() { graph.VMap[*graph.Array, *graph.Array](nil)(x) }},
+		{"Float32s: got 2 values for dims [3], want 3", func() { graph.Float32s([]float32{1, 2}, 3) }},
 		{"BlockDiag: got no matrices", func() { linalg.BlockDiag() }},
 		{"Rot90: got f32[], want two axes or more", func() { graph.Rot90(graph.Scalar(1), 1) }},
 		{"RavelMultiIndex: got 1 indices and 2 dims", func() { graph.RavelMultiIndex([]*graph.Array{x}, 2, 3) }},
 	} {
 		require.ErrorContains(t, graph.Try(c.call), c.want)
 	}
+	_, err := xlabridge.Jit[*graph.Array, *graph.Array](&xlabridge.Reference{}, nil)(x)
+	require.ErrorContains(t, err, "Jit: got a nil function")
 }
 
 // TestEndsOfRanges: ends that are included are exact, and those that are not are left out, although numbers,

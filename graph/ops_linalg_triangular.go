@@ -194,16 +194,26 @@ func (linalgOps) UnitDiagonal() TriangularOption { return func(t *triangularAttr
 
 // TriangularSolve is linalg.TriangularSolve.
 func (linalgOps) TriangularSolve(a, b *Array, opts ...TriangularOption) *Array {
+	return triangularSolve("TriangularSolve", a, b, opts...)
+}
+
+// CholeskySolve is linalg.CholeskySolve.
+func (linalgOps) CholeskySolve(l, b *Array) *Array {
+	const name = "CholeskySolve"
+	return triangularSolve(name, l, triangularSolve(name, l, b), Linalg.TransposedMatrix())
+}
+
+func triangularSolve(name string, a, b *Array, opts ...TriangularOption) *Array {
 	var t triangularAttrs
 	for _, o := range opts {
 		o(&t)
 	}
-	if a, b, leading := stackedSystems("TriangularSolve", a, b); leading > 0 {
+	if a, b, leading := stackedSystems(name, a, b); leading > 0 {
 		return eachMatrix(leading, []*Array{a, b}, func(in []*Array) []*Array {
-			return []*Array{Linalg.TriangularSolve(in[0], in[1], opts...)}
+			return []*Array{triangularSolve(name, in[0], in[1], opts...)}
 		})[0]
 	}
-	a, b, vector := system("TriangularSolve", a, b, t.right)
+	a, b, vector := system(name, a, b, t.right)
 	x := applyMatrices(op("triangular_solve"), t, a, b)[0]
 	if vector {
 		return Reshape(x, x.Size())

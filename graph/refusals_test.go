@@ -43,6 +43,10 @@ func TestRefusals(t *testing.T) {
 		{"images by nil", "ConvImages: input 1 is a nil *Array", func() *graph.Array {
 			return graph.ConvImages(x, nil, [2]int{1, 1}, [2][2]int{})
 		}},
+		{"sum of a missing key", "got a nil *Array", func() *graph.Array {
+			return map[string]*graph.Array{"a": x}["b"].Sum()
+		}},
+		{"dot of nil", "got a nil *Array", func() *graph.Array { return graph.Dot(x, nil) }},
 		{"conv ranks", "Conv: got x f32[2,5,5,3] and kernel f32[3,3,8]; want x [batch, spatial…, features]",
 			func() *graph.Array {
 				return graph.Conv(x, w(3, 3, 8))

@@ -345,26 +345,32 @@ func (t *Tensor) setGo(i int, v reflect.Value) {
 }
 
 // Float32s makes a float32 array of the given dims (default: one axis) from Go numbers.
-func Float32s(values []float32, dims ...int) *Array { return fromSlice(Float32, values, dims) }
+func Float32s(values []float32, dims ...int) *Array {
+	return fromSlice("Float32s", Float32, values, dims)
+}
 
 // Float64s makes a float64 array of the given dims (default: one axis).
-func Float64s(values []float64, dims ...int) *Array { return fromSlice(Float64, values, dims) }
+func Float64s(values []float64, dims ...int) *Array {
+	return fromSlice("Float64s", Float64, values, dims)
+}
 
 // Int32s makes an int32 array of the given dims (default: one axis).
-func Int32s(values []int32, dims ...int) *Array { return fromSlice(Int32, values, dims) }
+func Int32s(values []int32, dims ...int) *Array { return fromSlice("Int32s", Int32, values, dims) }
 
 // Uint32s makes a uint32 array of the given dims (default: one axis).
-func Uint32s(values []uint32, dims ...int) *Array { return fromSlice(Uint32, values, dims) }
+func Uint32s(values []uint32, dims ...int) *Array { return fromSlice("Uint32s", Uint32, values, dims) }
 
 // Complex64s makes a complex64 array of the given dims (default: one axis).
-func Complex64s(values []complex64, dims ...int) *Array { return fromSlice(Complex64, values, dims) }
+func Complex64s(values []complex64, dims ...int) *Array {
+	return fromSlice("Complex64s", Complex64, values, dims)
+}
 
-func fromSlice[T float32 | float64 | int32 | uint32 | complex64](d DType, values []T, dims []int) *Array {
+func fromSlice[T float32 | float64 | int32 | uint32 | complex64](name string, d DType, values []T, dims []int) *Array {
 	if dims == nil {
 		dims = []int{len(values)}
 	}
 	if product(dims) != len(values) {
-		throw("graph", "got %d values for dims %v, want %d", len(values), dims, product(dims))
+		throw(name, "got %d values for dims %v, want %d", len(values), dims, product(dims))
 	}
 	b, _ := binary.Append(make([]byte, 0, ItemSize(d)*len(values)), binary.LittleEndian, values)
 	return FromBytes(ShapeOf(d, dims...), b)

@@ -126,16 +126,27 @@ func as[T any](v any) T {
 	return t
 }
 
+// given is f, or a function that refuses, if the user's function is nil.
+func given(ok bool, f func(args []any) any) func(args []any) any {
+	if ok {
+		return f
+	}
+	return func([]any) any {
+		graph.Throw("Jit", "got a nil function")
+		return nil
+	}
+}
+
 // Jit compiles a function of one argument, once for each structure and shape of the argument, and runs it on the
 // backend. Arguments and results are concrete arrays. A nil of an interface type is an argument without arrays. A
 // *graph.Error in f is returned as the error. Other panics of f pass through with their stack.
 func Jit[A, R any](b Backend, f func(A) R, options ...JitOptions) func(A) (R, error) {
-	j := newJit(b, options, func(args []any) any { return f(as[A](args[0])) })
+	j := newJit(b, options, given(f != nil, func(args []any) any { return f(as[A](args[0])) }))
 	return func(a A) (R, error) { return result[R](j.call([]any{a})) }
 }
 
 // Jit2 is Jit for functions of two arguments. More are a struct.
 func Jit2[A, B, R any](b Backend, f func(A, B) R, options ...JitOptions) func(A, B) (R, error) {
-	j := newJit(b, options, func(args []any) any { return f(as[A](args[0]), as[B](args[1])) })
+	j := newJit(b, options, given(f != nil, func(args []any) any { return f(as[A](args[0]), as[B](args[1])) }))
 	return func(a A, b B) (R, error) { return result[R](j.call([]any{a, b})) }
 }

@@ -15,8 +15,8 @@ import (
 type counter struct{ fault string }
 
 type counterState struct {
-	X *graph.Array
-	N int
+	X, Time *graph.Array
+	N       int
 }
 
 func (counter) Spec() envs.Spec {
@@ -24,12 +24,12 @@ func (counter) Spec() envs.Spec {
 }
 func (counter) DefaultParams() graph.None { return graph.None{} }
 func (e counter) Reset(_ random.Key, p graph.None) (counterState, *graph.Array) {
-	s := counterState{X: graph.Scalar(0)}
+	s := counterState{X: graph.Scalar(0), Time: graph.Of(int32(0))}
 	return s, e.Observe(s, p)
 }
 func (e counter) Step(_ random.Key, s counterState, _ *graph.Array,
 	p graph.None) (next counterState, obs, reward, terminated, truncated *graph.Array) {
-	next, reward = counterState{X: s.X.Add(1)}, graph.Scalar(1)
+	next, reward = counterState{X: s.X.Add(1), Time: s.Time.Add(1)}, graph.Scalar(1)
 	switch e.fault {
 	case "index":
 		var table []float64
@@ -44,6 +44,10 @@ func (e counter) Step(_ random.Key, s counterState, _ *graph.Array,
 		return next, e.Observe(s, p), reward, envs.False(), envs.False()
 	case "vector reward":
 		reward = reward.Reshape(1)
+	case "float time":
+		next.Time = next.Time.Convert(graph.Float32)
+	case "no time":
+		next.Time = nil
 	case "Go value":
 		next.N = s.N + 1
 	case "NaN":
@@ -61,9 +65,11 @@ func TestFirst(t *testing.T) {
 		{"index", "panic: runtime error: index out of range [5] with length 0"},
 		{"nil argument", "add: got a nil *Array"},
 		{"nil observation", "Counter-v0: the observation of Step: got nil, want f32[1]"},
-		{"nil state", "panic: runtime error: invalid memory address or nil pointer dereference"},
+		{"nil state", "Counter-v0: the state of Step: leaf .X is a nil *Array: fill it before use"},
 		{"old observation", "Counter-v0: the observation of Step: it is not what Observe gives for the next state"},
 		{"vector reward", "Counter-v0: the reward: got f32[1], want f32[]"},
+		{"float time", "Counter-v0: the state of Step: .Time is f32[], in the state that it gets i32[]: convert"},
+		{"no time", "Counter-v0: the state of Step: leaf .Time is a nil *Array: fill it before use"},
 		{"Go value", "Counter-v0: the state of Step: .N is 0 in the state that it gets and 1 in the state " +
 			"that it returns"},
 		{"NaN", ""}, // a member that fails is no mistake of the environment

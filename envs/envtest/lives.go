@@ -75,11 +75,7 @@ func (c *checker) step(key random.Key, state, params any) (v visit) {
 	v.Inside = c.spec.Observation.Contains(v.Obs)
 	again := c.env.Observe(v.Next, params)
 	c.want("Observe", "Observe", again, c.spec.Observation.Shape())
-	_, before := graph.Flatten(state)
-	_, after := graph.Flatten(v.Next)
-	if d := before.Difference("state that it gets", after, "state that it returns"); d != "" {
-		panic(&graph.Error{Where: envs.Line(c.env, "Step"), Op: c.spec.ID + ": the state of Step", Msg: d})
-	}
+	envs.CheckState(c.env, state, v.Next)
 	nan := again.Ne(again).And(v.Obs.Ne(v.Obs))
 	v.Observed = again.Eq(v.Obs).Or(nan).All()
 

@@ -55,38 +55,40 @@ func (f Fourier) complex(kind string, x *graph.Array) *graph.Array {
 }
 
 // RFFT is the forward transform of real numbers.
-func (f Fourier) RFFT(x *graph.Array) *graph.Array {
-	const kind = "RFFT"
+func (f Fourier) RFFT(x *graph.Array) *graph.Array { return f.fromReal("RFFT", x) }
+
+func (f Fourier) fromReal(name string, x *graph.Array) *graph.Array {
 	if x.DType() == graph.Complex64 || x.DType() == graph.Float64 {
-		graph.Throw(kind, "got %s, want real numbers other than float64: use FFT for complex ones, or convert",
+		graph.Throw(name, "got %s, want real numbers other than float64: use FFT for complex ones, or convert",
 			x.Shape())
 	}
-	p := f.plan(kind, x)
+	p := f.plan(name, x)
 	x = p.sized(x.Convert(graph.Float32), p.length)
-	return p.scaled(p.run(kind, x))
+	return p.scaled(p.run("RFFT", x))
 }
 
 // IRFFT is the inverse transform to real numbers.
-func (f Fourier) IRFFT(x *graph.Array) *graph.Array {
-	const kind = "IRFFT"
-	p := f.plan(kind, x)
+func (f Fourier) IRFFT(x *graph.Array) *graph.Array { return f.toReal("IRFFT", x) }
+
+func (f Fourier) toReal(name string, x *graph.Array) *graph.Array {
+	p := f.plan(name, x)
 	half := slices.Clone(p.length)
 	last := len(half) - 1
 	half[last] = half[last]/2 + 1
-	x = p.sized(toComplex(kind, x), half)
-	return p.scaled(p.run(kind, x))
+	x = p.sized(toComplex(name, x), half)
+	return p.scaled(p.run("IRFFT", x))
 }
 
 // HFFT is the forward transform, along one axis, of numbers of which the others are conjugates.
 func (f Fourier) HFFT(x *graph.Array) *graph.Array {
 	f.wantOneAxis("HFFT")
-	return f.mirrored().IRFFT(graph.Conj(x))
+	return f.mirrored().toReal("HFFT", graph.Conj(x))
 }
 
 // IHFFT is the inverse of HFFT.
 func (f Fourier) IHFFT(x *graph.Array) *graph.Array {
 	f.wantOneAxis("IHFFT")
-	return graph.Conj(f.mirrored().RFFT(x))
+	return graph.Conj(f.mirrored().fromReal("IHFFT", x))
 }
 
 func (f Fourier) wantOneAxis(name string) {
@@ -128,10 +130,15 @@ func (f Fourier) plan(kind string, x *graph.Array) fourierPlan {
 		sizes[i] = x.Dim(axes[i])
 	}
 	length := slices.Clone(f.Length)
+	half := kind == "IRFFT" || kind == "HFFT"
 	if len(length) == 0 {
-		length = sizes
-		if last := len(length) - 1; kind == "IRFFT" {
-			length[last] = 2 * (length[last] - 1)
+		length = slices.Clone(sizes)
+		last, want := len(length)-1, 1
+		if half {
+			length[last], want = 2*(length[last]-1), 2
+		}
+		if i := slices.IndexFunc(length, func(points int) bool { return points < 1 }); i >= 0 {
+			graph.Throw(kind, "got %s, want at least %d elements along axis %d, or a Length", x.Shape(), want, axes[i])
 		}
 	}
 	if len(length) != len(axes) || slices.Min(length) < 1 {
@@ -142,12 +149,11 @@ func (f Fourier) plan(kind string, x *graph.Array) fourierPlan {
 	for _, points := range length {
 		n *= float64(points)
 	}
-	inverse := kind == "IFFT" || kind == "IRFFT"
 	scale := map[string]float64{"": 1, "backward": 1, "ortho": 1 / math.Sqrt(n), "forward": 1 / n}[f.Norm]
 	if scale == 0 {
 		graph.Throw(kind, "got the norm %q, want \"backward\", \"ortho\" or \"forward\"", f.Norm)
 	}
-	if inverse {
+	if half || kind == "IFFT" {
 		scale = 1 / scale // the op divides by n
 	}
 	return fourierPlan{atEnd(x.Rank(), axes), length, scale}

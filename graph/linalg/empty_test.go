@@ -50,6 +50,8 @@ func TestEmptyMatrices(t *testing.T) {
 		}, []string{"f32[]", "f32[]"}, []string{"f32[0]", "f32[0]"}},
 		{"Inverse", func(x *graph.Array) []*graph.Array { return []*graph.Array{linalg.Inv(x)} },
 			[]string{"f32[0,0]"}, []string{"f32[0,3,3]"}},
+		{"Expm", func(x *graph.Array) []*graph.Array { return []*graph.Array{linalg.Expm(x)} },
+			[]string{"f32[0,0]"}, []string{"f32[0,3,3]"}},
 		{"Pinv", func(x *graph.Array) []*graph.Array { return []*graph.Array{linalg.Pinv(x)} },
 			[]string{"f32[0,0]"}, []string{"f32[0,3,3]"}},
 		{"Solve", func(x *graph.Array) []*graph.Array {

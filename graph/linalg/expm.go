@@ -13,6 +13,9 @@ func Expm(x *graph.Array) *graph.Array {
 	if x = graph.Linalg.SquareMatrix("Expm", x); x.Rank() > 2 {
 		return graph.VMap(Expm)(x)
 	}
+	if x.Size() == 0 {
+		return x
+	}
 	// The approximation's order, its numerator and the largest 1-norm that it is good for.
 	b, most := []float64{17297280, 8648640, 1995840, 277200, 25200, 1512, 56, 1}, 3.925724783138660
 	if x.DType() == graph.Float64 {

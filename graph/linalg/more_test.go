@@ -95,12 +95,43 @@ func TestMoreLinalgEdges(t *testing.T) {
 		"got 2 offsets, want one or none":                 func() { graph.Diag(m(3), 1, 2) },
 		"want two axes and one offset":                    func() { graph.Diagonal(m(2, 2), 0, 0) },
 		"Pinv: got f32[3], want a matrix, or several":     func() { linalg.Pinv(m(3)) },
-		"Lstsq: got f32[2,3,3], want one matrix":          func() { linalg.Lstsq(m(2, 3, 3), m(3)) },
+		"Trace: got f32[3] and 0 offsets, want a matrix":  func() { linalg.Trace(m(3)) },
+		"Trace: got f32[3,3] and 2 offsets":               func() { linalg.Trace(m(3, 3), 0, 1) },
+		"CholeskySolve: got f32[2,3], want a square":      func() { linalg.CholeskySolve(m(2, 3), m(2)) },
+		"CholeskySolve: got a matrix f32[2,2] and a right-hand side f32[3]": func() {
+			linalg.CholeskySolve(m(2, 2), m(3))
+		},
+		"VectorNorm: got f32[2,0] and the ord -Inf, want one element or more along axis -1": func() {
+			linalg.VectorNorm(m(2, 0), -1, math.Inf(-1))
+		},
+		"Lstsq: got f32[2,3,3], want one matrix": func() { linalg.Lstsq(m(2, 3, 3), m(3)) },
 	} {
 		require.ErrorContains(t, graph.Try(f), want)
 	}
 	require.Equal(t, []int{0}, graph.Diagonal(m(2, 3), 0, 1, 5).Dims())
 	require.Equal(t, []int{0, 2}, linalg.VectorNorm(m(0, 2, 3), -1, 2).Dims())
+	require.Equal(t, []float64{0, 0}, graphtest.Floats(t, linalg.VectorNorm(m(2, 0), -1, math.Inf(1))))
+	for d, want := range map[graph.DType][2][]float64{ // jax.numpy.linalg.matrix_power to 0 and 2
+		graph.Int32: {{1, 0, 0, 1}, {1, 2, 0, 1}}, graph.Bool: {{1, 0, 0, 1}, {1, 1, 0, 1}},
+	} {
+		x := graph.Of([][]int32{{1, 1}, {0, 1}}).Convert(d)
+		for i, n := range []int{0, 2} {
+			y := linalg.MatrixPower(x, n)
+			require.Equal(t, d, y.DType())
+			require.Equal(t, want[i], graphtest.Floats(t, y.Convert(graph.Float32)))
+		}
+		require.Equal(t, graph.Float32, linalg.MatrixPower(x, -1).DType())
+	}
+	// jax.scipy.linalg.toeplitz
+	for _, c := range []struct{ got, want *graph.Array }{
+		{linalg.Toeplitz(graph.Of([]complex64{1 + 1i, 2 + 2i})),
+			graph.Of([][]complex64{{1 + 1i, 2 - 2i}, {2 + 2i, 1 + 1i}})},
+		{linalg.Toeplitz(graph.Scalar(3)), graph.Of([][]float32{{3}})},
+		{linalg.Toeplitz(m(2), graph.Scalar(3)), m(2, 1)},
+		{linalg.Toeplitz(m(0)), m(0, 0)}, {linalg.Toeplitz(m(0), m(2)), m(0, 2)},
+	} {
+		graphtest.Same(t, c.want, c.got, graphtest.Tolerance{})
+	}
 	nan, err := graph.Floats(linalg.VectorNorm(graph.Float32s([]float32{1, float32(math.NaN())}), 0, 2))
 	require.NoError(t, err)
 	require.True(t, math.IsNaN(nan[0]))

@@ -45,7 +45,7 @@ func MatrixNorm(x *graph.Array, kind NormKind) *graph.Array {
 //
 //	2       the root of the sum of squares
 //	1       the sum of magnitudes
-//	±Inf    the largest or the smallest magnitude
+//	±Inf    the largest, 0 of no elements, or the smallest magnitude
 //	0       the number of elements other than 0
 //	p       the p-th root of the sum of p-th powers
 func VectorNorm(x *graph.Array, axis int, ord float64) *graph.Array {
@@ -60,8 +60,15 @@ func VectorNorm(x *graph.Array, axis int, ord float64) *graph.Array {
 	case math.IsNaN(ord):
 		graph.Throw("VectorNorm", "got the ord NaN, want a number")
 	case math.IsInf(ord, 1):
+		if x.Dim(axis) == 0 {
+			return size.Sum(axis)
+		}
 		return size.ReduceMax(axis)
 	case math.IsInf(ord, -1):
+		if x.Dim(axis) == 0 {
+			graph.Throw("VectorNorm", "got %s and the ord -Inf, want one element or more along axis %d", x.Shape(),
+				axis)
+		}
 		return size.ReduceMin(axis)
 	case ord == 0:
 		return x.Ne(0).Convert(size.DType()).Sum(axis)

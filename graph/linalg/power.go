@@ -2,10 +2,13 @@ package linalg
 
 import "xlarun/graph"
 
-// MatrixPower is the n-th power of x [..., m, m]; of a negative n, the power of the inverse. As
+// MatrixPower is the n-th power of x [..., m, m]; of a negative n, the power of the inverse, else in x's dtype. As
 // jax.numpy.linalg.matrix_power.
 func MatrixPower(x *graph.Array, n int) *graph.Array {
-	x = graph.Linalg.SquareMatrix("MatrixPower", x)
+	f := graph.Linalg.SquareMatrix("MatrixPower", x)
+	if n < 0 {
+		x = f
+	}
 	if x.Rank() > 2 {
 		return graph.VMap(func(x *graph.Array) *graph.Array { return MatrixPower(x, n) })(x)
 	}

@@ -25,8 +25,12 @@ func Cross(x, y *graph.Array) *graph.Array {
 		at(x, 2).Mul(at(y, 0)).Sub(at(x, 0).Mul(at(y, 2))), third}, -1)
 }
 
-// MatrixTrace is the sum of a diagonal of x [..., m, n]. An offset of k means the diagonal k places above the main one,
+// Trace is the sum of a diagonal of x [..., m, n]. An offset of k means the diagonal k places above the main one,
 // below it if k is negative. As jax.numpy.trace of the last two axes.
 func Trace(x *graph.Array, offset ...int) *graph.Array {
+	if x.Rank() < 2 || len(offset) > 1 {
+		graph.Throw("Trace", "got %s and %d offsets, want a matrix, or several with leading axes, and one offset or "+
+			"none", x.Shape(), len(offset))
+	}
 	return graph.Diagonal(x, -2, -1, offset...).Sum(-1)
 }

@@ -4,7 +4,7 @@ import "xlarun/graph"
 
 // CholeskySolve solves A x = b, b [n] or [n, k], given A's Cholesky factor l [n, n].
 func CholeskySolve(l, b *graph.Array) *graph.Array {
-	return TriangularSolve(l, TriangularSolve(l, b), TransposedMatrix())
+	return graph.Linalg.CholeskySolve(l, b)
 }
 
 // Inv is the inverse of x [n, n]; use Solve where a product with it is wanted.

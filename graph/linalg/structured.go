@@ -2,21 +2,23 @@ package linalg
 
 import "xlarun/graph"
 
-// Toeplitz is the matrix whose diagonals are constant, with the first column c and the first row r (default: c), of
-// which the first element counts not: vectors [m] and [n] give [m, n].
+// Toeplitz is the matrix whose diagonals are constant, with the first column c and the first row r (default: c's
+// conjugate), of which the first element counts not: vectors [m] and [n] give [m, n]; a scalar is a vector of one.
 func Toeplitz(c *graph.Array, r ...*graph.Array) *graph.Array {
 	const name = "Toeplitz"
-	row := c
+	row := graph.Conj(c)
 	if len(r) > 0 {
 		row = r[0]
 	}
-	if len(r) > 1 || c.Rank() != 1 || row.Rank() != 1 || c.Size() == 0 || row.Size() == 0 {
-		graph.Throw(name, "got a column %s and a row %s, want one or two vectors of at least one element", c.Shape(),
-			row.Shape())
+	if len(r) > 1 || c.Rank() > 1 || row.Rank() > 1 {
+		graph.Throw(name, "got a column %s and a row %s, want one or two vectors", c.Shape(), row.Shape())
 	}
 	d := graph.Promote(c.DType(), row.DType())
-	c, row = c.Convert(d), row.Convert(d)
+	c, row = graph.Flatten1D(c.Convert(d)), graph.Flatten1D(row.Convert(d))
 	m, n := c.Size(), row.Size()
+	if m == 0 || n == 0 {
+		return graph.Zeros(graph.ShapeOf(d, m, n))
+	}
 	// along the edge, from below to the right
 	line := graph.Concatenate(0, graph.Reverse(c, 0), graph.SliceAxis(row, 0, 1, n))
 	s := graph.ShapeOf(graph.Int32, m, n)

@@ -74,13 +74,21 @@ func smooth(n int) int {
 
 // Convolve is the convolution of two vectors, element k the sum of x[i] y[k-i]. mode says which elements: "full"
 // all, "same" the middle ones, as many as the longer vector has, "valid" those where the shorter lies inside the
-// longer.
+// longer. Bools become float32.
 func Convolve(x, y *graph.Array, mode string) *graph.Array {
 	if x.Rank() != 1 || y.Rank() != 1 || x.Size() == 0 || y.Size() == 0 {
 		graph.Throw("Convolve", "got %s and %s, want two vectors of at least one element", x.Shape(), y.Shape())
 	}
 	a := promoted(x, y)
 	x, y = a[0], a[1]
+	switch x.DType() {
+	case graph.Bool:
+		x, y = x.Convert(graph.Float32), y.Convert(graph.Float32)
+	case graph.Complex64: // by Conv, which takes real numbers
+		re, im, re2, im2 := graph.Real(x), graph.Imag(x), graph.Real(y), graph.Imag(y)
+		of := func(x, y *graph.Array) *graph.Array { return Convolve(x, y, mode) }
+		return graph.Complex(of(re, re2).Sub(of(im, im2)), of(re, im2).Add(of(im, re2)))
+	}
 	if x.Size() < y.Size() {
 		x, y = y, x
 	}
@@ -92,13 +100,14 @@ func Convolve(x, y *graph.Array, mode string) *graph.Array {
 	return graph.Flatten1D(graph.Conv(x.Reshape(1, -1, 1), graph.Reverse(y, 0).Reshape(n, 1, 1), graph.Padding(pads)))
 }
 
-// Correlate is the correlation of two vectors, the sum of x[k+i] y[i] for each shift k. The modes are Convolve's;
+// Correlate is the correlation of two vectors, the sum of x[k+i] conj(y[i]) for each shift k. The modes are Convolve's;
 // "same" has the middle ones, in the order of x.
 func Correlate(x, y *graph.Array, mode string) *graph.Array {
 	const name = "Correlate"
 	if x.Rank() != 1 || y.Rank() != 1 || x.Size() == 0 || y.Size() == 0 {
 		graph.Throw(name, "got %s and %s, want two vectors of at least one element", x.Shape(), y.Shape())
 	}
+	y = graph.Conj(y)
 	if x.Size() < y.Size() {
 		return graph.Reverse(Convolve(graph.Reverse(x, 0), y, mode), 0)
 	}

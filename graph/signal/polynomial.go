@@ -22,6 +22,10 @@ func PolyVal(p, x *graph.Array) *graph.Array {
 // PolyFit is the polynomial of the given degree with the least squared differences to points (x[i], y[i]): its
 // coefficients, [degree + 1], of the highest power first.
 func PolyFit(x, y *graph.Array, degree int) *graph.Array {
+	if degree < 0 || x.Rank() != 1 || x.Size() == 0 || y.Rank() < 1 || y.Rank() > 2 || y.Dim(0) != x.Size() {
+		graph.Throw("PolyFit", "got the degree %d, x %s and y %s, want a degree of at least 0, a vector x of at least "+
+			"one point and as many y", degree, x.Shape(), y.Shape())
+	}
 	v := Vander(graph.Arguments.Float(x), degree+1)
 	scale := v.Square().Sum(0).Sqrt()
 	return linalg.Lstsq(v.Div(scale), y).X.Div(scale)

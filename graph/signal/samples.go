@@ -1,6 +1,10 @@
 package signal
 
-import "xlarun/graph"
+import (
+	"math"
+
+	"xlarun/graph"
+)
 
 // Trapezoid is the integral of samples y along an axis by the trapezoidal rule. The distance between samples is a
 // number or an array that broadcasts to the distances, one fewer than the samples.
@@ -22,6 +26,9 @@ func Gradient(x *graph.Array, distance float64, axis int) *graph.Array {
 	n := x.Shape().Dims[axis]
 	if n < 2 {
 		graph.Throw("Gradient", "axis %d of %s has %d samples, want at least 2", axis, x.Shape(), n)
+	}
+	if distance == 0 || math.IsNaN(distance) {
+		graph.Throw("Gradient", "got the distance %v, want a number other than 0", distance)
 	}
 	x = graph.Arguments.Float(x)
 	step := graph.Diff(x, axis)

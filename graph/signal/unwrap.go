@@ -6,6 +6,9 @@ import "xlarun/graph"
 // most: angles that go on. The period of radians is 2 math.Pi.
 func Unwrap(x *graph.Array, period float64, axis int) *graph.Array {
 	axis = graph.Arguments.Axis("Unwrap", axis, x.Rank())
+	if !(period > 0) {
+		graph.Throw("Unwrap", "got the period %v, want a number above 0", period)
+	}
 	x = graph.Arguments.Float(x)
 	n := x.Shape().Dims[axis]
 	if n < 2 {

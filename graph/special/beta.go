@@ -104,17 +104,22 @@ func edgeLog(a, edge, y *graph.Array) *graph.Array {
 type betaArguments struct{ A, B, X *graph.Array }
 
 // BetaInc is the regularized incomplete beta function: the probability that a beta variable with the concentrations a
-// and b is below x. a and b are positive and finite, x is from 0 to 1; else NaN. It has derivatives by all three.
-// 16-bit floats are computed as float32. Largest error: 40 ULP in float64, 20 in float32, 1 in 16-bit floats; for
-// values below 1, in ULP of 1 unless x is below (a+1)/(a+b+2).
+// and b is below x. a and b are at least 0, finite and not both 0, x is from 0 to 1; else NaN. Inside, it is 1 at a = 0
+// and 0 at b = 0. It has derivatives by all three. 16-bit floats are computed as float32. Largest
+// error: 40 ULP in float64, 20 in float32, 1 in 16-bit floats; for values below 1, in ULP of 1 unless x is below
+// (a+1)/(a+b+2).
 func BetaInc(a, b, x any) *graph.Array {
 	in := graph.Arguments.Floats("BetaInc", a, b, x)
 	d := in[0].DType()
 	f := graph.CustomJvp(betaValue, func(v, t betaArguments) (*graph.Array, *graph.Array) {
 		// Forward mode runs through the loop; a value times a tangent has a transpose, the loop has none.
 		one, zero := graph.OnesLike(v.A), graph.ZerosLike(v.A)
-		y, byA := graph.Jvp(betaValue, v, betaArguments{one, zero, zero})
-		_, byB := graph.Jvp(betaValue, v, betaArguments{zero, one, zero})
+		none := v.A.Eq(0).Or(v.B.Eq(0))
+		at := betaArguments{graph.Select(v.A.Eq(0), tinyConcentration, v.A),
+			graph.Select(v.B.Eq(0), tinyConcentration, v.B), v.X}
+		y, byA := graph.Jvp(betaValue, at, betaArguments{one, zero, zero})
+		_, byB := graph.Jvp(betaValue, at, betaArguments{zero, one, zero})
+		y = graph.Select(none, betaEnds(v), y)
 		density := BetaLogPDF(v.A, v.B, v.X).Exp()
 		return y, density.Mul(t.X).Add(byA.Mul(t.A).Add(byB.Mul(t.B)))
 	})
@@ -126,8 +131,7 @@ func BetaInc(a, b, x any) *graph.Array {
 // x^a (1-x)^b / B(a, b) times a continued fraction over a (NIST's digital library of mathematical functions, 8.17.22
 // and 8.17.4) or, where both concentrations are large, times an integral.
 func betaValue(v betaArguments) *graph.Array {
-	valid := v.A.Gt(0).And(v.B.Gt(0)).And(v.A.IsFinite().And(v.B.IsFinite()).And(v.X.Ge(0).And(v.X.Le(1))))
-	inside := valid.And(v.X.Gt(0).And(v.X.Lt(1)))
+	inside := v.A.Gt(0).And(v.B.Gt(0)).And(v.A.IsFinite().And(v.B.IsFinite()).And(v.X.Gt(0).And(v.X.Lt(1))))
 	a, b, x := graph.Select(inside, v.A, 1), graph.Select(inside, v.B, 1), graph.Select(inside, v.X, .5)
 	rest := graph.Sub(1, x)
 	below := x.Mul(b.Add(1)).Lt(rest.Mul(a.Add(1))) // x is below (a+1)/(a+b+2)
@@ -145,8 +149,15 @@ func betaValue(v betaArguments) *graph.Array {
 		near(rate, .5)})
 	part := l.Exp().Mul(graph.Select(large, f.Mul(integral), f.Div(p).Div(fraction)))
 	value := graph.Select(below, part, graph.Sub(1, part))
-	value = graph.Select(inside, value, v.X.Gt(0).Convert(v.X.DType())) // at 0 and at 1
-	return graph.Select(valid, value, math.NaN())
+	return graph.Select(inside, value, betaEnds(v))
+}
+
+// betaEnds is BetaInc where x is 0 or 1 or a concentration is 0, and NaN outside of its domain.
+func betaEnds(v betaArguments) *graph.Array {
+	finite := v.A.IsFinite().And(v.B.IsFinite())
+	valid := v.A.Ge(0).And(v.B.Ge(0)).And(v.A.Add(v.B).Gt(0)).And(finite.And(v.X.Ge(0).And(v.X.Le(1))))
+	end := v.X.Eq(1).Or(v.A.Eq(0).And(v.X.Gt(0)))
+	return graph.Select(valid, end.Convert(v.X.DType()), math.NaN())
 }
 
 // betaPlace is what a tail of the beta distribution depends on: the concentrations P and Q, the place Y = 1-Z below

@@ -17,6 +17,9 @@ func XLog1pY(x, y any) *graph.Array { return timesLog("XLog1pY", x, y, graph.Log
 // timesLog is x log(y), where log is defined above least.
 func timesLog(name string, x, y any, log func(any) *graph.Array, least float64) *graph.Array {
 	a := graph.Arguments.Floats(name, x, y)
+	if a[0].DType() == graph.Complex64 {
+		graph.Throw(name, "got %s, want real numbers: take Real, Imag or Abs first", a[0].Shape())
+	}
 	// Where the logarithm is finite the product is right for x = 0 too, and so is its derivative.
 	plain := a[1].Gt(least).And(a[1].Lt(math.Inf(1)))
 	safe := plain.Or(a[0].Ne(0)).Or(a[1].IsNaN())

@@ -410,10 +410,14 @@ func TestSpecialFunctionsAtTheirEnds(t *testing.T) {
 	}{
 		"BetaLn": {special.BetaLn(v(0, -1, 1, nan), v(1, 1, inf, 1)), []float64{inf, nan, -inf, nan}},
 		"BetaInc": {special.BetaInc(v(2, 2, -1, 0, 2, inf), 3, v(0, 1, .5, .5, nan, .5)),
-			[]float64{0, 1, nan, nan, nan, nan}},
-		"GammaInc": {special.GammaInc(v(2, 2, -1, 2, 2, inf), v(0, inf, 1, -1, nan, 1)),
-			[]float64{0, 1, nan, nan, nan, 0}},
-		"GammaIncC": {special.GammaIncC(v(2, 2, -1, 2), v(0, inf, 1, nan)), []float64{1, 0, nan, nan}},
+			[]float64{0, 1, nan, 1, nan, nan}},
+		// jax.scipy.special.betainc of concentrations of 0
+		"BetaInc of 0": {special.BetaInc(v(0, 2, 0, 0, 2, 0, 2, 0), v(2, 0, 0, 2, 0, 2, 0, nan),
+			v(.5, .5, .5, 0, 1, 1, 0, .5)), []float64{1, 0, nan, 0, 1, 1, 0, nan}},
+		"GammaInc": {special.GammaInc(v(2, 2, -1, 2, 2, inf, 0, 0, 0, 0), v(0, inf, 1, -1, nan, 1, 2, inf, 0, nan)),
+			[]float64{0, 1, nan, nan, nan, 0, 1, 1, nan, nan}},
+		"GammaIncC": {special.GammaIncC(v(2, 2, -1, 2, 0, 0, 0), v(0, inf, 1, nan, 2, inf, 0)),
+			[]float64{1, 0, nan, nan, 0, 0, nan}},
 		"GammaLogPDF": {special.GammaLogPDF(v(1, 1, .5, 2, 1, 1), v(0, 1e-45, 1e-45, 1e-45, -1, inf)),
 			[]float64{0, 0, inf, -inf, -inf, -inf}},
 		"KLDiv":   {special.KLDiv(v(0, 2, 0, nan, -1), v(2, 0, 0, 1, 1)), []float64{2, inf, 0, nan, inf}},
@@ -439,10 +443,13 @@ func TestDerivativesOfTails(t *testing.T) {
 	s := func(x float64) *graph.Array { return graph.Scalar(x, graph.Float64) }
 	beta, narrow := d(arguments{s(1e5), s(2e5), s(.3335)}), d(arguments{s(1e7), s(3), s(.9999999)})
 	gamma, small := g([2]*graph.Array{s(1e6), s(1000500)}), g([2]*graph.Array{s(2.5), s(3)})
+	none, one, other := g([2]*graph.Array{s(0), s(2)}), d(arguments{s(0), s(2), s(.5)}), d(arguments{s(2), s(0), s(.5)})
 	for i, c := range []struct {
 		got  *graph.Array
 		want float64
 	}{
+		// At a concentration of 0: scipy.special.exp1 and the integrals of (1-t)/t from x to 1, t/(1-t) from 0 to x.
+		{none[0], -0.048900510708061125}, {one.A, -0.1931471805599453}, {other.B, 0.1931471805599453},
 		{gamma[0], -0.0003519920296234105}, {gamma[1], 0.0003519040096146755}, {small[0], -0.22754855127826082},
 		{beta.A, -0.0010106831013840844}, {beta.B, 0.0005055306481903212}, {beta.X, 454.8061795734725},
 		{narrow.A, -1.8393975718003106e-08}, {narrow.B, 0.10645936911811749}, {narrow.X, 1839397.848647469},
@@ -450,6 +457,9 @@ func TestDerivativesOfTails(t *testing.T) {
 		got, err := graph.Floats(c.got)
 		require.NoError(t, err)
 		require.InEpsilon(t, c.want, got[0], 1e-9, i)
+	}
+	for _, x := range []*graph.Array{none[1], one.B, one.X, other.A, other.X} {
+		require.InDelta(t, 0, graphtest.Floats(t, x)[0], 1e-29)
 	}
 }
 

@@ -26,12 +26,17 @@ func Bincount(x *graph.Array, length int, weights ...*graph.Array) *graph.Array 
 // Digitize gives for each element of x the number of the interval that it lies in, int32: i where edges[i-1] <= x <
 // edges[i] (right: edges[i-1] < x <= edges[i]), 0 below the first of the ascending edges, their number above the last.
 func Digitize(x, edges *graph.Array, right bool) *graph.Array {
+	wantOrder("Digitize", x)
+	wantOrder("Digitize", edges)
+	if edges.Rank() != 1 {
+		graph.Throw("Digitize", "got the edges %s, want an ascending vector", edges.Shape())
+	}
 	return graph.SearchSorted(edges, x, !right)
 }
 
 // Histogram counts how many elements of x (any shape) lie in each of so many equal intervals from lo to hi, numbers or
-// scalar arrays (ReduceMin(x), ReduceMax(x)), int32, and gives the bins+1 edges. Intervals are closed below and open
-// above, except the last, which is closed. What lies outside, and NaN, is dropped.
+// scalar arrays (ReduceMin(x), ReduceMax(x)), the lower one first, int32, and gives the bins+1 edges.
+// Intervals are closed below and open above, except the last, which is closed. What lies outside, and NaN, is dropped.
 func Histogram(x *graph.Array, bins int, lo, hi any) (counts, edges *graph.Array) {
 	if bins < 1 || bins >= math.MaxInt32 {
 		graph.Throw("Histogram", "got %d intervals, want from 1 to %d", bins, math.MaxInt32-1)
@@ -40,6 +45,13 @@ func Histogram(x *graph.Array, bins int, lo, hi any) (counts, edges *graph.Array
 	ends := graph.Arguments.Operands("Histogram", lo, hi, graph.Full(graph.Shape{DType: x.DType()}, 0))
 	if ends[0].Rank() != 0 {
 		graph.Throw("Histogram", "got limits %s, want scalars", ends[0].Shape())
+	}
+	if !ends[0].IsTraced() && !ends[1].IsTraced() {
+		low, _ := graph.Floats(ends[0])
+		high, err := graph.Floats(ends[1])
+		if err == nil && low[0] > high[0] {
+			graph.Throw("Histogram", "got the limits %v and %v, want the lower one first", low[0], high[0])
+		}
 	}
 	same := ends[0].Eq(ends[1]) // one value: an interval around it
 	low, high := graph.Select(same, ends[0].Sub(.5), ends[0]), graph.Select(same, ends[1].Add(.5), ends[1])

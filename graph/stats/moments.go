@@ -5,7 +5,10 @@ import "xlarun/graph"
 // Cov is the covariance matrix [n, n] of n variables that were seen together m times, x [n, m], over m - ddof.
 // numpy.cov has a ddof of 1.
 func Cov(x *graph.Array, ddof float64) *graph.Array {
-	const name = "Cov"
+	return cov("Cov", x, ddof)
+}
+
+func cov(name string, x *graph.Array, ddof float64) *graph.Array {
 	if x.Rank() != 2 || x.Dim(1) == 0 {
 		graph.Throw(name, "got %s, want [variables, observations] with one observation or more", x.Shape())
 	}
@@ -16,9 +19,13 @@ func Cov(x *graph.Array, ddof float64) *graph.Array {
 // CorrCoef is the matrix [n, n] of the correlation coefficients of n variables that were seen together m times, x
 // [n, m].
 func CorrCoef(x *graph.Array) *graph.Array {
-	c := Cov(x, 1)
-	s := graph.Diagonal(c, -2, -1).Sqrt()
-	return c.Div(s.ExpandDims(1)).Div(s).Clamp(-1, 1)
+	c := cov("CorrCoef", x, 1)
+	s := graph.Real(graph.Diagonal(c, -2, -1)).Sqrt()
+	c = c.Div(s.ExpandDims(1)).Div(s)
+	if c.DType() == graph.Complex64 {
+		return graph.Complex(graph.Real(c).Clamp(-1, 1), graph.Imag(c).Clamp(-1, 1))
+	}
+	return c.Clamp(-1, 1)
 }
 
 // Average is the mean with weights over the given axes, all if none is given: the sum of weights times x over the
@@ -31,7 +38,15 @@ func Average(x, weights *graph.Array, axes ...int) *graph.Array {
 
 // Range is the largest element less the smallest one, over the given axes or all. It is numpy.ptp.
 func Range(x *graph.Array, axes ...int) *graph.Array {
+	wantOrder("Range", x)
 	return x.ReduceMax(axes...).Sub(x.ReduceMin(axes...))
+}
+
+// wantOrder refuses complex numbers.
+func wantOrder(name string, x *graph.Array) {
+	if x.DType() == graph.Complex64 {
+		graph.Throw(name, "got %s, and complex numbers have no order: take Real, Imag or Abs first", x.Shape())
+	}
 }
 
 // CountNonzero is the number of elements that are not 0, int32, over the given axes or all.

@@ -25,16 +25,17 @@ func NanProd(x *graph.Array, axes ...int) *graph.Array { return withoutNaN(x, 1)
 
 // NanMax is the largest element that is no NaN; NaN where all are.
 func NanMax(x *graph.Array, axes ...int) *graph.Array {
-	return nanExtreme(graph.ReduceMax, x, axes, math.Inf(-1))
+	return nanExtreme("NanMax", graph.ReduceMax, x, axes, math.Inf(-1))
 }
 
 // NanMin is the smallest element that is no NaN; NaN where all are.
 func NanMin(x *graph.Array, axes ...int) *graph.Array {
-	return nanExtreme(graph.ReduceMin, x, axes, math.Inf(1))
+	return nanExtreme("NanMin", graph.ReduceMin, x, axes, math.Inf(1))
 }
 
-func nanExtreme(reduce func(*graph.Array, ...int) *graph.Array, x *graph.Array, axes []int,
+func nanExtreme(name string, reduce func(*graph.Array, ...int) *graph.Array, x *graph.Array, axes []int,
 	start float64) *graph.Array {
+	wantOrder(name, x)
 	if !x.DType().IsFloat() {
 		return reduce(x, axes...)
 	}

@@ -328,6 +328,35 @@ func TestLearnKeepsTheCarry(t *testing.T) {
 		err.Error())
 }
 
+// faulty is a policy with Traits that cannot be used.
+type faulty struct {
+	own
+	traits Traits[graph.None, graph.None]
+}
+
+func (f *faulty) Make(envs.Space, int) (Policy, error)       { return Erase(f), nil }
+func (f *faulty) Traits() (t Traits[graph.None, graph.None]) { return f.traits }
+
+func TestFaultyTraits(t *testing.T) {
+	type traits = Traits[graph.None, graph.None]
+	report := func(graph.None) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, 1)) }
+	for want, traits := range map[string]traits{
+		"Prepared has no functions: make it with FormOf": {Prepared: &Form{}},
+		`got the name "Rate (Hz)" in Reports ["Rate (Hz)"], want different`: {
+			Reports: []string{"Rate (Hz)"}, Report: report},
+		`got the name "rate" in Reports ["rate" "rate"]`: {
+			Reports: []string{"rate", "rate"}, Report: report},
+		"got 1 names in Reports and a function Report: false, want both or none": {Reports: []string{"rate"}},
+		"got 0 names in Reports and a function Report: true":                     {Report: report},
+		"Report returned f32[1], want f32[2], a number for each of Reports": {
+			Reports: []string{"a", "b"}, Report: report},
+	} {
+		_, err := Build(&faulty{own{Level: settings.Num(0), Times: 1}, traits}, observation, 1)
+		require.ErrorContains(t, err, "the policy's Traits: "+want)
+		require.Regexp(t, `^policy_test\.go:\d+: `, err.Error())
+	}
+}
+
 func TestRegister(t *testing.T) {
 	maker := &own{Level: settings.Num(.5), Times: 1}
 	require.NoError(t, Register("test-own", maker))

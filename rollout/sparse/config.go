@@ -22,7 +22,7 @@ type Config struct {
 	Hidden         []int     `set:"hidden" min:"1" max:"65536" help:"widths of the hidden layers"`
 	Density        []float64 `set:"density" above:"0" max:"1" help:"part of the connections that are there, a number for each layer; the last holds for all further ones"`
 	MutateEvery    int       `set:"mutate-every" min:"1" max:"1073741823" zero:"never" help:"steps between mutations of the topologies; 0 for none"`
-	MutateFraction float64   `set:"mutate-fraction" min:"0" max:"1" help:"part of a member's own connections that a mutation replaces"`
+	MutateFraction float64   `set:"mutate-fraction" needs:"mutate-every=!0" min:"0" max:"1" help:"part of a member's own connections that a mutation replaces"`
 	Shared         float64   `set:"shared" min:"0" max:"1" help:"part of the connections that all members have in common; mutations keep them"`
 	Select         float64   `set:"select" min:"0" max:"0.5" zero:"none" help:"part of the members that a mutation replaces before it: the worst on held-out examples, by copies of the best; 0: none"`
 	HeldOut        int       `set:"held-out" min:"1" max:"1073741823" needs:"select=!0" help:"examples of the training data that nobody learns from, for --select"`

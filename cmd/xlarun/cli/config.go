@@ -84,6 +84,10 @@ func parseConfig(path string, text []byte) (*configFile, error) {
 			continue
 		}
 		name := string(console.NormalizeFlag(nil, key))
+		if slices.Contains([]string{"config", "json", "out", "resume"}, name) {
+			return nil, console.BadInput("%s: there is no key %q, which is for the command line only: give --%s there",
+				path, shortKey(key), name)
+		}
 		if other, ok := seen[name]; ok {
 			return nil, console.BadInput("%s: key %q stands twice, as %q too: keep one", path, shortKey(key),
 				shortKey(other))
@@ -154,6 +158,10 @@ func (c *configFile) checkKind(k run.Kind) error {
 // kind returns the kind that the file names; "" for none. It refuses a kind that does not exist, and another version.
 func (c *configFile) kind() (string, error) {
 	value, ok := c.head[kindKey]
+	if version, given := c.head[formatKey]; !ok && given {
+		return "", console.BadInput("%s: key %q got %s, a version of no kind: give the key %q too, or take it out",
+			c.path, formatKey, console.ShortText(fmt.Sprint(version)), kindKey)
+	}
 	if !ok {
 		return "", nil
 	}

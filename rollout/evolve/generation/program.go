@@ -1,8 +1,10 @@
 package generation
 
 import (
+	"fmt"
 	"math"
 
+	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
@@ -158,7 +160,13 @@ func (p *Program) rolloutShared(s State, draws any, keys random.Key) episode.Sum
 	options := p.Rollout.Plan.VMap()
 	return graph.VMap2(func(side *graph.Array, keys random.Key) episode.Summary {
 		return graph.VMap2(func(draw any, key random.Key) episode.Summary {
-			return p.Rollout.Member(p.Strategy.Shared(s.Strategy, draw, side), key)
+			shared := p.Strategy.Shared(s.Strategy, draw, side)
+			if n := len(graph.Leaves(shared.Params)); shared.Params == nil || n != len(shared.Factors) {
+				panic(envs.ResultError(p.Strategy.Settings, "strategy", "Traits", fmt.Sprintf("Shared returned Params "+
+					"of %d arrays and %d Factors, want Params as the policy's Init returns them and Factors for each "+
+					"array", n, len(shared.Factors))))
+			}
+			return p.Rollout.Member(shared, key)
 		}, options...)(draws, keys)
 	}, options...)(graph.Iota(p.Strategy.GroupSize), keys)
 }

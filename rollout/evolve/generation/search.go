@@ -36,7 +36,7 @@ type Search struct {
 // MigrationSettings are the settings of searches whose best members travel to other searches.
 type MigrationSettings struct {
 	MigrateEvery int `set:"migrate-every" program:"no" min:"0" max:"1073741823" help:"generations from one migration to the next; 0: nobody migrates"`
-	Migrants     int `set:"migrants" min:"1" max:"4096" help:"members that leave an island in a migration, and arrive at most"`
+	Migrants     int `set:"migrants" needs:"migrate-every=!0" min:"1" max:"4096" help:"members that leave an island in a migration, and arrive at most"`
 }
 
 // DefaultMigration sends 5 members every 10 generations.
@@ -147,6 +147,9 @@ func (c *Search) check(s *strategy.Erased) error {
 	if least < 1 {
 		return envs.ResultError(s.Settings, "strategy", "Traits",
 			fmt.Sprintf("got a GroupSize of %d, want 1 or more", least))
+	}
+	if msg := policy.CheckReports(s.Reports, s.Report != nil); msg != "" {
+		return envs.ResultError(s.Settings, "strategy", "Traits", msg)
 	}
 	least = max(least, s.LeastPopulation)
 	if err := c.checkMembers("pop", c.Population, least, s.GroupSize); err != nil {

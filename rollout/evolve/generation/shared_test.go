@@ -10,6 +10,7 @@ import (
 	"xlarun/internal/long"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/plan"
+	"xlarun/rollout/policy"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
@@ -19,6 +20,25 @@ func sharing(spec string) Search {
 	c := DefaultSearch().With("strategy.rank", 2)
 	c.Env, c.Strategy, c.Policy, c.Population, c.Steps, c.Tile = "Pendulum-v1", "eggroll", spec, 24, 20, 8
 	return c
+}
+
+// A strategy is named whose Shared returns nothing, or whose Reports have no Report.
+func TestFaultyStrategies(t *testing.T) {
+	c := sharing("mlp:5")
+	x, err := c.NewSetup(Options{}, plan.Machine{Devices: 1})
+	require.NoError(t, err)
+	p, err := x.Program()
+	require.NoError(t, err)
+	p = p.Bind(x.Inputs(1))
+	p.Strategy.Shared = func(any, any, *graph.Array) policy.Shared { return policy.Shared{} }
+	_, err = xlabridge.Jit(&xlabridge.Reference{}, func(key random.Key) *graph.Array {
+		s, keys := p.Start(key), p.keys(State{Key: key, Generation: graph.Of(int32(0))}).tile(graph.Of(int32(0)))
+		return p.rolloutShared(s, p.ask(s, keys), keys.Members).Return
+	})(random.New(3))
+	require.ErrorContains(t, err, "the strategy's Traits: Shared returned Params of 0 arrays and 0 Factors, want")
+	x.Strategy.Reports = []string{"births"}
+	require.ErrorContains(t, c.check(x.Strategy), "the strategy's Traits: got 1 names in Reports and a function "+
+		"Report: false, want both or none")
 }
 
 // Members with shared matrices have the results of members whose matrices are formed.
