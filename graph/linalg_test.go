@@ -10,19 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sameMatrix compares within tol of the largest element: errors of a factorisation are relative to the whole matrix.
-func sameMatrix(t *testing.T, want, got *Tensor, tol float64, msg string) {
-	t.Helper()
-	require.Equal(t, want.Shape.String(), got.Shape.String(), msg)
-	top := 1.0
-	for i := range want.V {
-		top = math.Max(top, math.Abs(want.F(i)))
-	}
-	for i := range want.V {
-		require.InDelta(t, want.F(i), got.F(i), tol*top, "%s, element %d", msg, i)
-	}
-}
-
 // randomDense draws a matrix with elements of the given size.
 func randomDense(r *rand.Rand, d DType, rows, cols int, scale float64) *Tensor {
 	x := newTensor(ShapeOf(d, rows, cols))

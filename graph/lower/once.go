@@ -11,11 +11,11 @@ import (
 // size of an operation whether to compute it again in each place that reads it, and not by its cost: it writes the
 // hundred operations of a hash there, together with those of the key that it was made of, and so on. LLVM's time grows
 // much faster than such a loop. Without this pass, an update of A2C on Breakout compiles for more than a minute instead
-// of three seconds. So a hash that is read in several places has a barrier. Its words are whole numbers, which are the
+// of three seconds. So a key has a barrier, and a hash that is read in several places. Its words are whole numbers, which are the
 // same wherever they are computed.
 
 var passOnce = Pass{
-	Name: "once", Doc: "compute hashes once that are read in several places", Keeps: Exact,
+	Name: "once", Doc: "compute keys, and hashes that are read in several places, once", Keeps: Exact,
 	For:   graph.Target.IsCPU,
 	After: []Order{{"ops", "a draw is a hash or a call of a kernel only then"}},
 	Begin: func(g *graph.Graph, _ graph.Target) Run {
@@ -24,8 +24,9 @@ var passOnce = Pass{
 			if !slices.ContainsFunc(g.Nodes, isHash) {
 				return
 			}
+			keys := keysOf(g)
 			copies(g, true, func(n *graph.Node, copies float64) (once bool) {
-				if isHash(n) && copies >= 2 {
+				if isHash(n) && (copies >= 2 || keys[n]) {
 					shared[n] = true
 				}
 				return shared[n]
@@ -33,6 +34,37 @@ var passOnce = Pass{
 		})
 		return barriersAfter(shared)
 	},
+}
+
+// keysOf returns the hashes that other hashes are made of in the same loop. XLA writes a chain of them again for each
+// element, also where each has one reader: an update of A2C with parameters that are drawn for each episode compiles for
+// more than nine minutes.
+func keysOf(g *graph.Graph) map[*graph.Node]bool {
+	keys := map[*graph.Node]bool{}
+	of := map[*graph.Array][]*graph.Node{} // the hashes that an array is made of
+	for _, n := range g.Nodes {
+		var from []*graph.Node
+		for _, in := range n.Inputs {
+			for _, hash := range of[in] {
+				if !slices.Contains(from, hash) {
+					from = append(from, hash)
+				}
+			}
+		}
+		switch {
+		case isHash(n):
+			for _, hash := range from {
+				keys[hash] = true
+			}
+			from = []*graph.Node{n}
+		case keeps(n):
+			from = nil
+		}
+		for _, o := range n.Outs {
+			of[o] = from
+		}
+	}
+	return keys
 }
 
 func isHash(n *graph.Node) bool { return n.Op.Name == "threefry2x32" }
