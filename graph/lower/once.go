@@ -11,8 +11,8 @@ import (
 // size of an operation whether to compute it again in each place that reads it, and not by its cost: it writes the
 // hundred operations of a hash there, together with those of the key that it was made of, and so on. LLVM's time grows
 // much faster than such a loop. Without this pass, an update of A2C on Breakout compiles for more than a minute instead
-// of three seconds. So a key has a barrier, and a hash that is read in several places. Its words are whole numbers, which are the
-// same wherever they are computed.
+// of three seconds. So a key has a barrier, and a hash that is read in several places. Its words are whole numbers,
+// which are the same wherever they are computed.
 
 var passOnce = Pass{
 	Name: "once", Doc: "compute keys, and hashes that are read in several places, once", Keeps: Exact,
@@ -37,8 +37,8 @@ var passOnce = Pass{
 }
 
 // keysOf returns the hashes that other hashes are made of in the same loop. XLA writes a chain of them again for each
-// element, also where each has one reader: an update of A2C with parameters that are drawn for each episode compiles for
-// more than nine minutes.
+// element, also where each has one reader: an update of A2C with parameters that are drawn for each episode compiles
+// for more than nine minutes.
 func keysOf(g *graph.Graph) map[*graph.Node]bool {
 	keys := map[*graph.Node]bool{}
 	of := map[*graph.Array][]*graph.Node{} // the hashes that an array is made of
