@@ -107,11 +107,8 @@ func (z size) undisturbedResults(t *testing.T, variant string) []string {
 // run, no two workers have a trial at once, and workers are back within a lease.
 func TestHistories(t *testing.T) {
 	z, histories, together, first := shortForm, 2, 2, uint64(1)
-	if long.On() {
-		z, histories, together, first = longForm, 20, 4, uint64(time.Now().UnixNano())
-	}
 	if long.All() {
-		histories = 200
+		z, histories, together, first = longForm, 200, 4, uint64(time.Now().UnixNano())
 	}
 	if text := os.Getenv("XLARUN_FAULTS"); text != "" {
 		low, high, several := strings.Cut(text, "-")
