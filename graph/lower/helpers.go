@@ -26,13 +26,7 @@ func broadcastInDim(x *graph.Array, dims, axes []int) *graph.Array {
 }
 
 // product multiplies the sizes of axes.
-func product(sizes []int) int {
-	all := 1
-	for _, n := range sizes {
-		all *= n
-	}
-	return all
-}
+func product(sizes []int) int { return graph.ShapeOf(graph.Int32, sizes...).Size() }
 
 // hasRendezvous reports whether a node is a numbered gather, at which devices wait for each other, or holds one.
 func hasRendezvous(n *graph.Node) bool {

@@ -41,27 +41,16 @@ var passOnce = Pass{
 // for more than nine minutes.
 func keysOf(g *graph.Graph) map[*graph.Node]bool {
 	keys := map[*graph.Node]bool{}
-	of := map[*graph.Array][]*graph.Node{} // the hashes that an array is made of
-	for _, n := range g.Nodes {
-		var from []*graph.Node
+	hashed := map[*graph.Array]bool{} // a hash is made of it
+	for _, n := range slices.Backward(g.Nodes) {
+		reads := slices.ContainsFunc(n.Outs, func(o *graph.Array) bool { return hashed[o] })
+		if isHash(n) {
+			keys[n], reads = reads, true
+		} else if keeps(n) {
+			reads = false
+		}
 		for _, in := range n.Inputs {
-			for _, hash := range of[in] {
-				if !slices.Contains(from, hash) {
-					from = append(from, hash)
-				}
-			}
-		}
-		switch {
-		case isHash(n):
-			for _, hash := range from {
-				keys[hash] = true
-			}
-			from = []*graph.Node{n}
-		case keeps(n):
-			from = nil
-		}
-		for _, o := range n.Outs {
-			of[o] = from
+			hashed[in] = hashed[in] || reads
 		}
 	}
 	return keys
