@@ -57,6 +57,7 @@ func Register[S, G, D any](name string, defaults Strategy[S, G, D]) error {
 	return register(name, defaults)
 }
 
+// register is Register without types: generic code would be compiled again for each strategy.
 func register(name string, defaults any) error {
 	return registry.Register(name, func() any { return settings.Copy(defaults) })
 }
