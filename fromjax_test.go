@@ -114,6 +114,7 @@ var fromJAX = []section{
 		{"full", graph.Full, ""},
 		{"zeros_like", graph.ZerosLike, ""}, {"ones_like", graph.OnesLike, ""}, {"full_like", graph.FullLike, ""},
 		{"arange", graph.Iota, "int32"}, {"jax.lax.broadcasted_iota", graph.IotaAxis, ""},
+		{"jax.lax.broadcast_in_dim", graph.BroadcastInDim, ""},
 		{"arange", graph.Arange, "with start, stop and step: Go numbers"}, {"linspace", graph.Linspace, ""},
 		{"logspace", graph.Logspace, ""}, {"geomspace", graph.Geomspace, ""}, {"vander", signal.Vander, ""},
 		{"tril_indices", graph.TrilIndices, ""}, {"triu_indices", graph.TriuIndices, ""},

@@ -83,10 +83,10 @@ func WhileBounded[C any](cond func(C) *Array, body func(C) C, init C, maxTrips i
 	}
 	turn := func(p []*Array) []*Array {
 		out, t := Flatten(body(unflattenAs[C](tree, p)))
-		checkCarry(name, tree, shapesOf(leaves), t, shapesOf(out))
+		checkCarry(name, tree, ShapesOf(leaves), t, ShapesOf(out))
 		return out
 	}
-	shapes := shapesOf(leaves)
+	shapes := ShapesOf(leaves)
 	loop, loopCaptured := buildGraph(shapes, nil, func(p []*Array) []*Array {
 		watchKeys(keyBody{args: leaves})
 		trips := Scalar(0, Int32)
@@ -109,7 +109,7 @@ func WhileBounded[C any](cond func(C) *Array, body func(C) C, init C, maxTrips i
 	graphs[1].Params = slices.Concat(graphs[1].Params, scanOwn)
 	in := slices.Concat(captured, leaves)
 	// The loop's custom derivative is the scan's derivative.
-	derivative := closedGraph(name, slices.Concat(shapesOf(in), shapesOf(in)), func(p []*Array) []*Array {
+	derivative := closedGraph(name, slices.Concat(ShapesOf(in), ShapesOf(in)), func(p []*Array) []*Array {
 		outs, ts := jvp(graphs[1], p[:len(in)], p[len(in):])
 		return slices.Concat(outs, orZerosLike(ts, outs))
 	})

@@ -61,7 +61,7 @@ var _ = register(&Op{
 		for i, t := range in {
 			args[i] = t.Array()
 		}
-		results, err := RunHostCall(n.Attrs.(hostAttrs).message(), args, shapesOf(n.Outs))
+		results, err := RunHostCall(n.Attrs.(hostAttrs).message(), args, ShapesOf(n.Outs))
 		if err != nil {
 			panic(&Error{Where: n.Where(), Op: "HostCall", Msg: err.Error()})
 		}

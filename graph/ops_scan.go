@@ -35,7 +35,7 @@ var _ = register(&Op{
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(scanAttrs)
 		in := splitScanParts(a, c.in)
-		out := splitScanResults(a, shapesOf(c.bodies[0].Results))
+		out := splitScanResults(a, ShapesOf(c.bodies[0].Results))
 		for i, r := range out.carry {
 			if !r.Equal(in.carry[i]) {
 				c.fail("carry %d goes in as %s and comes out as %s", i, in.carry[i], r)
@@ -212,7 +212,7 @@ func scan(f func(c, x any) (any, any), init, xs any, opts []ScanOption) (_, ys a
 	carry, carryTree := Flatten(init)
 	in, inTree := Flatten(xs)
 	steps := make([]Shape, 0, len(carry)+len(in))
-	steps = append(steps, shapesOf(carry)...)
+	steps = append(steps, ShapesOf(carry)...)
 	for i, x := range in {
 		if x.Rank() == 0 {
 			throw("Scan", "input %s is a scalar and has no time axis", inTree.Path(i))
@@ -240,7 +240,7 @@ func scan(f func(c, x any) (any, any), init, xs any, opts []ScanOption) (_, ys a
 		watchKeys(keyBody{kind: keysInLoop, args: slices.Concat(carry, in), carry: a.Carry, turns: min(a.Length, 2)})
 		c, y := f(carryTree.Unflatten(p[:a.Carry]), inTree.Unflatten(p[a.Carry:]))
 		next, t := Flatten(c)
-		checkCarry("Scan", carryTree, shapesOf(carry), t, shapesOf(next))
+		checkCarry("Scan", carryTree, ShapesOf(carry), t, ShapesOf(next))
 		ys, yt := Flatten(y)
 		outTree = yt
 		return slices.Concat(next, ys)

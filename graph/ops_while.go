@@ -118,7 +118,7 @@ func whileLoop(name string, cond func([]*Array) *Array, body func([]*Array) []*A
 // whileTurns is whileLoop with the number of turns that a check of keys takes.
 func whileTurns(name string, turns int, cond func([]*Array) *Array, body func([]*Array) []*Array,
 	init []*Array) []*Array {
-	shapes := shapesOf(init)
+	shapes := ShapesOf(init)
 	keys := keyBody{kind: keysInLoop, args: init, carry: len(init), turns: turns}
 	var inCond *keyBody
 	cg, cc := buildGraph(shapes, nil, func(p []*Array) []*Array {
@@ -155,7 +155,7 @@ func while(name string, turns int, cond func(c any) *Array, body func(c any) any
 		return cond(tree.Unflatten(p))
 	}, func(p []*Array) []*Array {
 		out, t := Flatten(body(tree.Unflatten(p)))
-		checkCarry("While", tree, shapesOf(leaves), t, shapesOf(out))
+		checkCarry("While", tree, ShapesOf(leaves), t, ShapesOf(out))
 		return out
 	}, leaves)
 	return tree.Unflatten(outs)
@@ -191,7 +191,7 @@ func batchWhile(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int)
 		lanes := running(c)
 		next := inline(body, slices.Concat(args.body, c))
 		for i, x := range next {
-			keep := broadcastInDim(lanes, x.Dims(), []int{b.place(n.Outs[i].Rank())})
+			keep := BroadcastInDim(lanes, x.Dims(), []int{b.place(n.Outs[i].Rank())})
 			next[i] = Select(keep, x, c[i])
 		}
 		return next
@@ -257,7 +257,7 @@ func splitWhile(l *linear, n *Node, in []*Array, unknown []bool) {
 	known := splitWhileParts(a, not(unknown))
 	known.carry = not(outUnknown)
 	knownPart := func(g *Graph, params, results []bool) *Graph {
-		return closedGraph("while", choose(shapesOf(g.Params), params), func(p []*Array) []*Array {
+		return closedGraph("while", choose(ShapesOf(g.Params), params), func(p []*Array) []*Array {
 			return lookUp(linearizeGraph(g, spread(p, params)).known, choose(g.Results, results))
 		})
 	}

@@ -65,7 +65,7 @@ func TraceArgs(name string, args []any, opts TraceOptions, f func(args []any) an
 	_, perLeaf := flattenArgs(args)
 	var outTree *Tree
 	var keys *keyBody
-	g, captured := buildGraph(shapesOf(leaves), opts.Mesh.axes(), func(params []*Array) []*Array {
+	g, captured := buildGraph(ShapesOf(leaves), opts.Mesh.axes(), func(params []*Array) []*Array {
 		keys = watchKeys(keyBody{kind: keysInProgram})
 		result := f(inTree.Unflatten(params).([]any))
 		outs, t := Flatten(result)
@@ -95,8 +95,8 @@ func TraceArgs(name string, args []any, opts TraceOptions, f func(args []any) an
 		}
 		return false
 	})
-	p = &Program{Traced: traced, keys: keys, Name: name, Graph: g, Inputs: shapesOf(g.Params),
-		Outputs:  shapesOf(g.Results),
+	p = &Program{Traced: traced, keys: keys, Name: name, Graph: g, Inputs: ShapesOf(g.Params),
+		Outputs:  ShapesOf(g.Results),
 		Captured: captured, Replicas: opts.Replicas, outTree: outTree, Donated: map[int]int{}}
 	taken := map[int]bool{}
 	for _, arg := range opts.Donate {

@@ -24,7 +24,7 @@ var passCounts = Pass{
 		return byNode(t, func(l *graph.Cursor, n *graph.Node, in []*graph.Array) []*graph.Array {
 			switch {
 			case n.Op.Name == "counted":
-				return graph.CustomCall(countKernel, shapesOf(n.Outs), in...)
+				return graph.CustomCall(countKernel, graph.ShapesOf(n.Outs), in...)
 			case whole(n) && n.Bodies[1].Uses("counted"):
 				return countTurns(l, n, in)
 			}

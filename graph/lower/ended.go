@@ -31,7 +31,7 @@ func droppedWrites(_ *graph.Cursor, _ *graph.Node, in []*graph.Array) []*graph.A
 		!slices.Equal(lanes.Attrs.(attr.Broadcast).Axes, a.Batch) || !slices.Equal(a.IndexBatch, a.Batch) {
 		return nil
 	}
-	going := broadcastInDim(lanes.Inputs[0], indices.Dims(), a.IndexBatch)
+	going := graph.BroadcastInDim(lanes.Inputs[0], indices.Dims(), a.IndexBatch)
 	outside := graph.Full(indices.Shape(), int32(slices.Max(in[2].Dims())))
 	return write.Op.Call(a, []*graph.Array{in[2], graph.Select(going, indices, outside), write.Inputs[2]})
 }

@@ -177,7 +177,8 @@ func (s *sums) node(n *graph.Node, inLoop bool) {
 	case n.Op.Name == "reduce_window":
 		s.row(c.FLOPs+c.IntOps, true)
 	case n.Op.Name == "gather":
-		if x.DType().IsFloat() && product(n.Attrs.(attr.Gather).Sizes) == 1 && x.Size() >= leastGathered {
+		sizes := n.Attrs.(attr.Gather).Sizes
+		if x.DType().IsFloat() && graph.ShapeOf(x.DType(), sizes...).Size() == 1 && x.Size() >= leastGathered {
 			s.gathered += size
 		}
 	case n.Op.Name == "reduce" || n.Op.Name == "argreduce" || n.Elementwise():
