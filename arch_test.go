@@ -46,7 +46,7 @@ var rooms = []room{
 	{"xlabridge/internal/riegeli", []string{}, []string{"google.golang.org/protobuf/encoding/protowire",
 		"github.com/golang/snappy"}},
 	{"xlabridge/kernels", []string{"third_party/pjrt"}, []string{}},
-	{"xlabridge/coordination", []string{"graph", "xlabridge", "internal/messaging"},
+	{"xlabridge/coordination", []string{"internal/messaging"},
 		[]string{"github.com/nats-io/nats.go"}},
 	{"xlabridge/internal/pjrt", []string{"internal/protobuf", "third_party/pjrt"},
 		[]string{"google.golang.org/protobuf/encoding/protowire"}},

@@ -126,19 +126,19 @@ func (c *Client) keepAhead(r *request, key cache.Key, meta cache.Metadata, raw *
 }
 
 // absent returns a buffer of a topology's device: a shape without elements.
-func (c *Client) absent(dtype dtypes.DType, dims []int, device int) (*Buffer, error) {
+func (c *Client) absent(dtype dtypes.DType, dims []int, device int) (*buffer, error) {
 	h := &handle{client: c, free: func() error { return nil }}
 	if err := c.remember(h); err != nil {
 		return nil, err
 	}
-	b := &Buffer{h: h, device: device}
+	b := &buffer{h: h, device: device}
 	b.shape.Do(func() { b.dtype, b.dims = dtype, dims })
 	runtime.AddCleanup(b, func(h *handle) { h.lose() }, h)
 	return b, nil
 }
 
 // absentValue is ToHost for a buffer without elements.
-func (b *Buffer) absentValue(dst []byte) error {
+func (b *buffer) absentValue(dst []byte) error {
 	t := b.h.client.topology
 	if t.zeros {
 		clear(dst)
