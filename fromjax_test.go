@@ -95,7 +95,7 @@ var fromJAX = []section{
 		{"associative_scan", graph.AssociativeScan[array], "f maps single elements, axis 0; Reversed"},
 		{"fori_loop", graph.ForiLoop[array], ""},
 		{"while_loop", graph.While[array], "forward mode only, as in JAX"},
-		{"while_loop", graph.WhileBounded[array], "at most so many turns, with reverse mode"},
+		{"while_loop", graph.WhileBounded[array], "at most so many iterations, with reverse mode"},
 		{"cond", graph.Cond[array], "branches are closures without arguments"},
 		{"switch", graph.Switch[array], "a negative index takes the first branch"},
 		{"optimization_barrier", graph.Barrier, ""},

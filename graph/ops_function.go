@@ -48,7 +48,7 @@ var _ = register(&Op{
 			tuple, ") -> (", results, ")")
 	},
 	Run:  runBody,
-	Cost: func(n *Node, turns func(*Node) int) Cost { return n.Bodies[0].Cost(turns) },
+	Cost: func(n *Node, trips func(*Node) int) Cost { return n.Bodies[0].Cost(trips) },
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3), ShapeOf(Float32)}, Lo: -1, Hi: 1, Rough: true,
 			Fn: func(x []*Array) *Array {

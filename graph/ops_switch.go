@@ -79,9 +79,9 @@ var _ = register(&Op{
 		e.raw(outs, "stablehlo.case", n.Inputs[:1], "", regions...)
 	},
 	Run: func(n *Node, in []*Tensor, r *interpreter) []*Tensor { return r.run(n.Bodies[in[0].I(0)], in[1:]) },
-	Cost: func(n *Node, turns func(*Node) int) (most Cost) {
+	Cost: func(n *Node, trips func(*Node) int) (most Cost) {
 		for _, g := range n.Bodies {
-			if c := g.Cost(turns); c.FLOPs+c.IntOps+c.Bytes > most.FLOPs+most.IntOps+most.Bytes {
+			if c := g.Cost(trips); c.FLOPs+c.IntOps+c.Bytes > most.FLOPs+most.IntOps+most.Bytes {
 				most = c
 			}
 		}

@@ -85,18 +85,12 @@ func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executabl
 // newAhead completes a topology's executable. raw is nil for one that is in the cache.
 func (c *Client) newAhead(e *Executable, r *request, raw *pjrt.Program) (*Executable, error) {
 	e.info, e.outputs, e.inner = r.info, e.ahead.Outputs, raw
-	e.h = &handle{client: c, free: func() error {
+	return e.owned(func() error {
 		if raw == nil {
 			return nil
 		}
 		return raw.Close()
-	}}
-	if err := c.remember(e.h); err != nil {
-		_ = e.h.free()
-		return nil, err
-	}
-	runtime.AddCleanup(e, func(h *handle) { _ = h.close() }, e.h)
-	return e, nil
+	})
 }
 
 // aheadOf asks the plugin about a compiled program.

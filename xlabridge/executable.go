@@ -38,9 +38,14 @@ func (c *Client) newExecutable(name string, inner *pjrt.Program, r *request) (*E
 	}
 	e := &Executable{name: name, client: c, inner: inner, info: r.info, replicas: inner.Replicas,
 		outputs: inner.Outputs}
-	e.h = &handle{client: c, free: inner.Close}
-	if err := c.remember(e.h); err != nil {
-		_ = e.h.free()
+	return e.owned(inner.Close)
+}
+
+// owned is e, which its client closes by free, or the garbage collector after nobody refers to it any more.
+func (e *Executable) owned(free func() error) (*Executable, error) {
+	e.h = &handle{client: e.client, free: free}
+	if err := e.client.remember(e.h); err != nil {
+		_ = free()
 		return nil, err
 	}
 	runtime.AddCleanup(e, func(h *handle) { _ = h.close() }, e.h)

@@ -242,8 +242,8 @@ func TestCheckFindsFaults(t *testing.T) {
 		{"carry", ".Time"},
 		{"reused key", "Nim-v0: envtest_test.go:90: random.Randint: it gets the key that random.Randint at " +
 			"envtest_test.go:"},
-		{"constant key", "random.Randint: it gets the same key in each turn of the loop at envtest.go:"},
-		{"constant half of a key", "random.Split2: it gets the same key in each turn of the loop at envtest.go:"},
+		{"constant key", "random.Randint: it gets the same key in each iteration of the loop at envtest.go:"},
+		{"constant half of a key", "random.Split2: it gets the same key in each iteration of the loop at envtest.go:"},
 		{"observe", "the observation that Observe gives is not that of Step"},
 		{"integer reward", "the reward: got i32[], want f32[]"},
 		{"nan reward", "the reward is NaN"},

@@ -10,8 +10,8 @@ import (
 // A program whose loops are functions with products in tiles (tiles.go) also has some dozens to hundreds of small
 // operations between calls of kernels, those loops among them. Each is a call by the runtime, with a place in its
 // queues. The pass makes functions of them: a body is cut into stages at the nodes that cannot be part of a
-// function, and the other nodes of a stage become one call. In a loop in which devices gather at every turn, that
-// halves the time of a turn of a tenth of a millisecond.
+// function, and the other nodes of a stage become one call. In a loop in which devices gather at every iteration, that
+// halves the time of an iteration of a tenth of a millisecond.
 
 const (
 	// leastOps is the number of operations from which on a function pays.

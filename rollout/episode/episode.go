@@ -31,7 +31,7 @@ type Rollout struct {
 	Head      policy.Head
 	Steps     int       // environment steps per episode, 1 or more
 	Episodes  int       // episodes per member, 1 or more; a Summary has their means
-	Plan      plan.Plan // how it is computed; the zero value: batch first, one step per turn of the loop
+	Plan      plan.Plan // how it is computed; the zero value: batch first, one step per iteration of the loop
 	Gather    bool      // a Summary has the moments of the observations
 	// Descriptor describes episodes; nil: the environment does in the last state, if it is a Describer.
 	Descriptor Descriptor
