@@ -159,7 +159,7 @@ func caller(skip bool) string {
 	for {
 		f, more := frames.Next()
 		ours := strings.HasPrefix(f.Function, "xlarun/envs.") || strings.HasPrefix(f.Function, "xlarun/graph") ||
-			strings.HasPrefix(f.Function, "reflect.") // Erase
+			strings.HasPrefix(f.Function, "xlarun/internal/erase.") || strings.HasPrefix(f.Function, "reflect.") // Erase
 		outside := f.File != "" && (!ours || strings.HasSuffix(f.File, "_test.go"))
 		if outside {
 			at := fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
