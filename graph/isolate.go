@@ -7,8 +7,8 @@ package graph
 
 // Once returns a tree whose leaves are computed once, wherever they are read. Use it for values that are costly and
 // read in several places or in every iteration of a loop (gathered rows, permutations), and for inexact values whose
-// copies are compared: a copy that is fused into another place may be rounded differently. Keys and random bits do not
-// need it: lowering computes them once.
+// copies are compared: a copy that is fused into another place may be rounded differently. On CPUs keys and
+// random bits do not need it: lowering computes them once.
 func Once[T any](tree T) T {
 	leaves, t := Flatten(tree)
 	return unflattenAs[T](t, Barrier(leaves...))
