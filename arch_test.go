@@ -56,7 +56,7 @@ var rooms = []room{
 		"third_party/pjrt"}, nil},
 	{"envs/gymnaxtest", []string{"graph", "graph/graphtest", "graph/random", "envs", "third_party/oracles"}, nil},
 	{"envs/process", []string{"graph", "graph/random", "envs"}, []string{}},
-	{"envs/program", []string{"graph", "graph/random", "graph/stablehlo", "envs"}, []string{}},
+	{"envs/program", []string{"graph", "graph/random", "graph/stablehlo", "envs", "internal/files"}, []string{}},
 	// Its pictures are a pinned data set, which another room fetches.
 	{"envs/mnist", []string{"graph", "graph/random", "envs", "envs/draw", "rollout/dataset"}, []string{}},
 	{"envs/...", []string{"graph", "graph/random", "envs/...", "internal/erase", "internal/raster"}, nil},
@@ -65,7 +65,7 @@ var rooms = []room{
 	{"rollout/population", []string{"graph/...", "xlabridge"}, []string{}},
 	{"rollout/search", []string{"graph", "graph/random", "envs"}, []string{}},
 	{"rollout/policy", []string{"graph/...", "envs/...", "rollout/settings", "rollout/policy/genome",
-		"rollout/policy/spiking", "internal/erase"},
+		"rollout/policy/spiking", "internal/erase", "internal/files"},
 		[]string{"golang.org/x/sys/cpu"}},
 	{"rollout/policy/spiking", []string{"graph/...", "rollout/settings"}, []string{}},
 	{"rollout/policy/genome", []string{"graph/..."}, []string{}},

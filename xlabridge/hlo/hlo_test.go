@@ -99,8 +99,8 @@ func TestLoops(t *testing.T) {
 	require.False(t, AtLeast(loops), "the length of each loop is known")
 
 	// In microseconds, with a byte each: the entry's fusion reads and writes 256 bytes, its all-reduce 16, and two
-	// kernels of no bytes take the time of a launch. Then 10 iterations of 20 bytes and a launch, and 5,000 iterations
-	// of 4 bytes.
+	// kernels of no bytes take the time of a launch. Then 10 turns of 20 bytes and a launch, and 5,000 turns of 4
+	// bytes.
 	require.InDelta(t, 256+16+2+10*(20+1)+5000*4, 1e6*Estimate(loops, 1e6, 1e-6), 1e-6)
 	with, err := Parse("hlo_with_config", message(1, testModule(), 2, "config"))
 	require.NoError(t, err)
