@@ -33,8 +33,8 @@ func (e *KeyReuseError) Error() string {
 	switch {
 	case e.Loop != "" && e.First == e.Second:
 		return fmt.Sprintf("%s: %s: it gets the same key in each iteration of the loop at %s, so all iterations draw "+
-			"the same numbers: carry a key and split it in each iteration, or fold the iteration's number into it with "+
-			"random.FoldIn",
+			"the same numbers: carry a key and split it in each iteration, or fold the iteration's number into it "+
+			"with random.FoldIn",
 			e.First.Where, e.First.Function, e.Loop)
 	case e.Loop != "":
 		return fmt.Sprintf("%s: %s: it gets the key that %s at %s got in an earlier iteration of the loop at %s%s",

@@ -184,7 +184,8 @@ const fewVectors = 4
 func vectorByVector(x, y *graph.Array, axis int) *graph.Array {
 	var all []*graph.Array
 	for j := range y.Dim(2) {
-		all = append(all, graph.Sum(graph.Mul(x, graph.BroadcastInDim(graph.IndexAxis(y, 2, j), x.Dims(), []int{0, 1})), 1))
+		column := graph.BroadcastInDim(graph.IndexAxis(y, 2, j), x.Dims(), []int{0, 1})
+		all = append(all, graph.Sum(graph.Mul(x, column), 1))
 	}
 	return graph.Stack(all, axis)
 }
