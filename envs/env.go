@@ -60,8 +60,8 @@ type Spec struct {
 	LegalMask bool
 	// Host is true if steps run on the host, one batch at a time. Runs then use one device.
 	Host bool
-	// Descriptor has the bounds of the behavior descriptor, f32[d], of Describe or DescribeStep; no Dims: no descriptor.
-	// Descriptors has the names of its elements, such as "mean speed (m/s)", for pictures; nil: none.
+	// Descriptor has the bounds of the behavior descriptor, f32[d], of Describe or DescribeStep; no Dims: no
+	// descriptor. Descriptors has the names of its elements, such as "mean speed (m/s)", for pictures; nil: none.
 	Descriptor  Box
 	Descriptors []string
 	Objectives  []string // names of the objectives; empty: the return is the only one

@@ -7,7 +7,8 @@ import (
 )
 
 // Traits are what an Env[S, P] can do beyond its methods. A nil function means that it does not. An environment has a
-// trait if it has the method of its name; TraitsOf finds it, also in an environment that Erase or AutoReset has wrapped.
+// trait if it has the method of its name; TraitsOf finds it, also in an environment that Erase or AutoReset has
+// wrapped.
 type Traits[S, P any] struct {
 	_ [0]func() // no comparison: the compiler would make one for each environment
 
