@@ -12,9 +12,9 @@ type Episode[S any] struct {
 	// FinalObs is the observation of the final state. After the end of an episode it is the one to bootstrap a
 	// truncated return from; otherwise, and after Reset, it is the returned observation.
 	FinalObs   *graph.Array
-	Descriptor *graph.Array `tree:"optional"` // of a Describer
-	Objectives *graph.Array `tree:"optional"` // of a Scorer
-	Rewards    *graph.Array `tree:"optional"` // of a Game
+	Descriptor *graph.Array `tree:"optional"` // of Describe
+	Objectives *graph.Array `tree:"optional"` // of Objectives
+	Rewards    *graph.Array `tree:"optional"` // of Rewards
 }
 
 // AutoReset wraps e so that a new episode starts in the step in which one ends. If a step terminates or truncates, the
@@ -22,24 +22,24 @@ type Episode[S any] struct {
 // Episode.FinalObs is the step's observation. As in gymnax, Step splits its key in two: row 0 for the step, row 1 for
 // the reset.
 //
-// The result has the Parts of e, except a StepDescriber and its Descriptor: the next state may be the first one of
+// The result has the Traits of e, except DescribeStep and its Descriptor: the next state may be the first one of
 // another episode. Describe, Objectives and Rewards belong to the final state of the last step, before any reset. Draw,
 // Legal and Player belong to the state to continue from.
 //
 // A population in lock-step computes a Reset at every step, whether a member needs it or not. Loops over a single
 // episode use e without AutoReset.
-func AutoReset[S, P any](e Env[S, P]) Env[Episode[S], P] { return autoReset[S, P]{e, PartsOf(e)} }
+func AutoReset[S, P any](e Env[S, P]) Env[Episode[S], P] { return autoReset[S, P]{e, TraitsOf(e)} }
 
 type autoReset[S, P any] struct {
-	env   Env[S, P]
-	parts Parts[S, P] // of env
+	env    Env[S, P]
+	traits Traits[S, P] // of env
 }
 
 func (a autoReset[S, P]) DefaultParams() P { return a.env.DefaultParams() }
 
 func (a autoReset[S, P]) Spec() Spec {
 	s := a.env.Spec()
-	if a.parts.StepDescriber != nil { // see Parts
+	if a.traits.DescribeStep != nil { // see Traits
 		s.Descriptor, s.Descriptors = Box{}, nil
 	}
 	return s
@@ -48,14 +48,14 @@ func (a autoReset[S, P]) Spec() Spec {
 // episode is the Episode that continues from state; final is the final state of the last step.
 func (a autoReset[S, P]) episode(state, final S, finalObs *graph.Array, p P) Episode[S] {
 	out := Episode[S]{State: state, FinalObs: finalObs}
-	if a.parts.Describer != nil {
-		out.Descriptor = a.parts.Describer.Describe(final, p)
+	if a.traits.Describe != nil {
+		out.Descriptor = a.traits.Describe(final, p)
 	}
-	if a.parts.Scorer != nil {
-		out.Objectives = a.parts.Scorer.Objectives(final, p)
+	if a.traits.Objectives != nil {
+		out.Objectives = a.traits.Objectives(final, p)
 	}
-	if a.parts.Game != nil {
-		out.Rewards = a.parts.Game.Rewards(final, p)
+	if a.traits.Rewards != nil {
+		out.Rewards = a.traits.Rewards(final, p)
 	}
 	return out
 }
@@ -77,28 +77,17 @@ func (a autoReset[S, P]) Step(key random.Key, s Episode[S], action *graph.Array,
 
 func (a autoReset[S, P]) Observe(s Episode[S], p P) *graph.Array { return a.env.Observe(s.State, p) }
 
-// Parts implements Wrapper.
-func (a autoReset[S, P]) Parts() Parts[Episode[S], P] {
-	parts := Through(a.parts, func(s Episode[S]) S { return s.State }, func(p P) P { return p })
-	parts.StepDescriber = nil // the next state may be the first one of another episode
-	if parts.Describer != nil {
-		parts.Describer = finalParts[S, P]{}
+func (a autoReset[S, P]) Traits() Traits[Episode[S], P] {
+	t := Through(a.traits, func(s Episode[S]) S { return s.State }, func(p P) P { return p })
+	t.DescribeStep = nil // the next state may be the first one of another episode
+	if t.Describe != nil {
+		t.Describe = func(s Episode[S], _ P) *graph.Array { return s.Descriptor }
 	}
-	if parts.Scorer != nil {
-		parts.Scorer = finalParts[S, P]{}
+	if t.Objectives != nil {
+		t.Objectives = func(s Episode[S], _ P) *graph.Array { return s.Objectives }
 	}
-	if parts.Game != nil {
-		parts.Game = finalGame[S, P]{parts.Game}
+	if t.Rewards != nil {
+		t.Rewards = func(s Episode[S], _ P) *graph.Array { return s.Rewards }
 	}
-	return parts
+	return t
 }
-
-// finalParts reads the fields of an Episode that belong to the final state.
-type finalParts[S, P any] struct{}
-
-func (finalParts[S, P]) Describe(s Episode[S], _ P) *graph.Array   { return s.Descriptor }
-func (finalParts[S, P]) Objectives(s Episode[S], _ P) *graph.Array { return s.Objectives }
-
-type finalGame[S, P any] struct{ Game[Episode[S], P] }
-
-func (finalGame[S, P]) Rewards(s Episode[S], _ P) *graph.Array { return s.Rewards }

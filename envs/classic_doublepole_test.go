@@ -69,12 +69,12 @@ func TestDoublePoleMoves(t *testing.T) {
 		states, action = append(states, s), append(action, float32(r.NormFloat64()))
 	}
 	type input struct{ X, V, A, W, B, U, Action *graph.Array }
-	got := run(t, graph.VMap(func(in input) (o outcome[classic.DoublePoleState]) {
+	got := graph.VMap(func(in input) (o outcome[classic.DoublePoleState]) {
 		s := classic.DoublePoleState{X: in.X, XDot: in.V, Long: in.A, LongDot: in.W, Short: in.B, ShortDot: in.U,
 			Recent: graph.Full(graph.ShapeOf(graph.Float32, 100), .5), Time: graph.Of(int32(500))}
 		o.Next, o.Obs, o.Reward, o.Terminated, o.Truncated = e.Step(random.New(0), s, in.Action, p)
 		return o
-	}), input{graph.Float32s(columns[0]), graph.Float32s(columns[1]), graph.Float32s(columns[2]),
+	})(input{graph.Float32s(columns[0]), graph.Float32s(columns[1]), graph.Float32s(columns[2]),
 		graph.Float32s(columns[3]), graph.Float32s(columns[4]), graph.Float32s(columns[5]),
 		graph.Float32s(action, n, 1)})
 	reward, over, obs := floats(t, got.Reward), floats(t, got.Terminated), floats(t, got.Obs)
@@ -103,10 +103,8 @@ func TestDoublePoleStarts(t *testing.T) {
 	e := classic.DoublePole{}
 	p := e.DefaultParams()
 	start := func(p classic.DoublePoleParams) []float64 {
-		return floats(t, run(t, func(key random.Key) *graph.Array {
-			_, obs := e.Reset(key, p)
-			return obs
-		}, random.New(3)))
+		_, obs := e.Reset(random.New(3), p)
+		return floats(t, obs)
 	}
 	require.InDeltaSlice(t, []float64{0, 4 * math.Pi / 180 / .52, 0}, start(p), 1e-6)
 	p.Spread = graph.Scalar(1)

@@ -39,10 +39,10 @@ func TestDraw(t *testing.T) {
 		t.Run(c.id, func(t *testing.T) {
 			env, err := envs.Make(c.id)
 			require.NoError(t, err)
-			d, ok := envs.DrawerOf(env)
-			require.True(t, ok)
+			d := envs.TraitsOf(env).Draw
+			require.NotNil(t, d)
 			size := image.Pt(400, 300)
-			img, err := d.Draw(c.state, size)
+			img, err := d(c.state, size)
 			require.NoError(t, err)
 			require.Equal(t, size, img.Bounds().Size())
 			for p, want := range c.at {
@@ -50,16 +50,16 @@ func TestDraw(t *testing.T) {
 			}
 
 			state, _ := env.Reset(random.New(1), env.DefaultParams())
-			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array {
+			_, err = d(graph.MapTree(func(a *graph.Array) *graph.Array {
 				return graph.Scalar(1e30).Convert(a.DType())
 			}, state), size)
 			require.NoError(t, err, "far outside of the picture")
-			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array { return a.Div(0) }, state), size)
+			_, err = d(graph.MapTree(func(a *graph.Array) *graph.Array { return a.Div(0) }, state), size)
 			require.ErrorContains(t, err, "its state holds")
 
-			auto, ok := envs.DrawerOf(envs.AutoReset(env))
-			require.True(t, ok)
-			_, err = auto.Draw(envs.Episode[any]{State: c.state}, size)
+			auto := envs.TraitsOf(envs.AutoReset(env)).Draw
+			require.NotNil(t, auto)
+			_, err = auto(envs.Episode[any]{State: c.state}, size)
 			require.NoError(t, err)
 		})
 	}

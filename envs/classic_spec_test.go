@@ -37,7 +37,7 @@ func TestParametersAreScalarsWithAnEffect(t *testing.T) {
 				_, obs, _, _, _ := env.Step(key, state, env.Spec().Action.Sample(key), p)
 				return obs
 			}
-			require.NotEqual(t, floats(t, run(t, step, scale(1))), floats(t, run(t, step, scale(1.25))))
+			require.NotEqual(t, floats(t, step(scale(1))), floats(t, step(scale(1.25))))
 		})
 	}
 }

@@ -12,6 +12,12 @@ import (
 	"xlarun/graph/random"
 )
 
+// outcome is what a step gives.
+type outcome[S any] struct {
+	Next                               S
+	Obs, Reward, Terminated, Truncated *graph.Array
+}
+
 // The equations of motion in float64, with the constants of the published environment.
 func TestCartPoleSwingUpMoves(t *testing.T) {
 	e := classic.CartPoleSwingUp{}
@@ -25,12 +31,12 @@ func TestCartPoleSwingUpMoves(t *testing.T) {
 		thetaDot, action = append(thetaDot, float32(r.NormFloat64()*6)), append(action, float32(r.NormFloat64()))
 	}
 	type input struct{ X, XDot, Theta, ThetaDot, Action *graph.Array }
-	got := run(t, graph.VMap(func(in input) (o outcome[classic.CartPoleSwingUpState]) {
+	got := graph.VMap(func(in input) (o outcome[classic.CartPoleSwingUpState]) {
 		s := classic.CartPoleSwingUpState{X: in.X, XDot: in.XDot, Theta: in.Theta, ThetaDot: in.ThetaDot,
 			Time: graph.Of(int32(998))}
 		o.Next, o.Obs, o.Reward, o.Terminated, o.Truncated = e.Step(random.New(0), s, in.Action, p)
 		return o
-	}), input{graph.Float32s(x), graph.Float32s(xDot), graph.Float32s(theta), graph.Float32s(thetaDot),
+	})(input{graph.Float32s(x), graph.Float32s(xDot), graph.Float32s(theta), graph.Float32s(thetaDot),
 		graph.Float32s(action, n, 1)})
 	reward, over, obs := floats(t, got.Reward), floats(t, got.Terminated), floats(t, got.Obs)
 	ended := 0
@@ -65,10 +71,10 @@ func TestCartPoleSwingUpStarts(t *testing.T) {
 			math.Pi / 2 / math.Sqrt(3), 10 / math.Sqrt(3)}},
 	} {
 		p := c.env.DefaultParams()
-		s := run(t, graph.VMap(func(key random.Key) classic.CartPoleSwingUpState {
+		s := graph.VMap(func(key random.Key) classic.CartPoleSwingUpState {
 			s, _ := c.env.Reset(key, p)
 			return s
-		}), random.Split(random.New(2), 2000))
+		})(random.Split(random.New(2), 2000))
 		for i, a := range []*graph.Array{s.X, s.XDot, s.Theta, s.ThetaDot} {
 			mean := 0.
 			if i == 2 {

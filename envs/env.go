@@ -5,13 +5,14 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/erase"
 )
 
 // Env is an environment with states of type S and parameters of type P, both trees of *graph.Array. Its methods are
 // pure functions that can be traced. They throw errors in their arguments (Refuse), so that the function that traces
-// them returns an error. Parts are the optional abilities of environments.
+// them returns an error. Traits are what an environment can do beyond them.
 type Env[S, P any] interface {
-	// Spec describes the environment: its spaces, its step limit and its Parts.
+	// Spec describes the environment: its spaces, its step limit and its Traits.
 	Spec() Spec
 	// DefaultParams are the parameters of the published environment: mostly float32 scalars, and MaxSteps as an int32
 	// scalar. They are data, so that each member of a population can have its own. Field tags state their ranges; see
@@ -22,11 +23,11 @@ type Env[S, P any] interface {
 	// Step plays one action (shape and dtype of Spec().Action). It does not reset; see AutoReset. The next state has
 	// the tree and the shapes of state, so that it can be the carry of graph.Scan.
 	//
-	// reward is a float32 scalar; in a Game it is the reward of the player who moved. terminated and truncated are bool
+	// reward is a float32 scalar; in a game it is the reward of the player who moved. terminated and truncated are bool
 	// scalars: terminated if the task ended (fell, arrived, won), truncated if the step limit was reached. Both can be
 	// true. Bootstrap a value function after truncated, never after terminated.
 	Step(key random.Key, state S, action *graph.Array, p P) (next S, obs, reward, terminated, truncated *graph.Array)
-	// Observe is the observation of a state, equal to the one that Reset or Step returned with it; in a Game, from the
+	// Observe is the observation of a state, equal to the one that Reset or Step returned with it; in a game, from the
 	// view of the player to move. A loop that carries only states, and observes them at the start of each step, moves
 	// less memory than a loop that carries both.
 	Observe(state S, p P) *graph.Array
@@ -36,7 +37,7 @@ type Env[S, P any] interface {
 // for any environment takes them. Their states and parameters are still trees.
 type Environment = Env[any, any]
 
-// Spec is what users of an environment need to know before they trace it. The fields from Players on state which Parts
+// Spec is what users of an environment need to know before they trace it. The fields from Players on state which Traits
 // the environment has; envtest.Check reports where they do not agree with its methods.
 type Spec struct {
 	ID          string // "Name-vN"; N rises when results change
@@ -53,40 +54,54 @@ type Spec struct {
 	// return that a run may want.
 	MaxReward *float64
 
-	Players int // 0 and 1: one player; 2 or more: a Game
-	// LegalMask is true if actions can be illegal: the environment is a Masker, and Action is Discrete or
-	// MultiDiscrete. Callers get the mask from Legal before each action.
+	Players int // 0 and 1: one player; 2 or more: a game
+	// LegalMask is true if actions can be illegal: the environment has Legal, and Action is Discrete or MultiDiscrete.
+	// Callers get the mask before each action.
 	LegalMask bool
 	// Host is true if steps run on the host, one batch at a time. Runs then use one device.
 	Host bool
-	// Descriptor has the bounds of the behavior descriptor, f32[d], of a Describer or a StepDescriber; no Dims: no
+	// Descriptor has the bounds of the behavior descriptor, f32[d], of Describe or DescribeStep; no Dims: no
 	// descriptor. Descriptors has the names of its elements, such as "mean speed (m/s)", for pictures; nil: none.
 	Descriptor  Box
 	Descriptors []string
-	Objectives  []string // of a Scorer: names of the objectives; empty: the return is the only one
+	Objectives  []string // names of the objectives; empty: the return is the only one
 }
 
-// Erase hides the types of e. The result has the Parts of e.
+// Erase hides the types of e. The result has the Traits of e.
 func Erase[S, P any](e Env[S, P]) Environment {
 	if e, ok := e.(Environment); ok {
 		return e
 	}
-	return &erased{e, reflect.TypeFor[S](), reflect.TypeFor[P](), reflect.ValueOf(PartsOf(e))}
+	return eraseEnv(e, reflect.TypeFor[S](), reflect.TypeFor[P](), TraitsOf(e))
+}
+
+// eraseEnv is Erase for an Env of any types, with its Traits.
+func eraseEnv(env described, state, params reflect.Type, traits any) *erased {
+	e := &erased{env: env, state: state, params: params}
+	e.traits = erase.To[Traits[any, any]](traits, func(tree any, want reflect.Type) {
+		what := "parameters"
+		if want == state {
+			what = "state"
+		}
+		refuse(env.Spec().ID, "got %T as %s, want %s: pass what this environment gave", tree, what, want)
+	})
+	return e
 }
 
 // erased calls an Env by reflection: generic code would be compiled again for each environment, 7 KB each time.
 type erased struct {
 	env           described
 	state, params reflect.Type
-	parts         reflect.Value // Parts[S, P]
+	traits        Traits[any, any]
 }
 
 // described is an Env of any type.
 type described interface{ Spec() Spec }
 
-func (e *erased) unwrap() any        { return e.env }
-func (e *erased) Spec() Spec         { return e.env.Spec() }
-func (e *erased) DefaultParams() any { return call(e.env, "DefaultParams")[0].Interface() }
+func (e *erased) unwrap() any              { return e.env }
+func (e *erased) Spec() Spec               { return e.env.Spec() }
+func (e *erased) Traits() Traits[any, any] { return e.traits }
+func (e *erased) DefaultParams() any       { return call(e.env, "DefaultParams")[0].Interface() }
 
 func (e *erased) Reset(key random.Key, p any) (any, *graph.Array) {
 	out := call(e.env, "Reset", reflect.ValueOf(key), e.argument(": Reset", "parameters", p, e.params))

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 
 	"xlarun/graph"
@@ -158,8 +159,8 @@ func caller(skip bool) string {
 	first, environment := "", ""
 	for {
 		f, more := frames.Next()
-		ours := strings.HasPrefix(f.Function, "xlarun/envs.") || strings.HasPrefix(f.Function, "xlarun/graph") ||
-			strings.HasPrefix(f.Function, "reflect.") // Erase
+		ours := slices.ContainsFunc([]string{"xlarun/envs.", "xlarun/graph", "xlarun/internal/erase.", "reflect."},
+			func(prefix string) bool { return strings.HasPrefix(f.Function, prefix) })
 		outside := f.File != "" && (!ours || strings.HasSuffix(f.File, "_test.go"))
 		if outside {
 			at := fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)

@@ -189,7 +189,7 @@ func (b *batching) names(n *Node) bool {
 func (b *batching) moveTo(a *Array, from, to int) *Array {
 	if from < 0 {
 		axes := append(rangeInts(0, to), rangeInts(to+1, a.Rank()+1)...)
-		return broadcastInDim(a, a.shape.insert(to, b.size).Dims, axes)
+		return BroadcastInDim(a, a.shape.insert(to, b.size).Dims, axes)
 	}
 	return MoveAxis(a, from, to)
 }

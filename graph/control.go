@@ -15,7 +15,8 @@ func batchedFlags(dims []int) []bool {
 	return out
 }
 
-func shapesOf(arrays []*Array) []Shape {
+// ShapesOf lists the shapes of arrays.
+func ShapesOf(arrays []*Array) []Shape {
 	out := make([]Shape, len(arrays))
 	for i, a := range arrays {
 		out[i] = a.shape

@@ -1,6 +1,6 @@
 package graph
 
-// Cost is the work of a program, counted from its ops, loops times their turns; of one device.
+// Cost is the work of a program, counted from its ops, loops times their iterations; of one device.
 type Cost struct {
 	// FLOPs are floating-point operations: a product and a sum of a dot are two, an exponential is one.
 	FLOPs float64 `json:"flops"`
@@ -18,18 +18,18 @@ func (c Cost) plus(d Cost, times float64) Cost {
 		c.Bytes + times*d.Bytes}
 }
 
-// Cost counts the work of a graph. turns gives the number of turns of a "while", which the graph alone does not know
-// (nil: one). Of the branches of a switch the costliest counts.
-func (g *Graph) Cost(turns func(*Node) int) Cost {
+// Cost counts the work of a graph. trips gives the number of iterations of a "while", which the graph alone does not
+// know (nil: one). Of the branches of a switch the costliest counts.
+func (g *Graph) Cost(trips func(*Node) int) Cost {
 	var sum Cost
 	for _, n := range g.Nodes {
-		sum = sum.plus(n.Op.Cost(n, turns), 1)
+		sum = sum.plus(n.Op.Cost(n, trips), 1)
 	}
 	return sum
 }
 
-// costRule is the work of a node; turns is what Graph.Cost got.
-type costRule = func(n *Node, turns func(*Node) int) Cost
+// costRule is the work of a node; trips is what Graph.Cost got.
+type costRule = func(n *Node, trips func(*Node) int) Cost
 
 // costFree is the rule of ops that move nothing once compiled.
 func costFree(*Node, func(*Node) int) Cost { return Cost{} }
@@ -38,7 +38,7 @@ func costFree(*Node, func(*Node) int) Cost { return Cost{} }
 func costMove(n *Node, _ func(*Node) int) Cost { return Cost{Bytes: 2 * bytesOf(n.Outs)} }
 
 // costBody is the rule of ops that are their first body; others are rules for it.
-func costBody(n *Node, turns func(*Node) int) Cost { return n.Bodies[0].Cost(turns) }
+func costBody(n *Node, trips func(*Node) int) Cost { return n.Bodies[0].Cost(trips) }
 
 // costOf is the rule of ops that read their inputs and write their results, with so many operations.
 //

@@ -6,11 +6,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func tracedCost(t *testing.T, f func(x *Array) *Array, s Shape, turns func(*Node) int) Cost {
+func tracedCost(t *testing.T, f func(x *Array) *Array, s Shape, trips func(*Node) int) Cost {
 	t.Helper()
 	p, err := Trace("f", f, Abstract(s))
 	require.NoError(t, err)
-	return p.Graph.Cost(turns)
+	return p.Graph.Cost(trips)
 }
 
 func TestCost(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// ForiLoop runs body for i from from to to-1 (int32 scalars), each time on the carry that the last turn returned.
+// ForiLoop runs body for i from from to to-1 (int32 scalars), each time on the carry that the last iteration returned.
 // Bounds are Go integers or integer scalar arrays; with to at most from the carry comes back as it is. With bounds that
 // are known when the loop is traced it is a Scan, with derivatives of both modes (and Scan's Unroll); with computed
 // ones it is a While, which has forward mode only: WhileBounded has both.
@@ -64,14 +64,14 @@ func loopBound(name string, x any) (bound any, known bool) {
 	return Convert(a, Int32), false
 }
 
-// WhileBounded is While with at most maxTrips turns, and derivatives of both modes: it stops when cond fails or after
-// maxTrips turns, whichever is first. Run on its own it takes as many turns as it needs. Its derivative keeps what it
-// needs of maxTrips turns, in about sqrt(maxTrips) blocks, of which those after the last turn are skipped. Under VMap
-// the loop ends with the last lane.
+// WhileBounded is While with at most maxTrips iterations, and derivatives of both modes: it stops when cond fails or
+// after maxTrips iterations, whichever is first. Run on its own it takes as many iterations as it needs. Its derivative
+// keeps what it needs of maxTrips iterations, in about sqrt(maxTrips) blocks, of which those after the last iteration
+// are skipped. Under VMap the loop ends with the last lane.
 func WhileBounded[C any](cond func(C) *Array, body func(C) C, init C, maxTrips int) C {
 	const name = "WhileBounded"
 	if maxTrips < 0 || maxTrips > math.MaxInt32 {
-		throw(name, "got at most %d turns, want from 0 to %d", maxTrips, math.MaxInt32)
+		throw(name, "got at most %d iterations, want from 0 to %d", maxTrips, math.MaxInt32)
 	}
 	leaves, tree := Flatten(init)
 	test := func(p []*Array) *Array {
@@ -81,24 +81,24 @@ func WhileBounded[C any](cond func(C) *Array, body func(C) C, init C, maxTrips i
 		}
 		return ok
 	}
-	turn := func(p []*Array) []*Array {
+	trip := func(p []*Array) []*Array {
 		out, t := Flatten(body(unflattenAs[C](tree, p)))
-		checkCarry(name, tree, shapesOf(leaves), t, shapesOf(out))
+		checkCarry(name, tree, ShapesOf(leaves), t, ShapesOf(out))
 		return out
 	}
-	shapes := shapesOf(leaves)
+	shapes := ShapesOf(leaves)
 	loop, loopCaptured := buildGraph(shapes, nil, func(p []*Array) []*Array {
 		watchKeys(keyBody{args: leaves})
 		trips := Scalar(0, Int32)
 		outs := whileLoop("", func(c []*Array) *Array { return And(Lt(c[0], maxTrips), test(c[1:])) },
 			func(c []*Array) []*Array {
-				return slices.Concat([]*Array{Add(c[0], 1)}, turn(c[1:]))
+				return slices.Concat([]*Array{Add(c[0], 1)}, trip(c[1:]))
 			}, slices.Concat([]*Array{trips}, p))
 		return outs[1:]
 	})
 	scan, scanCaptured := buildGraph(shapes, nil, func(p []*Array) []*Array {
 		watchKeys(keyBody{kind: keysUnused})
-		return boundedScan(test, turn, p, maxTrips)
+		return boundedScan(test, trip, p, maxTrips)
 	})
 	k := len(leaves)
 	own := func(g *Graph) []*Array { return g.Params[len(g.Params)-k:] }
@@ -109,16 +109,16 @@ func WhileBounded[C any](cond func(C) *Array, body func(C) C, init C, maxTrips i
 	graphs[1].Params = slices.Concat(graphs[1].Params, scanOwn)
 	in := slices.Concat(captured, leaves)
 	// The loop's custom derivative is the scan's derivative.
-	derivative := closedGraph(name, slices.Concat(shapesOf(in), shapesOf(in)), func(p []*Array) []*Array {
+	derivative := closedGraph(name, slices.Concat(ShapesOf(in), ShapesOf(in)), func(p []*Array) []*Array {
 		outs, ts := jvp(graphs[1], p[:len(in)], p[len(in):])
 		return slices.Concat(outs, orZerosLike(ts, outs))
 	})
 	return unflattenAs[C](tree, apply(op("custom_jvp"), customAttrs{}, in, graphs[0], derivative))
 }
 
-// boundedScan takes maxTrips turns, of which those after the condition has failed do nothing: blocks of turns, so that
-// most of these are skipped at once.
-func boundedScan(test func([]*Array) *Array, turn func([]*Array) []*Array, init []*Array, maxTrips int) []*Array {
+// boundedScan takes maxTrips iterations, of which those after the condition has failed do nothing: blocks of
+// iterations, so that most of these are skipped at once.
+func boundedScan(test func([]*Array) *Array, trip func([]*Array) []*Array, init []*Array, maxTrips int) []*Array {
 	block := max(1, int(math.Sqrt(float64(maxTrips))))
 	steps := func(c []*Array, n int, step func(c []*Array) []*Array) []*Array {
 		out, _ := Scan(func(c []*Array, _ None) ([]*Array, None) {
@@ -126,6 +126,6 @@ func boundedScan(test func([]*Array) *Array, turn func([]*Array) []*Array, init 
 		}, c, None{}, Length(n))
 		return out
 	}
-	c := steps(init, maxTrips/block, func(c []*Array) []*Array { return steps(c, block, turn) })
-	return steps(c, maxTrips%block, turn)
+	c := steps(init, maxTrips/block, func(c []*Array) []*Array { return steps(c, block, trip) })
+	return steps(c, maxTrips%block, trip)
 }

@@ -34,7 +34,7 @@ func init() {
 					return Lt(c, 1e6)
 				}, func(c *Array) *Array { return Mul(c, x[1]) }, x[0], 5)
 			}},
-		Case{Name: "bounded while, no turns", Inputs: []Shape{ShapeOf(Float32)}, Lo: 1.2, Hi: 2,
+		Case{Name: "bounded while, no iterations", Inputs: []Shape{ShapeOf(Float32)}, Lo: 1.2, Hi: 2,
 			Fn: func(x []*Array) *Array {
 				return halve(x[0], 0)
 			}})
@@ -77,7 +77,7 @@ func TestForiLoopRefusals(t *testing.T) {
 		{"got options of Scan for a loop whose bounds are computed", func(x *Array) *Array {
 			return ForiLoop(0, x, add, x, Unroll(2))
 		}},
-		{"got at most -1 turns", func(x *Array) *Array {
+		{"got at most -1 iterations", func(x *Array) *Array {
 			return WhileBounded(func(c *Array) *Array { return Lt(c, 1) }, func(c *Array) *Array { return c }, x, -1)
 		}},
 		{"the condition returns i32[], want a bool scalar", func(x *Array) *Array {
@@ -93,8 +93,8 @@ func TestForiLoopRefusals(t *testing.T) {
 	}
 }
 
-// A bounded loop has the derivative of its unrolled turns, whatever the bound, and lanes take as many turns as each
-// needs.
+// A bounded loop has the derivative of its unrolled iterations, whatever the bound, and lanes take as many iterations
+// as each needs.
 func TestWhileBoundedDerivative(t *testing.T) {
 	for _, most := range []int{7, 8, 9, 10, 30} {
 		f := func(x *Array) *Array {

@@ -52,7 +52,7 @@ func fillOutside(x, inside *Array, axes []int) *Array {
 	case isUnsigned(d) || d == Bool:
 		fill = reduceKinds["min"].start(d).Array()
 	}
-	return Select(broadcastInDim(inside, x.Dims(), axes), x, fill)
+	return Select(BroadcastInDim(inside, x.Dims(), axes), x, fill)
 }
 
 // takeNone takes from an empty axis: nothing, or values that fill it. dims are the result's.

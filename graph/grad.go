@@ -15,7 +15,7 @@ func record(args []any, wrt int, f func(args []any) any) *traced {
 	leaves, tree := Flatten(args)
 	_, perLeaf := flattenArgs(args)
 	t := &traced{}
-	g, captured := buildGraph(shapesOf(leaves), nil, func(p []*Array) []*Array {
+	g, captured := buildGraph(ShapesOf(leaves), nil, func(p []*Array) []*Array {
 		watchKeys(keyBody{args: leaves})
 		currentTrace().cur.diff = true
 		outs, o := Flatten(f(tree.Unflatten(p).([]any)))

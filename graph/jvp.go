@@ -55,7 +55,7 @@ func jvpNode(n *Node, in, t []*Array) (outs, tangents []*Array) {
 // jvpGraph is g's derivative as a closed graph: parameters are g's, then a tangent for each that active marks; results
 // are g's, then a tangent for each that force or the derivative itself makes active.
 func jvpGraph(g *Graph, active, force []bool) (d *Graph, out []bool) {
-	params := shapesOf(g.Params)
+	params := ShapesOf(g.Params)
 	for i, p := range g.Params {
 		if active[i] {
 			params = append(params, p.shape)

@@ -17,7 +17,7 @@ import (
 // KeyReuseError says that two draws, or a draw and a split, consumed the same random key. See CheckKeys.
 type KeyReuseError struct {
 	First, Second KeyUse
-	Loop          string // "file:line" of the loop in two turns of which they were; "": in none
+	Loop          string // "file:line" of the loop in two iterations of which they were; "": in none
 }
 
 // KeyUse is a call that consumed a key.
@@ -32,11 +32,12 @@ func (e *KeyReuseError) Error() string {
 		"takes it again on purpose"
 	switch {
 	case e.Loop != "" && e.First == e.Second:
-		return fmt.Sprintf("%s: %s: it gets the same key in each turn of the loop at %s, so all turns draw the same "+
-			"numbers: carry a key and split it in each turn, or fold the number of the turn into it with random.FoldIn",
+		return fmt.Sprintf("%s: %s: it gets the same key in each iteration of the loop at %s, so all iterations draw "+
+			"the same numbers: carry a key and split it in each iteration, or fold the iteration's number into it "+
+			"with random.FoldIn",
 			e.First.Where, e.First.Function, e.Loop)
 	case e.Loop != "":
-		return fmt.Sprintf("%s: %s: it gets the key that %s at %s got in an earlier turn of the loop at %s%s",
+		return fmt.Sprintf("%s: %s: it gets the key that %s at %s got in an earlier iteration of the loop at %s%s",
 			e.Second.Where, e.Second.Function, e.First.Function, e.First.Where, e.Loop, advice)
 	case e.First == e.Second:
 		return fmt.Sprintf("%s: %s: it is called twice with the same key%s", e.First.Where, e.First.Function, advice)
@@ -72,7 +73,7 @@ type keyBody struct {
 	args     []*Array // what the other ones stand for, in the body around
 	axes     []int    // lanes: the mapped axis of each argument, -1: none
 	carry    int      // loop: the number of arguments that are its carry; the others are sliced
-	turns    int      // loop: at most 2
+	trips    int      // loop: at most 2
 	next     *keyBody // loop: what gives the next carry
 	choice   *int     // branch: what is common to the branches
 	branch   int
@@ -167,7 +168,7 @@ func (randomOps) CloneKey(key *Array) *Array {
 		return key
 	}
 	if t := currentTrace(); t != nil && key.scope == nil {
-		key = t.cur.use(key) // each turn of a loop has a clone of its own
+		key = t.cur.use(key) // each iteration of a loop has a clone of its own
 	}
 	c.last++
 	return apply1(op("stop_gradient"), stopAttrs{clone: c.last}, key)
@@ -208,26 +209,26 @@ func (p *Program) ConsumeKeys(args []*Array) {
 
 // keyFinds holds who consumed each key, by its words.
 type keyFinds struct {
-	by    map[[2]uint32][]keyTurn
+	by    map[[2]uint32][]keyRun
 	reuse []keyReuse
 }
 
 // keyReuse is two uses of a key, in the order of the program.
 type keyReuse struct {
-	first, second keyTurn
+	first, second keyRun
 	loop          string // see KeyReuseError
 }
 
-// keyTurn is one run of a call that consumes a key.
-type keyTurn struct {
+// keyRun is one run of a call that consumes a key.
+type keyRun struct {
 	stack []uintptr
 	path  []keyStep // the loops, choices and runs of programs around it, the outermost first
 }
 
-// keyStep is a turn of a loop, a branch of a choice or a run of a program.
+// keyStep is an iteration of a loop, a branch of a choice or a run of a program.
 type keyStep struct {
 	of    any // *keyBody of a loop, *int of a choice, number of a run
-	turn  int
+	trip  int
 	stack []uintptr // of the call that runs the program
 }
 
@@ -276,7 +277,7 @@ func (c *keyCheck) errors() error {
 // event is one event of a body, whose frame is f.
 func (k *keyFinds) event(e keyEvent, f *keyFrame, path []keyStep) {
 	if e.key != nil {
-		k.consume(keyTurn{e.stack, path}, f.value(e.key))
+		k.consume(keyRun{e.stack, path}, f.value(e.key))
 		return
 	}
 	b := e.body
@@ -295,24 +296,24 @@ func (k *keyFinds) event(e keyEvent, f *keyFrame, path []keyStep) {
 	case keysInProgram:
 		inside(f.calling(b, e.run), keyStep{of: e.run, stack: e.stack})
 	case keysInBranch:
-		inside(f.calling(b, 0), keyStep{of: b.choice, turn: b.branch})
+		inside(f.calling(b, 0), keyStep{of: b.choice, trip: b.branch})
 	case keysInLanes:
 		inside(f.lane(b))
 	case keysInLoop:
-		for turn := range b.turns {
-			inside(f.turn(b, turn), keyStep{of: b.next, turn: turn})
+		for trip := range b.trips {
+			inside(f.trip(b, trip), keyStep{of: b.next, trip: trip})
 		}
 	}
 }
 
 // consume notes that a key is consumed, and whether it was before.
-func (k *keyFinds) consume(t keyTurn, key keyValue) {
+func (k *keyFinds) consume(t keyRun, key keyValue) {
 	if !key.shape.Equal(ShapeOf(Uint32, 2)) {
 		return
 	}
 	words := [2]uint32{uint32(key.exact.V[0]), uint32(key.exact.V[1])}
 	if k.by == nil {
-		k.by = map[[2]uint32][]keyTurn{}
+		k.by = map[[2]uint32][]keyRun{}
 	}
 	for _, before := range k.by[words] {
 		if loop, reused := before.and(t); reused {
@@ -323,13 +324,13 @@ func (k *keyFinds) consume(t keyTurn, key keyValue) {
 	k.by[words] = append(k.by[words], t)
 }
 
-// and reports whether both runs of uses take place, and the line of the loop in two turns of which they do.
-func (t keyTurn) and(u keyTurn) (loop string, both bool) {
+// and reports whether both runs of uses take place, and the line of the loop in two iterations of which they do.
+func (t keyRun) and(u keyRun) (loop string, both bool) {
 	for i, s := range t.path {
 		if i >= len(u.path) || s.of != u.path[i].of {
 			break
 		}
-		if s.turn == u.path[i].turn {
+		if s.trip == u.path[i].trip {
 			continue
 		}
 		if b, is := s.of.(*keyBody); is {
@@ -341,7 +342,7 @@ func (t keyTurn) and(u keyTurn) (loop string, both bool) {
 }
 
 // describe names two uses by their lines. Where these are the same the first lines around that differ tell them apart.
-func describe(a, b keyTurn) (KeyUse, KeyUse) {
+func describe(a, b keyRun) (KeyUse, KeyUse) {
 	f, x := a.read()
 	g, y := b.read()
 	n := 0
@@ -362,7 +363,7 @@ func describe(a, b keyTurn) (KeyUse, KeyUse) {
 
 // read is the function of the library that the user called, and the user's lines: those of the stack, and of the calls
 // of programs around it.
-func (t keyTurn) read() (function string, lines []string) {
+func (t keyRun) read() (function string, lines []string) {
 	function, lines = readStack(t.stack)
 	for _, s := range t.path {
 		_, calls := readStack(s.stack)

@@ -65,7 +65,7 @@ func (v keyValue) at(axis, i int) keyValue {
 // keyFrame is one run of a body: the values of its arrays, computed when they are asked for.
 type keyFrame struct {
 	check  *keyCheck
-	digest uint64    // says in which turns and runs it is; 0 outside of traced functions
+	digest uint64    // says in which iterations and runs it is; 0 outside of traced functions
 	around *keyFrame // of the body around
 	scope  *scope
 	bound  map[*Array]func() keyValue // parameters
@@ -109,17 +109,17 @@ func (f *keyFrame) lane(b *keyBody) *keyFrame {
 	return in
 }
 
-// turn is the frame of a turn of a loop. A reversed loop takes its slices in order, too: it is the same for keys.
-func (f *keyFrame) turn(b *keyBody, turn int) *keyFrame {
-	in := f.inside(b, turn)
+// trip is the frame of an iteration of a loop. A reversed loop takes its slices in order, too: it is the same for keys.
+func (f *keyFrame) trip(b *keyBody, trip int) *keyFrame {
+	in := f.inside(b, trip)
 	var before *keyFrame
-	if turn > 0 {
-		before = f.turn(b.next, turn-1)
+	if trip > 0 {
+		before = f.trip(b.next, trip-1)
 	}
 	in.bindAll(b.own(), func(i int) keyValue {
 		switch {
 		case i >= b.carry:
-			return f.value(b.args[i]).at(0, turn)
+			return f.value(b.args[i]).at(0, trip)
 		case before == nil:
 			return f.value(b.args[i])
 		}
@@ -236,8 +236,8 @@ func (n *Node) computedForKeys() bool {
 	return size <= mostKeyElements
 }
 
-// readsInside reports whether a node finds what it looks up. What lies outside, such as the row of a turn that does not
-// take place, would be moved to the last row: a key that others have, too.
+// readsInside reports whether a node finds what it looks up. What lies outside, such as the row of an iteration that
+// does not take place, would be moved to the last row: a key that others have, too.
 func (n *Node) readsInside(in []*Tensor) bool {
 	most := func(int) int { return slices.Max(in[0].Shape.Dims) - 1 }
 	switch n.Op.Name {

@@ -71,7 +71,7 @@ func applyMatrices(op *Op, attrs any, in ...*Array) []*Array {
 		return apply(op, attrs, in)
 	}
 	var outs []*Array
-	for _, s := range op.Shape(&call{op: op, attrs: attrs, in: shapesOf(in), inputs: in}) {
+	for _, s := range op.Shape(&call{op: op, attrs: attrs, in: ShapesOf(in), inputs: in}) {
 		outs = append(outs, Zeros(s))
 	}
 	return outs

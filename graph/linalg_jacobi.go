@@ -38,7 +38,7 @@ type pairing struct {
 	elements func(x *Array) (p, q, r *Array)
 	// rotate is rotatePairs.
 	rotate func(x, c, s *Array) *Array
-	// mostSteps is the most steps in a turn of the loop.
+	// mostSteps is the most steps in an iteration of the loop.
 	mostSteps int
 }
 
@@ -73,8 +73,8 @@ var takenPairs = pairing{elements: func(x *Array) (p, q, r *Array) {
 // rotations, off says how far x still was from its goal before the last sweep, and before the one before that.
 type jacobi struct{ X, W, Off, Before, Sweep *Array }
 
-// iterate runs sweeps until off is at most goal, or stops shrinking while it is already small. A turn of a sweep's loop
-// has up to mostSteps steps.
+// iterate runs sweeps until off is at most goal, or stops shrinking while it is already small. An iteration of a
+// sweep's loop has up to mostSteps steps.
 func (j jacobi) iterate(goal float64, mostSteps int, step func(x, w *Array) (*Array, *Array),
 	off func(x *Array) *Array) jacobi {
 	small, length := math.Sqrt(goal), j.X.Dim(0)-1

@@ -165,10 +165,7 @@ func (o *Op) Call(attrs any, inputs []*Array, bodies ...*Graph) []*Array {
 // apply calls an op: infers shapes and adds the node to the trace that the inputs belong to.
 func apply(op *Op, attrs any, inputs []*Array, bodies ...*Graph) []*Array {
 	wantArrays(op.Name, inputs...)
-	in := make([]Shape, len(inputs))
-	for i, a := range inputs {
-		in[i] = a.shape
-	}
+	in := ShapesOf(inputs)
 	refuseComplex(op, attrs, in)
 	shapes := op.Shape(&call{op: op, attrs: attrs, in: in, inputs: inputs, bodies: bodies})
 	n := &Node{Op: op, Attrs: attrs, Inputs: inputs, Bodies: bodies}

@@ -40,7 +40,7 @@ var _ = register(&Op{
 })
 
 // BatchMax returns x, an i32 array. In VMap each element is the largest one of all lanes, the same in each. It is for
-// the bounds of loops in which further turns change nothing: with a bound that differs between lanes, a turn of a loop
-// also has to keep the carries of the lanes that are through. A function must not let its result depend on the numbers
-// that it gets. FixedPoint and Sparsity are made of it.
+// the bounds of loops in which further iterations change nothing: with a bound that differs between lanes, an iteration
+// of a loop also has to keep the carries of the lanes that are through. A function must not let its result depend on
+// the numbers that it gets. FixedPoint and Sparsity are made of it.
 func BatchMax(x *Array) *Array { return apply1(op("batch_max"), nil, x) }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"xlarun/graph/internal/attr"
 	"xlarun/graph/internal/stablehlo"
 )
 
@@ -18,8 +19,6 @@ type convAttrs struct {
 	x, w, out                  []int
 	featureGroups, batchGroups int
 }
-
-func sizesAt(v, at []int) []int { return mapInts(at, func(i int) int { return v[i] }) }
 
 var _ = register(&Op{
 	Apart:  alwaysApart,
@@ -40,7 +39,7 @@ var _ = register(&Op{
 			checkAxes(c, spec, rank)
 		}
 		a.geometry.check(c, rank-2)
-		xd, wd := sizesAt(x.Dims, a.x), sizesAt(w.Dims, a.w)
+		xd, wd := attr.At(x.Dims, a.x), attr.At(w.Dims, a.w)
 		if a.featureGroups < 1 || a.batchGroups < 1 || a.featureGroups > 1 && a.batchGroups > 1 {
 			c.fail("got %d feature groups and %d batch groups; want at least 1, and one of them 1", a.featureGroups,
 				a.batchGroups)
@@ -178,9 +177,9 @@ func evalConv(n *Node, in []*Tensor) []*Tensor {
 // eval is the convolution of two tensors.
 func (a convAttrs) eval(x, w, out *Tensor) {
 	float := isFloat(x.Shape.DType)
-	xd, wd, od := sizesAt(x.Shape.Dims, a.x), sizesAt(w.Shape.Dims, a.w), sizesAt(out.Shape.Dims, a.out)
-	xs, ws, os := sizesAt(strides(x.Shape.Dims), a.x), sizesAt(strides(w.Shape.Dims), a.w),
-		sizesAt(strides(out.Shape.Dims), a.out)
+	xd, wd, od := attr.At(x.Shape.Dims, a.x), attr.At(w.Shape.Dims, a.w), attr.At(out.Shape.Dims, a.out)
+	xs, ws, os := attr.At(strides(x.Shape.Dims), a.x), attr.At(strides(w.Shape.Dims), a.w),
+		attr.At(strides(out.Shape.Dims), a.out)
 	perFeatureGroup, perBatchGroup := wd[0]/a.featureGroups, wd[0]/a.batchGroups
 	forEach(od, func(_ int, o []int) {
 		batch := o[1]/max(1, perBatchGroup)*(xd[0]/a.batchGroups) + o[0]
@@ -217,7 +216,7 @@ func swapped(spec []int) []int { return append([]int{spec[1], spec[0]}, spec[2:]
 // convTransposeX carries ct back to x: a convolution with the kernel turned around and its features exchanged.
 func convTransposeX(a convAttrs, x Shape, ct, w *Array) *Array {
 	groups := a.featureGroups * a.batchGroups
-	g := a.geometry.transposed(sizesAt(x.Dims, a.x[2:]), sizesAt(w.Dims(), a.w[2:]), sizesAt(ct.Dims(), a.out[2:]))
+	g := a.geometry.transposed(attr.At(x.Dims, a.x[2:]), attr.At(w.Dims(), a.w[2:]), attr.At(ct.Dims(), a.out[2:]))
 	w = mergeAxis(splitAxis(w, a.w[0], groups), a.w[0], a.w[1]) // input features [groups, per group] become outputs
 	if len(a.w) > 2 {
 		w = Reverse(w, a.w[2:]...)
@@ -342,7 +341,7 @@ func Conv(x, kernel *Array, opts ...WindowOption) *Array {
 	}
 	d := Promote(x.DType(), kernel.DType())
 	x, kernel = Convert(x, d), Convert(kernel, d)
-	a.geometry = c.resolve("Conv", sizesAt(x.Dims(), a.x[2:]), sizesAt(kernel.Dims(), a.w[2:]))
+	a.geometry = c.resolve("Conv", attr.At(x.Dims(), a.x[2:]), attr.At(kernel.Dims(), a.w[2:]))
 	return apply1(op("conv"), a, x, kernel)
 }
 

@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"xlarun/graph/internal/attr"
+)
 
 // On processors with instructions for products of bfloat16, a kernel computes convolutions, as it does products
 // (ops_dot_narrow.go).
@@ -20,7 +24,7 @@ func halfConv(l *Cursor, n *Node, in []*Array) []*Array {
 	}
 	place := slices.Concat(a.out[:1], a.out[2:], a.out[1:2])
 	a.out, _ = featuresLast(out.Rank())
-	y := kernelCall(halfConvKernel, a.config(), []Shape{out.dims(sizesAt(out.Dims, place)...)}, in...)
+	y := kernelCall(halfConvKernel, a.config(), []Shape{out.dims(attr.At(out.Dims, place)...)}, in...)
 	return []*Array{unorder(y[0], place)}
 }
 

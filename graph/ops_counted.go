@@ -47,9 +47,9 @@ var _ = register(&Op{
 // of an xlabridge.Counter, as an input of the program; nil: nothing is counted. Under VMap, all lanes together count
 // once, by the counter of the first lane.
 //
-// Programs on the CPU count. A loop that is compiled as one function counts its turns, an unrolled turn once, and
-// nothing in the loops inside of it. Other devices and the interpreter count nothing. x should be what a part of the
-// work begins with, such as its number: a part that does not need x is not counted.
+// Programs on the CPU count. A loop that is compiled as one function counts its iterations, an unrolled iteration once,
+// and nothing in the loops inside of it. Other devices and the interpreter count nothing. x should be what a part of
+// the work begins with, such as its number: a part that does not need x is not counted.
 func Counted(counter, x *Array) *Array {
 	if counter == nil {
 		return x

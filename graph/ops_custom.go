@@ -14,7 +14,7 @@ func bodyShape(c *call) []Shape {
 			c.fail("input %d is %s, want %s", i, c.in[i], p.shape)
 		}
 	}
-	return shapesOf(c.bodies[0].Results)
+	return ShapesOf(c.bodies[0].Results)
 }
 
 var _ = register(&Op{
@@ -76,7 +76,7 @@ func Checkpoint[A, R any](f func(A) R) func(A) R {
 	return func(a A) R {
 		leaves, tree := Flatten(a)
 		var outTree *Tree
-		g, captured := buildGraph(shapesOf(leaves), nil, func(p []*Array) (outs []*Array) {
+		g, captured := buildGraph(ShapesOf(leaves), nil, func(p []*Array) (outs []*Array) {
 			watchKeys(keyBody{args: leaves})
 			outs, outTree = Flatten(f(unflattenAs[A](tree, p)))
 			return outs
@@ -183,7 +183,7 @@ func noCaptures(name, what string, captured []*Array) {
 func CustomJvp[A, R any](f func(A) R, jvp func(a, t A) (R, R)) func(A) R {
 	return func(a A) R {
 		leaves, tree := Flatten(a)
-		shapes := shapesOf(leaves)
+		shapes := ShapesOf(leaves)
 		var outTree *Tree
 		fg, fc := buildGraph(shapes, nil, func(p []*Array) (outs []*Array) {
 			watchKeys(keyBody{args: leaves})
@@ -244,7 +244,7 @@ func jvpCustomJvp(n *Node, in, t []*Array) (outs, tangents []*Array) {
 func CustomVjp[A, R, S any](f func(A) R, fwd func(A) (R, S), bwd func(S, R) A) func(A) R {
 	return func(a A) R {
 		leaves, tree := Flatten(a)
-		shapes := shapesOf(leaves)
+		shapes := ShapesOf(leaves)
 		var outTree, resTree *Tree
 		fg, fc := buildGraph(shapes, nil, func(p []*Array) (outs []*Array) {
 			watchKeys(keyBody{args: leaves})
@@ -264,7 +264,7 @@ func CustomVjp[A, R, S any](f func(A) R, fwd func(A) (R, S), bwd func(S, R) A) f
 		})
 		noCaptures("CustomVjp", "forward pass", wc)
 		k := len(fg.Results)
-		bg, bc := buildGraph(slices.Concat(shapesOf(wg.Results[k:]), shapesOf(fg.Results)), nil,
+		bg, bc := buildGraph(slices.Concat(ShapesOf(wg.Results[k:]), ShapesOf(fg.Results)), nil,
 			func(p []*Array) []*Array {
 				watchKeys(keyBody{kind: keysUnused})
 				m := len(wg.Results) - k
@@ -295,7 +295,7 @@ var _ = register(&Op{
 	Complex: true,
 	Shape: func(c *call) []Shape {
 		r := c.attrs.(customLinAttrs)
-		return shapesOf(c.bodies[0].Params[r.residuals:])
+		return ShapesOf(c.bodies[0].Params[r.residuals:])
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		all := func(k int) []bool { return slices.Repeat([]bool{true}, k) }

@@ -125,6 +125,16 @@ var _ = register(&Op{
 	},
 })
 
+// callHost writes the call of a target that calls Go, with a message in front of n's inputs.
+func (e *emitter) callHost(n *Node, target string, message []byte, sideEffect bool) {
+	text := &Array{shape: ShapeOf(Uint8, len(message))}
+	e.names[text] = e.constant(tensorFromBytes(text.shape, message))
+	in := append([]*Array{text}, n.Inputs...)
+	e.raw(n.Outs, "stablehlo.custom_call", in, fmt.Sprintf("call_target_name = %q, api_version = 4 : i32, "+
+		"has_side_effect = %t, backend_config = {}, operand_layouts = %s, result_layouts = %s", target, sideEffect,
+		rowMajor(in), rowMajor(n.Outs)))
+}
+
 // rowMajor writes the layouts of arrays as XLA's kernels expect them.
 func rowMajor(arrays []*Array) string {
 	return "[" + joined(arrays, func(a *Array) string { return stablehlo.RowMajor(a.Rank()) }) + "]"

@@ -37,15 +37,7 @@ var _ = register(&Op{
 		return apply(n.Op, a, b.front(in, dims)), []int{-1}
 	},
 	JVP: zeroJVP, NotLinear: "it has no result",
-	Emit: func(e *emitter, n *Node) {
-		message := n.Attrs.(debugAttrs).message()
-		text := &Array{shape: ShapeOf(Uint8, len(message))}
-		e.names[text] = e.constant(tensorFromBytes(text.shape, message))
-		in := append([]*Array{text}, n.Inputs...)
-		e.raw(n.Outs, "stablehlo.custom_call", in, fmt.Sprintf("call_target_name = %q, api_version = 4 : i32, "+
-			"has_side_effect = true, backend_config = {}, operand_layouts = %s, result_layouts = %s",
-			DebugTarget, rowMajor(in), rowMajor(n.Outs)))
-	},
+	Emit: func(e *emitter, n *Node) { e.callHost(n, DebugTarget, n.Attrs.(debugAttrs).message(), true) },
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		if err := RunDebug(n.Attrs.(debugAttrs).message(), in); err != nil {
 			panic(&Error{Where: n.Where(), Op: "debug", Msg: err.Error()})

@@ -219,11 +219,11 @@ func evalProduct(a dotAttrs, l, r, out *Tensor) {
 func eachProduct(a dotAttrs, l, r, out *Tensor, f func(i int, pairs func(f func(x, y int)))) {
 	lf, rf := a.Free(l.Shape.Rank(), r.Shape.Rank())
 	ls, rs := strides(l.Shape.Dims), strides(r.Shape.Dims)
-	left := offsets(out.Shape.Dims, slices.Concat(sizesAt(ls, a.LeftBatch), sizesAt(ls, lf), make([]int, len(rf))))
-	right := offsets(out.Shape.Dims, slices.Concat(sizesAt(rs, a.RightBatch), make([]int, len(lf)), sizesAt(rs, rf)))
-	contract := sizesAt(l.Shape.Dims, a.LeftContract)
-	leftTerms := offsets(contract, sizesAt(ls, a.LeftContract))
-	rightTerms := offsets(contract, sizesAt(rs, a.RightContract))
+	left := offsets(out.Shape.Dims, slices.Concat(attr.At(ls, a.LeftBatch), attr.At(ls, lf), make([]int, len(rf))))
+	right := offsets(out.Shape.Dims, slices.Concat(attr.At(rs, a.RightBatch), make([]int, len(lf)), attr.At(rs, rf)))
+	contract := attr.At(l.Shape.Dims, a.LeftContract)
+	leftTerms := offsets(contract, attr.At(ls, a.LeftContract))
+	rightTerms := offsets(contract, attr.At(rs, a.RightContract))
 	for i := range out.V {
 		f(i, func(f func(x, y int)) {
 			for k := range leftTerms {
@@ -249,7 +249,7 @@ func bilinearJVP(n *Node, in, out, t []*Array) []*Array {
 // the largest result: vectors times matrices. Matrices times matrices are faster one by one.
 const unrolledContraction, unrolledResult = 256, 256
 
-func contractedSize(a dotAttrs, left Shape) int { return product(sizesAt(left.Dims, a.LeftContract)) }
+func contractedSize(a dotAttrs, left Shape) int { return product(attr.At(left.Dims, a.LeftContract)) }
 
 // unrolledDot writes a product of small matrices, one pair a lane, as a sum over the contracted index: each term
 // multiplies slices whose last axis is the lanes. The compiler fuses the terms into one loop over lanes.
@@ -271,7 +271,7 @@ func unrolledDot(b *batching, n *Node, in []*Array, dims []int) *Array {
 	rAxes := slices.Concat(rangeInts(0, nb), rangeInts(nb+len(lf), out.Rank()))
 	var sum *Array
 	for k := range l.Dim(0) {
-		term := Mul(broadcastInDim(index(l, 0, k), out.Dims, lAxes), broadcastInDim(index(r, 0, k), out.Dims, rAxes))
+		term := Mul(BroadcastInDim(index(l, 0, k), out.Dims, lAxes), BroadcastInDim(index(r, 0, k), out.Dims, rAxes))
 		sum = addTangents(sum, term)
 	}
 	if sum == nil {
@@ -353,7 +353,7 @@ func swapOperands(l *Cursor, n *Node, in []*Array) []*Array {
 	}
 	xLast, xFirst := a.LeftContract[0] > slices.Max(lf), a.LeftContract[0] < slices.Min(lf)
 	yLast, yFirst := a.RightContract[0] > slices.Max(rf), a.RightContract[0] < slices.Min(rf)
-	m, k := product(sizesAt(in[0].Dims(), lf)), product(sizesAt(in[1].Dims(), rf))
+	m, k := product(attr.At(in[0].Dims(), lf)), product(attr.At(in[1].Dims(), rf))
 	now := cost(!xLast && m > 1, x) + cost(!yFirst && k > 1, y)
 	then := cost(!yLast && k > 1, y) + cost(!xFirst && m > 1, x) + cost(m > 1 && k > 1, out)
 	if then >= now {
@@ -454,7 +454,7 @@ func throughTranspose(x *Array, batch, contract []int) (*Array, []int, []int) {
 		return x, batch, contract
 	}
 	perm := x.node.Attrs.(permAttrs).perm
-	before := func(axes []int) []int { return mapInts(axes, func(i int) int { return perm[i] }) }
+	before := func(axes []int) []int { return attr.At(perm, axes) }
 	if !slices.IsSorted(before(dropAxes(rangeInts(0, x.Rank()), slices.Concat(batch, contract)))) {
 		return x, batch, contract
 	}

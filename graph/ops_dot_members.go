@@ -69,7 +69,7 @@ func writtenOut(l *Cursor, n *Node, in []*Array) []*Array {
 			column := Transpose(SliceAxis(rows, p.matrixContract[0], k, k+1),
 				slices.Concat(p.matrixBatch, p.free, p.matrixContract)...)
 			sum = addTangents(sum, Mul(Reshape(column, shape...),
-				broadcastInDim(Reshape(x, batch...), shape, rangeInts(0, batches))))
+				BroadcastInDim(Reshape(x, batch...), shape, rangeInts(0, batches))))
 		}
 		return sum
 	}

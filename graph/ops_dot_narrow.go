@@ -33,7 +33,7 @@ func narrowProduct(l *Cursor, n *Node, in []*Array) []*Array {
 		min(rows, columns) < l.target.atLeast(leastHalfLines) {
 		return nil
 	}
-	return kernelCall(kernel, dotConfig(n.Attrs.(dotAttrs)), shapesOf(n.Outs), in...)
+	return kernelCall(kernel, dotConfig(n.Attrs.(dotAttrs)), ShapesOf(n.Outs), in...)
 }
 
 // mostHalfAxes is AXES of narrowdot.c.

@@ -47,8 +47,8 @@ func summedDot(l *Cursor, n *Node, in []*Array) []*Array {
 	for k := range in[0].Dim(a.LeftContract[0]) {
 		x := term(in[0], left, a.LeftBatch, lf, a.LeftContract, k)
 		y := term(in[1], right, a.RightBatch, rf, a.RightContract, k)
-		sum = addTangents(sum, Mul(broadcastInDim(x, out.Dims, rangeInts(0, own)),
-			broadcastInDim(y, out.Dims, append(rangeInts(0, batches), rangeInts(own, out.Rank())...))))
+		sum = addTangents(sum, Mul(BroadcastInDim(x, out.Dims, rangeInts(0, own)),
+			BroadcastInDim(y, out.Dims, append(rangeInts(0, batches), rangeInts(own, out.Rank())...))))
 	}
 	return []*Array{sum}
 }

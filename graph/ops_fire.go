@@ -85,7 +85,7 @@ var _ = register(&Op{
 		a, out := n.Attrs.(fireAttrs), n.Outs[1].shape
 		if l.target.paysKernel(out.Size(), leastRecurrence) && out.DType == Float32 &&
 			out.Rank() <= mostLowRankAxes {
-			return kernelCall(fireKernel, nil, shapesOf(n.Outs), in...)
+			return kernelCall(fireKernel, nil, ShapesOf(n.Outs), in...)
 		}
 		steps := out.Rank() - 2
 		x := MoveAxis(BroadcastTo(in[1], out.Dims...), steps, 0)

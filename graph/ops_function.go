@@ -12,7 +12,7 @@ type functionAttrs = attr.Function
 var _ = register(&Op{
 	Name:    "function",
 	Complex: true,
-	Shape:   func(c *call) []Shape { return shapesOf(c.bodies[0].Results) },
+	Shape:   func(c *call) []Shape { return ShapesOf(c.bodies[0].Results) },
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		on := batchedFlags(dims)
 		body, flags := b.closed(n.Bodies[0], on, nil)
@@ -48,11 +48,11 @@ var _ = register(&Op{
 			tuple, ") -> (", results, ")")
 	},
 	Run:  runBody,
-	Cost: func(n *Node, turns func(*Node) int) Cost { return n.Bodies[0].Cost(turns) },
+	Cost: func(n *Node, trips func(*Node) int) Cost { return n.Bodies[0].Cost(trips) },
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3), ShapeOf(Float32)}, Lo: -1, Hi: 1, Rough: true,
 			Fn: func(x []*Array) *Array {
-				body, _ := buildGraph(shapesOf(x), nil, func(p []*Array) []*Array {
+				body, _ := buildGraph(ShapesOf(x), nil, func(p []*Array) []*Array {
 					return []*Array{Add(Sin(p[0]), p[1]), Mul(p[0], p[1])}
 				})
 				outs := apply(op("function"), functionAttrs{}, x, body)

@@ -292,7 +292,7 @@ var _ = register(&Op{
 			g := apply1(op("gather"), a, cts[0], clamped)
 			ok := All(Eq(clamped, in[1]), -1)
 			outer := dropAxes(rangeInts(0, g.Rank()), a.Offset)
-			out[2] = Select(broadcastInDim(ok, g.Dims(), outer), g, ZerosLike(g))
+			out[2] = Select(BroadcastInDim(ok, g.Dims(), outer), g, ZerosLike(g))
 		}
 		return out
 	},

@@ -48,7 +48,7 @@ func lowerScatter(l *Cursor, n *Node, in []*Array) []*Array {
 	}
 	rows := Reshape(indices, append(slices.Clone(x.Dims()[:lanes]), len(a.IndexMap))...)
 	for k, axis := range a.IndexMap {
-		at := broadcastInDim(Convert(indexAt(rows, k), place), x.Dims(), rangeInts(0, lanes))
+		at := BroadcastInDim(Convert(indexAt(rows, k), place), x.Dims(), rangeInts(0, lanes))
 		if a.Sizes[axis] == 1 {
 			written = And(written, Eq(IotaAxis(x.shape.with(place), axis), at))
 		} else {
@@ -83,7 +83,7 @@ func indexAt(indices *Array, k int) *Array {
 // a kernel, too.
 func clampedTo(at *Array, axis, n int, dims, axes []int) *Array {
 	if at.DType() != Int32 || n > mostPlaces {
-		at = broadcastInDim(at, dims, axes)
+		at = BroadcastInDim(at, dims, axes)
 		at = Convert(Clamp(ZerosLike(at), at, FullLike(at, n-1)), Int32)
 		return Eq(IotaAxis(at.shape, axis), at)
 	}
@@ -92,11 +92,11 @@ func clampedTo(at *Array, axis, n int, dims, axes []int) *Array {
 		for i := range n {
 			set(t, i)
 		}
-		return broadcastInDim(t.Constant(), dims, []int{axis})
+		return BroadcastInDim(t.Constant(), dims, []int{axis})
 	}
 	if x := unconverted(at); x != nil {
 		// The conversion drops what is after the point, and makes 0 of NaN.
-		x = broadcastInDim(x, dims, axes)
+		x = BroadcastInDim(x, dims, axes)
 		last := func(i int) float64 { return float64(math.Nextafter32(float32(i+1), 0)) }
 		first := bound(Bool, func(t *Tensor, i int) { t.V[i] = uint64(number(i == 0)) })
 		before := bound(Float32, func(t *Tensor, i int) { t.SetF(i, last(i-1)) })
@@ -104,7 +104,7 @@ func clampedTo(at *Array, axis, n int, dims, axes []int) *Array {
 		end := bound(Bool, func(t *Tensor, i int) { t.V[i] = uint64(number(i == n-1)) })
 		return And(Or(first, Gt(x, before)), Or(end, Not(Gt(x, to))))
 	}
-	at = broadcastInDim(at, dims, axes)
+	at = BroadcastInDim(at, dims, axes)
 	from := bound(Int32, func(t *Tensor, i int) { t.SetI(i, []int64{math.MinInt32, int64(i)}[number(i > 0)]) })
 	to := bound(Int32, func(t *Tensor, i int) { t.SetI(i, []int64{math.MaxInt32, int64(i)}[number(i < n-1)]) })
 	return And(Ge(at, from), Le(at, to))
@@ -192,7 +192,7 @@ func lowerGather(l *Cursor, n *Node, in []*Array) []*Array {
 	if len(reduced) == 0 {
 		return nil
 	}
-	all := broadcastInDim(x, dims, place)
+	all := BroadcastInDim(x, dims, place)
 	lowest := BroadcastTo(reduceKinds["max"].start(x.DType()).Array(), dims...)
 	out := ReduceMax(Select(read, all, lowest), reduced...)
 	// The window's axes lie behind those of the indices; the result has them at the places of offset.

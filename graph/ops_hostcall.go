@@ -47,21 +47,13 @@ var _ = register(&Op{
 	},
 	NotDifferentiable: "a function of the host has no derivative: give the function around it a backward pass with " +
 		"CustomVjp", NotLinear: "it calls the host",
-	Emit: func(e *emitter, n *Node) {
-		message := n.Attrs.(hostAttrs).message()
-		text := &Array{shape: ShapeOf(Uint8, len(message))}
-		e.names[text] = e.constant(tensorFromBytes(text.shape, message))
-		in := append([]*Array{text}, n.Inputs...)
-		e.raw(n.Outs, "stablehlo.custom_call", in, fmt.Sprintf("call_target_name = %q, api_version = 4 : i32, "+
-			"has_side_effect = false, backend_config = {}, operand_layouts = %s, result_layouts = %s",
-			HostTarget, rowMajor(in), rowMajor(n.Outs)))
-	},
+	Emit: func(e *emitter, n *Node) { e.callHost(n, HostTarget, n.Attrs.(hostAttrs).message(), false) },
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		args := make([]*Array, len(in))
 		for i, t := range in {
 			args[i] = t.Array()
 		}
-		results, err := RunHostCall(n.Attrs.(hostAttrs).message(), args, shapesOf(n.Outs))
+		results, err := RunHostCall(n.Attrs.(hostAttrs).message(), args, ShapesOf(n.Outs))
 		if err != nil {
 			panic(&Error{Where: n.Where(), Op: "HostCall", Msg: err.Error()})
 		}

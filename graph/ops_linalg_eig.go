@@ -38,7 +38,7 @@ var _ = register(&Op{
 	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		vectors := n.Attrs.(eigAttrs).vectors
 		if l.target.HasKernels() {
-			return kernelCall(eigKernel, []int{int(boolBit(vectors))}, shapesOf(n.Outs), in...)
+			return kernelCall(eigKernel, []int{int(boolBit(vectors))}, ShapesOf(n.Outs), in...)
 		}
 		return lowerMatrices(l, in, func(in []*Array) []*Array { return francisEig(in[0], vectors) })
 	},

@@ -33,7 +33,7 @@ var _ = register(&Op{
 	// are diagonal, which vectors can do.
 	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		if l.target.HasKernels() && slices.Contains([]DType{Float32, Float64}, in[0].DType()) {
-			return kernelCall(eighKernel, nil, shapesOf(n.Outs), in...)
+			return kernelCall(eighKernel, nil, ShapesOf(n.Outs), in...)
 		}
 		decompose := jacobiEigh
 		if l.target == TargetCUDA {

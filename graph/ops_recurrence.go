@@ -52,7 +52,7 @@ var _ = register(&Op{
 		a, out := n.Attrs.(recurrenceAttrs), n.Outs[0].shape
 		if l.target.paysKernel(out.Size(), leastRecurrence) && out.DType == Float32 &&
 			out.Rank() <= mostLowRankAxes {
-			return kernelCall(recurrenceKernel, a.config(), shapesOf(n.Outs), in...)
+			return kernelCall(recurrenceKernel, a.config(), ShapesOf(n.Outs), in...)
 		}
 		steps := out.Rank() - 2
 		b := MoveAxis(BroadcastTo(in[1], out.Dims...), steps, 0)

@@ -285,7 +285,7 @@ func fastExtreme(kind string, x *Array, axes []int) *Array {
 
 // broadcastReduced stretches a reduced array over the axes that like lost.
 func broadcastReduced(r, like *Array, axes []int) *Array {
-	return broadcastInDim(r, like.Dims(), dropAxes(rangeInts(0, like.Rank()), axes))
+	return BroadcastInDim(r, like.Dims(), dropAxes(rangeInts(0, like.Rank()), axes))
 }
 
 // productOfOthers is, for every element, the product of all others along axes: exclusive products from both sides, so
@@ -296,13 +296,13 @@ func productOfOthers(x *Array, axes []int) *Array {
 	}
 	keep := dropAxes(rangeInts(0, x.Rank()), axes)
 	order := slices.Concat(keep, axes)
-	flat := Reshape(Transpose(x, order...), append(sizesAt(x.Dims(), keep), -1)...)
+	flat := Reshape(Transpose(x, order...), append(attr.At(x.Dims(), keep), -1)...)
 	last := flat.Rank() - 1
 	n := flat.shape.Dims[last]
 	one := OnesLike(SliceAxis(flat, last, 0, min(1, n)))
 	up := Concatenate(last, one, CumProd(SliceAxis(flat, last, 0, max(0, n-1)), last))
 	down := Concatenate(last, Reverse(CumProd(Reverse(SliceAxis(flat, last, min(1, n), n), last), last), last), one)
-	return unorder(Reshape(Mul(up, down), sizesAt(x.Dims(), order)...), order)
+	return unorder(Reshape(Mul(up, down), attr.At(x.Dims(), order)...), order)
 }
 
 // Sum over the given axes, all if none is given. Bools and integers of less than 32 bits are added up, and returned, in

@@ -8,7 +8,7 @@ package graph
 const (
 	// leastArg is the least number of elements that are searched by two reductions.
 	leastArg = 1 << 13
-	// leastArgAxis is the least length of the axis: LLVM writes out loops of fewer turns.
+	// leastArgAxis is the least length of the axis: LLVM writes out loops of fewer iterations.
 	leastArgAxis = 32
 )
 

@@ -26,7 +26,7 @@ func ReverseScan() ScanOption { return func(a *scanAttrs) { a.Reverse = true } }
 // LoopName names the loop; see Node.LoopName.
 func LoopName(name string) ScanOption { return func(a *scanAttrs) { a.Name = name } }
 
-// Unroll puts n steps into one turn of the loop.
+// Unroll puts n steps into one iteration of the loop.
 func Unroll(n int) ScanOption { return func(a *scanAttrs) { a.Unroll = n } }
 
 var _ = register(&Op{
@@ -35,7 +35,7 @@ var _ = register(&Op{
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(scanAttrs)
 		in := splitScanParts(a, c.in)
-		out := splitScanResults(a, shapesOf(c.bodies[0].Results))
+		out := splitScanResults(a, ShapesOf(c.bodies[0].Results))
 		for i, r := range out.carry {
 			if !r.Equal(in.carry[i]) {
 				c.fail("carry %d goes in as %s and comes out as %s", i, in.carry[i], r)
@@ -62,8 +62,8 @@ var _ = register(&Op{
 	},
 	Lower: lowerScan,
 	Run:   runScan,
-	Cost: func(n *Node, turns func(*Node) int) Cost {
-		return n.Bodies[0].Cost(turns).Times(float64(n.Attrs.(scanAttrs).Length))
+	Cost: func(n *Node, trips func(*Node) int) Cost {
+		return n.Bodies[0].Cost(trips).Times(float64(n.Attrs.(scanAttrs).Length))
 	},
 	Cases: func() []Case {
 		step := func(w *Array) func(c, x *Array) (*Array, *Array) {
@@ -123,13 +123,13 @@ func lowerScan(l *Cursor, n *Node, in []*Array) []*Array {
 	if l.writesSteps(n) {
 		unroll = max(a.Length, 1)
 	}
-	turns := a.Length / unroll
+	trips := a.Length / unroll
 	outside := args.consts
-	if turns > 1 {
+	if trips > 1 {
 		init := slices.Concat([]*Array{Scalar(0, Int32)}, state.concat())
-		// The counter grows by 1, also with several steps in a turn: only then does XLA know the number of turns, and a
-		// GPU need not ask the host after each.
-		turn := func(c []*Array) []*Array {
+		// The counter grows by 1, also with several steps in an iteration: only then does XLA know the number of
+		// iterations, and a GPU need not ask the host after each.
+		trip := func(c []*Array) []*Array {
 			state := splitScanResults(a, c[1:])
 			args.consts = l.slicedInside(outside, c[0])
 			if l.target.Accelerator() && unroll > 1 {
@@ -148,14 +148,14 @@ func lowerScan(l *Cursor, n *Node, in []*Array) []*Array {
 		p := l.inLoops
 		p.rows = l.rowsApart(n, outside)
 		l.at(p, func() {
-			outs := whileLoop(a.Name, func(c []*Array) *Array { return Lt(c[0], turns) }, turn, init)
+			outs := whileLoop(a.Name, func(c []*Array) *Array { return Lt(c[0], trips) }, trip, init)
 			state = splitScanResults(a, outs[1:])
 		})
 		args.consts = outside
 	} else {
-		turns = 0
+		trips = 0
 	}
-	for i := turns * unroll; i < a.Length; i++ {
+	for i := trips * unroll; i < a.Length; i++ {
 		state = step(Scalar(i, Int32), state)
 	}
 	return append([]*Array{}, state.concat()...) // not nil, for a scan that only prints
@@ -212,7 +212,7 @@ func scan(f func(c, x any) (any, any), init, xs any, opts []ScanOption) (_, ys a
 	carry, carryTree := Flatten(init)
 	in, inTree := Flatten(xs)
 	steps := make([]Shape, 0, len(carry)+len(in))
-	steps = append(steps, shapesOf(carry)...)
+	steps = append(steps, ShapesOf(carry)...)
 	for i, x := range in {
 		if x.Rank() == 0 {
 			throw("Scan", "input %s is a scalar and has no time axis", inTree.Path(i))
@@ -231,16 +231,16 @@ func scan(f func(c, x any) (any, any), init, xs any, opts []ScanOption) (_, ys a
 		throw("Scan", "got %d steps, want at most %d", a.Length, math.MaxInt32)
 	}
 	if n := min(a.Unroll, a.Length); n > mostSeparate {
-		throw("Scan", "got Unroll(%d) for %d steps, want at most %d of them in one turn", a.Unroll, a.Length,
+		throw("Scan", "got Unroll(%d) for %d steps, want at most %d of them in one iteration", a.Unroll, a.Length,
 			mostSeparate)
 	}
 	a.Carry = len(carry)
 	var outTree *Tree
 	body, captured := buildGraph(steps, nil, func(p []*Array) []*Array {
-		watchKeys(keyBody{kind: keysInLoop, args: slices.Concat(carry, in), carry: a.Carry, turns: min(a.Length, 2)})
+		watchKeys(keyBody{kind: keysInLoop, args: slices.Concat(carry, in), carry: a.Carry, trips: min(a.Length, 2)})
 		c, y := f(carryTree.Unflatten(p[:a.Carry]), inTree.Unflatten(p[a.Carry:]))
 		next, t := Flatten(c)
-		checkCarry("Scan", carryTree, shapesOf(carry), t, shapesOf(next))
+		checkCarry("Scan", carryTree, ShapesOf(carry), t, ShapesOf(next))
 		ys, yt := Flatten(y)
 		outTree = yt
 		return slices.Concat(next, ys)

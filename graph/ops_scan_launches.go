@@ -2,20 +2,20 @@ package graph
 
 import "slices"
 
-// A turn of a loop on an accelerator costs the launches of its kernels, and the kernels of short bodies take hardly any
-// time beside that. So loops with short bodies take several steps in a turn, and steps of a turn share the kernels that
-// read and write the scanned arrays.
+// An iteration of a loop on an accelerator costs the launches of its kernels, and the kernels of short bodies take
+// hardly any time beside that. So loops with short bodies take several steps in an iteration, and steps of an iteration
+// share the kernels that read and write the scanned arrays.
 
 const (
 	// shortBody is the most operations of a scan's body that is short.
 	shortBody = 24
-	// mostInTurn is the most steps of a turn, as users of JAX unroll such scans.
-	mostInTurn = 16
+	// mostUnrolled is the most steps of an iteration, as users of JAX unroll such scans.
+	mostUnrolled = 16
 )
 
-// launchesSaved returns the steps in a turn of a scan whose body is short: the largest divisor of its length that is
-// not too large. It is 1 for other bodies, and for those that use a carry more than once: compilers that fuse a chain
-// of such steps compute each step as often as the next one uses it.
+// launchesSaved returns the steps in an iteration of a scan whose body is short: the largest divisor of its length that
+// is not too large. It is 1 for other bodies, and for those that use a carry more than once: compilers that fuse a
+// chain of such steps compute each step as often as the next one uses it.
 func launchesSaved(n *Node) int {
 	a, body := n.Attrs.(scanAttrs), n.Bodies[0]
 	if len(body.Nodes) > shortBody {
@@ -35,7 +35,7 @@ func launchesSaved(n *Node) int {
 			return 1
 		}
 	}
-	for steps := min(mostInTurn, a.Length); steps > 1; steps-- {
+	for steps := min(mostUnrolled, a.Length); steps > 1; steps-- {
 		if a.Length%steps == 0 {
 			return steps
 		}
@@ -43,11 +43,12 @@ func launchesSaved(n *Node) int {
 	return 1
 }
 
-// scanChunk takes the steps of one turn: it reads the slices of all steps at once, and writes their outputs at once.
-func (l *Cursor) scanChunk(n *Node, args scanParts[*Array], state scanResults[*Array], turn *Array,
+// scanChunk takes the steps of one iteration: it reads the slices of all steps at once, and writes their outputs at
+// once.
+func (l *Cursor) scanChunk(n *Node, args scanParts[*Array], state scanResults[*Array], trip *Array,
 	steps int) scanResults[*Array] {
 	a := n.Attrs.(scanAttrs)
-	first := Mul(turn, steps)
+	first := Mul(trip, steps)
 	if a.Reverse {
 		first = Sub(a.Length-steps, first)
 	}
@@ -90,14 +91,14 @@ func (l *Cursor) scanChunk(n *Node, args scanParts[*Array], state scanResults[*A
 	return state
 }
 
-// leastSliced is the least bytes of a slice that a loop takes again in each turn, instead of a copy of it.
+// leastSliced is the least bytes of a slice that a loop takes again in each iteration, instead of a copy of it.
 const leastSliced = 1 << 20
 
 // slicedInside returns the constants of a scan for the body of its loop. Large ones that are a slice of a larger array,
 // such as the parameters of a tile of a population, are sliced in the body: there the slice is a part of the kernels
-// that read it. In front of the loop it is a copy, of a kernel and memory of its own. turn is the counter of the loop.
-// It is in the barrier, so that the compiler does not move the slices out of the loop.
-func (l *Cursor) slicedInside(consts []*Array, turn *Array) []*Array {
+// that read it. In front of the loop it is a copy, of a kernel and memory of its own. iteration is the counter of the
+// loop. It is in the barrier, so that the compiler does not move the slices out of the loop.
+func (l *Cursor) slicedInside(consts []*Array, trip *Array) []*Array {
 	if !l.target.Accelerator() {
 		return consts
 	}
@@ -107,14 +108,14 @@ func (l *Cursor) slicedInside(consts []*Array, turn *Array) []*Array {
 		if n == nil {
 			continue
 		}
-		at := Barrier(append(slices.Clone(n.Inputs[1:]), turn)...)
+		at := Barrier(append(slices.Clone(n.Inputs[1:]), trip)...)
 		inside[i] = Reshape(DynamicSlice(n.Inputs[0], at[:len(at)-1], n.Outs[0].Dims()), c.Dims()...)
 	}
 	return inside
 }
 
 // largeSlice returns the dynamic_slice that a constant of a scan is, up to its shape, if a loop takes it again in each
-// turn; nil: it is no such slice.
+// iteration; nil: it is no such slice.
 func largeSlice(c *Array) *Node {
 	n := c.node
 	if n != nil && n.Op.Name == "reshape" {

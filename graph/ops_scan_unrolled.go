@@ -1,8 +1,8 @@
 package graph
 
 // Some loops are short and lie in each step of another one, such as the substeps of a spiking network in a step of its
-// environment. On an accelerator each turn costs a counter and copies of the state, and no kernel computes parts of two
-// turns. The rule of scans asks here whether to write the steps one after the other, without a loop.
+// environment. On an accelerator each iteration costs a counter and copies of the state, and no kernel computes parts
+// of two iterations. The rule of scans asks here whether to write the steps one after the other, without a loop.
 
 const (
 	// mostUnrolledSteps is the most steps of a loop that is written out.

@@ -39,9 +39,9 @@ var _ = register(&Op{
 	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
 		a, x := n.Attrs.(searchAttrs), in[1].shape
 		if l.target.paysKernel(x.Size(), leastSearch) && slices.Contains([]DType{Float32, Float64, Int32}, x.DType) {
-			return kernelCall(searchKernel, []int{number(a.after), a.batch}, shapesOf(n.Outs), in...)
+			return kernelCall(searchKernel, []int{number(a.after), a.batch}, ShapesOf(n.Outs), in...)
 		}
-		g := closedGraph("Lower", shapesOf(in), func(p []*Array) []*Array {
+		g := closedGraph("Lower", ShapesOf(in), func(p []*Array) []*Array {
 			return eachMatrix(a.batch, p, func(in []*Array) []*Array {
 				return []*Array{searchByHalves(in[0], in[1], a.after)}
 			})

@@ -245,11 +245,11 @@ var _ = register(&Op{
 		if b.last {
 			r := len(a.Dims)
 			x := b.moveTo(in[0], dims[0], len(a.Axes))
-			return []*Array{broadcastInDim(x, append(slices.Clone(a.Dims), b.size), append(slices.Clone(a.Axes), r))},
+			return []*Array{BroadcastInDim(x, append(slices.Clone(a.Dims), b.size), append(slices.Clone(a.Axes), r))},
 				[]int{r}
 		}
 		axes := append([]int{0}, mapInts(a.Axes, shifted(0))...)
-		return []*Array{broadcastInDim(b.moveTo(in[0], dims[0], 0), append([]int{b.size}, a.Dims...), axes)}, []int{0}
+		return []*Array{BroadcastInDim(b.moveTo(in[0], dims[0], 0), append([]int{b.size}, a.Dims...), axes)}, []int{0}
 	},
 	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
@@ -293,18 +293,20 @@ var _ = register(&Op{
 	Cost: costFree,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3, 1)}, Fn: func(x []*Array) *Array {
-			return broadcastInDim(x[0], []int{2, 3, 4}, []int{1, 2})
+			return BroadcastInDim(x[0], []int{2, 3, 4}, []int{1, 2})
 		}},
 			{Name: "scalar", Inputs: []Shape{ShapeOf(Float32)}, Fn: func(x []*Array) *Array {
 				return BroadcastTo(x[0], 2, 3)
 			}},
 			{Name: "crossed", Inputs: []Shape{ShapeOf(Float32, 3, 2)}, Fn: func(x []*Array) *Array {
-				return broadcastInDim(x[0], []int{2, 4, 3}, []int{2, 0})
+				return BroadcastInDim(x[0], []int{2, 4, 3}, []int{2, 0})
 			}}}
 	},
 })
 
-func broadcastInDim(x *Array, dims, axes []int) *Array {
+// BroadcastInDim is x with dims: axis i of x becomes axis axes[i], with its size or, from 1, a larger one
+// (jax.lax.broadcast_in_dim).
+func BroadcastInDim(x *Array, dims, axes []int) *Array {
 	if slices.Equal(x.Dims(), dims) && slices.IsSorted(axes) {
 		return x
 	}
@@ -319,7 +321,7 @@ func BroadcastTo(x *Array, dims ...int) *Array {
 	if x.Rank() > len(dims) {
 		throw("BroadcastTo", "got %s, which has more axes than %v", x.shape, dims)
 	}
-	return broadcastInDim(x, dims, rangeInts(len(dims)-x.Rank(), len(dims)))
+	return BroadcastInDim(x, dims, rangeInts(len(dims)-x.Rank(), len(dims)))
 }
 
 type dimsAttrs struct{ dims []int }
@@ -406,7 +408,7 @@ var _ = register(&Op{
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		p := n.Attrs.(permAttrs).perm
 		st := strides(in[0].Shape.Dims)
-		ps := mapInts(p, func(i int) int { return st[i] })
+		ps := attr.At(st, p)
 		return []*Tensor{moveStrided(n.Outs[0].shape, in[0], 0, ps)}
 	},
 	Cost: costMove,

@@ -70,7 +70,7 @@ var _ = register(&Op{
 			}) {
 			return nil
 		}
-		return kernelCall(sortKernel, []int{a.axis, number(a.descending)}, shapesOf(in), in...)
+		return kernelCall(sortKernel, []int{a.axis, number(a.descending)}, ShapesOf(in), in...)
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(sortAttrs)

@@ -159,7 +159,7 @@ var _ = register(&Op{
 	Eval: evalInto(evalSparseOuter),
 	Cost: costOf(func(n *Node) float64 {
 		y := n.Inputs[1].shape
-		return 2 * float64(product(sharedLead("sparse_outer", y.Rank()-1, shapesOf(n.Inputs)))*n.Inputs[0].Dim(-1)*
+		return 2 * float64(product(sharedLead("sparse_outer", y.Rank()-1, ShapesOf(n.Inputs)))*n.Inputs[0].Dim(-1)*
 			y.Dims[y.Rank()-1])
 	}),
 	Cases: func() []Case {

@@ -14,7 +14,7 @@ var _ = register(&Op{
 		if !c.in[0].Equal(Shape{DType: Int32}) {
 			c.fail("the index is %s, want an int32 scalar", c.in[0])
 		}
-		out := shapesOf(c.bodies[0].Results)
+		out := ShapesOf(c.bodies[0].Results)
 		for i, g := range c.bodies[1:] {
 			for j, r := range g.Results {
 				if !r.shape.Equal(out[j]) {
@@ -38,7 +38,7 @@ var _ = register(&Op{
 						outs[j] = x
 						continue
 					}
-					outs[j] = Select(broadcastInDim(taken, x.Dims(), []int{b.place(n.Outs[j].Rank())}), x, outs[j])
+					outs[j] = Select(BroadcastInDim(taken, x.Dims(), []int{b.place(n.Outs[j].Rank())}), x, outs[j])
 				}
 			}
 			return outs, b.laneDims(n.Outs, nil)
@@ -66,7 +66,7 @@ var _ = register(&Op{
 			// Branches that only print: compilers want a result.
 			outs, bodies = []*Array{{shape: Shape{DType: Int32}}}, slices.Clone(bodies)
 			for i, g := range bodies {
-				bodies[i] = closedGraph("switch", shapesOf(g.Params), func(p []*Array) []*Array {
+				bodies[i] = closedGraph("switch", ShapesOf(g.Params), func(p []*Array) []*Array {
 					inline(g, p)
 					return []*Array{Scalar(0, Int32)}
 				})
@@ -79,9 +79,9 @@ var _ = register(&Op{
 		e.raw(outs, "stablehlo.case", n.Inputs[:1], "", regions...)
 	},
 	Run: func(n *Node, in []*Tensor, r *interpreter) []*Tensor { return r.run(n.Bodies[in[0].I(0)], in[1:]) },
-	Cost: func(n *Node, turns func(*Node) int) (most Cost) {
+	Cost: func(n *Node, trips func(*Node) int) (most Cost) {
 		for _, g := range n.Bodies {
-			if c := g.Cost(turns); c.FLOPs+c.IntOps+c.Bytes > most.FLOPs+most.IntOps+most.Bytes {
+			if c := g.Cost(trips); c.FLOPs+c.IntOps+c.Bytes > most.FLOPs+most.IntOps+most.Bytes {
 				most = c
 			}
 		}
@@ -122,7 +122,7 @@ func (b *batching) onlyTaken(taken *Array, in []*Array, dims []int) ([]*Array, [
 			to := b.place(x.Rank())
 			x, dims[k] = b.moveTo(x, -1, to), to
 		}
-		in[k] = Select(broadcastInDim(taken, x.Dims(), []int{dims[k]}), x,
+		in[k] = Select(BroadcastInDim(taken, x.Dims(), []int{dims[k]}), x,
 			apply1(op("stop_gradient"), stopAttrs{unused: true}, x))
 	}
 	return in, dims
@@ -267,7 +267,7 @@ func splitSwitch(l *linear, n *Node, in []*Array, unknown []bool) {
 		inputs = append(inputs, l.residual(r))
 	}
 	for i, b := range branches {
-		restBodies[i] = b.unknownPart(shapesOf(inputs[1:]), slotOf[i])
+		restBodies[i] = b.unknownPart(ShapesOf(inputs[1:]), slotOf[i])
 	}
 	l.nodes = append(l.nodes, &Node{Op: n.Op, Inputs: inputs, Outs: choose(n.Outs, outUnknown), Bodies: restBodies,
 		pos: n.pos})
@@ -284,7 +284,7 @@ type splitBranch struct {
 
 func newSplitBranch(body *Graph, known, outUnknown []bool) *splitBranch {
 	b := &splitBranch{body: body, results: choose(body.Results, outUnknown)}
-	b.known = closedGraph("switch", choose(shapesOf(body.Params), known), func(p []*Array) []*Array {
+	b.known = closedGraph("switch", choose(ShapesOf(body.Params), known), func(p []*Array) []*Array {
 		b.rest = linearizeGraph(body, spread(p, known))
 		for _, v := range b.rest.needed(b.results) {
 			if !slices.Contains(body.Params, v) {
@@ -298,7 +298,7 @@ func newSplitBranch(body *Graph, known, outUnknown []bool) *splitBranch {
 
 // fill returns the known part with the residuals in their slots and zeros in the other slots.
 func (b *splitBranch) fill(slotOf []int, slots []Shape) *Graph {
-	return closedGraph("switch", shapesOf(b.known.Params), func(p []*Array) []*Array {
+	return closedGraph("switch", ShapesOf(b.known.Params), func(p []*Array) []*Array {
 		outs, residuals := cut(inline(b.known, p), len(b.known.Results)-len(b.residuals))
 		filled := make([]*Array, len(slots))
 		for i, r := range residuals {
@@ -353,7 +353,7 @@ func transposeSwitch(n *Node, in []*Array, lin []bool, cts []*Array) []*Array {
 	ct := choose(cts, hasCt)
 	bodies := make([]*Graph, len(n.Bodies))
 	for b, body := range n.Bodies {
-		bodies[b] = closedGraph("switch", slices.Concat(shapesOf(known), shapesOf(ct)), func(p []*Array) []*Array {
+		bodies[b] = closedGraph("switch", slices.Concat(ShapesOf(known), ShapesOf(ct)), func(p []*Array) []*Array {
 			d := transposeGraph(body, spread(p[:len(known)], not(lo)), spread(p[len(known):], hasCt))
 			return instantiate(d, body.Params, lo)
 		})

@@ -53,7 +53,7 @@ var _ = register(&Op{
 		a, s := n.Attrs.(threefryAttrs), n.Outs[0].shape
 		draws := in[0].shape.dims(a.dims...)
 		if l.target.paysKernel(s.Size(), leastThreefry) {
-			return kernelCall(threefryKernel, []int{draws.Size(), number(a.last)}, shapesOf(n.Outs), in...)
+			return kernelCall(threefryKernel, []int{draws.Size(), number(a.last)}, ShapesOf(n.Outs), in...)
 		}
 		keys := rangeInts(0, in[0].Rank())
 		first := in[0].Rank()
@@ -62,9 +62,9 @@ var _ = register(&Op{
 		}
 		words := make([]*Array, 2)
 		for i, k := range in {
-			words[i] = broadcastInDim(k, s.Dims, keys)
+			words[i] = BroadcastInDim(k, s.Dims, keys)
 		}
-		counter := broadcastInDim(rowMajorIota(draws), s.Dims, rangeInts(first, first+len(a.dims)))
+		counter := BroadcastInDim(rowMajorIota(draws), s.Dims, rangeInts(first, first+len(a.dims)))
 		x, y := Random.ThreeFry2x32(words[0], words[1], Scalar(0, Uint32), counter)
 		if a.both {
 			return []*Array{x, y}

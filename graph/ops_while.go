@@ -83,12 +83,12 @@ var _ = register(&Op{
 		}
 		return p.carry
 	},
-	Cost: func(n *Node, turns func(*Node) int) Cost {
+	Cost: func(n *Node, trips func(*Node) int) Cost {
 		k := 1
-		if turns != nil {
-			k = turns(n)
+		if trips != nil {
+			k = trips(n)
 		}
-		return n.Bodies[0].Cost(turns).plus(n.Bodies[1].Cost(turns), 1).Times(float64(k))
+		return n.Bodies[0].Cost(trips).plus(n.Bodies[1].Cost(trips), 1).Times(float64(k))
 	},
 	Cases: func() []Case {
 		return []Case{
@@ -112,14 +112,14 @@ var _ = register(&Op{
 
 // whileLoop is While over flat carries.
 func whileLoop(name string, cond func([]*Array) *Array, body func([]*Array) []*Array, init []*Array) []*Array {
-	return whileTurns(name, 2, cond, body, init)
+	return whileTrips(name, 2, cond, body, init)
 }
 
-// whileTurns is whileLoop with the number of turns that a check of keys takes.
-func whileTurns(name string, turns int, cond func([]*Array) *Array, body func([]*Array) []*Array,
+// whileTrips is whileLoop with the number of iterations that a check of keys takes.
+func whileTrips(name string, trips int, cond func([]*Array) *Array, body func([]*Array) []*Array,
 	init []*Array) []*Array {
-	shapes := shapesOf(init)
-	keys := keyBody{kind: keysInLoop, args: init, carry: len(init), turns: turns}
+	shapes := ShapesOf(init)
+	keys := keyBody{kind: keysInLoop, args: init, carry: len(init), trips: trips}
 	var inCond *keyBody
 	cg, cc := buildGraph(shapes, nil, func(p []*Array) []*Array {
 		inCond = watchKeys(keys)
@@ -149,13 +149,13 @@ func NamedWhile[C any](name string, cond func(C) *Array, body func(C) C, init C)
 }
 
 // while is NamedWhile for trees of any type. It is compiled once, and not for each type.
-func while(name string, turns int, cond func(c any) *Array, body func(c any) any, init any) any {
+func while(name string, trips int, cond func(c any) *Array, body func(c any) any, init any) any {
 	leaves, tree := Flatten(init)
-	outs := whileTurns(name, turns, func(p []*Array) *Array {
+	outs := whileTrips(name, trips, func(p []*Array) *Array {
 		return cond(tree.Unflatten(p))
 	}, func(p []*Array) []*Array {
 		out, t := Flatten(body(tree.Unflatten(p)))
-		checkCarry("While", tree, shapesOf(leaves), t, shapesOf(out))
+		checkCarry("While", tree, ShapesOf(leaves), t, ShapesOf(out))
 		return out
 	}, leaves)
 	return tree.Unflatten(outs)
@@ -165,7 +165,7 @@ func batchWhile(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int)
 	a := n.Attrs.(whileAttrs)
 	mapped := splitWhileParts(a, batchedFlags(dims))
 	// Which parts of the carry differ between lanes: grow the set until the body keeps it. All parts do where lanes
-	// stop at different turns.
+	// stop at different trips.
 	var cond, body *Graph
 	var stops bool
 	for {
@@ -191,7 +191,7 @@ func batchWhile(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int)
 		lanes := running(c)
 		next := inline(body, slices.Concat(args.body, c))
 		for i, x := range next {
-			keep := broadcastInDim(lanes, x.Dims(), []int{b.place(n.Outs[i].Rank())})
+			keep := BroadcastInDim(lanes, x.Dims(), []int{b.place(n.Outs[i].Rank())})
 			next[i] = Select(keep, x, c[i])
 		}
 		return next
@@ -257,7 +257,7 @@ func splitWhile(l *linear, n *Node, in []*Array, unknown []bool) {
 	known := splitWhileParts(a, not(unknown))
 	known.carry = not(outUnknown)
 	knownPart := func(g *Graph, params, results []bool) *Graph {
-		return closedGraph("while", choose(shapesOf(g.Params), params), func(p []*Array) []*Array {
+		return closedGraph("while", choose(ShapesOf(g.Params), params), func(p []*Array) []*Array {
 			return lookUp(linearizeGraph(g, spread(p, params)).known, choose(g.Results, results))
 		})
 	}

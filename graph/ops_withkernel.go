@@ -34,7 +34,7 @@ var _ = register(&Op{
 				copy(out[i].V, x.V)
 			}
 		}
-		return kernelCall(&k, nil, shapesOf(n.Outs), in...)
+		return kernelCall(&k, nil, ShapesOf(n.Outs), in...)
 	},
 	Run:  runBody,
 	Cost: costBody,
@@ -54,7 +54,7 @@ func WithKernel(k *Kernel, f func(in []*Array) []*Array, in ...*Array) []*Array 
 	if k == nil || k.Target == "" {
 		throw("WithKernel", "the kernel has no target: give the name that it is registered under")
 	}
-	g, captured := buildGraph(shapesOf(in), nil, func(p []*Array) []*Array {
+	g, captured := buildGraph(ShapesOf(in), nil, func(p []*Array) []*Array {
 		watchKeys(keyBody{args: in})
 		return f(p)
 	})

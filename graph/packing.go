@@ -6,8 +6,8 @@ import "slices"
 // handed over faster than many small ones: a call of a compiled program takes some three microseconds per array and
 // device, and each write into a stacked array is an operation of its own.
 //
-// Leaves may have leading axes that they all share ([lanes, ...], [turns, lanes, ...]). The packed arrays then have
-// them too: [leading..., elements].
+// Leaves may have leading axes that they all share ([lanes, ...], [iterations, lanes, ...]). The packed arrays then
+// have them too: [leading..., elements].
 type Packing struct {
 	tree   *Tree
 	shapes []Shape // of the leaves, without leading axes

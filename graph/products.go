@@ -55,7 +55,7 @@ func MeshgridIJ(vectors ...*Array) []*Array {
 	}
 	out := make([]*Array, len(vectors))
 	for i, v := range vectors {
-		out[i] = broadcastInDim(Flatten1D(v), dims, []int{i})
+		out[i] = BroadcastInDim(Flatten1D(v), dims, []int{i})
 	}
 	return out
 }

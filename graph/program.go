@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,25 +25,40 @@ type Program struct {
 	keys    *keyBody // where keys are checked
 
 	mu   sync.Mutex
-	kept map[any]func() any // by key
+	kept map[any]*kept // by key
 }
 
 // OutTree is the structure of the result.
 func (p *Program) OutTree() *Tree { return p.outTree }
 
+// kept is what is kept with a program under a key.
+type kept struct {
+	value func() any
+	maker atomic.Uint64 // the goroutine that makes the value; 0: none does
+}
+
 // Kept returns what is kept with the program under a key. The first call makes it, and others wait. create may call
 // Kept with other keys. If it panics, every call of the key does.
 func (p *Program) Kept(key any, create func() any) any {
 	p.mu.Lock()
-	if p.kept == nil {
-		p.kept = map[any]func() any{}
+	k := p.kept[key]
+	if k == nil {
+		k = &kept{}
+		k.value = sync.OnceValue(func() any {
+			k.maker.Store(goroutineID())
+			defer k.maker.Store(0)
+			return create()
+		})
+		if p.kept == nil {
+			p.kept = map[any]*kept{}
+		}
+		p.kept[key] = k
 	}
-	if p.kept[key] == nil {
-		p.kept[key] = sync.OnceValue(create)
-	}
-	value := p.kept[key]
 	p.mu.Unlock()
-	return value()
+	if k.maker.Load() == goroutineID() {
+		throw("Program.Kept", "what makes the value of the key %v asks for that value: want other keys there", key)
+	}
+	return k.value()
 }
 
 // TraceOptions say how a function becomes a Program.
@@ -65,7 +81,7 @@ func TraceArgs(name string, args []any, opts TraceOptions, f func(args []any) an
 	_, perLeaf := flattenArgs(args)
 	var outTree *Tree
 	var keys *keyBody
-	g, captured := buildGraph(shapesOf(leaves), opts.Mesh.axes(), func(params []*Array) []*Array {
+	g, captured := buildGraph(ShapesOf(leaves), opts.Mesh.axes(), func(params []*Array) []*Array {
 		keys = watchKeys(keyBody{kind: keysInProgram})
 		result := f(inTree.Unflatten(params).([]any))
 		outs, t := Flatten(result)
@@ -95,8 +111,8 @@ func TraceArgs(name string, args []any, opts TraceOptions, f func(args []any) an
 		}
 		return false
 	})
-	p = &Program{Traced: traced, keys: keys, Name: name, Graph: g, Inputs: shapesOf(g.Params),
-		Outputs:  shapesOf(g.Results),
+	p = &Program{Traced: traced, keys: keys, Name: name, Graph: g, Inputs: ShapesOf(g.Params),
+		Outputs:  ShapesOf(g.Results),
 		Captured: captured, Replicas: opts.Replicas, outTree: outTree, Donated: map[int]int{}}
 	taken := map[int]bool{}
 	for _, arg := range opts.Donate {

@@ -30,3 +30,16 @@ func TestKept(t *testing.T) {
 		require.Equal(t, "outer of inner", value)
 	}
 }
+
+// What makes a kept value, or one that it asks for, may not ask for the same value: it waited for itself.
+func TestKeptRefusesItsOwnKey(t *testing.T) {
+	p, err := graph.Trace("p", func(x *graph.Array) *graph.Array { return x }, graph.Float32s([]float32{1}))
+	require.NoError(t, err)
+	for range 2 { // every call panics alike
+		err = graph.Try(func() {
+			p.Kept("a", func() any { return p.Kept("b", func() any { return p.Kept("a", func() any { return 1 }) }) })
+		})
+		require.ErrorContains(t, err, "Program.Kept: what makes the value of the key a asks for that value")
+	}
+	require.Equal(t, 2, p.Kept("c", func() any { return 2 }))
+}

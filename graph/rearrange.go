@@ -34,7 +34,7 @@ func Tile(x *Array, repeats ...int) *Array {
 	for i, d := range x.Dims() {
 		wide, axes[i], dims[i] = append(wide, repeats[i], d), 2*i+1, repeats[i]*d
 	}
-	return Reshape(broadcastInDim(x, wide, axes), dims...)
+	return Reshape(BroadcastInDim(x, wide, axes), dims...)
 }
 
 // Repeat repeats each element n times along an axis: 1, 1, 2, 2, ….
@@ -46,7 +46,7 @@ func Repeat(x *Array, n, axis int) *Array {
 	dims := slices.Clone(x.Dims())
 	dims[axis] *= n
 	axes := append(rangeInts(0, axis+1), rangeInts(axis+2, x.Rank()+1)...)
-	return Reshape(broadcastInDim(x, x.shape.insert(axis+1, n).Dims, axes), dims...)
+	return Reshape(BroadcastInDim(x, x.shape.insert(axis+1, n).Dims, axes), dims...)
 }
 
 // Outer is numpy.outer: the product of every element of x with every element of y, [x.Size(), y.Size()]. Arrays of

@@ -91,7 +91,7 @@ func (l *Cursor) graph(g *Graph) *Graph {
 	if !slices.ContainsFunc(g.Nodes, l.concerns) {
 		return g
 	}
-	return closedGraph("Lower", shapesOf(g.Params), func(p []*Array) []*Array {
+	return closedGraph("Lower", ShapesOf(g.Params), func(p []*Array) []*Array {
 		if l.trace == nil {
 			l.trace = currentTrace()
 			defer positions()()
@@ -191,6 +191,6 @@ func lowerBody(l *Cursor, n *Node, in []*Array) []*Array { return l.inline(n.Bod
 // lowerMatrices is the Lower rule of a factorisation that is a program over single matrices, in the arrays' last two
 // axes.
 func lowerMatrices(l *Cursor, in []*Array, f func(in []*Array) []*Array) []*Array {
-	g := closedGraph("Lower", shapesOf(in), func(p []*Array) []*Array { return eachMatrix(in[0].Rank()-2, p, f) })
+	g := closedGraph("Lower", ShapesOf(in), func(p []*Array) []*Array { return eachMatrix(in[0].Rank()-2, p, f) })
 	return l.inline(g.Simplify(), in)
 }

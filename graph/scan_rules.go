@@ -154,7 +154,7 @@ func (s *scanSplit) runKnown() {
 		everyStep[p] = true
 	}
 	output := map[*Array]int{} // body value -> the known part's result that stacks it
-	body := closedGraph("scan", shapesOf(choose(params.concat(), known.concat())), func(p []*Array) []*Array {
+	body := closedGraph("scan", ShapesOf(choose(params.concat(), known.concat())), func(p []*Array) []*Array {
 		s.rest = linearizeGraph(s.body, spread(p, known.concat()))
 		var outs []*Array
 		for _, r := range choose(results.carry, outKnown.carry) {
@@ -203,7 +203,7 @@ func (s *scanSplit) leaveRest() {
 	}
 	values, inputs := map2ScanParts(params, taken, choose), map2ScanParts(s.inputs, taken, choose)
 	values.xs, inputs.xs = append(values.xs, s.stacked...), append(inputs.xs, s.stacks...)
-	body := closedGraph("scan", shapesOf(values.concat()), func(p []*Array) []*Array {
+	body := closedGraph("scan", ShapesOf(values.concat()), func(p []*Array) []*Array {
 		known := map[*Array]*Array{}
 		for i, v := range values.concat() {
 			known[v] = p[i]
@@ -296,7 +296,7 @@ func transposeScan(n *Node, in []*Array, lin []bool, cts []*Array) []*Array {
 	reverse := sizedScan(a, t.args)
 	reverse.Reverse, reverse.Name = !a.Reverse, ""
 
-	shapes := mapScanParts(t.args, shapesOf)
+	shapes := mapScanParts(t.args, ShapesOf)
 	for i, x := range shapes.xs {
 		shapes.xs[i] = x.remove(0)
 	}

@@ -94,7 +94,7 @@ func segmentOthers(x, ids *Array) *Array {
 		sorted.Reset = edge
 		run := AssociativeScan(segmentTimes, sorted, opts...).Value
 		neighbor := shiftAxis(run, 0, 1, 1, reverse)
-		return Select(broadcastInDim(edge, rows.Dims(), []int{0}), OnesLike(rows), neighbor)
+		return Select(BroadcastInDim(edge, rows.Dims(), []int{0}), OnesLike(rows), neighbor)
 	}
 	before := around(Or(begins, first), false)
 	behind := around(Or(ends, last), true, Reversed())

@@ -106,7 +106,7 @@ func (s Spec) split(m Mesh, x *Array) *Array {
 	for i, a := range m {
 		if _, ok := place[a.Name]; !ok {
 			s := y.shape.insert(i, a.Size)
-			y = broadcastInDim(y, s.Dims, append(rangeInts(0, i), rangeInts(i+1, len(s.Dims))...))
+			y = BroadcastInDim(y, s.Dims, append(rangeInts(0, i), rangeInts(i+1, len(s.Dims))...))
 		}
 	}
 	return y

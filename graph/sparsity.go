@@ -25,8 +25,8 @@ func SparsityOf(mask, count *Array) Sparsity {
 	return Sparsity{At: at, Columns: Rem(at, columns), Starts: starts, Rows: BatchMax(count)}
 }
 
-// foldUnroll is the number of places in a turn of FoldRow's loop: 2 took 8 % less time than 1 in networks of 34 nodes
-// on AVX-512, and 4 took as long as 2.
+// foldUnroll is the number of places in an iteration of FoldRow's loop: 2 took 8 % less time than 1 in networks of 34
+// nodes on AVX-512, and 4 took as long as 2.
 const foldUnroll = 2
 
 // FoldRow applies f to each place of a row, i32[], in ascending order, each time with what it returned for the place

@@ -22,7 +22,7 @@ func numbersOf(t *testing.T, f func() *Array) (values []int) {
 }
 
 func TestFixedPoint(t *testing.T) {
-	// The largest number up to each place: lanes take different numbers of turns.
+	// The largest number up to each place: lanes take different numbers of iterations.
 	spread := func(x *Array) *Array {
 		return FixedPoint(func(x *Array) *Array {
 			return Max(x, Concatenate(0, SliceAxis(x, 0, 0, 1), SliceAxis(x, 0, 0, 3)))

@@ -3,6 +3,8 @@ package graph
 import (
 	"reflect"
 	"slices"
+
+	"xlarun/graph/internal/attr"
 )
 
 // A state vector of three numbers, read by Index and made by Stack, is an axis of size three. Loops over it are too
@@ -159,7 +161,7 @@ func sameAxis(from, to []int, axis int) int {
 	}
 	f, t := place(from), place(to)
 	i := slices.Index(f, axis)
-	if i < 0 || !slices.Equal(sizesAt(from, f), sizesAt(to, t)) {
+	if i < 0 || !slices.Equal(attr.At(from, f), attr.At(to, t)) {
 		return -1
 	}
 	return t[i]
@@ -250,7 +252,7 @@ func (s *splitter) pieces(a *Array, axis int) []*Array {
 			if i >= 0 {
 				x, to = Squeeze(x, i), slices.Delete(to, i, i+1)
 			}
-			return slices.Repeat([]*Array{broadcastInDim(x, dropAxes(b.Dims, []int{axis}), mapInts(to, without(axis)))},
+			return slices.Repeat([]*Array{BroadcastInDim(x, dropAxes(b.Dims, []int{axis}), mapInts(to, without(axis)))},
 				len(out))
 		}
 	}
@@ -375,7 +377,7 @@ func (s *splitter) splitNode(n *Node, axis int) []*Array {
 		if i >= 0 && n.Inputs[0].Dims()[i] != 1 && s.isSplit(n.Inputs[0], i) {
 			to := mapInts(dropAxes(a.Axes, []int{i}), without(axis))
 			dims := dropAxes(a.Dims, []int{axis})
-			return each(s.parts[n.Inputs[0]].of, func(x *Array) *Array { return broadcastInDim(x, dims, to) })
+			return each(s.parts[n.Inputs[0]].of, func(x *Array) *Array { return BroadcastInDim(x, dims, to) })
 		}
 	case dimsAttrs:
 		if n.Op.Name != "reshape" {

@@ -85,18 +85,12 @@ func (c *Client) compileAhead(r *request, code []byte, replicas int) (*Executabl
 // newAhead completes a topology's executable. raw is nil for one that is in the cache.
 func (c *Client) newAhead(e *Executable, r *request, raw *pjrt.Program) (*Executable, error) {
 	e.info, e.outputs, e.inner = r.info, e.ahead.Outputs, raw
-	e.h = &handle{client: c, free: func() error {
+	return e.owned(func() error {
 		if raw == nil {
 			return nil
 		}
 		return raw.Close()
-	}}
-	if err := c.remember(e.h); err != nil {
-		_ = e.h.free()
-		return nil, err
-	}
-	runtime.AddCleanup(e, func(h *handle) { _ = h.close() }, e.h)
-	return e, nil
+	})
 }
 
 // aheadOf asks the plugin about a compiled program.
@@ -126,19 +120,19 @@ func (c *Client) keepAhead(r *request, key cache.Key, meta cache.Metadata, raw *
 }
 
 // absent returns a buffer of a topology's device: a shape without elements.
-func (c *Client) absent(dtype dtypes.DType, dims []int, device int) (*Buffer, error) {
+func (c *Client) absent(dtype dtypes.DType, dims []int, device int) (*buffer, error) {
 	h := &handle{client: c, free: func() error { return nil }}
 	if err := c.remember(h); err != nil {
 		return nil, err
 	}
-	b := &Buffer{h: h, device: device}
+	b := &buffer{h: h, device: device}
 	b.shape.Do(func() { b.dtype, b.dims = dtype, dims })
 	runtime.AddCleanup(b, func(h *handle) { h.lose() }, h)
 	return b, nil
 }
 
 // absentValue is ToHost for a buffer without elements.
-func (b *Buffer) absentValue(dst []byte) error {
+func (b *buffer) absentValue(dst []byte) error {
 	t := b.h.client.topology
 	if t.zeros {
 		clear(dst)

@@ -17,13 +17,13 @@ func BenchmarkExecute(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	x, err := c.ToDevice(f32Bytes(1, 2, 3), dtypes.Float32, []int{3}, 0)
+	x, err := c.toDevice(f32Bytes(1, 2, 3), dtypes.Float32, []int{3}, 0)
 	if err != nil {
 		b.Fatal(err)
 	}
-	inputs := [][]*Buffer{{x, x}}
+	inputs := [][]*buffer{{x, x}}
 	for b.Loop() {
-		out, err := e.Execute(inputs, nil)
+		out, err := e.execute(inputs, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func BenchmarkTransfer(b *testing.B) {
 	defer c.Close()
 	data := make([]byte, 1024)
 	for b.Loop() {
-		x, err := c.ToDevice(data, dtypes.Float32, []int{256}, 0)
+		x, err := c.toDevice(data, dtypes.Float32, []int{256}, 0)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -15,9 +15,9 @@ import (
 	"xlarun/xlabridge/internal/pjrt"
 )
 
-// Buffer is an array in a device's memory. It is freed by Close, by being donated to a program, by
+// buffer is an array in a device's memory. It is freed by Close, by being donated to a program, by
 // its client's Close, or by the garbage collector after nobody refers to it any more (see pace).
-type Buffer struct {
+type buffer struct {
 	h      *handle
 	inner  *pjrt.Buffer // nil on a topology, which has no elements
 	device int
@@ -29,20 +29,20 @@ type Buffer struct {
 }
 
 // newBuffer wraps a buffer of a number of bytes, which the caller counts in hostmemory.Buffers.
-func (c *Client) newBuffer(inner *pjrt.Buffer, device int, bytes int64) (*Buffer, error) {
+func (c *Client) newBuffer(inner *pjrt.Buffer, device int, bytes int64) (*buffer, error) {
 	h := &handle{client: c, free: inner.Close, bytes: bytes}
 	if err := c.remember(h); err != nil {
 		_ = inner.Close()
 		return nil, err
 	}
-	b := &Buffer{h: h, inner: inner, device: device}
+	b := &buffer{h: h, inner: inner, device: device}
 	runtime.AddCleanup(b, func(h *handle) { h.lose() }, h)
 	return b, nil
 }
 
-// ToDevice copies an array to a device's memory. data holds the elements in row-major order, in the host's byte order.
-// Its length must fit dims and dtype. The copy is complete when ToDevice returns.
-func (c *Client) ToDevice(data []byte, dtype dtypes.DType, dims []int, device int) (*Buffer, error) {
+// toDevice copies an array to a device's memory. data holds the elements in row-major order, in the host's byte order.
+// Its length must fit dims and dtype. The copy is complete when toDevice returns.
+func (c *Client) toDevice(data []byte, dtype dtypes.DType, dims []int, device int) (*buffer, error) {
 	if device < 0 || device >= c.NumDevices() {
 		return nil, fmt.Errorf("xlabridge: transfer to device %d, but there are %d (numbered from 0)", device,
 			c.NumDevices())
@@ -83,7 +83,7 @@ func (c *Client) ToDevice(data []byte, dtype dtypes.DType, dims []int, device in
 }
 
 // use marks a use of the buffer. The caller releases it.
-func (b *Buffer) use() error {
+func (b *buffer) use() error {
 	if b == nil {
 		return fmt.Errorf("xlabridge: the buffer is nil")
 	}
@@ -93,11 +93,8 @@ func (b *Buffer) use() error {
 	return nil
 }
 
-// Device returns the number of the buffer's device.
-func (b *Buffer) Device() int { return b.device }
-
 // Shape returns the element type and the dimensions. The caller must not change dims.
-func (b *Buffer) Shape() (dtype dtypes.DType, dims []int, err error) {
+func (b *buffer) Shape() (dtype dtypes.DType, dims []int, err error) {
 	if b == nil {
 		return dtypes.InvalidDType, nil, b.use()
 	}
@@ -114,7 +111,7 @@ func (b *Buffer) Shape() (dtype dtypes.DType, dims []int, err error) {
 }
 
 // Size returns the number of bytes that ToHost writes.
-func (b *Buffer) Size() (int, error) {
+func (b *buffer) Size() (int, error) {
 	dtype, dims, err := b.Shape()
 	if err != nil {
 		return 0, err
@@ -124,7 +121,7 @@ func (b *Buffer) Size() (int, error) {
 
 // ToHost waits for the buffer's value and copies its elements to dst in row-major order. dst must
 // have exactly Size bytes.
-func (b *Buffer) ToHost(dst []byte) error {
+func (b *buffer) ToHost(dst []byte) error {
 	size, err := b.Size()
 	if err != nil {
 		return err
@@ -150,7 +147,7 @@ func (b *Buffer) ToHost(dst []byte) error {
 }
 
 // Bytes returns a copy of the buffer's elements on the host, in row-major order.
-func (b *Buffer) Bytes() ([]byte, error) {
+func (b *buffer) Bytes() ([]byte, error) {
 	size, err := b.Size()
 	if err != nil {
 		return nil, err
@@ -161,7 +158,7 @@ func (b *Buffer) Bytes() ([]byte, error) {
 
 // view calls read with the buffer's elements, in row-major order. On CPU they are not copied: the buffer cannot be
 // donated or freed until read has returned.
-func (b *Buffer) view(read func(elements []byte) error) error {
+func (b *buffer) view(read func(elements []byte) error) error {
 	size, err := b.Size()
 	if err != nil {
 		return err
@@ -184,7 +181,7 @@ func (b *Buffer) view(read func(elements []byte) error) error {
 
 // Close frees the device's memory after the calls that use it. A second Close, or a Close after a donation, does
 // nothing.
-func (b *Buffer) Close() error {
+func (b *buffer) Close() error {
 	if b == nil {
 		return nil
 	}

@@ -36,9 +36,9 @@ func TestTransfer(t *testing.T) {
 			for i := range data {
 				data[i] = byte(i % 2)
 			}
-			b, err := c.ToDevice(data, tc.dtype, tc.dims, 1)
+			b, err := c.toDevice(data, tc.dtype, tc.dims, 1)
 			require.NoError(t, err)
-			require.Equal(t, 1, b.Device())
+			require.Equal(t, 1, b.device)
 			dtype, dims, err := b.Shape()
 			require.NoError(t, err)
 			require.Equal(t, tc.dtype, dtype)
@@ -70,7 +70,7 @@ func TestTransferErrors(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := c.ToDevice(tc.data, tc.dtype, tc.dims, tc.device)
+			_, err := c.toDevice(tc.data, tc.dtype, tc.dims, tc.device)
 			require.ErrorContains(t, err, tc.want)
 		})
 	}
@@ -78,9 +78,9 @@ func TestTransferErrors(t *testing.T) {
 	require.ErrorContains(t, b.ToHost(make([]byte, 4)), "got room for 4 bytes, wanted 8")
 	require.NoError(t, b.Close())
 	require.ErrorContains(t, b.ToHost(make([]byte, 8)), "the buffer was closed")
-	_, err := (*Buffer)(nil).Bytes()
+	_, err := (*buffer)(nil).Bytes()
 	require.ErrorContains(t, err, "the buffer is nil")
-	require.NoError(t, (*Buffer)(nil).Close())
+	require.NoError(t, (*buffer)(nil).Close())
 }
 
 func TestMemory(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 // runAxpy checks that a program does what axpyText says.
 func runAxpy(t *testing.T, c *Client, e *Executable) {
 	t.Helper()
-	out, err := e.Execute([][]*Buffer{{f32(t, c, 0, 1, 2, 3), f32(t, c, 0, 10, 20, 30)}}, nil)
+	out, err := e.execute([][]*buffer{{f32(t, c, 0, 1, 2, 3), f32(t, c, 0, 10, 20, 30)}}, nil)
 	require.NoError(t, err)
 	require.Equal(t, []float32{11, 42, 93}, host(t, out[0][0]))
 	require.Equal(t, []float32{-9, -18, -27}, host(t, out[0][1]))

@@ -8,7 +8,6 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
 
-	"xlarun/xlabridge"
 	"xlarun/xlabridge/coordination"
 )
 
@@ -37,8 +36,9 @@ func TestStore(t *testing.T) {
 	require.NoError(t, err)
 	defer other.Close()
 	const key = "cuda:local_topology/node:1 ÷*>."
-	_, err = b.TryGet(key)
-	require.ErrorIs(t, err, xlabridge.ErrNoKey)
+	_, ok, err := b.TryGet(key)
+	require.NoError(t, err)
+	require.False(t, ok)
 	value := make([]byte, 100_000)
 	value[7] = 1
 	got := make(chan []byte, 1)
@@ -52,16 +52,19 @@ func TestStore(t *testing.T) {
 	data, err := b.Get(t.Context(), key)
 	require.NoError(t, err)
 	require.Equal(t, value, data)
-	data, err = b.TryGet(key)
+	data, ok, err = b.TryGet(key)
 	require.NoError(t, err)
+	require.True(t, ok)
 	require.Equal(t, value, data)
 	require.ErrorContains(t, a.Put(key, nil), "the mesh one was started before: give it another name")
 	require.NoError(t, a.Put("", nil))
-	data, err = b.TryGet("")
+	data, ok, err = b.TryGet("")
 	require.NoError(t, err)
+	require.True(t, ok)
 	require.Empty(t, data)
-	_, err = other.TryGet(key)
-	require.ErrorIs(t, err, xlabridge.ErrNoKey)
+	_, ok, err = other.TryGet(key)
+	require.NoError(t, err)
+	require.False(t, ok)
 	short, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	_, err = other.Get(short, key)

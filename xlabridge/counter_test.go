@@ -9,16 +9,16 @@ import (
 	"xlarun/xlabridge/kernels"
 )
 
-// Counters count the turns of a loop, each for the program that has it as an input, and pass values on. Loops that are
-// one function count, and loops with a kernel. A counter that was given back begins with 0 again; beyond those that the
-// process has, counters stay 0.
+// Counters count the iterations of a loop, each for the program that has it as an input, and pass values on. Loops that
+// are one function count, and loops with a kernel. A counter that was given back begins with 0 again; beyond those that
+// the process has, counters stay 0.
 func TestCounters(t *testing.T) {
 	c := open(t, Options{})
-	type inputs struct{ Turns, Counter *graph.Array }
-	turns := func(name string, step func(x *graph.Array) *graph.Array) func(inputs) (*graph.Array, error) {
+	type inputs struct{ Trips, Counter *graph.Array }
+	trips := func(name string, step func(x *graph.Array) *graph.Array) func(inputs) (*graph.Array, error) {
 		return Jit(c, func(in inputs) *graph.Array {
 			end := graph.While(func(s [2]*graph.Array) *graph.Array {
-				return s[0].Lt(in.Turns)
+				return s[0].Lt(in.Trips)
 			}, func(s [2]*graph.Array) [2]*graph.Array {
 				i := graph.Counted(in.Counter, s[0])
 				return [2]*graph.Array{s[0].Add(1), step(s[1]).Add(i.Convert(graph.Float32))}
@@ -30,8 +30,8 @@ func TestCounters(t *testing.T) {
 	reverse := &graph.Kernel{Target: "xlarun_reverse", Eval: func(in, out []*graph.Tensor) {}}
 	var all []*Counter
 	for name, run := range map[string]func(inputs) (*graph.Array, error){
-		"a function": turns("function", keep),
-		"a kernel": turns("kernel", func(x *graph.Array) *graph.Array {
+		"a function": trips("function", keep),
+		"a kernel": trips("kernel", func(x *graph.Array) *graph.Array {
 			return graph.CustomCall(reverse, []graph.Shape{x.Shape()}, x)[0]
 		}),
 	} {
@@ -48,7 +48,7 @@ func TestCounters(t *testing.T) {
 		}
 		require.Zero(t, second.Value(), name)
 	}
-	run := turns("again", keep)
+	run := trips("again", keep)
 	all[0].Close()
 	all[0].Close() // a second one does nothing
 	again, other := NewCounter(), NewCounter()

@@ -9,7 +9,7 @@ import (
 // deviceData holds an array on devices, usually with the same elements on each.
 type deviceData struct {
 	client  *Client
-	buffers []*Buffer // one for each device from device 0
+	buffers []*buffer // one for each device from device 0
 }
 
 // HostBytes copies device 0's elements to the host.
@@ -51,10 +51,10 @@ func deviceDataOf(data graph.Data) *deviceData {
 
 // put transfers a to the first devices.
 func (c *Client) put(a *graph.Array, devices int) (*deviceData, error) {
-	d := &deviceData{client: c, buffers: make([]*Buffer, devices)}
+	d := &deviceData{client: c, buffers: make([]*buffer, devices)}
 	return d, graph.View(a, func(elements []byte) (err error) {
 		for i := range d.buffers {
-			if d.buffers[i], err = c.ToDevice(elements, a.DType(), a.Dims(), i); err != nil {
+			if d.buffers[i], err = c.toDevice(elements, a.DType(), a.Dims(), i); err != nil {
 				d.close()
 				return err
 			}

@@ -35,10 +35,7 @@ func (s sharedStore) call(f func() error) error {
 		return nil
 	}
 	e := &pjrt.Error{Code: pjrt.Unavailable, Message: err.Error()}
-	switch {
-	case errors.Is(err, ErrNoKey):
-		e.Code = pjrt.NotFound
-	case errors.Is(err, context.DeadlineExceeded):
+	if errors.Is(err, context.DeadlineExceeded) {
 		e.Code = pjrt.DeadlineExceeded
 	}
 	return e
@@ -57,12 +54,16 @@ func (s sharedStore) Get(key string, timeout time.Duration) (value []byte, err e
 }
 
 func (s sharedStore) TryGet(key string) (value []byte, err error) {
+	found := false
 	err = s.call(func() error {
-		if value, err = s.KeyValueStore.TryGet(key); err != nil {
+		if value, found, err = s.KeyValueStore.TryGet(key); err != nil {
 			err = fmt.Errorf("key %q: %w", key, err)
 		}
 		return err
 	})
+	if err == nil && !found {
+		err = &pjrt.Error{Code: pjrt.NotFound, Message: fmt.Sprintf("key %q: the key has no value", key)}
+	}
 	return value, err
 }
 

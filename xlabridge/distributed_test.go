@@ -19,21 +19,18 @@ type memoryStore struct {
 
 func (m *memoryStore) Get(ctx context.Context, key string) ([]byte, error) {
 	for ; ; time.Sleep(time.Millisecond) {
-		value, err := m.TryGet(key)
-		if err == nil || ctx.Err() != nil {
+		if value, ok, _ := m.TryGet(key); ok || ctx.Err() != nil {
 			return value, ctx.Err()
 		}
 	}
 }
 
-func (m *memoryStore) TryGet(key string) ([]byte, error) {
+func (m *memoryStore) TryGet(key string) (value []byte, ok bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.calls++
-	if value, ok := m.data[key]; ok {
-		return value, nil
-	}
-	return nil, ErrNoKey
+	value, ok = m.data[key]
+	return value, ok, nil
 }
 
 func (m *memoryStore) Put(key string, value []byte) error {

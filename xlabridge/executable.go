@@ -38,29 +38,22 @@ func (c *Client) newExecutable(name string, inner *pjrt.Program, r *request) (*E
 	}
 	e := &Executable{name: name, client: c, inner: inner, info: r.info, replicas: inner.Replicas,
 		outputs: inner.Outputs}
-	e.h = &handle{client: c, free: inner.Close}
-	if err := c.remember(e.h); err != nil {
-		_ = e.h.free()
+	return e.owned(inner.Close)
+}
+
+// owned is e, which its client closes by free, or the garbage collector after nobody refers to it any more.
+func (e *Executable) owned(free func() error) (*Executable, error) {
+	e.h = &handle{client: e.client, free: free}
+	if err := e.client.remember(e.h); err != nil {
+		_ = free()
 		return nil, err
 	}
 	runtime.AddCleanup(e, func(h *handle) { _ = h.close() }, e.h)
 	return e, nil
 }
 
-// Name returns the name of the program.
-func (e *Executable) Name() string { return e.name }
-
 // Info describes how the program was compiled or loaded.
 func (e *Executable) Info() CompileInfo { return e.info }
-
-// Replicas returns the number of devices that run the program together.
-func (e *Executable) Replicas() int { return e.replicas }
-
-// NumOutputs returns the number of results on each device.
-func (e *Executable) NumOutputs() int { return e.outputs }
-
-// Client returns the client that compiled the program.
-func (e *Executable) Client() *Client { return e.client }
 
 // resultSizes returns the bytes of each result. All runs have the same sizes, so only the first run is asked for them.
 // Without the pool, the size of the first result includes the temporaries: the result takes a part of their space on

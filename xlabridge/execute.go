@@ -13,14 +13,14 @@ import (
 	"xlarun/xlabridge/internal/pjrt"
 )
 
-// Execute runs the program once and waits for its end. inputs is [replica][argument]. The arguments of replica r are on
+// execute runs the program once and waits for its end. inputs is [replica][argument]. The arguments of replica r are on
 // device r; a program of one replica runs on the device of its arguments. donate lists the numbers of the arguments
 // that are donated by all replicas: after a successful call they cannot be used, and their memory may hold results. The
 // result is [replica][output].
 //
-// If a callback panics, Execute releases the arguments as after an error, and panics with a *CallbackPanic. If the
-// callback panicked with a *graph.Error, Execute returns that as its error.
-func (e *Executable) Execute(inputs [][]*Buffer, donate []int) (outputs [][]*Buffer, err error) {
+// If a callback panics, execute releases the arguments as after an error, and panics with a *CallbackPanic. If the
+// callback panicked with a *graph.Error, execute returns that as its error.
+func (e *Executable) execute(inputs [][]*buffer, donate []int) (outputs [][]*buffer, err error) {
 	if err := e.use(); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ type call struct {
 }
 
 // hold checks the arguments and begins the use of each.
-func (c *call) hold(inputs [][]*Buffer, donate []int) error {
+func (c *call) hold(inputs [][]*buffer, donate []int) error {
 	e := c.exe
 	if len(inputs) != e.replicas && !(e.replicas == 1 && len(inputs) == 0) {
 		return fmt.Errorf("xlabridge: run %s: got arguments for %d replicas, wanted %d", e.name, len(inputs),
@@ -105,7 +105,7 @@ func (c *call) hold(inputs [][]*Buffer, donate []int) error {
 }
 
 // add begins the use of one argument.
-func (c *call) add(b *Buffer, donate bool, device int) error {
+func (c *call) add(b *buffer, donate bool, device int) error {
 	switch {
 	case b == nil:
 		return errors.New("is nil")
@@ -150,9 +150,9 @@ func (c *call) end(succeeded bool) {
 
 // outputs returns buffers of the results, [replica][output]. If the client was closed during the run, it returns an
 // error and no buffers.
-func (c *call) outputs(results []*pjrt.Buffer) ([][]*Buffer, error) {
+func (c *call) outputs(results []*pjrt.Buffer) ([][]*buffer, error) {
 	e := c.exe
-	rows := make([][]*Buffer, e.replicas)
+	rows := make([][]*buffer, e.replicas)
 	sizes, failed := e.resultSizes(results)
 	created := int64(0)
 	for r := range rows {
@@ -160,7 +160,7 @@ func (c *call) outputs(results []*pjrt.Buffer) ([][]*Buffer, error) {
 		if e.replicas == 1 {
 			device = c.device
 		}
-		rows[r] = make([]*Buffer, e.outputs)
+		rows[r] = make([]*buffer, e.outputs)
 		for o := range rows[r] {
 			b, err := e.client.newBuffer(results[r*e.outputs+o], device, sizes[o])
 			if err != nil {

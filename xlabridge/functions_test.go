@@ -13,7 +13,7 @@ import (
 )
 
 // trained is a learner's update on devices that have a part of the rows each: minibatches in a drawn order, gradients
-// that are added up in each turn.
+// that are added up in each iteration.
 func trained(x *graph.Array, devices int) []*graph.Array {
 	type weights struct{ In, Out *graph.Array }
 	type batch struct{ X, Unread *graph.Array }
@@ -21,7 +21,7 @@ func trained(x *graph.Array, devices int) []*graph.Array {
 		return graph.Mul(.3, graph.Cos(graph.Reshape(graph.Convert(graph.Iota(dims[0]*dims[1]), graph.Float32),
 			dims...)))
 	}
-	const turns = 4
+	const trips = 4
 	order := random.Permutation(random.New(3), x.Dim(0))
 	loss := func(w weights, in batch) *graph.Array {
 		y := graph.Dot(graph.Tanh(graph.Dot(in.X, w.In)), w.Out)
@@ -42,7 +42,7 @@ func trained(x *graph.Array, devices int) []*graph.Array {
 			return graph.Sub(w, graph.Mul(g, graph.Div(.5, graph.Max(norm, 1))))
 		}
 		return graph.MapTree2(step, w, g), all(l)
-	}, weights{cos(x.Dim(1), 32), cos(32, 16)}, graph.Reshape(order, turns, x.Dim(0)/turns))
+	}, weights{cos(x.Dim(1), 32), cos(32, 16)}, graph.Reshape(order, trips, x.Dim(0)/trips))
 	return []*graph.Array{w.In, w.Out, losses, all(graph.Mean(graph.Take(graph.Dot(x, w.In), order, 0), 0))}
 }
 

@@ -39,7 +39,7 @@ var gathers = []struct {
 	{"in a loop, and around it", func(x *graph.Array) *graph.Array {
 		before := graph.Sum(graph.AllGather(graph.Sin(x), "d"))
 		y, _ := graph.Scan(func(x *graph.Array, i *graph.Array) (*graph.Array, graph.None) {
-			fixed := graph.Sum(graph.AllGather(graph.Square(before), "d")) // the same in all turns
+			fixed := graph.Sum(graph.AllGather(graph.Square(before), "d")) // the same in all iterations
 			return graph.Mul(
 					.3, graph.Add(graph.Sin(graph.Add(graph.Mean(graph.AllGather(x, "d"), 0), graph.Mul(fixed, .01))),
 						x)),
@@ -81,7 +81,7 @@ var gathers = []struct {
 			}, func(x *graph.Array) *graph.Array { return graph.Mul(.4, graph.Sin(x)) }, row)
 		})(x)
 	}},
-	{"one turn", func(x *graph.Array) *graph.Array {
+	{"one iteration", func(x *graph.Array) *graph.Array {
 		y, _ := graph.Scan(func(x, _ *graph.Array) (*graph.Array, graph.None) {
 			return graph.Sum(graph.AllGather(x, "d"), 0), graph.None{}
 		}, x, graph.Iota(1))

@@ -46,7 +46,7 @@ func TestNoGrowth(t *testing.T) {
 		e, err := c.CompileText("round", donateText, CompileOptions{})
 		require.NoError(t, err)
 		x, y := f32(t, c, 0, 1, 2, 3), f32(t, c, 0, 4, 5, 6)
-		out, err := e.Execute([][]*Buffer{{x, y}}, []int{0}[:i%2])
+		out, err := e.execute([][]*buffer{{x, y}}, []int{0}[:i%2])
 		require.NoError(t, err)
 		require.Equal(t, []float32{5, 7, 9}, host(t, out[0][0]))
 		_, err = e.Memory()
@@ -84,7 +84,7 @@ func TestClientsComeAndGo(t *testing.T) {
 		require.NoError(t, err)
 		e, err := c.CompileText("round", axpyText, CompileOptions{})
 		require.NoError(t, err)
-		out, err := e.Execute([][]*Buffer{{f32(t, c, 0, 1, 2, 3), f32(t, c, 0, 4, 5, 6)}}, nil)
+		out, err := e.execute([][]*buffer{{f32(t, c, 0, 1, 2, 3), f32(t, c, 0, 4, 5, 6)}}, nil)
 		require.NoError(t, err)
 		require.Len(t, out[0], 2)
 		require.NoError(t, c.Close(), "closes the rest")
@@ -116,7 +116,7 @@ func TestDroppedObjects(t *testing.T) {
 		e, err := c.CompileText("dropped", axpyText, CompileOptions{})
 		require.NoError(t, err)
 		for range 10 {
-			_, err := e.Execute([][]*Buffer{{f32(t, c, 0, 1, 2, 3), f32(t, c, 0, 4, 5, 6)}}, nil)
+			_, err := e.execute([][]*buffer{{f32(t, c, 0, 1, 2, 3), f32(t, c, 0, 4, 5, 6)}}, nil)
 			require.NoError(t, err)
 		}
 	}()

@@ -11,14 +11,11 @@ import (
 type KeyValueStore interface {
 	// Get waits until a key has a value, or until ctx ends.
 	Get(ctx context.Context, key string) ([]byte, error)
-	// TryGet returns the value of a key; ErrNoKey if it has none.
-	TryGet(key string) ([]byte, error)
+	// TryGet returns the value of a key, if it has one.
+	TryGet(key string) (value []byte, ok bool, err error)
 	// Put gives a key a value.
 	Put(key string, value []byte) error
 }
-
-// ErrNoKey means that a key of a KeyValueStore has no value.
-var ErrNoKey = errors.New("the key has no value")
 
 // Distributed makes a client one of several processes whose devices form one mesh, as jax.distributed.initialize does.
 // A client has the devices of its own process; a program may span all of them.

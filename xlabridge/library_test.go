@@ -239,12 +239,12 @@ func TestMostCPUDevices(t *testing.T) {
   }
 }`, MaxCPUDevices, all, MaxCPUDevices)
 	e := compile(t, c, text, CompileOptions{Replicas: MaxCPUDevices})
-	inputs := make([][]*Buffer, MaxCPUDevices)
+	inputs := make([][]*buffer, MaxCPUDevices)
 	for i := range inputs {
-		inputs[i] = []*Buffer{f32(t, c, i, 1)}
+		inputs[i] = []*buffer{f32(t, c, i, 1)}
 	}
 	for range 3 {
-		out, err := e.Execute(inputs, nil)
+		out, err := e.execute(inputs, nil)
 		require.NoError(t, err)
 		require.Equal(t, []float32{MaxCPUDevices}, host(t, out[MaxCPUDevices-1][0]))
 	}

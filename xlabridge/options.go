@@ -71,38 +71,25 @@ type DeviceMemoryOptions struct {
 // limitsMemory tells if the plugin of a backend takes the memory of a device at the start.
 func limitsMemory(backend string) bool { return backend == "cuda" || backend == "rocm" }
 
-// OptionError is the error of an option that a client does not take.
-type OptionError struct {
-	Option string // the name of its flag
-	Got    string
-	Wants  string
-}
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("%s got %s, wants %s", e.Option, e.Got, e.Wants)
-}
-
-// Check returns an *OptionError if a client of the backend does not take the options. topology says that it is one for
-// devices that need not be there.
+// Check returns an error if a client of the backend does not take the options. The error begins with the name of an
+// option's flag. topology says that the client is one for devices that need not be there.
 func (m DeviceMemoryOptions) Check(backend string, topology bool) error {
-	e := &OptionError{Option: "memory-fraction", Got: fmt.Sprint(m.Fraction)}
+	got := fmt.Sprintf("memory-fraction got %v", m.Fraction)
 	if m.Fraction == 0 {
-		e.Option, e.Got = "preallocate", fmt.Sprint(!m.OnDemand)
+		got = fmt.Sprintf("preallocate got %v", !m.OnDemand)
 	}
 	switch {
 	case math.IsNaN(m.Fraction) || m.Fraction < 0 || m.Fraction > 1:
-		e.Wants = "a number above 0 and at most 1, or 0 for the plugin's default"
+		return fmt.Errorf("%s, wants a number above 0 and at most 1, or 0 for the plugin's default", got)
 	case m == DeviceMemoryOptions{}:
 		return nil
 	case topology:
-		e.Wants = "no value for a topology, whose devices need not be there: leave it out"
+		return fmt.Errorf("%s, wants no value for a topology, whose devices need not be there: leave it out", got)
 	case !limitsMemory(backend):
-		e.Wants = "no value: only cuda and rocm take a part of a GPU's memory; leave it out, or use one of these " +
-			"backends"
-	default:
-		return nil
+		return fmt.Errorf("%s, wants no value: only cuda and rocm take a part of a GPU's memory; leave it out, or use "+
+			"one of these backends", got)
 	}
-	return e
+	return nil
 }
 
 // set adds the options under the plugin's names (xla/pjrt/c/pjrt_c_api_gpu_internal.cc).

@@ -37,23 +37,23 @@ func TestDroppedResultsAreFreed(t *testing.T) {
 func TestBuffersAreCounted(t *testing.T) {
 	for i, end := range []struct {
 		name string
-		end  func(t *testing.T, c *Client, x *Buffer)
+		end  func(t *testing.T, c *Client, x *buffer)
 	}{
-		{"closed", func(t *testing.T, _ *Client, x *Buffer) { require.NoError(t, x.Close()) }},
-		{"closed twice", func(t *testing.T, _ *Client, x *Buffer) {
+		{"closed", func(t *testing.T, _ *Client, x *buffer) { require.NoError(t, x.Close()) }},
+		{"closed twice", func(t *testing.T, _ *Client, x *buffer) {
 			require.NoError(t, x.Close())
 			require.NoError(t, x.Close())
 		}},
-		{"donated", func(t *testing.T, c *Client, x *Buffer) {
+		{"donated", func(t *testing.T, c *Client, x *buffer) {
 			e, err := c.CompileText("donate", donateText, CompileOptions{})
 			require.NoError(t, err)
 			y := f32(t, c, 0, 4, 5, 6)
-			out, err := e.Execute([][]*Buffer{{x, y}}, []int{0})
+			out, err := e.execute([][]*buffer{{x, y}}, []int{0})
 			require.NoError(t, err)
 			require.NoError(t, out[0][0].Close())
 			require.NoError(t, y.Close())
 		}},
-		{"the client closed", func(t *testing.T, c *Client, _ *Buffer) { require.NoError(t, c.Close()) }},
+		{"the client closed", func(t *testing.T, c *Client, _ *buffer) { require.NoError(t, c.Close()) }},
 	} {
 		c := open(t, Options{NoCache: true})
 		x := f32(t, c, 0, 1, 2, 3)

@@ -71,7 +71,7 @@ func PutParts(b Backend, n int, shape graph.Shape, part func(device int) []byte)
 	}
 	d := &deviceData{client: c}
 	for i := range n {
-		buffer, err := c.ToDevice(part(i), shape.DType, shape.Dims, i)
+		buffer, err := c.toDevice(part(i), shape.DType, shape.Dims, i)
 		if err != nil {
 			d.close()
 			return nil, err

@@ -84,7 +84,7 @@ func TestPool(t *testing.T) {
 			pattern[j] = float32(i + j)
 		}
 		data := bytes.Repeat(f32Bytes(pattern...), size/(4*1021)+1)[:size]
-		b, err := c.ToDevice(data, dtypes.Float32, []int{size / 4}, 0)
+		b, err := c.toDevice(data, dtypes.Float32, []int{size / 4}, 0)
 		require.NoError(t, err)
 		back, err := b.Bytes()
 		require.NoError(t, err)
@@ -115,10 +115,10 @@ func TestPool(t *testing.T) {
 		return
 	}
 	if long.On() { // what is kept is bounded
-		var large []*Buffer
+		var large []*buffer
 		zeros := make([]byte, 30<<20)
 		for range 18 {
-			b, err := c.ToDevice(zeros, dtypes.Float32, []int{30 << 18}, 0)
+			b, err := c.toDevice(zeros, dtypes.Float32, []int{30 << 18}, 0)
 			require.NoError(t, err)
 			large = append(large, b)
 		}
@@ -136,7 +136,7 @@ func TestPool(t *testing.T) {
 		data[i] = float32(i % 97)
 	}
 	for range 8 {
-		all := []*Buffer{f32(t, c, 0, data...), f32(t, c, 0, data...), f32(t, c, 0, data...)}
+		all := []*buffer{f32(t, c, 0, data...), f32(t, c, 0, data...), f32(t, c, 0, data...)}
 		for _, b := range all {
 			require.True(t, slices.Equal(data, host(t, b)))
 		}

@@ -184,20 +184,20 @@ func (x *Compiled) run(data []*deviceData) ([]*deviceData, error) {
 		return x.absentResults()
 	}
 	data = append(data, x.captured...)
-	rows := make([][]*Buffer, x.Program.Replicas)
+	rows := make([][]*buffer, x.Program.Replicas)
 	for r := range rows {
-		rows[r] = make([]*Buffer, len(data))
+		rows[r] = make([]*buffer, len(data))
 		for i, d := range data {
 			rows[r][i] = d.buffers[r]
 		}
 	}
-	results, err := x.Executable.Execute(rows, x.donate)
+	results, err := x.Executable.execute(rows, x.donate)
 	if err != nil {
 		return nil, err
 	}
 	outs := make([]*deviceData, len(x.Program.Outputs))
 	for i := range outs {
-		outs[i] = &deviceData{client: x.client, buffers: make([]*Buffer, len(rows))}
+		outs[i] = &deviceData{client: x.client, buffers: make([]*buffer, len(rows))}
 		for r := range rows {
 			outs[i].buffers[r] = results[r][i]
 		}

@@ -57,7 +57,7 @@ func (c *Client) shard(a *graph.Array, m graph.Mesh, spec graph.Spec) (d *device
 	for device := range m.Devices() {
 		block := make([]byte, part.Bytes())
 		copyBlock(host, block, a.Shape(), part, origin(device, m, spec, part), false)
-		b, err := c.ToDevice(block, part.DType, part.Dims, device)
+		b, err := c.toDevice(block, part.DType, part.Dims, device)
 		if err != nil {
 			d.close()
 			return nil, false, err

@@ -78,9 +78,9 @@ func lowered2[A, B, C any](t *testing.T, target graph.Target, f func(A, B) C, x 
 }
 
 // f32 is a vector on a device.
-func f32(t *testing.T, c *Client, device int, values ...float32) *Buffer {
+func f32(t *testing.T, c *Client, device int, values ...float32) *buffer {
 	t.Helper()
-	b, err := c.ToDevice(f32Bytes(values...), dtypes.Float32, []int{len(values)}, device)
+	b, err := c.toDevice(f32Bytes(values...), dtypes.Float32, []int{len(values)}, device)
 	require.NoError(t, err)
 	return b
 }
@@ -94,7 +94,7 @@ func f32Bytes(values ...float32) []byte {
 }
 
 // host reads a vector back.
-func host(t *testing.T, b *Buffer) []float32 {
+func host(t *testing.T, b *buffer) []float32 {
 	t.Helper()
 	data, err := b.Bytes()
 	require.NoError(t, err)

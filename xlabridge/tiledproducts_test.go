@@ -44,7 +44,7 @@ func TestTiledProducts(t *testing.T) {
 		f := func(x, y *graph.Array) []*graph.Array {
 			type sums struct{ Product, X, Y *graph.Array }
 			step := func(s sums, _ graph.None) (sums, graph.None) {
-				// Each turn has operands of its own.
+				// Each iteration has operands of its own.
 				x, y := graph.Add(x, graph.Mul(s.X, .1)), graph.Add(y, graph.Mul(s.Y, .1))
 				p := graph.Einsum(c.spec, x, y)
 				gx, gy := graph.Grads2(func(x, y *graph.Array) *graph.Array {

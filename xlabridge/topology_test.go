@@ -71,7 +71,7 @@ func TestTopology(t *testing.T) {
 				_, err = x.Call([]*graph.Array{graph.Ones(graph.ShapeOf(graph.Float32, 8, 64))})
 				require.ErrorContains(t, err, "program sum was compiled for "+name+", which is not on this machine, "+
 					"so it did not run", "the call itself fails, not the first read of its result")
-				_, err = x.Executable.Execute(nil, nil)
+				_, err = x.Executable.execute(nil, nil)
 				require.ErrorContains(t, err, "did not run")
 			}
 			require.Equal(t, cache.Miss, infos[0].Cache)

@@ -14,7 +14,7 @@ import (
 )
 
 // This file stands for the bridge in a program that was built without a C compiler. Open refuses each backend, so no
-// Client, Buffer or Executable is ever made, and their methods are not called. Programs run on the Reference.
+// Client, buffer or Executable is ever made, and their methods are not called. Programs run on the Reference.
 
 var errWithoutC = errors.New("this program was built without C, so it cannot load an XLA plugin: run it with " +
 	"--backend reference, or build it with a C compiler and CGO_ENABLED=1")
@@ -35,8 +35,8 @@ type absentDevices struct {
 
 func (t *absentDevices) notRun(string) error { return errWithoutC }
 
-// Buffer is an array on a device.
-type Buffer struct{}
+// buffer is an array on a device.
+type buffer struct{}
 
 // Executable is a compiled program.
 type Executable struct {
@@ -72,8 +72,8 @@ func (c *Client) DeviceDescriptions() ([]string, error)                      { r
 func (c *Client) PluginAPI() (major, minor int)                              { return }
 func (c *Client) StableHLO() string                                          { return "" }
 func (c *Client) forget(*handle)                                             {}
-func (c *Client) ToDevice([]byte, dtypes.DType, []int, int) (*Buffer, error) { return nil, errWithoutC }
-func (c *Client) absent(dtypes.DType, []int, int) (*Buffer, error)           { return nil, errWithoutC }
+func (c *Client) toDevice([]byte, dtypes.DType, []int, int) (*buffer, error) { return nil, errWithoutC }
+func (c *Client) absent(dtypes.DType, []int, int) (*buffer, error)           { return nil, errWithoutC }
 func (c *Client) CompileText(string, string, CompileOptions) (*Executable, error) {
 	return nil, errWithoutC
 }
@@ -81,15 +81,15 @@ func (c *Client) compileText(string, string, map[string]any, CompileOptions) (*E
 	return nil, errWithoutC
 }
 
-func (b *Buffer) Bytes() ([]byte, error)        { return nil, errWithoutC }
-func (b *Buffer) ToHost([]byte) error           { return errWithoutC }
-func (b *Buffer) view(func([]byte) error) error { return errWithoutC }
-func (b *Buffer) Close() error                  { return errWithoutC }
+func (b *buffer) Bytes() ([]byte, error)        { return nil, errWithoutC }
+func (b *buffer) ToHost([]byte) error           { return errWithoutC }
+func (b *buffer) view(func([]byte) error) error { return errWithoutC }
+func (b *buffer) Close() error                  { return errWithoutC }
 
 func (e *Executable) Info() CompileInfo                               { return e.info }
 func (e *Executable) Memory() (ProgramMemory, error)                  { return ProgramMemory{}, errWithoutC }
 func (e *Executable) Cost() (map[string]float64, error)               { return nil, errWithoutC }
 func (e *Executable) Optimized() (string, []byte, error)              { return "", nil, errWithoutC }
 func (e *Executable) Estimate() (float64, error)                      { return 0, errWithoutC }
-func (e *Executable) Execute([][]*Buffer, []int) ([][]*Buffer, error) { return nil, errWithoutC }
+func (e *Executable) execute([][]*buffer, []int) ([][]*buffer, error) { return nil, errWithoutC }
 func (e *Executable) Close() error                                    { return errWithoutC }

@@ -59,8 +59,8 @@ func TestEveryEnvironmentDraws(t *testing.T) {
 			t.Parallel()
 			env, err := envs.Make(id)
 			require.NoError(t, err)
-			d, ok := envs.DrawerOf(env)
-			require.True(t, ok)
+			d := envs.TraitsOf(env).Draw
+			require.NotNil(t, d)
 			params := env.DefaultParams()
 			played := func(key random.Key) any {
 				state, _ := env.Reset(key, params)
@@ -78,7 +78,7 @@ func TestEveryEnvironmentDraws(t *testing.T) {
 			state := p.OutTree().Unflatten(leaves)
 
 			size := image.Pt(240, 180)
-			img, err := d.Draw(state, size)
+			img, err := d(state, size)
 			require.NoError(t, err)
 			colors := map[color.Color]bool{}
 			for y := range size.Y {
@@ -94,15 +94,15 @@ func TestEveryEnvironmentDraws(t *testing.T) {
 				require.NoError(t, f.Close())
 			}
 
-			_, err = d.Draw(3, size)
+			_, err = d(3, size)
 			require.ErrorContains(t, err, "cannot draw a int as "+id)
-			_, err = d.Draw(state, image.Pt(0, 180))
+			_, err = d(state, image.Pt(0, 180))
 			require.ErrorContains(t, err, "0 x 180 pixels")
-			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array {
+			_, err = d(graph.MapTree(func(a *graph.Array) *graph.Array {
 				return a.BroadcastTo(append([]int{3}, a.Dims()...)...)
 			}, state), size)
 			require.ErrorContains(t, err, "one member of the population")
-			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array {
+			_, err = d(graph.MapTree(func(a *graph.Array) *graph.Array {
 				return graph.Abstract(a.Shape())
 			}, state), size)
 			require.ErrorContains(t, err, "no value")

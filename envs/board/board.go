@@ -15,7 +15,7 @@ import (
 	"xlarun/graph/random"
 )
 
-// Game is an envs.Game whose boards are trees B. Functions such as Hex make them.
+// Game is a game whose boards are trees B. Functions such as Hex make them.
 type Game[B any] struct {
 	spec  envs.Spec
 	rules rules[B]

@@ -30,7 +30,7 @@ type seen struct{ Digest, Movers, Winner, Ended *graph.Array }
 // digest is the number that stands for what is to be seen of a state.
 func digest(env envs.Environment, s any) *graph.Array {
 	params := env.DefaultParams()
-	game, _ := envs.GameOf(env)
+	game := envs.TraitsOf(env)
 	bits := graph.Concatenate(0, graph.Flatten1D(env.Observe(s, params)),
 		game.Legal(s, params).Convert(graph.Float32)).Convert(graph.Uint32)
 	n := bits.Size()
@@ -55,8 +55,7 @@ func TestGamesAreThoseOfPgx(t *testing.T) {
 		t.Run(g.Env, func(t *testing.T) {
 			env, err := envs.Make(g.Env)
 			require.NoError(t, err)
-			game, ok := envs.GameOf(env)
-			require.True(t, ok)
+			game := envs.TraitsOf(env)
 			params := env.DefaultParams()
 			longest := g.Actions.Shape[1]
 			require.Equal(t, 2000, g.Actions.Shape[0])

@@ -29,7 +29,7 @@ const (
 //
 //   - shapes, dtypes and bounds of observations, actions, rewards, terminated, truncated, masks, players, descriptors
 //     and objectives; Spec.MaxReward is the bound of rewards;
-//   - that Spec and Parts agree;
+//   - that Spec and Traits agree;
 //   - that equal keys give equal episodes: alone, as a lane of VMap, and with parameters for each lane;
 //   - that no random key is consumed twice in an episode, and no constant key in each step (random.CheckKeys);
 //   - that states can be the carry of a scan and can be drawn;
@@ -41,14 +41,14 @@ func Check(env envs.Environment) error { return CheckSteps(env, longest) }
 // CheckSteps is Check for the given number of an episode's first steps, 1 or more.
 func CheckSteps(env envs.Environment, steps int) error {
 	spec := env.Spec()
-	if err := checkSpec(spec, envs.PartsOf(env)); err != nil {
+	if err := checkSpec(spec, envs.TraitsOf(env)); err != nil {
 		return fmt.Errorf("envtest: %w", err)
 	}
 	for _, form := range []struct {
 		name string
 		env  envs.Environment
 	}{{"", env}, {", auto-reset", envs.Erase(envs.AutoReset(env))}} {
-		c := &checker{env: form.env, spec: form.env.Spec(), parts: envs.PartsOf(form.env), raw: form.name == "",
+		c := &checker{env: form.env, spec: form.env.Spec(), traits: envs.TraitsOf(form.env), raw: form.name == "",
 			steps: steps}
 		err := graph.Try(func() {
 			c.params = form.env.DefaultParams()
@@ -75,7 +75,7 @@ func CheckSteps(env envs.Environment, steps int) error {
 func First(env envs.Environment, params any) error {
 	var err error
 	thrown := envs.Try(func() {
-		c := &checker{env: env, spec: env.Spec(), parts: envs.PartsOf(env), params: params, first: true}
+		c := &checker{env: env, spec: env.Spec(), traits: envs.TraitsOf(env), params: params, first: true}
 		var v visit
 		if v, err = run(c.episode(1, params), random.New(7)); err != nil {
 			return
@@ -93,8 +93,8 @@ func First(env envs.Environment, params any) error {
 	return err
 }
 
-// checkSpec checks a Spec, and compares it with the environment's parts.
-func checkSpec(s envs.Spec, p envs.Parts[any, any]) error {
+// checkSpec checks a Spec, and compares it with the environment's traits.
+func checkSpec(s envs.Spec, p envs.Traits[any, any]) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
@@ -102,18 +102,18 @@ func checkSpec(s envs.Spec, p envs.Parts[any, any]) error {
 		what        string
 		says, holds bool
 	}{
-		{"Players > 1 and methods Player and Rewards (Game)", s.Players > 1, p.Game != nil},
-		{"LegalMask and a method Legal (Masker)", s.LegalMask, p.Masker != nil},
-		{"Descriptor and a method Describe or DescribeStep (Describer, StepDescriber)", len(s.Descriptor.Dims) > 0,
-			p.Describer != nil || p.StepDescriber != nil},
-		{"Objectives and a method Objectives (Scorer)", len(s.Objectives) > 0, p.Scorer != nil},
+		{"Players > 1 and methods Player and Rewards", s.Players > 1, p.Player != nil},
+		{"LegalMask and a method Legal", s.LegalMask, p.Legal != nil},
+		{"Descriptor and a method Describe or DescribeStep", len(s.Descriptor.Dims) > 0,
+			p.Describe != nil || p.DescribeStep != nil},
+		{"Objectives and a method Objectives", len(s.Objectives) > 0, p.Objectives != nil},
 	} {
 		if claim.says != claim.holds {
 			return fmt.Errorf("the Spec of %q: %s belong together: the Spec says %v, the environment has them: %v",
 				s.ID, claim.what, claim.says, claim.holds)
 		}
 	}
-	if p.Describer != nil && p.StepDescriber != nil {
+	if p.Describe != nil && p.DescribeStep != nil {
 		return fmt.Errorf("the environment %q has Describe and DescribeStep, want one of them: an episode has one "+
 			"descriptor", s.ID)
 	}
@@ -141,7 +141,7 @@ func inRange(params any) error {
 type checker struct {
 	env    envs.Environment
 	spec   envs.Spec
-	parts  envs.Parts[any, any]
+	traits envs.Traits[any, any]
 	params any
 	raw    bool
 	first  bool // called by First
@@ -236,7 +236,7 @@ func (c *checker) ownParameters() error {
 
 // draws paints the first state.
 func (c *checker) draws() error {
-	if c.parts.Drawer == nil {
+	if c.traits.Draw == nil {
 		return nil
 	}
 	state, err := run(func(key random.Key) any {
@@ -247,7 +247,7 @@ func (c *checker) draws() error {
 		return err
 	}
 	size := image.Pt(64, 48)
-	img, err := c.parts.Drawer.Draw(state, size)
+	img, err := c.traits.Draw(state, size)
 	if err != nil {
 		return fmt.Errorf("the state that Reset gave cannot be drawn: %w", err)
 	}

@@ -207,12 +207,12 @@ func (e nim) Draw(state any, size image.Point) (image.Image, error) {
 func TestCheckAcceptsAGameWithEveryPart(t *testing.T) {
 	env := envs.Erase(nim{})
 	require.NoError(t, Check(env))
-	auto := envs.PartsOf(envs.Erase(envs.AutoReset(env)))
-	require.NotNil(t, auto.Drawer)
-	require.NotNil(t, auto.Describer)
-	require.NotNil(t, auto.Scorer)
-	require.NotNil(t, auto.Masker)
-	require.NotNil(t, auto.Game)
+	auto := envs.TraitsOf(envs.Erase(envs.AutoReset(env)))
+	require.NotNil(t, auto.Draw)
+	require.NotNil(t, auto.Describe)
+	require.NotNil(t, auto.Objectives)
+	require.NotNil(t, auto.Legal)
+	require.NotNil(t, auto.Rewards)
 }
 
 // Every promise that nim can break is found.
@@ -221,18 +221,18 @@ func TestCheckFindsFaults(t *testing.T) {
 		{"no id", `the Spec of "": ID: got "", want a name`},
 		{"no steps", "MaxSteps: got 0, want the step limit of an episode"},
 		{"no actions", "Action: got Discrete(0), want 1 choice or more"},
-		{"no mask", "LegalMask and a method Legal (Masker) belong together: the Spec says false, the environment has " +
+		{"no mask", "LegalMask and a method Legal belong together: the Spec says false, the environment has " +
 			"them: true"},
 		{"mask of a box",
 			"LegalMask: got true beside the actions Box(-1, 1, [1], f32), want actions that are Discrete"},
-		{"one player", "Players > 1 and methods Player and Rewards (Game) belong together"},
+		{"one player", "Players > 1 and methods Player and Rewards belong together"},
 		{"three players", "Rewards: got f32[2], want f32[3]"},
-		{"no descriptor", "Descriptor and a method Describe or DescribeStep (Describer, StepDescriber) belong " +
+		{"no descriptor", "Descriptor and a method Describe or DescribeStep belong " +
 			"together"},
 		{"integer descriptor", "i32), want f32[d]"},
 		{"short descriptor", "Describe: got f32[2], want f32[1]"},
 		{"narrow descriptor", "the descriptor lies outside of Box(0, [1 0], [2], f32)"},
-		{"no objectives", "Objectives and a method Objectives (Scorer) belong together"},
+		{"no objectives", "Objectives and a method Objectives belong together"},
 		{"three objectives", "Objectives: got f32[2], want f32[3]"},
 		{"narrow observation", "the observation lies outside of Box(0, 3, [1], f32)"},
 		{"integer observation", "the observation of Reset: got f32[1], want i32[]"},
@@ -242,8 +242,8 @@ func TestCheckFindsFaults(t *testing.T) {
 		{"carry", ".Time"},
 		{"reused key", "Nim-v0: envtest_test.go:90: random.Randint: it gets the key that random.Randint at " +
 			"envtest_test.go:"},
-		{"constant key", "random.Randint: it gets the same key in each turn of the loop at envtest.go:"},
-		{"constant half of a key", "random.Split2: it gets the same key in each turn of the loop at envtest.go:"},
+		{"constant key", "random.Randint: it gets the same key in each iteration of the loop at envtest.go:"},
+		{"constant half of a key", "random.Split2: it gets the same key in each iteration of the loop at envtest.go:"},
 		{"observe", "the observation that Observe gives is not that of Step"},
 		{"integer reward", "the reward: got i32[], want f32[]"},
 		{"nan reward", "the reward is NaN"},
@@ -276,7 +276,7 @@ func (twice) DescribeStep(_, _ nimState, _ *graph.Array, _ nimParams) *graph.Arr
 	return graph.Float32s([]float32{0, 0})
 }
 
-// An environment is a Describer or a StepDescriber.
+// An environment has Describe or DescribeStep.
 func TestCheckFindsTwoDescriptors(t *testing.T) {
 	err := Check(envs.Erase(twice{}))
 	require.ErrorContains(t, err, `the environment "Nim-v0" has Describe and DescribeStep, want one of them`)

@@ -47,8 +47,8 @@ func (c *checker) step(key random.Key, state, params any) (v visit) {
 	}
 	c.want("Spec", "an action that Sample gave", action, c.spec.Action.Shape())
 	var legal *graph.Array
-	if c.parts.Masker != nil {
-		legal = c.parts.Masker.Legal(state, params)
+	if c.traits.Legal != nil {
+		legal = c.traits.Legal(state, params)
 		choices, all := choicesOf(c.spec.Action), 0
 		for _, n := range choices {
 			all += n
@@ -79,24 +79,24 @@ func (c *checker) step(key random.Key, state, params any) (v visit) {
 	nan := again.Ne(again).And(v.Obs.Ne(v.Obs))
 	v.Observed = again.Eq(v.Obs).Or(nan).All()
 
-	if c.parts.Masker != nil {
-		v.Can = c.parts.Masker.Legal(v.Next, params).Any()
+	if c.traits.Legal != nil {
+		v.Can = c.traits.Legal(v.Next, params).Any()
 	}
-	if c.parts.Describer != nil {
-		d := c.parts.Describer.Describe(v.Next, params)
+	if c.traits.Describe != nil {
+		d := c.traits.Describe(v.Next, params)
 		c.want("Describe", "Describe", d, c.spec.Descriptor.Shape())
 		v.Described = c.spec.Descriptor.Contains(d)
 	}
-	if c.parts.StepDescriber != nil {
-		d := c.parts.StepDescriber.DescribeStep(state, v.Next, v.Reward, params)
+	if c.traits.DescribeStep != nil {
+		d := c.traits.DescribeStep(state, v.Next, v.Reward, params)
 		c.want("DescribeStep", "DescribeStep", d, c.spec.Descriptor.Shape())
 		v.Described = d.IsFinite().All()
 	}
-	if c.parts.Scorer != nil {
-		v.Objectives = c.parts.Scorer.Objectives(v.Next, params)
+	if c.traits.Objectives != nil {
+		v.Objectives = c.traits.Objectives(v.Next, params)
 		c.want("Objectives", "Objectives", v.Objectives, graph.ShapeOf(graph.Float32, len(c.spec.Objectives)))
 	}
-	if game := c.parts.Game; game != nil {
+	if game := c.traits; game.Player != nil {
 		each := graph.ShapeOf(graph.Float32, c.spec.Players)
 		v.Mover, v.Player, v.Rewards = game.Player(state, params), game.Player(v.Next, params),
 			game.Rewards(v.Next, params)
@@ -131,7 +131,7 @@ func (c *checker) want(method, what string, got *graph.Array, shape graph.Shape)
 // lives checks every step of whole episodes.
 func (c *checker) lives() error {
 	steps := min(c.spec.MaxSteps, c.steps)
-	if c.raw && c.parts.Game != nil {
+	if c.raw && c.traits.Player != nil {
 		steps = min(steps+3, c.steps) // including steps after the end
 	}
 	v, err := run(graph.VMap(c.episode(steps, c.params)), random.Split(random.New(7), lanes))
@@ -185,16 +185,16 @@ func (c *checker) transition(m transition, i int, over bool) error {
 	case !over && !m.truncated && i == c.spec.MaxSteps-1 && !m.terminated, !over && m.truncated && i != c.spec.MaxSteps-
 		1:
 		return fmt.Errorf("truncated is %v, want it in step %d (MaxSteps) alone", m.truncated, c.spec.MaxSteps)
-	case !over && c.parts.StepDescriber != nil && !m.described:
+	case !over && c.traits.DescribeStep != nil && !m.described:
 		return fmt.Errorf("DescribeStep is not finite")
-	case !over && c.parts.Describer != nil && !m.described:
+	case !over && c.traits.Describe != nil && !m.described:
 		return fmt.Errorf("the descriptor lies outside of %s", c.spec.Descriptor)
 	case !over && !allFinite(m.objectives):
 		return fmt.Errorf("the objectives are %v", m.objectives)
-	case c.parts.Masker != nil && !m.can:
+	case c.traits.Legal != nil && !m.can:
 		return fmt.Errorf("no action is legal in the next state, want one at least, also where an episode is over")
 	}
-	if c.parts.Game == nil {
+	if c.traits.Player == nil {
 		return nil
 	}
 	sum, cheated := 0., 0.

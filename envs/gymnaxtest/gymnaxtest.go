@@ -1,5 +1,5 @@
-// Package gymnaxtest compares an environment with transitions of gymnax. third_party/oracles/gymnax_games.py writes
-// them; its docstring describes the format.
+// Package gymnaxtest compares an environment with transitions of gymnax. gymnax_games.py and gymnax_transitions.py of
+// third_party/oracles write them; their docstrings describe the format.
 package gymnaxtest
 
 import (
@@ -24,15 +24,17 @@ type vectors struct {
 	Parameters map[string]oracles.Array
 	Changed    []string // the parameters that differ from gymnax's defaults
 	Raw, Reset rows
+	Auto       *rows // of AutoReset; nil: the file has none
 }
 
 type rows struct {
-	Key                           *oracles.Array // of Reset
+	Key                           *oracles.Array // of Auto and Reset
 	State, Next                   map[string]oracles.Array
 	Action                        oracles.Array
 	Obs                           oracles.Array
 	Packed                        bool // whether Obs is bits
 	Reward, Terminated, Truncated oracles.Array
+	FinalObs                      oracles.Array `json:"final_obs"` // of Auto
 }
 
 // outcome is the results of a step.
@@ -64,16 +66,26 @@ func Match[S, P any](t *testing.T, env envs.Env[S, P], path string, next func(S)
 		State  S
 		Action *graph.Array
 	}
-	action := array(t, v.Raw.Action, env.Spec().Action.Shape().DType)
+	action := env.Spec().Action.Shape().DType
 	got := run(t, graph.VMap(func(in input) (o outcome[S]) {
 		o.Next, o.Obs, o.Reward, o.Terminated, o.Truncated = env.Step(in.Key, in.State, in.Action, p)
 		return o
-	}), input{random.Split(random.New(1), n), batch(t, first, v.Raw.State, n), action})
+	}), input{random.Split(random.New(1), n), batch(t, first, v.Raw.State, n), array(t, v.Raw.Action, action)})
 	agreeStates(t, v.Raw.Next, next(got.Next))
-	agree(t, "obs", observations(v.Raw, env.Spec()), graphtest.Floats(t, got.Obs))
-	agree(t, "reward", v.Raw.Reward.Floats(), graphtest.Floats(t, got.Reward))
-	agree(t, "terminated", v.Raw.Terminated.Floats(), graphtest.Floats(t, got.Terminated))
-	agree(t, "truncated", v.Raw.Truncated.Floats(), graphtest.Floats(t, got.Truncated))
+	agreeStep(t, v.Raw, env.Spec(), got.Obs, got.Reward, got.Terminated, got.Truncated)
+
+	if v.Auto != nil {
+		auto := envs.AutoReset(env)
+		key := random.Key{Data: array(t, *v.Auto.Key, graph.Uint32)}
+		got := run(t, graph.VMap(func(in input) (o outcome[envs.Episode[S]]) {
+			before := envs.Episode[S]{State: in.State, FinalObs: env.Observe(in.State, p)}
+			o.Next, o.Obs, o.Reward, o.Terminated, o.Truncated = auto.Step(in.Key, before, in.Action, p)
+			return o
+		}), input{key, batch(t, first, v.Auto.State, key.Data.Dim(0)), array(t, v.Auto.Action, action)})
+		agreeStates(t, v.Auto.Next, got.Next.State)
+		agreeStep(t, *v.Auto, env.Spec(), got.Obs, got.Reward, got.Terminated, got.Truncated)
+		agree(t, "the final observation", v.Auto.FinalObs.Floats(), graphtest.Floats(t, got.Next.FinalObs))
+	}
 
 	fresh := run(t, graph.VMap(func(key random.Key) (o outcome[S]) {
 		state, obs := env.Reset(key, p)
@@ -129,6 +141,14 @@ func agreeStates(t *testing.T, want map[string]oracles.Array, got any) {
 		require.Equal(t, w.Shape, a.Dims(), name)
 		agree(t, "state."+name, w.Floats(), graphtest.Floats(t, a))
 	}
+}
+
+func agreeStep(t *testing.T, want rows, spec envs.Spec, obs, reward, terminated, truncated *graph.Array) {
+	t.Helper()
+	agree(t, "obs", observations(want, spec), graphtest.Floats(t, obs))
+	agree(t, "reward", want.Reward.Floats(), graphtest.Floats(t, reward))
+	agree(t, "terminated", want.Terminated.Floats(), graphtest.Floats(t, terminated))
+	agree(t, "truncated", want.Truncated.Floats(), graphtest.Floats(t, truncated))
 }
 
 func agree(t *testing.T, what string, want, got []float64) {

@@ -255,9 +255,9 @@ func TestDraw(t *testing.T) {
 	} {
 		env, err := envs.Make(c.id)
 		require.NoError(t, err)
-		d, ok := envs.DrawerOf(env)
-		require.True(t, ok)
-		img, err := d.Draw(c.state, image.Pt(c.size, c.size))
+		d := envs.TraitsOf(env).Draw
+		require.NotNil(t, d)
+		img, err := d(c.state, image.Pt(c.size, c.size))
 		require.NoError(t, err)
 		for p, want := range c.at {
 			require.Equal(t, want, color.RGBAModel.Convert(img.At(p.X, p.Y)), "%s, pixel %v", c.id, p)
@@ -265,14 +265,14 @@ func TestDraw(t *testing.T) {
 	}
 	env, err := envs.Make("Forage-L1-v1")
 	require.NoError(t, err)
-	d, _ := envs.DrawerOf(env)
+	d := envs.TraitsOf(env).Draw
 	for _, x := range []float64{1e30, -1e30} {
 		l1.Energy, l1.X = graph.Scalar(x), steps(1<<31-1)
-		_, err = d.Draw(l1, image.Pt(50, 50))
+		_, err = d(l1, image.Pt(50, 50))
 		require.NoError(t, err, "far outside")
 	}
 	l1.Energy = graph.Scalar(0).Div(0)
-	_, err = d.Draw(l1, image.Pt(50, 50))
+	_, err = d(l1, image.Pt(50, 50))
 	require.ErrorContains(t, err, "its state holds NaN")
 }
 

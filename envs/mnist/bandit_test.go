@@ -67,12 +67,12 @@ func TestKeepsItsSpec(t *testing.T) {
 		require.NoError(t, err)
 		leaves[i] = tensor.Array()
 	}
-	d, ok := envs.DrawerOf(env)
-	require.True(t, ok)
-	img, err := d.Draw(structure.Unflatten(leaves), image.Pt(60, 70))
+	d := envs.TraitsOf(env).Draw
+	require.NotNil(t, d)
+	img, err := d(structure.Unflatten(leaves), image.Pt(60, 70))
 	require.NoError(t, err)
 	require.Equal(t, image.Pt(60, 70), img.Bounds().Size())
-	_, err = d.Draw(3, image.Pt(60, 70))
+	_, err = d(3, image.Pt(60, 70))
 	require.ErrorContains(t, err, "cannot draw a int")
 }
 

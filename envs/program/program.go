@@ -16,10 +16,7 @@ package program
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +26,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/graph/stablehlo"
+	"xlarun/internal/files"
 )
 
 // Scheme goes before the folder in an id.
@@ -55,11 +53,11 @@ type Env struct {
 	leaves      int // of a state
 }
 
-// digestLength is the number of hexadecimal digits of a digest in an id.
-const digestLength = 16
-
 // longest is the largest size of a file in bytes.
 const longest = 64 << 20
+
+// digestLength is the number of hexadecimal digits of a digest in an id.
+const digestLength = 16
 
 // opened has the environments by the digest of their files.
 var opened sync.Map
@@ -74,7 +72,7 @@ func Open(source string) (envs.Environment, error) {
 	texts := map[string][]byte{}
 	sum := sha256.New()
 	for _, name := range []string{"reset.mlir", "step.mlir", "env.json"} {
-		text, err := read(filepath.Join(folder, name))
+		text, err := files.Read(filepath.Join(folder, name), longest)
 		if err != nil {
 			return nil, fmt.Errorf("%s:%s: %s: %w: a folder has reset.mlir, step.mlir and env.json", Scheme, folder,
 				name, err)
@@ -105,24 +103,6 @@ func Open(source string) (envs.Environment, error) {
 func isDigest(text string) bool {
 	_, err := hex.DecodeString(text)
 	return err == nil && len(text) == digestLength
-}
-
-func read(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
-	}
-	if err == nil && info.Size() > longest {
-		return nil, fmt.Errorf("it has %d bytes, at most %d are read", info.Size(), longest)
-	}
-	var text []byte
-	if err == nil {
-		text, err = os.ReadFile(path)
-	}
-	if wrong := (*fs.PathError)(nil); errors.As(err, &wrong) {
-		err = fmt.Errorf("it cannot be read (%w)", wrong.Err)
-	}
-	return text, err
 }
 
 // exportHint says how functions are exported so that all arguments are there.

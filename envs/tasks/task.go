@@ -27,7 +27,7 @@ type size struct {
 	n    int
 }
 
-// Sizes implements envs.Resizer.
+// Sizes is the trait.
 func (s size) Sizes() []envs.Size { return []envs.Size{{Name: s.name, Value: s.n, Wants: s.wants()}} }
 
 func (s size) wants() string { return fmt.Sprintf("a whole number from 2 to %d", mostElements) }

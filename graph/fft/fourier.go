@@ -14,7 +14,7 @@ type Fourier struct {
 	Axes []int // none: the last one
 	// Length is the number of points for each axis: shorter axes get zeros at the end, longer ones are cut. Of an
 	// inverse real transform it is the number of results. None: the sizes, of an inverse real transform 2(n-1) along
-	// the last of Axes.
+	// the last of Axes, and of no points there are no results.
 	Length []int
 	// Norm says who divides: "backward", the default, has the inverse divide by the number of points, "forward" the
 	// other direction, "ortho" both by its root.
@@ -133,15 +133,14 @@ func (f Fourier) plan(kind string, x *graph.Array) fourierPlan {
 	half := kind == "IRFFT" || kind == "HFFT"
 	if len(length) == 0 {
 		length = slices.Clone(sizes)
-		last, want := len(length)-1, 1
+		last := len(length) - 1
 		if half {
-			length[last], want = 2*(length[last]-1), 2
+			length[last] = max(0, 2*(length[last]-1))
 		}
-		if i := slices.IndexFunc(length, func(points int) bool { return points < 1 }); i >= 0 {
-			graph.Throw(kind, "got %s, want at least %d elements along axis %d, or a Length", x.Shape(), want, axes[i])
+		if length[last] == 0 && (kind == "RFFT" || kind == "IHFFT") {
+			graph.Throw(kind, "got %s, want at least 1 element along axis %d, or a Length", x.Shape(), axes[last])
 		}
-	}
-	if len(length) != len(axes) || slices.Min(length) < 1 {
+	} else if len(length) != len(axes) || slices.Min(length) < 1 {
 		graph.Throw(kind, "got the lengths %v for the axes %v of %s, want one of at least 1 for each", length, axes,
 			x.Shape())
 	}

@@ -37,6 +37,19 @@ const mostAxes = 3
 func (p fourierPlan) run(kind string, x *graph.Array) *graph.Array {
 	rank := x.Rank()
 	first := rank - len(p.length)
+	if slices.Contains(p.length, 0) {
+		none := graph.ShapeOf(graph.Complex64, x.Dims()...)
+		for i, points := range p.length {
+			none.Dims[p.order[first+i]] = points
+		}
+		switch last := p.order[rank-1]; kind {
+		case "RFFT":
+			none.Dims[last] = none.Dims[last]/2 + 1
+		case "IRFFT":
+			none.DType = graph.Float32
+		}
+		return graph.Zeros(none)
+	}
 	x = x.Transpose(p.order...)
 	at := max(0, len(p.length)-mostAxes)
 	last := func(x *graph.Array) *graph.Array { return graph.FFT(x, kind, p.length[at:]...) }

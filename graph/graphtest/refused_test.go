@@ -66,10 +66,10 @@ func TestRefusedArguments(t *testing.T) {
 		{"Scan: got 4294967296 steps, want at most 2147483647", func() {
 			scan(graph.Scalar(0), graph.Length(1<<32))
 		}},
-		{"Scan: got Unroll(2147483648) for 2147483647 steps, want at most 65536 of them in one turn", func() {
+		{"Scan: got Unroll(2147483648) for 2147483647 steps, want at most 65536 of them in one iteration", func() {
 			scan(graph.Scalar(0), graph.Length(math.MaxInt32), graph.Unroll(1<<31))
 		}},
-		{"WhileBounded: got at most 2147483648 turns, want from 0 to 2147483647", func() {
+		{"WhileBounded: got at most 2147483648 iterations, want from 0 to 2147483647", func() {
 			graph.WhileBounded(func(c array) array { return graph.Lt(c, 3) }, func(c array) array { return c },
 				graph.Scalar(0), 1<<31)
 		}},

@@ -27,7 +27,7 @@ func joinGathers(g *graph.Graph) *graph.Graph {
 	if !g.Any(joins) {
 		return g
 	}
-	return graph.Record(shapesOf(g.Params), func(l *graph.Cursor, params []*graph.Array) []*graph.Array {
+	return graph.Record(graph.ShapesOf(g.Params), func(l *graph.Cursor, params []*graph.Array) []*graph.Array {
 		return inlineJoined(l, g, params)
 	})
 }

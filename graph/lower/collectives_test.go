@@ -30,7 +30,7 @@ func TestJoinedGathers(t *testing.T) {
 			large := x.Index(0).Index(0).BroadcastTo(mostJoined/4 + 1)
 			return []*graph.Array{gather(large).Sum(), gather(x)}
 		}, 2},
-		{"in the turn of a loop", func(x, _ *graph.Array) any {
+		{"in the iteration of a loop", func(x, _ *graph.Array) any {
 			type state struct{ I, X *graph.Array }
 			return graph.While(func(s state) *graph.Array { return s.I.Lt(3) }, func(s state) state {
 				return state{s.I.Add(1), gather(s.X).Sum(0).Add(gather(s.X.Sum(0)).Sum(0).ExpandDims(0))}

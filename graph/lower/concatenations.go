@@ -54,7 +54,7 @@ func selectedParts(_ *graph.Cursor, n *graph.Node, in []*graph.Array) []*graph.A
 			for i := range end {
 				before.V[i] = 1
 			}
-			all = graph.Select(broadcastInDim(before.Constant(), out.Dims, []int{axis}), placed, all)
+			all = graph.Select(graph.BroadcastInDim(before.Constant(), out.Dims, []int{axis}), placed, all)
 		}
 		end -= size
 	}

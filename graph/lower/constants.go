@@ -8,7 +8,7 @@ import (
 
 // The compilers for accelerators make a kernel of what depends on no input but only on the numbers of an array's
 // elements: the condition of a select that changes one column, or the places from which bits are read. It runs in each
-// turn of a loop. Here small arrays of whole numbers and conditions of that kind become constants.
+// iteration of a loop. Here small arrays of whole numbers and conditions of that kind become constants.
 
 // mostConstant is the most elements of an array that becomes a constant.
 const mostConstant = 1 << 12

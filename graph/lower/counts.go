@@ -8,8 +8,8 @@ import (
 )
 
 // A program counts by a call of a kernel (Counted). A call keeps a loop from being one function, which would take time
-// and could change the last digits of results. So a loop that is one function and counts its turns becomes two: an
-// outer one that calls the kernel, and an inner one of one turn, which is the function. Counts further inside of a
+// and could change the last digits of results. So a loop that is one function and counts its iterations becomes two: an
+// outer one that calls the kernel, and an inner one of one iteration, which is the function. Counts further inside of a
 // function are left out.
 
 var passCounts = Pass{
@@ -24,17 +24,17 @@ var passCounts = Pass{
 		return byNode(t, func(l *graph.Cursor, n *graph.Node, in []*graph.Array) []*graph.Array {
 			switch {
 			case n.Op.Name == "counted":
-				return graph.CustomCall(countKernel, shapesOf(n.Outs), in...)
+				return graph.CustomCall(countKernel, graph.ShapesOf(n.Outs), in...)
 			case whole(n) && n.Bodies[1].Uses("counted"):
-				return countTurns(l, n, in)
+				return countIterations(l, n, in)
 			}
 			return nil
 		}, "counted", "while")
 	},
 }
 
-// countTurns returns the results of a loop that is one function, and counts its turns.
-func countTurns(l *graph.Cursor, n *graph.Node, in []*graph.Array) []*graph.Array {
+// countIterations returns the results of a loop that is one function, and counts its iterations.
+func countIterations(l *graph.Cursor, n *graph.Node, in []*graph.Array) []*graph.Array {
 	a := n.Attrs.(attr.While)
 	ofBody := a.CondConsts + a.BodyConsts
 	condConsts, bodyConsts, carry := in[:a.CondConsts], in[a.CondConsts:ofBody], in[ofBody:]
@@ -53,7 +53,8 @@ func countTurns(l *graph.Cursor, n *graph.Node, in []*graph.Array) []*graph.Arra
 	return graph.NamedWhile(a.Name, func(c []*graph.Array) *graph.Array {
 		return l.Inline(cond, slices.Concat(condConsts, c))[0]
 	}, func(c []*graph.Array) []*graph.Array {
-		// One turn. The compiler, which would dissolve a loop of one turn, does not know what the kernel returns.
+		// One iteration. The compiler, which would dissolve a loop of one iteration, does not know what the kernel
+		// returns.
 		same := graph.CustomCall(countKernel, []graph.Shape{c[number].Shape()}, c[number], bodyConsts[counter])[0]
 		end := graph.Add(same, 1)
 		k := len(c)

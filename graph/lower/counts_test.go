@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A loop that is one function has the same turns when it counts them. A loop whose first integer was the
-// largest one did nothing in its turns, and so had no end.
-func TestCountedTurns(t *testing.T) {
+// A loop that is one function has the same iterations when it counts them. A loop whose first integer was the
+// largest one did nothing in its iterations, and so had no end.
+func TestCountedIterations(t *testing.T) {
 	type inputs struct{ Start, Counter *graph.Array }
-	p, err := graph.Trace("turns", func(in inputs) [2]*graph.Array {
+	p, err := graph.Trace("trip_count", func(in inputs) [2]*graph.Array {
 		return graph.While(func(s [2]*graph.Array) *graph.Array {
 			return graph.Lt(s[1], 3)
 		}, func(s [2]*graph.Array) [2]*graph.Array {

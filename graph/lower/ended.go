@@ -7,9 +7,9 @@ import (
 	"xlarun/graph/internal/attr"
 )
 
-// A loop that is mapped over lanes goes on until all have ended, and keeps the carry of those that have. Where a turn
-// writes into an array, that is a pass over the whole array, and a copy of it to read it from. On a GPU the lanes that
-// have ended write outside of the array instead, which drops the write.
+// A loop that is mapped over lanes goes on until all have ended, and keeps the carry of those that have. Where an
+// iteration writes into an array, that is a pass over the whole array, and a copy of it to read it from. On a GPU the
+// lanes that have ended write outside of the array instead, which drops the write.
 
 var passEnded = Pass{
 	Name: "ended", Doc: "drop the writes of lanes that have ended", Keeps: Exact,
@@ -31,7 +31,7 @@ func droppedWrites(_ *graph.Cursor, _ *graph.Node, in []*graph.Array) []*graph.A
 		!slices.Equal(lanes.Attrs.(attr.Broadcast).Axes, a.Batch) || !slices.Equal(a.IndexBatch, a.Batch) {
 		return nil
 	}
-	going := broadcastInDim(lanes.Inputs[0], indices.Dims(), a.IndexBatch)
+	going := graph.BroadcastInDim(lanes.Inputs[0], indices.Dims(), a.IndexBatch)
 	outside := graph.Full(indices.Shape(), int32(slices.Max(in[2].Dims())))
 	return write.Op.Call(a, []*graph.Array{in[2], graph.Select(going, indices, outside), write.Inputs[2]})
 }

@@ -215,3 +215,6 @@ func stored(n *graph.Node) bool {
 	return len(n.Bodies) > 0 || slices.Contains([]string{"optimization_barrier", "custom_call", "all_gather", "preduce",
 		"ppermute", "all_to_all", "threefry2x32", "threefry_draw"}, n.Op.Name)
 }
+
+// isInexact reports whether numbers of a dtype are rounded.
+func isInexact(d graph.DType) bool { return d.IsFloat() || d.IsComplex() }

@@ -22,14 +22,14 @@ type Facts struct {
 	// LargestArray is the number of elements of the largest array.
 	LargestArray int `json:"largest_array"`
 	// Work is the number of operations of a call, and Grain the number of elements that an operation's op works on, in
-	// the mean over all operations. Work of a coarse grain can be shared out. As in Cost, a while turns once.
+	// the mean over all operations. Work of a coarse grain can be shared out. As in Cost, a while counts once.
 	Work  float64 `json:"work"`
 	Grain float64 `json:"grain"`
 	// ShortLoops is the part of the elements computed inside of loops that lie along a last axis of 2 to 12: the inner
 	// loops of such code are short, and faster where a compiler writes them out.
 	ShortLoops float64 `json:"short_loops"`
-	// ShortRows is the part of the operations in inner loops of few turns, written out or not: along last axes of 2 to
-	// 16 elements, over windows, and in products of small matrices.
+	// ShortRows is the part of the operations in inner loops of few iterations, written out or not: along last axes of
+	// 2 to 16 elements, over windows, and in products of small matrices.
 	ShortRows float64 `json:"short_rows"`
 	// ShortIntegerSums is the part of the elementwise operations and reductions that reductions of integers along last
 	// axes of at most 16 elements do.
@@ -132,8 +132,8 @@ func (s *sums) bodies(n *graph.Node, inLoop bool) {
 		in.add(body)
 	}
 	c := n.Op.Cost(n, nil)
-	turns := (c.FLOPs + c.IntOps) / max(1, in.work)
-	in.grain, in.work = in.grain*turns, c.FLOPs+c.IntOps
+	trips := (c.FLOPs + c.IntOps) / max(1, in.work)
+	in.grain, in.work = in.grain*trips, c.FLOPs+c.IntOps
 	s.add(in)
 }
 
@@ -177,7 +177,8 @@ func (s *sums) node(n *graph.Node, inLoop bool) {
 	case n.Op.Name == "reduce_window":
 		s.row(c.FLOPs+c.IntOps, true)
 	case n.Op.Name == "gather":
-		if x.DType().IsFloat() && product(n.Attrs.(attr.Gather).Sizes) == 1 && x.Size() >= leastGathered {
+		sizes := n.Attrs.(attr.Gather).Sizes
+		if x.DType().IsFloat() && graph.ShapeOf(x.DType(), sizes...).Size() == 1 && x.Size() >= leastGathered {
 			s.gathered += size
 		}
 	case n.Op.Name == "reduce" || n.Op.Name == "argreduce" || n.Elementwise():
@@ -197,7 +198,7 @@ func (s *sums) node(n *graph.Node, inLoop bool) {
 	}
 }
 
-// row adds operations, which are in inner loops of few turns or not.
+// row adds operations, which are in inner loops of few iterations or not.
 func (s *sums) row(work float64, few bool) {
 	if s.rows += work; few && work > smallLoop {
 		s.shortRows += work

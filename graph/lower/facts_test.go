@@ -81,7 +81,7 @@ func TestGrain(t *testing.T) {
 		p, err := graph.Trace(c.what, c.f, graph.Abstract(graph.ShapeOf(graph.Float32, c.dims...)))
 		require.NoError(t, err)
 		facts := Measure(p.Graph, graph.TargetCPU)
-		require.InDelta(t, c.work, facts.Work, .03*c.work, "case %d: %s", i+1, c.what) // a loop counts its turns, too
+		require.InDelta(t, c.work, facts.Work, .03*c.work, "case %d: %s", i+1, c.what) // a loop counts all iterations
 		require.InDelta(t, c.grain, facts.Grain, .1*c.grain, "case %d: %s", i+1, c.what)
 	}
 }

@@ -21,7 +21,7 @@ func opsOf(t *testing.T, target graph.Target, p *graph.Program) map[string]int {
 	return all
 }
 
-// A scan with a short body takes several steps in a turn on accelerators, which write their outputs at once.
+// A scan with a short body takes several steps in an iteration on accelerators, which write their outputs at once.
 func TestShortScans(t *testing.T) {
 	discounted := func(length int, step func(c, x *graph.Array) *graph.Array) *graph.Program {
 		p, err := graph.Trace("discounted", func(x *graph.Array) *graph.Array {
@@ -39,7 +39,7 @@ func TestShortScans(t *testing.T) {
 		what   string
 		length int
 		step   func(c, x *graph.Array) *graph.Array
-		steps  int // in a turn
+		steps  int // in an iteration
 	}{
 		{"a divisor of the length", 128, once, 16},
 		{"the largest divisor up to 16", 60, once, 15},

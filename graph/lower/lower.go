@@ -95,7 +95,7 @@ type Lowered struct {
 	Graph     *graph.Graph // of ops that the target takes
 	StableHLO string       // the same as MLIR text
 	// Facts are measured of Graph, but Work, Grain and LargestArray of the program before, in which loops know their
-	// turns.
+	// iterations.
 	Facts Facts
 	// Fingerprint identifies the text (hex sha256).
 	Fingerprint string

@@ -87,9 +87,9 @@ func (p readers) total() (sum float64) {
 }
 
 // copies calls f for the nodes of a graph, from the last one on, with the number of places in which a compiler writes
-// the node again. If turns is set, it is the number of times that an element is computed: a broadcast reads the same
+// the node again. If times is set, it is the number of times that an element is computed: a broadcast reads the same
 // one for many. f returns whether the node is stored.
-func copies(g *graph.Graph, turns bool, f func(n *graph.Node, copies float64) (once bool)) {
+func copies(g *graph.Graph, times bool, f func(n *graph.Node, copies float64) (once bool)) {
 	of := map[*graph.Array]readers{}
 	add := func(a *graph.Array, at reader, copies float64) {
 		if of[a] == nil {
@@ -121,7 +121,7 @@ func copies(g *graph.Graph, turns bool, f func(n *graph.Node, copies float64) (o
 				}
 			case n.Op.Name == "concatenate": // each place reads some of the parts
 				add(in, other, max(1, all.total()*float64(in.Size())/float64(max(1, n.Outs[0].Size()))))
-			case turns && n.Op.Name == "broadcast_in_dim":
+			case times && n.Op.Name == "broadcast_in_dim":
 				add(in, other, all.total()*float64(n.Outs[0].Size())/float64(max(1, in.Size())))
 			default: // each place reads other elements
 				add(in, other, all.total())

@@ -26,7 +26,7 @@ func TestHashesOnce(t *testing.T) {
 		graph.Abstract(graph.ShapeOf(graph.Int32))}
 	for _, c := range []struct {
 		name             string
-		draw             func(k [2]*graph.Array, turns *graph.Array) *graph.Array
+		draw             func(k [2]*graph.Array, trips *graph.Array) *graph.Array
 		barriers, hashes int
 	}{
 		{"a chain", func(k [2]*graph.Array, _ *graph.Array) *graph.Array { return hash(hash(hash(k, 1), 2), 3)[0] }, 2,
@@ -56,9 +56,9 @@ func TestHashesOnce(t *testing.T) {
 			k = [2]*graph.Array{both.Index(0), both.Index(1)}
 			return draws(k, 4)
 		}, 1, 5},
-		{"inside of a loop", func(k [2]*graph.Array, turns *graph.Array) *graph.Array {
+		{"inside of a loop", func(k [2]*graph.Array, trips *graph.Array) *graph.Array {
 			type carry struct{ I, Sum *graph.Array }
-			return graph.While(func(c carry) *graph.Array { return c.I.Lt(turns) }, func(c carry) carry {
+			return graph.While(func(c carry) *graph.Array { return c.I.Lt(trips) }, func(c carry) carry {
 				k := hash([2]*graph.Array{k[0].Add(c.I.Convert(graph.Uint32)), k[1]}, 1)
 				return carry{c.I.Add(1), graph.Add(graph.Add(c.Sum, hash(k, 9)[0]), graph.Reverse(draws(k, 2), 0))}
 			}, carry{graph.Zeros(graph.ShapeOf(graph.Int32)), graph.Zeros(graph.ShapeOf(graph.Uint32, 25))}).Sum

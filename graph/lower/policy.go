@@ -105,18 +105,18 @@ var Policy = []Rule{
 	{Group: "loops", Name: "unrolled",
 		When: func(f Facts, u Use) bool { return u.Alone && f.unrolls() },
 		Then: func(c *Codegen) { c.WholeLoops, c.Unroll, c.Modules = true, true, true },
-		Why:  "0.26 to 0.6 of the time of a call for loops of few turns, windows and shifted arrays"},
+		Why:  "0.26 to 0.6 of the time of a call for loops of few iterations, windows and shifted arrays"},
 	{Group: "loops", Name: "whole",
 		When: func(Facts, Use) bool { return true },
 		Then: func(c *Codegen) { c.WholeLoops, c.Modules = true, true },
 		Why:  "half to a third of the time to compile, code of the same speed"},
 }
 
-// unrolls reports whether LLVM's unrolling pays for a program that runs alone. It writes out loops of few turns and the
-// windows of shifted arrays, and joins reductions of integers along other axes than the last into vectors, if they are
-// trees. It loses where it writes out sums of integers along short rows, or loops around exponentials: other reductions
-// along other axes than the last, inside of loops. Other programs without loops are as fast without it, and take less
-// time to compile.
+// unrolls reports whether LLVM's unrolling pays for a program that runs alone. It writes out loops of few iterations
+// and the windows of shifted arrays, and joins reductions of integers along other axes than the last into vectors, if
+// they are trees. It loses where it writes out sums of integers along short rows, or loops around exponentials: other
+// reductions along other axes than the last, inside of loops. Other programs without loops are as fast without it, and
+// take less time to compile.
 func (f Facts) unrolls() bool {
 	return f.ShortIntegerSums <= .2 &&
 		(f.ShortRows > .05 || f.IntegerColumns > .05 || f.Loops && f.LoopColumns < .2)

@@ -106,7 +106,7 @@ func TestPolicyOfCores(t *testing.T) {
 		{"long work on a middle-sized array", alone, 1 << 15, scan(400), true},
 		{"short work on it", alone, 1 << 15, scan(150), false},
 		{"long work on a small one", alone, 1 << 14, scan(12000), false},
-		{"a loop without known turns", alone, 1 << 15, while, false},
+		{"a loop without known iterations", alone, 1 << 15, while, false},
 		{"nothing", alone, 0, scan(1 << 20), false},
 		{"not by Jit: more work is wanted", one, 1 << 15, scan(400), false},
 		{"not by Jit, with more work", one, 1 << 15, scan(4000), true},

@@ -54,10 +54,10 @@ func singlesForMembers(l *graph.Cursor, n *graph.Node, in []*graph.Array) []*gra
 		carry := i - a.Consts
 		single[i] = carry >= 0 && carry < a.Carry && c.Rank() == 0 && body.Results[carry] != c
 		if single[i] {
-			inputs[i] = broadcastInDim(in[i], []int{members}, nil)
+			inputs[i] = graph.BroadcastInDim(in[i], []int{members}, nil)
 		}
 	}
-	shapes := shapesOf(body.Params)
+	shapes := graph.ShapesOf(body.Params)
 	for i := range shapes {
 		if single[i] {
 			shapes[i] = graph.ShapeOf(shapes[i].DType, members)
@@ -108,7 +108,7 @@ type forMembers struct {
 // broadcast is a single number for each member.
 func (s forMembers) broadcast(x *graph.Array) *graph.Array {
 	if s.perMember[x] == nil {
-		s.perMember[x] = broadcastInDim(s.plain[x], []int{s.members}, nil)
+		s.perMember[x] = graph.BroadcastInDim(s.plain[x], []int{s.members}, nil)
 	}
 	return s.perMember[x]
 }
@@ -136,7 +136,7 @@ func (s forMembers) add(n *graph.Node) {
 	if n.Op.Name == "broadcast_in_dim" && changing(n.Inputs[0]) {
 		out := n.Outs[0]
 		if axis := slices.Index(out.Dims(), s.members); axis >= 0 {
-			s.plain[out] = broadcastInDim(s.perMember[n.Inputs[0]], out.Dims(), []int{axis})
+			s.plain[out] = graph.BroadcastInDim(s.perMember[n.Inputs[0]], out.Dims(), []int{axis})
 			return
 		}
 	}

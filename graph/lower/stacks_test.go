@@ -68,7 +68,7 @@ func TestStackedProducts(t *testing.T) {
 	}
 }
 
-// A scan's large constant that is a slice of a larger array is sliced in each turn on accelerators, with the same
+// A scan's large constant that is a slice of a larger array is sliced in each iteration on accelerators, with the same
 // results. Small ones, and those of CPUs, are sliced in front of the loop.
 func TestSlicesInLoops(t *testing.T) {
 	program := func(columns int) *graph.Program {
@@ -145,7 +145,7 @@ func TestWrittenOutProducts(t *testing.T) {
 		what                     string
 		members, inputs, outputs int
 		dtype                    graph.DType
-		unroll                   int // steps of a turn; 0: there is no loop
+		unroll                   int // steps of an iteration; 0: there is no loop
 		layer                    func(w, x *graph.Array) *graph.Array
 		dots, rows               int // that are left on a GPU, and on a TPU
 	}{
@@ -156,8 +156,8 @@ func TestWrittenOutProducts(t *testing.T) {
 		{"few outputs with the matrix first", leastMembers, 7, 2, graph.Float32, 1, matrixFirst, 0, 1},
 		{"one input and one output", leastMembers, 1, 1, graph.Float32, 1, vectorFirst, 0, 1},
 		{"the most terms", leastMembers, mostWritten, 2, graph.Float32, 1, vectorFirst, 0, 2},
-		{"two steps in a turn", leastMembers, 7, 2, graph.Float32, 2, vectorFirst, 0, 4},
-		{"a layer, two steps in a turn", leastMembers, 7, 9, graph.Float32, 2, vectorFirst, 0, 2},
+		{"two steps in an iteration", leastMembers, 7, 2, graph.Float32, 2, vectorFirst, 0, 4},
+		{"a layer, two steps in an iteration", leastMembers, 7, 9, graph.Float32, 2, vectorFirst, 0, 2},
 		{"too many terms", leastMembers, mostWritten + 1, 2, graph.Float32, 1, vectorFirst, 1, 1},
 		{"too few members", leastMembers - 1, 7, 9, graph.Float32, 1, vectorFirst, 1, 1},
 		{"outside of a loop", leastMembers, 7, 9, graph.Float32, 0, vectorFirst, 1, 1},

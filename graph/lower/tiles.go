@@ -111,8 +111,8 @@ func tiledProduct(n *graph.Node, in []*graph.Array) []*graph.Array {
 	a, x, y := n.Attrs.(attr.Dot), in[0], in[1]
 	xFree, yFree := a.Free(x.Rank(), y.Rank())
 	rows, inner, columns := matrices(n)
-	batch := product(sizesAt(x.Dims(), a.LeftBatch))
-	dims := slices.Concat(sizesAt(x.Dims(), a.LeftBatch), sizesAt(x.Dims(), xFree), sizesAt(y.Dims(), yFree))
+	batch := graph.Shape{Dims: attr.At(x.Dims(), a.LeftBatch)}.Size()
+	dims := slices.Concat(attr.At(x.Dims(), a.LeftBatch), attr.At(x.Dims(), xFree), attr.At(y.Dims(), yFree))
 	left, right := slices.Concat(a.LeftBatch, xFree, a.LeftContract), slices.Concat(a.RightBatch, a.RightContract,
 		yFree)
 	if inner <= mostTerms {
@@ -184,7 +184,8 @@ const fewVectors = 4
 func vectorByVector(x, y *graph.Array, axis int) *graph.Array {
 	var all []*graph.Array
 	for j := range y.Dim(2) {
-		all = append(all, graph.Sum(graph.Mul(x, broadcastInDim(graph.IndexAxis(y, 2, j), x.Dims(), []int{0, 1})), 1))
+		column := graph.BroadcastInDim(graph.IndexAxis(y, 2, j), x.Dims(), []int{0, 1})
+		all = append(all, graph.Sum(graph.Mul(x, column), 1))
 	}
 	return graph.Stack(all, axis)
 }
@@ -197,8 +198,8 @@ const mostTerms = 8
 func termByTerm(x, y *graph.Array) (sum *graph.Array) {
 	dims := []int{x.Dim(0), x.Dim(1), y.Dim(2)}
 	for k := range x.Dim(2) {
-		term := graph.Mul(broadcastInDim(graph.IndexAxis(x, 2, k), dims, []int{0, 1}),
-			broadcastInDim(graph.IndexAxis(y, 1, k), dims,
+		term := graph.Mul(graph.BroadcastInDim(graph.IndexAxis(x, 2, k), dims, []int{0, 1}),
+			graph.BroadcastInDim(graph.IndexAxis(y, 1, k), dims,
 				[]int{0, 2}))
 		if sum == nil {
 			sum = term
@@ -207,4 +208,9 @@ func termByTerm(x, y *graph.Array) (sum *graph.Array) {
 		}
 	}
 	return sum
+}
+
+// ofFloat32 reports whether a product is one of float32 in float32.
+func ofFloat32(n *graph.Node) bool {
+	return n.Outs[0].DType() == graph.Float32 && n.Attrs.(attr.Dot).Preferred == 0
 }

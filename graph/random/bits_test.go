@@ -112,7 +112,7 @@ func boundedDraws() (all []bounded) {
 func drawAll(d graph.DType, first *graph.Array, step int, f func()) {
 	defer func() { threeFryBits, threeFryWords = graph.Random.ThreeFryBits, graph.Random.ThreeFryWords }()
 	at := func(dims []int) *graph.Array {
-		return graph.Iota(product(dims)).Mul(step).Convert(graph.Uint32).Add(first).Reshape(dims...)
+		return graph.Iota(graph.Shape{Dims: dims}.Size()).Mul(step).Convert(graph.Uint32).Add(first).Reshape(dims...)
 	}
 	threeFryBits = func(_, _ *graph.Array, dims ...int) *graph.Array {
 		m := formats[d]

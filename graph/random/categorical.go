@@ -58,7 +58,7 @@ func Categorical(key Key, logits *graph.Array, axis int, opts ...Option) *graph.
 
 // topDraws returns the indices of the largest scores along an axis, largest first; new leading dims replace the axis.
 func topDraws(op string, scores *graph.Array, axis int, dims []int) *graph.Array {
-	k, n := product(dims), scores.Dim(axis)
+	k, n := graph.Shape{Dims: dims}.Size(), scores.Dim(axis)
 	if k > n {
 		tooMany(op, k, n)
 	}
@@ -71,5 +71,3 @@ func tooMany(op string, k, n int) {
 	graph.Throw(op, "cannot draw %d of %d without replacement: draw at most %d, or leave WithoutReplacement out", k, n,
 		n)
 }
-
-func product(dims []int) int { return graph.ShapeOf(graph.Int32, dims...).Size() }

@@ -54,7 +54,7 @@ func ChoiceOf(key Key, x *graph.Array, axis int, opts ...Option) *graph.Array {
 func choose(op string, key Key, n int, opts []Option) *graph.Array {
 	o := readOptions(op, opts)
 	checkKey(op, key)
-	k := product(o.dims)
+	k := graph.Shape{Dims: o.dims}.Size()
 	switch {
 	case n <= 0:
 		graph.Throw(op, "got %d candidates, want at least 1", n)

@@ -23,7 +23,7 @@ func Clone(key Key) Key {
 // FoldIn(key, m) may be another key. So no reuse is reported that is none for some arguments. Two that are not found
 // are of keys that a loop has made and that are made again in another way, and of rows of more than 32,768 keys.
 //
-//   - A loop (Scan, Map, While, ForiLoop) takes two turns, whatever its condition says. So a draw with a key from
+//   - A loop (Scan, Map, While, ForiLoop) takes two iterations, whatever its condition says. So a draw with a key from
 //     outside of the loop is found, and a key in the carry that is handed on after it was consumed.
 //   - Of the branches of Cond and Switch only one runs: they may consume one key. A branch and what comes after it may
 //     not.

@@ -71,58 +71,58 @@ var keyUses = []struct {
 		x, _ := g.Scan(func(c, i *g.Array) (*g.Array, g.None) { return c.Add(draw(k)), g.None{} }, g.Zeros(f32(3)),
 			g.Iota(5))
 		return x
-	}, "random.Normal: it gets the same key in each turn of the loop at reuse_test.go"},
+	}, "random.Normal: it gets the same key in each iteration of the loop at reuse_test.go"},
 	{"draw in Scan with a key that is folded from outside", func(k key) any {
 		x, _ := g.Scan(func(c, i *g.Array) (*g.Array, g.None) {
 			return c.Add(draw(random.FoldIn(k, 7))), g.None{}
 		}, g.Zeros(f32(3)), g.Iota(5))
 		return x
-	}, "in each turn of the loop"},
+	}, "in each iteration of the loop"},
 	{"draw in Scan with a constant key", func(k key) any {
 		x, _ := g.Scan(func(c, i *g.Array) (*g.Array, g.None) {
 			return c.Add(draw(random.New(3))), g.None{}
 		}, draw(k), g.Iota(5))
 		return x
-	}, "in each turn of the loop"},
+	}, "in each iteration of the loop"},
 	{"draw in ForiLoop", func(k key) any {
 		return g.ForiLoop(0, 5, func(i, c *g.Array) *g.Array { return c.Add(draw(k)) }, g.Zeros(f32(3)))
-	}, "in each turn of the loop"},
+	}, "in each iteration of the loop"},
 	{"draw in While", func(k key) any {
 		return g.While(func(c *g.Array) *g.Array { return c.Sum().Lt(9) }, func(c *g.Array) *g.Array {
 			return c.Add(draw(k).Abs())
 		}, g.Zeros(f32(3)))
-	}, "in each turn of the loop"},
+	}, "in each iteration of the loop"},
 	{"draw in the condition of While", func(k key) any {
 		return g.While(func(c *g.Array) *g.Array { return c.Sum().Lt(draw(k).Sum()) }, func(c *g.Array) *g.Array {
 			return c.Add(1)
 		}, g.Zeros(f32(3)))
-	}, "in each turn of the loop"},
+	}, "in each iteration of the loop"},
 	{"draw in WhileBounded", func(k key) any {
 		return g.WhileBounded(func(c *g.Array) *g.Array { return c.Sum().Lt(9) }, func(c *g.Array) *g.Array {
 			return c.Add(draw(k).Abs())
 		}, g.Zeros(f32(3)), 10)
-	}, "in each turn of the loop"},
-	{"draw in an outer loop's turn", func(k key) any {
+	}, "in each iteration of the loop"},
+	{"draw in an outer loop's iteration", func(k key) any {
 		return g.ForiLoop(0, 4, func(i, c *g.Array) *g.Array {
 			sub := random.FoldIn(k, i)
 			return g.ForiLoop(0, 5, func(_, c *g.Array) *g.Array { return c.Add(draw(sub)) }, c)
 		}, g.Zeros(f32(3)))
-	}, "in each turn of the loop"},
+	}, "in each iteration of the loop"},
 	{"inner number alone", func(k key) any {
 		return g.ForiLoop(0, 4, func(i, c *g.Array) *g.Array {
 			return g.ForiLoop(0, 5, func(j, c *g.Array) *g.Array { return c.Add(draw(random.FoldIn(k, j))) }, c)
 		}, g.Zeros(f32(3)))
-	}, "in each turn of the loop"},
+	}, "in each iteration of the loop"},
 	{"key in the carry is handed on unchanged", func(k key) any {
 		return g.ForiLoop(0, 5, func(_ *g.Array, c keyed) keyed {
 			return keyed{c.Key, c.X.Add(draw(c.Key))}
 		}, keyed{k, g.Zeros(f32(3))})
-	}, "in each turn of the loop"},
+	}, "in each iteration of the loop"},
 	{"key in the carry of While", func(k key) any {
 		return g.While(func(c keyed) *g.Array { return c.X.Sum().Lt(4) }, func(c keyed) keyed {
 			return keyed{c.Key, c.X.Add(draw(c.Key))}
 		}, keyed{k, g.Zeros(f32(3))})
-	}, "in each turn of the loop"},
+	}, "in each iteration of the loop"},
 	{"used half is handed on", func(k key) any {
 		return g.ForiLoop(0, 5, func(_ *g.Array, c keyed) keyed {
 			_, sub := random.Split2(c.Key)
@@ -163,7 +163,7 @@ var keyUses = []struct {
 		return g.VMap(func(k key) *g.Array {
 			return g.ForiLoop(0, 5, func(i, c *g.Array) *g.Array { return c.Add(draw(k)) }, g.Zeros(f32(3)))
 		})(random.Split(k, 4))
-	}, "in each turn of the loop"},
+	}, "in each iteration of the loop"},
 	{"two draws with a clone", func(k key) any {
 		k = random.Clone(k)
 		return g.Add(draw(k), draw(k))
@@ -206,13 +206,13 @@ var keyUses = []struct {
 	{"key behind a barrier with a large array", func(k key) any {
 		return draw(key{g.Barrier(k.Data, g.Zeros(f32(300)))[0]}).Add(draw(k))
 	}, "random.Normal"},
-	{"clone that a turn draws from and hands on", func(k key) any {
+	{"clone that an iteration draws from and hands on", func(k key) any {
 		return g.ForiLoop(0, 5, func(_ *g.Array, c keyed) keyed {
 			clone := random.Clone(k)
 			x := draw(c.Key)
 			return keyed{clone, x.Add(draw(clone))}
 		}, keyed{random.FoldIn(k, 1), g.Zeros(f32(3))})
-	}, "got in an earlier turn of the loop"},
+	}, "got in an earlier iteration of the loop"},
 
 	{"one draw", func(k key) any { return draw(k) }, ""},
 	{"draw and FoldIn", func(k key) any {
@@ -229,11 +229,11 @@ var keyUses = []struct {
 	{"lanes of one key", func(k key) any {
 		return g.VMap(func(i *g.Array) *g.Array { return draw(random.FoldIn(k, i.Rem(2))) })(g.Iota(4))
 	}, ""},
-	{"one draw used in each turn", func(k key) any {
+	{"one draw used in each iteration", func(k key) any {
 		x := draw(k)
 		return g.ForiLoop(0, 5, func(i, c *g.Array) *g.Array { return c.Add(x) }, g.Zeros(f32(3)))
 	}, ""},
-	{"number of the turn", func(k key) any {
+	{"number of the iteration", func(k key) any {
 		return g.ForiLoop(0, 5, func(i, c *g.Array) *g.Array { return c.Add(draw(random.FoldIn(k, i))) },
 			g.Zeros(f32(3)))
 	}, ""},
@@ -243,7 +243,7 @@ var keyUses = []struct {
 			return g.ForiLoop(0, 5, func(j, c *g.Array) *g.Array { return c.Add(draw(random.FoldIn(sub, j))) }, c)
 		}, g.Zeros(f32(3)))
 	}, ""},
-	{"one turn", func(k key) any {
+	{"one iteration", func(k key) any {
 		return g.ForiLoop(3, 4, func(i, c *g.Array) *g.Array { return c.Add(draw(k)) }, g.Zeros(f32(3)))
 	}, ""},
 	{"Isolate", func(k key) any {
@@ -266,7 +266,7 @@ var keyUses = []struct {
 		last, keys := g.Scan(func(k key, _ g.None) (key, key) { return random.Split2(k) }, k, g.None{}, g.Length(4))
 		return []*g.Array{draw(last), g.VMap(draw)(keys)}
 	}, ""},
-	{"rows of a loop of one turn", func(k key) any {
+	{"rows of a loop of one iteration", func(k key) any {
 		keys := random.Split(k, 1)
 		return g.While(func(c keyed) *g.Array { return c.X.Lt(1).All() }, func(c keyed) keyed {
 			i := c.X.Index(0).Convert(g.Int32)
@@ -493,7 +493,7 @@ func interpret[A any](t *testing.T, f func(A) *g.Array, args A) {
 	require.NoError(t, err)
 }
 
-// Runs of a program are no turns of a loop in it, and may have no arguments.
+// Runs of a program are no iterations of a loop in it, and may have no arguments.
 func TestCheckKeysOfRuns(t *testing.T) {
 	type in struct {
 		Key   key

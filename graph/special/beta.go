@@ -164,7 +164,7 @@ func betaEnds(v betaArguments) *graph.Array {
 // about the mean, and Rate, P Z - Q Y.
 type betaPlace struct{ P, Q, Y, Z, Rate *graph.Array }
 
-// mostBetaTerms bounds the loop of betaFraction, which takes fewer than a hundred turns.
+// mostBetaTerms bounds the loop of betaFraction, which takes fewer than a hundred iterations.
 const mostBetaTerms = 500
 
 // betaFraction, of scalars, is y^p z^q / B(p, q) / p over the probability below y: the even part of the continued

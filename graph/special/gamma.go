@@ -91,7 +91,7 @@ func gammaValues(a, x *graph.Array) (lower, upper *graph.Array) {
 }
 
 // gammaPlaces are the arguments of the series and the fraction where they count, and elsewhere such as take few
-// turns.
+// iterations.
 func gammaPlaces(a, x, low, large *graph.Array) (b, near, far *graph.Array) {
 	b = graph.Select(large, 1, a)
 	near = graph.Select(low.And(large.Not()), x, 0)
@@ -110,7 +110,7 @@ func gammaIntegral(a, x, low, large *graph.Array) (value, moment *graph.Array) {
 }
 
 // eachElement maps a function of scalars over a tree of arrays of one shape. A loop in it ends for each element, so
-// that the turns that others take round nothing.
+// that the iterations that others take round nothing.
 func eachElement[A any](f func(A) *graph.Array) func(A) *graph.Array {
 	return func(v A) *graph.Array {
 		dims := graph.Leaves(v)[0].Dims()
@@ -142,7 +142,7 @@ func RandomGammaGrad(a, x *graph.Array) *graph.Array {
 func smallGammaGrad(v pair) *graph.Array {
 	a, x := v.X, v.Y
 	below := x.Le(a.Add(1))
-	near := graph.Select(below, x, 0) // no turns where the other form counts
+	near := graph.Select(below, x, 0) // no iterations where the other form counts
 	far := graph.Select(below, graph.Mul(4, a).Add(40), x)
 	one := graph.OnesLike(a)
 	s, ds := graph.Jvp(func(a *graph.Array) *graph.Array { return gammaSeries(a, near) }, a, one)
@@ -154,7 +154,7 @@ func smallGammaGrad(v pair) *graph.Array {
 	return graph.Select(below, low, high)
 }
 
-// mostGammaTerms bounds the loops of the series and the fraction, which take fewer than a hundred turns.
+// mostGammaTerms bounds the loops of the series and the fraction, which take fewer than a hundred iterations.
 const mostGammaTerms = 500
 
 // gammaSeries is the sum of x^n / ((a+1) … (a+n)), NaN where it has not converged.

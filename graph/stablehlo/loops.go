@@ -45,7 +45,7 @@ func while(m *importer, o *op, s *scope) []*graph.Array {
 const maxTrips = 1 << 40
 
 // trips returns how often a loop with a counter runs: it begins at a constant, runs as long as it is less than a
-// constant, and each turn adds 1.
+// constant, and each iteration adds 1.
 func (o *op) trips(s *scope) (n int, ok bool) {
 	cond, body := o.regions[0], o.regions[1]
 	tests, next := cond.returned(), body.returned()

@@ -19,28 +19,28 @@ type Descriptor interface {
 	End(carry any, length *graph.Array) *graph.Array
 }
 
-// EnvDescriptor returns the descriptor of an environment that is a Describer or a StepDescriber.
+// EnvDescriptor returns the descriptor of an environment that has Describe or DescribeStep.
 func EnvDescriptor(env envs.Environment) (d Descriptor, ok bool) {
-	parts, space := envs.PartsOf(env), env.Spec().Descriptor
+	traits, space := envs.TraitsOf(env), env.Spec().Descriptor
 	switch {
-	case parts.StepDescriber != nil:
+	case traits.DescribeStep != nil:
 		return StepMean{space, func(s Step, p any) *graph.Array {
-			return parts.StepDescriber.DescribeStep(s.State, s.After, s.Reward, p)
+			return traits.DescribeStep(s.State, s.After, s.Reward, p)
 		}}, true
-	case parts.Describer != nil:
-		return lastState{space, parts.Describer}, true
+	case traits.Describe != nil:
+		return lastState{space, traits.Describe}, true
 	}
 	return nil, false
 }
 
-// descriptor returns what describes episodes: Rollout.Descriptor, else the environment if it is a Describer; nil:
-// nothing does. A StepDescriber costs time at each step, so it describes only where it is wanted.
+// descriptor returns what describes episodes: Rollout.Descriptor, else the environment if it has Describe; nil:
+// nothing does. DescribeStep costs time at each step, so it describes only where it is wanted.
 func (r *Rollout) descriptor() Descriptor {
 	if r.Descriptor != nil {
 		return r.Descriptor
 	}
-	if d, ok := envs.DescriberOf(r.Env); ok {
-		return lastState{r.Env.Spec().Descriptor, d}
+	if describe := envs.TraitsOf(r.Env).Describe; describe != nil {
+		return lastState{r.Env.Spec().Descriptor, describe}
 	}
 	return nil
 }
@@ -68,10 +68,10 @@ func (m StepMean) End(sum any, length *graph.Array) *graph.Array {
 // lastState describes the last state of an episode.
 type lastState struct {
 	space envs.Box
-	of    envs.Describer[any, any]
+	of    func(state, p any) *graph.Array
 }
 
 func (l lastState) Space() envs.Box                           { return l.space }
 func (l lastState) Start() any                                { return graph.Zeros(l.space.Shape()) }
-func (l lastState) Step(_ any, s Step, p any) any             { return l.of.Describe(s.After, p) }
+func (l lastState) Step(_ any, s Step, p any) any             { return l.of(s.After, p) }
 func (l lastState) End(last any, _ *graph.Array) *graph.Array { return last.(*graph.Array) }

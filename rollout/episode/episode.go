@@ -31,9 +31,9 @@ type Rollout struct {
 	Head      policy.Head
 	Steps     int       // environment steps per episode, 1 or more
 	Episodes  int       // episodes per member, 1 or more; a Summary has their means
-	Plan      plan.Plan // how it is computed; the zero value: batch first, one step per turn of the loop
+	Plan      plan.Plan // how it is computed; the zero value: batch first, one step per iteration of the loop
 	Gather    bool      // a Summary has the moments of the observations
-	// Descriptor describes episodes; nil: the environment does in the last state, if it is a Describer.
+	// Descriptor describes episodes; nil: the environment does in the last state, if it has Describe.
 	Descriptor Descriptor
 }
 
@@ -189,8 +189,8 @@ func (r *Rollout) Action(out *graph.Array, state any) *graph.Array {
 }
 
 func (r *Rollout) action(out *graph.Array, state, p any) *graph.Array {
-	if m, ok := envs.MaskerOf(r.Env); ok && r.Env.Spec().LegalMask {
-		out = policy.Legal(out, m.Legal(state, p))
+	if legal := envs.TraitsOf(r.Env).Legal; legal != nil && r.Env.Spec().LegalMask {
+		out = policy.Legal(out, legal(state, p))
 	}
 	return r.Head.Action(out)
 }
@@ -223,8 +223,8 @@ const policyPrefix = "policy."
 // Nothing returns the summary of an episode that has not begun.
 func (r *Rollout) Nothing() Summary {
 	s := Summary{Return: graph.Scalar(0), Length: graph.Scalar(0), Failed: graph.Scalar(0)}
-	parts, spec := envs.PartsOf(r.Env), r.Env.Spec()
-	if parts.Scorer != nil {
+	traits, spec := envs.TraitsOf(r.Env), r.Env.Spec()
+	if traits.Objectives != nil {
 		s.Objectives = graph.Zeros(graph.ShapeOf(graph.Float32, len(spec.Objectives)))
 	}
 	if d := r.descriptor(); d != nil {
@@ -247,9 +247,9 @@ func (r *Rollout) after(s Summary, step Step, p any) Summary {
 		Length: s.Length.Add(step.Alive.Convert(graph.Float32)),
 	}
 	next.Failed = s.Failed.Add(next.Return.IsFinite().Convert(graph.Float32))
-	parts := envs.PartsOf(r.Env)
-	if parts.Scorer != nil {
-		next.Objectives = graph.Select(step.Alive, parts.Scorer.Objectives(step.After, p), s.Objectives)
+	traits := envs.TraitsOf(r.Env)
+	if traits.Objectives != nil {
+		next.Objectives = graph.Select(step.Alive, traits.Objectives(step.After, p), s.Objectives)
 	}
 	return next
 }

@@ -72,7 +72,7 @@ func resize(env envs.Environment, size envs.Size, text string) (envs.Environment
 		return env, nil
 	}
 	if whole {
-		sized, err := envs.PartsOf(env).Resizer.Resize(size.Name, int(min(max(x, math.MinInt32), math.MaxInt32)))
+		sized, err := envs.TraitsOf(env).Resize(size.Name, int(min(max(x, math.MinInt32), math.MaxInt32)))
 		if err == nil {
 			return sized, nil
 		}
@@ -163,8 +163,8 @@ func noParam(env envs.Environment, name, text string, names []string) error {
 
 // sizesOf lists the sizes of an environment that are no data.
 func sizesOf(env envs.Environment) (sizes []envs.Size) {
-	if r := envs.PartsOf(env).Resizer; r != nil {
-		for _, size := range r.Sizes() {
+	if all := envs.TraitsOf(env).Sizes; all != nil {
+		for _, size := range all() {
 			if !size.Room {
 				sizes = append(sizes, size)
 			}

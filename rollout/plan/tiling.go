@@ -19,8 +19,8 @@ const (
 	tilesWanted = 8
 	tilesCost   = 1.06
 	// listCost is the time for a byte of a list that members share, beside that for a byte of a member: an element of
-	// the list is an address and a turn of a loop. Tiles of 64, 128 and 256 genomes of 34 nodes and 352 connections
-	// took 34, 32 and 31 ms, so that the list costs as much as 6 members.
+	// the list is an address and an iteration of a loop. Tiles of 64, 128 and 256 genomes of 34 nodes and 352
+	// connections took 34, 32 and 31 ms, so that the list costs as much as 6 members.
 	listCost = 4
 	// wideTile is the number of members times episodes that keeps an accelerator busy.
 	wideTile = 8192

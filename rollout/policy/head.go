@@ -132,9 +132,9 @@ func (s squash) Action(y *graph.Array) *graph.Array {
 }
 
 // Legal returns the outputs of a head for a Discrete or MultiDiscrete space, with illegal actions at -Inf, so that none
-// of them is taken. out is f32[Head.Size]. legal is bool[Head.Size] as envs.Masker returns it, with at least one true
-// for each choice. An output of a legal action that is NaN or -Inf becomes the least finite number, since these would
-// not win against an illegal action.
+// of them is taken. out is f32[Head.Size]. legal is bool[Head.Size] as envs.Traits.Legal returns it, with at least one
+// true for each choice. An output of a legal action that is NaN or -Inf becomes the least finite number, since these
+// would not win against an illegal action.
 func Legal(out, legal *graph.Array) *graph.Array {
 	least := graph.Select(out.Gt(-math.MaxFloat32), out, -math.MaxFloat32)
 	return graph.Select(legal, least, math.Inf(-1))

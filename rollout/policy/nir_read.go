@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"slices"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/nn"
 	"xlarun/graph/nn/nir"
+	"xlarun/internal/files"
 	"xlarun/rollout/settings"
 )
 
@@ -33,10 +33,7 @@ func readNIR(name, digest string) (*nirFile, error) {
 	if f, ok := nirFiles.Load(digest); ok {
 		return f.(*nirFile), nil
 	}
-	b, err := nir.FileBytes(name)
-	if wrong := (*fs.PathError)(nil); errors.As(err, &wrong) {
-		return nil, fmt.Errorf("it cannot be read (%w)", wrong.Err)
-	}
+	b, err := files.Read(name, longestParams)
 	if err != nil {
 		return nil, err
 	}

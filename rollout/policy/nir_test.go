@@ -193,7 +193,7 @@ func TestNIRThatDoesNotFit(t *testing.T) {
 		{"nir:", nil, 3, 2, `policy: got "nir:", want a file of a NIR graph, as in nir:network.nir`},
 		{"nir:gone.nir", nil, 3, 2, `policy.file: got "gone.nir", want a file of a NIR graph that the policy nir can ` +
 			`run: it cannot be read (no such file or directory)`},
-		{"nir:" + t.TempDir(), nil, 3, 2, "it is no file"},
+		{"nir:" + t.TempDir(), nil, 3, 2, "it is no regular file"},
 		{"nir:" + text, nil, 3, 2, "does not begin as one of HDF5 does"},
 		{"nir:" + short, nil, 3, 2, "it ends before its contents do"},
 		{"nir:" + written(t, conv), nil, 9, 2, "it is a nn.Conv, and the policy nir has layers for Affine, Linear"},

@@ -289,7 +289,10 @@ func TestActRefusesOthersParameters(t *testing.T) {
 	p, h, err := Make("mlp:4", nil, observation, envs.Discrete{N: 2})
 	require.NoError(t, err)
 	err = graph.Try(func() { act(p, h, 3, graph.Float32s([]float32{0, 0, 0})) })
-	require.ErrorContains(t, err, "got parameters of type int, want policy.Params, as Init makes them")
+	require.EqualError(t, err, "*policy.MLP: got parameters of type int, want policy.Params, as Init makes them")
+	// The line is that of the method: it was one of traits.go.
+	err = graph.Try(func() { Erase(&own{}).Act(3, graph.None{}, nil, random.Key{}) })
+	require.Regexp(t, `^policy_test\.go:\d+: \*policy\.own: got parameters of type int, want graph\.None`, err.Error())
 }
 
 // own is a policy with settings: a constant action.

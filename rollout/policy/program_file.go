@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +16,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
 	"xlarun/graph/stablehlo"
+	"xlarun/internal/files"
 )
 
 // Limits of a program's text, in bytes. A packed program stands in a run's config.
@@ -31,7 +30,7 @@ var programs sync.Map
 
 // readProgram reads a function that JAX exported. It returns the function and its packed text.
 func readProgram(path string) (*stablehlo.Function, string, error) {
-	file, err := wholeFile(path, longestProgram)
+	file, err := files.Read(path, longestProgram)
 	if err != nil {
 		return nil, "", err
 	}
@@ -62,25 +61,6 @@ func reason(err error, path string) error {
 		text = e.Msg
 	}
 	return errors.New(strings.TrimPrefix(text, path+": "))
-}
-
-// wholeFile reads a regular file of at most so many bytes.
-func wholeFile(path string, most int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
-	}
-	if err == nil && info.Size() > most {
-		return nil, fmt.Errorf("it has %d bytes, at most %d are read", info.Size(), most)
-	}
-	var b []byte
-	if err == nil {
-		b, err = os.ReadFile(path)
-	}
-	if wrong := (*fs.PathError)(nil); errors.As(err, &wrong) {
-		err = fmt.Errorf("it cannot be read (%w)", wrong.Err)
-	}
-	return b, err
 }
 
 func packProgram(text string) string {
@@ -137,7 +117,7 @@ func readProgramParams(path, digest string) (*paramFile, error) {
 	if f, ok := programParams.Load(digest); ok {
 		return f.(*paramFile), nil
 	}
-	b, err := wholeFile(path, longestParams)
+	b, err := files.Read(path, longestParams)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/nn/nir"
 	"xlarun/graph/random"
@@ -93,7 +94,7 @@ func FormOf[P, R, C any](prepare func(P) R, shared func(Shared) R, start func(R)
 // formOf is FormOf for any types. Functions with any instead of types are made once: see package erase.
 func formOf(prepare, shared, start, act any) *Form {
 	made := reflect.TypeOf(prepare)
-	refuse := refusal("policy.Form", made.In(0))
+	refuse := refusal("policy.Form", made.In(0), func() string { return "" })
 	return &Form{is: made.Out(0), Prepare: erase.To[func(any) any](prepare, refuse),
 		Shared: erase.To[func(Shared) any](shared, refuse), start: erase.To[func(any) any](start, refuse),
 		act: erase.To[func(params, carry any, observation *graph.Array, key random.Key) (any, Output)](act, refuse)}
@@ -142,12 +143,14 @@ func Erase[P, C any](n Network[P, C]) Policy {
 func eraseNetwork(n any) *erased {
 	v := reflect.ValueOf(n)
 	init := v.MethodByName("Init")
-	refuse := refusal(fmt.Sprintf("%T", n), init.Type().Out(0))
-	return &erased{network: n, traits: to[func() Traits[any, any]](v.MethodByName("Traits"), refuse)(),
-		init:  to[func(key random.Key) any](init, refuse),
-		start: to[func(params any) any](v.MethodByName("Start"), refuse),
+	refuse := func(method string) func(any, reflect.Type) {
+		return refusal(fmt.Sprintf("%T", n), init.Type().Out(0), func() string { return envs.MethodLine(n, method) })
+	}
+	return &erased{network: n, traits: to[func() Traits[any, any]](v.MethodByName("Traits"), refuse("Traits"))(),
+		init:  to[func(key random.Key) any](init, refuse("Init")),
+		start: to[func(params any) any](v.MethodByName("Start"), refuse("Start")),
 		act: to[func(params, carry any, observation *graph.Array, key random.Key) (any, Output)](
-			v.MethodByName("Act"), refuse)}
+			v.MethodByName("Act"), refuse("Act"))}
 }
 
 func to[T any](method reflect.Value, refuse func(any, reflect.Type)) T {
@@ -155,13 +158,15 @@ func to[T any](method reflect.Value, refuse func(any, reflect.Type)) T {
 }
 
 // refusal returns a function that throws an error for a tree that is neither the parameters nor the carry of a policy.
-func refusal(name string, params reflect.Type) func(tree any, want reflect.Type) {
+// line is that of the policy's method.
+func refusal(name string, params reflect.Type, line func() string) func(tree any, want reflect.Type) {
 	return func(tree any, want reflect.Type) {
 		what, made := "a carry", "as Start makes it"
 		if want == params {
 			what, made = "parameters", "as Init makes them"
 		}
-		graph.Throw(name, "got %s of type %T, want %s, %s", what, tree, want, made)
+		panic(&graph.Error{Where: line(), Op: name,
+			Msg: fmt.Sprintf("got %s of type %T, want %s, %s", what, tree, want, made)})
 	}
 }
 

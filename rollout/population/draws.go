@@ -45,7 +45,7 @@ func Regenerated[K any](t Tiles, perDevice *graph.Array, keys K, draw func(keys 
 		}
 		rows := ZeroRows(t.Total()+1, shapeOf(func(i *graph.Array) any { return tileOf(keys, i) }))
 		end := graph.While(func(c loop) *graph.Array {
-			return c.I.Lt(turns(perDevice.Mul(t.Devices), t.Total()))
+			return c.I.Lt(trips(perDevice.Mul(t.Devices), t.Total()))
 		}, func(c loop) loop {
 			write := func(rows, x *graph.Array) *graph.Array { return graph.DynamicUpdateIndex(rows, x, c.I, 0) }
 			return loop{c.I.Add(1), graph.MapTree2(write, c.Rows, tileOf(keys, c.I))}

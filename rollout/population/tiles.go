@@ -62,24 +62,25 @@ func (t Tiles) count(perDevice *graph.Array) *graph.Array {
 	if t.span.count != nil {
 		perDevice = t.span.count
 	}
-	return t.turns(perDevice.Min(graph.Sub(t.Used(), t.First())))
+	return t.trips(perDevice.Min(graph.Sub(t.Used(), t.First())))
 }
 
-// turns is graph.Turns for the loop over this device's tiles. The number of turns stays unknown if there may be fewer.
-func (t Tiles) turns(count *graph.Array) *graph.Array {
+// trips is graph.TripCount for the loop over this device's tiles. The number of iterations stays unknown if there may
+// be fewer.
+func (t Tiles) trips(count *graph.Array) *graph.Array {
 	if t.span.count != nil || t.Total() != t.Used() {
 		return count
 	}
-	return turns(count, t.PerDevice)
+	return trips(count, t.PerDevice)
 }
 
-// turns is graph.Turns for a loop over n tiles. A loop of one turn stays unknown: the compiler drops one that it knows,
-// and then compiles the tile together with its surroundings.
-func turns(count *graph.Array, n int) *graph.Array {
+// trips is graph.TripCount for a loop over n tiles. A loop of one iteration stays unknown: the compiler drops one that
+// it knows, and then compiles the tile together with its surroundings.
+func trips(count *graph.Array, n int) *graph.Array {
 	if n < 2 {
 		return count
 	}
-	return graph.Turns(count, n)
+	return graph.TripCount(count, n)
 }
 
 func zero() *graph.Array { return graph.Scalar(0, graph.Int32) }
@@ -121,7 +122,7 @@ func At[T any](rows T, i *graph.Array) T {
 // perDevice, i32[], must be an input of the program with the value PerDevice (see Count). XLA never unrolls a loop
 // whose length it does not know. Unrolled, a tile could be compiled together with its surroundings, in another way.
 // Accelerators get the length of a loop of several tiles, if no device has padding: their compilers unroll no loop as
-// large as a tile, and one whose length is known needs no answer from the host after each turn.
+// large as a tile, and one whose length is known needs no answer from the host after each iteration.
 func Each[R any](t Tiles, perDevice *graph.Array, rows R, f func(local *graph.Array) R) R {
 	if t.Single {
 		return graph.MapTree(func(a *graph.Array) *graph.Array { return a.ExpandDims(0) }, f(zero()))
@@ -152,12 +153,12 @@ func RunningSum[R any](t Tiles, perDevice *graph.Array, f func(local *graph.Arra
 		return graph.Zeros(a.Shape())
 	}, shapeOf(f))}
 	count := t.count(perDevice)
-	turn := func(device *graph.Array, sum R) R {
+	trip := func(device *graph.Array, sum R) R {
 		mine := count
 		if !t.Alone {
 			mine = graph.Select(device.Eq(graph.AxisIndex(graph.DeviceAxis)), count, 0)
 			if t.Devices == 1 {
-				mine = t.turns(mine)
+				mine = t.trips(mine)
 			}
 		}
 		sum = graph.NamedWhile(TilesLoop, func(c loop) *graph.Array { return c.I.Lt(mine) }, func(c loop) loop {
@@ -172,9 +173,9 @@ func RunningSum[R any](t Tiles, perDevice *graph.Array, f func(local *graph.Arra
 		}, sum)
 	}
 	// a length that a CPU's compiler does not know
-	devices := graph.Turns(graph.Quo(perDevice.Mul(t.Devices), t.PerDevice), t.Devices)
+	devices := graph.TripCount(graph.Quo(perDevice.Mul(t.Devices), t.PerDevice), t.Devices)
 	return graph.While(func(c loop) *graph.Array { return c.I.Lt(devices) }, func(c loop) loop {
-		return loop{c.I.Add(1), turn(c.I, c.Sum)}
+		return loop{c.I.Add(1), trip(c.I, c.Sum)}
 	}, start).Sum
 }
 

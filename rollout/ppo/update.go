@@ -47,8 +47,9 @@ func (u *update) envStep(p Params, actor any, s EnvState, keys stepKeys) (EnvSta
 	params := u.envParams(s)
 	carry, out := u.actor.Act(actor, s.Actor, u.normalize.apply(s.Observation), keys.Policy)
 	t := transition{Observation: s.Observation, Key: keys.Policy, Outputs: out.Action, Carry: carry}
-	if masker, ok := envs.MaskerOf(u.play.Env); ok && u.play.Env.Spec().LegalMask {
-		t.Legal = masker.Legal(s.State, params)
+	traits := envs.TraitsOf(u.play.Env)
+	if traits.Legal != nil && u.play.Env.Spec().LegalMask {
+		t.Legal = traits.Legal(s.State, params)
 	}
 	t.Action = u.distribution.Draw(p.Head, u.headInputs(t.Outputs, t.Legal), keys.Noise)
 	action := u.distribution.Action(t.Action)
@@ -56,8 +57,8 @@ func (u *update) envStep(p Params, actor any, s EnvState, keys stepKeys) (EnvSta
 	t.NextObservation, t.Reward, t.Terminated, t.Truncated = observation, reward, terminated, truncated
 	t.Return, t.Length = s.Return.Add(reward), s.Length.Add(1)
 	t.First = s.Length.Eq(0)
-	if scorer := envs.PartsOf(u.play.Env).Scorer; scorer != nil {
-		t.Objectives = scorer.Objectives(state, params)
+	if traits.Objectives != nil {
+		t.Objectives = traits.Objectives(state, params)
 	}
 	// evaluate moves the critic's carry.
 	return EnvState{State: state, Observation: observation, Drawn: s.Drawn, Actor: carry, Critic: s.Critic,

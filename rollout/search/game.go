@@ -16,11 +16,11 @@ type Position[S any] struct {
 	Over  *graph.Array // bool[]
 }
 
-// Model is an environment with a network: a game of two players (envs.Game), or a task of one player. Some actions may
-// be illegal (envs.Masker).
+// Model is an environment with a network: a game of two players, or a task of one player. Some actions may
+// be illegal (envs.Traits).
 type Model[S, E, P any] struct {
 	env     envs.Env[S, E]
-	parts   envs.Parts[S, E]
+	traits  envs.Traits[S, E]
 	params  E
 	network Network[P]
 	gamma   float64
@@ -37,7 +37,7 @@ func NewModel[S, E, P any](env envs.Env[S, E], network Network[P], gamma float64
 	if _, ok := env.Spec().Action.(envs.Discrete); !ok {
 		graph.Throw("search.NewModel", "%s has the actions %s, want Discrete", env.Spec().ID, env.Spec().Action)
 	}
-	return Model[S, E, P]{env, envs.PartsOf(env), env.DefaultParams(), network, gamma}
+	return Model[S, E, P]{env, envs.TraitsOf(env), env.DefaultParams(), network, gamma}
 }
 
 // illegalLogit is the logit of an illegal action.
@@ -47,8 +47,8 @@ const illegalLogit = -1e9
 func (m Model[S, E, P]) evaluate(params P, s S) (logits, value, legal *graph.Array) {
 	logits, value = m.network(params, m.env.Observe(s, m.params))
 	legal = graph.FullLike(logits.Convert(graph.Bool), true)
-	if m.parts.Masker != nil {
-		legal = m.parts.Masker.Legal(s, m.params)
+	if m.traits.Legal != nil {
+		legal = m.traits.Legal(s, m.params)
 	}
 	return graph.Select(legal, logits, illegalLogit), value, legal
 }
@@ -65,8 +65,8 @@ func (m Model[S, E, P]) Step(params P, key random.Key, action *graph.Array, posi
 	over := position.Over.Or(terminated.Or(truncated))
 	logits, value, _ := m.evaluate(params, next)
 	discount := graph.Scalar(m.gamma)
-	if game := m.parts.Game; game != nil {
-		samePlayer := game.Player(position.State, m.params).Eq(game.Player(next, m.params))
+	if player := m.traits.Player; player != nil {
+		samePlayer := player(position.State, m.params).Eq(player(next, m.params))
 		discount = graph.Select(samePlayer, graph.Scalar(1), graph.Scalar(-1))
 	}
 	zero := graph.Scalar(0)

@@ -136,6 +136,6 @@ func (p *program) step(from, actions *graph.Array) positions {
 		state := g.unpack(words)
 		next, _, reward, terminated, truncated := g.env.Step(random.New(0), state, action, g.params)
 		return positions{g.pack(next), p.sign(state).Mul(reward), terminated.Or(truncated), g.player(next),
-			g.parts.Masker.Legal(next, g.params)}
+			g.traits.Legal(next, g.params)}
 	})(from, actions)
 }

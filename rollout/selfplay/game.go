@@ -20,7 +20,7 @@ const clique = "clique"
 // game is the game that is learned. It has two players, or one (a puzzle).
 type game struct {
 	env            envs.Environment
-	parts          envs.Parts[any, any]
+	traits         envs.Traits[any, any]
 	params         any
 	actions, moves int
 	players        int
@@ -74,7 +74,7 @@ func (c *Config) game() (*game, error) {
 		g.env = envs.Erase(board.Othello())
 	}
 	spec := g.env.Spec()
-	g.parts, g.params = envs.PartsOf(g.env), g.env.DefaultParams()
+	g.traits, g.params = envs.TraitsOf(g.env), g.env.DefaultParams()
 	g.actions, g.moves = spec.Action.(envs.Discrete).N, spec.MaxSteps
 	g.symmetries = symmetriesOf(c, g)
 	err := graph.Try(func() {
@@ -110,10 +110,10 @@ func joined(k []int) string {
 
 // player returns the player to move, i32[]; always 0 in a puzzle.
 func (g *game) player(state any) *graph.Array {
-	if g.parts.Game == nil {
+	if g.traits.Player == nil {
 		return graph.Of(int32(0))
 	}
-	return g.parts.Game.Player(state, g.params)
+	return g.traits.Player(state, g.params)
 }
 
 // packing returns the packing of states as words, u32[words], so that positions of any game fit in one array.

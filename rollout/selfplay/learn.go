@@ -102,8 +102,8 @@ func (p *program) example(row *graph.Array) example {
 	state := g.unpack(graph.SliceAxis(row, 0, 0, stateSize))
 	e := example{Observation: g.env.Observe(state, g.params)}
 	e.Legal = graph.FullLike(graph.Iota(g.actions), 1).Gt(0)
-	if g.parts.Masker != nil {
-		e.Legal = g.parts.Masker.Legal(state, g.params)
+	if g.traits.Legal != nil {
+		e.Legal = g.traits.Legal(state, g.params)
 	}
 	e.Policy = p.unpackPolicy(graph.SliceAxis(row, 0, stateSize, stateSize+p.policyWords))
 	e.Value = graph.Bitcast(row.Index(p.words()-1), graph.Float32)

@@ -220,7 +220,7 @@ func (p *program) opening(key random.Key, number *graph.Array) any {
 	keys := random.SplitN(moveKey(key, number, graph.Of(int32(openingMove))), 2)
 	count := number.Rem(2).Mul(random.Randint(keys[0], graph.ShapeOf(graph.Int32), 0, most+1))
 	return graph.ForiLoop(0, most, func(i *graph.Array, state any) any {
-		legal := g.parts.Masker.Legal(state, g.params)
+		legal := g.traits.Legal(state, g.params)
 		action := random.Categorical(random.FoldIn(keys[1], i), graph.Select(legal, graph.Scalar(0), math.Inf(-1)), 0)
 		next, _, _, terminated, truncated := g.env.Step(random.FoldIn(keys[0], i), state, action, g.params)
 		stays := i.Ge(count).Or(terminated.Or(truncated))

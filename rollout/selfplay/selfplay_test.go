@@ -344,7 +344,7 @@ func TestSymmetries(t *testing.T) {
 				}
 				observation, err = graph.Floats(g.env.Observe(state, g.params))
 				require.NoError(t, err)
-				legal, err = graph.Floats(g.parts.Masker.Legal(state, g.params))
+				legal, err = graph.Floats(g.traits.Legal(state, g.params))
 				require.NoError(t, err)
 				return observation, legal
 			}

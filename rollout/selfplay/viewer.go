@@ -210,7 +210,7 @@ func (v *Viewer) Start() (Position, error) {
 	if err != nil {
 		return Position{}, err
 	}
-	p := Position{words: read.words(words), Legal: read.bools(g.parts.Masker.Legal(g.start, g.params))}
+	p := Position{words: read.words(words), Legal: read.bools(g.traits.Legal(g.start, g.params))}
 	return p, read.err
 }
 
@@ -313,11 +313,11 @@ func (v *Viewer) Picture(p Position, size image.Point) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, ok := envs.DrawerOf(g.env)
-	if !ok {
+	draw := envs.TraitsOf(g.env).Draw
+	if draw == nil {
 		return nil, fmt.Errorf("%s cannot be drawn", g.env.Spec().ID)
 	}
-	return d.Draw(state, size)
+	return draw(state, size)
 }
 
 // JSON returns the advice with the actions' names, for a file.

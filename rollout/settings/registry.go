@@ -81,7 +81,8 @@ func (r *Registry[T]) Part() Part {
 }
 
 // Choose returns the choice of a spec, "name" or "name:arguments", with settings by name. Its errors are *Error. For an
-// unknown name it lists all names and suggests the nearest.
+// unknown name it lists all names and suggests the nearest. A choice whose settings must fit each other has a method
+// Check() error, which finds the first mistake: an *Error whose key begins with the part, "strategy.".
 func (r *Registry[T]) Choose(spec string, values Values) (choice T, err error) {
 	var none T
 	name, args, given := strings.Cut(spec, ":")
@@ -111,6 +112,11 @@ func (r *Registry[T]) Choose(spec string, values Values) (choice T, err error) {
 	}
 	if err := values.Apply(choice, "the "+r.noun+" "+name, r.part+"."); err != nil {
 		return none, err
+	}
+	if c, ok := any(choice).(interface{ Check() error }); ok {
+		if err := c.Check(); err != nil {
+			return none, err
+		}
 	}
 	return choice, nil
 }

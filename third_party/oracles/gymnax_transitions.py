@@ -1,14 +1,10 @@
 """Transitions of gymnax 1.0.1's classic control environments for envs/classic, one file each: OUTPUT_DIR/<id>.json.gz.
 
-{"versions": {...}, "env": id, "params": {...}, "max_steps": n, "fields": [names of the state's fields, "time" last],
- "raw": R, "auto": A, "reset": S}; every value below is an array (common.py) whose first axis is the row.
-  R  2,000 rows of step_env, no auto-reset. "state" and "next" are objects field -> array, "action" int32 [rows] or
-     float32 [rows, 1], "obs", "reward", "terminated" (the rule of the environment), "truncated" (next time >= max_steps).
-     The first 1,200 rows are random play from resets; the rest are states spread over and beyond the bounds, at random
+The files are like those of gymnax_games.py, but for "auto":
+  R  The first 1,200 rows are random play from resets; the rest are states spread over and beyond the bounds, at random
      times, with continuous actions up to 1.5 times the allowed size.
   A  64 rows of step, with auto-reset: "key" [rows, 2] as well; "obs" and "next" are those after the reset where the row
      ended, "final_obs" the observation before it.
-  S  64 rows of reset: "key" [rows, 2], "state", "obs".
 Rows whose flags or values jump, or change a hundred times as much, when the state moves by 3e-6 are left out of R and A,
 so that a tolerance of 1e-5 is fair.
 """
@@ -89,8 +85,18 @@ def steady(f, rng, state, out):
     return ok
 
 
+def ours(field):
+    """Our name of one of gymnax's fields: "joint_angle1" is "JointAngle1"."""
+    return "".join(part[:1].upper() + part[1:] for part in field.split("_"))
+
+
+# Our names of parameters that follow no rule; "": derived, no parameter of ours, or a field of the environment itself.
+NAMES = {"max_steps_in_episode": "MaxSteps", "masscart": "MassCart", "masspole": "MassPole", "theta_threshold_radians": "ThetaThreshold",
+         "link_moi": "LinkMOI", "total_mass": "", "polemass_length": "", "available_torque": "", "link_length_2": "", "torque_noise_max": ""}
+
+
 def table(obj, keep):
-    return {f: encode(np.asarray(v)[keep]) for f, v in obj.items()}
+    return {ours(f): encode(np.asarray(v)[keep]) for f, v in obj.items()}
 
 
 def main():
@@ -118,7 +124,7 @@ def main():
         after, obs, reward, terminated, truncated = (jax.tree.map(lambda a: np.asarray(a)[keep], r) for r in result)
         assert terminated.any() == (name != "Pendulum-v1") and truncated.any() and not truncated.all()
         rows = {"state": table(as_dict(both), keep), "action": encode(np.asarray(action)[keep]),
-                "next": {f: encode(np.asarray(v, np.asarray(as_dict(both)[f]).dtype)) for f, v in after.items()},
+                "next": {ours(f): encode(np.asarray(v, np.asarray(as_dict(both)[f]).dtype)) for f, v in after.items()},
                 "obs": encode(obs), "reward": encode(reward), "terminated": encode(terminated), "truncated": encode(truncated)}
 
         last = keep[-AUTO:]
@@ -135,10 +141,11 @@ def main():
         obs_r, state_r = jax.vmap(lambda k: env.reset(k, params))(keys_r)
         resets = {"key": encode(jax.random.key_data(keys_r)), "state": table(as_dict(state_r), every), "obs": encode(obs_r)}
 
-        numbers = {f: np.asarray(getattr(params, f)).tolist() for f in params.__dataclass_fields__}
+        names = {f: NAMES.get(f, ours(f)) for f in params.__dataclass_fields__}
+        numbers = {name: encode(np.float32(getattr(params, f))) for f, name in names.items() if name}
         write(os.path.join(out, name + ".json.gz"), {
-            "versions": versions("gymnax"), "env": name, "params": numbers, "max_steps": int(params.max_steps_in_episode),
-            "fields": [f for f in as_dict(both) if f != "time"] + ["time"], "raw": rows, "auto": autos, "reset": resets})
+            "versions": versions("gymnax"), "env": name, "parameters": numbers, "changed": [], "raw": rows, "auto": autos,
+            "reset": resets})
         print(f"  terminated {int(terminated.sum())}, truncated {int(truncated.sum())}, kept {ok.mean():.3f}")
 
 

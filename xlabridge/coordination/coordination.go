@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"xlarun/internal/messaging"
-	"xlarun/xlabridge"
 )
 
 // Server says how to reach a NATS server with JetStream: its URL, its token and its TLS configuration.
@@ -87,15 +86,15 @@ func (s *Store) Get(ctx context.Context, text string) ([]byte, error) {
 }
 
 // TryGet implements xlabridge.KeyValueStore.
-func (s *Store) TryGet(text string) ([]byte, error) {
+func (s *Store) TryGet(text string) (value []byte, ok bool, err error) {
 	entry, err := s.bucket.Get(key(text))
 	if errors.Is(err, nats.ErrKeyNotFound) {
-		return nil, xlabridge.ErrNoKey
+		return nil, false, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return entry.Value(), nil
+	return entry.Value(), true, nil
 }
 
 // Put implements xlabridge.KeyValueStore. A key has one value: another one is of an earlier start.

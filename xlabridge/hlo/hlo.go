@@ -224,7 +224,7 @@ var (
 	cycles    = regexp.MustCompile(`"estimated_cycles":\s*"(\d+)"`)
 )
 
-// Trips returns how often a while loop turns; 0: it is not known. The compiler says it, or the loop counts up to a
+// Trips returns how often a while loop runs; 0: it is not known. The compiler says it, or the loop counts up to a
 // constant. Such a loop counts from 0 in programs of xlarun and JAX.
 func (m *Module) Trips(x *Instruction) int64 {
 	if n := x.number(tripCount); n > 0 {

@@ -29,12 +29,12 @@ type Kernel struct {
 type Loop struct {
 	Name  string `json:"name"`
 	Depth int    `json:"depth"` // 0: the entry
-	// Trips is how often it runs each time the loop around it turns; 0: the compiler does not know.
+	// Trips is how often it runs each time the loop around it runs; 0: the compiler does not know.
 	Trips       int64    `json:"trips,omitempty"`
 	Kernels     []Kernel `json:"kernels"`
 	Collectives []Kernel `json:"collectives,omitempty"`
 	// Launches is the number of kernels and collectives that are launched in a run of the program, in this loop alone.
-	// A loop of unknown length counts as one turn; see AtLeast.
+	// A loop of unknown length counts as one iteration; see AtLeast.
 	Launches int64 `json:"launches"`
 	// Seconds is the compiler's estimate for them; 0: it gives none. Cycles is the same in cycles of a TPU.
 	Seconds float64 `json:"seconds,omitempty"`
@@ -42,7 +42,7 @@ type Loop struct {
 }
 
 // AtLeast reports whether a program may launch more than its loops count, because one of unknown length counts as one
-// turn.
+// iteration.
 func AtLeast(loops []Loop) bool {
 	return slices.ContainsFunc(loops, func(l Loop) bool { return l.Trips == 0 })
 }

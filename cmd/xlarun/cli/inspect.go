@@ -196,7 +196,7 @@ type inspection struct {
 	Fingerprint string          `json:"fingerprint,omitempty"` // of the text that the compiler got
 	Ops         []lower.OpCount `json:"ops"`
 	Total       int             `json:"total_ops"`
-	// Counted is the work in the traced program. A loop of unknown length counts as one turn.
+	// Counted is the work in the traced program. A loop of unknown length counts as one iteration.
 	Counted  graph.Cost               `json:"counted"`
 	Compiler map[string]float64       `json:"compiler"` // the compiler's own numbers; absent if it gives none
 	Memory   *xlabridge.ProgramMemory `json:"memory"`
@@ -207,7 +207,7 @@ type inspection struct {
 	Present  int        `json:"target_devices,omitempty"` // devices of the target
 	Loops    []hlo.Loop `json:"loops,omitempty"`
 	Launches int64      `json:"launches,omitempty"`
-	AtLeast  bool       `json:"launches_at_least,omitempty"` // a loop of unknown length counts as one turn
+	AtLeast  bool       `json:"launches_at_least,omitempty"` // a loop of unknown length counts as one iteration
 	Seconds  float64    `json:"estimated_seconds,omitempty"` // the compiler's estimate of a round
 	// PlanSeconds is an estimate of a round from memory traffic and launches. Plans are compared by it.
 	PlanSeconds float64 `json:"plan_estimated_seconds,omitempty"`
@@ -295,13 +295,13 @@ func printInspection(a *App, i inspection, asJSON bool) error {
 	if rest > 0 {
 		fmt.Fprintf(w, "  others\t%d\t\n", rest)
 	}
-	fmt.Fprintf(w, "work, counted from the ops\t\tone tile of each device; an unknown number of turns is one\n"+
+	fmt.Fprintf(w, "work, counted from the ops\t\tone tile of each device; an unknown number of iterations is one\n"+
 		"  flops\t%s\t\n  transcendentals\t%s\tof these\n  integer ops\t%s\t\n"+
 		"  bytes\t%s\tread and written if nothing were fused\n",
 		display.Count(i.Counted.FLOPs), display.Count(i.Counted.Transcendentals), display.Count(i.Counted.IntOps),
 		display.Bytes(int64(i.Counted.Bytes)))
 	if len(i.Compiler) > 0 {
-		fmt.Fprintf(w, "work, as the compiler says\t\ta loop may count as one turn\n")
+		fmt.Fprintf(w, "work, as the compiler says\t\ta loop may count as one iteration\n")
 		for _, k := range compilerNumbers {
 			if v, ok := i.Compiler[k]; ok {
 				text := display.Count(v)
@@ -378,15 +378,15 @@ func printKernels(out io.Writer, loops []hlo.Loop) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	for _, l := range loops {
 		indent := strings.Repeat("  ", l.Depth)
-		turns := ""
+		trips := ""
 		switch {
 		case l.Depth > 0 && l.Trips > 0:
-			turns = quantity.Count(int(l.Trips), "turn", "turns")
+			trips = quantity.Count(int(l.Trips), "iteration", "iterations")
 		case l.Depth > 0:
-			turns = "an unknown number of turns, counted as one"
+			trips = "an unknown number of iterations, counted as one"
 		}
 		all := append(slices.Clone(l.Kernels), l.Collectives...)
-		fmt.Fprintf(w, "%s%s\t%s\t%s\n", indent, l.Name, quantity.Count(len(all), "kernel", "kernels"), turns)
+		fmt.Fprintf(w, "%s%s\t%s\t%s\n", indent, l.Name, quantity.Count(len(all), "kernel", "kernels"), trips)
 		for _, k := range all[:min(shownKernels, len(all))] {
 			size := ""
 			if k.Bytes > 0 {

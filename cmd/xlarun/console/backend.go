@@ -55,9 +55,8 @@ func (o *BackendFlags) Check() error {
 		return BadInput("--backend got %q, wants one of %s%s", o.Backend, strings.Join(backends, ", "),
 			LikeBackend(o.Backend, backends))
 	}
-	err := o.Memory.Check(o.Backend, o.Topology != "")
-	if e, ok := errors.AsType[*xlabridge.OptionError](err); ok {
-		return BadInput("--%s got %s, wants %s", e.Option, e.Got, e.Wants)
+	if err := o.Memory.Check(o.Backend, o.Topology != ""); err != nil {
+		return BadInput("--%w", err)
 	}
 	if o.Devices < 0 || o.Devices > xlabridge.MaxCPUDevices {
 		return BadInput("--devices got %d, wants 1 to %d, or 0 for all", o.Devices, xlabridge.MaxCPUDevices)

@@ -130,7 +130,7 @@ func (o *options) resolvePicture(m *episode.Member, given func(flag string) bool
 		o.gif = ""
 		return nil
 	}
-	if _, ok := envs.DrawerOf(m.Env); !ok {
+	if envs.TraitsOf(m.Env).Draw == nil {
 		if given("gif") || given("frames") {
 			return console.BadInput("%s cannot be drawn: leave --gif and --frames out", m.Env.Spec().ID)
 		}

@@ -36,7 +36,7 @@ func Record(b xlabridge.Backend, r *episode.Rollout, params any, seed int64) (*e
 // the return so far and the seed. The GIF has at most `frames` frames, the first and the last among them; 0 means one
 // for each step. It ends before the first state that is not finite.
 func Draw(env envs.Environment, rec *episode.Recording, seed int64, frames int) ([]byte, error) {
-	if _, ok := envs.DrawerOf(env); !ok {
+	if envs.TraitsOf(env).Draw == nil {
 		return nil, nil
 	}
 	return film{size: size, frames: frames}.draw(env, rec, seed, true)
@@ -51,15 +51,14 @@ type film struct {
 
 // draw draws a recording. It returns the GIF if asGIF.
 func (f film) draw(env envs.Environment, rec *episode.Recording, seed int64, asGIF bool) ([]byte, error) {
-	drawer, ok := envs.DrawerOf(env)
-	last := drawable(rec)
-	if !ok || last < 0 {
+	draw, last := envs.TraitsOf(env).Draw, drawable(rec)
+	if draw == nil || last < 0 {
 		return nil, fmt.Errorf("the first state of %s is not finite: there is nothing to draw", env.Spec().ID)
 	}
 	text := newCaptions(rec, seed, f.size.X)
 	var gif runfolder.Animation
 	for _, step := range shown(last, f.frames) {
-		img, err := drawer.Draw(rec.State(step), image.Pt(f.size.X, f.size.Y-text.height()))
+		img, err := draw(rec.State(step), image.Pt(f.size.X, f.size.Y-text.height()))
 		if err != nil {
 			return nil, err
 		}

@@ -540,10 +540,10 @@ func TestPictureShowsTheEpisode(t *testing.T) {
 			require.Len(t, frames, rec.Length+1)
 			text := newCaptions(rec, c.seed, size.X)
 			require.Equal(t, c.seed == math.MinInt64, text.rows == 2, "a long seed has a row of its own")
-			drawer, _ := envs.DrawerOf(r.Env)
+			drawn := envs.TraitsOf(r.Env).Draw
 			for i, frame := range frames {
 				require.Equal(t, size, frame.Rect.Size())
-				picture, err := drawer.Draw(rec.State(i), image.Pt(size.X, size.Y-text.height()))
+				picture, err := drawn(rec.State(i), image.Pt(size.X, size.Y-text.height()))
 				require.NoError(t, err)
 				requireLike(t, text.above(picture, i), frame, text.height())
 				caption := frame.SubImage(image.Rect(0, 0, size.X, text.height()))

@@ -105,7 +105,7 @@ func (o *rendering) resolve(arg string, given func(flag string) bool) (*episode.
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := envs.DrawerOf(m.Env); !ok {
+	if envs.TraitsOf(m.Env).Draw == nil {
 		return nil, console.BadInput("%s cannot be drawn: it has no Draw", m.Env.Spec().ID)
 	}
 	if err := setParams(m, o.params); err != nil {

@@ -128,13 +128,21 @@ func others(rank int, lists ...[]int) []int {
 // batch axes, of operands of some dims.
 func (a Dot) Matrices(left, right []int) (rows, inner, columns int) {
 	l, r := a.Free(len(left), len(right))
-	return sizes(left, l), sizes(left, a.LeftContract), sizes(right, r)
+	product := func(sizes []int) int {
+		n := 1
+		for _, size := range sizes {
+			n *= size
+		}
+		return n
+	}
+	return product(At(left, l)), product(At(left, a.LeftContract)), product(At(right, r))
 }
 
-func sizes(dims, axes []int) int {
-	size := 1
-	for _, axis := range axes {
-		size *= dims[axis]
+// At lists the numbers at some places, such as the sizes of some axes.
+func At(numbers, places []int) []int {
+	at := make([]int, len(places))
+	for i, place := range places {
+		at[i] = numbers[place]
 	}
-	return size
+	return at
 }

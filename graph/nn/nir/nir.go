@@ -43,19 +43,6 @@ const largestFile = 1 << 31
 
 // ReadFile reads a file of at most 2 GiB.
 func ReadFile(name string) (*Graph, error) {
-	b, err := FileBytes(name)
-	if err != nil {
-		return nil, err
-	}
-	g, err := Read(b)
-	if err != nil {
-		return nil, fmt.Errorf("nir: %s: %w", name, err)
-	}
-	return g, nil
-}
-
-// FileBytes returns the bytes of a file of at most 2 GiB, for Read.
-func FileBytes(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
@@ -69,7 +56,11 @@ func FileBytes(name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nir: %w", err)
 	}
-	return b, nil
+	g, err := Read(b)
+	if err != nil {
+		return nil, fmt.Errorf("nir: %s: %w", name, err)
+	}
+	return g, nil
 }
 
 // WriteFile writes a file.

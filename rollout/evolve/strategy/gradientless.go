@@ -20,13 +20,6 @@ type Gradientless struct {
 	Halving settings.Number `set:"halving" above:"0" help:"members from one standard deviation to half of it"`
 }
 
-// Traits are those of a climber.
-func (e *Gradientless) Traits() (t Traits[ClimberState, *graph.Array, *graph.Array]) {
-	t = e.climber.Traits()
-	t.Check = e.Check
-	return t
-}
-
 // Check refuses a least standard deviation above the largest.
 func (e *Gradientless) Check() error {
 	if e.Least.Value > e.Sigma.Value {

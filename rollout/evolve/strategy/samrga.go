@@ -47,7 +47,7 @@ type samrgaChild struct {
 
 // Traits say that it keeps members, whose descent is known, and takes immigrants.
 func (g *SAMRGA) Traits() (t Traits[SAMRGAState, *graph.Array, samrgaChild]) {
-	t.Check, t.Keeps, t.Immigrant = g.Check, g.Keeps, g.Immigrant
+	t.Keeps, t.Immigrant = g.Keeps, g.Immigrant
 	t.Parent, t.Places, t.Survivors = g.Parent, g.Keeps, g.Survivors
 	return t
 }

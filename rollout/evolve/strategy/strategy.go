@@ -81,11 +81,7 @@ func Make(name string, values settings.Values) (*Erased, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := erased(s)
-	if e.Check != nil {
-		return e, e.Check()
-	}
-	return e, nil
+	return erased(s), nil
 }
 
 // Noise draws standard normal numbers for every floating-point leaf of a genome, leaf i with the key FoldIn(key, i).

@@ -1,8 +1,10 @@
 package strategy
 
 import (
+	"fmt"
 	"reflect"
 
+	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/internal/erase"
@@ -19,9 +21,6 @@ type Traits[S, G, D any] struct {
 	// number. They move a distribution by the ranks of the members. evosax's follow the order of equal members: they
 	// drift, and the step size shrinks or grows.
 	Steady bool
-	// Check finds the first mistake in how the settings go together, a *settings.Error whose key begins with
-	// "strategy.".
-	Check func() error
 	// Fit prepares the strategy for a policy, if it is for policies of one kind. Its error, a *settings.Error, says
 	// which policy it takes.
 	Fit func(p policy.Policy) error
@@ -92,13 +91,13 @@ func Erase[S, G, D any](s Strategy[S, G, D]) *Erased { return erased(s) }
 func erased(s any) *Erased {
 	v := reflect.ValueOf(s)
 	mean := v.MethodByName("Mean")
-	tell := to[func(state any, e Evaluation, draws Draws[any]) any](v.MethodByName("Tell"))
+	tell := to[func(state any, e Evaluation, draws Draws[any]) any](v.MethodByName("Tell"), s, "Tell")
 	e := &Erased{Settings: s, Flat: mean.Type().Out(0) == reflect.TypeFor[*graph.Array](),
-		Traits: to[func() Traits[any, any, any]](v.MethodByName("Traits"))(),
-		Init:   to[func(genome any, population int) any](v.MethodByName("Init")),
-		Sample: to[func(key random.Key, state any, group *graph.Array) any](v.MethodByName("Sample")),
-		Member: to[func(state, draw any, side *graph.Array) any](v.MethodByName("Member")),
-		Mean:   to[func(state any) any](mean)}
+		Traits: to[func() Traits[any, any, any]](v.MethodByName("Traits"), s, "Traits")(),
+		Init:   to[func(genome any, population int) any](v.MethodByName("Init"), s, "Init"),
+		Sample: to[func(key random.Key, state any, group *graph.Array) any](v.MethodByName("Sample"), s, "Sample"),
+		Member: to[func(state, draw any, side *graph.Array) any](v.MethodByName("Member"), s, "Member"),
+		Mean:   to[func(state any) any](mean, s, "Mean")}
 	e.Tell = func(state any, v Evaluation, draws population.Draws) any {
 		next := tell(state, v, Draws[any]{draws})
 		if e.Steady {
@@ -112,11 +111,12 @@ func erased(s any) *Erased {
 	return e
 }
 
-func to[T any](method reflect.Value) T { return erase.To[T](method.Interface(), refuse) }
-
-// refuse throws an error for a tree of another type, such as the genome of another policy.
-func refuse(tree any, want reflect.Type) {
-	graph.Throw("strategy", "got a tree of type %T, want %s", tree, want)
+// to returns a method of the strategy s. It throws an error, with the line of the method, for a tree of another type,
+// such as the genome of another policy.
+func to[T any](method reflect.Value, s any, name string) T {
+	return erase.To[T](method.Interface(), func(tree any, want reflect.Type) {
+		panic(envs.ResultError(s, "strategy", name, fmt.Sprintf("got a tree of type %T, want %s", tree, want)))
+	})
 }
 
 // everyone is the Keeps of a strategy that keeps the whole population.

@@ -39,13 +39,6 @@ type Head interface {
 	Rescale(before, after any, w, b *graph.Array) (*graph.Array, *graph.Array)
 }
 
-// Checked is a Head whose settings must fit each other.
-type Checked interface {
-	Head
-	// Check returns the first mistake, a *settings.Error whose key begins with "value.".
-	Check() error
-}
-
 var registry = settings.NewRegistry[Head]("value", "value", "value head")
 
 // Register makes a head known to Make, and so to the command line. create returns it with its default settings. A name
@@ -67,14 +60,7 @@ func Part() settings.Part { return registry.Part() }
 // Make returns a head by its name, with settings of its own. Its errors are *settings.Error. The error for an unknown
 // name lists the names that exist and suggests the nearest.
 func Make(name string, values settings.Values) (Head, error) {
-	h, err := registry.Choose(name, values)
-	if err != nil {
-		return nil, err
-	}
-	if c, ok := h.(Checked); ok {
-		return h, c.Check()
-	}
-	return h, nil
+	return registry.Choose(name, values)
 }
 
 // one returns the output of a last layer with a single output.

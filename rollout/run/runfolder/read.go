@@ -1,7 +1,6 @@
 package runfolder
 
 import (
-	"fmt"
 	"io"
 
 	"xlarun/graph"
@@ -20,19 +19,6 @@ func (f *Folder) ReadFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	return io.ReadAll(io.NewSectionReader(file, 0, info.Size()))
-}
-
-// ReadArrays reads a safetensors file of the folder.
-func (f *Folder) ReadArrays(name string) (arrays map[string]*graph.Array, metadata map[string]string, err error) {
-	err = f.openArrays(name, func(in *safetensors.File, _ io.ReaderAt, _ int64) (err error) {
-		metadata = in.Metadata()
-		arrays, err = allArrays(in)
-		return err
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s cannot be read: %w", f.Path(name), reason(err))
-	}
-	return arrays, metadata, nil
 }
 
 // openArrays opens a safetensors file, which has size bytes, and calls read.

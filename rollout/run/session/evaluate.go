@@ -53,7 +53,7 @@ func NewEvaluator(b xlabridge.Backend, p *run.Play, purpose string, candidates [
 	if err != nil {
 		return nil, err
 	}
-	if _, can := envs.DrawerOf(r.Env); can && draw {
+	if draw && envs.TraitsOf(r.Env).Draw != nil {
 		if e.recorder, err = episode.NewRecorder(b, r, policy.Acting(example, e.Ways[0])); err != nil {
 			return nil, errors.Join(err, e.Close())
 		}

@@ -32,6 +32,11 @@ func xlarun_debug(frame *C.xf_frame) *C.xf_error {
 	if err == nil {
 		err = runDebug(args)
 	}
+	return answer(frame, err)
+}
+
+// answer is what XLA gets of a call: its error, if any.
+func answer(frame *C.xf_frame, err error) *C.xf_error {
 	if err == nil {
 		return nil
 	}

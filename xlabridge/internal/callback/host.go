@@ -1,7 +1,6 @@
 package callback
 
 /*
-#include <stdlib.h>
 #include "callback.h"
 */
 import "C"
@@ -20,14 +19,9 @@ func xlarun_host(frame *C.xf_frame) *C.xf_error {
 	if C.xf_asked(frame) != 0 || frame.stage != C.XF_EXECUTE {
 		return nil
 	}
-	err := hostCall(unsafe.Slice((**C.xf_buffer)(unsafe.Pointer(frame.args.values)), int(frame.args.size)),
-		unsafe.Slice((**C.xf_buffer)(unsafe.Pointer(frame.results.values)), int(frame.results.size)))
-	if err == nil {
-		return nil
-	}
-	text := C.CString(err.Error())
-	defer C.free(unsafe.Pointer(text))
-	return C.xf_fail(frame, C.XF_INVALID_ARGUMENT, text)
+	args := unsafe.Slice((**C.xf_buffer)(unsafe.Pointer(frame.args.values)), int(frame.args.size))
+	results := unsafe.Slice((**C.xf_buffer)(unsafe.Pointer(frame.results.values)), int(frame.results.size))
+	return answer(frame, hostCall(args, results))
 }
 
 // hostCall runs a host_call op: it fills the results.

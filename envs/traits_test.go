@@ -16,7 +16,7 @@ import (
 	"xlarun/graph/random"
 )
 
-// able is a Corridor with every part.
+// able is a Corridor with every trait.
 type able struct{ Corridor }
 
 func (able) Draw(any, image.Point) (image.Image, error) { return nil, errors.New("drawn") }
@@ -39,49 +39,46 @@ func (able) Rewards(s CorridorState, _ CorridorParams) *graph.Array {
 	return graph.Stack([]*graph.Array{s.X, s.X.Neg()}, 0)
 }
 
-// some is a wrapper that hides some of able's parts: bit i of keep is part i.
+// some is able with some of its traits: bit i of keep is the one of number i.
 type some struct {
 	able
 	keep int
 }
 
-func (s some) Parts() (p envs.Parts[CorridorState, CorridorParams]) {
-	all := envs.PartsOf(envs.Env[CorridorState, CorridorParams](s.able))
+func (s some) Traits() (t envs.Traits[CorridorState, CorridorParams]) {
+	all := envs.TraitsOf(envs.Env[CorridorState, CorridorParams](s.able))
 	if s.keep&1 != 0 {
-		p.Drawer = all.Drawer
+		t.Draw = all.Draw
 	}
 	if s.keep&2 != 0 {
-		p.Describer = all.Describer
+		t.Describe = all.Describe
 	}
 	if s.keep&4 != 0 {
-		p.Scorer = all.Scorer
+		t.Objectives = all.Objectives
 	}
 	if s.keep&8 != 0 {
-		p.Masker = all.Masker
+		t.Legal = all.Legal
 	}
 	if s.keep&16 != 0 {
-		p.Game = all.Game
+		t.Player, t.Rewards = all.Player, all.Rewards
 	}
-	return p
+	return t
 }
 
-// has reports which parts there are, by DrawerOf and the other functions.
-func has[S, P any](e envs.Env[S, P]) (parts int) {
-	_, draws := envs.DrawerOf(e)
-	_, describes := envs.DescriberOf(e)
-	_, scores := envs.ScorerOf(e)
-	_, masks := envs.MaskerOf(e)
-	_, plays := envs.GameOf(e)
-	for i, yes := range []bool{draws, describes, scores, masks, plays} {
+// has reports which traits there are.
+func has[S, P any](e envs.Env[S, P]) (traits int) {
+	t := envs.TraitsOf(e)
+	for i, yes := range []bool{t.Draw != nil, t.Describe != nil, t.Objectives != nil, t.Legal != nil,
+		t.Player != nil && t.Rewards != nil} {
 		if yes {
-			parts |= 1 << i
+			traits |= 1 << i
 		}
 	}
-	return parts
+	return traits
 }
 
-// Any choice of parts goes through every wrapper, no more and no less.
-func TestWrappersKeepParts(t *testing.T) {
+// Any choice of traits goes through every wrapper, no more and no less.
+func TestWrappersKeepTraits(t *testing.T) {
 	require.Equal(t, 31, has(able{}))
 	require.Equal(t, 0, has(Corridor{}))
 	for keep := range 32 {
@@ -99,20 +96,20 @@ func TestWrappersKeepParts(t *testing.T) {
 // What is known by the last state of an episode outlives the reset; what play goes on from is of the new one.
 func TestAutoResetKeepsWhatTheLastStateSays(t *testing.T) {
 	auto := envs.Erase(envs.AutoReset(able{}))
-	parts, p := envs.PartsOf(auto), auto.DefaultParams()
+	traits, p := envs.TraitsOf(auto), auto.DefaultParams()
 	state, _ := auto.Reset(random.New(0), p)
 	first, _ := able{}.Reset(random.New(0), able{}.DefaultParams())
-	require.Equal(t, floats(t, first.X)[0], floats(t, parts.Describer.Describe(state, p))[0])
+	require.Equal(t, floats(t, first.X)[0], floats(t, traits.Describe(state, p))[0])
 	x := floats(t, first.X)[0]
 	for i := 1; ; i++ {
 		var obs, terminated *graph.Array
 		state, obs, _, terminated, _ = auto.Step(random.New(int64(i)), state, envs.Steps(1), p)
 		x += .25
-		require.InDelta(t, x, floats(t, parts.Describer.Describe(state, p))[0], 1e-6, "step %d", i)
-		require.InDelta(t, x, floats(t, parts.Scorer.Objectives(state, p))[0], 1e-6)
-		require.InDeltaSlice(t, []float64{x, -x}, floats(t, parts.Game.Rewards(state, p)), 1e-6)
-		require.Equal(t, []float64{1, 1}, floats(t, parts.Masker.Legal(state, p)))
-		player := floats(t, parts.Game.Player(state, p))[0]
+		require.InDelta(t, x, floats(t, traits.Describe(state, p))[0], 1e-6, "step %d", i)
+		require.InDelta(t, x, floats(t, traits.Objectives(state, p))[0], 1e-6)
+		require.InDeltaSlice(t, []float64{x, -x}, floats(t, traits.Rewards(state, p)), 1e-6)
+		require.Equal(t, []float64{1, 1}, floats(t, traits.Legal(state, p)))
+		player := floats(t, traits.Player(state, p))[0]
 		if floats(t, terminated)[0] == 1 {
 			require.Less(t, floats(t, obs)[0], .2, "the new episode's")
 			require.Zero(t, player, "the new episode's")
@@ -122,17 +119,16 @@ func TestAutoResetKeepsWhatTheLastStateSays(t *testing.T) {
 	}
 }
 
-func TestErasedPartsRefuse(t *testing.T) {
+func TestErasedTraitsRefuse(t *testing.T) {
 	e := envs.Erase(able{})
-	d, _ := envs.DescriberOf(e)
+	describe := envs.TraitsOf(e).Describe
 	require.ErrorContains(t, graph.Try(func() {
-		d.Describe(3, e.DefaultParams())
+		describe(3, e.DefaultParams())
 	}), "Corridor-v0: got int as state, want envs_test.CorridorState")
 	require.ErrorContains(t, graph.Try(func() {
-		d.Describe(CorridorState{}, 3)
+		describe(CorridorState{}, 3)
 	}), "Corridor-v0: got int as parameters, want envs_test.CorridorParams")
-	drawer, _ := envs.DrawerOf(envs.AutoReset(e))
-	_, err := drawer.Draw(3, image.Pt(1, 1))
+	_, err := envs.TraitsOf(envs.AutoReset(e)).Draw(3, image.Pt(1, 1))
 	require.EqualError(t, err, "drawn", "which state may be drawn is the environment's affair")
 }
 
@@ -168,10 +164,10 @@ func (walker) DescribeStep(_, next CorridorState, _ *graph.Array, _ CorridorPara
 	return next.X.Reshape(1)
 }
 
-// Under AutoReset a StepDescriber was gone, and its descriptor was still in the Spec.
-func TestAutoResetHasNoStepDescriber(t *testing.T) {
+// Under AutoReset DescribeStep was gone, and its descriptor was still in the Spec.
+func TestAutoResetHasNoDescribeStep(t *testing.T) {
 	auto := envs.AutoReset(walker{})
-	require.Nil(t, envs.PartsOf(auto).StepDescriber)
+	require.Nil(t, envs.TraitsOf(auto).DescribeStep)
 	require.Empty(t, auto.Spec().Descriptor.Dims)
 	require.Empty(t, auto.Spec().Descriptors)
 	require.NoError(t, auto.Spec().Check())
