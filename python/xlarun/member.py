@@ -4,19 +4,27 @@ import json
 import numpy as np
 
 from . import safetensors
+from .board_member import BoardMember
 from .networks import networks
+from .sparse import SparseMember
 
 
 def load(path):
-    """Returns the Member in a file of `xlarun export`. ValueError says what is wrong with the file."""
+    """Returns the member in a file of `xlarun export`. ValueError says what is wrong with the file.
+
+    It is a Member, which acts in an environment; of a run of selfplay a BoardMember, of one of sparse a SparseMember.
+    """
     arrays, metadata = safetensors.read(path)
-    if metadata.get("kind") in ("sparse", "selfplay") and "policy" not in metadata:
-        raise ValueError(f"{path} is a member of {metadata['kind']}, which has no policy that acts in an environment: read its "
-                         "arrays as safetensors (docs/reference/member-file.md)")
-    missing = [key for key in ("policy", "head", "observation_space", "action_space") if key not in metadata]
+    kinds = {"selfplay": (BoardMember, "setting.game"), "sparse": (SparseMember, "layers")}
+    kind, key = kinds.get(metadata.get("kind"), (Member, None))
+    wanted = [key] if key else ["policy", "head", "observation_space", "action_space"]
+    missing = [key for key in wanted if key not in metadata]
+    if missing == ["layers"]:
+        raise ValueError(f"{path} has no layers in its metadata, as an older xlarun wrote it: go on with the run "
+                         "(xlarun sparse --resume RUN), whose next file has them")
     if missing:
         raise ValueError(f"{path} has no {missing[0]} in its metadata: write it with xlarun export RUN --out {path}")
-    return Member(arrays, metadata)
+    return kind(arrays, metadata)
 
 
 class Member:
