@@ -164,3 +164,11 @@ def test_batches_of_another_size():
     member = xlarun.load(DATA / "spiking-rewarded.safetensors")
     with pytest.raises(ValueError, match=r"reward has the shape \[3\], want 2 numbers"):
         member.learn(member.start(2), [1, 2, 3])
+
+
+def test_genome_without_layers():
+    """A member of hyperneat of an earlier release, without the perceptron that its genome draws."""
+    member = xlarun.load(DATA / "hyperneat.safetensors")
+    genome = {name: a for name, a in member.arrays.items() if not name.startswith("Layers")}
+    with pytest.raises(ValueError, match="the member has no layers, which its genome draws: export its run again"):
+        xlarun.Member(genome, member.metadata)

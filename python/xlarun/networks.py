@@ -74,6 +74,15 @@ class MLP(Stateless):
         return perceptron(self.arrays, "Layers", flat(x), self.activation)
 
 
+class Drawn(MLP):
+    """The perceptron that a genome draws; xlarun export writes it beside the genome."""
+
+    def __init__(self, arrays, metadata):
+        super().__init__(arrays, metadata)
+        if "Layers.0.W" not in arrays:
+            raise ValueError("the member has no layers, which its genome draws: export its run again with this xlarun")
+
+
 class NormedMLP(Stateless):
     """Layers with layer normalization (flax's LayerNorm)."""
 
@@ -187,4 +196,5 @@ class CTRNN(Recurrent):
 
 networks = {"mlp": MLP, "linear": MLP, "normedmlp": NormedMLP, "cnn": CNN, "blockmlp": BlockMLP, "elman": Elman,
             "gru": GRU, "lstm": LSTM, "mingru": MinGRU, "ctrnn": CTRNN, "vector": Vector, "genome": Genome,
-            "spiking": Spiking, "nir": NIR, "transformer": Transformer}
+            "spiking": Spiking, "nir": NIR, "transformer": Transformer,
+            "hyperneat": Drawn, "multispatial": Drawn}
