@@ -44,7 +44,8 @@ def test_sizes_of_observations(file):
     member = xlarun.load(DATA / f"{file}.safetensors")
     shape = member.observation_space["shape"]
     n = int(np.prod(shape))
-    for bad in (np.zeros(n + 1), np.zeros(n - 1), np.zeros((2, 1, *shape)), np.zeros((0, *shape)), 0.5, [], np.zeros(1)):
+    others = [np.zeros(s) for s in (n + 1, n - 1, (2, 1, *shape), (0, *shape), 1)]
+    for bad in (*others, 0.5, []):
         with pytest.raises(ValueError, match="the observation has the shape"):
             member.act(bad)
     shaped, _ = member.outputs(np.arange(n).reshape(shape) / n, rng=np.random.default_rng(1))

@@ -15,7 +15,7 @@ from .transformer import Transformer
 
 
 class Batched:
-    """A policy that steps n observations at a time: x is [n, …]. Its state is None, an array [n, …] or some of them."""
+    """A policy that steps n observations at a time, x [n, …]. Its state is None, an array [n, …] or a tuple of them."""
 
     def __init__(self, arrays, metadata):
         self.arrays, self.metadata = arrays, metadata
@@ -91,7 +91,8 @@ class NormedMLP(Stateless):
         norms = count(a, "Norms", ".Scale")
         for i in range(norms):
             x = layer(a, f"Layers.{i}", x)
-            x = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-6) * a[f"Norms.{i}.Scale"] + a[f"Norms.{i}.Bias"]
+            x = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-6)
+            x = x * a[f"Norms.{i}.Scale"] + a[f"Norms.{i}.Bias"]
             x = self.activation(x)
         return layer(a, f"Layers.{norms}", x)
 
