@@ -28,7 +28,8 @@ func TestNilsOfStrategiesNameTheMethod(t *testing.T) {
 }
 
 // TestTreesOfStrategiesNameTheMethod: a tree of another structure was an error in xlarun's own code, or a
-// panic in the user's policy.
+// panic in the user's policy. The field that differs is named: "got a state of 7 leaves, want a state of 8" is not
+// enough.
 func TestTreesOfStrategiesNameTheMethod(t *testing.T) {
 	for method, want := range map[string]string{
 		"Member": `got a \*graph\.Array of 1 leaf, want a .* of \d+ leaves, as the genome that Init gets`,
@@ -37,6 +38,15 @@ func TestTreesOfStrategiesNameTheMethod(t *testing.T) {
 	} {
 		text := fails(t, cli.StatusFailed, append(mistaken, "--strategy=faulty", "--fault", method+": tree")...)
 		assert.Regexp(t, `^xlarun evolve: strategy\.go:\d+: the strategy's `+method+`: `+want+`\n$`, text)
+	}
+	for fault, want := range map[string]string{
+		"a field that grows": `got a faulty\.state of another structure, want one as the state that it gets: ` +
+			`\.Past\[0\] only in the result`,
+		"a field of another dtype": `got i32\[\] at \.Count, want f32\[\], as the state that it gets: convert or ` +
+			`reshape it`,
+	} {
+		text := fails(t, cli.StatusFailed, append(mistaken, "--strategy=faulty", "--fault", "Tell: "+fault)...)
+		assert.Regexp(t, `^xlarun evolve: strategy\.go:\d+: the strategy's Tell: `+want+`\n$`, text)
 	}
 }
 

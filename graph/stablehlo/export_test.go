@@ -186,14 +186,30 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// A program that cannot stand alone is refused.
-func TestExportRefuses(t *testing.T) {
-	outside := graph.Float32s(make([]float32, 5000)) // small arrays become constants
-	vector := graph.Abstract(graph.ShapeOf(graph.Float32, 5000))
-	p, err := graph.Trace("f", func(x *graph.Array) *graph.Array { return x.Add(outside) }, vector)
+// An array from outside of the function is a constant of the text, as in jax.export. It was refused.
+func TestExportOfCapturedArrays(t *testing.T) {
+	outside := graph.Iota(5000).Convert(graph.Float32).Add(.5)
+	held, err := graph.Eval([]*graph.Array{outside, outside.Mul(2)})
 	require.NoError(t, err)
-	require.ErrorContains(t, lower.Export(&strings.Builder{}, p), "uses an array f32[5000] from outside (1 in all)")
-	p, err = graph.TraceArgs("g", []any{vector}, graph.TraceOptions{Replicas: 2}, func(a []any) any { return a[0] })
+	f := func(in []*graph.Array) []*graph.Array {
+		end, _ := graph.Scan(func(c *graph.Array, _ graph.None) (*graph.Array, graph.None) {
+			return c.Mul(.5).Add(held[1]), graph.None{}
+		}, in[0].Add(held[0]), graph.None{}, graph.Length(2))
+		return []*graph.Array{end}
+	}
+	p, text := exportOf(t, "main", []graph.Shape{held[0].Shape()}, f)
+	require.Len(t, p.Captured, 2)
+	g, err := stablehlo.Parse("main", text)
+	require.NoError(t, err)
+	require.Len(t, g.Inputs(), 1)
+	x := graph.Iota(5000).Convert(graph.Float32).Sin()
+	graphtest.Near(t, graphtest.Floats(t, f([]*graph.Array{x})[0]), graphtest.Floats(t, g.Call(x)[0]), 1e-6, "captured")
+}
+
+// A program that runs on several devices is refused.
+func TestExportRefuses(t *testing.T) {
+	vector := graph.Abstract(graph.ShapeOf(graph.Float32, 5000))
+	p, err := graph.TraceArgs("g", []any{vector}, graph.TraceOptions{Replicas: 2}, func(a []any) any { return a[0] })
 	require.NoError(t, err)
 	require.ErrorContains(t, lower.Export(&strings.Builder{}, p), "runs on 2 devices")
 }

@@ -40,11 +40,12 @@ def test_mask_of_each_choice():
 
 @pytest.mark.parametrize("file", ["cartpole", "cnn", "gru", "spiking", "nir", "pendulum-normalized", "normedmlp"])
 def test_sizes_of_observations(file):
-    """An observation of another size, a batch, or a number."""
+    """Observations of another size, none, or a number."""
     member = xlarun.load(DATA / f"{file}.safetensors")
     shape = member.observation_space["shape"]
     n = int(np.prod(shape))
-    for bad in (np.zeros(n + 1), np.zeros(n - 1), np.zeros((2, *shape)), np.zeros((1, *shape)), 0.5, [], np.zeros(1)):
+    others = [np.zeros(s) for s in (n + 1, n - 1, (2, 1, *shape), (0, *shape), 1)]
+    for bad in (*others, 0.5, []):
         with pytest.raises(ValueError, match="the observation has the shape"):
             member.act(bad)
     shaped, _ = member.outputs(np.arange(n).reshape(shape) / n, rng=np.random.default_rng(1))
@@ -57,7 +58,7 @@ def test_discrete_observations():
     member = xlarun.load(DATA / "cartpole.safetensors")
     member.observation_space = {"type": "Discrete", "n": 4, "shape": [], "dtype": "int32"}
     assert member.act(3)[0] == member.act(np.int32(3))[0]
-    for bad in (-1, 4, 1.5, float("nan"), float("inf"), [1], np.zeros(4)):
+    for bad in (-1, 4, 1.5, float("nan"), float("inf"), [1, 4], np.zeros((4, 1))):
         with pytest.raises(ValueError, match="the observation got"):
             member.act(bad)
 
@@ -147,3 +148,28 @@ def test_transformer_without_heads():
         metadata = {k: v for k, v in member.metadata.items() if k != key}
         with pytest.raises(ValueError, match=f"the member has no {key} in its metadata"):
             xlarun.Member(member.arrays, metadata)
+
+
+def test_batches_of_another_size():
+    """States, masks and rewards of another number of observations."""
+    member = xlarun.load(DATA / "gru.safetensors")
+    observations = np.zeros((3, *member.observation_space["shape"]))
+    with pytest.raises(ValueError, match=r"the state is of 2 episodes, want one for each of the 3 observations"):
+        member.act(observations, member.start(2))
+    member = xlarun.load(DATA / "cartpole.safetensors")
+    for legal in ([[True, True]], [[True, True]] * 2):
+        with pytest.raises(ValueError, match=r"want \[3, 2\], a row for each observation"):
+            member.act(np.zeros((3, 4)), legal=legal)
+    with pytest.raises(ValueError, match="legal allows no action"):
+        member.act(np.zeros((2, 4)), legal=[[True, False], [False, False]])
+    member = xlarun.load(DATA / "spiking-rewarded.safetensors")
+    with pytest.raises(ValueError, match=r"reward has the shape \[3\], want 2 numbers"):
+        member.learn(member.start(2), [1, 2, 3])
+
+
+def test_genome_without_layers():
+    """A member of hyperneat of an earlier release, without the perceptron that its genome draws."""
+    member = xlarun.load(DATA / "hyperneat.safetensors")
+    genome = {name: a for name, a in member.arrays.items() if not name.startswith("Layers")}
+    with pytest.raises(ValueError, match="the member has no layers, which its genome draws: export its run again"):
+        xlarun.Member(genome, member.metadata)

@@ -30,6 +30,65 @@ def test_outputs_and_actions(name):
         state = member.learn(state, reward)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_batches(name):
+    """n observations at a time are n episodes."""
+    member = xlarun.load(DATA / name)
+    if member.metadata.get("encoder") in ("rate", "population"):
+        pytest.skip("its inputs are drawn")
+    episodes = decode(CASES[name]["observations"]).reshape(4, 5, *member.observation_space["shape"])
+    rewards = np.linspace(-1, 1, 20).reshape(4, 5)
+    states, singles = member.start(4), [member.start() for _ in range(4)]
+    for step in range(5):
+        actions, after = member.act(episodes[:, step], states, actions="greedy")
+        outputs, _ = member.outputs(episodes[:, step], states)
+        states = member.learn(after, rewards[:, step])
+        for i, state in enumerate(singles):
+            want, _ = member.outputs(episodes[i, step], state)
+            action, state = member.act(episodes[i, step], state, actions="greedy")
+            np.testing.assert_allclose(outputs[i], want, atol=1e-5)
+            np.testing.assert_allclose(actions[i], action, atol=1e-5)
+            singles[i] = member.learn(state, rewards[i, step])
+
+
+def test_batches_of_masks_and_draws():
+    member, rng = xlarun.load(DATA / "lander.safetensors"), np.random.default_rng(1)
+    observations = decode(CASES["lander.safetensors"]["observations"])
+    legal = np.ones((len(observations), 5), bool)
+    legal[::2, :1] = False
+    actions, _ = member.act(observations, rng=rng, legal=legal)
+    assert actions.shape == (len(observations), 2) and (actions[::2, 0] == 1).all() and (actions[1::2, 0] == 0).any()
+    member = xlarun.load(DATA / "cartpole.safetensors")
+    assert member.act(np.zeros((3, 4)), legal=[False, True])[0].tolist() == [1, 1, 1]
+
+
+def test_a_policy_of_ones_own():
+    """A class in xlarun.networks loads members of a policy that this package does not have."""
+    class Sum:
+        def __init__(self, arrays, metadata):
+            self.arrays = arrays
+
+        def start(self):
+            return 0.0
+
+        def step(self, x, state, rng):
+            return np.array([state, x.sum()]), state + 1.0
+
+    known = xlarun.load(DATA / "cartpole.safetensors")
+    metadata = {**known.metadata, "policy": "sum:3"}
+    with pytest.raises(NotImplementedError, match='set xlarun.networks\\["sum"\\] to a class'):
+        xlarun.Member(known.arrays, metadata)
+    xlarun.networks["sum"] = Sum
+    try:
+        member = xlarun.Member(known.arrays, metadata)
+        action, state = member.act(np.ones(4))
+        assert action == 1
+        assert member.outputs(np.ones(4), state)[0].tolist() == [1, 4]
+        assert member.act(np.ones((2, 4)), member.start(2))[1] == [1.0, 1.0]
+    finally:
+        del xlarun.networks["sum"]
+
+
 def test_learning_by_rewards():
     """Rewards change a member that learns by them from the next step on, and no other one."""
     for name, learns in [("spiking-rewarded.safetensors", True), ("spiking-stdp.safetensors", False),
@@ -93,7 +152,7 @@ def test_bad_files(tmp_path):
             xlarun.load(path)
     header = json.dumps({"__metadata__": {"kind": "sparse", "format": "xlarun member"}}).encode()
     path.write_bytes(len(header).to_bytes(8, "little") + header)
-    with pytest.raises(ValueError, match="is a member of sparse, which has no policy that acts"):
+    with pytest.raises(ValueError, match="has no layers in its metadata, as an older xlarun wrote it: go on with"):
         xlarun.load(path)
     whole = (DATA / "cartpole.safetensors").read_bytes()
     path.write_bytes(whole[:-8])

@@ -1,4 +1,7 @@
-"""Loads and steps the members that xlarun saves. See docs/reference/member-file.md of xlarun for the files."""
+"""Loads and plays the members that xlarun saves. See docs/reference/member-file.md of xlarun for the files."""
+from .board_member import BoardMember
 from .member import Member, load
+from .networks import networks
+from .sparse import SparseMember, read_idx
 
-__all__ = ["Member", "load"]
+__all__ = ["BoardMember", "Member", "SparseMember", "load", "networks", "read_idx"]

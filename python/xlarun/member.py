@@ -4,23 +4,35 @@ import json
 import numpy as np
 
 from . import safetensors
-from .networks import networks
+from .board_member import BoardMember
+from .networks import Batched, Each, Stateless, networks
+from .sparse import SparseMember
 
 
 def load(path):
-    """Returns the Member in a file of `xlarun export`. ValueError says what is wrong with the file."""
+    """Returns the member in a file of `xlarun export`. ValueError says what is wrong with the file.
+
+    It is a Member, which acts in an environment; of a run of selfplay a BoardMember, of one of sparse a SparseMember.
+    """
     arrays, metadata = safetensors.read(path)
-    if metadata.get("kind") in ("sparse", "selfplay") and "policy" not in metadata:
-        raise ValueError(f"{path} is a member of {metadata['kind']}, which has no policy that acts in an environment: read its "
-                         "arrays as safetensors (docs/reference/member-file.md)")
-    missing = [key for key in ("policy", "head", "observation_space", "action_space") if key not in metadata]
+    kinds = {"selfplay": (BoardMember, "setting.game"), "sparse": (SparseMember, "layers")}
+    kind, key = kinds.get(metadata.get("kind"), (Member, None))
+    wanted = [key] if key else ["policy", "head", "observation_space", "action_space"]
+    missing = [key for key in wanted if key not in metadata]
+    if missing == ["layers"]:
+        raise ValueError(f"{path} has no layers in its metadata, as an older xlarun wrote it: go on with the run "
+                         "(xlarun sparse --resume RUN), whose next file has them")
     if missing:
         raise ValueError(f"{path} has no {missing[0]} in its metadata: write it with xlarun export RUN --out {path}")
-    return Member(arrays, metadata)
+    return kind(arrays, metadata)
 
 
 class Member:
-    """A policy that acts. metadata and arrays are those of the file."""
+    """A policy that acts. metadata and arrays are those of the file.
+
+    Methods take one observation, or n of them as one array: then states, rewards and masks are of n, too, and begin
+    with start(n).
+    """
 
     def __init__(self, arrays, metadata):
         self.arrays, self.metadata = arrays, metadata
@@ -35,19 +47,28 @@ class Member:
     def _network(arrays, metadata):
         name = metadata["policy"].split(":")[0]
         if name not in networks:
-            raise NotImplementedError(f"the policy {name} is not among {', '.join(networks)}")
-        return networks[name](arrays, metadata)
+            raise NotImplementedError(f"the policy {name} is not among {', '.join(networks)}: if it is your own, set "
+                                      f'xlarun.networks["{name}"] to a class with start() and step(x, state, rng)')
+        network = networks[name](arrays, metadata)
+        return network if isinstance(network, Batched) else Each(network)
 
-    def start(self):
-        """The state at the start of an episode: what a member with memory remembers; None without memory."""
-        return self.network.start()
+    def start(self, n=None):
+        """The state at the start of an episode, or of n: what a member with memory remembers; None without memory."""
+        return self.network.start(n) if n is not None else self.network.first(self.network.start(1))
 
     def outputs(self, observation, state=None, rng=None):
-        """The network's outputs, [n], and the next state."""
+        """The network's outputs, [outputs] or [n, outputs], and the next state."""
+        x, batch = self._input(observation)
         if state is None:
-            state = self.start()
-        out, state = self.network.step(self._input(observation), state, rng or np.random.default_rng())
-        return np.asarray(out, np.float32), state
+            state = self.network.start(len(x))
+        elif not batch:
+            state = self.network.one(state)
+        elif self.network.size(state) != len(x):
+            raise ValueError(f"the state is of {self.network.size(state)} episodes, want one for each of the {len(x)} "
+                             f"observations: begin with start({len(x)})")
+        out, state = self.network.step(x, state, rng or np.random.default_rng())
+        out = np.asarray(out, np.float32)
+        return (out, state) if batch else (out[0], self.network.first(state))
 
     def learn(self, state, reward):
         """The state after the reward of a step, given the state that act returned in it.
@@ -55,25 +76,33 @@ class Member:
         A member whose weights change by rewards (policy.plasticity = rewarded) wants this call in each step. Other
         members return the state as it is.
         """
-        if getattr(self.network, "plasticity", None) != "rewarded":
+        network = getattr(self.network, "network", None)
+        if getattr(network, "plasticity", None) != "rewarded":
             return state
-        if reward is None or np.shape(reward) != ():
-            got = "is None" if reward is None else f"has the shape {list(np.shape(reward))}"
-            raise ValueError(f"reward {got}, want a number")
         if state is None:
-            raise ValueError("state is None: give the state that act returned")
-        return self.network.learn(state, reward)
+            if reward is not None and np.shape(reward) == ():
+                raise ValueError("state is None: give the state that act returned")
+        elif isinstance(state, list) and np.shape(reward) == (len(state),):
+            return [network.learn(each, r) for each, r in zip(state, reward)]
+        elif not isinstance(state, list) and reward is not None and np.shape(reward) == ():
+            return network.learn(state, reward)
+        got = "is None" if reward is None else f"has the shape {list(np.shape(reward))}"
+        raise ValueError(f"reward {got}, want " + (f"{len(state)} numbers" if isinstance(state, list) else "a number"))
 
     def act(self, observation, state=None, actions=None, rng=None, legal=None):
         """The action for an observation, in the shape of the action space, and the next state.
 
-        actions: "sampled" draws from the distribution, with rng, a numpy Generator; "greedy" takes the most probable
-        action. The default is what the file says. legal: a mask of the actions that may be taken, a bool for each
-        output, with at least one true for each choice. ValueError says what is wrong with an argument.
+        For n observations it returns n actions. actions: "sampled" draws from the distribution, with rng, a numpy
+        Generator; "greedy" takes the most probable action. The default is what the file says. legal: a mask of the
+        actions that may be taken, a bool for each output, with at least one true for each choice. ValueError says what
+        is wrong with an argument.
         """
         legal = self._mask(legal)
         out, state = self.outputs(observation, state, rng)
         if legal is not None:  # as policy.Legal in Go: an output that is NaN or -inf still beats an illegal one
+            if legal.ndim > out.ndim or legal.ndim == 2 and len(legal) != len(out):
+                raise ValueError(f"legal has the shape {list(legal.shape)}, want {list(out.shape)}, a row for each "
+                                 "observation")
             least = np.finfo(np.float32).min
             out = np.where(legal, np.where(out > least, out, least), -np.inf)
         actions = actions or self.actions
@@ -89,22 +118,32 @@ class Member:
             raise ValueError("the file has no critic: export a run of ppo with --critic")
         if self.metadata.get("value") != "plain":
             raise NotImplementedError(f"values of the head {self.metadata.get('value')} are read in Go only")
-        if not hasattr(self.critic, "outputs"):
+        if not isinstance(self.critic, Stateless):
             raise NotImplementedError("critics with memory run in Go only")
-        return float(self.critic.outputs(self._input(observation))[0])
+        x, batch = self._input(observation)
+        values = self.critic.outputs(x)[:, 0]
+        return values if batch else float(values[0])
 
     def _input(self, observation):
+        """Observations as the network takes them, [n, …], and whether they were more than one, as an array of n."""
         space = self.observation_space
         if space["type"] == "Discrete":
-            if np.ndim(observation) or not 0 <= observation < space["n"] or int(observation) != observation:
+            numbers = np.atleast_1d(np.asarray(observation))
+            if numbers.ndim > 1 or not np.all((0 <= numbers) & (numbers < space["n"]) & (numbers == np.floor(numbers))):
                 raise ValueError(f"the observation got {observation!r}, want a whole number from 0 to {space['n'] - 1}")
-            observation = np.eye(space["n"])[int(observation)]
+            return self._normalized(np.eye(space["n"], dtype=np.float32)[numbers.astype(int)]), np.ndim(observation) > 0
         x = np.asarray(observation, np.float32)
+        batch = False
         if space["type"] == "Box":
-            if x.shape not in (tuple(space["shape"]), (int(np.prod(space["shape"])),)):
-                raise ValueError(f"the observation has the shape {list(x.shape)}, want {space['shape']}: give one "
-                                 "observation, not a batch")
-            x = x.reshape(space["shape"])
+            shape, size = tuple(space["shape"]), int(np.prod(space["shape"]))
+            batch = x.ndim > 0 and x.shape[1:] == shape and x.shape != (size,)
+            if x.size == 0 or not batch and x.shape not in (shape, (size,)):
+                raise ValueError(f"the observation has the shape {list(x.shape)}, want {space['shape']}, or "
+                                 f"{['n', *space['shape']]} for n observations".replace("'", ""))
+            x = x.reshape(-1, *shape)
+        return self._normalized(x), batch
+
+    def _normalized(self, x):
         if self.metadata.get("normalized_observations") == "true":
             x = np.clip((x - self.arrays["Observation.Mean"]) / self.arrays["Observation.Deviation"], -10, 10)
         return x
@@ -116,10 +155,10 @@ class Member:
             raise ValueError("legal got a mask, but the actions are a Box, of which all are legal: leave it out")
         sizes = self.action_space["nvec"] if self.action_space["type"] == "MultiDiscrete" else [self.action_space["n"]]
         legal = np.asarray(legal)
-        if legal.shape != (sum(sizes),):
+        if legal.ndim not in (1, 2) or legal.shape[-1] != sum(sizes):
             raise ValueError(f"legal has the shape {list(legal.shape)}, want [{sum(sizes)}], one for each action")
         legal = legal.astype(bool)
-        if not all(own.any() for own in np.split(legal, np.cumsum(sizes)[:-1])):
+        if not all(own.any(-1).all() for own in np.split(legal, np.cumsum(sizes)[:-1], -1)):
             raise ValueError("legal allows no action: want at least one that is true for each choice")
         return legal
 
@@ -134,10 +173,10 @@ class Member:
     def _action(self, out):
         space = self.action_space
         if space["type"] == "MultiDiscrete":
-            return np.array([np.argmax(own) for own in np.split(out, np.cumsum(space["nvec"])[:-1])])
+            return np.stack([own.argmax(-1) for own in np.split(out, np.cumsum(space["nvec"])[:-1], -1)], -1)
         if self.metadata["head"] == "argmax":
-            return int(np.argmax(out))
-        bounds = zip(out, space["low"], space["high"])
+            return int(np.argmax(out)) if out.ndim == 1 else out.argmax(-1)
+        bounds = zip(np.moveaxis(out, -1, 0), space["low"], space["high"])
         action = [y if None in (low, high) else (low + high) / 2 + (high - low) / 2 * np.tanh(y)
                   for y, low, high in bounds]
-        return np.array(action, np.float32).reshape(space["shape"])
+        return np.stack(action, -1).astype(np.float32).reshape(*out.shape[:-1], *space["shape"])

@@ -1,4 +1,8 @@
-"""Policies: each class has start() and step(x, state), which returns the outputs and the next state."""
+"""Policies: each class has start(n) and step(x, state, rng) for n observations at a time, or start() and step for one.
+
+step returns the outputs and the next state. A class of your own of the second kind in `networks`, by the name of your
+policy, makes members of it load: class(arrays, metadata), start(), step(x, state, rng).
+"""
 import json
 
 import numpy as np
@@ -10,34 +14,85 @@ from .spiking import Spiking
 from .transformer import Transformer
 
 
-class Stateless:
-    """A policy without memory. x is the observation."""
+class Batched:
+    """A policy that steps n observations at a time, x [n, …]. Its state is None, an array [n, …] or a tuple of them."""
 
     def __init__(self, arrays, metadata):
         self.arrays, self.metadata = arrays, metadata
         self.activation = activations.get(metadata.get("activation"))
 
-    def start(self):
+    def one(self, state):
+        """A state of one observation as a state of n = 1; first is the reverse."""
+        return tuple(a[None] for a in state) if isinstance(state, tuple) else None if state is None else state[None]
+
+    def first(self, state):
+        return tuple(a[0] for a in state) if isinstance(state, tuple) else None if state is None else state[0]
+
+    def size(self, state):
+        return len(state[0] if isinstance(state, tuple) else state)
+
+
+class Each:
+    """A policy that steps one observation at a time, for n of them. Its state is a list."""
+
+    def __init__(self, network):
+        self.network = network
+
+    def start(self, n):
+        return [self.network.start() for _ in range(n)]
+
+    def step(self, x, states, rng):
+        outputs, states = zip(*(self.network.step(row, state, rng) for row, state in zip(x, states)))
+        return np.stack(outputs), list(states)
+
+    def one(self, state):
+        return [state]
+
+    def first(self, states):
+        return states[0]
+
+    def size(self, states):
+        return len(states)
+
+
+class Stateless(Batched):
+    """A policy without memory. x is the observations."""
+
+    def start(self, n):
         return None
 
     def step(self, x, state, rng):
         return self.outputs(x), state
 
 
+def flat(x):
+    return x.reshape(len(x), -1)
+
+
 class MLP(Stateless):
     def outputs(self, x):
-        return perceptron(self.arrays, "Layers", x.reshape(-1), self.activation)
+        return perceptron(self.arrays, "Layers", flat(x), self.activation)
+
+
+class Drawn(MLP):
+    """The perceptron that a genome draws; xlarun export writes it beside the genome."""
+
+    def __init__(self, arrays, metadata):
+        super().__init__(arrays, metadata)
+        if "Layers.0.W" not in arrays:
+            raise ValueError("the member has no layers, which its genome draws: export its run again with this xlarun")
 
 
 class NormedMLP(Stateless):
     """Layers with layer normalization (flax's LayerNorm)."""
 
     def outputs(self, x):
-        a, x = self.arrays, x.reshape(-1)
+        a, x = self.arrays, flat(x)
         norms = count(a, "Norms", ".Scale")
         for i in range(norms):
             x = layer(a, f"Layers.{i}", x)
-            x = (x - x.mean()) / np.sqrt(x.var() + 1e-6) * a[f"Norms.{i}.Scale"] + a[f"Norms.{i}.Bias"]
+            x = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-6)
+            x = x * a[f"Norms.{i}.Scale"] + a[f"Norms.{i}.Bias"]
             x = self.activation(x)
         return layer(a, f"Layers.{norms}", x)
 
@@ -46,25 +101,25 @@ class CNN(Stateless):
     def outputs(self, x):
         a, stride = self.arrays, json.loads(self.metadata["stride"])
         if self.metadata.get("channels_first") == "true":
-            x = np.moveaxis(x, 0, -1)
+            x = np.moveaxis(x, 1, -1)
         for i in range(count(a, "Convs", ".W")):
             w = a[f"Convs.{i}.W"]  # height, width, in, out
             if self.metadata.get("padding") == "same":
-                zeros = [max(0, (n - 1) // stride * stride + k - n) for n, k in zip(x.shape, w.shape[:2])]
-                x = np.pad(x, [(z // 2, z - z // 2) for z in zeros] + [(0, 0)])
-            windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[:2], axis=(0, 1))[::stride, ::stride]
-            x = self.activation(np.einsum("yxcij,ijco->yxo", windows, w) + a[f"Convs.{i}.B"])
-        return perceptron(a, "Dense.Layers", x.reshape(-1), self.activation)
+                zeros = [max(0, (n - 1) // stride * stride + k - n) for n, k in zip(x.shape[1:], w.shape[:2])]
+                x = np.pad(x, [(0, 0)] + [(z // 2, z - z // 2) for z in zeros] + [(0, 0)])
+            windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[:2], axis=(1, 2))[:, ::stride, ::stride]
+            x = self.activation(np.einsum("nyxcij,ijco->nyxo", windows, w) + a[f"Convs.{i}.B"])
+        return perceptron(a, "Dense.Layers", flat(x), self.activation)
 
 
 class BlockMLP(Stateless):
     def outputs(self, x):
         a = self.arrays
-        x = self.activation(layer(a, "First", x.reshape(-1)))
+        x = self.activation(layer(a, "First", flat(x)))
         for i, blocks in enumerate(json.loads(self.metadata["reads"])):
             w = a[f"Blocks.{i}.W"]  # blocks, what each of them reads, its units
-            read = x.reshape(-1, w.shape[2])[np.array(blocks)].reshape(len(w), -1)
-            x = self.activation(np.einsum("br,bru->bu", read, w).reshape(-1) + a[f"Blocks.{i}.B"])
+            read = x.reshape(len(x), -1, w.shape[2])[:, np.array(blocks)].reshape(len(x), len(w), -1)
+            x = self.activation(flat(np.einsum("nbr,bru->nbu", read, w)) + a[f"Blocks.{i}.B"])
         return layer(a, "Last", x)
 
 
@@ -72,7 +127,7 @@ class Vector(Stateless):
     """The outputs are the parameters, whatever x is."""
 
     def outputs(self, x):
-        return self.arrays["Outputs"]
+        return np.tile(self.arrays["Outputs"], (len(x), 1))
 
 
 def perceptron(arrays, name, x, activation):
@@ -84,14 +139,14 @@ def perceptron(arrays, name, x, activation):
     return x
 
 
-class Recurrent(Stateless):
+class Recurrent(Batched):
     """A policy with memory: cell(x, state) returns the next state and what the outputs read."""
 
-    def start(self):
-        return np.zeros(len(self.arrays["Out.W"]), np.float32)
+    def start(self, n):
+        return np.zeros((n, len(self.arrays["Out.W"])), np.float32)
 
     def step(self, x, state, rng):
-        state, seen = self.cell(x.reshape(-1), state)
+        state, seen = self.cell(flat(x), state)
         return layer(self.arrays, "Out", seen), state
 
 
@@ -105,20 +160,20 @@ class Elman(Recurrent):
 class GRU(Recurrent):
     def cell(self, x, h):
         a = self.arrays
-        r, z, n = np.split(x @ a["Cell.Wx"] + a["Cell.B"], 3)
-        hr, hz, hn = np.split(h @ a["Cell.Wh"], 3)
+        r, z, n = np.split(x @ a["Cell.Wx"] + a["Cell.B"], 3, -1)
+        hr, hz, hn = np.split(h @ a["Cell.Wh"], 3, -1)
         z = sigmoid(z + hz)
         h = (1 - z) * np.tanh(n + sigmoid(r + hr) * (hn + a["Cell.BN"])) + z * h
         return h, h
 
 
 class LSTM(Recurrent):
-    def start(self):
-        return (super().start(), super().start())
+    def start(self, n):
+        return (super().start(n), super().start(n))
 
     def cell(self, x, state):
         a, (c, h) = self.arrays, state
-        i, f, g, o = np.split(x @ a["Cell.Wx"] + a["Cell.B"] + h @ a["Cell.Wh"], 4)
+        i, f, g, o = np.split(x @ a["Cell.Wx"] + a["Cell.B"] + h @ a["Cell.Wh"], 4, -1)
         c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
         h = sigmoid(o) * np.tanh(c)
         return (c, h), h
@@ -126,7 +181,7 @@ class LSTM(Recurrent):
 
 class MinGRU(Recurrent):
     def cell(self, x, h):
-        z, new = np.split(x @ self.arrays["Cell.W"] + self.arrays["Cell.B"], 2)
+        z, new = np.split(x @ self.arrays["Cell.W"] + self.arrays["Cell.B"], 2, -1)
         h = (1 - sigmoid(z)) * h + sigmoid(z) * new
         return h, h
 
@@ -142,4 +197,5 @@ class CTRNN(Recurrent):
 
 networks = {"mlp": MLP, "linear": MLP, "normedmlp": NormedMLP, "cnn": CNN, "blockmlp": BlockMLP, "elman": Elman,
             "gru": GRU, "lstm": LSTM, "mingru": MinGRU, "ctrnn": CTRNN, "vector": Vector, "genome": Genome,
-            "spiking": Spiking, "nir": NIR, "transformer": Transformer}
+            "spiking": Spiking, "nir": NIR, "transformer": Transformer,
+            "hyperneat": Drawn, "multispatial": Drawn}

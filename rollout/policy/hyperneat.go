@@ -89,7 +89,7 @@ type query struct {
 func (p *HyperNEAT) Traits() Traits[genome.Genome, graph.None] {
 	t := genomeTraits[graph.None](p.pattern)
 	t.Prepared = FormOf(p.Prepare, nil, Stateless[Prepared]{}.Start, p.substrate.actPrepared)
-	t.Describe = p.Describe
+	t.Describe, t.Drawn = p.Describe, p.draw
 	return t
 }
 

@@ -101,6 +101,9 @@ func within(t Traits[any, any], own func(params any) any) Traits[any, any] {
 	if describe := t.Describe; describe != nil {
 		t.Describe = func(params any) (map[string]any, error) { return describe(own(params)) }
 	}
+	if drawn := t.Drawn; drawn != nil {
+		t.Drawn = func(params any) Params { return drawn(own(params)) }
+	}
 	if drawing := t.Drawing; drawing != nil {
 		t.Drawing = func(params any) ([]byte, error) { return drawing(own(params)) }
 	}

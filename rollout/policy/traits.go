@@ -29,6 +29,8 @@ type Traits[P, C any] struct {
 	// Describe returns what the parameters mean beyond their names and shapes, by key: text as it is, anything else as
 	// JSON. docs/reference/member-file.md has the keys.
 	Describe func(params P) (map[string]any, error)
+	// Drawn returns the parameters of the perceptron that the parameters draw, for programs that know no genomes.
+	Drawn func(params P) Params
 	// Drawing returns an SVG of a member, on the host, for networks that differ in their structure.
 	Drawing func(params P) ([]byte, error)
 	// NIR returns the network with one member's parameters as a NIR graph. Its error says which part NIR does not have.

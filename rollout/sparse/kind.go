@@ -2,6 +2,7 @@ package sparse
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -270,7 +271,12 @@ func (t *training) Files(run.Snapshot, bool) ([]run.File, error) {
 	for l, c := range member {
 		arrays[fmt.Sprintf("%d.at", l)], arrays[fmt.Sprintf("%d.w", l)] = c.At, c.W
 	}
+	layers, err := json.Marshal(t.shape.units())
+	if err != nil {
+		return nil, err
+	}
 	metadata := map[string]string{"kind": "sparse", "member": strconv.Itoa(best), "step": strconv.Itoa(t.Steps()),
+		"layers": string(layers), "dtype": t.config.DType, "method": t.profile.Chosen["method"].(string),
 		"accuracy": fmt.Sprint(t.train.Accuracy[best])}
 	if tested {
 		metadata["test_accuracy"] = fmt.Sprint(t.test.Accuracy[best])

@@ -30,6 +30,15 @@ func ShapeOf(units []int, density []float64) Shape {
 	return s
 }
 
+// units returns the sizes of the layers, from the inputs to the classes.
+func (s Shape) units() []int {
+	units := []int{s[0].In}
+	for _, l := range s {
+		units = append(units, l.Out)
+	}
+	return units
+}
+
 // Connections returns the number of connections of a member.
 func (s Shape) Connections() int {
 	n := 0

@@ -61,6 +61,12 @@ func TestSparse(t *testing.T) {
 	require.Contains(t, string(text), "method = 'masked'", "what ran")
 	require.Contains(t, b.out.String(), "%; the saved member, the best in training, 100.00 %")
 
+	best, err := safetensors.Open(filepath.Join(b.dir, "run", "best.safetensors"))
+	require.NoError(t, err)
+	defer best.Close()
+	require.Equal(t, []string{"[16,32,16,2]", "f32", "masked"}, []string{best.Metadata()["layers"],
+		best.Metadata()["dtype"], best.Metadata()["method"]}, "what the Python package reads")
+
 	text, err = os.ReadFile(filepath.Join(b.dir, "run", "profile.json"))
 	require.NoError(t, err)
 	var profile map[string]any

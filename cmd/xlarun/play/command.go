@@ -37,8 +37,10 @@ type options struct {
 	steps    int
 	params   []string
 	actions  string
-	gif      string // "" means no picture
-	asked    bool   // for the picture, by --gif
+	dynamics string
+	parity   *parity // nil without dynamics
+	gif      string  // "" means no picture
+	asked    bool    // for the picture, by --gif
 	frames   int
 	json     bool
 }
@@ -67,6 +69,11 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if cmd.Flags().Changed("dynamics") {
+				if o.parity, err = saved.setDynamics(m, o.dynamics); err != nil {
+					return err
+				}
+			}
 			if err := o.resolve(m, cmd.Flags().Changed); err != nil {
 				return err
 			}
@@ -85,6 +92,9 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 	f.IntVar(&o.steps, "steps", 0, "steps of an episode at most (default as in the run)")
 	addParams(f, &o.params)
 	addActions(f, &o.actions)
+	f.StringVar(&o.dynamics, "dynamics", "", "of a member with spiking neurons: play it with other dynamics than it "+
+		"was trained with, fast or mechanistic or one of --policy.dynamics, and say what both return (default as in "+
+		"the run)")
 	f.StringVar(&o.gif, "gif", "", "file of the picture, none for no picture (default play.gif in the run's folder, "+
 		"NAME-play.gif beside a file)")
 	f.IntVar(&o.frames, "frames", 0, "frames of the picture at most; 0 for one a step")
@@ -209,7 +219,9 @@ type Result struct {
 	Length     int      `json:"gif_steps"`     // of the first episode
 	Return     *float64 `json:"gif_return"`    // of the first episode
 	// Reports holds the means of the values that the policy reports of each episode, by name.
-	Reports    map[string]*float64 `json:"reports,omitempty"`
+	Reports map[string]*float64 `json:"reports,omitempty"`
+	// Parity is given with --dynamics.
+	Parity     *parity `json:"parity,omitempty"`
 	evaluation episode.EvalResult
 }
 
@@ -247,6 +259,12 @@ func (o *options) play(ctx context.Context, streams console.Streams, b xlabridge
 	r.File, r.Member, r.Candidate, r.Kind = o.saved.Path, o.saved.Which, meta["member"], meta["kind"]
 	r.Env, r.Policy, r.Backend, r.Seed, r.Episodes, r.Steps, r.Params = m.Env.Spec().ID, meta["policy"], b.Backend(),
 		o.seed, o.episodes, o.steps, o.params
+	if o.parity != nil {
+		if err := o.parity.compare(b, m, evaluation, o.episodes, o.seed); err != nil {
+			return err
+		}
+		r.Parity = o.parity
+	}
 	o.print(streams, r)
 	for i, name := range reports {
 		fmt.Fprintf(streams.Out, "%-12s %.4g, mean\n", strings.ReplaceAll(name, "_", " "), evaluation.Reports[i])
@@ -350,6 +368,9 @@ func (o *options) print(streams console.Streams, r Result) {
 	}
 	fmt.Fprintf(out, "length       %s steps, mean; %d of %s all %d\n", display.Fitness(e.Length), e.Full,
 		quantity.Count(r.Episodes, "episode has", "episodes have"), r.Steps)
+	if r.Parity != nil {
+		r.Parity.print(out, r.Episodes)
+	}
 }
 
 // figure formats a number of a member's metadata.

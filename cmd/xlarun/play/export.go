@@ -13,6 +13,7 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/envs"
+	"xlarun/graph"
 	"xlarun/graph/safetensors"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
@@ -195,7 +196,31 @@ func (s *Saved) describe() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.addDrawn(m); err != nil {
+		return nil, err
+	}
 	return metadata, describeMember(m, metadata)
+}
+
+// addDrawn adds the perceptron that a genome draws, for programs that know no genomes.
+func (s *Saved) addDrawn(m *episode.Member) error {
+	draw := m.Policy.Traits().Drawn
+	if draw == nil {
+		return nil
+	}
+	var drawn policy.Params
+	if err := graph.Try(func() { drawn = draw(m.Params) }); err != nil {
+		return err
+	}
+	drawn, err := graph.Eval(drawn)
+	if err != nil {
+		return err
+	}
+	leaves, tree := graph.Flatten(drawn)
+	for i, a := range leaves {
+		s.Arrays[safetensors.Name(tree.Path(i))] = a
+	}
+	return nil
 }
 
 func describeMember(m *episode.Member, metadata map[string]string) error {

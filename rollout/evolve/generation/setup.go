@@ -3,6 +3,7 @@ package generation
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -244,17 +245,25 @@ func (p *Program) notNil(method string, result any) {
 	}
 }
 
-// sameTree refuses a result of a method of the strategy that has another structure than like. what says what like is.
+// sameTree refuses a result of a method of the strategy whose structure, shapes or dtypes are not those of like. what
+// says what like is.
 func (p *Program) sameTree(method string, result, like any, what string) {
 	p.notNil(method, result)
-	_, got := graph.Flatten(result)
-	_, want := graph.Flatten(like)
-	if got.Key() != want.Key() {
-		msg := fmt.Sprintf("got a %T of %s, want a %T of %s, %s", result, leavesText(got), like, leavesText(want), what)
-		if d := got.Difference("result", want, "tree that is wanted"); d != "" && got.Len() == want.Len() {
-			msg += ": " + d
+	leaves, got := graph.Flatten(result)
+	wanted, want := graph.Flatten(like)
+	wrong := func(format string, args ...any) {
+		panic(envs.ResultError(p.Strategy.Settings, "strategy", method, fmt.Sprintf(format, args...)))
+	}
+	if d := got.Difference("result", want, "tree that is wanted"); d != "" {
+		if reflect.TypeOf(result) != reflect.TypeOf(like) {
+			wrong("got a %T of %s, want a %T of %s, %s", result, leavesText(got), like, leavesText(want), what)
 		}
-		panic(envs.ResultError(p.Strategy.Settings, "strategy", method, msg))
+		wrong("got a %T of another structure, want one %s: %s", result, what, d)
+	}
+	for i, a := range leaves {
+		if w := wanted[i].Shape(); !w.Equal(a.Shape()) {
+			wrong("got %s at %s, want %s, %s: convert or reshape it", a.Shape(), got.Path(i), w, what)
+		}
 	}
 }
 

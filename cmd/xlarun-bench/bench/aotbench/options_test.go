@@ -2,6 +2,7 @@ package aotbench
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"xlarun/cmd/xlarun-bench/bench/genericbench"
 	"xlarun/graph"
 	"xlarun/graph/lower"
+	"xlarun/graph/stablehlo"
 	"xlarun/rollout/run"
 	"xlarun/rollout/sparse"
 	"xlarun/xlabridge"
@@ -43,8 +45,25 @@ func (r *recorder) note(name string, p *graph.Program, o xlabridge.CompileOption
 		l, err := lower.Lower(p, r.client.Target())
 		require.NoError(r.t, err, name)
 		require.Empty(r.t, lower.Repeated(l.Graph), name)
+		r.exports(name, p)
 		r.lines[name] = xlatest.CompiledWith(r.t, r.client, p, o)
 	}
+}
+
+// exports holds that what lower.Export writes of a program is read again as a function of its arguments.
+func (r *recorder) exports(name string, p *graph.Program) {
+	var text strings.Builder
+	require.NoError(r.t, lower.Export(&text, p), name)
+	f, err := stablehlo.Parse(name, text.String())
+	require.NoError(r.t, err, name)
+	var in []*graph.Array
+	for _, s := range f.Inputs() {
+		in = append(in, graph.Abstract(s))
+	}
+	require.Len(r.t, in, len(p.Inputs)-len(p.Captured), name)
+	again, err := graph.Trace(name, func(in []*graph.Array) []*graph.Array { return f.Call(in...) }, in)
+	require.NoError(r.t, err, name)
+	require.Equal(r.t, fmt.Sprint(p.Outputs), fmt.Sprint(again.Outputs), name)
 }
 
 // The target, the compiler's options and the key in the cache of programs stay what they are: another key makes all

@@ -10,7 +10,7 @@ import (
 var networks = map[string]func(w *writer, x string) (string, error){
 	"mlp": mlp, "linear": mlp, "normedmlp": normedMLP, "cnn": cnn, "blockmlp": blockMLP, "elman": recurrent(elman),
 	"gru": recurrent(gru), "mingru": recurrent(minGRU), "ctrnn": recurrent(ctrnn), "lstm": lstm,
-	"transformer": transformer,
+	"transformer": transformer, "hyperneat": mlp, "multispatial": mlp, // as their genomes draw them
 }
 
 // flat returns a batch of vectors.
