@@ -8,7 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"xlarun/rollout/ppo/aggregate"
+	"xlarun/rollout/aggregate"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 )
@@ -16,7 +16,7 @@ import (
 // configuration is a group of agents with the same settings.
 type configuration struct {
 	values  []float64 // of the settings that differ between agents, in the order of their names
-	returns []float64 // recent returns
+	returns []float64 // see Training.returns
 	agents  []int
 }
 
@@ -31,6 +31,15 @@ func (c *Config) agentSettings() (names []string, values map[string][]float64) {
 	return names, values
 }
 
+// returns returns a return of each agent, and says what it is: that of its last evaluation, if agents are evaluated
+// while they learn, else the recent return.
+func (t *Training) returns() (each []float64, what string) {
+	if each, ok := t.evaluated[run.EvalReturn]; ok {
+		return each, "mean returns of the last evaluation on new episodes"
+	}
+	return t.recent, "recent returns while learning"
+}
+
 // configurations returns the configurations of the agents, the highest interquartile mean first; nil if no setting
 // differs.
 func (t *Training) configurations() (names []string, all []configuration) {
@@ -39,7 +48,8 @@ func (t *Training) configurations() (names []string, all []configuration) {
 		return nil, nil
 	}
 	index := map[string]int{}
-	for agent, recent := range t.recent {
+	returns, _ := t.returns()
+	for agent, x := range returns {
 		var combination []float64
 		for _, name := range names {
 			combination = append(combination, values[name][agent])
@@ -51,7 +61,7 @@ func (t *Training) configurations() (names []string, all []configuration) {
 			index[key] = i
 			all = append(all, configuration{values: combination})
 		}
-		all[i].returns, all[i].agents = append(all[i].returns, recent), append(all[i].agents, agent)
+		all[i].returns, all[i].agents = append(all[i].returns, x), append(all[i].agents, agent)
 	}
 	slices.SortStableFunc(all, func(a, b configuration) int { // the highest first; cmp puts NaN last
 		return cmp.Compare(aggregate.IQM(aggregate.Of(b.returns)), aggregate.IQM(aggregate.Of(a.returns)))
@@ -59,7 +69,8 @@ func (t *Training) configurations() (names []string, all []configuration) {
 	return names, all
 }
 
-// estimate returns the interquartile mean of returns with its 95 % interval; NaN if a return is NaN.
+// estimate returns the interquartile mean of returns with its 95 % interval. The interval is NaN for fewer than
+// aggregate.LeastScores returns, and all is NaN if a return is NaN.
 func (t *Training) estimate(returns []float64) aggregate.Interval {
 	all, err := aggregate.Intervals(aggregate.Of(returns), aggregate.Options{Seed: uint64(t.config.Seed)},
 		aggregate.IQM)
@@ -103,12 +114,20 @@ func (t *Training) agentsFile() (f run.File, ok bool) {
 		return f, false
 	}
 	file := map[string]any{"recent_return": jsonNumbers(t.recent)} // null where no episode has ended
+	if each, ok := t.evaluated[run.EvalReturn]; ok {
+		file[run.EvalReturn] = jsonNumbers(each)
+	}
 	addEstimate := func(file map[string]any, returns []float64) {
-		if iqm := t.estimate(returns); finite(iqm.Point, iqm.Low, iqm.High) {
-			file["interquartile_mean"], file["interval_95"] = iqm.Point, []float64{iqm.Low, iqm.High}
+		iqm := t.estimate(returns)
+		if finite(iqm.Point) {
+			file["interquartile_mean"] = iqm.Point
+		}
+		if finite(iqm.Point, iqm.Low, iqm.High) {
+			file["interval_95"] = []float64{iqm.Low, iqm.High}
 		}
 	}
-	addEstimate(file, t.recent)
+	returns, _ := t.returns()
+	addEstimate(file, returns)
 	names, all := t.configurations()
 	_, values := t.config.agentSettings()
 	for _, name := range names {
@@ -132,8 +151,8 @@ func (t *Training) agentsFile() (f run.File, ok bool) {
 // maxTableRows is the number of configurations that the table shows.
 const maxTableRows = 20
 
-// Table returns a table of the recent returns of several agents, with a row for each configuration: the interquartile
-// mean with its 95 % interval, the mean, the least and the greatest.
+// Table returns a table of the returns of several agents, with a row for each configuration: the interquartile mean
+// with its 95 % bootstrap interval, the mean, the least and the greatest. Its first line says which returns these are.
 func (t *Training) Table() []string {
 	if t.config.Agents == 1 || len(t.recent) == 0 {
 		return nil
@@ -141,6 +160,7 @@ func (t *Training) Table() []string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	names, all := t.configurations()
+	returns, what := t.returns()
 	for _, name := range names {
 		fmt.Fprintf(w, "%s\t", strings.ToUpper(strings.ReplaceAll(name, "-", " ")))
 	}
@@ -148,8 +168,8 @@ func (t *Training) Table() []string {
 	row := func(first []string, returns []float64) {
 		cells := append(first, fmt.Sprint(len(returns)), "-", "-", "-", "-", "-")
 		if iqm := t.estimate(returns); !math.IsNaN(iqm.Point) {
-			interval := "-"
-			if len(returns) > 1 {
+			interval := "too few agents"
+			if len(returns) >= aggregate.LeastScores {
 				interval = number(iqm.Low) + " to " + number(iqm.High)
 			}
 			copy(cells[len(first)+1:], []string{number(iqm.Point), interval,
@@ -172,9 +192,10 @@ func (t *Training) Table() []string {
 	if len(names) > 0 {
 		first[0] = "all"
 	}
-	row(first, t.recent)
+	row(first, returns)
 	_ = w.Flush() // a strings.Builder does not fail
-	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+	lines := append([]string{fmt.Sprintf("%s; a bootstrap interval wants %d agents", what, aggregate.LeastScores)},
+		strings.Split(strings.TrimRight(b.String(), "\n"), "\n")...)
 	if len(all) > maxTableRows {
 		lines = append(lines, fmt.Sprintf("%d more configurations are in agents.json", len(all)-maxTableRows))
 	}
