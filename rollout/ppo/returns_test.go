@@ -49,7 +49,9 @@ func TestTableOfReturns(t *testing.T) {
 		{func(c *Config) { c.Agents = 4 }, []float64{1, 2, 3, math.Inf(1)}, nil, []string{ // once no JSON
 			learning, "AGENTS  INTERQUARTILE MEAN  95 % INTERVAL   MEAN  LEAST  GREATEST",
 			"4       2.5                 too few agents  +Inf  1      +Inf"}},
-		{func(c *Config) { c.Agents = 8 }, []float64{1, 1, 1, 1, 1, 1, 1, 1}, []float64{5, 5, 5, 5, 5, 5, 5, 9}, []string{
+		{func(c *Config) {
+			c.Agents = 8
+		}, []float64{1, 1, 1, 1, 1, 1, 1, 1}, []float64{5, 5, 5, 5, 5, 5, 5, 9}, []string{
 			"mean returns of the last evaluation on new episodes; a bootstrap interval wants 8 agents",
 			"AGENTS  INTERQUARTILE MEAN  95 % INTERVAL  MEAN  LEAST  GREATEST",
 			"8       5                   5 to 6         5.5   5      9"}},

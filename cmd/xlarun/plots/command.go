@@ -31,12 +31,12 @@ func Command(streams console.Streams) *cobra.Command {
 		Use:   "plot RUN...",
 		Short: "Draw the learning curves of runs",
 		Long: "Plot draws a metric of one run or of several, of any kinds. A run may be in progress. The default is " +
-			"eval_return, and paler what the run says about training, such as the population's mean; runs that have no " +
-			"evaluations have only that. Runs that differ only in their seeds (and where they were computed) are one " +
-			"curve: their interquartile mean and, from 8 runs on, its 95 % stratified bootstrap interval (rliable). " +
-			"Fewer runs are drawn one by one. A run that ended earlier than others of its curve keeps its last value. " +
-			"Of one run of qd, without --metric, it draws the cells of the archive, colored by fitness, and the " +
-			"elites' objectives.",
+			"eval_return, and paler what the run says about training, such as the population's mean; runs that have " +
+			"no evaluations have only that. Runs that differ only in their seeds (and where they were computed) are " +
+			"one curve: their interquartile mean and, from 8 runs on, its 95 % stratified bootstrap interval " +
+			"(rliable). Fewer runs are drawn one by one. A run that ended earlier than others of its curve keeps its " +
+			"last value. Of one run of qd, without --metric, it draws the cells of the archive, colored by fitness, " +
+			"and the elites' objectives, by their means over new episodes once the run has played these.",
 		Example: "  xlarun plot runs/20260102-150405-CartPole-v1\n  xlarun plot runs/* --metric best_fitness --x " +
 			"env_steps --by strategy --out curves.svg",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -66,7 +66,8 @@ func Command(streams console.Streams) *cobra.Command {
 	return cmd
 }
 
-// plot draws the runs in the folders. It returns the picture's path and, if the runs have no evaluations, what it shows.
+// plot draws the runs in the folders. It returns the picture's path and, if the runs have no evaluations, what it
+// shows.
 func (o options) plot(dirs []string) (drew string, err error) {
 	path := o.out
 	if path == "" {
@@ -135,7 +136,8 @@ func readRuns(dirs []string) (runs []*savedRun, err error) {
 			return nil, err
 		}
 		runs = append(runs, r)
-		if first := runs[0]; r.kind != first.kind && (r.settings["env"] != first.settings["env"] || r.settings["env"] == "") {
+		first := runs[0]
+		if r.kind != first.kind && (r.settings["env"] != first.settings["env"] || r.settings["env"] == "") {
 			return nil, console.BadInput("%s is a run of %s in %s, %s one of %s in %s: kinds are compared in one "+
 				"environment", dir, r.kind, r.environment(), first.dir, first.kind, first.environment())
 		}

@@ -33,14 +33,14 @@ func Compare(streams console.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare RUN...",
 		Short: "Compare the results of runs as rliable does",
-		Long: "Compare compares runs of any kinds in one environment. Runs that differ only in their seeds are runs of " +
-			"one algorithm, and so are the agents of ppo. Their scores are the returns of their results on new " +
-			"episodes, or a metric. It prints the interquartile mean of each algorithm and the probability that a run " +
-			"of one has a higher score than a run of another (equal ones count half), with 95 % intervals by stratified " +
-			"bootstrap, as rliable defines them (Agarwal et al., 2021). Fewer than 8 runs of an algorithm are too few " +
-			"for an interval.",
-		Example: "  xlarun compare runs/*\n  xlarun compare runs/* --by strategy --format markdown --out profile.svg\n" +
-			"  xlarun compare runs/* --metric eval_return --at 1000000",
+		Long: "Compare compares runs of any kinds in one environment. Runs that differ only in their seeds are runs " +
+			"of one algorithm, and so are the agents of ppo. Their scores are the returns of their results on new " +
+			"episodes, or a metric. It prints the interquartile mean of each algorithm and the probability that a " +
+			"run of one has a higher score than a run of another (equal ones count half), with 95 % intervals by " +
+			"stratified bootstrap, as rliable defines them (Agarwal et al., 2021). Fewer than 8 runs of an " +
+			"algorithm are too few for an interval.",
+		Example: "  xlarun compare runs/*\n  xlarun compare runs/* --by strategy --format markdown --out " +
+			"profile.svg\n  xlarun compare runs/* --metric eval_return --at 1000000",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return console.BadInput("got no argument, wants the folders of runs")
@@ -56,11 +56,11 @@ func Compare(streams console.Streams) *cobra.Command {
 	f.Float64Var(&o.at, "at", math.NaN(), "take the metric here, such as after 1000000 environment steps (default at "+
 		"the end of each run)")
 	f.StringVar(&o.x, "x", "", "what --at counts, another of the numbers (default as in plot)")
-	f.StringSliceVar(&o.by, "by", nil, "settings that make an algorithm of its own, between commas (default all except "+
-		"the seed)")
+	f.StringSliceVar(&o.by, "by", nil, "settings that make an algorithm of its own, between commas (default all "+
+		"except the seed)")
 	f.StringVar(&o.format, "format", "text", "format of the table: "+strings.Join(formats, ", "))
-	f.StringVar(&o.out, "out", "", "file of a picture of the performance profiles, the share of runs above each score; "+
-		"its ending selects the format: "+strings.Join(endings(), ", "))
+	f.StringVar(&o.out, "out", "", "file of a picture of the performance profiles, the share of runs above each "+
+		"score; its ending selects the format: "+strings.Join(endings(), ", "))
 	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")
 	return cmd
 }
@@ -199,8 +199,8 @@ func (o compareOptions) comparison(runs []*savedRun) (*comparison, error) {
 
 // profileChart draws the performance profiles.
 func (c *comparison) profileChart() *chart.Chart {
-	picture := &chart.Chart{Title: c.environment, XLabel: "score: " + c.score, YLabel: "share of runs with a higher score",
-		Y: &chart.Range{Min: 0, Max: 1}}
+	picture := &chart.Chart{Title: c.environment, XLabel: "score: " + c.score,
+		YLabel: "share of runs with a higher score", Y: &chart.Range{Min: 0, Max: 1}}
 	for i, a := range c.algorithms {
 		line := chart.Line{Color: colors[i%len(colors)], Width: 2}
 		if i >= len(colors) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"image/png"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
+	"xlarun/internal/chart"
 	"xlarun/rollout/run"
 )
 
@@ -87,10 +89,20 @@ func TestEvaluationsAreDrawn(t *testing.T) {
 	}
 	r, err := readRun(evolve)
 	require.NoError(t, err)
-	picture, err := Curves(evolve, []string{"mean_fitness"})
+	svg, err := chart.Draw("svg", 500, 500, []*chart.Chart{r.curves("eval_return")})
 	require.NoError(t, err)
-	require.NotEmpty(t, picture)
-	require.Len(t, r.pieces("eval_return"), 1)
+	for _, legend := range []string{">eval return<", ">mean fitness<"} {
+		require.Contains(t, string(svg), legend)
+	}
+	require.NotContains(t, string(svg), "recent return", "the run has none")
+	taller := func(metrics ...string) int {
+		data, err := Curves(evolve, metrics)
+		require.NoError(t, err)
+		picture, err := png.Decode(bytes.NewReader(data))
+		require.NoError(t, err)
+		return picture.Bounds().Dy()
+	}
+	require.Equal(t, taller("eval_return", "mean_fitness"), taller("mean_fitness"), "it has a chart for itself")
 }
 
 // judge writes the judged return of a run's result.
@@ -208,13 +220,15 @@ func TestCompareRefuses(t *testing.T) {
 	good := judge(t, saveRun(t, dir, "good", seeded("1"), evaluated["evolve"]...), "3")
 	old := saveRun(t, dir, "old", seeded("2"), `{"generation":1,"mean_fitness":1}`)
 	several := judge(t, saveRun(t, dir, "several", ppo("1", "4"), `{"update":1,"recent_return":1}`), "5")
-	other := saveRun(t, dir, "other", strings.Replace(seeded("1"), "CartPole-v1", "Acrobot-v1", 1), evaluated["evolve"]...)
+	acrobot := strings.Replace(seeded("1"), "CartPole-v1", "Acrobot-v1", 1)
+	other := saveRun(t, dir, "other", acrobot, evaluated["evolve"]...)
 	for i, c := range []struct {
 		args []string
 		want string
 	}{
 		{nil, "got no argument, wants the folders of runs"},
-		{[]string{good, other}, other + " is a run in Acrobot-v1, " + good + " one in CartPole-v1: compare runs in one"},
+		{[]string{good, other}, other + " is a run in Acrobot-v1, " + good + " one in CartPole-v1: compare runs in " +
+			"one environment"},
 		{[]string{good, old}, old + " has no judged result and no eval_return: give --metric, one of mean_fitness"},
 		{[]string{several}, several + " has no judged result and no eval_return: give --metric, one of recent_return"},
 		{[]string{good, "--metric", "mean"}, `--metric got "mean", wants a number that ` + good + " has"},

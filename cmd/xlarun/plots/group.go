@@ -20,11 +20,12 @@ type group struct {
 
 // incidental lists the seed and the settings of how and where a run is computed. By default they do not separate
 // curves.
-var incidental = []string{"seed", agentSetting, "xlarun", "kind_version", "devices", "memory", "tune", "tile", "batch-last", "unroll",
-	"episode-batch", "vector-width", "backend", "plugin", "jit", "checkpoint-every", "keep", "tensorboard-axis"}
+var incidental = []string{"seed", agentSetting, "xlarun", "kind_version", "devices", "memory", "tune", "tile",
+	"batch-last", "unroll", "episode-batch", "vector-width", "backend", "plugin", "jit", "checkpoint-every", "keep",
+	"tensorboard-axis", "eval-envs", "eval-every"}
 
-// groups groups the runs of a kind that have the same settings: the settings in by, or all except the incidental ones. A
-// label lists the settings in which the groups of a kind differ, after the kind if there are several.
+// groups groups the runs of a kind that have the same settings: the settings in by, or all except the incidental ones.
+// A label lists the settings in which the groups of a kind differ, after the kind if there are several.
 func groups(runs []*savedRun, by []string) (all []group, err error) {
 	names, kinds := map[string]bool{}, []string{}
 	for _, r := range runs {

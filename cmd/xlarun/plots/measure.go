@@ -85,8 +85,8 @@ func defaultX(runs []*savedRun) (string, error) {
 	}
 	for _, r := range runs {
 		if !r.has(envSteps) {
-			return "", console.BadInput("%s has no %s, and the runs do not all count in %ss: give runs that have %s, or "+
-				"draw them apart", r.dir, envSteps, unit, envSteps)
+			return "", console.BadInput("%s has no %s, and the runs do not all count in %ss: give runs that have %s, "+
+				"or draw them apart", r.dir, envSteps, unit, envSteps)
 		}
 	}
 	return unit, nil
