@@ -14,6 +14,7 @@ type Episode[S any] struct {
 	FinalObs   *graph.Array
 	Descriptor *graph.Array `tree:"optional"` // of a Describer
 	Objectives *graph.Array `tree:"optional"` // of a Scorer
+	Reports    *graph.Array `tree:"optional"` // of a Reporter
 	Rewards    *graph.Array `tree:"optional"` // of a Game
 }
 
@@ -23,7 +24,7 @@ type Episode[S any] struct {
 // the reset.
 //
 // The result has the Parts of e, except a StepDescriber and its Descriptor: the next state may be the first one of
-// another episode. Describe, Objectives and Rewards belong to the final state of the last step, before any reset. Draw,
+// another episode. Describe, Objectives, Report and Rewards belong to the final state of the last step, before any reset. Draw,
 // Legal and Player belong to the state to continue from.
 //
 // A population in lock-step computes a Reset at every step, whether a member needs it or not. Loops over a single
@@ -53,6 +54,9 @@ func (a autoReset[S, P]) episode(state, final S, finalObs *graph.Array, p P) Epi
 	}
 	if a.parts.Scorer != nil {
 		out.Objectives = a.parts.Scorer.Objectives(final, p)
+	}
+	if a.parts.Reporter != nil {
+		out.Reports = a.parts.Reporter.Report(final, p)
 	}
 	if a.parts.Game != nil {
 		out.Rewards = a.parts.Game.Rewards(final, p)
@@ -87,6 +91,9 @@ func (a autoReset[S, P]) Parts() Parts[Episode[S], P] {
 	if parts.Scorer != nil {
 		parts.Scorer = finalParts[S, P]{}
 	}
+	if parts.Reporter != nil {
+		parts.Reporter = finalParts[S, P]{}
+	}
 	if parts.Game != nil {
 		parts.Game = finalGame[S, P]{parts.Game}
 	}
@@ -98,6 +105,7 @@ type finalParts[S, P any] struct{}
 
 func (finalParts[S, P]) Describe(s Episode[S], _ P) *graph.Array   { return s.Descriptor }
 func (finalParts[S, P]) Objectives(s Episode[S], _ P) *graph.Array { return s.Objectives }
+func (finalParts[S, P]) Report(s Episode[S], _ P) *graph.Array     { return s.Reports }
 
 type finalGame[S, P any] struct{ Game[Episode[S], P] }
 

@@ -25,6 +25,7 @@
 //   - Drawer draws a state. Package draw has a canvas.
 //   - Describer has a behavior descriptor.
 //   - Scorer has several objectives.
+//   - Reporter has numbers of its own about an episode, which become metrics.
 //   - Masker has illegal actions.
 //   - Game has several players. Referee implements the rules that all games share.
 //   - Resizer has sizes that shapes depend on, such as the cells of a grid.

@@ -64,6 +64,9 @@ type Spec struct {
 	Descriptor  Box
 	Descriptors []string
 	Objectives  []string // of a Scorer: names of the objectives; empty: the return is the only one
+	// Reports are the names of a Reporter's numbers of an episode, as metrics are named: "success". Runs write their
+	// means into metrics.jsonl.
+	Reports []string
 }
 
 // Erase hides the types of e. The result has the Parts of e.

@@ -1,6 +1,7 @@
 package envs
 
 import (
+	"fmt"
 	"image"
 	"reflect"
 
@@ -36,6 +37,14 @@ type Scorer[S, P any] interface {
 	// Objectives are the scores of an episode, f32[k], in the order of Spec().Objectives; higher is better. state is
 	// the last state of the episode.
 	Objectives(state S, p P) *graph.Array
+}
+
+// Reporter is an Env that reports numbers of its own about an episode: whether it was a success, a Sharpe ratio. Gymnax
+// and Brax have them in Step's info and in metrics. Its state holds what they are computed from.
+type Reporter[S, P any] interface {
+	// Report returns the numbers of an episode, f32[len(Spec().Reports)]. state is the last state of the episode. A
+	// number that is not finite counts in no mean.
+	Report(state S, p P) *graph.Array
 }
 
 // Masker is an Env in which some actions can be illegal.
@@ -104,6 +113,7 @@ type Parts[S, P any] struct {
 	Describer     Describer[S, P]
 	StepDescriber StepDescriber[S, P]
 	Scorer        Scorer[S, P]
+	Reporter      Reporter[S, P]
 	Masker        Masker[S, P]
 	Game          Game[S, P] // has the same Legal as Masker
 	Resizer       Resizer
@@ -125,6 +135,7 @@ func PartsOf[S, P any](e Env[S, P]) (p Parts[S, P]) {
 	p.Describer, _ = e.(Describer[S, P])
 	p.StepDescriber, _ = e.(StepDescriber[S, P])
 	p.Scorer, _ = e.(Scorer[S, P])
+	p.Reporter, _ = e.(Reporter[S, P])
 	p.Masker, _ = e.(Masker[S, P])
 	p.Game, _ = e.(Game[S, P])
 	p.Resizer, _ = e.(Resizer)
@@ -147,6 +158,28 @@ func DescriberOf[S, P any](e Env[S, P]) (Describer[S, P], bool) {
 func ScorerOf[S, P any](e Env[S, P]) (Scorer[S, P], bool) {
 	s := PartsOf(e).Scorer
 	return s, s != nil
+}
+
+// ReportOf returns the numbers that e reports of an episode whose last state is given; nil if it is no Reporter. It
+// throws an error if their number is not that of Spec().Reports.
+func ReportOf(e Environment, state, p any) *graph.Array {
+	names, reporter := e.Spec().Reports, PartsOf(e).Reporter
+	if len(names) == 0 {
+		return nil
+	}
+	if reporter == nil {
+		refuse(e.Spec().ID+": Report", "got %q in the Spec's Reports and no method Report, want both", names)
+	}
+	out := reporter.Report(state, p)
+	if want := graph.ShapeOf(graph.Float32, len(names)); out == nil || !out.Shape().Equal(want) {
+		got := "nil"
+		if out != nil {
+			got = out.Shape().String()
+		}
+		panic(&graph.Error{Where: Line(e, "Report"), Op: e.Spec().ID + ": Report",
+			Msg: fmt.Sprintf("got %s, want %s: a number for each of %q", got, want, names)})
+	}
+	return out
 }
 
 // MaskerOf is e as a Masker, if it is one; every Game is.
@@ -177,6 +210,9 @@ func Through[T, Q, S, P any](inner Parts[S, P], state func(T) S, params func(Q) 
 	}
 	if inner.Scorer != nil {
 		p.Scorer = t
+	}
+	if inner.Reporter != nil {
+		p.Reporter = t
 	}
 	if inner.Masker != nil {
 		p.Masker = t
@@ -213,6 +249,10 @@ func (t *through[T, Q, S, P]) Objectives(s T, p Q) *graph.Array {
 	return t.inner.Scorer.Objectives(t.state(s), t.params(p))
 }
 
+func (t *through[T, Q, S, P]) Report(s T, p Q) *graph.Array {
+	return t.inner.Reporter.Report(t.state(s), t.params(p))
+}
+
 func (t *through[T, Q, S, P]) Legal(s T, p Q) *graph.Array {
 	return t.inner.Masker.Legal(t.state(s), t.params(p))
 }
@@ -243,6 +283,9 @@ func (e *erased) Parts() (p Parts[any, any]) {
 	if t, ok := part("Scorer"); ok {
 		p.Scorer = t
 	}
+	if t, ok := part("Reporter"); ok {
+		p.Reporter = t
+	}
 	if t, ok := part("Masker"); ok {
 		p.Masker = t
 	}
@@ -260,6 +303,7 @@ type erasedPart struct {
 
 func (t *erasedPart) Describe(s, p any) *graph.Array   { return t.call("Describe", s, p) }
 func (t *erasedPart) Objectives(s, p any) *graph.Array { return t.call("Objectives", s, p) }
+func (t *erasedPart) Report(s, p any) *graph.Array     { return t.call("Report", s, p) }
 func (t *erasedPart) Legal(s, p any) *graph.Array      { return t.call("Legal", s, p) }
 func (t *erasedPart) Player(s, p any) *graph.Array     { return t.call("Player", s, p) }
 func (t *erasedPart) Rewards(s, p any) *graph.Array    { return t.call("Rewards", s, p) }

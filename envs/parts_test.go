@@ -29,6 +29,8 @@ func (able) Objectives(s CorridorState, p CorridorParams) *graph.Array {
 	return graph.Stack([]*graph.Array{s.X, p.Stride}, 0)
 }
 
+func (able) Report(s CorridorState, _ CorridorParams) *graph.Array { return s.X.Reshape(1) }
+
 func (able) Legal(CorridorState, CorridorParams) *graph.Array {
 	return graph.Ones(graph.ShapeOf(graph.Bool, 2))
 }
@@ -62,6 +64,9 @@ func (s some) Parts() (p envs.Parts[CorridorState, CorridorParams]) {
 	if s.keep&16 != 0 {
 		p.Game = all.Game
 	}
+	if s.keep&32 != 0 {
+		p.Reporter = all.Reporter
+	}
 	return p
 }
 
@@ -72,7 +77,7 @@ func has[S, P any](e envs.Env[S, P]) (parts int) {
 	_, scores := envs.ScorerOf(e)
 	_, masks := envs.MaskerOf(e)
 	_, plays := envs.GameOf(e)
-	for i, yes := range []bool{draws, describes, scores, masks, plays} {
+	for i, yes := range []bool{draws, describes, scores, masks, plays, envs.PartsOf(e).Reporter != nil} {
 		if yes {
 			parts |= 1 << i
 		}
@@ -82,9 +87,9 @@ func has[S, P any](e envs.Env[S, P]) (parts int) {
 
 // Any choice of parts goes through every wrapper, no more and no less.
 func TestWrappersKeepParts(t *testing.T) {
-	require.Equal(t, 31, has(able{}))
+	require.Equal(t, 63, has(able{}))
 	require.Equal(t, 0, has(Corridor{}))
-	for keep := range 32 {
+	for keep := range 64 {
 		e := some{keep: keep}
 		erased := envs.Erase(e)
 		require.Equal(t, keep, has(e), "itself")
@@ -110,6 +115,7 @@ func TestAutoResetKeepsWhatTheLastStateSays(t *testing.T) {
 		x += .25
 		require.InDelta(t, x, floats(t, parts.Describer.Describe(state, p))[0], 1e-6, "step %d", i)
 		require.InDelta(t, x, floats(t, parts.Scorer.Objectives(state, p))[0], 1e-6)
+		require.InDelta(t, x, floats(t, parts.Reporter.Report(state, p))[0], 1e-6)
 		require.InDeltaSlice(t, []float64{x, -x}, floats(t, parts.Game.Rewards(state, p)), 1e-6)
 		require.Equal(t, []float64{1, 1}, floats(t, parts.Masker.Legal(state, p)))
 		player := floats(t, parts.Game.Player(state, p))[0]

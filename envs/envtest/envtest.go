@@ -107,6 +107,7 @@ func checkSpec(s envs.Spec, p envs.Parts[any, any]) error {
 		{"Descriptor and a method Describe or DescribeStep (Describer, StepDescriber)", len(s.Descriptor.Dims) > 0,
 			p.Describer != nil || p.StepDescriber != nil},
 		{"Objectives and a method Objectives (Scorer)", len(s.Objectives) > 0, p.Scorer != nil},
+		{"Reports and a method Report (Reporter)", len(s.Reports) > 0, p.Reporter != nil},
 	} {
 		if claim.says != claim.holds {
 			return fmt.Errorf("the Spec of %q: %s belong together: the Spec says %v, the environment has them: %v",

@@ -51,8 +51,8 @@ const envSteps = "env_steps"
 // auxiliaryLoss is the metric of an auxiliary loss. It is there if there is one.
 const auxiliaryLoss = "auxiliary_loss"
 
-// metricNames returns the names of an algorithm's metrics, then the names of the environment's objectives, such as
-// true_return and proxy_return.
+// metricNames returns the names of an algorithm's metrics, then the environment's reports, such as success, and then the
+// names of its objectives, such as true_return and proxy_return.
 func metricNames(a algorithm, spec envs.Spec, auxiliary bool) (names []string) {
 	for _, m := range metrics {
 		names = append(names, m.name)
@@ -61,6 +61,7 @@ func metricNames(a algorithm, spec envs.Spec, auxiliary bool) (names []string) {
 	if auxiliary {
 		names = append(names, auxiliaryLoss)
 	}
+	names = append(names, spec.Reports...)
 	return append(names, objectiveNames(spec.Objectives, names)...)
 }
 
@@ -95,6 +96,9 @@ func (c *Config) Measures() []string {
 type episodes struct {
 	Count, Return, Least, Most, Length, Failed *graph.Array
 	Objectives                                 *graph.Array `tree:"optional"`
+	// Reports are the sums of the environment's finite reports, f32[k], and Reported how many there are, f32[k]; nil if
+	// it has none.
+	Reports, Reported *graph.Array `tree:"optional"`
 }
 
 // episodesOf returns the episodes that ended in a rollout.
@@ -112,6 +116,11 @@ func episodesOf(t transition) episodes {
 	if o := t.Objectives; o != nil {
 		counts := done.ExpandDims(-1).BroadcastTo(o.Dims()...)
 		e.Objectives = graph.MergeAxes(graph.Select(counts, o, 0.), 0, 2).Sum(0)
+	}
+	if r := t.Reports; r != nil {
+		counts := done.ExpandDims(-1).BroadcastTo(r.Dims()...).And(r.IsFinite())
+		e.Reports = graph.MergeAxes(graph.Select(counts, r, 0.), 0, 2).Sum(0)
+		e.Reported = graph.MergeAxes(counts.Convert(graph.Float32), 0, 2).Sum(0)
 	}
 	return e
 }
@@ -163,6 +172,10 @@ func (u *update) metricsRow(s, next State, values, targets *graph.Array, e episo
 	}
 	if a := m.Losses.Auxiliary; a != nil {
 		numbers[auxiliaryLoss] = ofLosses(a)
+	}
+	for i, name := range u.play.Env.Spec().Reports {
+		count := e.Reported.Index(i)
+		numbers[name] = graph.Select(count.Gt(0), e.Reports.Index(i).Div(count.Max(1)), math.NaN())
 	}
 	maps.Copy(numbers, u.measure(s.Update, u.in.Updates))
 	names, objectives := u.metricNames(), u.play.Env.Spec().Objectives

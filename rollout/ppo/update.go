@@ -32,6 +32,8 @@ type transition struct {
 	Length          *graph.Array // i32[]: steps of the episode so far, this step included
 	// Objectives are the environment's objectives of the episode so far, f32[k]; nil if it has none.
 	Objectives *graph.Array `tree:"optional"`
+	// Reports are the environment's reports of the episode so far, f32[k]; nil if it has none.
+	Reports *graph.Array `tree:"optional"`
 
 	// evaluate adds these. Values have the units of scaled rewards (scaleRewards, --normalize-rewards).
 	LogProb   *graph.Array `tree:"optional"` // f32[]: of Action
@@ -59,6 +61,7 @@ func (u *update) envStep(p Params, actor any, s EnvState, keys stepKeys) (EnvSta
 	if scorer := envs.PartsOf(u.play.Env).Scorer; scorer != nil {
 		t.Objectives = scorer.Objectives(state, params)
 	}
+	t.Reports = envs.ReportOf(u.play.Env, state, params)
 	// evaluate moves the critic's carry.
 	return EnvState{State: state, Observation: observation, Drawn: s.Drawn, Actor: carry, Critic: s.Critic,
 		Return: t.Return, Length: t.Length}, t

@@ -7,7 +7,6 @@ import (
 
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/strategy"
-	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
 )
 
@@ -105,7 +104,7 @@ func (s Summary) Failures(generation int64) []run.Value {
 func (c *Search) Metrics(v []float64, step int64, r Reports, bestEver *float64) (run.Metrics, Summary) {
 	members := len(v) - len(r.Strategy)
 	v, own := v[:members], v[members:]
-	n := len(v) / (3 + len(r.Policy))
+	n := len(v) / (3 + len(r.Member))
 	s := Summarize(v[:n], v[n:2*n], v[2*n:])
 	*bestEver = max(*bestEver, s.Best)
 	perGeneration := int64(c.Population) * int64(c.Episodes) * int64(c.Steps)
@@ -115,7 +114,7 @@ func (c *Search) Metrics(v []float64, step int64, r Reports, bestEver *float64) 
 		{Name: "best_ever", Number: *bestEver}, {Name: "mean_length", Number: s.Length},
 		{Name: "failed", Number: float64(s.Failed)}, {Name: "env_steps", Number: float64(step * perGeneration)},
 	}}
-	for i, name := range r.Policy {
+	for i, name := range r.Member {
 		m.Values = append(m.Values, run.Value{Name: name, Number: episode.MeanOfFinite(v[(3+i)*n : (4+i)*n])})
 	}
 	for i, name := range r.Strategy {
@@ -132,18 +131,19 @@ func (c *Search) Measures() []string {
 	r, err := c.Rollout()
 	s, wrong := strategy.Make(c.Strategy, c.Parted.Under("strategy."))
 	if err == nil && wrong == nil {
-		names = append(names, ReportsOf(r.Policy, s).Names()...)
+		names = append(names, ReportsOf(r, s).Names()...)
 	}
 	return names
 }
 
-// Reports are the names of the numbers that policy and strategy report.
-type Reports struct{ Policy, Strategy []string }
+// Reports are the names of the numbers that environment and policy report of a member's episodes, and of those that the
+// strategy reports of a generation.
+type Reports struct{ Member, Strategy []string }
 
-// ReportsOf returns the names of the numbers that a policy and a strategy report.
-func ReportsOf(p policy.Policy, s *strategy.Erased) Reports {
-	return Reports{p.Traits().Reports, s.Reports}
+// ReportsOf returns the names of the numbers that an environment and a policy report, and a strategy.
+func ReportsOf(r *episode.Rollout, s *strategy.Erased) Reports {
+	return Reports{r.Reports(), s.Reports}
 }
 
 // Names lists all of them.
-func (r Reports) Names() []string { return append(slices.Clone(r.Policy), r.Strategy...) }
+func (r Reports) Names() []string { return append(slices.Clone(r.Member), r.Strategy...) }
