@@ -24,8 +24,8 @@ type Episode[S any] struct {
 // the reset.
 //
 // The result has the Parts of e, except a StepDescriber and its Descriptor: the next state may be the first one of
-// another episode. Describe, Objectives, Report and Rewards belong to the final state of the last step, before any reset. Draw,
-// Legal and Player belong to the state to continue from.
+// another episode. Describe, Objectives, Report and Rewards belong to the final state of the last step, before any
+// reset. Draw, Legal and Player belong to the state to continue from.
 //
 // A population in lock-step computes a Reset at every step, whether a member needs it or not. Loops over a single
 // episode use e without AutoReset.

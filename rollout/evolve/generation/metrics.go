@@ -104,7 +104,7 @@ func (s Summary) Failures(generation int64) []run.Value {
 func (c *Search) Metrics(v []float64, step int64, r Reports, bestEver *float64) (run.Metrics, Summary) {
 	members := len(v) - len(r.Strategy)
 	v, own := v[:members], v[members:]
-	n := len(v) / (3 + len(r.Member))
+	n := len(v) / (3 + len(r.Policy))
 	s := Summarize(v[:n], v[n:2*n], v[2*n:])
 	*bestEver = max(*bestEver, s.Best)
 	perGeneration := int64(c.Population) * int64(c.Episodes) * int64(c.Steps)
@@ -114,7 +114,7 @@ func (c *Search) Metrics(v []float64, step int64, r Reports, bestEver *float64) 
 		{Name: "best_ever", Number: *bestEver}, {Name: "mean_length", Number: s.Length},
 		{Name: "failed", Number: float64(s.Failed)}, {Name: "env_steps", Number: float64(step * perGeneration)},
 	}}
-	for i, name := range r.Member {
+	for i, name := range r.Policy {
 		m.Values = append(m.Values, run.Value{Name: name, Number: episode.MeanOfFinite(v[(3+i)*n : (4+i)*n])})
 	}
 	for i, name := range r.Strategy {
@@ -136,9 +136,9 @@ func (c *Search) Measures() []string {
 	return names
 }
 
-// Reports are the names of the numbers that environment and policy report of a member's episodes, and of those that the
+// Reports are the names of the numbers that environment and policy report of a member's episodes (Policy), and that the
 // strategy reports of a generation.
-type Reports struct{ Member, Strategy []string }
+type Reports struct{ Policy, Strategy []string }
 
 // ReportsOf returns the names of the numbers that an environment and a policy report, and a strategy.
 func ReportsOf(r *episode.Rollout, s *strategy.Erased) Reports {
@@ -146,4 +146,4 @@ func ReportsOf(r *episode.Rollout, s *strategy.Erased) Reports {
 }
 
 // Names lists all of them.
-func (r Reports) Names() []string { return append(slices.Clone(r.Member), r.Strategy...) }
+func (r Reports) Names() []string { return append(slices.Clone(r.Policy), r.Strategy...) }
