@@ -16,7 +16,7 @@ import (
 // configuration is a group of agents with the same settings.
 type configuration struct {
 	values  []float64 // of the settings that differ between agents, in the order of their names
-	returns []float64 // see Training.returns
+	returns []float64 // Training.returns
 	agents  []int
 }
 
@@ -31,13 +31,13 @@ func (c *Config) agentSettings() (names []string, values map[string][]float64) {
 	return names, values
 }
 
-// returns returns a return of each agent, and says what it is: that of its last evaluation, if agents are evaluated
-// while they learn, else the recent return.
-func (t *Training) returns() (each []float64, what string) {
-	if each, ok := t.evaluated[run.EvalReturn]; ok {
-		return each, "mean returns of the last evaluation on new episodes"
+// returns returns a mean return for each agent: of its last evaluation, or of its recent episodes where there is none;
+// nil before the first update.
+func (t *Training) returns() []float64 {
+	if each := t.evaluated[run.EvalReturn]; each != nil {
+		return each
 	}
-	return t.recent, "recent returns while learning"
+	return t.recent
 }
 
 // configurations returns the configurations of the agents, the highest interquartile mean first; nil if no setting
@@ -48,8 +48,7 @@ func (t *Training) configurations() (names []string, all []configuration) {
 		return nil, nil
 	}
 	index := map[string]int{}
-	returns, _ := t.returns()
-	for agent, x := range returns {
+	for agent, x := range t.returns() {
 		var combination []float64
 		for _, name := range names {
 			combination = append(combination, values[name][agent])
@@ -93,7 +92,7 @@ func finite(numbers ...float64) bool {
 	return !slices.ContainsFunc(numbers, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
-// Files returns the critic and, of several agents, recent returns and configurations.
+// Files returns the critic and, of several agents, each agent's returns and configurations.
 func (t *Training) Files(run.Snapshot, bool) (files []run.File, err error) {
 	critic, ok, err := t.criticFile()
 	if err != nil {
@@ -114,8 +113,8 @@ func (t *Training) agentsFile() (f run.File, ok bool) {
 		return f, false
 	}
 	file := map[string]any{"recent_return": jsonNumbers(t.recent)} // null where no episode has ended
-	if each, ok := t.evaluated[run.EvalReturn]; ok {
-		file[run.EvalReturn] = jsonNumbers(each)
+	for name, each := range t.evaluated {
+		file[name] = jsonNumbers(each)
 	}
 	addEstimate := func(file map[string]any, returns []float64) {
 		iqm := t.estimate(returns)
@@ -126,8 +125,7 @@ func (t *Training) agentsFile() (f run.File, ok bool) {
 			file["interval_95"] = []float64{iqm.Low, iqm.High}
 		}
 	}
-	returns, _ := t.returns()
-	addEstimate(file, returns)
+	addEstimate(file, t.returns())
 	names, all := t.configurations()
 	_, values := t.config.agentSettings()
 	for _, name := range names {
@@ -160,7 +158,10 @@ func (t *Training) Table() []string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	names, all := t.configurations()
-	returns, what := t.returns()
+	what := "recent returns while learning"
+	if t.evaluated[run.EvalReturn] != nil {
+		what = "mean returns of the last evaluation on new episodes"
+	}
 	for _, name := range names {
 		fmt.Fprintf(w, "%s\t", strings.ToUpper(strings.ReplaceAll(name, "-", " ")))
 	}
@@ -192,7 +193,7 @@ func (t *Training) Table() []string {
 	if len(names) > 0 {
 		first[0] = "all"
 	}
-	row(first, returns)
+	row(first, t.returns())
 	_ = w.Flush() // a strings.Builder does not fail
 	lines := append([]string{fmt.Sprintf("%s; a bootstrap interval wants %d agents", what, aggregate.LeastScores)},
 		strings.Split(strings.TrimRight(b.String(), "\n"), "\n")...)

@@ -213,10 +213,10 @@ func (t *Training) member(p Params, scale observationScale) any {
 // resamples, is computed only after the last update.
 func (t *Training) Ending(last run.Metrics) string {
 	text := t.ending(last)
-	if t.config.Agents == 1 || len(t.recent) == 0 {
+	returns := t.returns()
+	if t.config.Agents == 1 || len(returns) == 0 {
 		return text
 	}
-	returns, _ := t.returns()
 	point := aggregate.IQM(aggregate.Of(returns))
 	if math.IsNaN(point) {
 		return text
