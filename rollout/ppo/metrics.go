@@ -51,9 +51,9 @@ const envSteps = "env_steps"
 // auxiliaryLoss is the metric of an auxiliary loss. It is there if there is one.
 const auxiliaryLoss = "auxiliary_loss"
 
-// metricNames returns the names of an algorithm's metrics, then the environment's reports, such as success, and then
-// the names of its objectives, such as true_return and proxy_return.
-func metricNames(a algorithm, spec envs.Spec, auxiliary bool) (names []string) {
+// metricNames returns the names of an algorithm's metrics, then the reports of an auxiliary loss and of the environment,
+// such as success, and then the names of the environment's objectives, such as true_return and proxy_return.
+func metricNames(a algorithm, spec envs.Spec, auxiliary bool, reports ...string) (names []string) {
 	for _, m := range metrics {
 		names = append(names, m.name)
 	}
@@ -61,12 +61,13 @@ func metricNames(a algorithm, spec envs.Spec, auxiliary bool) (names []string) {
 	if auxiliary {
 		names = append(names, auxiliaryLoss)
 	}
-	names = append(names, spec.Reports...)
+	names = append(append(names, reports...), spec.Reports...)
 	return append(names, objectiveNames(spec.Objectives, names)...)
 }
 
 func (g *program) metricNames() []string {
-	return metricNames(g.algorithm, g.play.Env.Spec(), g.auxiliary != nil)
+	reports, _ := auxiliary.Report(g.auxiliary)
+	return metricNames(g.algorithm, g.play.Env.Spec(), g.auxiliary != nil, reports...)
 }
 
 // objectiveNames returns the metrics of an environment's objectives. Names that others has already get a prefix.
@@ -87,7 +88,12 @@ func (c *Config) Measures() []string {
 	if err != nil {
 		return nil
 	}
-	return append(metricNames(&proximal{}, r.Env.Spec(), c.Auxiliary != auxiliary.None), envSteps)
+	further, err := auxiliary.Make(c.Auxiliary, c.Parted.Under(auxiliaryPrefix))
+	if err != nil {
+		return nil
+	}
+	reports, _ := auxiliary.Report(further)
+	return append(metricNames(&proximal{}, r.Env.Spec(), c.Auxiliary != auxiliary.None, reports...), envSteps)
 }
 
 // episodes are statistics of the episodes that ended in an update, f32[] each. Failed counts episodes whose return is
@@ -132,6 +138,9 @@ func (g *program) noMetrics() lossMetrics {
 	if g.auxiliary != nil {
 		l.Auxiliary = zero
 	}
+	if reports, _ := auxiliary.Report(g.auxiliary); reports != nil {
+		l.Reports = graph.Zeros(graph.ShapeOf(graph.Float32, len(reports)))
+	}
 	return lossMetrics{l, zero, zero, zero}
 }
 
@@ -172,6 +181,10 @@ func (u *update) metricsRow(s, next State, values, targets *graph.Array, e episo
 	}
 	if a := m.Losses.Auxiliary; a != nil {
 		numbers[auxiliaryLoss] = ofLosses(a)
+	}
+	reports, _ := auxiliary.Report(u.auxiliary)
+	for i, name := range reports {
+		numbers[name] = ofLosses(m.Losses.Reports.Index(i))
 	}
 	for i, name := range u.play.Env.Spec().Reports {
 		count := e.Reported.Index(i)

@@ -138,6 +138,8 @@ func (b batch) inputs() stepInputs { return stepInputs{b.Observation, b.First, b
 type losses struct {
 	Policy, Value, Entropy, KL, ClipFraction *graph.Array
 	Auxiliary                                *graph.Array `tree:"optional"` // nil: there is none
+	// Reports are those of the auxiliary loss, f32[k]; nil: it has none.
+	Reports *graph.Array `tree:"optional"`
 }
 
 // loss returns the clipped loss of transitions along axis 0. normalize normalizes advantages by the whole minibatch.
@@ -168,11 +170,20 @@ func (*proximal) loss(u *update, p Params, out outputs, b batch,
 	}
 	total := l.Policy.Add(u.ValueWeight.Mul(l.Value)).Sub(u.EntropyWeight.Mul(l.Entropy))
 	if u.auxiliary != nil {
-		l.Auxiliary = mean(graph.VMap(u.auxiliary.Compute)(auxiliary.Transition{
+		all := auxiliary.Transition{
 			Observation: b.Observation, Action: b.Action, Outputs: out.Head, LogProb: logProb, Entropy: entropy,
 			Value: out.Value, OldLogProb: b.LogProb, OldValue: b.Value,
-			Advantage: graph.Select(valid, b.Advantage, 0.), Target: b.Target}))
+			Advantage: graph.Select(valid, b.Advantage, 0.), Target: b.Target}
+		l.Auxiliary = mean(graph.VMap(u.auxiliary.Compute)(all))
 		total = total.Add(l.Auxiliary)
+		if names, report := auxiliary.Report(u.auxiliary); names != nil {
+			each := graph.VMap(report)(all)
+			if want := graph.ShapeOf(graph.Float32, valid.Dim(0), len(names)); !each.Shape().Equal(want) {
+				graph.Throw("ppo", "Report of the auxiliary loss %s returns %s for %d transitions, want %s: a number "+
+					"for each of %q", u.config.Auxiliary, each.Shape(), valid.Dim(0), want, names)
+			}
+			l.Reports = graph.Select(valid.ExpandDims(1).BroadcastTo(each.Dims()...), each, 0.).Mean(0)
+		}
 	}
 	return total, l
 }
