@@ -51,8 +51,9 @@ const envSteps = "env_steps"
 // auxiliaryLoss is the metric of an auxiliary loss. It is there if there is one.
 const auxiliaryLoss = "auxiliary_loss"
 
-// metricNames returns the names of an algorithm's metrics, then the reports of an auxiliary loss and of the environment,
-// such as success, and then the names of the environment's objectives, such as true_return and proxy_return.
+// metricNames returns the names of an algorithm's metrics, then the reports of an auxiliary loss and of the
+// environment, such as success, and then the names of the environment's objectives, such as true_return and
+// proxy_return.
 func metricNames(a algorithm, spec envs.Spec, auxiliary bool, reports ...string) (names []string) {
 	for _, m := range metrics {
 		names = append(names, m.name)
