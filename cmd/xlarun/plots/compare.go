@@ -53,8 +53,8 @@ func Compare(streams console.Streams) *cobra.Command {
 	f.SortFlags = false
 	f.StringVar(&o.metric, "metric", "", "the score, a number of metrics.jsonl, of which more is better (default the "+
 		"return of the result on new episodes)")
-	f.Float64Var(&o.at, "at", math.NaN(), "take the metric here, such as after 1000000 environment steps (default at "+
-		"the end of each run)")
+	f.Float64Var(&o.at, "at", 0, "take the metric here, such as after 1000000 environment steps; 0 for the end of "+
+		"each run")
 	f.StringVar(&o.x, "x", "", "what --at counts, another of the numbers (default as in plot)")
 	f.StringSliceVar(&o.by, "by", nil, "settings that make an algorithm of its own, between commas (default all "+
 		"except the seed)")
@@ -70,7 +70,7 @@ func (o compareOptions) compare(streams console.Streams, dirs []string) error {
 	if !slices.Contains(formats, o.format) {
 		return console.BadInput("--format got %q, wants %s", o.format, strings.Join(formats, ", "))
 	}
-	if o.x != "" && math.IsNaN(o.at) {
+	if o.x != "" && o.at == 0 {
 		return console.BadInput("--x got %q without --at: say where on it", o.x)
 	}
 	if o.out != "" {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"image/png"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -245,7 +244,7 @@ func TestCompareRefuses(t *testing.T) {
 	}
 	runs, err := readRuns([]string{good, other})
 	require.NoError(t, err)
-	last, _, err := scores(runs, scoring{metric: run.EvalReturn, at: math.NaN()})
+	last, _, err := scores(runs, scoring{metric: run.EvalReturn})
 	require.NoError(t, err)
 	require.Equal(t, 30., last[0].score)
 }

@@ -17,7 +17,7 @@ import (
 type scoring struct {
 	metric string  // "": the judged return of the run's result
 	x      string  // the axis of at
-	at     float64 // where on it; NaN: at the end of each run
+	at     float64 // where on it; 0: at the end of each run
 }
 
 // String describes the score.
@@ -25,7 +25,7 @@ func (s scoring) String() string {
 	switch {
 	case s.metric == "":
 		return "mean return of each run's result on new episodes"
-	case math.IsNaN(s.at):
+	case s.at == 0:
 		return "last " + spaced(s.metric) + " of each run"
 	}
 	return fmt.Sprintf("%s at %s %s", spaced(s.metric), strconv.FormatFloat(s.at, 'f', -1, 64), spaced(s.x))
@@ -43,7 +43,7 @@ type scored struct {
 // scores returns the scores of runs, and what they are. Without a metric that is the judged return of each run's
 // result, of each agent if there are several, or the last eval_return where a run has none.
 func scores(runs []*savedRun, s scoring) (out []scored, by scoring, err error) {
-	if s.metric == "" && math.IsNaN(s.at) {
+	if s.metric == "" && s.at == 0 {
 		if out = judgedRuns(runs); out != nil {
 			return out, s, nil
 		}
@@ -60,7 +60,7 @@ func scores(runs []*savedRun, s scoring) (out []scored, by scoring, err error) {
 	if err := check(runs, "metric", s.metric); err != nil {
 		return nil, s, err
 	}
-	if !math.IsNaN(s.at) && s.x == "" {
+	if s.at != 0 && s.x == "" {
 		if s.x, err = defaultX(runs); err != nil {
 			return nil, s, err
 		}
@@ -79,7 +79,7 @@ func scores(runs []*savedRun, s scoring) (out []scored, by scoring, err error) {
 
 // of returns the score of a run by a metric.
 func (s scoring) of(r *savedRun) (float64, error) {
-	if math.IsNaN(s.at) {
+	if s.at == 0 {
 		if s.metric == r.unit {
 			return r.last(), nil
 		}
