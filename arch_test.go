@@ -28,7 +28,7 @@ type room struct {
 
 // below are the rooms that all kinds of run stand on.
 var below = []string{"graph/...", "xlabridge/...", "envs/...", "rollout/settings", "rollout/plan", "rollout/population",
-	"rollout/policy", "internal/erase", "internal/hardware", "internal/quantity"}
+	"rollout/policy", "rollout/aggregate", "internal/erase", "internal/hardware", "internal/quantity"}
 
 // rooms are looked through in order; the first whose folder holds a package is the package's room.
 var rooms = []room{
@@ -63,6 +63,7 @@ var rooms = []room{
 	{"rollout/settings", []string{"graph", "envs", "xlabridge/cache"}, []string{}},
 	{"rollout/plan", []string{"graph/...", "xlabridge/...", "rollout/settings", "internal/hardware"}, []string{}},
 	{"rollout/population", []string{"graph/...", "xlabridge"}, []string{}},
+	{"rollout/aggregate", []string{}, []string{}},
 	{"rollout/search", []string{"graph", "graph/random", "envs"}, []string{}},
 	{"rollout/policy", []string{"graph/...", "envs/...", "rollout/settings", "rollout/policy/genome",
 		"rollout/policy/spiking", "internal/erase", "internal/files"},
@@ -91,8 +92,8 @@ var rooms = []room{
 	{"rollout/evolve/hosts", []string{"rollout/evolve/hosts", "internal/messaging"},
 		[]string{"github.com/nats-io/nats.go"}},
 	{"rollout/evolve/hosts/hostsim", []string{"rollout/evolve/hosts"}, []string{}},
-	{"rollout/islands", append(below, "rollout/run", "rollout/evolve/strategy", "rollout/evolve/generation",
-		"rollout/evolve/vectorized"), []string{}},
+	{"rollout/islands", append(below, "rollout/episode", "rollout/run", "rollout/evolve/strategy",
+		"rollout/evolve/generation", "rollout/evolve/vectorized"), []string{}},
 	{"rollout/qd", append(below, "rollout/episode", "rollout/run", "rollout/run/runfolder",
 		"rollout/evolve/strategy"), []string{}},
 	{"rollout/train", []string{"graph/...", "rollout/population"}, []string{}},
@@ -111,7 +112,7 @@ var rooms = []room{
 		"cmd/xlarun/play/onnx",
 		"cmd/xlarun/display", "cmd/xlarun/plots", "rollout/run/runfolder", "internal/quantity"}, nil},
 	{"cmd/xlarun/plots", []string{"envs", "graph", "graph/safetensors", "cmd/xlarun/console", "internal/chart",
-		"rollout/run/runfolder", "internal/quantity"}, nil},
+		"rollout/aggregate", "rollout/run", "rollout/run/runfolder", "internal/quantity"}, nil},
 	{"cmd/xlarun-bench/bench/...", []string{"graph/...", "xlabridge/...", "rollout/...", "studies/...",
 		"third_party/...",
 		"cmd/xlarun/console", "cmd/xlarun/machine", "cmd/xlarun/display", "rollout/run/runfolder",

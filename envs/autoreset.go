@@ -14,6 +14,7 @@ type Episode[S any] struct {
 	FinalObs   *graph.Array
 	Descriptor *graph.Array `tree:"optional"` // of Describe
 	Objectives *graph.Array `tree:"optional"` // of Objectives
+	Reports    *graph.Array `tree:"optional"` // of Report
 	Rewards    *graph.Array `tree:"optional"` // of Rewards
 }
 
@@ -23,8 +24,8 @@ type Episode[S any] struct {
 // the reset.
 //
 // The result has the Traits of e, except DescribeStep and its Descriptor: the next state may be the first one of
-// another episode. Describe, Objectives and Rewards belong to the final state of the last step, before any reset. Draw,
-// Legal and Player belong to the state to continue from.
+// another episode. Describe, Objectives, Report and Rewards belong to the final state of the last step, before any
+// reset. Draw, Legal and Player belong to the state to continue from.
 //
 // A population in lock-step computes a Reset at every step, whether a member needs it or not. Loops over a single
 // episode use e without AutoReset.
@@ -53,6 +54,9 @@ func (a autoReset[S, P]) episode(state, final S, finalObs *graph.Array, p P) Epi
 	}
 	if a.traits.Objectives != nil {
 		out.Objectives = a.traits.Objectives(final, p)
+	}
+	if a.traits.Report != nil {
+		out.Reports = a.traits.Report(final, p)
 	}
 	if a.traits.Rewards != nil {
 		out.Rewards = a.traits.Rewards(final, p)
@@ -85,6 +89,9 @@ func (a autoReset[S, P]) Traits() Traits[Episode[S], P] {
 	}
 	if t.Objectives != nil {
 		t.Objectives = func(s Episode[S], _ P) *graph.Array { return s.Objectives }
+	}
+	if t.Report != nil {
+		t.Report = func(s Episode[S], _ P) *graph.Array { return s.Reports }
 	}
 	if t.Rewards != nil {
 		t.Rewards = func(s Episode[S], _ P) *graph.Array { return s.Rewards }

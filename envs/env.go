@@ -65,6 +65,9 @@ type Spec struct {
 	Descriptor  Box
 	Descriptors []string
 	Objectives  []string // names of the objectives; empty: the return is the only one
+	// Reports are the names of the numbers that Report returns, as metrics are named: "success". Runs write their means
+	// into metrics.jsonl.
+	Reports []string
 }
 
 // Erase hides the types of e. The result has the Traits of e.

@@ -104,6 +104,7 @@ var methods = map[string]func(reflect.Type) (reflect.Method, bool){
 	"Describe":      func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Describe") },
 	"DescribeStep":  func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("DescribeStep") },
 	"Objectives":    func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Objectives") },
+	"Report":        func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Report") },
 	"Player":        func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Player") },
 	"Rewards":       func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Rewards") },
 	// Of policies.

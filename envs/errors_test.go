@@ -20,6 +20,7 @@ func (every) Legal()        {}
 func (every) Describe()     {}
 func (every) DescribeStep() {}
 func (every) Objectives()   {}
+func (every) Report()       {}
 func (every) Player()       {}
 func (every) Rewards()      {}
 func (every) Make()         {}
@@ -40,7 +41,7 @@ func (embedded) Mean() {}
 // Errors about results have the line of the method. That of an embedded type has none.
 func TestLinesOfMethods(t *testing.T) {
 	of := reflect.TypeFor[every]()
-	require.Equal(t, 21, of.NumMethod())
+	require.Equal(t, 22, of.NumMethod())
 	for i := range of.NumMethod() {
 		name := of.Method(i).Name
 		if name == "Mean" {
@@ -53,6 +54,6 @@ func TestLinesOfMethods(t *testing.T) {
 	require.Equal(t, "errors_test.go:15", envs.MethodLine(every{}, "Reset"))
 	require.PanicsWithValue(t, "envs: methods has no row for Other", func() { envs.MethodLine(every{}, "Other") })
 	require.Equal(t, "", envs.MethodLine(embedded{}, "Step"))
-	require.Equal(t, "errors_test.go:26: the policy's Init: got nil",
+	require.Equal(t, "errors_test.go:27: the policy's Init: got nil",
 		envs.ResultError(every{}, "policy", "Init", "got nil").Error())
 }

@@ -2,6 +2,7 @@ package envs
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"xlarun/graph"
@@ -53,6 +54,9 @@ func (s Spec) Check() error {
 				"or each element, of the actions %s", actions, s.Action)
 		}
 	}
+	if msg := CheckReports(s.Reports, len(s.Reports) > 0); msg != "" {
+		return fmt.Errorf("the Spec of %q: %s", s.ID, msg)
+	}
 	if len(s.Descriptor.Dims) == 0 {
 		return nil
 	}
@@ -67,6 +71,24 @@ func (s Spec) Check() error {
 		return fmt.Errorf("the Spec of %q: Descriptor: %w", s.ID, err)
 	}
 	return nil
+}
+
+// reportName is how metrics are named.
+var reportName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// CheckReports says what is wrong with the Reports of an environment, a policy or a strategy, given whether there is
+// the function Report; "" if nothing is.
+func CheckReports(names []string, report bool) string {
+	for i, name := range names {
+		if !reportName.MatchString(name) || slices.Contains(names[:i], name) {
+			return fmt.Sprintf("got the name %q in Reports %q, want different names of lower-case letters, digits and "+
+				"_, as in \"spike_rate_hz\"", name, names)
+		}
+	}
+	if report != (len(names) > 0) {
+		return fmt.Sprintf("got %d names in Reports and a function Report: %t, want both or none", len(names), report)
+	}
+	return ""
 }
 
 // DescriptorTexts returns the name and the bounds of each number of the descriptor, as "mean speed (m/s) 0 to 3".

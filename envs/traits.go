@@ -1,6 +1,7 @@
 package envs
 
 import (
+	"fmt"
 	"image"
 
 	"xlarun/graph"
@@ -28,6 +29,10 @@ type Traits[S, P any] struct {
 	// Objectives returns the scores of an episode, f32[k], in the order of Spec().Objectives, for multi-objective
 	// search; higher is better. state is the last state of the episode.
 	Objectives func(state S, p P) *graph.Array
+	// Report returns numbers of the environment's own about an episode, f32[len(Spec().Reports)]: whether it was a
+	// success, a Sharpe ratio. Gymnax and Brax have them in Step's info and in metrics. state is the last state of the
+	// episode. A number that is not finite counts in no mean.
+	Report func(state S, p P) *graph.Array
 	// Legal returns the mask of the legal actions of a state: bool[n] for the actions Discrete{n}, bool[sum of N] for
 	// MultiDiscrete, one mask after the other for each choice. Each choice has at least one legal action, even after
 	// the end of an episode, so that a masked softmax is always finite. Callers evaluate it once before each Step, only
@@ -99,6 +104,9 @@ func TraitsOf[S, P any](e Env[S, P]) (t Traits[S, P]) {
 	if o, ok := e.(interface{ Objectives(S, P) *graph.Array }); ok {
 		t.Objectives = o.Objectives
 	}
+	if r, ok := e.(interface{ Report(S, P) *graph.Array }); ok {
+		t.Report = r.Report
+	}
 	if m, ok := e.(interface{ Legal(S, P) *graph.Array }); ok {
 		t.Legal = m.Legal
 	}
@@ -127,8 +135,8 @@ func Through[T, Q, S, P any](inner Traits[S, P], state func(T) S, params func(Q)
 		}
 		return func(s T, p Q) *graph.Array { return f(state(s), params(p)) }
 	}
-	t = Traits[T, Q]{Describe: of(inner.Describe), Objectives: of(inner.Objectives), Legal: of(inner.Legal),
-		Player: of(inner.Player), Rewards: of(inner.Rewards)}
+	t = Traits[T, Q]{Describe: of(inner.Describe), Objectives: of(inner.Objectives), Report: of(inner.Report),
+		Legal: of(inner.Legal), Player: of(inner.Player), Rewards: of(inner.Rewards)}
 	if inner.Draw != nil {
 		t.Draw = func(s any, size image.Point) (image.Image, error) {
 			if outer, ok := s.(T); ok {
@@ -143,4 +151,26 @@ func Through[T, Q, S, P any](inner Traits[S, P], state func(T) S, params func(Q)
 		}
 	}
 	return t
+}
+
+// ReportOf returns the numbers that e reports of an episode whose last state is given; nil if it reports none. It throws
+// an error if their number is not that of Spec().Reports.
+func ReportOf(e Environment, state, p any) *graph.Array {
+	names, report := e.Spec().Reports, TraitsOf(e).Report
+	if len(names) == 0 {
+		return nil
+	}
+	if report == nil {
+		refuse(e.Spec().ID+": Report", "got %q in the Spec's Reports and no method Report, want both", names)
+	}
+	out := report(state, p)
+	if want := graph.ShapeOf(graph.Float32, len(names)); out == nil || !out.Shape().Equal(want) {
+		got := "nil"
+		if out != nil {
+			got = out.Shape().String()
+		}
+		panic(&graph.Error{Where: Line(e, "Report"), Op: e.Spec().ID + ": Report",
+			Msg: fmt.Sprintf("got %s, want %s: a number for each of %q", got, want, names)})
+	}
+	return out
 }

@@ -29,6 +29,8 @@ func (able) Objectives(s CorridorState, p CorridorParams) *graph.Array {
 	return graph.Stack([]*graph.Array{s.X, p.Stride}, 0)
 }
 
+func (able) Report(s CorridorState, _ CorridorParams) *graph.Array { return s.X.Reshape(1) }
+
 func (able) Legal(CorridorState, CorridorParams) *graph.Array {
 	return graph.Ones(graph.ShapeOf(graph.Bool, 2))
 }
@@ -62,6 +64,9 @@ func (s some) Traits() (t envs.Traits[CorridorState, CorridorParams]) {
 	if s.keep&16 != 0 {
 		t.Player, t.Rewards = all.Player, all.Rewards
 	}
+	if s.keep&32 != 0 {
+		t.Report = all.Report
+	}
 	return t
 }
 
@@ -69,7 +74,7 @@ func (s some) Traits() (t envs.Traits[CorridorState, CorridorParams]) {
 func has[S, P any](e envs.Env[S, P]) (traits int) {
 	t := envs.TraitsOf(e)
 	for i, yes := range []bool{t.Draw != nil, t.Describe != nil, t.Objectives != nil, t.Legal != nil,
-		t.Player != nil && t.Rewards != nil} {
+		t.Player != nil && t.Rewards != nil, t.Report != nil} {
 		if yes {
 			traits |= 1 << i
 		}
@@ -79,9 +84,9 @@ func has[S, P any](e envs.Env[S, P]) (traits int) {
 
 // Any choice of traits goes through every wrapper, no more and no less.
 func TestWrappersKeepTraits(t *testing.T) {
-	require.Equal(t, 31, has(able{}))
+	require.Equal(t, 63, has(able{}))
 	require.Equal(t, 0, has(Corridor{}))
-	for keep := range 32 {
+	for keep := range 64 {
 		e := some{keep: keep}
 		erased := envs.Erase(e)
 		require.Equal(t, keep, has(e), "itself")
@@ -107,6 +112,7 @@ func TestAutoResetKeepsWhatTheLastStateSays(t *testing.T) {
 		x += .25
 		require.InDelta(t, x, floats(t, traits.Describe(state, p))[0], 1e-6, "step %d", i)
 		require.InDelta(t, x, floats(t, traits.Objectives(state, p))[0], 1e-6)
+		require.InDelta(t, x, floats(t, traits.Report(state, p))[0], 1e-6)
 		require.InDeltaSlice(t, []float64{x, -x}, floats(t, traits.Rewards(state, p)), 1e-6)
 		require.Equal(t, []float64{1, 1}, floats(t, traits.Legal(state, p)))
 		player := floats(t, traits.Player(state, p))[0]

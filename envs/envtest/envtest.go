@@ -107,6 +107,7 @@ func checkSpec(s envs.Spec, p envs.Traits[any, any]) error {
 		{"Descriptor and a method Describe or DescribeStep", len(s.Descriptor.Dims) > 0,
 			p.Describe != nil || p.DescribeStep != nil},
 		{"Objectives and a method Objectives", len(s.Objectives) > 0, p.Objectives != nil},
+		{"Reports and a method Report", len(s.Reports) > 0, p.Report != nil},
 	} {
 		if claim.says != claim.holds {
 			return fmt.Errorf("the Spec of %q: %s belong together: the Spec says %v, the environment has them: %v",

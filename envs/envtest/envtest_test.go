@@ -33,7 +33,7 @@ func (e nim) Spec() envs.Spec {
 		DType: graph.Float32}, Action: envs.Discrete{N: 3},
 		MaxSteps: 8, Players: 2, LegalMask: true,
 		Descriptor: envs.Box{Low: []float64{0, 0}, High: []float64{1, 10}, Dims: []int{2}, DType: graph.Float32},
-		Objectives: []string{"stones left", "quick"}}
+		Objectives: []string{"stones left", "quick"}, Reports: []string{"stones"}}
 	switch e.fault {
 	case "no id":
 		s.ID = ""
@@ -61,6 +61,12 @@ func (e nim) Spec() envs.Spec {
 		s.Objectives = nil
 	case "three objectives":
 		s.Objectives = []string{"a", "b", "c"}
+	case "no reports":
+		s.Reports = nil
+	case "two reports":
+		s.Reports = []string{"a", "b"}
+	case "a report with a blank":
+		s.Reports = []string{"stones left"}
 	case "narrow observation":
 		s.Observation = envs.Box{Low: []float64{0}, High: []float64{3}, Dims: []int{1}, DType: graph.Float32}
 	case "integer observation":
@@ -189,6 +195,10 @@ func (e nim) Objectives(s nimState, _ nimParams) *graph.Array {
 	return graph.Stack([]*graph.Array{stones, time.Neg()}, 0)
 }
 
+func (nim) Report(s nimState, _ nimParams) *graph.Array {
+	return s.Stones.Convert(graph.Float32).Reshape(1)
+}
+
 func (e nim) Draw(state any, size image.Point) (image.Image, error) {
 	if e.fault == "small picture" {
 		size = image.Pt(1, 1)
@@ -211,6 +221,7 @@ func TestCheckAcceptsAGameWithEveryPart(t *testing.T) {
 	require.NotNil(t, auto.Draw)
 	require.NotNil(t, auto.Describe)
 	require.NotNil(t, auto.Objectives)
+	require.NotNil(t, auto.Report)
 	require.NotNil(t, auto.Legal)
 	require.NotNil(t, auto.Rewards)
 }
@@ -234,13 +245,17 @@ func TestCheckFindsFaults(t *testing.T) {
 		{"narrow descriptor", "the descriptor lies outside of Box(0, [1 0], [2], f32)"},
 		{"no objectives", "Objectives and a method Objectives belong together"},
 		{"three objectives", "Objectives: got f32[2], want f32[3]"},
+		{"no reports", "Reports and a method Report belong together"},
+		{"two reports", "Report: got f32[1], want f32[2]"},
+		{"a report with a blank", `got the name "stones left" in Reports ["stones left"], want different names of ` +
+			`lower-case letters`},
 		{"narrow observation", "the observation lies outside of Box(0, 3, [1], f32)"},
 		{"integer observation", "the observation of Reset: got f32[1], want i32[]"},
 		{"early end", "truncated is false, want it in step 3 (MaxSteps) alone"},
 		{"nil parameter", ".Least"},
 		{"hidden state", "two episodes with the same key differ in .Next.Stones"},
 		{"carry", ".Time"},
-		{"reused key", "Nim-v0: envtest_test.go:90: random.Randint: it gets the key that random.Randint at " +
+		{"reused key", "Nim-v0: envtest_test.go:96: random.Randint: it gets the key that random.Randint at " +
 			"envtest_test.go:"},
 		{"constant key", "random.Randint: it gets the same key in each iteration of the loop at envtest.go:"},
 		{"constant half of a key", "random.Split2: it gets the same key in each iteration of the loop at envtest.go:"},

@@ -96,6 +96,9 @@ func (c *checker) step(key random.Key, state, params any) (v visit) {
 		v.Objectives = c.traits.Objectives(v.Next, params)
 		c.want("Objectives", "Objectives", v.Objectives, graph.ShapeOf(graph.Float32, len(c.spec.Objectives)))
 	}
+	if c.traits.Report != nil {
+		c.want("Report", "Report", c.traits.Report(v.Next, params), graph.ShapeOf(graph.Float32, len(c.spec.Reports)))
+	}
 	if game := c.traits; game.Player != nil {
 		each := graph.ShapeOf(graph.Float32, c.spec.Players)
 		v.Mover, v.Player, v.Rewards = game.Player(state, params), game.Player(v.Next, params),

@@ -30,7 +30,7 @@ type TMazeState struct {
 // Spec has the observation (the sign, or 0 after the first cell; 1 at the junction) and the actions left, ahead, right.
 func (TMaze) Spec() envs.Spec {
 	return envs.Spec{ID: "TMaze-v0", Observation: envs.Symmetric(1, 1), Action: envs.Discrete{N: 3}, MaxSteps: 12,
-		RewardThreshold: .95}
+		RewardThreshold: .95, Reports: []string{"turned"}}
 }
 
 // DefaultParams are a corridor of six cells.
@@ -62,6 +62,11 @@ func (m TMaze) Step(_ random.Key, s TMazeState, action *graph.Array,
 	next.Side = graph.Select(junction, action.Sub(1).Convert(graph.Float32), 0.)
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
 	return next, m.Observe(next, p), graph.Select(next.Side.Eq(s.Sign), 1., 0.), next.Side.Ne(0), truncated
+}
+
+// Report says whether the walker turned at the junction, to whichever side: the metric "turned" of a run.
+func (TMaze) Report(s TMazeState, _ TMazeParams) *graph.Array {
+	return s.Side.Ne(0).Convert(graph.Float32).Reshape(1)
 }
 
 // Draw paints the maze from above, the reward's arm and the walker.

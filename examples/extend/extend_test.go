@@ -65,6 +65,8 @@ func TestTMaze(t *testing.T) {
 			require.Equal(t, sign, number(t, graph.Index(obs, 0)),
 				"case %d, step %d: the sign is seen in the first cell alone", c.number, i)
 		}
+		turned := map[bool]float64{true: 1}[c.ends]
+		require.Equal(t, turned, number(t, m.Report(s, p)), "case %d", c.number)
 		state, err := graph.Eval(s)
 		require.NoError(t, err)
 		img, err := m.Draw(state, image.Pt(90, 90))

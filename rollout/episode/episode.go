@@ -4,6 +4,7 @@ package episode
 
 import (
 	"math"
+	"slices"
 
 	"xlarun/envs"
 	"xlarun/graph"
@@ -48,7 +49,8 @@ type Summary struct {
 	// of Rollout.Descriptor, or of the environment in the last state; nil if there is none.
 	Objectives *graph.Array `tree:"optional"`
 	Descriptor *graph.Array `tree:"optional"`
-	// Reports, [r], are the policy's numbers of the episode (policy.Traits); nil if it has none.
+	// Reports, [r], are the environment's numbers of the episode (envs.Traits) and then the policy's (policy.Traits),
+	// as Rollout.Reports names them; nil if there are none.
 	Reports *graph.Array `tree:"optional"`
 	// Observed are the moments of the observations in all episodes; nil unless they are gathered.
 	Observed *policy.Moments
@@ -138,8 +140,8 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 		if descriptor != nil {
 			next.Descriptor = graph.SelectTree(c.Alive, descriptor.Step(c.Descriptor, s, envParams), c.Descriptor)
 		}
-		if traits.Report != nil {
-			next.Summary.Reports = graph.Select(c.Alive, traits.Report(memory), c.Summary.Reports)
+		if reports := r.report(s.After, envParams, memory); reports != nil {
+			next.Summary.Reports = graph.Select(c.Alive, reports, c.Summary.Reports)
 		}
 		if c.Sums != nil {
 			next.Sums = c.Sums.add(s.Observation.Convert(graph.Float32).Sub(origin), c.Alive)
@@ -230,7 +232,7 @@ func (r *Rollout) Nothing() Summary {
 	if d := r.descriptor(); d != nil {
 		s.Descriptor = graph.Zeros(d.Space().Shape())
 	}
-	if reports := r.Policy.Traits().Reports; reports != nil {
+	if reports := r.Reports(); reports != nil {
 		s.Reports = graph.Zeros(graph.ShapeOf(graph.Float32, len(reports)))
 	}
 	if r.Gather {
@@ -238,6 +240,23 @@ func (r *Rollout) Nothing() Summary {
 		s.Observed = &none
 	}
 	return s
+}
+
+// Reports returns the names of a Summary's Reports: the environment's, then the policy's; nil if there are none.
+func (r *Rollout) Reports() []string {
+	return append(slices.Clone(r.Env.Spec().Reports), r.Policy.Traits().Reports...)
+}
+
+// report returns the reports of an episode so far, given the state and the policy's carry after a step; nil if there
+// are none.
+func (r *Rollout) report(state, p, carry any) *graph.Array {
+	own := envs.ReportOf(r.Env, state, p)
+	if report := r.Policy.Traits().Report; report != nil && own != nil {
+		return graph.Concatenate(0, own, report(carry))
+	} else if report != nil {
+		return report(carry)
+	}
+	return own
 }
 
 // after returns the summary with one more step, which counts if the episode was not over before it.

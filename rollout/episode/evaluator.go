@@ -48,7 +48,7 @@ type EvalResult struct {
 	Return []float64 // of each episode; NaN if it is not finite
 	// Failed counts the episodes whose return is not finite. They are left out of Mean, Std, Error and Length.
 	Failed int
-	// Reports are the means of the policy's finite reports, in the order of policy.Traits.Reports; nil for none.
+	// Reports are the means of the finite reports, in the order of Rollout.Reports; nil for none.
 	Reports []float64
 }
 

@@ -134,9 +134,9 @@ func (s *search) closePrograms() error {
 	return s.Loop.Close()
 }
 
-// reports returns the names of the numbers that policy and strategy report.
+// reports returns the names of the numbers that environment, policy and strategy report.
 func (s *search) reports() generation.Reports {
-	return generation.ReportsOf(s.program.Rollout.Policy, s.setup.Strategy)
+	return generation.ReportsOf(s.program.Rollout, s.setup.Strategy)
 }
 
 // state returns a snapshot of this search as a generation.State.

@@ -10,6 +10,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/internal/quantity"
+	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/evolve/vectorized"
 	"xlarun/rollout/plan"
@@ -30,6 +31,7 @@ type Archipelago struct {
 	means    []float64          // each island's mean fitness in the last generation; nil before the first
 	bests    []float64          // each island's best fitness in the last generation
 	last     generation.Summary // of the last generation of all islands
+	reports  []string           // names of what environment and policy report of a member's episodes
 }
 
 // State is the carry from one generation of islands to the next.
@@ -66,7 +68,8 @@ func NewArchipelago(ctx context.Context, b xlabridge.Backend, c Islands) (*Archi
 	if err != nil {
 		return nil, err
 	}
-	a := &Archipelago{config: c, backend: b, lanes: l, target: c.Goal(x.Rollout.Env.Spec()), bestEver: math.Inf(-1)}
+	a := &Archipelago{config: c, backend: b, lanes: l, target: c.Goal(x.Rollout.Env.Spec()), bestEver: math.Inf(-1),
+		reports: x.Rollout.Reports()}
 	var first State
 	if err := graph.Try(func() { first = c.start(l, each) }); err != nil {
 		return nil, err
@@ -192,6 +195,13 @@ func (a *Archipelago) Step(context.Context) (run.Metrics, error) {
 		{Name: "diversity", Number: tail[0]}, {Name: "diversity_within", Number: tail[1]},
 		{Name: "foreign", Number: tail[2]}, {Name: "immigrants", Number: tail[3]},
 	}}
+	for k, name := range a.reports {
+		var all []float64
+		for i := range c.Islands {
+			all = append(all, v[i*each+(3+k)*pop:i*each+(4+k)*pop]...)
+		}
+		m.Values = append(m.Values, run.Value{Name: name, Number: episode.MeanOfFinite(all)})
+	}
 	for i := range c.curves() {
 		m.Values = append(m.Values, run.Value{Name: curveOf(i), Number: a.means[i]})
 	}

@@ -292,6 +292,9 @@ func (c *Islands) Remake(b xlabridge.Backend, s run.Snapshot, numbers []int) ([]
 func (c *Islands) Measures() []string {
 	names := []string{"best_fitness", "best_mean", "mean_fitness", "std_fitness", "worst_fitness", "best_ever",
 		"mean_length", "failed", "env_steps", "diversity", "diversity_within", "foreign", "immigrants"}
+	if r, err := c.Rollout(); err == nil {
+		names = append(names, r.Reports()...)
+	}
 	for i := range c.curves() {
 		names = append(names, curveOf(i))
 	}

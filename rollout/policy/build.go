@@ -3,8 +3,6 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 
 	"xlarun/envs"
@@ -41,7 +39,7 @@ func checkStep(p Policy, observation envs.Space, outputs int) {
 	}
 	params := tree("Init", p.Init(key))
 	traits := p.Traits()
-	if msg := CheckReports(traits.Reports, traits.Report != nil); msg != "" {
+	if msg := envs.CheckReports(traits.Reports, traits.Report != nil); msg != "" {
 		panic(wrong("Traits", msg))
 	}
 	if e, ok := Unwrap(p).(*erased); ok && e.traits.Prepared != nil && e.traits.Prepared.is == nil {
@@ -82,24 +80,6 @@ func shapeText(a *graph.Array) string {
 		return "nil"
 	}
 	return a.Shape().String()
-}
-
-// reportName is how metrics are named.
-var reportName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
-
-// CheckReports says what is wrong with the Reports of the Traits of a policy or a strategy, given whether there is the
-// function Report; "" if nothing is.
-func CheckReports(names []string, report bool) string {
-	for i, name := range names {
-		if !reportName.MatchString(name) || slices.Contains(names[:i], name) {
-			return fmt.Sprintf("got the name %q in Reports %q, want different names of lower-case letters, digits and "+
-				"_, as in \"spike_rate_hz\"", name, names)
-		}
-	}
-	if report != (len(names) > 0) {
-		return fmt.Sprintf("got %d names in Reports and a function Report: %t, want both or none", len(names), report)
-	}
-	return ""
 }
 
 // carryDifference says how the carry that a method returns differs from the one that it gets; "" if it does not.

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/rollout/plan"
 	"xlarun/rollout/ppo/auxiliary"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
@@ -95,4 +96,41 @@ func TestAuxiliaryRefuses(t *testing.T) {
 		_, err := config.program()
 		require.ErrorContains(t, err, c.want)
 	}
+}
+
+// terms is an auxiliary loss of the weight 0 that reports.
+type terms struct {
+	seen
+	names []string
+}
+
+func (r *terms) Reports() []string { return r.names }
+
+func (*terms) Report(t auxiliary.Transition) *graph.Array {
+	return graph.Stack([]*graph.Array{t.Entropy, t.Entropy.Mul(0).Add(3)}, 0)
+}
+
+func init() {
+	for name, reports := range map[string][]string{"test-terms": {"own_entropy", "three"}, "test-one": {"three"},
+		"test-taken": {"kl", "three"}, "test-named": {"Own entropy", "three"}} {
+		auxiliary.MustRegister(name, func() auxiliary.Loss { return &terms{names: reports} })
+	}
+}
+
+// What an auxiliary loss reports of transitions becomes metrics: means over the minibatches.
+func TestReportsOfALoss(t *testing.T) {
+	of := func(name string) Config { return small(func(c *Config) { c.Auxiliary, c.Policy = name, "linear" }) }
+	c := of("test-terms")
+	require.Subset(t, c.Measures(), []string{"auxiliary_loss", "own_entropy", "three"})
+	for _, m := range steps(t, start(t, &xlabridge.Reference{}, c), 2) {
+		require.InDelta(t, m.Number("entropy"), m.Number("own_entropy"), 1e-6)
+		require.InDelta(t, 3, m.Number("three"), 1e-6)
+		require.Zero(t, m.Number(auxiliaryLoss))
+	}
+	_, err := New(&xlabridge.Reference{}, of("test-one"))
+	require.ErrorContains(t, err, `Report of the auxiliary loss test-one returns f32[`)
+	c = of("test-taken")
+	require.ErrorContains(t, run.Check(&c, c.Job(), plan.Machine{Devices: 1}), `two numbers with the name "kl"`)
+	c = of("test-named")
+	require.ErrorContains(t, run.Check(&c, c.Job(), plan.Machine{Devices: 1}), `got the name "Own entropy" in Reports`)
 }

@@ -210,6 +210,11 @@ func (c *Config) program() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
+	if names, _ := auxiliary.Report(further); names != nil {
+		if msg := envs.CheckReports(names, true); msg != "" {
+			return nil, settings.Wrong("auxiliary", c.Auxiliary, "a term with other Reports: %s", msg)
+		}
+	}
 	return c.completed(&program{config: c, network: net, play: play, head: head, auxiliary: further,
 		algorithm: &proximal{}})
 }

@@ -51,9 +51,10 @@ const envSteps = "env_steps"
 // auxiliaryLoss is the metric of an auxiliary loss. It is there if there is one.
 const auxiliaryLoss = "auxiliary_loss"
 
-// metricNames returns the names of an algorithm's metrics, then the names of the environment's objectives, such as
-// true_return and proxy_return.
-func metricNames(a algorithm, spec envs.Spec, auxiliary bool) (names []string) {
+// metricNames returns the names of an algorithm's metrics, then the reports of an auxiliary loss and of the
+// environment, such as success, and then the names of the environment's objectives, such as true_return and
+// proxy_return.
+func metricNames(a algorithm, spec envs.Spec, auxiliary bool, reports ...string) (names []string) {
 	for _, m := range metrics {
 		names = append(names, m.name)
 	}
@@ -61,11 +62,13 @@ func metricNames(a algorithm, spec envs.Spec, auxiliary bool) (names []string) {
 	if auxiliary {
 		names = append(names, auxiliaryLoss)
 	}
+	names = append(append(names, reports...), spec.Reports...)
 	return append(names, objectiveNames(spec.Objectives, names)...)
 }
 
 func (g *program) metricNames() []string {
-	return metricNames(g.algorithm, g.play.Env.Spec(), g.auxiliary != nil)
+	reports, _ := auxiliary.Report(g.auxiliary)
+	return metricNames(g.algorithm, g.play.Env.Spec(), g.auxiliary != nil, reports...)
 }
 
 // objectiveNames returns the metrics of an environment's objectives. Names that others has already get a prefix.
@@ -86,7 +89,12 @@ func (c *Config) Measures() []string {
 	if err != nil {
 		return nil
 	}
-	return append(metricNames(&proximal{}, r.Env.Spec(), c.Auxiliary != auxiliary.None), envSteps)
+	further, err := auxiliary.Make(c.Auxiliary, c.Parted.Under(auxiliaryPrefix))
+	if err != nil {
+		return nil
+	}
+	reports, _ := auxiliary.Report(further)
+	return append(metricNames(&proximal{}, r.Env.Spec(), c.Auxiliary != auxiliary.None, reports...), envSteps)
 }
 
 // episodes are statistics of the episodes that ended in an update, f32[] each. Failed counts episodes whose return is
@@ -95,6 +103,9 @@ func (c *Config) Measures() []string {
 type episodes struct {
 	Count, Return, Least, Most, Length, Failed *graph.Array
 	Objectives                                 *graph.Array `tree:"optional"`
+	// Reports are the sums of the environment's finite reports, f32[k], and Reported how many there are, f32[k]; nil if
+	// it has none.
+	Reports, Reported *graph.Array `tree:"optional"`
 }
 
 // episodesOf returns the episodes that ended in a rollout.
@@ -113,6 +124,11 @@ func episodesOf(t transition) episodes {
 		counts := done.ExpandDims(-1).BroadcastTo(o.Dims()...)
 		e.Objectives = graph.MergeAxes(graph.Select(counts, o, 0.), 0, 2).Sum(0)
 	}
+	if r := t.Reports; r != nil {
+		counts := done.ExpandDims(-1).BroadcastTo(r.Dims()...).And(r.IsFinite())
+		e.Reports = graph.MergeAxes(graph.Select(counts, r, 0.), 0, 2).Sum(0)
+		e.Reported = graph.MergeAxes(counts.Convert(graph.Float32), 0, 2).Sum(0)
+	}
 	return e
 }
 
@@ -122,6 +138,9 @@ func (g *program) noMetrics() lossMetrics {
 	l := losses{Policy: zero, Value: zero, Entropy: zero, KL: zero, ClipFraction: zero}
 	if g.auxiliary != nil {
 		l.Auxiliary = zero
+	}
+	if reports, _ := auxiliary.Report(g.auxiliary); reports != nil {
+		l.Reports = graph.Zeros(graph.ShapeOf(graph.Float32, len(reports)))
 	}
 	return lossMetrics{l, zero, zero, zero}
 }
@@ -163,6 +182,14 @@ func (u *update) metricsRow(s, next State, values, targets *graph.Array, e episo
 	}
 	if a := m.Losses.Auxiliary; a != nil {
 		numbers[auxiliaryLoss] = ofLosses(a)
+	}
+	reports, _ := auxiliary.Report(u.auxiliary)
+	for i, name := range reports {
+		numbers[name] = ofLosses(m.Losses.Reports.Index(i))
+	}
+	for i, name := range u.play.Env.Spec().Reports {
+		count := e.Reported.Index(i)
+		numbers[name] = graph.Select(count.Gt(0), e.Reports.Index(i).Div(count.Max(1)), math.NaN())
 	}
 	maps.Copy(numbers, u.measure(s.Update, u.in.Updates))
 	names, objectives := u.metricNames(), u.play.Env.Spec().Objectives

@@ -9,11 +9,11 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/aggregate"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/population"
-	"xlarun/rollout/ppo/aggregate"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
@@ -29,6 +29,8 @@ type Training struct {
 	target  float64          // NaN: none
 	profile run.Profile
 	recent  []float64 // recent return of each agent after the last update of this run; nil before the first update
+	// evaluated are the metrics of the last evaluation of this run, a number for each agent; nil before the first one.
+	evaluated map[string][]float64
 }
 
 // Start checks the settings, traces and compiles an update (through the cache) and puts the first state on the device.
@@ -211,16 +213,17 @@ func (t *Training) member(p Params, scale observationScale) any {
 // resamples, is computed only after the last update.
 func (t *Training) Ending(last run.Metrics) string {
 	text := t.ending(last)
-	if t.config.Agents == 1 || len(t.recent) == 0 {
+	returns := t.returns()
+	if t.config.Agents == 1 || len(returns) == 0 {
 		return text
 	}
-	point := aggregate.IQM(aggregate.Of(t.recent))
+	point := aggregate.IQM(aggregate.Of(returns))
 	if math.IsNaN(point) {
 		return text
 	}
 	text += fmt.Sprintf("; interquartile mean of %d agents %s", t.config.Agents, number(point))
 	if last.Done || last.Step >= t.config.Last() {
-		if iqm := t.estimate(t.recent); !math.IsNaN(iqm.Low) {
+		if iqm := t.estimate(returns); !math.IsNaN(iqm.Low) {
 			text += fmt.Sprintf(" (%s to %s)", number(iqm.Low), number(iqm.High))
 		}
 	}

@@ -32,6 +32,8 @@ type transition struct {
 	Length          *graph.Array // i32[]: steps of the episode so far, this step included
 	// Objectives are the environment's objectives of the episode so far, f32[k]; nil if it has none.
 	Objectives *graph.Array `tree:"optional"`
+	// Reports are the environment's reports of the episode so far, f32[k]; nil if it has none.
+	Reports *graph.Array `tree:"optional"`
 
 	// evaluate adds these. Values have the units of scaled rewards (scaleRewards, --normalize-rewards).
 	LogProb   *graph.Array `tree:"optional"` // f32[]: of Action
@@ -60,6 +62,7 @@ func (u *update) envStep(p Params, actor any, s EnvState, keys stepKeys) (EnvSta
 	if traits.Objectives != nil {
 		t.Objectives = traits.Objectives(state, params)
 	}
+	t.Reports = envs.ReportOf(u.play.Env, state, params)
 	// evaluate moves the critic's carry.
 	return EnvState{State: state, Observation: observation, Drawn: s.Drawn, Actor: carry, Critic: s.Critic,
 		Return: t.Return, Length: t.Length}, t
@@ -136,6 +139,8 @@ func (b batch) inputs() stepInputs { return stepInputs{b.Observation, b.First, b
 type losses struct {
 	Policy, Value, Entropy, KL, ClipFraction *graph.Array
 	Auxiliary                                *graph.Array `tree:"optional"` // nil: there is none
+	// Reports are those of the auxiliary loss, f32[k]; nil: it has none.
+	Reports *graph.Array `tree:"optional"`
 }
 
 // loss returns the clipped loss of transitions along axis 0. normalize normalizes advantages by the whole minibatch.
@@ -166,11 +171,20 @@ func (*proximal) loss(u *update, p Params, out outputs, b batch,
 	}
 	total := l.Policy.Add(u.ValueWeight.Mul(l.Value)).Sub(u.EntropyWeight.Mul(l.Entropy))
 	if u.auxiliary != nil {
-		l.Auxiliary = mean(graph.VMap(u.auxiliary.Compute)(auxiliary.Transition{
+		all := auxiliary.Transition{
 			Observation: b.Observation, Action: b.Action, Outputs: out.Head, LogProb: logProb, Entropy: entropy,
 			Value: out.Value, OldLogProb: b.LogProb, OldValue: b.Value,
-			Advantage: graph.Select(valid, b.Advantage, 0.), Target: b.Target}))
+			Advantage: graph.Select(valid, b.Advantage, 0.), Target: b.Target}
+		l.Auxiliary = mean(graph.VMap(u.auxiliary.Compute)(all))
 		total = total.Add(l.Auxiliary)
+		if names, report := auxiliary.Report(u.auxiliary); names != nil {
+			each := graph.VMap(report)(all)
+			if want := graph.ShapeOf(graph.Float32, valid.Dim(0), len(names)); !each.Shape().Equal(want) {
+				graph.Throw("ppo", "Report of the auxiliary loss %s returns %s for %d transitions, want %s: a number "+
+					"for each of %q", u.config.Auxiliary, each.Shape(), valid.Dim(0), want, names)
+			}
+			l.Reports = graph.Select(valid.ExpandDims(1).BroadcastTo(each.Dims()...), each, 0.).Mean(0)
+		}
 	}
 	return total, l
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"xlarun/rollout/plan"
@@ -121,14 +122,36 @@ func Defaults() Planning { return Planning{Tune: plan.TuneAuto} }
 // Check returns the first mistake in the settings of a job's experiment, a *settings.Error if it is in one of them.
 func Check(e Experiment, job *Job, on plan.Machine) error {
 	if job.Check != nil {
-		return job.Check(on)
+		if err := job.Check(on); err != nil {
+			return err
+		}
+		return job.checkMeasures()
 	}
 	if err := settings.Check(e); err != nil {
 		return err
 	}
 	if job.Play != nil {
-		_, err := job.Play.Rollout()
-		return err
+		if _, err := job.Play.Rollout(); err != nil {
+			return err
+		}
+	}
+	return job.checkMeasures()
+}
+
+// rowNumbers are the names of the number of a row.
+var rowNumbers = []string{"generation", "update", "iteration", "step"}
+
+// checkMeasures refuses two metrics of one name, which reports of an environment, a policy or a strategy may have.
+func (j *Job) checkMeasures() error {
+	if j.Measures == nil {
+		return nil
+	}
+	names := j.Measures()
+	for i, name := range names {
+		if slices.Contains(rowNumbers, name) || slices.Contains(names[:i], name) {
+			return fmt.Errorf("a run has two numbers with the name %q: give the one that your environment, policy, "+
+				"strategy or loss reports another name", name)
+		}
 	}
 	return nil
 }

@@ -221,8 +221,8 @@ func newRoot(a *App) *cobra.Command {
 		root.AddCommand(cmd)
 	}
 	root.AddCommand(playCommand(a), renderCommand(a), sampleCommand(a), exportCommand(a), plots.Command(a.Streams),
-		profileCommand(a), inspectCommand(a), warmupCommand(a), pluginCommand(a), cacheCommand(a), doctorCommand(a),
-		devicesCommand(a), versionCommand(a), manCommand(a))
+		plots.Compare(a.Streams), profileCommand(a), inspectCommand(a), warmupCommand(a), pluginCommand(a),
+		cacheCommand(a), doctorCommand(a), devicesCommand(a), versionCommand(a), manCommand(a))
 	for _, commands := range registered {
 		root.AddCommand(commands(a)...)
 	}

@@ -218,7 +218,7 @@ type Result struct {
 	Gif        string   `json:"gif,omitempty"` // of the first episode
 	Length     int      `json:"gif_steps"`     // of the first episode
 	Return     *float64 `json:"gif_return"`    // of the first episode
-	// Reports holds the means of the values that the policy reports of each episode, by name.
+	// Reports holds the means of the values that environment and policy report of each episode, by name.
 	Reports map[string]*float64 `json:"reports,omitempty"`
 	// Parity is given with --dynamics.
 	Parity     *parity `json:"parity,omitempty"`
@@ -247,7 +247,7 @@ func (o *options) play(ctx context.Context, streams console.Streams, b xlabridge
 		return err
 	}
 	r := newResult(evaluation)
-	reports := m.Policy.Traits().Reports
+	reports := m.Reports()
 	if reports != nil {
 		r.Reports = map[string]*float64{}
 		for i, name := range reports {

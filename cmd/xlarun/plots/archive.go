@@ -19,9 +19,13 @@ import (
 	"xlarun/rollout/run/runfolder"
 )
 
-// archive is the content of runfolder.ArchiveFile. Only the first two numbers of a descriptor are drawn.
+// archive is the content of runfolder.ArchiveFile: the elites by their means over new episodes if these have been
+// played, else as the search found them. Only the first two numbers of a descriptor are drawn.
 type archive struct {
 	env, division string
+	apart         bool   // there are no cells: the centers are the elites, played again
+	kept          string // of these: how many have a place
+	episodes      string // new episodes of each elite; "": the archive is as the search filled it
 	names         []string
 	low, high     []float64
 	sides         []int // of a grid; nil: cells around centers
@@ -65,8 +69,12 @@ func archiveCharts(dir string) (charts []*chart.Chart, err error) {
 func (a *archive) mapChart() *chart.Chart {
 	c := &chart.Chart{XLabel: a.names[0], YLabel: a.names[1], X: &chart.Range{Min: a.low[0], Max: a.high[0]},
 		Y: &chart.Range{Min: a.low[1], Max: a.high[1]}}
-	c.Title = fmt.Sprintf("%s: elites in %d of %s of %s", a.env, len(a.fitness),
-		quantity.Count(len(a.centers), "cell", "cells"), a.division)
+	c.Title = fmt.Sprintf("%s: elites in %d of %s of %s\n%s", a.env, len(a.fitness),
+		quantity.Count(len(a.centers), "cell", "cells"), a.division, a.source())
+	if a.apart {
+		c.Title = fmt.Sprintf("%s: %s of %s, %s of them with a place\n%s", a.env,
+			quantity.Count(len(a.fitness), "elite", "elites"), a.division, a.kept, a.source())
+	}
 	least, greatest := math.Inf(1), math.Inf(-1)
 	for _, f := range a.fitness {
 		least, greatest = min(least, f), max(greatest, f)
@@ -91,6 +99,14 @@ func (a *archive) mapChart() *chart.Chart {
 	return c
 }
 
+// source says which numbers of the elites are drawn.
+func (a *archive) source() string {
+	if a.episodes == "" {
+		return "as the search filled it"
+	}
+	return "by the means of " + a.episodes + " new episodes of each elite"
+}
+
 // frontChart draws the first two objectives of the elites, and the non-dominated ones by these two as a staircase.
 func (a *archive) frontChart() *chart.Chart {
 	c := &chart.Chart{XLabel: a.objectiveNames[0], YLabel: a.objectiveNames[1]}
@@ -104,6 +120,7 @@ func (a *archive) frontChart() *chart.Chart {
 	if k := len(a.objectiveNames); k > 2 {
 		c.Title += fmt.Sprintf(" by these two of %d objectives", k)
 	}
+	c.Title += "\n" + a.source()
 	if len(points) == 0 {
 		return c
 	}
@@ -161,6 +178,9 @@ func readArchive(path string) (*archive, error) {
 			runfolder.ArchiveVersion)
 	}
 	a := &archive{env: meta["env"], division: meta["archive"], fitness: map[int]float64{}}
+	if slices.Contains(file.Names(), "corrected_fitness") {
+		a.episodes, a.kept = meta["corrected_episodes"], meta["corrected_elites"]
+	}
 	if err := a.addObjectives(file, meta["objectives"]); err != nil {
 		return nil, err
 	}
@@ -187,10 +207,11 @@ func readArchive(path string) (*archive, error) {
 	for i := len(a.names); i < max(2, d); i++ {
 		a.names = append(a.names, fmt.Sprintf("descriptor %d", i))
 	}
+	err = a.addElites(file)
 	if d == 1 {
 		a.widen()
 	}
-	return a, a.addElites(file)
+	return a, err
 }
 
 // widen gives descriptors of one number a second one, so that they are drawn as a bar.
@@ -214,9 +235,31 @@ func (a *archive) addElites(file *safetensors.File) error {
 	if err != nil {
 		return err
 	}
-	fitness, _, err := floats(file, "fitness")
+	name := "fitness"
+	if a.episodes != "" {
+		name = "corrected_fitness"
+	}
+	fitness, _, err := floats(file, name)
 	if err != nil {
 		return err
+	}
+	if d := len(a.low); a.episodes != "" && slices.Contains(file.Names(), "corrected_descriptor") {
+		descriptors, k, err := floats(file, "corrected_descriptor")
+		if err != nil {
+			return err
+		}
+		if k != d || len(descriptors) != d*len(fitness) {
+			return errors.New("its corrected descriptors and its elites do not belong together")
+		}
+		before, _, err := floats(file, "descriptor")
+		if err != nil {
+			return err
+		}
+		all := slices.Collect(slices.Chunk(descriptors, d))
+		if a.apart = slices.Equal(before, slices.Concat(a.centers...)); a.apart {
+			a.centers = all
+		}
+		cells, fitness = a.placed(all, fitness)
 	}
 	if len(cells) != len(fitness) {
 		return fmt.Errorf("it has %d cells of elites and the fitness of %d", len(cells), len(fitness))
@@ -232,6 +275,38 @@ func (a *archive) addElites(file *safetensors.File) error {
 	return nil
 }
 
+// placed returns the cells of elites with descriptors, and their fitness. Elites whose numbers are not finite have no
+// cell.
+func (a *archive) placed(descriptors [][]float64, fitness []float64) (cells, kept []float64) {
+	for i, d := range descriptors {
+		cell := i
+		if !a.apart {
+			cell = a.nearest(d)
+		}
+		if cell >= 0 && !math.IsNaN(fitness[i]) && !math.IsInf(fitness[i], 0) {
+			cells, kept = append(cells, float64(cell)), append(kept, fitness[i])
+		}
+	}
+	return cells, kept
+}
+
+// nearest returns the cell of the nearest center in shares of the bounds, which is the cell of rollout/qd for grids and
+// for centroids; -1 if a number is NaN.
+func (a *archive) nearest(descriptor []float64) int {
+	cell, least := -1, math.Inf(1)
+	for i, center := range a.centers {
+		square := 0.
+		for k := range center {
+			x := max(a.low[k], min(descriptor[k], a.high[k]))
+			square += math.Pow((x-center[k])/(a.high[k]-a.low[k]), 2)
+		}
+		if square < least {
+			cell, least = i, square
+		}
+	}
+	return cell
+}
+
 // addObjectives reads the objectives of the elites, if there are several.
 func (a *archive) addObjectives(file *safetensors.File, names string) error {
 	if names == "" {
@@ -240,10 +315,14 @@ func (a *archive) addObjectives(file *safetensors.File, names string) error {
 	if a.objectiveNames = strings.Split(names, "; "); len(a.objectiveNames) < 2 {
 		return errors.New("its metadata name one objective")
 	}
-	if !slices.Contains(file.Names(), "objectives") {
+	name := "objectives"
+	if a.episodes != "" {
+		name = "corrected_objectives"
+	}
+	if !slices.Contains(file.Names(), name) {
 		return nil
 	}
-	values, k, err := floats(file, "objectives")
+	values, k, err := floats(file, name)
 	if err != nil {
 		return err
 	}

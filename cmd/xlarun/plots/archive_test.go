@@ -52,7 +52,7 @@ func TestFrontChart(t *testing.T) {
 	charts, err := archiveCharts(saveArchive(t, arrays, metadata))
 	require.NoError(t, err)
 	require.Len(t, charts, 2)
-	require.Equal(t, "Arm-v0: 2 elites, 2 non-dominated", charts[1].Title)
+	require.Equal(t, "Arm-v0: 2 elites, 2 non-dominated\nas the search filled it", charts[1].Title)
 	require.Equal(t, []string{"speed", "cost"}, []string{charts[1].XLabel, charts[1].YLabel})
 	require.Equal(t, []chart.Point{{X: 1, Y: 4}, {X: 2, Y: 3}}, paretoFront([]chart.Point{{X: 2, Y: 3}, {X: 1, Y: 4},
 		{X: 1, Y: 3}, {X: 2, Y: 1}, {X: 1, Y: 4}}))
@@ -65,7 +65,8 @@ func TestFrontChart(t *testing.T) {
 	arrays["objectives"] = graph.Float32s([]float32{1, 4, 0, 1, 3, 1, 0, 4, 0}, 3, 3)
 	charts, err = archiveCharts(saveArchive(t, arrays, metadata))
 	require.NoError(t, err)
-	require.Equal(t, "Arm-v0: 3 elites, 1 non-dominated by these two of 3 objectives", charts[0].Title)
+	require.Equal(t, "Arm-v0: 3 elites, 1 non-dominated by these two of 3 objectives\nas the search filled it",
+		charts[0].Title)
 	arrays["objectives"] = graph.Float32s([]float32{1, 4, 2, 3}, 2, 2)
 	_, err = archiveCharts(saveArchive(t, arrays, metadata))
 	require.ErrorContains(t, err, "it has 2 objectives and 3 names of them")
@@ -74,7 +75,7 @@ func TestFrontChart(t *testing.T) {
 func TestArchiveMap(t *testing.T) {
 	arrays, metadata := gridFile()
 	c := mapOf(t, saveArchive(t, arrays, metadata))
-	require.Equal(t, "Arm-v0: elites in 2 of 4 cells of grid:2", c.Title)
+	require.Equal(t, "Arm-v0: elites in 2 of 4 cells of grid:2\nas the search filled it", c.Title)
 	require.Equal(t, []string{"x", "y"}, []string{c.XLabel, c.YLabel})
 	require.Equal(t, [2]chart.Range{{Min: 0, Max: 2}, {Min: -1, Max: 1}}, [2]chart.Range{*c.X, *c.Y})
 	for _, legend := range []string{">1<", ">2<", ">3<", ">4<", ">5<"} {
@@ -94,6 +95,41 @@ func TestArchiveMap(t *testing.T) {
 	c = mapOf(t, saveArchive(t, arrays, metadata))
 	require.Contains(t, c.Title, "elites in 0 of 4 cells")
 	require.NotContains(t, drawn(t, c), "#fde725")
+}
+
+// An archive whose elites have been played again is drawn by their means, as the run's last line counts them. It was
+// drawn as the search had filled it: 71 cells where the run said 41.
+func TestCorrectedMap(t *testing.T) {
+	nan := float32(math.NaN())
+	arrays, metadata := gridFile()
+	arrays["cell"], arrays["fitness"] = graph.Int32s([]int32{0, 1, 2, 3}), graph.Float32s([]float32{1, 2, 3, 4})
+	arrays["corrected_fitness"] = graph.Float32s([]float32{9, 8, 7, nan})
+	arrays["descriptor"] = graph.Zeros(graph.ShapeOf(graph.Float32, 4, 2))
+	arrays["corrected_descriptor"] = graph.Float32s([]float32{1.9, .9, 1.1, .1, -5, .2, 1, 1}, 4, 2)
+	metadata["corrected_episodes"] = "100"
+	dir := saveArchive(t, arrays, metadata)
+	require.Equal(t, "Arm-v0: elites in 2 of 4 cells of grid:2\nby the means of 100 new episodes of each elite",
+		mapOf(t, dir).Title)
+	a, err := readArchive(filepath.Join(dir, runfolder.ArchiveFile))
+	require.NoError(t, err)
+	require.Equal(t, map[int]float64{3: 9, 1: 7}, a.fitness, "two share a cell, one is clipped, one has no fitness")
+	apart := maps.Clone(arrays) // without cells
+	apart["centers"] = apart["descriptor"]
+	a, err = readArchive(filepath.Join(saveArchive(t, apart, metadata), runfolder.ArchiveFile))
+	require.NoError(t, err)
+	require.Equal(t, map[int]float64{0: 9, 1: 8, 2: 7}, a.fitness)
+	require.InDeltaSlice(t, []float64{1.9, .9}, a.centers[0], 1e-6)
+	metadata["objectives"] = "speed; cost"
+	arrays["objectives"] = graph.Float32s([]float32{1, 4, 2, 3, 0, 0, 0, 0}, 4, 2)
+	arrays["corrected_objectives"] = graph.Float32s([]float32{5, 5, 2, 3, 0, 0, 0, 0}, 4, 2)
+	charts, err := archiveCharts(saveArchive(t, arrays, metadata))
+	require.NoError(t, err)
+	require.Equal(t, "Arm-v0: 4 elites, 1 non-dominated\nby the means of 100 new episodes of each elite",
+		charts[1].Title)
+	delete(metadata, "objectives")
+	arrays["corrected_descriptor"] = graph.Zeros(graph.ShapeOf(graph.Float32, 4, 1))
+	_, err = archiveCharts(saveArchive(t, arrays, metadata))
+	require.ErrorContains(t, err, "its corrected descriptors and its elites do not belong together")
 }
 
 // drawn returns the chart as a lower-case SVG.

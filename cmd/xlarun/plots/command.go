@@ -13,6 +13,7 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/internal/chart"
+	"xlarun/rollout/run"
 )
 
 // options holds the flags.
@@ -29,10 +30,13 @@ func Command(streams console.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plot RUN...",
 		Short: "Draw the learning curves of runs",
-		Long: "Plot draws a metric of one run or of several. A run may be in progress. Runs that differ only in " +
-			"their seeds (and where they were computed) are one curve: their mean with its 95 % confidence interval " +
-			"by Student's t. A run that ended earlier than others of its curve keeps its last value. Of one run of " +
-			"qd, without --metric, it draws the cells of the archive, colored by fitness, and the elites' objectives.",
+		Long: "Plot draws a metric of one run or of several, of any kinds. A run may be in progress. The default is " +
+			"eval_return, and paler what the run says about training, such as the population's mean; runs that have " +
+			"no evaluations have only that. Runs that differ only in their seeds (and where they were computed) are " +
+			"one curve: their interquartile mean and, from 8 runs on, its 95 % stratified bootstrap interval " +
+			"(rliable). Fewer runs are drawn one by one. A run that ended earlier than others of its curve keeps its " +
+			"last value. Of one run of qd, without --metric, it draws the cells of the archive, colored by fitness, " +
+			"and the elites' objectives, by their means over new episodes once the run has played these.",
 		Example: "  xlarun plot runs/20260102-150405-CartPole-v1\n  xlarun plot runs/* --metric best_fitness --x " +
 			"env_steps --by strategy --out curves.svg",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -42,9 +46,9 @@ func Command(streams console.Streams) *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			path, err := o.plot(args)
+			drew, err := o.plot(args)
 			if err == nil {
-				_, err = fmt.Fprintln(streams.Out, "drew", path)
+				_, err = fmt.Fprintln(streams.Out, "drew", drew)
 			}
 			return err
 		},
@@ -52,8 +56,9 @@ func Command(streams console.Streams) *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringSliceVar(&o.metrics, "metric", nil, "what to draw, numbers of metrics.jsonl between commas (default "+
-		"mean_fitness if there is one, else the first)")
-	f.StringVar(&o.x, "x", "", "what to draw it over, another of the numbers (default the steps, such as generations)")
+		"eval_return, else mean_fitness if there is one, else the first)")
+	f.StringVar(&o.x, "x", "", "what to draw it over, another of the numbers (default env_steps of runs that "+
+		"have eval_return, else the steps, such as generations)")
 	f.StringSliceVar(&o.by, "by", nil, "settings that make a curve of their own, between commas (default all except "+
 		"the seed)")
 	f.StringVar(&o.out, "out", "", "file of the picture, its ending selects the format: "+
@@ -61,9 +66,10 @@ func Command(streams console.Streams) *cobra.Command {
 	return cmd
 }
 
-// plot draws the runs in the folders and returns the picture's path.
-func (o options) plot(dirs []string) (path string, err error) {
-	path = o.out
+// plot draws the runs in the folders. It returns the picture's path and, if the runs have no evaluations, what it
+// shows.
+func (o options) plot(dirs []string) (drew string, err error) {
+	path := o.out
 	if path == "" {
 		path = "plot.png"
 		if len(dirs) == 1 {
@@ -73,17 +79,9 @@ func (o options) plot(dirs []string) (path string, err error) {
 	if err := checkEnding(path); err != nil {
 		return "", err
 	}
-	var runs []*savedRun
-	for _, dir := range dirs {
-		r, err := readRun(dir)
-		if err != nil {
-			return "", err
-		}
-		if first := append(runs, r)[0]; r.kind != first.kind || r.unit != first.unit {
-			return "", console.BadInput("%s is a run of %s in %ss, %s one of %s in %ss: draw them apart", dir, r.kind,
-				r.unit, dirs[0], first.kind, first.unit)
-		}
-		runs = append(runs, r)
+	runs, err := readRuns(dirs)
+	if err != nil {
+		return "", err
 	}
 	if runs[0].kind == "qd" && len(runs) == 1 && len(o.metrics) == 0 && o.x == "" && len(o.by) == 0 {
 		charts, err := archiveCharts(dirs[0])
@@ -92,29 +90,23 @@ func (o options) plot(dirs []string) (path string, err error) {
 		}
 		return path, save(path, charts, float64(len(charts))*6*inch, 6*inch)
 	}
-	metrics := o.metrics
-	if len(metrics) == 0 {
-		metrics = runs[0].metrics[:1]
-		if slices.Contains(runs[0].metrics, "mean_fitness") {
-			metrics = []string{"mean_fitness"}
+	measures := defaultMeasures(runs)
+	if len(o.metrics) > 0 {
+		measures = nil
+		for _, name := range o.metrics {
+			measures = append(measures, measure{metric: name, axis: spaced(name)})
+			if err := check(runs, "metric", name); err != nil {
+				return "", err
+			}
 		}
 	}
 	x := o.x
 	if x == "" {
-		x = runs[0].unit
-	}
-	for i, r := range runs {
-		for _, name := range append(slices.Clone(metrics), x) {
-			flag := "metric"
-			if name == x {
-				flag = "x"
-			}
-			if _, ok := r.column(name); !ok {
-				known := append([]string{r.unit}, r.metrics...)
-				return "", console.BadInput("--%s got %q, wants a number that %s has%s: %s", flag, name, dirs[i],
-					console.DidYouMean(name, known), strings.Join(known, ", "))
-			}
+		if x, err = defaultX(runs); err != nil {
+			return "", err
 		}
+	} else if err := check(runs, "x", x); err != nil {
+		return "", err
 	}
 	all, err := groups(runs, o.by)
 	if err != nil {
@@ -124,14 +116,53 @@ func (o options) plot(dirs []string) (path string, err error) {
 	if slices.ContainsFunc(runs, func(r *savedRun) bool { return r.settings["env"] != title }) || title == "" {
 		title = runs[0].kind
 	}
-	c, err := curvesChart(title, x, metrics, all)
+	c, err := curvesChart(title, x, measures, all)
 	if err != nil {
 		return "", console.BadInput("%w: the runs have had no finite one", err)
 	}
-	if err := save(path, []*chart.Chart{c}, width, height); err != nil {
-		return "", err
+	drew = path
+	if i := slices.IndexFunc(runs, func(r *savedRun) bool { return !r.has(run.EvalReturn) }); i >= 0 &&
+		len(o.metrics) == 0 {
+		drew = fmt.Sprintf("%s: %s (%s has no %s)", path, measures[0].axis, runs[i].dir, run.EvalReturn)
 	}
-	return path, nil
+	return drew, save(path, []*chart.Chart{c}, width, height)
+}
+
+// readRuns reads the folders of runs. Runs of different kinds have one environment.
+func readRuns(dirs []string) (runs []*savedRun, err error) {
+	for _, dir := range dirs {
+		r, err := readRun(dir)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, r)
+		first := runs[0]
+		if r.kind != first.kind && (r.settings["env"] != first.settings["env"] || r.settings["env"] == "") {
+			return nil, console.BadInput("%s is a run of %s in %s, %s one of %s in %s: kinds are compared in one "+
+				"environment", dir, r.kind, r.environment(), first.dir, first.kind, first.environment())
+		}
+	}
+	return runs, nil
+}
+
+// environment names the environment of a run.
+func (r *savedRun) environment() string {
+	if r.settings["env"] == "" {
+		return "none"
+	}
+	return r.settings["env"]
+}
+
+// check refuses a flag whose metric some run lacks.
+func check(runs []*savedRun, flag, metric string) error {
+	for _, r := range runs {
+		if _, ok := r.column(metric); !ok {
+			known := append([]string{r.unit}, r.metrics...)
+			return console.BadInput("--%s got %q, wants a number that %s has%s: %s", flag, metric, r.dir,
+				console.DidYouMean(metric, known), strings.Join(known, ", "))
+		}
+	}
+	return nil
 }
 
 // write replaces a file. A failure leaves the old file.

@@ -4,23 +4,29 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 	"strings"
 
 	"xlarun/internal/chart"
+	"xlarun/rollout/run"
 )
 
 // companions are the metrics that are drawn in the chart of another metric, below its curve.
-var companions = map[string][]string{"mean_fitness": {"best_ever", "best_fitness", "worst_fitness"}}
+var companions = map[string][]string{"mean_fitness": {"best_ever", "best_fitness", "worst_fitness"},
+	run.EvalReturn: {"mean_fitness", "recent_return"}}
 
 // maxPoints is the largest number of points of a curve. Of more numbers it has every n-th and the last.
 const maxPoints = 1000
 
-// Curves draws a run's learning curves as a PNG: a chart for each metric that has numbers, one below the other. A null
-// leaves a gap. It is an error if there is no number at all.
+// Curves draws a run's learning curves as a PNG: a chart for each metric that has numbers, one below the other, that of
+// eval_return first if the run has evaluations. A null leaves a gap. It is an error if there is no number at all.
 func Curves(dir string, metrics []string) ([]byte, error) {
 	r, err := readRun(dir)
 	if err != nil {
 		return nil, err
+	}
+	if r.has(run.EvalReturn) && !slices.Contains(metrics, run.EvalReturn) {
+		metrics = append([]string{run.EvalReturn}, metrics...)
 	}
 	var rows [][]*chart.Chart
 	for _, metric := range metrics {
@@ -53,6 +59,9 @@ func (r *savedRun) curves(metric string) *chart.Chart {
 		line := chart.Line{Color: colors[i], Width: 1.3}
 		if i == 0 {
 			line.Width = 2.3
+		}
+		if i > 0 && metric == run.EvalReturn {
+			line.Color = paler(line.Color)
 		}
 		if names[i] == "worst_fitness" {
 			line.Color = color.RGBA{170, 170, 170, 255}

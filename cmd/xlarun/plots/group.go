@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/internal/chart"
+	"xlarun/rollout/aggregate"
 )
 
 // group holds the runs of one experiment, which differ only in their seeds. It is drawn as one curve.
@@ -18,16 +20,20 @@ type group struct {
 
 // incidental lists the seed and the settings of how and where a run is computed. By default they do not separate
 // curves.
-var incidental = []string{"seed", "xlarun", "kind_version", "devices", "memory", "tune", "tile", "batch-last", "unroll",
-	"episode-batch", "vector-width", "backend", "plugin", "jit", "checkpoint-every", "keep", "tensorboard-axis"}
+var incidental = []string{"seed", agentSetting, "xlarun", "kind_version", "devices", "memory", "tune", "tile",
+	"batch-last", "unroll", "episode-batch", "vector-width", "backend", "plugin", "jit", "checkpoint-every", "keep",
+	"tensorboard-axis", "eval-envs", "eval-every"}
 
-// groups groups the runs that have the same settings: the settings in by, or all except the incidental ones. A label
-// lists the settings in which the groups differ.
-func groups(runs []*savedRun, by []string) ([]group, error) {
-	names := map[string]bool{}
+// groups groups the runs of a kind that have the same settings: the settings in by, or all except the incidental ones.
+// A label lists the settings in which the groups of a kind differ, after the kind if there are several.
+func groups(runs []*savedRun, by []string) (all []group, err error) {
+	names, kinds := map[string]bool{}, []string{}
 	for _, r := range runs {
 		for name := range r.settings {
 			names[name] = len(by) == 0 && !slices.Contains(incidental, name)
+		}
+		if !slices.Contains(kinds, r.kind) {
+			kinds = append(kinds, r.kind)
 		}
 	}
 	for _, name := range by {
@@ -38,6 +44,20 @@ func groups(runs []*savedRun, by []string) ([]group, error) {
 		}
 		names[name] = true
 	}
+	for _, kind := range kinds {
+		some := slices.DeleteFunc(slices.Clone(runs), func(r *savedRun) bool { return r.kind != kind })
+		for _, g := range groupsOf(some, names) {
+			if len(kinds) > 1 {
+				g.label = strings.TrimSuffix(kind+", "+g.label, ", ")
+			}
+			all = append(all, g)
+		}
+	}
+	return all, nil
+}
+
+// groupsOf groups runs of one kind by the settings whose names are true.
+func groupsOf(runs []*savedRun, names map[string]bool) (out []group) {
 	var differ []string
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if names[name] && slices.ContainsFunc(runs, func(r *savedRun) bool {
@@ -46,7 +66,6 @@ func groups(runs []*savedRun, by []string) ([]group, error) {
 			differ = append(differ, name)
 		}
 	}
-	var out []group
 	for _, r := range runs {
 		key := words(r, differ)
 		i := slices.IndexFunc(out, func(g group) bool { return words(g.runs[0], differ) == key })
@@ -55,22 +74,26 @@ func groups(runs []*savedRun, by []string) ([]group, error) {
 		}
 		out[i].runs = withRun(out[i].runs, r)
 	}
-	// A setting that only some runs have usually follows from another one. It is in the labels only if they would be
-	// equal without it.
+	// A setting that only some runs have, or that belongs to another strategy, usually follows from another setting. It
+	// is in the labels only if they would be equal without it.
 	shared := slices.DeleteFunc(slices.Clone(differ), func(name string) bool {
 		return slices.ContainsFunc(runs, func(r *savedRun) bool { _, found := r.settings[name]; return !found })
 	})
-	seen := map[string]bool{}
-	for i, g := range out {
-		out[i].label = words(g.runs[0], shared)
-		seen[out[i].label] = true
-	}
-	if len(seen) < len(out) {
+	first := slices.DeleteFunc(slices.Clone(shared), func(name string) bool {
+		part, _, found := strings.Cut(name, ".")
+		return found && slices.Contains(differ, part)
+	})
+	for _, names := range [][]string{first, shared, differ} {
+		seen := map[string]bool{}
 		for i, g := range out {
-			out[i].label = words(g.runs[0], differ)
+			out[i].label = words(g.runs[0], names)
+			seen[out[i].label] = true
+		}
+		if len(seen) == len(out) {
+			break
 		}
 	}
-	return out, nil
+	return out
 }
 
 // withRun adds a run to a group. Of two runs with equal results only the longer one is kept: counted twice, it would
@@ -90,7 +113,9 @@ func withRun(runs []*savedRun, r *savedRun) []*savedRun {
 // experiment returns the settings that determine a run's results.
 func (r *savedRun) experiment() map[string]string {
 	kept := maps.Clone(r.settings)
-	maps.DeleteFunc(kept, func(name, _ string) bool { return name != "seed" && slices.Contains(incidental, name) })
+	maps.DeleteFunc(kept, func(name, _ string) bool {
+		return name != "seed" && name != agentSetting && slices.Contains(incidental, name)
+	})
 	return kept
 }
 
@@ -105,17 +130,18 @@ func words(r *savedRun, names []string) string {
 	return strings.Join(words, ", ")
 }
 
-// band is a mean over x and its confidence interval.
+// band is the interquartile mean of several runs over x, with its confidence interval where there are enough runs.
 type band struct {
-	x, mean   []float64
-	low, high []float64 // nil for a single run
+	x, center []float64
+	low, high []float64       // at the last len(low) of x: once enough runs have begun
+	runs      [][]chart.Point // each run's own line, if there are too few for an interval
 }
 
-// confidence is the level of the band around a mean.
-const confidence = .95
+// maxBand is the largest number of points of a band.
+const maxBand = 300
 
-// curve returns the mean over a group's runs, and its confidence interval by Student's t, at every x of any run. A run
-// is interpolated between its rows, keeps its last value after its last row, and does not count before its first row.
+// curve returns the band of a group's runs at every x of any run, or at up to maxBand of them. A run is interpolated
+// between its rows, keeps its last value after its last row, and does not count before its first row.
 func (g group) curve(x, y string) band {
 	var b band
 	type line struct{ x, y []float64 }
@@ -131,73 +157,47 @@ func (g group) curve(x, y string) band {
 			seen[position] = true
 		}
 	}
-	for _, position := range slices.Sorted(maps.Keys(seen)) {
+	positions := slices.Sorted(maps.Keys(seen))
+	if len(lines) > 1 {
+		positions = thinned(positions, maxBand)
+	}
+	for _, position := range positions {
 		var values []float64
 		for _, l := range lines {
 			if v := between(l.x, l.y, position); !math.IsNaN(v) {
 				values = append(values, v)
 			}
 		}
-		mean, half := interval(values)
-		b.x, b.mean = append(b.x, position), append(b.mean, mean)
-		if len(lines) > 1 {
-			b.low, b.high = append(b.low, mean-half), append(b.high, mean+half)
+		if len(values) == 0 { // the first point of the run is left out
+			continue
+		}
+		all, err := aggregate.Intervals(aggregate.Of(values), aggregate.Options{}, aggregate.IQM)
+		if err != nil { // no values
+			continue
+		}
+		b.x, b.center = append(b.x, position), append(b.center, all[0].Point)
+		if !math.IsNaN(all[0].Low) {
+			b.low, b.high = append(b.low, all[0].Low), append(b.high, all[0].High)
+		}
+	}
+	if len(lines) > 1 && len(lines) < aggregate.LeastScores {
+		for _, l := range lines {
+			b.runs = append(b.runs, xys(l.x, l.y))
 		}
 	}
 	return b
 }
 
-// interval returns the mean of values and half the width of its confidence interval, which is 0 for a single value.
-func interval(values []float64) (mean, half float64) {
-	if len(values) == 1 {
-		return values[0], 0
+// thinned returns at most n of sorted numbers, evenly, the first and the last among them.
+func thinned(x []float64, n int) []float64 {
+	if len(x) <= n {
+		return x
 	}
-	n := float64(len(values))
-	for _, v := range values {
-		mean += v / n
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = x[i*(len(x)-1)/(n-1)]
 	}
-	squares := 0.
-	for _, v := range values {
-		squares += (v - mean) * (v - mean)
-	}
-	deviation := math.Sqrt(squares / (n - 1))
-	return mean, studentQuantile((1+confidence)/2, len(values)-1) * deviation / math.Sqrt(n)
-}
-
-// studentQuantile returns the quantile of Student's t distribution for a probability of at least one half.
-func studentQuantile(probability float64, freedom int) float64 {
-	low, high := 0., 1.
-	for studentCDF(high, freedom) < probability {
-		high *= 2
-	}
-	for range 60 { // to the precision of a float64
-		if middle := (low + high) / 2; studentCDF(middle, freedom) < probability {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return high
-}
-
-// studentCDF returns the distribution function of Student's t at t >= 0: Abramowitz and Stegun, "Handbook of
-// Mathematical Functions", 26.7.3 and 26.7.4.
-func studentCDF(t float64, freedom int) float64 {
-	angle := math.Atan(t / math.Sqrt(float64(freedom)))
-	sin, cos := math.Sincos(angle)
-	term, sum := 1., 0. // of the series in cos²
-	if freedom%2 == 1 {
-		term = cos
-	}
-	for k := 1 + freedom%2; k <= freedom; k += 2 {
-		sum += term
-		term *= cos * cos * float64(k) / float64(k+1)
-	}
-	inside := sin * sum // the probability of -t to t
-	if freedom%2 == 1 {
-		inside = 2 / math.Pi * (angle + sin*sum)
-	}
-	return (1 + inside) / 2
+	return out
 }
 
 // between interpolates a line at x. It returns NaN before the first point, and the last value after the last point.

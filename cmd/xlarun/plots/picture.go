@@ -10,6 +10,7 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/internal/chart"
+	"xlarun/rollout/aggregate"
 )
 
 // colors holds the palette of Okabe and Ito, "Color universal design" (2008), without yellow. Color-blind people can
@@ -50,54 +51,91 @@ func save(path string, charts []*chart.Chart, width, height float64) error {
 	return nil
 }
 
-// curvesChart returns a chart with a curve for each metric of each group.
-func curvesChart(title, x string, metrics []string, all []group) (*chart.Chart, error) {
-	c := &chart.Chart{Title: title, XLabel: spaced(x), YLabel: spaced(strings.Join(metrics, ", ")),
-		Counts: x == all[0].runs[0].unit}
+// curvesChart returns a chart with a curve for each measure of each group.
+func curvesChart(title, x string, measures []measure, all []group) (*chart.Chart, error) {
+	c := &chart.Chart{Title: title, XLabel: spaced(x), YLabel: label(measures),
+		Counts: x == all[0].runs[0].unit || x == envSteps}
 	count := 0 // of curves
-	for _, metric := range metrics {
-		for _, g := range all {
-			b := g.curve(x, metric)
+	var names []string
+	for _, m := range measures {
+		names = append(names, m.name(all[0]))
+		for i, g := range all {
+			b := g.curve(x, m.name(g))
 			if len(b.x) == 0 {
 				continue
 			}
-			line := chart.Line{Points: xys(b.x, b.mean), Color: colors[count%len(colors)], Width: 2}
-			if count >= len(colors) {
-				line.Dashes = []float64{float64(3 * (count / len(colors))), 3}
+			number := count // of the color
+			if m.pale {
+				number = i
 			}
-			if b.finite() {
-				c.Add(chart.Band{Low: xys(b.x, b.low), High: xys(b.x, b.high), Color: line.Color})
+			line := chart.Line{Points: xys(b.x, b.center), Color: colors[number%len(colors)], Width: 2}
+			if number >= len(colors) {
+				line.Dashes = []float64{float64(3 * (number / len(colors))), 3}
+			}
+			if m.pale {
+				line.Color, line.Width = paler(line.Color), 1.3
+			}
+			for _, run := range b.runs {
+				if !m.pale {
+					c.Add(chart.Line{Points: run, Color: paler(line.Color), Width: 1})
+				}
+			}
+			if b.finite() && !m.pale {
+				later := b.x[len(b.x)-len(b.low):]
+				c.Add(chart.Band{Low: xys(later, b.low), High: xys(later, b.high), Color: line.Color})
 			}
 			c.Add(line)
 			count++
-			label := ""
+			legend := ""
 			if len(all) > 1 || len(g.runs) > 1 {
-				label = g.legend()
+				legend = g.legend(m.pale)
 			}
-			if len(metrics) > 1 {
-				label = strings.TrimSuffix(spaced(metric)+": "+label, ": ")
+			if len(measures) > 1 {
+				legend = strings.TrimSuffix(m.text(g)+": "+legend, ": ")
 			}
-			if label != "" {
-				c.Legend(label, line)
+			if legend != "" {
+				c.Legend(legend, line)
 			}
 		}
 	}
 	if count == 0 {
-		return nil, fmt.Errorf("there is no number of %s to draw", strings.Join(metrics, " and "))
+		return nil, fmt.Errorf("there is no number of %s to draw", strings.Join(names, " and "))
 	}
 	return c, nil
 }
 
-// legend describes the runs of a curve.
-func (g group) legend() string {
-	if len(g.runs) == 1 {
+// label names the measures on the axis.
+func label(measures []measure) string {
+	var words []string
+	for _, m := range measures {
+		if !m.pale {
+			words = append(words, m.axis)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// legend describes the runs of a curve, briefly only which they are.
+func (g group) legend(briefly bool) string {
+	if len(g.runs) == 1 || briefly {
 		return g.label
 	}
-	text := fmt.Sprintf("mean of %d runs, %g %% confidence", len(g.runs), 100*confidence)
+	text := fmt.Sprintf("interquartile mean of %d runs, ", len(g.runs))
+	if len(g.runs) < aggregate.LeastScores {
+		text += "too few for an interval"
+	} else {
+		text += "95 % bootstrap interval"
+	}
 	if g.label != "" {
 		text = g.label + ": " + text
 	}
 	return text
+}
+
+// paler returns a color between it and white.
+func paler(c color.RGBA) color.RGBA {
+	half := func(x uint8) uint8 { return uint8((int(x) + 255) / 2) }
+	return color.RGBA{half(c.R), half(c.G), half(c.B), 255}
 }
 
 // spaced returns a metric's name with spaces for a label.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,7 +16,7 @@ import (
 
 // savedRun is the content of a run's folder.
 type savedRun struct {
-	name     string
+	dir      string
 	kind     string
 	settings map[string]string // by full name, "strategy.sigma"
 	unit     string            // name of the step, the first number of each row
@@ -39,7 +38,7 @@ func readRun(dir string) (*savedRun, error) {
 		return nil, console.BadInput("%s is no folder of a run (%w): give what the run named at its end", dir, err)
 	}
 	defer func() { _ = folder.Close() }()
-	r := &savedRun{name: filepath.Base(filepath.Clean(dir)), settings: map[string]string{},
+	r := &savedRun{dir: dir, settings: map[string]string{},
 		columns: map[string]*column{}}
 	text, err := folder.ReadFile("config.toml")
 	if err != nil {

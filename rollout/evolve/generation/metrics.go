@@ -7,7 +7,6 @@ import (
 
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/strategy"
-	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
 )
 
@@ -132,17 +131,18 @@ func (c *Search) Measures() []string {
 	r, err := c.Rollout()
 	s, wrong := strategy.Make(c.Strategy, c.Parted.Under("strategy."))
 	if err == nil && wrong == nil {
-		names = append(names, ReportsOf(r.Policy, s).Names()...)
+		names = append(names, ReportsOf(r, s).Names()...)
 	}
 	return names
 }
 
-// Reports are the names of the numbers that policy and strategy report.
+// Reports are the names of the numbers that environment and policy report of a member's episodes (Policy), and that the
+// strategy reports of a generation.
 type Reports struct{ Policy, Strategy []string }
 
-// ReportsOf returns the names of the numbers that a policy and a strategy report.
-func ReportsOf(p policy.Policy, s *strategy.Erased) Reports {
-	return Reports{p.Traits().Reports, s.Reports}
+// ReportsOf returns the names of the numbers that an environment and a policy report, and a strategy.
+func ReportsOf(r *episode.Rollout, s *strategy.Erased) Reports {
+	return Reports{r.Reports(), s.Reports}
 }
 
 // Names lists all of them.

@@ -148,7 +148,7 @@ func (c *Search) check(s *strategy.Erased) error {
 		return envs.ResultError(s.Settings, "strategy", "Traits",
 			fmt.Sprintf("got a GroupSize of %d, want 1 or more", least))
 	}
-	if msg := policy.CheckReports(s.Reports, s.Report != nil); msg != "" {
+	if msg := envs.CheckReports(s.Reports, s.Report != nil); msg != "" {
 		return envs.ResultError(s.Settings, "strategy", "Traits", msg)
 	}
 	least = max(least, s.LeastPopulation)

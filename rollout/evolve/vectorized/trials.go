@@ -76,7 +76,7 @@ func Open(b xlabridge.Backend, c *generation.Search, o generation.Options, patie
 	}
 	return &trials{search: &search, patience: patience, backend: b, purpose: x.Purpose(), lanes: l,
 		names: slices.Sorted(slices.Values(names)), target: search.Goal(x.Rollout.Env.Spec()),
-		reports: generation.ReportsOf(x.Rollout.Policy, x.Strategy)}, nil
+		reports: generation.ReportsOf(x.Rollout, x.Strategy)}, nil
 }
 
 // Cost returns the cost of a search.

@@ -13,6 +13,23 @@ type Loss interface {
 	Compute(t Transition) *graph.Array
 }
 
+// Reporter is a Loss that reports numbers of its own, such as the terms that it is the sum of.
+type Reporter interface {
+	// Reports are their names, as metrics are named: "rule_agreement".
+	Reports() []string
+	// Report returns the numbers of one transition, f32[len(Reports())]. Their means over the minibatches of an update
+	// become metrics. It is traced beside Compute, and nothing is differentiated by it.
+	Report(t Transition) *graph.Array
+}
+
+// Report returns the names of a term's own numbers, and the function that computes them; nil if it reports none.
+func Report(l Loss) (names []string, of func(t Transition) *graph.Array) {
+	if r, ok := l.(Reporter); ok {
+		return r.Reports(), r.Report
+	}
+	return nil, nil
+}
+
 // Transition is a transition of a minibatch. Outputs, LogProb, Entropy and Value come from the networks as they are now
 // and carry gradients; the rest comes from the rollout.
 type Transition struct {

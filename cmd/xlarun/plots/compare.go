@@ -1,0 +1,228 @@
+package plots
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/internal/chart"
+	"xlarun/rollout/aggregate"
+)
+
+// compareOptions holds the flags of compare.
+type compareOptions struct {
+	scoring
+	by     []string
+	format string
+	json   bool
+	out    string
+}
+
+// formats are the formats of the table.
+var formats = []string{"text", "markdown", "csv"}
+
+// Compare is `xlarun compare`.
+func Compare(streams console.Streams) *cobra.Command {
+	var o compareOptions
+	cmd := &cobra.Command{
+		Use:   "compare RUN...",
+		Short: "Compare the results of runs as rliable does",
+		Long: "Compare compares runs of any kinds in one environment. Runs that differ only in their seeds are runs " +
+			"of one algorithm, and so are the agents of ppo. Their scores are the returns of their results on new " +
+			"episodes, or a metric. It prints the interquartile mean of each algorithm and the probability that a " +
+			"run of one has a higher score than a run of another (equal ones count half), with 95 % intervals by " +
+			"stratified bootstrap, as rliable defines them (Agarwal et al., 2021). Fewer than 8 runs of an " +
+			"algorithm are too few for an interval.",
+		Example: "  xlarun compare runs/*\n  xlarun compare runs/* --by strategy --format markdown --out " +
+			"profile.svg\n  xlarun compare runs/* --metric eval_return --at 1000000",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return console.BadInput("got no argument, wants the folders of runs")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.compare(streams, args) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.metric, "metric", "", "the score, a number of metrics.jsonl, of which more is better (default the "+
+		"return of the result on new episodes)")
+	f.Float64Var(&o.at, "at", 0, "take the metric here, such as after 1000000 environment steps; 0 for the end of "+
+		"each run")
+	f.StringVar(&o.x, "x", "", "what --at counts, another of the numbers (default as in plot)")
+	f.StringSliceVar(&o.by, "by", nil, "settings that make an algorithm of its own, between commas (default all "+
+		"except the seed)")
+	f.StringVar(&o.format, "format", "text", "format of the table: "+strings.Join(formats, ", "))
+	f.StringVar(&o.out, "out", "", "file of a picture of the performance profiles, the share of runs above each "+
+		"score; its ending selects the format: "+strings.Join(endings(), ", "))
+	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")
+	return cmd
+}
+
+// compare compares the runs in the folders.
+func (o compareOptions) compare(streams console.Streams, dirs []string) error {
+	if !slices.Contains(formats, o.format) {
+		return console.BadInput("--format got %q, wants %s", o.format, strings.Join(formats, ", "))
+	}
+	if o.x != "" && o.at == 0 {
+		return console.BadInput("--x got %q without --at: say where on it", o.x)
+	}
+	if o.out != "" {
+		if err := checkEnding(o.out); err != nil {
+			return err
+		}
+	}
+	runs, err := readRuns(dirs)
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if r.settings["env"] != runs[0].settings["env"] {
+			return console.BadInput("%s is a run in %s, %s one in %s: compare runs in one environment", r.dir,
+				r.environment(), runs[0].dir, runs[0].environment())
+		}
+	}
+	c, err := o.comparison(runs)
+	if err != nil {
+		return err
+	}
+	if o.out != "" {
+		if err := save(o.out, []*chart.Chart{c.profileChart()}, width, height); err != nil {
+			return err
+		}
+	}
+	text := map[string]func() string{"text": c.text, "markdown": c.markdown, "csv": c.csv}[o.format]()
+	if _, err := fmt.Fprint(streams.Out, text); err != nil {
+		return err
+	}
+	if o.out != "" && o.format == "text" {
+		if _, err := fmt.Fprintln(streams.Out, "drew", o.out); err != nil {
+			return err
+		}
+	}
+	if o.json {
+		return streams.PrintJSON(c.json())
+	}
+	return nil
+}
+
+// comparison is what compare finds.
+type comparison struct {
+	environment  string
+	score        string
+	algorithms   []algorithm // the highest interquartile mean first
+	improvements []improvement
+	thresholds   []float64 // of the performance profiles
+}
+
+// algorithm holds the runs that differ only in their seeds.
+type algorithm struct {
+	name            string
+	runs            []string // folders, with the agent
+	scores          []float64
+	iqm             aggregate.Interval
+	mean, low, high float64              // of the scores
+	profile         []aggregate.Interval // at each threshold
+}
+
+// improvement is the probability that a run of one algorithm has a higher score than a run of another.
+type improvement struct {
+	of, over    string
+	probability aggregate.Interval
+}
+
+// profilePoints is the number of thresholds of a performance profile.
+const profilePoints = 101
+
+func (o compareOptions) comparison(runs []*savedRun) (*comparison, error) {
+	all, by, err := scores(runs, o.scoring)
+	if err != nil {
+		return nil, err
+	}
+	of := map[*savedRun]float64{}
+	var each []*savedRun
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, s := range all {
+		of[s.savedRun], each = s.score, append(each, s.savedRun)
+		if !math.IsInf(s.score, 0) {
+			low, high = min(low, s.score), max(high, s.score)
+		}
+	}
+	found, err := groups(each, o.by)
+	if err != nil {
+		return nil, err
+	}
+	c := &comparison{environment: runs[0].environment(), score: by.String()}
+	var profile []aggregate.Statistic
+	if low <= high {
+		for i := range profilePoints {
+			c.thresholds = append(c.thresholds, low+(high-low)*float64(i)/(profilePoints-1))
+			profile = append(profile, aggregate.Above(c.thresholds[i]))
+		}
+	}
+	for _, g := range found {
+		a := algorithm{name: cmp.Or(g.label, g.runs[0].kind)}
+		for _, r := range g.runs {
+			name := filepath.Clean(r.dir)
+			if agent, ok := r.settings[agentSetting]; ok {
+				name += ", agent " + agent
+			}
+			a.runs, a.scores = append(a.runs, name), append(a.scores, of[r])
+		}
+		estimates, err := aggregate.Intervals(aggregate.Of(a.scores), aggregate.Options{},
+			append([]aggregate.Statistic{aggregate.IQM, aggregate.Mean}, profile...)...)
+		if err != nil {
+			return nil, err
+		}
+		a.iqm, a.mean, a.profile = estimates[0], estimates[1].Point, estimates[2:]
+		a.low, a.high = slices.Min(a.scores), slices.Max(a.scores)
+		c.algorithms = append(c.algorithms, a)
+	}
+	slices.SortStableFunc(c.algorithms, func(a, b algorithm) int { return cmp.Compare(b.iqm.Point, a.iqm.Point) })
+	for i, a := range c.algorithms {
+		for _, b := range c.algorithms[i+1:] {
+			p, err := aggregate.Improvement(aggregate.Of(a.scores), aggregate.Of(b.scores), aggregate.Options{})
+			if err != nil {
+				return nil, err
+			}
+			c.improvements = append(c.improvements, improvement{a.name, b.name, p})
+		}
+	}
+	return c, nil
+}
+
+// profileChart draws the performance profiles.
+func (c *comparison) profileChart() *chart.Chart {
+	picture := &chart.Chart{Title: c.environment, XLabel: "score: " + c.score,
+		YLabel: "share of runs with a higher score", Y: &chart.Range{Min: 0, Max: 1}}
+	for i, a := range c.algorithms {
+		line := chart.Line{Color: colors[i%len(colors)], Width: 2}
+		if i >= len(colors) {
+			line.Dashes = []float64{float64(3 * (i / len(colors))), 3}
+		}
+		band := chart.Band{Color: line.Color}
+		add := func(x float64, p aggregate.Interval) {
+			line.Points = append(line.Points, chart.Point{X: x, Y: p.Point})
+			band.Low = append(band.Low, chart.Point{X: x, Y: p.Low})
+			band.High = append(band.High, chart.Point{X: x, Y: p.High})
+		}
+		for k, p := range a.profile {
+			if k > 0 { // the share falls in steps
+				add(c.thresholds[k], a.profile[k-1])
+			}
+			add(c.thresholds[k], p)
+		}
+		if len(a.scores) >= aggregate.LeastScores {
+			picture.Add(band)
+		}
+		picture.Add(line)
+		picture.Legend(fmt.Sprintf("%s: %d runs", a.name, len(a.scores)), line)
+	}
+	return picture
+}

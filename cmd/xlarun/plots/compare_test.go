@@ -1,0 +1,250 @@
+package plots
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/graph"
+	"xlarun/graph/safetensors"
+	"xlarun/internal/chart"
+	"xlarun/rollout/run"
+)
+
+const ofPPO = "kind = 'ppo'\nenv = 'CartPole-v1'\nseed = %s\nagents = %s\nlearning-rate = 0.001\n"
+
+func ppo(seed, agents string) string {
+	return strings.NewReplacer("seed = %s", "seed = "+seed, "agents = %s", "agents = "+agents).Replace(ofPPO)
+}
+
+// evaluated are rows of evolve and of ppo with evaluations in some of them.
+var evaluated = map[string][]string{
+	"evolve": {`{"generation":1,"mean_fitness":1,"env_steps":100}`,
+		`{"generation":2,"mean_fitness":2,"env_steps":200,"eval_return":10}`,
+		`{"generation":3,"mean_fitness":3,"env_steps":300,"eval_return":30}`},
+	"ppo": {`{"update":1,"recent_return":null,"env_steps":50}`,
+		`{"update":2,"recent_return":4,"env_steps":100,"eval_return":20}`,
+		`{"update":3,"recent_return":5,"env_steps":150,"eval_return":21}`},
+}
+
+// Runs with evaluations are drawn by these over environment steps, with the population's mean beside them; runs of
+// which one has none by the population's mean alone, and that is said. The mean was drawn of all, which ranks
+// strategies by how much their noise costs.
+func TestEvaluationsAreDrawn(t *testing.T) {
+	dir := t.TempDir()
+	evolve := saveRun(t, dir, "evolve", seeded("1"), evaluated["evolve"]...)
+	other := saveRun(t, dir, "ppo", ppo("1", "1"), evaluated["ppo"]...)
+	old := saveRun(t, dir, "old", seeded("2"), `{"generation":1,"mean_fitness":1,"env_steps":100}`)
+	learned := "recent return while learning"
+	population := "mean fitness of the population"
+	for _, c := range []struct {
+		number    int
+		runs      []string
+		measures  []string // of the first run
+		axis, x   string
+		said      string
+		inPicture []string
+	}{
+		{1, []string{evolve}, []string{"eval_return", "mean_fitness"}, "eval return", "env_steps", "",
+			[]string{"eval return", population, "env steps"}},
+		{2, []string{other, evolve}, []string{"eval_return", "recent_return"}, "eval return", "env_steps", "",
+			[]string{"eval return: ppo", "eval return: evolve", learned + ": ppo", population + ": evolve"}},
+		{3, []string{old}, []string{"mean_fitness"}, population, "generation", ": " + population + " (" + old +
+			" has no eval_return)", []string{population, "generation"}},
+		{4, []string{evolve, old}, []string{"mean_fitness"}, population, "generation", ": " + population + " (" + old +
+			" has no eval_return)", []string{population}},
+		{5, []string{old, other}, []string{"mean_fitness"}, population + ", " + learned, "env_steps", ": " +
+			population + ", " + learned + " (" + old + " has no eval_return)", []string{"env steps"}},
+	} {
+		runs, err := readRuns(c.runs)
+		require.NoError(t, err)
+		var names []string
+		measures := defaultMeasures(runs)
+		for _, m := range measures {
+			names = append(names, m.name(group{runs: runs[:1]}))
+		}
+		require.Equal(t, c.measures, names, "case %d", c.number)
+		require.Equal(t, c.axis, label(measures), "case %d", c.number)
+		x, err := defaultX(runs)
+		require.NoError(t, err)
+		require.Equal(t, c.x, x, "case %d", c.number)
+		path := filepath.Join(dir, "a.svg")
+		drew, err := options{out: path}.plot(c.runs)
+		require.NoError(t, err)
+		require.Equal(t, path+c.said, drew, "case %d", c.number)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for _, want := range c.inPicture {
+			require.Contains(t, string(text), want, "case %d", c.number)
+		}
+	}
+	r, err := readRun(evolve)
+	require.NoError(t, err)
+	svg, err := chart.Draw("svg", 500, 500, []*chart.Chart{r.curves("eval_return")})
+	require.NoError(t, err)
+	for _, legend := range []string{">eval return<", ">mean fitness<"} {
+		require.Contains(t, string(svg), legend)
+	}
+	require.NotContains(t, string(svg), "recent return", "the run has none")
+	taller := func(metrics ...string) int {
+		data, err := Curves(evolve, metrics)
+		require.NoError(t, err)
+		picture, err := png.Decode(bytes.NewReader(data))
+		require.NoError(t, err)
+		return picture.Bounds().Dy()
+	}
+	require.Equal(t, taller("eval_return", "mean_fitness"), taller("mean_fitness"), "it has a chart for itself")
+}
+
+// judge writes the judged return of a run's result.
+func judge(t *testing.T, dir, text string) string {
+	t.Helper()
+	require.NoError(t, safetensors.Save(filepath.Join(dir, "best.safetensors"), map[string]*graph.Array{
+		"x": graph.Scalar(1)}, map[string]string{"mean_return": text}))
+	return dir
+}
+
+func compare(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := Compare(console.Streams{Out: &out})
+	cmd.SetArgs(args)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err := cmd.Execute()
+	return out.String(), err
+}
+
+// Eight seeds of evolve, three seeds of ppo, and eight agents of one run of ppo at two learning rates.
+func TestCompare(t *testing.T) {
+	dir := t.TempDir()
+	var seeds, args []string
+	for seed := range 8 {
+		run := saveRun(t, dir, fmt.Sprint("e", seed), seeded(fmt.Sprint(seed)), evaluated["evolve"]...)
+		seeds = append(seeds, judge(t, run, fmt.Sprint(seed*seed)))
+	}
+	args = append(args, seeds...)
+	for seed, score := range []string{"20", "NaN", "22"} {
+		args = append(args, judge(t, saveRun(t, dir, fmt.Sprint("p", seed), ppo(fmt.Sprint(seed), "1"),
+			evaluated["ppo"]...), score))
+	}
+	text, err := compare(t, args...)
+	require.NoError(t, err)
+	require.Equal(t, `CartPole-v1: mean return of each run's result on new episodes
+ALGORITHM  RUNS  INTERQUARTILE MEAN  95 % INTERVAL   MEAN  LEAST  GREATEST
+evolve     8     13.5                2.494 to 33.25  17.5  0      49
+ppo        3     -Inf                too few runs    -Inf  -Inf   22
+
+PROBABILITY OF IMPROVEMENT  OVER  PROBABILITY  95 % INTERVAL
+evolve                      ppo   0.5833       too few runs
+`, text, "what is not finite is below all others")
+
+	agents := saveRun(t, dir, "agents", ppo("1", "8"), evaluated["ppo"]...)
+	require.NoError(t, os.WriteFile(filepath.Join(agents, "agents.json"), []byte(`{"recent_return":[1,1,1,1,1,1,1,1],`+
+		`"eval_return":[10,20,30,null,1,2,3,4],"learning_rate":[0.1,0.1,0.1,0.1,0.2,0.2,0.2,0.2]}`), 0o644))
+	picture := filepath.Join(dir, "profile.svg")
+	text, err = compare(t, append(seeds[:2:2], agents, "--format", "markdown", "--out", picture)...)
+	require.NoError(t, err)
+	require.Equal(t, `CartPole-v1: mean return of each run's result on new episodes
+
+| algorithm | runs | interquartile mean | 95 % interval | mean | least | greatest |
+| --- | --- | --- | --- | --- | --- | --- |
+| ppo, learning-rate 0.1 | 4 | 15 | too few runs | -Inf | -Inf | 30 |
+| ppo, learning-rate 0.2 | 4 | 2.5 | too few runs | 2.5 | 1 | 4 |
+| evolve | 2 | 0.5 | too few runs | 0.5 | 0 | 1 |
+
+| probability of improvement | over | probability | 95 % interval |
+| --- | --- | --- | --- |
+| ppo, learning-rate 0.1 | ppo, learning-rate 0.2 | 0.75 | too few runs |
+| ppo, learning-rate 0.1 | evolve | 0.75 | too few runs |
+| ppo, learning-rate 0.2 | evolve | 0.9375 | too few runs |
+`, text)
+	drawn, err := os.ReadFile(picture)
+	require.NoError(t, err)
+	require.Contains(t, string(drawn), "ppo, learning-rate 0.2: 4 runs")
+
+	text, err = compare(t, append(seeds, "--format", "csv")...)
+	require.NoError(t, err)
+	lines := strings.Split(text, "\n")
+	require.Equal(t, "statistic,algorithm,over,threshold,value,low,high", lines[0])
+	require.Equal(t, "runs,evolve,,,8,,", lines[1])
+	require.True(t, strings.HasPrefix(lines[2], "interquartile_mean,evolve,,,13.5,2.49"), lines[2])
+	require.Equal(t, "performance_profile,evolve,,0,0.875,0.625,1", lines[6])
+	require.Len(t, lines, 6+profilePoints+1)
+
+	text, err = compare(t, append(args, "--metric", "eval_return", "--at", "125", "--x", "env_steps", "--json")...)
+	require.ErrorContains(t, err, "--at got 125, which is before the first eval_return of "+seeds[0])
+	require.Empty(t, text)
+	text, err = compare(t, append(args, "--at", "250", "--json")...)
+	require.NoError(t, err)
+	var result struct {
+		Score      string
+		Algorithms []struct {
+			Name               string
+			Runs               []string
+			Scores             []float64
+			InterquartileMean  float64   `json:"interquartile_mean"`
+			Interval           []float64 `json:"interval_95"`
+			PerformanceProfile []float64 `json:"performance_profile"`
+		}
+		Improvements []struct {
+			Of, Over    string
+			Probability float64
+			Interval    []float64 `json:"interval_95"`
+		} `json:"probabilities_of_improvement"`
+	}
+	all := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	require.NoError(t, json.Unmarshal([]byte(all[len(all)-1]), &result))
+	require.Equal(t, "eval return at 250 env steps", result.Score)
+	require.Len(t, result.Algorithms, 2)
+	ppo, evolve := result.Algorithms[0], result.Algorithms[1]
+	require.Equal(t, []float64{21, 21, 21}, ppo.Scores, "a run that ended keeps its last value")
+	require.Nil(t, ppo.Interval)
+	require.Equal(t, "evolve", evolve.Name)
+	require.Equal(t, seeds, evolve.Runs)
+	require.Equal(t, []float64{20, 20, 20}, []float64{evolve.InterquartileMean, evolve.Interval[0], evolve.Interval[1]})
+	require.Equal(t, 1., result.Improvements[0].Probability)
+	require.Nil(t, result.Improvements[0].Interval)
+}
+
+func TestCompareRefuses(t *testing.T) {
+	dir := t.TempDir()
+	good := judge(t, saveRun(t, dir, "good", seeded("1"), evaluated["evolve"]...), "3")
+	old := saveRun(t, dir, "old", seeded("2"), `{"generation":1,"mean_fitness":1}`)
+	several := judge(t, saveRun(t, dir, "several", ppo("1", "4"), `{"update":1,"recent_return":1}`), "5")
+	acrobot := strings.Replace(seeded("1"), "CartPole-v1", "Acrobot-v1", 1)
+	other := saveRun(t, dir, "other", acrobot, evaluated["evolve"]...)
+	for i, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "got no argument, wants the folders of runs"},
+		{[]string{good, other}, other + " is a run in Acrobot-v1, " + good + " one in CartPole-v1: compare runs in " +
+			"one environment"},
+		{[]string{good, old}, old + " has no judged result and no eval_return: give --metric, one of mean_fitness"},
+		{[]string{several}, several + " has no judged result and no eval_return: give --metric, one of recent_return"},
+		{[]string{good, "--metric", "mean"}, `--metric got "mean", wants a number that ` + good + " has"},
+		{[]string{good, "--x", "env_steps"}, `--x got "env_steps" without --at`},
+		{[]string{good, "--at", "9", "--x", "time"}, `--x got "time", wants a number that`},
+		{[]string{good, "--format", "html"}, `--format got "html", wants text, markdown, csv`},
+		{[]string{good, "--out", "a.gif"}, `--out got "a.gif", wants a file that ends in .png`},
+		{[]string{good, "--by", "sigma"}, `--by got "sigma", wants settings of the runs`},
+	} {
+		_, err := compare(t, c.args...)
+		require.ErrorContains(t, err, c.want, "case %d", i+1)
+		var usage console.UsageError
+		require.ErrorAs(t, err, &usage, "case %d", i+1)
+	}
+	runs, err := readRuns([]string{good, other})
+	require.NoError(t, err)
+	last, _, err := scores(runs, scoring{metric: run.EvalReturn})
+	require.NoError(t, err)
+	require.Equal(t, 30., last[0].score)
+}

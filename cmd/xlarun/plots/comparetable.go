@@ -1,0 +1,152 @@
+package plots
+
+import (
+	"encoding/csv"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"xlarun/rollout/aggregate"
+	"xlarun/rollout/run"
+)
+
+// tables returns the table of algorithms and, of several, that of improvements. The first row of each is its head.
+func (c *comparison) tables() [][][]string {
+	algorithms := [][]string{{"algorithm", "runs", "interquartile mean", "95 % interval", "mean", "least", "greatest"}}
+	for _, a := range c.algorithms {
+		algorithms = append(algorithms, []string{a.name, fmt.Sprint(len(a.scores)), short(a.iqm.Point),
+			interval(a.iqm), short(a.mean), short(a.low), short(a.high)})
+	}
+	improvements := [][]string{{"probability of improvement", "over", "probability", "95 % interval"}}
+	for _, i := range c.improvements {
+		improvements = append(improvements, []string{i.of, i.over, short(i.probability.Point), interval(i.probability)})
+	}
+	if len(c.improvements) == 0 {
+		return [][][]string{algorithms}
+	}
+	return [][][]string{algorithms, improvements}
+}
+
+// interval returns the bounds of an interval, or that there are too few runs for one.
+func interval(x aggregate.Interval) string {
+	if math.IsNaN(x.Low) {
+		return "too few runs"
+	}
+	return short(x.Low) + " to " + short(x.High)
+}
+
+// short returns a number with four digits.
+func short(x float64) string {
+	return strconv.FormatFloat(x, 'g', max(4, len(fmt.Sprintf("%.0f", math.Abs(x)))), 64)
+}
+
+// caption says what the tables show.
+func (c *comparison) caption() string { return fmt.Sprintf("%s: %s", c.environment, c.score) }
+
+// text returns the tables in columns.
+func (c *comparison) text() string {
+	var b strings.Builder
+	fmt.Fprintln(&b, c.caption())
+	for i, table := range c.tables() {
+		if i > 0 {
+			fmt.Fprintln(&b)
+		}
+		w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+		for i, row := range table {
+			line := strings.Join(row, "\t")
+			if i == 0 {
+				line = strings.ToUpper(line)
+			}
+			fmt.Fprintln(w, line)
+		}
+		_ = w.Flush() // a strings.Builder does not fail
+	}
+	return b.String()
+}
+
+// markdown returns the tables in Markdown.
+func (c *comparison) markdown() string {
+	var b strings.Builder
+	fmt.Fprintln(&b, c.caption())
+	for _, table := range c.tables() {
+		fmt.Fprintln(&b)
+		for i, row := range table {
+			for k, cell := range row {
+				row[k] = strings.ReplaceAll(cell, "|", `\|`)
+			}
+			fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+			if i == 0 {
+				fmt.Fprintln(&b, "|"+strings.Repeat(" --- |", len(row)))
+			}
+		}
+	}
+	return b.String()
+}
+
+// csv returns a row for each number: of an algorithm, of an improvement over another, or of a profile at a threshold.
+func (c *comparison) csv() string {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	number := func(x float64) string {
+		if math.IsNaN(x) {
+			return ""
+		}
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	row := func(statistic, of, over, threshold string, x aggregate.Interval) {
+		_ = w.Write([]string{statistic, of, over, threshold, number(x.Point), number(x.Low), number(x.High)})
+	}
+	only := func(x float64) aggregate.Interval {
+		return aggregate.Interval{Point: x, Low: math.NaN(), High: math.NaN()}
+	}
+	_ = w.Write([]string{"statistic", "algorithm", "over", "threshold", "value", "low", "high"})
+	for _, a := range c.algorithms {
+		row("runs", a.name, "", "", only(float64(len(a.scores))))
+		row("interquartile_mean", a.name, "", "", a.iqm)
+		row("mean", a.name, "", "", only(a.mean))
+		row("least", a.name, "", "", only(a.low))
+		row("greatest", a.name, "", "", only(a.high))
+	}
+	for _, i := range c.improvements {
+		row("probability_of_improvement", i.of, i.over, "", i.probability)
+	}
+	for _, a := range c.algorithms {
+		for k, p := range a.profile {
+			row("performance_profile", a.name, "", number(c.thresholds[k]), p)
+		}
+	}
+	w.Flush() // a strings.Builder does not fail
+	return b.String()
+}
+
+// json returns the comparison for a line of JSON. What is not finite is null.
+func (c *comparison) json() map[string]any {
+	bounds := func(x aggregate.Interval) any {
+		if run.Finite(x.Low) == nil || run.Finite(x.High) == nil {
+			return nil
+		}
+		return []float64{x.Low, x.High}
+	}
+	algorithms, improvements := []any{}, []any{}
+	for _, a := range c.algorithms {
+		scores, shares, intervals := []any{}, []any{}, []any{}
+		for _, x := range a.scores {
+			scores = append(scores, run.Finite(x))
+		}
+		for _, p := range a.profile {
+			shares, intervals = append(shares, p.Point), append(intervals, bounds(p))
+		}
+		algorithms = append(algorithms, map[string]any{"name": a.name, "runs": a.runs, "scores": scores,
+			"interquartile_mean": run.Finite(a.iqm.Point), "interval_95": bounds(a.iqm), "mean": run.Finite(a.mean),
+			"least": run.Finite(a.low), "greatest": run.Finite(a.high), "performance_profile": shares,
+			"performance_profile_95": intervals})
+	}
+	for _, i := range c.improvements {
+		improvements = append(improvements, map[string]any{"of": i.of, "over": i.over,
+			"probability": run.Finite(i.probability.Point), "interval_95": bounds(i.probability)})
+	}
+	return map[string]any{"environment": c.environment, "score": c.score, "algorithms": algorithms,
+		"probabilities_of_improvement": improvements, "thresholds": c.thresholds}
+}
