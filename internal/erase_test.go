@@ -1,4 +1,4 @@
-package erase
+package internal_test
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/internal/erase"
 )
 
 type point struct{ x, y int }
@@ -24,7 +26,7 @@ type inner[P any] struct{ Make func() P }
 
 func TestTo(t *testing.T) {
 	refuse := func(got any, want reflect.Type) { panic(fmt.Sprintf("got %T, want %s", got, want)) }
-	p := To[parts[any]](parts[point]{Number: 3,
+	p := erase.To[parts[any]](parts[point]{Number: 3,
 		Sum:   func(p point) int { return p.x + p.y },
 		Move:  func(p point, by int) (point, error) { return point{p.x + by, p.y}, fmt.Errorf("by %d", by) },
 		Each:  func(p point, f func(point) int) int { return 10 * f(p) },
@@ -49,11 +51,11 @@ type list[P any] struct{ of []any }
 func (l list[P]) first() P { return l.of[0].(P) }
 
 func TestToConvertsStructsOfEqualFields(t *testing.T) {
-	first := To[func(list[any]) any](func(l list[point]) int { return l.first().x }, nil)
+	first := erase.To[func(list[any]) any](func(l list[point]) int { return l.first().x }, nil)
 	require.Equal(t, 3, first(list[any]{[]any{point{3, 4}}}))
 }
 
 func TestToRefusesOtherTypes(t *testing.T) {
 	want := "erase: got a []erase.point as a []interface {}, wants a pointer, a struct or a function"
-	require.PanicsWithValue(t, want, func() { To[[]any]([]point{{1, 2}}, nil) })
+	require.PanicsWithValue(t, want, func() { erase.To[[]any]([]point{{1, 2}}, nil) })
 }
