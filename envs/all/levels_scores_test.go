@@ -16,24 +16,24 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// reckoner is a policy whose parameters choose what is reckoner, one by hand or another.
-type reckoner struct {
+// byRule is a policy whose parameters choose what is played, one by hand or another.
+type byRule struct {
 	start any
 	act   func(params []*graph.Array, carry any, observation *graph.Array,
 		key random.Key) (next any, scores *graph.Array)
 }
 
-func (reckoner) Traits() (t policy.Traits[any, any]) { return t }
-func (reckoner) Init(random.Key) any                 { return graph.Float32s(make([]float32, 5)) }
-func (p reckoner) Start(any) any                     { return p.start }
-func (p reckoner) Act(params, carry any, observation *graph.Array, key random.Key) (any, policy.Output) {
+func (byRule) Traits() (t policy.Traits[any, any]) { return t }
+func (byRule) Init(random.Key) any                 { return graph.Float32s(make([]float32, 5)) }
+func (p byRule) Start(any) any                     { return p.start }
+func (p byRule) Act(params, carry any, observation *graph.Array, key random.Key) (any, policy.Output) {
 	next, scores := p.act(graph.Unstack(params.(*graph.Array), 0), carry, observation, key)
 	return next, policy.Output{Action: scores}
 }
 
 // reflex is a policy without memory that plays at random in a part of the steps, its first parameter.
-func reflex(act func(params []*graph.Array, observation *graph.Array) *graph.Array) reckoner {
-	return reckoner{graph.None{}, func(params []*graph.Array, _ any, o *graph.Array, key random.Key) (any, *graph.Array) {
+func reflex(act func(params []*graph.Array, observation *graph.Array) *graph.Array) byRule {
+	return byRule{graph.None{}, func(params []*graph.Array, _ any, o *graph.Array, key random.Key) (any, *graph.Array) {
 		return graph.None{}, sometimes(params[0], act(params, o), key)
 	}}
 }
@@ -125,7 +125,7 @@ var greedyL1 = reflex(func(p []*graph.Array, o *graph.Array) *graph.Array {
 
 // playsL2 plays Forage-L2. Parameters 2 and 3 are the values of the two kinds of berries. Parameter 4 is the value of
 // the kind in the current cue, or in the last cue if parameter 5 is 1.
-var playsL2 = reckoner{
+var playsL2 = byRule{
 	start: []*graph.Array{graph.Scalar(0), onward},
 	act: func(p []*graph.Array, carry any, o *graph.Array, key random.Key) (any, *graph.Array) {
 		e := eyes{2}
@@ -160,7 +160,7 @@ func TestLevelScores(t *testing.T) {
 	}
 	for _, c := range []struct {
 		id      string
-		policy  reckoner
+		policy  byRule
 		players []player
 	}{
 		{"Forage-L0-v1", greedyL0, []player{{"random", []float32{1, 0, 0, 0}, 9, 11}, {"greedy", []float32{0, 0, 0, 0},

@@ -67,7 +67,7 @@ func episodes(t *testing.T, id, params string, steps int, each func(r *episode.R
 	require.NoError(t, err)
 	head, err := policy.HeadOf(env.Spec().Action)
 	require.NoError(t, err)
-	aimless := reckoner{graph.None{}, func(_ []*graph.Array, _ any, _ *graph.Array, key random.Key) (any, *graph.Array) {
+	aimless := byRule{graph.None{}, func(_ []*graph.Array, _ any, _ *graph.Array, key random.Key) (any, *graph.Array) {
 		return graph.None{}, random.Uniform(key, graph.ShapeOf(graph.Float32, head.Size()), 0, 1)
 	}}
 	_, given, err := episode.ReadEnvParams(env, pairs(t, params))
