@@ -34,7 +34,7 @@ func TestTo(t *testing.T) {
 	}, refuse)
 	require.Equal(t, 3, p.Number)
 	require.Equal(t, 3, p.Sum(point{1, 2}))
-	require.PanicsWithValue(t, "got <nil>, want erase.point", func() { p.Sum(nil) })
+	require.PanicsWithValue(t, "got <nil>, want internal_test.point", func() { p.Sum(nil) })
 	moved, err := p.Move(point{1, 2}, 7)
 	require.Equal(t, point{8, 2}, moved)
 	require.EqualError(t, err, "by 7")
@@ -42,7 +42,7 @@ func TestTo(t *testing.T) {
 	require.Nil(t, p.None)
 	require.Equal(t, point{4, 5}, p.Inner.Make())
 	require.Nil(t, p.Absent)
-	require.PanicsWithValue(t, "got string, want erase.point", func() { p.Sum("a point") })
+	require.PanicsWithValue(t, "got string, want internal_test.point", func() { p.Sum("a point") })
 }
 
 // list is a type like strategy.Draws: only its methods name the type of an element.
@@ -56,6 +56,6 @@ func TestToConvertsStructsOfEqualFields(t *testing.T) {
 }
 
 func TestToRefusesOtherTypes(t *testing.T) {
-	want := "erase: got a []erase.point as a []interface {}, wants a pointer, a struct or a function"
+	want := "erase: got a []internal_test.point as a []interface {}, wants a pointer, a struct or a function"
 	require.PanicsWithValue(t, want, func() { erase.To[[]any]([]point{{1, 2}}, nil) })
 }
