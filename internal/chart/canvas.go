@@ -6,12 +6,6 @@ import (
 	"fmt"
 	"image/color"
 	"strings"
-	"sync"
-
-	"golang.org/x/image/font"
-	"golang.org/x/image/font/gofont/goregular"
-	"golang.org/x/image/font/sfnt"
-	"golang.org/x/image/math/fixed"
 )
 
 // Formats are the names of the formats that Draw writes.
@@ -67,32 +61,14 @@ func newCanvas(format string, width, height float64) (canvas, error) {
 	return nil, fmt.Errorf("chart: unknown format %q, want one of %s", format, strings.Join(Formats, ", "))
 }
 
-// typeface returns the font of all text.
-var typeface = sync.OnceValue(func() *sfnt.Font {
-	f, err := sfnt.Parse(goregular.TTF)
-	if err != nil {
-		panic(err) // the font is part of the program
-	}
-	return f
-})
-
-// unitSize is the size at which outlines are in font units.
-func unitSize() fixed.Int26_6 { return fixed.I(int(typeface().UnitsPerEm())) }
-
-// layout calls glyph with every glyph of a text and its offset in pixels, and returns the text's width.
-func layout(text string, glyph func(g sfnt.GlyphIndex, x float64)) (width float64) {
-	var b sfnt.Buffer
-	f := typeface()
+// layout calls draw with every glyph of a text and its offset in pixels, and returns the text's width.
+func layout(text string, draw func(glyph int, x float64)) (width float64) {
 	for _, r := range text {
-		g, err := f.GlyphIndex(&b, r)
-		if err != nil {
-			continue
+		glyph := glyphOf(r)
+		if draw != nil {
+			draw(glyph, width)
 		}
-		if glyph != nil {
-			glyph(g, width)
-		}
-		advance, _ := f.GlyphAdvance(&b, g, unitSize(), font.HintingNone)
-		width += fontSize * float64(advance) / float64(unitSize())
+		width += fontSize * float64(advanceOf(glyph)) / unitsPerEm
 	}
 	return width
 }
@@ -104,32 +80,36 @@ const curvePieces = 4
 
 // outline returns the contours of a label's glyphs on the canvas.
 func (l label) outline() (contours [][]Point) {
-	var b sfnt.Buffer
-	scale := fontSize / float64(unitSize())
+	const scale = float64(fontSize) / unitsPerEm
 	start := -l.align * textWidth(l.string)
-	layout(l.string, func(g sfnt.GlyphIndex, x float64) {
-		segments, err := typeface().LoadGlyph(&b, g, unitSize(), nil)
-		if err != nil {
-			return
-		}
-		position := func(p fixed.Point26_6) Point {
-			along, down := start+x+scale*float64(p.X), scale*float64(p.Y)
+	layout(l.string, func(glyph int, x float64) {
+		position := func(v vertex) Point {
+			along, down := start+x+scale*float64(v.x), -scale*float64(v.y)
 			if l.upward {
 				along, down = down, -along
 			}
 			return Point{l.at.X + along, l.at.Y + down}
 		}
-		for _, s := range segments {
-			last := len(contours) - 1
-			switch s.Op {
-			case sfnt.SegmentOpMoveTo:
-				contours = append(contours, []Point{position(s.Args[0])})
-			case sfnt.SegmentOpLineTo:
-				contours[last] = append(contours[last], position(s.Args[0]))
-			case sfnt.SegmentOpQuadTo: // TrueType has no other curves
-				from := contours[last][len(contours[last])-1]
-				contours[last] = append(contours[last], quadratic(from, position(s.Args[0]), position(s.Args[1]))...)
+		for _, contour := range contoursOf(glyph) {
+			points := []Point{position(contour[0])}
+			var control *vertex // of the curve that has begun
+			for _, v := range contour[1:] {
+				to := v
+				if control != nil && !v.on {
+					to = control.middle(v)
+				}
+				switch {
+				case control != nil:
+					points = append(points, quadratic(points[len(points)-1], position(*control), position(to))...)
+				case v.on:
+					points = append(points, position(v))
+				}
+				control = nil
+				if !v.on {
+					control = &v
+				}
 			}
+			contours = append(contours, points)
 		}
 	})
 	return contours

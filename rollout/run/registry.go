@@ -26,11 +26,13 @@ func Register(k Kind) error {
 	}
 	registry.Lock()
 	defer registry.Unlock()
-	if slices.ContainsFunc(registry.kinds, func(x Kind) bool { return x.Name == k.Name }) {
+	at, found := slices.BinarySearchFunc(registry.kinds, k.Name, func(x Kind, name string) int {
+		return strings.Compare(x.Name, name)
+	})
+	if found {
 		return fmt.Errorf("run.Register: %s is registered already: choose another name", k.Name)
 	}
-	registry.kinds = append(registry.kinds, k)
-	slices.SortFunc(registry.kinds, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
+	registry.kinds = slices.Insert(registry.kinds, at, k)
 	return nil
 }
 

@@ -51,9 +51,9 @@ func (t *Training) PhasesOf(ctx context.Context, repeats int, names ...string) (
 	if err != nil {
 		return nil, err
 	}
-	last, proof, counts := t.last, t.proof, t.counts
+	proof, counts := t.proof, t.counts
 	defer func() {
-		t.last, t.proof, t.counts = last, proof, counts
+		t.proof, t.counts = proof, counts
 		if bad := t.Restore(context.WithoutCancel(ctx), before); err == nil {
 			err = bad
 		}

@@ -44,7 +44,7 @@ func (t *Training) free() {
 	t.state = state{}
 }
 
-// Snapshot copies the learner, the replay and the pool to the host.
+// Snapshot copies the learner, the replay, the pool and what is drawn to the host.
 func (t *Training) Snapshot(ctx context.Context) (run.Snapshot, error) {
 	if t.gone() {
 		return run.Snapshot{}, run.ErrGone
@@ -56,6 +56,7 @@ func (t *Training) Snapshot(ctx context.Context) (run.Snapshot, error) {
 	s := run.Snapshot{Step: t.step, Arrays: arrays}
 	t.pool.save(s.Arrays)
 	s.Arrays[foundName] = graph.Uint32s(slices.Concat(t.found...), len(t.found), t.program.game.stateWords())
+	s.Arrays[finalName] = graph.Uint32s(t.last.final)
 	return s, nil
 }
 
@@ -80,10 +81,14 @@ func (t *Training) Restore(ctx context.Context, s run.Snapshot) error {
 	if err != nil {
 		return err
 	}
+	last, err := t.loadLast(s, saved.Replay)
+	if err != nil {
+		return err
+	}
 	if err := t.put(saved); err != nil {
 		return err
 	}
-	t.step, t.pool, t.found = s.Step, pool, found
+	t.step, t.pool, t.found, t.last = s.Step, pool, found, last
 	return nil
 }
 
@@ -98,4 +103,26 @@ func loadFound(arrays map[string]*graph.Array, words int) ([][]uint32, error) {
 	}
 	flat, err := wordsOf(a)
 	return slices.Collect(slices.Chunk(flat, words)), err
+}
+
+// finalName is the name of the last position of the first game of the newest iteration, whose other positions are in
+// the replay: u32[words of a state], or u32[0] before the first iteration.
+const finalName = "final"
+
+// loadLast returns the first game of the newest iteration, so that a run that has nothing left to do can draw it.
+// Checkpoints of earlier versions have no last position: their game is not drawn.
+func (t *Training) loadLast(s run.Snapshot, r replay) (lastGame, error) {
+	a := s.Arrays[finalName]
+	if a == nil || a.Size() == 0 {
+		return lastGame{}, nil
+	}
+	if n := t.program.game.stateWords(); a.DType() != graph.Uint32 || a.Size() != n {
+		return lastGame{}, fmt.Errorf("the state has a last position of %v, and these settings want %d words: restore "+
+			"what the same settings made", a.Shape(), n)
+	}
+	newest := int(s.Step-1) % t.config.Replay
+	var read hostReader
+	game := lastGame{read.words(r.Rows.Index(newest).Index(0)), int(read.number(r.Length.Index(newest).Index(0))),
+		read.words(a)}
+	return game, read.err
 }

@@ -1,4 +1,4 @@
-package envtest
+package all_test
 
 import (
 	"image"
@@ -9,6 +9,7 @@ import (
 
 	"xlarun/envs"
 	"xlarun/envs/draw"
+	"xlarun/envs/envtest"
 	"xlarun/graph"
 	"xlarun/graph/random"
 )
@@ -216,7 +217,7 @@ func (e nim) Draw(state any, size image.Point) (image.Image, error) {
 
 func TestCheckAcceptsAGameWithEveryPart(t *testing.T) {
 	env := envs.Erase(nim{})
-	require.NoError(t, Check(env))
+	require.NoError(t, envtest.Check(env))
 	auto := envs.TraitsOf(envs.Erase(envs.AutoReset(env)))
 	require.NotNil(t, auto.Draw)
 	require.NotNil(t, auto.Describe)
@@ -255,7 +256,7 @@ func TestCheckFindsFaults(t *testing.T) {
 		{"nil parameter", ".Least"},
 		{"hidden state", "two episodes with the same key differ in .Next.Stones"},
 		{"carry", ".Time"},
-		{"reused key", "Nim-v0: envtest_test.go:96: random.Randint: it gets the key that random.Randint at " +
+		{"reused key", "Nim-v0: envtest_test.go:97: random.Randint: it gets the key that random.Randint at " +
 			"envtest_test.go:"},
 		{"constant key", "random.Randint: it gets the same key in each iteration of the loop at envtest.go:"},
 		{"constant half of a key", "random.Split2: it gets the same key in each iteration of the loop at envtest.go:"},
@@ -280,7 +281,8 @@ func TestCheckFindsFaults(t *testing.T) {
 		{"no picture", "the state that Reset gave cannot be drawn: envs: cannot draw Nim-v0: its state has leaves of " +
 			"i32[], want i32[3,3]"},
 	} {
-		assert.ErrorContains(t, Check(envs.Erase(nim{c.fault, new(int)})), c.want, "case %d: %s", number, c.fault)
+		err := envtest.Check(envs.Erase(nim{c.fault, new(int)}))
+		assert.ErrorContains(t, err, c.want, "case %d: %s", number, c.fault)
 	}
 }
 
@@ -293,6 +295,6 @@ func (twice) DescribeStep(_, _ nimState, _ *graph.Array, _ nimParams) *graph.Arr
 
 // An environment has Describe or DescribeStep.
 func TestCheckFindsTwoDescriptors(t *testing.T) {
-	err := Check(envs.Erase(twice{}))
+	err := envtest.Check(envs.Erase(twice{}))
 	require.ErrorContains(t, err, `the environment "Nim-v0" has Describe and DescribeStep, want one of them`)
 }

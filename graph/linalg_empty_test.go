@@ -1,4 +1,4 @@
-package linalg_test
+package graph_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package linalg_test
+package graph_test
 
 import (
 	"fmt"
@@ -89,13 +89,6 @@ func TestLinalgAgainstJAX(t *testing.T) {
 	}
 }
 
-func fromOracles(in []oracles.Array) (out []*graph.Array) {
-	for _, a := range in {
-		out = append(out, graphtest.FromOracle(a))
-	}
-	return out
-}
-
 // Second derivatives of a smooth function through each factorisation, against differences of first ones.
 func TestSecondDerivatives(t *testing.T) {
 	weights := func(x *graph.Array) *graph.Array { // no two alike
@@ -172,7 +165,7 @@ func TestLinalgErrors(t *testing.T) {
 	} {
 		err := graph.Try(f)
 		require.ErrorContains(t, err, want)
-		require.ErrorContains(t, err, "linalg_test.go:")
+		require.ErrorContains(t, err, "linalg_jax_test.go:")
 	}
 }
 

@@ -1,4 +1,4 @@
-package population
+package rollout_test
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/graphtest"
+	"xlarun/rollout/population"
 )
 
 // floats returns the numbers of an array.
@@ -22,7 +23,7 @@ func TestRavel(t *testing.T) {
 		{W: graph.Float32s([]float32{1, 2, 3, 4, 5, 6}, 2, 3), B: graph.Float32s([]float32{7, 8, 9})},
 		{W: graph.Float32s([]float32{10, 11, 12}, 3, 1), B: graph.Float32s([]float32{13})},
 	}}
-	l := LayoutOf(tree)
+	l := population.LayoutOf(tree)
 	require.Equal(t, 13, l.Size())
 	v := l.Ravel(tree)
 	require.Equal(t, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, floats(t, v))
@@ -36,7 +37,7 @@ func TestRavel(t *testing.T) {
 	}{
 		{func() { l.Unravel(graph.Zeros(graph.ShapeOf(graph.Float32, 12))) }, "got f32[12], want f32[13]"},
 		{func() { l.Ravel(params{}) }, "got a tree of 0 leaves, want 4"},
-		{func() { LayoutOf([]*graph.Array{graph.Iota(3)}) }, "parameter [0] is i32[3], want float32"},
+		{func() { population.LayoutOf([]*graph.Array{graph.Iota(3)}) }, "parameter [0] is i32[3], want float32"},
 	} {
 		require.ErrorContains(t, graph.Try(c.f), c.want)
 	}
@@ -46,7 +47,7 @@ func TestCutTiles(t *testing.T) {
 	for _, c := range []struct {
 		items, lanes, devices, perDevice int
 	}{{128, 64, 1, 2}, {128, 64, 2, 1}, {129, 64, 2, 2}, {1, 64, 8, 1}, {1000, 10, 8, 13}} {
-		got := CutTiles(c.items, c.lanes, c.devices)
+		got := population.CutTiles(c.items, c.lanes, c.devices)
 		require.Equal(t, c.perDevice, got.PerDevice, "%+v", c)
 		require.GreaterOrEqual(t, got.Total()*got.Lanes, c.items)
 	}
@@ -54,10 +55,10 @@ func TestCutTiles(t *testing.T) {
 
 // Each runs the tiles without padding, in order.
 func TestEachTile(t *testing.T) {
-	tiles := CutTiles(5, 2, 1) // 3 tiles
-	tiles.PerDevice = 4        // and one of padding
+	tiles := population.CutTiles(5, 2, 1) // 3 tiles
+	tiles.PerDevice = 4                   // and one of padding
 	f := func(perDevice *graph.Array) *graph.Array {
-		return Each(tiles, perDevice, tiles.Rows(graph.Float32, 2), func(i *graph.Array) *graph.Array {
+		return population.Each(tiles, perDevice, tiles.Rows(graph.Float32, 2), func(i *graph.Array) *graph.Array {
 			x := i.Convert(graph.Float32)
 			return graph.Stack([]*graph.Array{x.Add(1), x.Mul(10)}, 0)
 		})
@@ -78,9 +79,9 @@ func TestMap(t *testing.T) {
 		Row    *graph.Array // i32[2]
 	}
 	for i, c := range []struct{ items, lanes int }{{5, 2}, {4, 2}, {1, 3}, {7, 1}, {3, 8}} {
-		tiles := CutTiles(c.items, c.lanes, 1)
+		tiles := population.CutTiles(c.items, c.lanes, 1)
 		p, err := graph.TraceArgs("map", []any{tiles.Count()}, graph.TraceOptions{}, func(args []any) any {
-			return Map(tiles, args[0].(*graph.Array), func(i *graph.Array) result {
+			return population.Map(tiles, args[0].(*graph.Array), func(i *graph.Array) result {
 				return result{i.Convert(graph.Float32).Square(),
 					graph.Stack([]*graph.Array{i, i.Add(100)}, 0)}
 			})
@@ -104,7 +105,7 @@ func TestPairSum(t *testing.T) {
 	rows := []float32{1e8, 1, -1e8, 3, .1, 7e7, -7e7, .3}
 	want := ((rows[0] + rows[1]) + (rows[2] + rows[3])) + ((rows[4] + rows[5]) + (rows[6] + rows[7]))
 	for _, devices := range []int{1, 2, 3, 4, 8} {
-		tiles := CutTiles(len(rows), 1, devices)
+		tiles := population.CutTiles(len(rows), 1, devices)
 		own := make([]float32, devices*(tiles.PerDevice+1)) // of each device, and the row that stays empty
 		for i, x := range rows {
 			own[i/tiles.PerDevice*(tiles.PerDevice+1)+i%tiles.PerDevice] = x

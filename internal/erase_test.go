@@ -1,4 +1,4 @@
-package erase
+package internal_test
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/internal/erase"
 )
 
 type point struct{ x, y int }
@@ -24,7 +26,7 @@ type inner[P any] struct{ Make func() P }
 
 func TestTo(t *testing.T) {
 	refuse := func(got any, want reflect.Type) { panic(fmt.Sprintf("got %T, want %s", got, want)) }
-	p := To[parts[any]](parts[point]{Number: 3,
+	p := erase.To[parts[any]](parts[point]{Number: 3,
 		Sum:   func(p point) int { return p.x + p.y },
 		Move:  func(p point, by int) (point, error) { return point{p.x + by, p.y}, fmt.Errorf("by %d", by) },
 		Each:  func(p point, f func(point) int) int { return 10 * f(p) },
@@ -32,7 +34,7 @@ func TestTo(t *testing.T) {
 	}, refuse)
 	require.Equal(t, 3, p.Number)
 	require.Equal(t, 3, p.Sum(point{1, 2}))
-	require.PanicsWithValue(t, "got <nil>, want erase.point", func() { p.Sum(nil) })
+	require.PanicsWithValue(t, "got <nil>, want internal_test.point", func() { p.Sum(nil) })
 	moved, err := p.Move(point{1, 2}, 7)
 	require.Equal(t, point{8, 2}, moved)
 	require.EqualError(t, err, "by 7")
@@ -40,7 +42,7 @@ func TestTo(t *testing.T) {
 	require.Nil(t, p.None)
 	require.Equal(t, point{4, 5}, p.Inner.Make())
 	require.Nil(t, p.Absent)
-	require.PanicsWithValue(t, "got string, want erase.point", func() { p.Sum("a point") })
+	require.PanicsWithValue(t, "got string, want internal_test.point", func() { p.Sum("a point") })
 }
 
 // list is a type like strategy.Draws: only its methods name the type of an element.
@@ -49,11 +51,11 @@ type list[P any] struct{ of []any }
 func (l list[P]) first() P { return l.of[0].(P) }
 
 func TestToConvertsStructsOfEqualFields(t *testing.T) {
-	first := To[func(list[any]) any](func(l list[point]) int { return l.first().x }, nil)
+	first := erase.To[func(list[any]) any](func(l list[point]) int { return l.first().x }, nil)
 	require.Equal(t, 3, first(list[any]{[]any{point{3, 4}}}))
 }
 
 func TestToRefusesOtherTypes(t *testing.T) {
-	want := "erase: got a []erase.point as a []interface {}, wants a pointer, a struct or a function"
-	require.PanicsWithValue(t, want, func() { To[[]any]([]point{{1, 2}}, nil) })
+	want := "erase: got a []internal_test.point as a []interface {}, wants a pointer, a struct or a function"
+	require.PanicsWithValue(t, want, func() { erase.To[[]any]([]point{{1, 2}}, nil) })
 }

@@ -1,4 +1,4 @@
-package value_test
+package rollout_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package levels_test
+package all_test
 
 import (
 	"slices"

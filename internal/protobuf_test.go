@@ -1,4 +1,4 @@
-package protobuf
+package internal_test
 
 import (
 	"math"
@@ -8,26 +8,28 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"xlarun/internal/protobuf"
 )
 
 // What is written is what Google's package reads: messages of one field, number 1.
 func TestMessages(t *testing.T) {
 	for _, x := range []int64{0, 1, -1, 127, 128, math.MinInt64, math.MaxInt64} {
-		var m Message
+		var m protobuf.Message
 		m.Int(1, x)
 		var got wrapperspb.Int64Value
 		require.NoError(t, proto.Unmarshal(m, &got))
 		require.Equal(t, x, got.Value)
 	}
 	for _, x := range []bool{false, true} {
-		var m Message
+		var m protobuf.Message
 		m.Bool(1, x)
 		var got wrapperspb.BoolValue
 		require.NoError(t, proto.Unmarshal(m, &got))
 		require.Equal(t, x, got.Value)
 	}
 	for _, x := range []float64{0, -2.5, math.MaxFloat64, math.NaN(), math.Inf(-1)} {
-		var single, double Message
+		var single, double protobuf.Message
 		single.Float(1, float32(x))
 		double.Double(1, x)
 		var got32 wrapperspb.FloatValue
@@ -38,7 +40,7 @@ func TestMessages(t *testing.T) {
 		require.Equal(t, math.Float64bits(x), math.Float64bits(got64.Value))
 	}
 	for _, x := range []string{"", "é", string(make([]byte, 300))} {
-		var text, data Message
+		var text, data protobuf.Message
 		text.Text(1, x)
 		data.Bytes(1, []byte(x))
 		require.Equal(t, text, data)
@@ -50,9 +52,9 @@ func TestMessages(t *testing.T) {
 
 // Fields that are appended several times are repeated, and messages lie in messages.
 func TestNestedMessages(t *testing.T) {
-	var list Message
+	var list protobuf.Message
 	for _, x := range []float64{1, 2} {
-		var value Message
+		var value protobuf.Message
 		value.Double(2, x)
 		list.Bytes(1, value)
 	}

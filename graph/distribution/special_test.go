@@ -1,4 +1,4 @@
-package special_test
+package distribution_test
 
 import (
 	"fmt"
@@ -368,7 +368,7 @@ func TestSpecialFunctions(t *testing.T) {
 // The documentation of each function ends with its largest error.
 func TestErrorsAreDocumented(t *testing.T) {
 	docs := map[string]string{}
-	for _, folder := range []string{"..", ".", "../distribution"} {
+	for _, folder := range []string{"..", ".", "../special"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 		require.NoError(t, err)
 		for _, name := range files {

@@ -1,4 +1,4 @@
-package levels_test
+package all_test
 
 import (
 	"image"
@@ -11,7 +11,6 @@ import (
 	"xlarun/envs/draw"
 	"xlarun/envs/levels"
 	"xlarun/graph"
-	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
@@ -19,23 +18,20 @@ import (
 	"xlarun/xlabridge"
 )
 
-// floats returns the numbers of an array.
-var floats = graphtest.Floats
-
-// world is a state as plain numbers.
-type world struct {
+// level is a state as plain numbers.
+type level struct {
 	side, reach int
 	layers      [][]bool // of cells, row by row from the north
 	x, y        int
 }
 
-func (w world) at(layer, x, y int) bool {
+func (w level) at(layer, x, y int) bool {
 	wrap := func(i int) int { return (i%w.side + w.side) % w.side }
 	return w.layers[layer][wrap(y)*w.side+wrap(x)]
 }
 
 // view is what an observation has of the layers.
-func (w world) view() (all []float64) {
+func (w level) view() (all []float64) {
 	for l := range w.layers {
 		for dy := -w.reach; dy <= w.reach; dy++ {
 			for dx := -w.reach; dx <= w.reach; dx++ {
@@ -50,9 +46,9 @@ func (w world) view() (all []float64) {
 	return all
 }
 
-func worldOf(t *testing.T, side int, field, x, y *graph.Array) world {
+func worldOf(t *testing.T, side int, field, x, y *graph.Array) level {
 	t.Helper()
-	w := world{side: side, reach: 2, x: int(floats(t, x)[0]), y: int(floats(t, y)[0])}
+	w := level{side: side, reach: 2, x: int(floats(t, x)[0]), y: int(floats(t, y)[0])}
 	words := floats(t, field)
 	for l := range len(words) / side {
 		layer := make([]bool, side*side)
@@ -71,7 +67,7 @@ func episodes(t *testing.T, id, params string, steps int, each func(r *episode.R
 	require.NoError(t, err)
 	head, err := policy.HeadOf(env.Spec().Action)
 	require.NoError(t, err)
-	aimless := byHand{graph.None{}, func(_ []*graph.Array, _ any, _ *graph.Array, key random.Key) (any, *graph.Array) {
+	aimless := byRule{graph.None{}, func(_ []*graph.Array, _ any, _ *graph.Array, key random.Key) (any, *graph.Array) {
 		return graph.None{}, random.Uniform(key, graph.ShapeOf(graph.Float32, head.Size()), 0, 1)
 	}}
 	_, given, err := episode.ReadEnvParams(env, pairs(t, params))
@@ -86,9 +82,9 @@ func episodes(t *testing.T, id, params string, steps int, each func(r *episode.R
 
 var directions = [][2]int{{0, -1}, {1, 0}, {0, 1}, {-1, 0}, {0, 0}}
 
-// follow holds a step from one world to the next against the rules: the move, what was found and is eaten, what grew.
+// follow holds a step from one level to the next against the rules: the move, what was found and is eaten, what grew.
 // It gives what was found in each of the growing layers.
-func follow(t *testing.T, before, after world, action, walls, growing int, density float64) (found []float64) {
+func follow(t *testing.T, before, after level, action, walls, growing int, density float64) (found []float64) {
 	t.Helper()
 	dx, dy := directions[action][0], directions[action][1]
 	if walls >= 0 && before.at(walls, before.x+dx, before.y+dy) {
@@ -135,7 +131,7 @@ func follow(t *testing.T, before, after world, action, walls, growing int, densi
 }
 
 // Each level's steps equal a plain implementation of its rules with loops over cells.
-func TestStepsFollowTheRules(t *testing.T) {
+func TestLevelsFollowTheRules(t *testing.T) {
 	eaten, grown := map[string]float64{}, map[string]int{}
 	episodes(t, "Forage-L0-v1", "food=0.5", 40, func(r *episode.Rollout, rec *episode.Recording) {
 		for i := range rec.Length {
@@ -218,7 +214,7 @@ func TestStepsFollowTheRules(t *testing.T) {
 }
 
 // Each state is drawn: what lies where, and the forager.
-func TestDraw(t *testing.T) {
+func TestLevelsAreDrawn(t *testing.T) {
 	steps := envs.Steps
 	field := func(side int, words ...map[int]int32) *graph.Array {
 		all := make([]int32, side*len(words))

@@ -1,4 +1,4 @@
-package envtest
+package all_test
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/envs"
+	"xlarun/envs/envtest"
 	"xlarun/graph"
 	"xlarun/graph/random"
 )
@@ -74,12 +75,12 @@ func TestFirst(t *testing.T) {
 			"that it returns"},
 		{"NaN", ""}, // a member that fails is no mistake of the environment
 	} {
-		err := First(envs.Erase(counter{c.fault}), graph.None{})
+		err := envtest.First(envs.Erase(counter{c.fault}), graph.None{})
 		if c.want == "" {
 			require.NoError(t, err, "case %d", number)
 			continue
 		}
 		assert.ErrorContains(t, err, c.want, "case %d", number)
-		assert.Regexp(t, `^first_test\.go:\d+: `, err.Error(), "case %d", number)
+		assert.Regexp(t, `^envtest_first_test\.go:\d+: `, err.Error(), "case %d", number)
 	}
 }

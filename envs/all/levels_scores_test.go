@@ -1,4 +1,4 @@
-package levels_test
+package all_test
 
 import (
 	"math"
@@ -16,24 +16,24 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// byHand is a policy whose parameters choose what is played, one by hand or another.
-type byHand struct {
+// byRule is a policy whose parameters choose what is played, one by hand or another.
+type byRule struct {
 	start any
 	act   func(params []*graph.Array, carry any, observation *graph.Array,
 		key random.Key) (next any, scores *graph.Array)
 }
 
-func (byHand) Traits() (t policy.Traits[any, any]) { return t }
-func (byHand) Init(random.Key) any                 { return graph.Float32s(make([]float32, 5)) }
-func (p byHand) Start(any) any                     { return p.start }
-func (p byHand) Act(params, carry any, observation *graph.Array, key random.Key) (any, policy.Output) {
+func (byRule) Traits() (t policy.Traits[any, any]) { return t }
+func (byRule) Init(random.Key) any                 { return graph.Float32s(make([]float32, 5)) }
+func (p byRule) Start(any) any                     { return p.start }
+func (p byRule) Act(params, carry any, observation *graph.Array, key random.Key) (any, policy.Output) {
 	next, scores := p.act(graph.Unstack(params.(*graph.Array), 0), carry, observation, key)
 	return next, policy.Output{Action: scores}
 }
 
 // reflex is a policy without memory that plays at random in a part of the steps, its first parameter.
-func reflex(act func(params []*graph.Array, observation *graph.Array) *graph.Array) byHand {
-	return byHand{graph.None{}, func(params []*graph.Array, _ any, o *graph.Array, key random.Key) (any, *graph.Array) {
+func reflex(act func(params []*graph.Array, observation *graph.Array) *graph.Array) byRule {
+	return byRule{graph.None{}, func(params []*graph.Array, _ any, o *graph.Array, key random.Key) (any, *graph.Array) {
 		return graph.None{}, sometimes(params[0], act(params, o), key)
 	}}
 }
@@ -48,13 +48,13 @@ func sometimes(probability, scores *graph.Array, key random.Key) *graph.Array {
 // eyes look at a view of cells as far as reach to each side.
 type eyes struct{ reach int }
 
-// moves of the four actions, to the east and to the south.
-var moves = [][2]int{{0, -1}, {1, 0}, {0, 1}, {-1, 0}}
+// levelMoves are those of the four actions, to the east and to the south.
+var levelMoves = [][2]int{{0, -1}, {1, 0}, {0, 1}, {-1, 0}}
 
 // table makes f32[4, cells] of a number for each action and each cell of the view.
 func (e eyes) table(number func(action, x, y int) float64) *graph.Array {
 	var all []float64
-	for a := range moves {
+	for a := range levelMoves {
 		for y := -e.reach; y <= e.reach; y++ {
 			for x := -e.reach; x <= e.reach; x++ {
 				all = append(all, number(a, x, y))
@@ -70,7 +70,7 @@ func distance(x, y int) float64 { return math.Abs(float64(x)) + math.Abs(float64
 // beside, half as much for each cell more.
 func (e eyes) towards(layer *graph.Array) *graph.Array {
 	return layer.Mul(e.table(func(a, x, y int) float64 {
-		if distance(x-moves[a][0], y-moves[a][1]) < distance(x, y) {
+		if distance(x-levelMoves[a][0], y-levelMoves[a][1]) < distance(x, y) {
 			return math.Pow(.5, distance(x, y))
 		}
 		return 0
@@ -80,7 +80,7 @@ func (e eyes) towards(layer *graph.Array) *graph.Array {
 // within is 1 for each action after which something of a layer is at most so far away, f32[4].
 func (e eyes) within(layer *graph.Array, far float64) *graph.Array {
 	return layer.Mul(e.table(func(a, x, y int) float64 {
-		if distance(x-moves[a][0], y-moves[a][1]) <= far {
+		if distance(x-levelMoves[a][0], y-levelMoves[a][1]) <= far {
 			return 1
 		}
 		return 0
@@ -125,7 +125,7 @@ var greedyL1 = reflex(func(p []*graph.Array, o *graph.Array) *graph.Array {
 
 // playsL2 plays Forage-L2. Parameters 2 and 3 are the values of the two kinds of berries. Parameter 4 is the value of
 // the kind in the current cue, or in the last cue if parameter 5 is 1.
-var playsL2 = byHand{
+var playsL2 = byRule{
 	start: []*graph.Array{graph.Scalar(0), onward},
 	act: func(p []*graph.Array, carry any, o *graph.Array, key random.Key) (any, *graph.Array) {
 		e := eyes{2}
@@ -148,9 +148,9 @@ var playsL2 = byHand{
 	},
 }
 
-// TestScores holds what the levels' doc comments say of play at random and by hand: a greedy policy is far ahead of a
-// random one; in L2, none without memory comes near what memory is worth, whatever it thinks of the berries.
-func TestScores(t *testing.T) {
+// TestLevelScores holds what the levels' doc comments say of play at random and by hand: a greedy policy is far ahead
+// of a random one; in L2, none without memory comes near what memory is worth, whatever it thinks of the berries.
+func TestLevelScores(t *testing.T) {
 	long.Only(t)
 	b := xlatest.OpenCPU(t, 0)
 	type player struct {
@@ -160,7 +160,7 @@ func TestScores(t *testing.T) {
 	}
 	for _, c := range []struct {
 		id      string
-		policy  byHand
+		policy  byRule
 		players []player
 	}{
 		{"Forage-L0-v1", greedyL0, []player{{"random", []float32{1, 0, 0, 0}, 9, 11}, {"greedy", []float32{0, 0, 0, 0},

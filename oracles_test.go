@@ -1,4 +1,4 @@
-package oracles_test
+package xlarun_test
 
 import (
 	"encoding/base64"
@@ -48,14 +48,14 @@ func TestReadSaysWhichFile(t *testing.T) {
 // elements as its shape says.
 func TestCommittedVectorsAreWhole(t *testing.T) {
 	for _, pattern := range []string{
-		"../../rollout/episode/testdata/member_act.json",
-		"../../graph/testdata/jax_*.json.gz", "../../graph/linalg/testdata/jax_*.json.gz",
-		"../../graph/optim/testdata/optax.json.gz",
-		"../../graph/random/testdata/jax_random.json",
-		"../../graph/neuron/testdata/brian2_neurons.json.gz",
-		"../../envs/classic/testdata/*.json.gz", "../../envs/minatar/testdata/*.json.gz",
-		"../../envs/small/testdata/*.json.gz",
-		"../../rollout/evolve/strategy/testdata/evosax_openes.json",
+		"rollout/episode/testdata/member_act.json",
+		"graph/testdata/jax_*.json.gz",
+		"graph/optim/testdata/optax.json.gz",
+		"graph/random/testdata/jax_random.json",
+		"graph/neuron/testdata/brian2_neurons.json.gz",
+		"envs/classic/testdata/*.json.gz", "envs/minatar/testdata/*.json.gz",
+		"envs/small/testdata/*.json.gz",
+		"rollout/evolve/strategy/testdata/evosax_openes.json",
 	} {
 		paths, err := filepath.Glob(pattern)
 		require.NoError(t, err)
