@@ -81,3 +81,38 @@ func TestEvaluationInBatches(t *testing.T) {
 	require.Len(t, got, 3)
 	require.Len(t, got[0][0].Return, 37)
 }
+
+// Results are ranked by their failures first: a member that failed in 56 of 100 episodes was once the best.
+func TestCompareResults(t *testing.T) {
+	nan := math.NaN()
+	of := func(returns ...float64) EvalResult { return resultOf(returns, make([]float64, len(returns)), 5) }
+	for i, pair := range [][2]EvalResult{ // the better one first
+		{of(-9, -8, -7), of(nan, 100, 100)}, {of(nan, 1, 1), of(nan, nan, 50)}, {of(2, 3), of(2, 2)},
+		{of(-9), of(nan)}, {of(nan, 2), of(nan, 1)},
+	} {
+		require.Equal(t, -1, pair[0].Compare(pair[1]), i)
+		require.Equal(t, 1, pair[1].Compare(pair[0]), i)
+		require.Zero(t, pair[0].Compare(pair[0]), i)
+	}
+	require.Equal(t, "2.00 ± 0.58 (1 of 4 episodes failed)", of(1, nan, 2, 3).String())
+	require.Equal(t, "-Inf (1 of 1 episode failed)", of(nan).String())
+	require.Equal(t, "2", of(2).String())
+}
+
+// The median of an even number is the lower one of the two in the middle; episodes that failed are none of them.
+func TestEpisodesByReturn(t *testing.T) {
+	nan := math.NaN()
+	for i, c := range []struct {
+		returns             []float64
+		worst, median, best int
+	}{
+		{[]float64{5, 1, 9}, 1, 0, 2}, {[]float64{4, nan, 1, 3, 2}, 2, 4, 0}, {[]float64{7, 7, 7}, 0, 0, 0},
+		{[]float64{nan, 3}, 1, 1, 1}, {[]float64{nan, nan}, 0, 0, 0},
+	} {
+		r := resultOf(c.returns, make([]float64, len(c.returns)), 5)
+		require.Equal(t, []int{c.worst, c.median, c.best}, []int{r.Episode(WorstEpisode), r.Episode(MedianEpisode),
+			r.Episode(BestEpisode)}, i)
+	}
+	require.Equal(t, "median of 2", resultOf([]float64{1, 2}, []float64{1, 1}, 5).Caption(MedianEpisode))
+	require.Equal(t, "best of 3, 1 failed", resultOf([]float64{1, nan, 2}, []float64{1, 1, 1}, 5).Caption(BestEpisode))
+}

@@ -169,8 +169,8 @@ func (p *pipe) Write(b []byte) (int, error) {
 }
 
 // drawEpisode draws an episode of a run's best member.
-func drawEpisode(env envs.Environment, rec *episode.Recording, seed int64) ([]byte, error) {
-	return play.Draw(env, rec, seed, pictureFrames)
+func drawEpisode(env envs.Environment, rec *episode.Recording, which string) ([]byte, error) {
+	return play.Draw(env, rec, which, pictureFrames)
 }
 
 // curvesAfter is the least time that a run computes before its learning curves are drawn at its end. Drawing takes a
