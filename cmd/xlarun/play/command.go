@@ -335,12 +335,12 @@ func (o *options) print(streams console.Streams, r Result) {
 		fmt.Fprintf(out, "when saved   mean return %s over %s %s\n", meanText(meta, ""), meta["episodes"],
 			cmp.Or(meta["evaluated_on"], "episodes"))
 	}
-	if meta["choice_mean_return"] != "" {
-		fmt.Fprintf(out, "when chosen  mean return %s\n", meanText(meta, "choice_"))
-	}
 	if meta["sampled_mean_return"] != "" && meta["greedy_mean_return"] != "" {
 		fmt.Fprintf(out, "             mean return %s with sampled actions, %s with greedy ones\n",
 			meanText(meta, "sampled_"), meanText(meta, "greedy_"))
+	}
+	if meta["choice_mean_return"] != "" {
+		fmt.Fprintf(out, "when chosen  mean return %s\n", meanText(meta, "choice_"))
 	}
 	with := ""
 	if len(r.Params) > 0 {

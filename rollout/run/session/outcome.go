@@ -328,10 +328,13 @@ func (s *session) summary(stopped bool) []string {
 		line := fmt.Sprintf("the best member (%s) has a mean return of %v over %s", name, b.EvalResult,
 			quantity.Count(len(b.EvalResult.Return), "new episode", "new episodes"))
 		if b.Other != nil {
-			line += fmt.Sprintf(" with %s actions; with %s ones %v", b.Actions, otherActions(b.Actions), *b.Other)
+			line += fmt.Sprintf(" with %s actions", b.Actions)
 		}
 		if b.Choice != nil {
 			line += fmt.Sprintf(", and had %v when it was chosen", *b.Choice)
+		}
+		if b.Other != nil {
+			line += fmt.Sprintf("; with %s actions it has %v", otherActions(b.Actions), *b.Other)
 		}
 		if b.EvalResult.Failed > 0 {
 			line += "; the return of a failed episode is not finite and does not count"
