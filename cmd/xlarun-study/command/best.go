@@ -116,6 +116,13 @@ func (b *best) show(d *rdb.DB, st *study.Study, source string) (*studies.Spec, *
 			fmt.Fprintf(b.app.Out, "trial %d  %s  %s\n", t.Number, outcomeOf(t), paramsText(t))
 		}
 	}
+	if b.config != "-" && len(chosen) == 1 {
+		for i, metric := range studies.MetricNames(d, st) {
+			if text := luck(metric, chosen[0].Values[i]); text != "" {
+				fmt.Fprintln(b.app.Out, text)
+			}
+		}
+	}
 	if b.config == "" && b.member == "" {
 		return nil, nil, nil
 	}
@@ -218,8 +225,12 @@ func (b *best) train(ctx context.Context, source string, spec *studies.Spec, t *
 	if err := console.WriteFile(b.member, data); err != nil {
 		return console.BadInput("--member %s cannot be written: %w", b.member, console.Cause(err))
 	}
-	_, err = fmt.Fprintf(b.app.Out, "the best member, with a mean return of %v over new episodes, is in %s: "+
-		"xlarun play %s\n", highest.result, b.member, b.member)
+	of := ""
+	if n := len(members); n > 1 {
+		of = fmt.Sprintf(" of the %d seeds", n)
+	}
+	_, err = fmt.Fprintf(b.app.Out, "the best member%s, with a mean return of %v over new episodes, is in %s: "+
+		"xlarun play %s\n", of, highest.result, b.member, b.member)
 	return err
 }
 
