@@ -188,7 +188,9 @@ func TestNumPyRefusals(t *testing.T) {
 		}},
 		{"Scan: got a nil function", func() { graph.Scan[graph.None, *graph.Array, graph.None](nil, graph.None{}, x) }},
 		{"Map: got a nil function", func() { graph.Map[*graph.Array, *graph.Array](nil, x) }},
-		{"Cond: got a nil function", func() { graph.Cond(graph.Scalar(1).Gt(0), nil, func() *graph.Array { return x }) }},
+		{"Cond: got a nil function", func() {
+			graph.Cond(graph.Scalar(1).Gt(0), nil, func() *graph.Array { return x })
+		}},
 		{"Switch: got a nil function", func() { graph.Switch[*graph.Array](graph.Scalar(0, graph.Int32), nil) }},
 		{"Grad: got a nil function", func() { graph.Grad[*graph.Array](nil)(x) }},
 		{"Checkpoint: got a nil function", func() { graph.Checkpoint[*graph.Array, *graph.Array](nil)(x) }},

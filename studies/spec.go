@@ -324,7 +324,8 @@ func (e edge) Independent(_ *study.View, _ string, d study.Distribution) (float6
 	return d.At(float64(e)), nil
 }
 
-// second is a sampler that chooses the lowest values but one. An odd population is found by it where both ends are even.
+// second is a sampler that chooses the lowest values but one. An odd population is found by it where both ends are
+// even.
 type second struct{}
 
 func (second) Name() string                                     { return "second" }

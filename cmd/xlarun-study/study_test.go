@@ -68,7 +68,8 @@ log = true
 	require.Positive(t, result.BestValue)
 	require.Contains(t, result.BestParams, "sigma")
 	out = s.Do(t, "study", "run", "spec.toml", "--trials", "5")
-	require.Contains(t, out, "4 trials had ended before: xlarun study show lists them\ntrial 4  complete  ", "no other trial")
+	require.Contains(t, out, "4 trials had ended before: xlarun study show lists them\ntrial 4  complete  ",
+		"no other trial")
 	require.Contains(t, out, "done: 5 trials, 0 failed, 1 of them now, in ")
 	require.Regexp(t, `\nexpect less than \d+ on new episodes: best_ever is the largest of many returns`, out)
 	out = s.Do(t, "study", "run", "spec.toml", "--trials", "5")
@@ -117,8 +118,8 @@ log = true
 	}
 	for i, c := range []struct{ old, new, want string }{
 		{"pop = 8\nsteps = 20\ngenerations = 2\neval-episodes = 4\n", "steps = 20\n[[param]]\nname = \"pop\"\ntype = " +
-			"\"int\"\nlow = 4\nhigh = 20\n", "; the study took this value from its parameter pop, 4 to 20 in steps of 1: " +
-			"give low, high and step, such as step = 2, that leave it out"},
+			"\"int\"\nlow = 4\nhigh = 20\n", "; the study took this value from its parameter pop, 4 to 20 in steps " +
+			"of 1: give low, high and step, such as step = 2, that leave it out"},
 		{"pop = 8", "pop = 8\nstrategy = \"openess\"", `key "strategy" got "openess", wants one of annealing, `},
 		{"high = 1\n", "high = 0.001\n",
 			`key "param.sigma" is wrong: it has low 0.01 above high 0.001: give the smaller one as low`},

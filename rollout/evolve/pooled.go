@@ -228,7 +228,8 @@ func (p *pooled) migrate(ctx context.Context, e *Evolution) error {
 	if err != nil {
 		return err
 	}
-	entry := pool.Entry{Shares: shares, Genomes: leaving("genomes"), Fitness: leaving("fitness"), Descent: leaving("descent")}
+	entry := pool.Entry{Shares: shares, Genomes: leaving("genomes"), Fitness: leaving("fitness"),
+		Descent: leaving("descent")}
 	if err := p.pool.Leave(s.Step, entry, names); err != nil {
 		return err
 	}
@@ -356,7 +357,8 @@ func (p *pooled) files(s run.Snapshot) ([]run.File, error) {
 	}
 	p.shares = descent
 	return []run.File{{Name: "migration.json", JSON: map[string]any{"island": p.config.Island, "descent": descent,
-		"descent_of_all": p.ofAll(), "immigrants": taken, "arrived": arrived, "skipped": append([]string{}, p.pool.Skipped...)}}}, nil
+		"descent_of_all": p.ofAll(), "immigrants": taken, "arrived": arrived,
+		"skipped": append([]string{}, p.pool.Skipped...)}}}, nil
 }
 
 // ofAll returns the mean of the descent of all islands: of this one as it is in the files, of each other one as it was

@@ -165,5 +165,6 @@ func TestDescentOfAllIslands(t *testing.T) {
 	}
 	p := pooled{pool: pool.New(dir, "a"), shares: map[string]float64{"a": .25, "c": .75}}
 	require.Len(t, p.pool.Arrive(5, 2, rand.New(rand.NewPCG(1, 2))), 3)
-	require.Equal(t, map[string]float64{"a": .25, "b": .5, "c": .25}, p.ofAll(), "d, of an earlier version, says nothing")
+	require.Equal(t, map[string]float64{"a": .25, "b": .5, "c": .25}, p.ofAll(),
+		"d, of an earlier version, says nothing")
 }

@@ -112,8 +112,9 @@ func (p *EpisodeSettings) Remark() string {
 		}
 		spec := env.Spec()
 		if x := p.GoalSettings.Goal(spec); !math.IsNaN(x) && math.IsNaN(p.Goal(spec)) {
-			text = strings.TrimPrefix(text+fmt.Sprintf("; no return of %d steps reaches the target of %s, %g, so the run "+
-				"has none (--target)", p.Steps, p.Env, x), "; ")
+			short := fmt.Sprintf("; no return of %d steps reaches the target of %s, %g, so the run has none (--target)",
+				p.Steps, p.Env, x)
+			text = strings.TrimPrefix(text+short, "; ")
 		}
 	})
 	return text
@@ -235,8 +236,8 @@ func (s *EnvSettings) rollout(aim *GoalSettings, steps, episodes int) (*episode.
 		played = min(steps, limit)
 	}
 	if most := largestReturn(spec, played); aim.Target != auto && aim.Target != "" && target > most {
-		return nil, settings.Wrong("target", aim.Target, "at most %g, the largest return of %d steps of %s", most, played,
-			s.Env)
+		return nil, settings.Wrong("target", aim.Target, "at most %g, the largest return of %d steps of %s", most,
+			played, s.Env)
 	}
 	net, head, err := policy.Make(s.Policy, s.Parted.Under("policy."), spec.Observation, spec.Action)
 	if err != nil {

@@ -156,11 +156,12 @@ func TestTargetsThatCanBeReached(t *testing.T) {
 		{"auto", 500, "", 475, "", false}, {"auto", 100, "", math.NaN(), "", true}, {"", 474, "", math.NaN(), "", true},
 		{"500", 500, "", 500, "", false}, {"501", 500, "", 501, "at most 500, the largest return of 500 steps", false},
 		{"501", 2000, "", 501, "at most 500", false}, {"501", 2000, "1000", 501, "", false},
-		{"100", 100, "", 100, "", false}, {"120", 100, "", 120, "at most 100", false}, {"0", 9, "", math.NaN(), "", false},
+		{"100", 100, "", 100, "", false}, {"120", 100, "", 120, "at most 100", false},
+		{"0", 9, "", math.NaN(), "", false},
 		{"-3", 9, "", -3, "", false},
 	} {
-		p := EpisodeSettings{EnvSettings: EnvSettings{Env: "CartPole-v1", Policy: "linear"}, Steps: c.steps, Episodes: 1,
-			GoalSettings: GoalSettings{Target: c.target}}
+		p := EpisodeSettings{EnvSettings: EnvSettings{Env: "CartPole-v1", Policy: "linear"}, Steps: c.steps,
+			Episodes: 1, GoalSettings: GoalSettings{Target: c.target}}
 		if c.limit != "" {
 			p.EnvParam = p.EnvParam.With("max-steps", c.limit)
 		}
@@ -172,8 +173,8 @@ func TestTargetsThatCanBeReached(t *testing.T) {
 		require.NoError(t, err, "%v", c)
 		got := p.Goal(r.Env.Spec())
 		require.True(t, got == c.want || math.IsNaN(got) && math.IsNaN(c.want), "%v: %v", c, got)
-		require.Equal(t, c.remarked, strings.Contains(p.Remark(), "reaches the target of CartPole-v1, 475, so the run has "+
-			"none"), "%v: %s", c, p.Remark())
+		require.Equal(t, c.remarked, strings.Contains(p.Remark(), "reaches the target of CartPole-v1, 475, so the run "+
+			"has none"), "%v: %s", c, p.Remark())
 	}
 }
 

@@ -126,8 +126,8 @@ func classes(trials []*FrozenTrial, name string) []int {
 	return class
 }
 
-// explained returns the share of the variance of ranks between classes, minus what chance would give, which may be below
-// 0.
+// explained returns the share of the variance of ranks between classes, minus what chance would give, which may be
+// below 0.
 func explained(ranks []float64, class []int) float64 {
 	n := float64(len(ranks))
 	mean, all := (n-1)/2, 0. // of ranks it is known

@@ -90,7 +90,7 @@ func printImportances(a *cli.App, st *study.Study, trials []*study.FrozenTrial) 
 	}
 	if explained {
 		fmt.Fprintln(a.Out, "an importance is the share of the variance of the values' ranks that one "+
-			"parameter alone explains (first-order sensitivity index), ± its standard error by the jackknife; Optuna's "+
-			"also count joint effects, and sum to 100 %")
+			"parameter alone explains (first-order sensitivity index), ± its standard error by the jackknife; "+
+			"Optuna's also count joint effects, and sum to 100 %")
 	}
 }

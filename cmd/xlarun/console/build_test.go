@@ -34,7 +34,8 @@ func TestVersionOf(t *testing.T) {
 		{4, "built from a changed checkout", "", pseudo, nextRelease + "-dev+0887bd257ee0.modified"},
 		{5, "installed as a module", "", installed, "0.3.1"},
 		{6, "in a program of one's own", "", other("v0.3.1"), "0.3.1 in mine+0887bd257ee0"},
-		{7, "in a program of one's own, from a workspace", "", other("(devel)"), nextRelease + "-dev in mine+0887bd257ee0"},
+		{7, "in a program of one's own, from a workspace", "", other("(devel)"), nextRelease +
+			"-dev in mine+0887bd257ee0"},
 		{9, "in a program of one's own, from a folder: it was 0.0.0", "", replaced, nextRelease + "-dev in mine"},
 		{8, "without any information", "", &debug.BuildInfo{}, nextRelease + "-dev"},
 	} {

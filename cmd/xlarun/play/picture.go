@@ -36,8 +36,8 @@ func Record(b xlabridge.Backend, r *episode.Rollout, params any, seed int64) (*e
 func seedText(seed int64) string { return fmt.Sprintf("seed %d", seed) }
 
 // Draw returns the GIF of a recording, or nil if the environment cannot be drawn. The caption of a frame has the step,
-// the return so far and which episode it is, such as "seed 3" or "median of 100". The GIF has at most `frames` frames, the first and the last among them; 0 means one
-// for each step. It ends before the first state that is not finite.
+// the return so far and which episode it is, such as "seed 3" or "median of 100". The GIF has at most `frames` frames,
+// the first and the last among them; 0 means one for each step. It ends before the first state that is not finite.
 func Draw(env envs.Environment, rec *episode.Recording, which string, frames int) ([]byte, error) {
 	if _, ok := envs.DrawerOf(env); !ok {
 		return nil, nil

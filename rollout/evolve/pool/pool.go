@@ -170,7 +170,8 @@ func (p *Pool) read(e found, size int) (all []Member, err error) {
 		return nil, fmt.Errorf("its islands cannot be read: %w", err)
 	}
 	var shares map[string]float64
-	if err := json.Unmarshal([]byte(m["descent"]), &shares); err == nil && shares != nil { // entries of an earlier version have none
+	// Entries of an earlier version have none.
+	if err := json.Unmarshal([]byte(m["descent"]), &shares); err == nil && shares != nil {
 		p.Shares[island] = shares
 	}
 	read := func(name string) (x []float64) {

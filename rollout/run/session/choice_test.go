@@ -62,7 +62,8 @@ func TestTheBestOfSeveral(t *testing.T) {
 	e, err := NewEvaluator(&xlabridge.Reference{}, play, "a test", candidates, false)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, e.Close()) }()
-	found, err := e.best(candidates, []run.HallEntry{{Candidate: run.Candidate{Name: "hall-of-fame", Params: taking(1)}},
+	found, err := e.best(candidates, []run.HallEntry{
+		{Candidate: run.Candidate{Name: "hall-of-fame", Params: taking(1)}},
 		{Candidate: run.Candidate{Name: "hall-of-fame", Params: taking(0)}, Fitness: 7}}, random.New(1))
 	require.NoError(t, err)
 
