@@ -71,7 +71,7 @@ var rooms = []room{
 	{"rollout/policy/spiking", []string{"graph/...", "rollout/settings"}, []string{}},
 	{"rollout/policy/genome", []string{"graph/..."}, []string{}},
 	{"rollout/episode", []string{"graph/...", "xlabridge", "envs/...", "rollout/plan", "rollout/policy",
-		"rollout/population", "rollout/settings"}, []string{}},
+		"rollout/population", "rollout/settings", "internal/quantity"}, []string{}},
 	{"rollout/dataset", []string{"third_party", "xlabridge/fetch"}, []string{"github.com/pelletier/go-toml/v2"}},
 	{"rollout/run/runfolder", []string{"graph", "graph/safetensors", "rollout/run/runfolder", "internal/protobuf"},
 		[]string{"golang.org/x/sys/unix"}},

@@ -13,6 +13,7 @@ import "slices"
 // Derivatives of every order go through it.
 func AssociativeScan[T any](f func(a, b T) T, xs T, opts ...CumulativeOption) T {
 	const name = "AssociativeScan"
+	wantFunction(name, f == nil)
 	leaves, tree := Flatten(xs)
 	if len(leaves) == 0 {
 		throw(name, "got no arrays to scan over")

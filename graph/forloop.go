@@ -10,6 +10,7 @@ import (
 // are known when the loop is traced it is a Scan, with derivatives of both modes (and Scan's Unroll); with computed
 // ones it is a While, which has forward mode only: WhileBounded has both.
 func ForiLoop[C any](from, to any, body func(i *Array, c C) C, init C, opts ...ScanOption) C {
+	wantFunction("ForiLoop", body == nil)
 	low, lowKnown := loopBound("ForiLoop", from)
 	high, highKnown := loopBound("ForiLoop", to)
 	if lowKnown && highKnown {
@@ -70,6 +71,7 @@ func loopBound(name string, x any) (bound any, known bool) {
 // are skipped. Under VMap the loop ends with the last lane.
 func WhileBounded[C any](cond func(C) *Array, body func(C) C, init C, maxTrips int) C {
 	const name = "WhileBounded"
+	wantFunction(name, cond == nil || body == nil)
 	if maxTrips < 0 || maxTrips > math.MaxInt32 {
 		throw(name, "got at most %d iterations, want from 0 to %d", maxTrips, math.MaxInt32)
 	}

@@ -178,6 +178,7 @@ func Grad2[A, B any](f func(A, B) *Array) func(A, B) A {
 
 // ValueAndGrad gives a scalar function's value and its gradient by the argument.
 func ValueAndGrad[A any](f func(A) *Array) func(A) (*Array, A) {
+	wantFunction("Grad", f == nil)
 	return func(a A) (*Array, A) {
 		_, outs, d := valueAndGrad("Grad", a, []any{a}, func(x []any) any { return f(as[A](x[0])) })
 		return outs[0], d
@@ -186,6 +187,7 @@ func ValueAndGrad[A any](f func(A) *Array) func(A) (*Array, A) {
 
 // ValueAndGrad2 gives a scalar function's value and its gradient by the first argument.
 func ValueAndGrad2[A, B any](f func(A, B) *Array) func(A, B) (*Array, A) {
+	wantFunction("Grad2", f == nil)
 	return func(a A, b B) (*Array, A) {
 		_, outs, d := valueAndGrad("Grad2", a, []any{a, b}, func(x []any) any { return f(as[A](x[0]), as[B](x[1])) })
 		return outs[0], d
@@ -200,6 +202,7 @@ type aux[X any] struct {
 
 // ValueAndGradAux is ValueAndGrad2 for functions that return a loss and further outputs, which are passed on.
 func ValueAndGradAux[A, B, X any](f func(A, B) (*Array, X)) func(A, B) (*Array, X, A) {
+	wantFunction("ValueAndGradAux", f == nil)
 	return func(a A, b B) (*Array, X, A) {
 		r, outs, d := valueAndGrad("ValueAndGradAux", a, []any{a, b}, func(x []any) any {
 			l, extra := f(as[A](x[0]), as[B](x[1]))

@@ -181,6 +181,22 @@ func TestNumPyRefusals(t *testing.T) {
 		{"CorrCoef: got f32[], want [variables, observations]", func() { stats.CorrCoef(graph.Scalar(1)) }},
 		{"Digitize: got the edges f32[2,3], want an ascending vector", func() { stats.Digitize(x, x, false) }},
 		{"VMap: got a nil function", func() { graph.VMap[*graph.Array, *graph.Array](nil)(x) }},
+		{"While: got a nil function", func() { graph.While(nil, (*graph.Array).Sin, x) }},
+		{"While: got a nil function", func() { graph.While(func(*graph.Array) *graph.Array { return x }, nil, x) }},
+		{"while: the condition returns [f32[2,3]], want one bool scalar", func() {
+			graph.While(func(x *graph.Array) *graph.Array { return x }, (*graph.Array).Sin, x)
+		}},
+		{"Scan: got a nil function", func() { graph.Scan[graph.None, *graph.Array, graph.None](nil, graph.None{}, x) }},
+		{"Map: got a nil function", func() { graph.Map[*graph.Array, *graph.Array](nil, x) }},
+		{"Cond: got a nil function", func() {
+			graph.Cond(graph.Scalar(1).Gt(0), nil, func() *graph.Array { return x })
+		}},
+		{"Switch: got a nil function", func() { graph.Switch[*graph.Array](graph.Scalar(0, graph.Int32), nil) }},
+		{"Grad: got a nil function", func() { graph.Grad[*graph.Array](nil)(x) }},
+		{"Checkpoint: got a nil function", func() { graph.Checkpoint[*graph.Array, *graph.Array](nil)(x) }},
+		{"ForiLoop: got a nil function", func() { graph.ForiLoop(0, 3, nil, x) }},
+		{"WhileBounded: got a nil function", func() { graph.WhileBounded(nil, (*graph.Array).Sin, x, 3) }},
+		{"AssociativeScan: got a nil function", func() { graph.AssociativeScan(nil, x) }},
 		{"Float32s: got 2 values for dims [3], want 3", func() { graph.Float32s([]float32{1, 2}, 3) }},
 		{"BlockDiag: got no matrices", func() { linalg.BlockDiag() }},
 		{"Rot90: got f32[], want two axes or more", func() { graph.Rot90(graph.Scalar(1), 1) }},

@@ -73,6 +73,7 @@ var _ = register(&Op{
 // Checkpoint marks a function whose intermediate values are not kept for the backward pass but computed again
 // (rematerialization, Griewank and Walther, "Algorithm 799: revolve", 2000): less memory for more time.
 func Checkpoint[A, R any](f func(A) R) func(A) R {
+	wantFunction("Checkpoint", f == nil)
 	return func(a A) R {
 		leaves, tree := Flatten(a)
 		var outTree *Tree

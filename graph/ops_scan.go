@@ -199,6 +199,7 @@ func runScan(n *Node, in []*Tensor, r *interpreter) []*Tensor {
 // the new carry and an output; outputs are stacked along a new axis 0. The carry keeps its structure and shapes. With
 // xs None{}, Length gives the number of steps.
 func Scan[C, X, Y any](f func(C, X) (C, Y), init C, xs X, opts ...ScanOption) (C, Y) {
+	wantFunction("Scan", f == nil)
 	carry, ys := scan(func(c, x any) (any, any) { return f(as[C](c), as[X](x)) }, init, xs, opts)
 	return as[C](carry), as[Y](ys)
 }
@@ -253,6 +254,7 @@ func scan(f func(c, x any) (any, any), init, xs any, opts []ScanOption) (_, ys a
 // Map applies f to each slice of xs along axis 0, one after the other, and stacks the results. VMap does all at once;
 // Map needs memory for one.
 func Map[X, Y any](f func(X) Y, xs X, opts ...ScanOption) Y {
+	wantFunction("Map", f == nil)
 	_, ys := Scan(func(_ None, x X) (None, Y) { return None{}, f(x) }, None{}, xs, opts...)
 	return ys
 }

@@ -131,6 +131,7 @@ func (b *batching) onlyTaken(taken *Array, in []*Array, dims []int) ([]*Array, [
 // Cond runs one of two functions, which take what they need from around them and return the same structure. Only the
 // chosen one runs, unless vmap maps pred: then both run and each lane keeps its own.
 func Cond[R any](pred *Array, yes, no func() R) R {
+	wantFunction("Cond", yes == nil || no == nil)
 	if !pred.shape.Equal(Shape{DType: Bool}) {
 		throw("Cond", "the predicate is %s, want a bool scalar", pred.shape)
 	}
@@ -154,6 +155,9 @@ func Cond[R any](pred *Array, yes, no func() R) R {
 func Switch[R any](index *Array, branches ...func() R) R {
 	if len(branches) == 0 {
 		throw("Switch", "got no branches")
+	}
+	for _, f := range branches {
+		wantFunction("Switch", f == nil)
 	}
 	if !isInt(index.DType()) && index.DType() != Bool || index.Rank() != 0 {
 		throw("Switch", "the index is %s, want an integer scalar", index.shape)

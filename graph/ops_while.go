@@ -44,7 +44,11 @@ var _ = register(&Op{
 		a := c.attrs.(whileAttrs)
 		carry := splitWhileParts(a, c.in).carry
 		if r := c.bodies[0].Results; len(r) != 1 || !r[0].shape.Equal(Shape{DType: Bool}) {
-			c.fail("the condition must return one bool scalar")
+			var got []Shape
+			for _, x := range r {
+				got = append(got, x.shape)
+			}
+			c.fail("the condition returns %v, want one bool scalar", got)
 		}
 		for i, r := range c.bodies[1].Results {
 			if !r.shape.Equal(carry[i]) {
@@ -143,6 +147,7 @@ func While[C any](cond func(C) *Array, body func(C) C, init C) C {
 
 // NamedWhile is While with a name for the loop; see Node.LoopName.
 func NamedWhile[C any](name string, cond func(C) *Array, body func(C) C, init C) C {
+	wantFunction("While", cond == nil || body == nil)
 	return as[C](while(name, 2, func(c any) *Array {
 		return cond(as[C](c))
 	}, func(c any) any { return body(as[C](c)) }, init))

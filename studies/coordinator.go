@@ -48,7 +48,8 @@ type Coordinator struct {
 	lanes      bool                   // trials are lanes
 	notLanes   error                  // why trials are not lanes, if the spec leaves it open
 
-	exhausted bool // the sampler has no more trials
+	earlier   map[int64]bool // trials of this study that had finished when it was opened, by number
+	exhausted bool           // the sampler has no more trials
 	best      *study.FrozenTrial
 	announced int    // number of trials that announce has passed, from the first
 	next      int64  // number of the next trial
@@ -94,8 +95,27 @@ func (c *Coordinator) Open() (err error) {
 	if c.study, err = study.New(c.Spec.Name, c.Spec.options(c.db)); err != nil {
 		return err
 	}
-	return c.checkSpec()
+	if err := c.checkSpec(); err != nil {
+		return err
+	}
+	trials, err := c.study.Trials()
+	if err != nil {
+		return err
+	}
+	c.earlier = map[int64]bool{}
+	for _, t := range trials {
+		if isOurs(t) && t.State.Finished() {
+			c.earlier[t.Number] = true
+		}
+	}
+	return nil
 }
+
+// Earlier reports whether a trial had finished when the study was opened. Ended is called for it all the same.
+func (c *Coordinator) Earlier(t *study.FrozenTrial) bool { return c.earlier[t.Number] }
+
+// EarlierTrials returns the number of trials of this study that had finished when it was opened.
+func (c *Coordinator) EarlierTrials() int { return len(c.earlier) }
 
 // takeLock takes the lock of a study, which one process holds at a time: a file's lock on this machine, and also a lock
 // in the database if a server has it.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"xlarun/rollout/run"
+	"xlarun/studies/study"
 	"xlarun/xlabridge"
 )
 
@@ -28,7 +29,7 @@ func (s *Spec) Check(runs Runs) error {
 	for _, params := range examples {
 		e, err := runs.Resolve(s.Kind, s.Values(params, 0))
 		if err != nil {
-			return err
+			return s.sampled(err)
 		}
 		job := e.Job()
 		if job.Shares != "" {
@@ -50,6 +51,28 @@ func (s *Spec) Check(runs Runs) error {
 		}
 	}
 	return nil
+}
+
+// sampled adds to the error of a setting that the study took it from a parameter's range: nobody gave the value.
+func (s *Spec) sampled(err error) error {
+	for _, p := range s.Space {
+		if !strings.Contains(err.Error(), fmt.Sprintf("key %q got ", p.Name)) {
+			continue
+		}
+		d, from, hint := p.Distribution, "", "choices"
+		switch d.Kind {
+		case study.Categorical:
+			from = fmt.Sprintf("the choices %v", d.Choices)
+		case study.Int:
+			from, hint = fmt.Sprintf("%.0f to %.0f in steps of %.0f", d.Low, d.High, d.Step), "low, high and step, "+
+				"such as step = 2,"
+		default:
+			from, hint = fmt.Sprintf("%g to %g", d.Low, d.High), "low and high"
+		}
+		return fmt.Errorf("%w; the study took this value from its parameter %s, %s: give %s that leave it out", err,
+			p.Name, from, hint)
+	}
+	return err
 }
 
 // errRestore: the runs cannot be restored from a checkpoint.

@@ -293,9 +293,9 @@ func (s *Spec) Values(params map[string]any, seed int) map[string]any {
 	return values
 }
 
-// Examples returns points of the space: both ends of all parameters, and some between them.
+// Examples returns points of the space: both ends of all parameters, the lowest values but one, and some between them.
 func (s *Spec) Examples() (all []map[string]any, err error) {
-	for _, sampler := range []study.Sampler{edge(0), edge(1), &study.Halton{Plain: true}} {
+	for _, sampler := range []study.Sampler{edge(0), edge(1), second{}, &study.Halton{Plain: true}} {
 		st, err := study.New("examples", study.Options{Sampler: sampler})
 		if err != nil {
 			return nil, err
@@ -322,4 +322,17 @@ func (edge) Name() string                                     { return "edge" }
 func (edge) Relative(*study.View) (map[string]float64, error) { return nil, nil }
 func (e edge) Independent(_ *study.View, _ string, d study.Distribution) (float64, error) {
 	return d.At(float64(e)), nil
+}
+
+// second is a sampler that chooses the lowest values but one. An odd population is found by it where both ends are
+// even.
+type second struct{}
+
+func (second) Name() string                                     { return "second" }
+func (second) Relative(*study.View) (map[string]float64, error) { return nil, nil }
+func (second) Independent(_ *study.View, _ string, d study.Distribution) (float64, error) {
+	if d.Kind == study.Categorical {
+		return float64(min(1, len(d.Choices)-1)), nil
+	}
+	return min(d.Low+d.Step, d.High), nil
 }

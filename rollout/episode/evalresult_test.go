@@ -9,6 +9,7 @@ import (
 	"xlarun/envs"
 	"xlarun/envs/classic"
 	"xlarun/graph/random"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/policy"
 	"xlarun/xlabridge"
 )
@@ -80,4 +81,56 @@ func TestEvaluationInBatches(t *testing.T) {
 	require.Equal(t, want, got)
 	require.Len(t, got, 3)
 	require.Len(t, got[0][0].Return, 37)
+}
+
+// Results are ranked by their failures first: a member that failed in 56 of 100 episodes was once the best.
+func TestCompareResults(t *testing.T) {
+	nan := math.NaN()
+	of := func(returns ...float64) EvalResult { return resultOf(returns, make([]float64, len(returns)), 5) }
+	for i, pair := range [][2]EvalResult{ // the better one first
+		{of(-9, -8, -7), of(nan, 100, 100)}, {of(nan, 1, 1), of(nan, nan, 50)}, {of(2, 3), of(2, 2)},
+		{of(-9), of(nan)}, {of(nan, 2), of(nan, 1)},
+	} {
+		require.Equal(t, -1, pair[0].Compare(pair[1]), i)
+		require.Equal(t, 1, pair[1].Compare(pair[0]), i)
+		require.Zero(t, pair[0].Compare(pair[0]), i)
+	}
+	require.Equal(t, "2.00 ± 0.58 (1 of 4 episodes failed)", of(1, nan, 2, 3).String())
+	require.Equal(t, "-Inf (1 of 1 episode failed)", of(nan).String())
+	require.Equal(t, "2", of(2).String())
+}
+
+// The median of an even number is the lower one of the two in the middle; episodes that failed are none of them.
+func TestEpisodesByReturn(t *testing.T) {
+	nan := math.NaN()
+	for i, c := range []struct {
+		returns             []float64
+		worst, median, best int
+	}{
+		{[]float64{5, 1, 9}, 1, 0, 2}, {[]float64{4, nan, 1, 3, 2}, 2, 4, 0}, {[]float64{7, 7, 7}, 0, 0, 0},
+		{[]float64{nan, 3}, 1, 1, 1}, {[]float64{nan, nan}, 0, 0, 0},
+	} {
+		r := resultOf(c.returns, make([]float64, len(c.returns)), 5)
+		require.Equal(t, []int{c.worst, c.median, c.best}, []int{r.Episode(WorstEpisode), r.Episode(MedianEpisode),
+			r.Episode(BestEpisode)}, i)
+	}
+	require.Equal(t, "median of 2", resultOf([]float64{1, 2}, []float64{1, 1}, 5).Caption(MedianEpisode))
+	require.Equal(t, "best of 3, 1 failed", resultOf([]float64{1, nan, 2}, []float64{1, 1, 1}, 5).Caption(BestEpisode))
+}
+
+// A mean has the decimals of its error. It was once rounded to 3.7 beside an error of 0.0649.
+func TestMeanHasTheDigitsOfItsError(t *testing.T) {
+	for _, c := range []struct {
+		mean, err   float64
+		want, error string
+	}{
+		{3.7123, .0649, "3.712", "0.065"}, {118.34, 9.81, "118.3", "9.8"}, {-1215.6, 43.2, "-1216", "43"},
+		{12345.6, 1234.5, "12346", "1234"}, {500, 0, "500", "0"}, {9.35, math.NaN(), "9.35", "NaN"},
+		{.25, 1e-9, "0.25", "1e-09"}, {3e10, 2, "3e+10", "2"}, {math.Inf(-1), math.NaN(), "-Inf", "NaN"},
+		{math.Copysign(0, -1), 0, "0", "0"}, {-.001, .2, "0.00", "0.20"}, {9.99, .0996, "9.99", "0.10"},
+	} {
+		value, spread := quantity.Mean(c.mean, c.err)
+		require.Equal(t, c.want, value, "%v ± %v", c.mean, c.err)
+		require.Equal(t, c.error, spread, "%v ± %v", c.mean, c.err)
+	}
 }

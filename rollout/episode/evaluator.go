@@ -1,12 +1,14 @@
 package episode
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/quantity"
 	"xlarun/xlabridge"
 )
 
@@ -52,12 +54,48 @@ type EvalResult struct {
 	Reports []float64
 }
 
-// String returns the mean return with its standard error, if that is known: "9.2 ± 0.4".
+// String returns the mean return with its standard error, if that is known, and the failures: "9.2 ± 0.4",
+// "9.2 ± 0.4 (3 of 100 episodes failed)".
 func (r EvalResult) String() string {
-	if math.IsNaN(r.Error) {
-		return fmt.Sprintf("%.4g", r.Mean)
+	text, spread := quantity.Mean(r.Mean, r.Error)
+	if !math.IsNaN(r.Error) {
+		text += " ± " + spread
 	}
-	return fmt.Sprintf("%.4g ± %.2g", r.Mean, r.Error)
+	if r.Failed > 0 {
+		text += fmt.Sprintf(" (%d of %s failed)", r.Failed, quantity.Count(len(r.Return), "episode", "episodes"))
+	}
+	return text
+}
+
+// Compare returns -1 if r is the better result, 1 if other is, and 0 if they are equal. A result with fewer failures is
+// better, so one without any is above all others. Of as many failures, that with the larger mean is better.
+func (r EvalResult) Compare(other EvalResult) int {
+	return cmp.Or(cmp.Compare(r.Failed, other.Failed), cmp.Compare(other.Mean, r.Mean))
+}
+
+// Names of one of several episodes, by their returns.
+const (
+	BestEpisode   = "best"
+	MedianEpisode = "median"
+	WorstEpisode  = "worst"
+)
+
+// Episode returns the number of the episode with the greatest, the median or the least return; of an even number of
+// episodes the lower one of the two in the middle, of equal ones the first. An episode that failed is one only if all
+// did.
+func (r EvalResult) Episode(which string) int {
+	order := make([]int, 0, len(r.Return))
+	for i, x := range r.Return {
+		if !math.IsNaN(x) {
+			order = append(order, i)
+		}
+	}
+	if len(order) == 0 {
+		return 0
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.Return[a], r.Return[b]) })
+	at := map[string]int{WorstEpisode: 0, MedianEpisode: (len(order) - 1) / 2, BestEpisode: len(order) - 1}[which]
+	return slices.IndexFunc(r.Return, func(x float64) bool { return x == r.Return[order[at]] })
 }
 
 // NewEvaluator compiles the program that plays a number of members like example, each on a number of episodes. purpose
@@ -237,6 +275,15 @@ func resultOf(returns, lengths []float64, steps int) (r EvalResult) {
 	r.Std = math.Sqrt(variance)
 	r.Error = r.Std / math.Sqrt(n)
 	return r
+}
+
+// Caption says which episode is drawn, for its picture: "median of 100".
+func (r EvalResult) Caption(which string) string {
+	text := fmt.Sprintf("%s of %d", which, len(r.Return))
+	if r.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", r.Failed)
+	}
+	return text
 }
 
 // rowsOf returns the reports of many episodes, [episodes, r], with a row for each number, or none for nil.

@@ -33,8 +33,9 @@ type pooled struct {
 	// islands are the names of the islands by number: this one first, then in the order of their first arrival.
 	islands []string
 	arrived []arrival
-	size    int  // parameters of a member
-	started bool // this process has run a generation
+	shares  map[string]float64 // descent of this island when its files were made last
+	size    int                // parameters of a member
+	started bool               // this process has run a generation
 }
 
 // arrival is a member that arrived.
@@ -223,7 +224,12 @@ func (p *pooled) migrate(ctx context.Context, e *Evolution) error {
 	for len(names) < poolIslands {
 		names = append(names, otherIslands)
 	}
-	entry := pool.Entry{Genomes: leaving("genomes"), Fitness: leaving("fitness"), Descent: leaving("descent")}
+	shares, _, err := p.descended(s)
+	if err != nil {
+		return err
+	}
+	entry := pool.Entry{Shares: shares, Genomes: leaving("genomes"), Fitness: leaving("fitness"),
+		Descent: leaving("descent")}
 	if err := p.pool.Leave(s.Step, entry, names); err != nil {
 		return err
 	}
@@ -349,8 +355,26 @@ func (p *pooled) files(s run.Snapshot) ([]run.File, error) {
 	if arrived == nil {
 		arrived = []arrival{}
 	}
+	p.shares = descent
 	return []run.File{{Name: "migration.json", JSON: map[string]any{"island": p.config.Island, "descent": descent,
-		"immigrants": taken, "arrived": arrived, "skipped": append([]string{}, p.pool.Skipped...)}}}, nil
+		"descent_of_all": p.ofAll(), "immigrants": taken, "arrived": arrived,
+		"skipped": append([]string{}, p.pool.Skipped...)}}}, nil
+}
+
+// ofAll returns the mean of the descent of all islands: of this one as it is in the files, of each other one as it was
+// in its newest entry that this one read.
+func (p *pooled) ofAll() map[string]float64 {
+	all := []map[string]float64{p.shares}
+	for _, island := range slices.Sorted(maps.Keys(p.pool.Shares)) { // sums in one order
+		all = append(all, p.pool.Shares[island])
+	}
+	mean := map[string]float64{}
+	for _, shares := range all {
+		for name, share := range shares {
+			mean[name] += share / float64(len(all))
+		}
+	}
+	return mean
 }
 
 func (p *pooled) ending(*Evolution, run.Metrics) string {

@@ -3,6 +3,7 @@ package evolve
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -148,4 +149,22 @@ func TestAPolicyWithoutParametersIsRefused(t *testing.T) {
 		require.EqualError(t, c.Check(plan.Machine{Devices: 1}), "policy: got \"test-unbent\", want a policy with "+
 			"parameters, which a search changes: its Init returns none", strategy)
 	}
+}
+
+// The descent of all islands is the mean of this one's and of what the newest entries of the others say. It was to be
+// summed by hand from the files of all runs.
+func TestDescentOfAllIslands(t *testing.T) {
+	dir := t.TempDir()
+	for name, shares := range map[string]map[string]float64{"b": {"b": .5, "a": .5}, "c": {"b": 1}, "d": nil} {
+		other := pool.New(dir, name)
+		require.NoError(t, other.Open(t.Context()))
+		require.NoError(t, other.Leave(3, pool.Entry{Genomes: graph.Zeros(graph.ShapeOf(graph.Float32, 1, 2)),
+			Fitness: graph.Float32s([]float32{1}), Descent: graph.Float32s([]float32{1}, 1, 1), Shares: shares},
+			[]string{name}))
+		require.NoError(t, other.Close())
+	}
+	p := pooled{pool: pool.New(dir, "a"), shares: map[string]float64{"a": .25, "c": .75}}
+	require.Len(t, p.pool.Arrive(5, 2, rand.New(rand.NewPCG(1, 2))), 3)
+	require.Equal(t, map[string]float64{"a": .25, "b": .5, "c": .25}, p.ofAll(),
+		"d, of an earlier version, says nothing")
 }

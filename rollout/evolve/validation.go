@@ -37,7 +37,7 @@ const validationKey = 0x6578616d
 // validated returns the config with the settings of a validation's episodes.
 func (c *Config) validated() Config {
 	other := c.clone()
-	other.Episodes = 1
+	other.Episodes, other.Target = 1, "0" // the target is of the other episodes
 	if c.ValidationSteps > 0 {
 		other.Steps = c.ValidationSteps
 	}

@@ -56,7 +56,7 @@ func TestValidation(t *testing.T) {
 	m, _ = validation(c)
 	require.True(t, m.Done)
 
-	c.Target = "13" // which no episode reaches, so that there is no validation
+	c.Target = fmt.Sprint(c.Steps) // which no mean reaches, so that there is no validation
 	m, _ = validation(c)
 	require.False(t, m.Done)
 	require.True(t, math.IsNaN(of(t, m, validationReturn)))

@@ -365,7 +365,7 @@ func (a *Archipelago) Files(run.Snapshot, bool) ([]run.File, error) {
 	}
 	n := a.config.Islands
 	places := len(descent) / n / n
-	all := make([]island, n)
+	all, shares := make([]island, n), make([]float64, n)
 	for i := range all {
 		entry := island{Mean: run.Finite(a.means[i]), Best: run.Finite(a.bests[i]), Ever: run.Finite(ever[i]),
 			Taken: taken[i*n : (i+1)*n], Descent: make([]float64, n)}
@@ -387,6 +387,10 @@ func (a *Archipelago) Files(run.Snapshot, bool) ([]run.File, error) {
 			}
 		}
 		all[i] = entry
+		for j, share := range entry.Descent {
+			shares[j] += share / float64(n)
+		}
 	}
-	return []run.File{{Name: "islands.json", JSON: map[string]any{"topology": a.config.Topology, "islands": all}}}, nil
+	return []run.File{{Name: "islands.json", JSON: map[string]any{"topology": a.config.Topology, "islands": all,
+		"descent": shares}}}, nil
 }

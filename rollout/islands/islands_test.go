@@ -2,6 +2,7 @@ package islands
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -120,6 +121,21 @@ func TestIslandsOnDevices(t *testing.T) {
 	files, err := two.Files(run.Snapshot{}, true)
 	require.NoError(t, err)
 	require.Equal(t, "islands.json", files[0].Name)
+	text, err := json.Marshal(files[0].JSON)
+	require.NoError(t, err)
+	var written struct {
+		Descent []float64
+		Islands []struct{ Descent []float64 }
+	}
+	require.NoError(t, json.Unmarshal(text, &written))
+	for from, share := range written.Descent { // the mean of the islands', which was to be summed by hand
+		sum := 0.
+		for _, of := range written.Islands {
+			sum += of.Descent[from]
+		}
+		require.InDelta(t, sum/6, share, 1e-9)
+	}
+	require.Len(t, written.Descent, 6)
 	candidates, err := two.Candidates(s2)
 	require.NoError(t, err)
 	require.Len(t, candidates, 2)

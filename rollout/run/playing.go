@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"sync"
 
 	"xlarun/envs"
@@ -76,14 +77,19 @@ func (p *EpisodeSettings) limit() (steps int) {
 		if err != nil {
 			return
 		}
-		steps = env.Spec().MaxSteps
-		for _, param := range given {
-			if param.Name == stepLimit {
-				steps = int(param.High)
-			}
-		}
+		steps = limitOf(env, given)
 	})
 	return steps
+}
+
+// limitOf returns the steps after which an environment with some parameters ends an episode; 0 if that is not known.
+func limitOf(env envs.Environment, given []episode.EnvParam) int {
+	for _, param := range given {
+		if param.Name == stepLimit {
+			return int(param.High)
+		}
+	}
+	return env.Spec().MaxSteps
 }
 
 // Suggested shortens the episodes to the step limit of the environment: all later steps would be computed for nothing.
@@ -95,8 +101,42 @@ func (p *EpisodeSettings) Suggested() settings.Values {
 	return values
 }
 
-// Remark says that the environment ends episodes before the last of their steps.
-func (p *EpisodeSettings) Remark() string { return p.StepsRemark("steps") }
+// Remark says that the environment ends episodes before the last of their steps, or that they are too short for the
+// target of the environment.
+func (p *EpisodeSettings) Remark() string {
+	text := p.StepsRemark("steps")
+	_ = envs.Try(func() {
+		env, err := envs.Make(p.Env)
+		if err != nil {
+			return
+		}
+		spec := env.Spec()
+		if x := p.GoalSettings.Goal(spec); !math.IsNaN(x) && math.IsNaN(p.Goal(spec)) {
+			short := fmt.Sprintf("; no return of %d steps reaches the target of %s, %g, so the run has none (--target)",
+				p.Steps, p.Env, x)
+			text = strings.TrimPrefix(text+short, "; ")
+		}
+	})
+	return text
+}
+
+// Goal returns the mean return at which the run ends; NaN if there is none, or if it is the environment's and no return
+// of so few steps reaches it.
+func (p *EpisodeSettings) Goal(spec envs.Spec) float64 {
+	x := p.GoalSettings.Goal(spec)
+	if (p.Target == auto || p.Target == "") && x > largestReturn(spec, p.Steps) {
+		return math.NaN()
+	}
+	return x
+}
+
+// largestReturn returns the largest return of an episode of one step to all; +Inf if it is not known.
+func largestReturn(spec envs.Spec, steps int) float64 {
+	if spec.MaxReward == nil {
+		return math.Inf(1)
+	}
+	return max(*spec.MaxReward, *spec.MaxReward*float64(steps))
+}
 
 // StepsRemark returns that remark, where another setting gives Steps.
 func (p *EpisodeSettings) StepsRemark(setting string) string {
@@ -187,8 +227,17 @@ func (s *EnvSettings) rollout(aim *GoalSettings, steps, episodes int) (*episode.
 		return nil, settings.Wrong("env", s.Env, "an environment of one player: in this one %d move in turn, and "+
 			"here each member plays by itself", spec.Players)
 	}
-	if _, err := aim.goal(spec); err != nil {
+	target, err := aim.goal(spec)
+	if err != nil {
 		return nil, err
+	}
+	played := steps
+	if limit := limitOf(env, given); limit > 0 {
+		played = min(steps, limit)
+	}
+	if most := largestReturn(spec, played); aim.Target != auto && aim.Target != "" && target > most {
+		return nil, settings.Wrong("target", aim.Target, "at most %g, the largest return of %d steps of %s", most,
+			played, s.Env)
 	}
 	net, head, err := policy.Make(s.Policy, s.Parted.Under("policy."), spec.Observation, spec.Action)
 	if err != nil {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -139,6 +140,42 @@ func TestGoal(t *testing.T) {
 	p := GoalSettings{Target: "auto"}
 	require.True(t, math.IsNaN(p.Goal(envs.Spec{RewardThreshold: math.NaN()})))
 	require.True(t, math.IsNaN(p.Goal(envs.Spec{})), "nobody set a threshold")
+}
+
+// A target that no return reaches is refused: --target 501 of CartPole once ran to the end, and --steps 100 kept the
+// target 475 of episodes of 500 steps.
+func TestTargetsThatCanBeReached(t *testing.T) {
+	for _, c := range []struct {
+		target   string
+		steps    int
+		limit    string // max-steps
+		want     float64
+		refused  string
+		remarked bool
+	}{
+		{"auto", 500, "", 475, "", false}, {"auto", 100, "", math.NaN(), "", true}, {"", 474, "", math.NaN(), "", true},
+		{"500", 500, "", 500, "", false}, {"501", 500, "", 501, "at most 500, the largest return of 500 steps", false},
+		{"501", 2000, "", 501, "at most 500", false}, {"501", 2000, "1000", 501, "", false},
+		{"100", 100, "", 100, "", false}, {"120", 100, "", 120, "at most 100", false},
+		{"0", 9, "", math.NaN(), "", false},
+		{"-3", 9, "", -3, "", false},
+	} {
+		p := EpisodeSettings{EnvSettings: EnvSettings{Env: "CartPole-v1", Policy: "linear"}, Steps: c.steps,
+			Episodes: 1, GoalSettings: GoalSettings{Target: c.target}}
+		if c.limit != "" {
+			p.EnvParam = p.EnvParam.With("max-steps", c.limit)
+		}
+		r, err := p.Rollout()
+		if c.refused != "" {
+			require.ErrorContains(t, err, c.refused, "%v", c)
+			continue
+		}
+		require.NoError(t, err, "%v", c)
+		got := p.Goal(r.Env.Spec())
+		require.True(t, got == c.want || math.IsNaN(got) && math.IsNaN(c.want), "%v: %v", c, got)
+		require.Equal(t, c.remarked, strings.Contains(p.Remark(), "reaches the target of CartPole-v1, 475, so the run "+
+			"has none"), "%v: %s", c, p.Remark())
+	}
 }
 
 // PopulationRollout plays members as a loop does; the policy's Numbers are inputs, and so what they are when the

@@ -11,7 +11,12 @@ import (
 type Importance struct {
 	Name  string
 	Share float64 // of the variance of the values' ranks, from 0 to 1
+	// Error is the standard error of Share, by the jackknife over groups of trials.
+	Error float64
 }
+
+// jackknifeGroups is the largest number of groups of trials that the jackknife leaves out, one after the other.
+const jackknifeGroups = 12
 
 // leastForImportance is the number of complete trials below which importances would be noise.
 const leastForImportance = 10
@@ -37,13 +42,38 @@ func Importances(trials []*FrozenTrial, objective int) (all []Importance) {
 	if len(complete) < leastForImportance {
 		return nil
 	}
-	value := make([]float64, len(complete))
-	for i, t := range complete {
-		value[i] = t.Values[objective]
+	type sample struct {
+		trials []*FrozenTrial
+		ranks  []float64
 	}
-	value = ranks(value)
+	of := func(keep func(i int) bool) (s sample) {
+		var values []float64
+		for i, t := range complete {
+			if keep(i) {
+				s.trials, values = append(s.trials, t), append(values, t.Values[objective])
+			}
+		}
+		s.ranks = ranks(values)
+		return s
+	}
+	whole := of(func(int) bool { return true })
+	groups := min(len(complete), jackknifeGroups)
+	without := make([]sample, groups)
+	for g := range without {
+		without[g] = of(func(i int) bool { return i%groups != g })
+	}
 	for name := range params {
-		all = append(all, Importance{name, explained(value, classes(complete, name))})
+		estimate := func(s sample) float64 { return explained(s.ranks, classes(s.trials, name)) }
+		mean, variance := 0., 0.
+		left := make([]float64, groups)
+		for g, s := range without {
+			left[g] = estimate(s)
+			mean += left[g] / float64(groups)
+		}
+		for _, x := range left {
+			variance += (x - mean) * (x - mean) * float64(groups-1) / float64(groups)
+		}
+		all = append(all, Importance{name, max(0, estimate(whole)), math.Sqrt(variance)})
 	}
 	slices.SortFunc(all, func(a, b Importance) int {
 		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Name, b.Name))
@@ -96,7 +126,8 @@ func classes(trials []*FrozenTrial, name string) []int {
 	return class
 }
 
-// explained returns the share of the variance of ranks between classes, minus what chance would give, at least 0.
+// explained returns the share of the variance of ranks between classes, minus what chance would give, which may be
+// below 0.
 func explained(ranks []float64, class []int) float64 {
 	n := float64(len(ranks))
 	mean, all := (n-1)/2, 0. // of ranks it is known
@@ -114,5 +145,5 @@ func explained(ranks []float64, class []int) float64 {
 	for _, c := range slices.Sorted(maps.Keys(count)) { // sums in one order
 		between += sum[c] * sum[c] / count[c]
 	}
-	return max(0, 1-(1-between/all)*(n-1)/(n-k))
+	return 1 - (1-between/all)*(n-1)/(n-k)
 }

@@ -59,7 +59,7 @@ func generations(n int) (rows []map[string]any) {
 
 // TestIslandsAreDrawn runs the scripts of the page of islands.
 func TestIslandsAreDrawn(t *testing.T) {
-	standing := `{"topology":"ring","islands":[
+	standing := `{"topology":"ring","descent":[0.25,0.4987,0.2513],"islands":[
 		{"mean_fitness":29,"best_ever":40,"settings":{"strategy.sigma":0.05},
 			"descent":[0.5,0.496,0.004],"immigrants":[0,1,2]},
 		{"mean_fitness":null,"best_ever":41,"settings":{"strategy.sigma":0.1},
@@ -100,7 +100,8 @@ func TestIslandsAreDrawn(t *testing.T) {
 		require.Equal(t, [][]string{
 			{"island", "mean", "best ever", "taken in", "strategy.sigma", "from 0", "from 1", "from 2"},
 			{"0", "29", "40", "3", "0.05", "50 %", "50 %", ""}, {"1", "", "41", "0", "0.1", "", "100 %", ""},
-			{"2", "30.25", "1e+7", "5", "0.2", "25 %", "", "75 %"}}, page.id(t, "descent").rows())
+			{"2", "30.25", "1e+7", "5", "0.2", "25 %", "", "75 %"},
+			{"all", "", "", "", "", "25 %", "50 %", "25 %"}}, page.id(t, "descent").rows())
 	}
 }
 
@@ -137,7 +138,8 @@ func TestRealIslandsAreDrawn(t *testing.T) {
 	}
 	rows := page.id(t, "descent").rows()
 	require.Equal(t, []string{"island", "mean", "best ever", "taken in", "strategy.sigma", "from 0", "from 1"}, rows[0])
-	require.Len(t, rows, 3)
+	require.Len(t, rows, 4)
+	require.Equal(t, "all", rows[3][0])
 }
 
 // silent is an observer that tells nobody.

@@ -65,6 +65,7 @@ type param struct {
 type share struct {
 	Name  string  `json:"name"`
 	Share float64 `json:"share"`
+	Error float64 `json:"error"` // standard error
 }
 
 type worker struct {

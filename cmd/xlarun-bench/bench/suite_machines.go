@@ -170,7 +170,7 @@ func timeHosts(ctx context.Context, dir string, n int, g sharedRun, server strin
 		}
 		all.Go(func() {
 			cmd := exec.CommandContext(ctx, self, "evolve", g.env, "--policy", g.policy, "--pop",
-				strconv.Itoa(g.members), "--generations", strconv.Itoa(hostsGenerations), "--target", "1000",
+				strconv.Itoa(g.members), "--generations", strconv.Itoa(hostsGenerations), "--target", "0",
 				"--steps", "500", "--eval-episodes", "1", "--devices", "1", "--join", "nats://"+server+"/"+name,
 				"--hosts", strconv.Itoa(together), "--out", filepath.Join(dir, strconv.Itoa(i)))
 			_, errs[i] = onCore(cores[i%len(cores)], func() (string, error) { return outputOf(cmd) })

@@ -2,7 +2,6 @@ package command
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +19,7 @@ import (
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/cmd/xlarun/console"
 	"xlarun/graph/safetensors"
+	"xlarun/rollout/episode"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
 	"xlarun/rollout/run/session"
@@ -116,6 +116,13 @@ func (b *best) show(d *rdb.DB, st *study.Study, source string) (*studies.Spec, *
 			fmt.Fprintf(b.app.Out, "trial %d  %s  %s\n", t.Number, outcomeOf(t), paramsText(t))
 		}
 	}
+	if b.config != "-" && len(chosen) == 1 {
+		for i, metric := range studies.MetricNames(d, st) {
+			if text := luck(metric, chosen[0].Values[i]); text != "" {
+				fmt.Fprintln(b.app.Out, text)
+			}
+		}
+	}
 	if b.config == "" && b.member == "" {
 		return nil, nil, nil
 	}
@@ -210,7 +217,7 @@ func (b *best) train(ctx context.Context, source string, spec *studies.Spec, t *
 			return err
 		}
 	}
-	highest := bestMember(members)
+	highest := slices.MinFunc(members, byResult)
 	data, err := os.ReadFile(highest.path)
 	if err != nil {
 		return err
@@ -218,21 +225,23 @@ func (b *best) train(ctx context.Context, source string, spec *studies.Spec, t *
 	if err := console.WriteFile(b.member, data); err != nil {
 		return console.BadInput("--member %s cannot be written: %w", b.member, console.Cause(err))
 	}
-	_, err = fmt.Fprintf(b.app.Out, "the best member, with a mean return of %.4g over new episodes, is in %s: "+
-		"xlarun play %s\n", highest.meanReturn, b.member, b.member)
+	of := ""
+	if n := len(members); n > 1 {
+		of = fmt.Sprintf(" of the %d seeds", n)
+	}
+	_, err = fmt.Fprintf(b.app.Out, "the best member%s, with a mean return of %v over new episodes, is in %s: "+
+		"xlarun play %s\n", of, highest.result, b.member, b.member)
 	return err
 }
 
 // member is the best member of a run.
 type member struct {
-	path       string  // of its file
-	meanReturn float64 // over new episodes
+	path   string             // of its file
+	result episode.EvalResult // over new episodes
 }
 
-// bestMember returns the member with the highest mean return, of equal ones the first. NaN is below all numbers.
-func bestMember(members []member) member {
-	return slices.MaxFunc(members, func(a, b member) int { return cmp.Compare(a.meanReturn, b.meanReturn) })
-}
+// byResult orders members by their results, the best first.
+func byResult(a, b member) int { return a.result.Compare(b.result) }
 
 // repeat repeats a run of a trial in a folder, and returns its best member. If ends are given, it takes the run's end
 // from there, and only the members are evaluated.
@@ -269,11 +278,19 @@ func (b *best) repeat(ctx context.Context, source string, spec *studies.Spec, t 
 	if err != nil {
 		return member{}, console.BadInput("a run of %s saves no best member: leave --member out", spec.Kind)
 	}
-	meanReturn, err := strconv.ParseFloat(file.Metadata()["mean_return"], 64)
-	if err != nil {
-		meanReturn = math.NaN()
+	about := file.Metadata()
+	number := func(key string) float64 {
+		x, err := strconv.ParseFloat(about[key], 64)
+		if err != nil {
+			return math.NaN()
+		}
+		return x
 	}
-	return member{path, meanReturn}, file.Close()
+	result := episode.EvalResult{Mean: number("mean_return"), Error: number("standard_error")}
+	result.Failed, _ = strconv.Atoi(about["failed_episodes"])
+	episodes, _ := strconv.Atoi(about["episodes"])
+	result.Return = make([]float64, episodes)
+	return member{path, result}, file.Close()
 }
 
 // endedRun makes the folder of a run that has ended in a state. Its rows are not known.

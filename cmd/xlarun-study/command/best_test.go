@@ -2,9 +2,12 @@ package command
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"xlarun/rollout/episode"
 )
 
 // A member whose mean return is NaN is never chosen beside one with a number.
@@ -20,8 +23,10 @@ func TestBestMember(t *testing.T) {
 	} {
 		members := make([]member, len(c.returns))
 		for i, r := range c.returns {
-			members[i] = member{string(rune('a' + i)), r}
+			members[i] = member{string(rune('a' + i)), episode.EvalResult{Mean: r}}
 		}
-		assert.Equal(t, members[c.want].path, bestMember(members).path, "returns %v", c.returns)
+		assert.Equal(t, members[c.want].path, slices.MinFunc(members, byResult).path, "returns %v", c.returns)
 	}
+	failing := []member{{"a", episode.EvalResult{Mean: 9, Failed: 1}}, {"b", episode.EvalResult{Mean: 1}}}
+	assert.Equal(t, "b", slices.MinFunc(failing, byResult).path, "a failed in an episode")
 }

@@ -80,7 +80,7 @@ func printImportances(a *cli.App, st *study.Study, trials []*study.FrozenTrial) 
 	for i, d := range st.Directions() {
 		var shares []string
 		for _, x := range study.Importances(trials, i) {
-			shares = append(shares, fmt.Sprintf("%s %.0f %%", x.Name, 100*x.Share))
+			shares = append(shares, fmt.Sprintf("%s %.0f ± %.0f %%", x.Name, 100*x.Share, 100*x.Error))
 		}
 		if len(shares) > 0 {
 			fmt.Fprintf(a.Out, "importances for objective %d (%s): %s\n", i, strings.ToLower(string(d)),
@@ -90,6 +90,7 @@ func printImportances(a *cli.App, st *study.Study, trials []*study.FrozenTrial) 
 	}
 	if explained {
 		fmt.Fprintln(a.Out, "an importance is the share of the variance of the values' ranks that one "+
-			"parameter alone explains (first-order sensitivity index)")
+			"parameter alone explains (first-order sensitivity index), ± its standard error by the jackknife; "+
+			"Optuna's also count joint effects, and sum to 100 %")
 	}
 }

@@ -127,6 +127,9 @@ func runStudy(ctx context.Context, a *cli.App, s *studies.Spec, c *studies.Coord
 			failed++
 		}
 		last = best
+		if c.Earlier(t) {
+			return
+		}
 		text := fmt.Sprintf("trial %d  %s  %s", t.Number, outcomeOf(t), paramsText(t))
 		if best != nil && best != t {
 			text += fmt.Sprintf("  (best %.6g, trial %d)", best.Values[0], best.Number)
@@ -140,6 +143,9 @@ func runStudy(ctx context.Context, a *cli.App, s *studies.Spec, c *studies.Coord
 	say("study %s: %s of %s, %s of %s, sampler %s; kept in %s", s.Name, trialCount(s.Trials), s.Kind, s.Direction,
 		s.Metric, s.Sampler, s.Where())
 	say("%s", c.Description())
+	if n := c.EarlierTrials(); n > 0 {
+		say("%s had ended before: xlarun study show lists them", trialCount(n))
+	}
 	for _, line := range s.Notices() {
 		say("%s", line)
 	}
@@ -158,8 +164,14 @@ func runStudy(ctx context.Context, a *cli.App, s *studies.Spec, c *studies.Coord
 	if err != nil {
 		return usage(err)
 	}
-	text := fmt.Sprintf("done: %s, %d failed, in %s", trialCount(ended), failed,
-		time.Since(start).Round(time.Millisecond))
+	took := time.Since(start).Round(time.Millisecond)
+	text := fmt.Sprintf("done: %s, %d failed, in %s", trialCount(ended), failed, took)
+	switch n := c.EarlierTrials(); {
+	case n == ended:
+		text = fmt.Sprintf("nothing was left to do: %s, %d failed, had ended before", trialCount(ended), failed)
+	case n > 0:
+		text = fmt.Sprintf("done: %s, %d failed, %d of them now, in %s", trialCount(ended), failed, ended-n, took)
+	}
 	if n := c.Foreign(); n > 0 {
 		text += fmt.Sprintf(", and %d that other programs added", n)
 	}
@@ -170,11 +182,15 @@ func runStudy(ctx context.Context, a *cli.App, s *studies.Spec, c *studies.Coord
 	say("%s", text)
 	if last != nil {
 		say("best: trial %d, %.6g: %s", last.Number, last.Values[0], paramsText(last))
+		if text := luck(s.Metric, last.Values[0]); text != "" {
+			say("%s", text)
+		}
 	}
 	if !asJSON {
 		return nil
 	}
-	result := map[string]any{"study": s.Name, "storage": s.Where(), "trials": ended, "failed": failed,
+	result := map[string]any{"study": s.Name, "storage": s.Where(), "trials": ended,
+		"earlier_trials": c.EarlierTrials(), "failed": failed,
 		"foreign": c.Foreign(), "workers": s.Workers, "threads": s.Threads, "lanes": c.Lanes(),
 		"worker_threads": c.Threads(), "worker_deaths": c.Deaths(), "wall_seconds": time.Since(start).Seconds()}
 	if last != nil {

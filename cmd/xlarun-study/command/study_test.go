@@ -67,7 +67,14 @@ log = true
 	require.Zero(t, result.Failed, out)
 	require.Positive(t, result.BestValue)
 	require.Contains(t, result.BestParams, "sigma")
-	require.Contains(t, s.Do(t, "study", "run", "spec.toml", "--trials", "5"), "done: 5 trials")
+	out = s.Do(t, "study", "run", "spec.toml", "--trials", "5")
+	require.Contains(t, out, "4 trials had ended before: xlarun study show lists them\ntrial 4  complete  ",
+		"no other trial")
+	require.Contains(t, out, "done: 5 trials, 0 failed, 1 of them now, in ")
+	require.Regexp(t, `\nexpect less than \d+ on new episodes: best_ever is the largest of many returns`, out)
+	out = s.Do(t, "study", "run", "spec.toml", "--trials", "5")
+	require.NotContains(t, out, "complete", "all trials were once printed as if they had run")
+	require.Contains(t, out, "\nnothing was left to do: 5 trials, 0 failed, had ended before\nbest: trial ")
 	require.Contains(t, s.Do(t, "study", "show", "spec.toml"), "small: 5 trials, 5 complete")
 	database := filepath.Join("runs", "study-small", "study.db")
 	require.Contains(t, s.Do(t, "study", "best", database), "sigma=")
@@ -110,6 +117,9 @@ log = true
 		require.Contains(t, s.Refused(t, "study", "run", "bad.toml"), strings.Trim(want, `"`))
 	}
 	for i, c := range []struct{ old, new, want string }{
+		{"pop = 8\nsteps = 20\ngenerations = 2\neval-episodes = 4\n", "steps = 20\n[[param]]\nname = \"pop\"\ntype = " +
+			"\"int\"\nlow = 4\nhigh = 20\n", "; the study took this value from its parameter pop, 4 to 20 in steps " +
+			"of 1: give low, high and step, such as step = 2, that leave it out"},
 		{"pop = 8", "pop = 8\nstrategy = \"openess\"", `key "strategy" got "openess", wants one of annealing, `},
 		{"high = 1\n", "high = 0.001\n",
 			`key "param.sigma" is wrong: it has low 0.01 above high 0.001: give the smaller one as low`},

@@ -30,6 +30,15 @@ func outcomeOf(t *study.FrozenTrial) string {
 	return strings.ToLower(string(t.State)) + "  " + strings.Join(values, ", ")
 }
 
+// luck says of a metric that is the best of many returns that it promises too much; "" for other metrics.
+func luck(metric string, value float64) string {
+	if metric != "best_ever" && metric != "best_fitness" && metric != "max_return" {
+		return ""
+	}
+	return fmt.Sprintf("expect less than %.6g on new episodes: %s is the largest of many returns, each with its luck; "+
+		"xlarun study best FILE --member MEMBER.safetensors evaluates the member", value, metric)
+}
+
 // paramsText is "pop=64 strategy.sigma=0.1".
 func paramsText(t *study.FrozenTrial) string {
 	external := t.External()

@@ -73,7 +73,7 @@ func (o *options) person(streams console.Streams, v *selfplay.Viewer) error {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(out, "the network plays %s (worth %+.2f to it)\n", v.Name(a.Action), a.Value)
+			fmt.Fprintf(out, "the network plays %s (worth %s to it)\n", v.Name(a.Action), worth(a.Value))
 			if p, err = v.Move(p, a.Action); err != nil {
 				return err
 			}
@@ -126,21 +126,24 @@ func (o *options) person(streams console.Streams, v *selfplay.Viewer) error {
 	return nil
 }
 
+// worth writes a value from -1 to 1: "+0.25". What rounds to 0 is +0.00.
+func worth(value float64) string { return fmt.Sprintf("%+.2f", math.Round(100*value)/100+0) }
+
 // advise writes the search's values and visits of a position.
 func advise(out io.Writer, v *selfplay.Viewer, p selfplay.Position) error {
 	a, err := v.Ask(p)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "worth %+.2f; best %s\n", a.Value, v.Name(a.Action))
+	fmt.Fprintf(out, "worth %s; best %s\n", worth(a.Value), v.Name(a.Action))
 	for i, n := range a.Visits {
 		if n > 0 {
 			words := "visits"
 			if n == 1 {
 				words = "visit"
 			}
-			fmt.Fprintf(out, "  %-6s %4d %s worth %+.2f, policy %.2f\n", v.Name(i), n, fmt.Sprintf("%-7s", words+","),
-				a.Values[i], a.Prior[i])
+			fmt.Fprintf(out, "  %-6s %4d %s worth %s, policy %.2f\n", v.Name(i), n, fmt.Sprintf("%-7s", words+","),
+				worth(a.Values[i]), a.Prior[i])
 		}
 	}
 	return nil

@@ -258,3 +258,9 @@ func TestTreeAsJSON(t *testing.T) {
 	require.Equal(t, []string{"0-1", "0-2", "0-3", "1-2", "1-3", "2-3"}, file["names"])
 	require.Len(t, file["tree"], len(a.Tree))
 }
+
+func TestWorth(t *testing.T) {
+	for x, want := range map[float64]string{.254: "+0.25", -.254: "-0.25", -.001: "+0.00", 0: "+0.00", -1: "-1.00"} {
+		require.Equal(t, want, worth(x))
+	}
+}

@@ -25,7 +25,7 @@ func TestBadInput(t *testing.T) {
 		{"help below a command", "help version more", "", []string{"there is no command \"more\": xlarun version has " +
 			"none below it"}},
 		{"environment", "evolve CartPol-v1", "", []string{"xlarun evolve: ", "CartPol-v1", "did you mean CartPole-v1?",
-			"Acrobot-v1"}},
+			"xlarun help environments"}},
 		{"two environments", "evolve CartPole-v1 Acrobot-v1", "", []string{"got 2 arguments", "wants one environment"}},
 		{"environment twice", "evolve CartPole-v1 --env Acrobot-v1", "", []string{"CartPole-v1 and --env Acrobot-v1"}},
 		{"policy", "evolve --policy mpl:16", "", []string{"mpl", "mlp"}},

@@ -39,7 +39,11 @@ func TestReadTask(t *testing.T) {
 	}
 	for i, c := range []struct{ arg, config, want string }{
 		{"drift", "s.toml", "s.toml is a config of sparse, not of drift"},
-		{"empty", "", `--env got "empty"`},
+		{"empty", "", `"empty" is a folder without a config.toml, so no folder of a run, and no environment; `},
+		// It was once refused as a wrong --env, with the names of all environments.
+		{"island-01", "", `"island-01" is no environment, no config file and no folder of a run; a run is one of ` +
+			`several islands by --island NAME with --migration-dir or --join; xlarun help environments lists`},
+		{"CartPole", "", `no folder of a run, did you mean CartPole-v1?; xlarun help environments`},
 		{"nowhere.toml", "", "the config nowhere.toml cannot be read"},
 	} {
 		_, err := (&flagValues{own: ownFlags{file: c.config}}).readTask(c.arg)

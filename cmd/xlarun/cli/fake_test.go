@@ -61,6 +61,11 @@ func (e *fakeExperiment) Job() *run.Job {
 	job := e.Config.Job()
 	job.Purpose = "drift of " + job.Purpose
 	job.Start, job.StartAlone, job.Plan.Choose, job.Play.Again = e.start, nil, e.choosePlan, nil
+	c := e.Config // is checked without its target: made up returns reach any
+	if _, err := strconv.ParseFloat(c.Target, 64); err == nil {
+		c.Target = "0"
+	}
+	job.Check, job.Play.Rollout, job.Play.Goal = c.Check, c.Rollout, e.GoalSettings.Goal
 	return job
 }
 

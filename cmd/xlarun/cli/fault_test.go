@@ -321,7 +321,7 @@ func TestInterruptOnAStalledDisk(t *testing.T) {
 		}
 		require.Equal(t, StatusInterrupted, console.StatusOf(ctx, err), "call %d: %v", at, err)
 		require.Regexp(t, "interrupted (before|after|at the end)", err.Error(), "call %d", at)
-		if strings.Contains(err.Error(), "what was being written is not there") {
+		if strings.Contains(err.Error(), "what was being written may be missing") {
 			require.NotContains(t, err.Error(), "a file that is being written may be missing",
 				"that the disk does not answer is said once")
 		}

@@ -35,7 +35,10 @@ func TestHallOfFame(t *testing.T) {
 		m := x.(map[string]any)
 		name := []string{"hall-of-fame-1", "hall-of-fame-2", "hall-of-fame-3"}[i]
 		require.Equal(t, name, m["member"])
-		mean := m["mean_return"].(float64)
+		mean, again := m["choice_mean_return"].(float64)
+		if !again {
+			mean = m["mean_return"].(float64)
+		}
 		require.LessOrEqual(t, mean, last)
 		last = mean
 		f, err := safetensors.Open(filepath.Join("run", name+".safetensors"))
@@ -43,12 +46,23 @@ func TestHallOfFame(t *testing.T) {
 		require.NoError(t, f.CheckDigest())
 		require.Equal(t, number2text(m["fitness"]), f.Metadata()["fitness"])
 		require.Equal(t, number2text(m["generation"]), f.Metadata()["fitness_generation"])
-		require.Equal(t, "3", f.Metadata()["episodes"])
+		for _, key := range []string{"episodes", "mean_return", "failed_episodes"} {
+			require.Equal(t, number2text(m[key]), f.Metadata()[key])
+		}
+		require.Equal(t, m["evaluated_on"], f.Metadata()["evaluated_on"])
+		require.Equal(t, map[bool]string{true: "new episodes", false: "episodes of the choice"}[again],
+			m["evaluated_on"])
 		require.NoError(t, f.Close())
 	}
-	// The largest of several means is too large on average, so the best member's is of other episodes.
+	// The largest of several means is too large on average, so the best member's is of other episodes. It is the first
+	// of the hall of fame, too, and has one result: the two once had different ones.
 	require.Equal(t, "best_ever", r["best_member"])
-	require.NotEqual(t, r["best_member_mean_return"], fame[0].(map[string]any)["mean_return"])
+	require.NotEqual(t, r["best_member_mean_return"], r["best_member_choice_mean_return"])
+	for _, key := range []string{"mean_return", "choice_mean_return", "evaluated_on"} {
+		require.Equal(t, r["best_member_"+key], fame[0].(map[string]any)[key])
+	}
+	require.Regexp(t, `the best member \(best ever\) has a mean return of \S+ ± \S+ over 3 new episodes, and had `+
+		`\S+ ± \S+ when it was chosen\n`, b.out.String())
 	const when = " when the best one was chosen"
 	require.Regexp(t, `hall of fame: hall-of-fame-1 to hall-of-fame-3, mean returns \S+ ± \S+ to \S+ ± \S+`+when+`\n`,
 		b.out.String())

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -141,9 +142,21 @@ func (s *screen) Report(n session.RoundReport) {
 	p := n.Profile
 	seconds := func(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }
 	s.Reporter.Report(display.RoundReport{Metrics: n.Metrics, StepsPerSecond: n.StepsPerSecond,
-		RoundsPerSecond: n.RoundsPerSecond, Devices: console.DevicesText(p.Devices, n.Backend), Plan: p.Plan,
+		RoundsPerSecond: n.RoundsPerSecond, Devices: console.DevicesText(p.Devices, n.Backend), Plan: planText(p),
 		Cache: p.Cache, Trace: seconds(p.TraceSeconds), Compile: seconds(p.CompileSeconds), Memory: n.Memory,
 		Phases: n.Phases, Map: n.Map})
+}
+
+// planText returns the plan, with the precision where the run chose it. Without a folder nothing else says so.
+func planText(p *run.Profile) string {
+	chosen, ok := p.Chosen["precision"]
+	switch {
+	case !ok:
+		return p.Plan
+	case p.Plan == "":
+		return fmt.Sprintf("precision %v", chosen)
+	}
+	return fmt.Sprintf("%s, precision %v", p.Plan, chosen)
 }
 
 // Close shows the summary.
@@ -169,8 +182,8 @@ func (p *pipe) Write(b []byte) (int, error) {
 }
 
 // drawEpisode draws an episode of a run's best member.
-func drawEpisode(env envs.Environment, rec *episode.Recording, seed int64) ([]byte, error) {
-	return play.Draw(env, rec, seed, pictureFrames)
+func drawEpisode(env envs.Environment, rec *episode.Recording, which string) ([]byte, error) {
+	return play.Draw(env, rec, which, pictureFrames)
 }
 
 // curvesAfter is the least time that a run computes before its learning curves are drawn at its end. Drawing takes a

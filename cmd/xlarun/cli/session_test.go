@@ -37,6 +37,15 @@ func read(t *testing.T, path ...string) string {
 	return string(text)
 }
 
+// A run that chooses its precision says which it took. Without a folder nothing did.
+func TestChosenPrecisionIsSaid(t *testing.T) {
+	b := newBed(t)
+	require.Equal(t, StatusOK, b.do("ppo", "Pendulum-v1", "--backend", "reference", "--policy", "mlp:3", "--envs", "4",
+		"--horizon", "4", "--epochs", "1", "--minibatches", "1", "--steps", "16", "--env-param", "max-steps=5",
+		"--eval-episodes", "1", "--precision", "auto", "--out", "none"), "%s", b.err)
+	require.Regexp(t, `\nprogram: .*, precision f32\n`, b.out.String())
+}
+
 func TestRunEndsWhenSolved(t *testing.T) {
 	b := newBed(t)
 	require.Equal(t, StatusOK, b.drift("CartPole-v1", "--pop", "16", "--json"), "%s", b.err)
@@ -55,7 +64,7 @@ func TestRunEndsWhenSolved(t *testing.T) {
 	}
 	require.Contains(t, []any{"mean", "best_ever"}, r["best_member"])
 	require.Equal(t, false, r["solved"], "1: the saved member is below 475, whatever training reached")
-	require.Len(t, r, 70, "these keys and no others")
+	require.Len(t, r, 75, "these keys and no others")
 	dir := filepath.Join("runs", "20260102-030405-CartPole-v1")
 	require.Equal(t, dir, r["folder"])
 	require.Contains(t, b.out.String(), "the run is in "+dir)

@@ -12,6 +12,7 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/play"
+	"xlarun/envs"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/session"
@@ -204,9 +205,35 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 		err = g.finish(t)
 	}
 	if err != nil {
+		if reason := t.noArgument(arg, err); reason != nil {
+			return nil, reason
+		}
 		return nil, t.named(err)
 	}
 	return t, nil
+}
+
+// noArgument returns the error of an argument that is neither an environment, nor a file, nor a run's folder; nil if
+// err is another one.
+func (t *task) noArgument(arg string, err error) error {
+	e, ok := asSetting(err)
+	if arg == "" || t.Argument != "env" || !ok || e.Key != "env" || slices.Contains(envs.IDs(), arg) {
+		return nil
+	}
+	if _, _, scheme := envs.SchemeOf(arg); scheme {
+		return nil
+	}
+	text := "no environment, no config file and no folder of a run"
+	if info, err := os.Stat(arg); err == nil && info.IsDir() {
+		text = "a folder without a config.toml, so no folder of a run, and no environment"
+	}
+	if near := envs.Nearest(arg, envs.IDs()); near != "" {
+		text += ", did you mean " + near + "?"
+	}
+	if _, ok := settings.Lookup(t.Experiment, "island"); ok && strings.HasPrefix(strings.ToLower(arg), "island") {
+		text += "; a run is one of several islands by --island NAME with --migration-dir or --join"
+	}
+	return console.BadInput("%q is %s; xlarun help environments lists the environments", arg, text)
 }
 
 // collect sets the settings that are given: in the file, by the experiment's suggestions, and on the command line.

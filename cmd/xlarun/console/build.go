@@ -12,7 +12,7 @@ var release string
 const nextRelease = "0.1.0"
 
 // Version returns the release, or the version of the module that Go built, or the next release with the commit of the
-// checkout.
+// checkout. In a user's own program that program and its commit follow: "0.3.1 in example.com/mine+0887bd257ee0".
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -26,31 +26,44 @@ func versionOf(release string, info *debug.BuildInfo) string {
 	if release != "" {
 		return release
 	}
-	// In a user's own program, this module is a dependency.
-	module := info.Main
-	for _, dep := range info.Deps {
-		if dep.Path == path {
-			module = *dep
+	if info.Main.Path == path {
+		// For a checkout without tags, Go makes v0.0.0-TIME-COMMIT; the settings have the commit too.
+		if v := info.Main.Version; strings.HasPrefix(v, "v") && !strings.HasPrefix(v, "v0.0.0-") {
+			return v[1:]
 		}
-	}
-	// For a checkout without tags, Go makes v0.0.0-TIME-COMMIT; the settings below have the commit too.
-	isMain := info.Main.Path == path
-	if strings.HasPrefix(module.Version, "v") && !(isMain && strings.HasPrefix(module.Version, "v0.0.0-")) {
-		return strings.TrimPrefix(module.Version, "v")
+		return nextRelease + "-dev" + commitOf(info)
 	}
 	v := nextRelease + "-dev"
-	if !isMain {
-		return v // the commit is of the user's checkout
+	for _, dep := range info.Deps { // this module is a dependency
+		if dep.Path != path {
+			continue
+		}
+		if dep.Replace != nil { // a folder has no version, and the one that it replaces was never read
+			dep = dep.Replace
+		}
+		if strings.HasPrefix(dep.Version, "v") {
+			v = dep.Version[1:]
+		}
 	}
+	if info.Main.Path == "" {
+		return v
+	}
+	return v + " in " + info.Main.Path + commitOf(info)
+}
+
+// commitOf returns the commit of the checkout that was built: "+0887bd257ee0.modified"; "" if it is not known.
+func commitOf(info *debug.BuildInfo) string {
 	settings := map[string]string{}
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
-	if commit := settings["vcs.revision"]; commit != "" {
-		v += "+" + commit[:min(12, len(commit))]
-		if settings["vcs.modified"] == "true" {
-			v += ".modified"
-		}
+	commit := settings["vcs.revision"]
+	if commit == "" {
+		return ""
 	}
-	return v
+	text := "+" + commit[:min(12, len(commit))]
+	if settings["vcs.modified"] == "true" {
+		text += ".modified"
+	}
+	return text
 }

@@ -20,6 +20,8 @@ func TestVersionOf(t *testing.T) {
 			commit},
 			Deps: []*debug.Module{{Path: "elsewhere", Version: "v8.0.0"}, {Path: "xlarun", Version: version}}}
 	}
+	replaced := other("v0.0.0")
+	replaced.Settings, replaced.Deps[1].Replace = nil, &debug.Module{Path: "../xlarun"}
 	for _, c := range []struct {
 		number        int
 		what, release string
@@ -31,8 +33,10 @@ func TestVersionOf(t *testing.T) {
 		{3, "built from a commit", "", checkout(commit), nextRelease + "-dev+0887bd257ee0"},
 		{4, "built from a changed checkout", "", pseudo, nextRelease + "-dev+0887bd257ee0.modified"},
 		{5, "installed as a module", "", installed, "0.3.1"},
-		{6, "in a program of one's own", "", other("v0.3.1"), "0.3.1"},
-		{7, "in a program of one's own, from a folder", "", other("(devel)"), nextRelease + "-dev"},
+		{6, "in a program of one's own", "", other("v0.3.1"), "0.3.1 in mine+0887bd257ee0"},
+		{7, "in a program of one's own, from a workspace", "", other("(devel)"), nextRelease +
+			"-dev in mine+0887bd257ee0"},
+		{9, "in a program of one's own, from a folder: it was 0.0.0", "", replaced, nextRelease + "-dev in mine"},
 		{8, "without any information", "", &debug.BuildInfo{}, nextRelease + "-dev"},
 	} {
 		require.Equal(t, c.want, versionOf(c.release, c.info), "%d: %s", c.number, c.what)

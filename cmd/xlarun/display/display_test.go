@@ -65,6 +65,8 @@ func TestTexts(t *testing.T) {
 		{1.5e-7, run.Loss, "1.5e-07"}, {3e30, run.Loss, "3e+30"}, {12, run.Whole, "12"},
 		{.01234, run.Seconds, "0.0123 s"}, {3141, run.Bytes, "3.14 kB"}, {1e300, run.Whole, "1e+300"},
 		{math.Inf(-1), run.Whole, "-Inf"},
+		{-1e-6, run.Percent, "0.00 %"}, {-.0051, run.Percent, "-0.51 %"}, {math.Copysign(0, -1), run.Fitness, "0.0"},
+		{math.Copysign(0, -1), run.Loss, "0.0000"}, {math.Copysign(0, -1), run.Whole, "0"}, // each had a sign once
 	} {
 		require.Equal(t, c.want, number(c.x, c.format))
 	}

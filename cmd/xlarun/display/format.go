@@ -57,6 +57,7 @@ func Clock(d time.Duration) string {
 
 // Fitness writes a return with one decimal. Small numbers have more decimals, huge numbers fewer digits.
 func Fitness(x float64) string {
+	x += 0 // -0 is 0
 	switch size := math.Abs(x); {
 	case x != 0 && size < 1:
 		return fmt.Sprintf("%.3g", x)
@@ -66,11 +67,18 @@ func Fitness(x float64) string {
 	return fmt.Sprintf("%.1f", x)
 }
 
-// Percent writes a fraction as a percentage.
-func Percent(x float64) string { return fmt.Sprintf("%.2f %%", 100*x) }
+// Percent writes a fraction as a percentage. What rounds to 0 has no sign.
+func Percent(x float64) string {
+	text := fmt.Sprintf("%.2f %%", 100*x)
+	if text == "-0.00 %" {
+		return text[1:]
+	}
+	return text
+}
 
 // number writes x in a format.
 func number(x float64, f run.Format) string {
+	x += 0 // -0 is 0
 	switch f {
 	case run.Percent:
 		return Percent(x)

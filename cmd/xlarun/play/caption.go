@@ -14,16 +14,16 @@ import (
 // captions holds the layout of the text above the frames of a recording.
 type captions struct {
 	rec    *episode.Recording
-	seed   string
-	digits int // digits of the largest step
-	width  int // characters of the longest return
-	rows   int // 1, or 2 if the text is wider than the frame
+	which  string // episode
+	digits int    // digits of the largest step
+	width  int    // characters of the longest return
+	rows   int    // 1, or 2 if the text is wider than the frame
 }
 
-func newCaptions(rec *episode.Recording, seed int64, pixels int) captions {
-	c := captions{rec: rec, seed: "seed " + strconv.FormatInt(seed, 10), digits: len(strconv.Itoa(rec.Length)), rows: 1}
+func newCaptions(rec *episode.Recording, which string, pixels int) captions {
+	c := captions{rec: rec, which: which, digits: len(strconv.Itoa(rec.Length)), rows: 1}
 	for i := range rec.Length + 1 {
-		c.width = max(c.width, len(number(rec.Return(i))))
+		c.width = max(c.width, len(returnText(rec.Return(i))))
 	}
 	if font.MeasureString(draw.CaptionFace, c.text(0)[0]).Ceil()+2*draw.CaptionMargin > pixels {
 		c.rows = 2
@@ -33,11 +33,11 @@ func newCaptions(rec *episode.Recording, seed int64, pixels int) captions {
 
 // text returns the rows of the caption of a step.
 func (c captions) text(step int) []string {
-	played := fmt.Sprintf("step %*d  return %*s", c.digits, step, c.width, number(c.rec.Return(step)))
+	played := fmt.Sprintf("step %*d  return %*s", c.digits, step, c.width, returnText(c.rec.Return(step)))
 	if c.rows == 1 {
-		return []string{played + "  " + c.seed}
+		return []string{played + "  " + c.which}
 	}
-	return []string{played, c.seed}
+	return []string{played, c.which}
 }
 
 // height returns the height of a caption in pixels.

@@ -86,7 +86,8 @@ func openCell(folder, which string) (*Saved, error) {
 // dropResults removes how well the member did on new episodes: the parameters are not those that did so.
 func (s *Saved) dropResults() {
 	maps.DeleteFunc(s.Metadata, func(key, _ string) bool {
-		return key == "episodes" || strings.HasSuffix(key, "mean_return") || strings.HasSuffix(key, "standard_error")
+		return key == "evaluated_on" || strings.HasSuffix(key, "episodes") || strings.HasSuffix(key, "mean_return") ||
+			strings.HasSuffix(key, "standard_error")
 	})
 }
 

@@ -1,6 +1,7 @@
 package play
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -15,6 +16,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/envs"
+	"xlarun/graph/random"
 	"xlarun/internal/quantity"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/run"
@@ -39,6 +41,7 @@ type options struct {
 	actions  string
 	dynamics string
 	parity   *parity // nil without dynamics
+	episode  string  // best, median, worst, or a seed: which is drawn
 	gif      string  // "" means no picture
 	asked    bool    // for the picture, by --gif
 	frames   int
@@ -47,7 +50,7 @@ type options struct {
 
 // Command is `xlarun play`.
 func Command(streams console.Streams, open console.Opener) *cobra.Command {
-	o := options{episodes: 500}
+	o := options{episodes: 500, episode: episode.MedianEpisode}
 	member := ""
 	cmd := &cobra.Command{
 		Use:   "play RUN|" + memberFile,
@@ -55,7 +58,7 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 		Long: "Play takes the best member that a run saved (its final one where no best one was judged yet; the run " +
 			"may be still at work), or the member of a file, such as a genome in JSON, and plays it on episodes that " +
 			"neither the training nor the choice of the best member has seen. It reports mean, standard error, " +
-			"spread, least and greatest return and the mean length, and draws the first of the episodes.",
+			"spread, least and greatest return and the mean length, and draws the episode whose return is the median.",
 		Example: "  xlarun play runs/20260102-150405-CartPole-v1\n  xlarun play champion.safetensors --episodes 2000 " +
 			"--seed 7 --gif none --json",
 		Args: console.OneArgument("the folder of a run, or a member's file"),
@@ -97,6 +100,8 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 		"the run)")
 	f.StringVar(&o.gif, "gif", "", "file of the picture, none for no picture (default play.gif in the run's folder, "+
 		"NAME-play.gif beside a file)")
+	f.StringVar(&o.episode, "episode", o.episode, "which episode is drawn: of those that are played the one with "+
+		"the best, median or worst return, or that of a seed, as xlarun render --seed draws it")
 	f.IntVar(&o.frames, "frames", 0, "frames of the picture at most; 0 for one a step")
 	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")
 	o.AddBackend(f)
@@ -131,7 +136,14 @@ func (o *options) resolve(m *episode.Member, given func(flag string) bool) error
 }
 
 func (o *options) resolvePicture(m *episode.Member, given func(flag string) bool) error {
+	named := slices.Contains([]string{episode.BestEpisode, episode.MedianEpisode, episode.WorstEpisode}, o.episode)
+	_, err := strconv.ParseInt(o.episode, 10, 64)
 	switch {
+	case !named && err != nil:
+		return console.BadInput("--episode got %q, wants %s, %s, %s or a seed", o.episode, episode.BestEpisode,
+			episode.MedianEpisode, episode.WorstEpisode)
+	case o.gif == noPicture && given("episode"):
+		return console.BadInput("--episode got %s, but --gif none draws no picture: leave one of them out", o.episode)
 	case o.frames < 0:
 		return console.BadInput("--frames got %d, wants 1 or more, or 0 for one a step", o.frames)
 	case o.gif == noPicture && given("frames"):
@@ -141,8 +153,8 @@ func (o *options) resolvePicture(m *episode.Member, given func(flag string) bool
 		return nil
 	}
 	if envs.TraitsOf(m.Env).Draw == nil {
-		if given("gif") || given("frames") {
-			return console.BadInput("%s cannot be drawn: leave --gif and --frames out", m.Env.Spec().ID)
+		if given("gif") || given("frames") || given("episode") {
+			return console.BadInput("%s cannot be drawn: leave --gif, --frames and --episode out", m.Env.Spec().ID)
 		}
 		o.gif = ""
 		return nil
@@ -215,9 +227,10 @@ type Result struct {
 	MeanLength *float64 `json:"mean_length"`
 	Full       int      `json:"full_episodes"` // that have all steps
 	Failed     int      `json:"failed"`        // episodes whose return is not a number; the statistics leave them out
-	Gif        string   `json:"gif,omitempty"` // of the first episode
-	Length     int      `json:"gif_steps"`     // of the first episode
-	Return     *float64 `json:"gif_return"`    // of the first episode
+	Gif        string   `json:"gif,omitempty"`
+	Drawn      string   `json:"gif_episode,omitempty"` // "best", "median", "worst", or its seed
+	Length     int      `json:"gif_steps"`             // of that episode
+	Return     *float64 `json:"gif_return"`            // of that episode
 	// Reports holds the means of the values that environment and policy report of each episode, by name.
 	Reports map[string]*float64 `json:"reports,omitempty"`
 	// Parity is given with --dynamics.
@@ -284,11 +297,18 @@ func (o *options) play(ctx context.Context, streams console.Streams, b xlabridge
 }
 
 func (o *options) picture(streams console.Streams, b xlabridge.Backend, m *episode.Member, r *Result) error {
-	rec, err := Record(b, m.Rollout, m.Params, o.seed)
+	key, which := run.EpisodesKey(o.seed), r.evaluation.Caption(o.episode)
+	number := 0
+	if seed, err := strconv.ParseInt(o.episode, 10, 64); err == nil {
+		key, which = run.EpisodesKey(seed), seedText(seed)
+	} else {
+		number = r.evaluation.Episode(o.episode)
+	}
+	rec, err := episode.Record(b, m.Rollout, m.Params, random.FoldIn(key, number))
 	if err != nil {
 		return err
 	}
-	data, err := Draw(m.Env, rec, o.seed, o.frames)
+	data, err := Draw(m.Env, rec, which, o.frames)
 	if err != nil {
 		return err
 	}
@@ -301,9 +321,9 @@ func (o *options) picture(streams console.Streams, b xlabridge.Backend, m *episo
 			"elsewhere\n", o.gif, console.Cause(err))
 		return err
 	}
-	r.Gif, r.Length, r.Return = o.gif, rec.Length, run.Finite(rec.Return(rec.Length))
-	if _, err = fmt.Fprintf(streams.Out, "picture      %s: an episode of %s, return %s\n", o.gif,
-		quantity.Count(rec.Length, "step", "steps"), number(rec.Return(rec.Length))); err != nil {
+	r.Gif, r.Drawn, r.Length, r.Return = o.gif, o.episode, rec.Length, run.Finite(rec.Return(rec.Length))
+	if _, err = fmt.Fprintf(streams.Out, "picture      %s: %s, %s, return %s\n", o.gif, which,
+		quantity.Count(rec.Length, "step", "steps"), returnText(rec.Return(rec.Length))); err != nil {
 		return err
 	}
 	return o.saved.drawNetwork(streams, o.gif)
@@ -330,16 +350,15 @@ func (o *options) print(streams console.Streams, r Result) {
 	}
 	meta := o.saved.Metadata
 	if meta["mean_return"] != "" {
-		spread := "not known"
-		if text := meta["standard_error"]; text != "" {
-			spread = figure(text)
-		}
-		fmt.Fprintf(out, "when saved   mean return %s over %s episodes, standard error %s\n",
-			figure(meta["mean_return"]), meta["episodes"], spread)
+		fmt.Fprintf(out, "when saved   mean return %s over %s %s\n", meanText(meta, ""), meta["episodes"],
+			cmp.Or(meta["evaluated_on"], "episodes"))
 	}
-	if x, y := meta["sampled_mean_return"], meta["greedy_mean_return"]; x != "" && y != "" {
-		fmt.Fprintf(out, "             mean return %s with sampled actions, %s with greedy ones\n", figure(x),
-			figure(y))
+	if meta["sampled_mean_return"] != "" && meta["greedy_mean_return"] != "" {
+		fmt.Fprintf(out, "             mean return %s with sampled actions, %s with greedy ones\n",
+			meanText(meta, "sampled_"), meanText(meta, "greedy_"))
+	}
+	if meta["choice_mean_return"] != "" {
+		fmt.Fprintf(out, "when chosen  mean return %s\n", meanText(meta, "choice_"))
 	}
 	with := ""
 	if len(r.Params) > 0 {
@@ -362,7 +381,8 @@ func (o *options) print(streams console.Streams, r Result) {
 	if len(numbers) == 1 {
 		fmt.Fprintf(out, "mean return  %s; one episode has no standard error\n", display.Fitness(e.Mean))
 	} else {
-		fmt.Fprintf(out, "mean return  %s, standard error %s\n", display.Fitness(e.Mean), display.Fitness(e.Error))
+		mean, spread := quantity.Mean(e.Mean, e.Error)
+		fmt.Fprintf(out, "mean return  %s, standard error %s\n", mean, spread)
 		fmt.Fprintf(out, "spread       %s standard deviation, from %s to %s\n", display.Fitness(e.Std),
 			display.Fitness(slices.Min(numbers)), display.Fitness(slices.Max(numbers)))
 	}
@@ -373,11 +393,20 @@ func (o *options) print(streams console.Streams, r Result) {
 	}
 }
 
-// figure formats a number of a member's metadata.
-func figure(text string) string {
-	x, err := strconv.ParseFloat(text, 64)
+// meanText returns a mean return of a member's metadata with its standard error and its failures. prefix is that of
+// the keys.
+func meanText(meta map[string]string, prefix string) string {
+	mean, err := strconv.ParseFloat(meta[prefix+"mean_return"], 64)
 	if err != nil {
-		return text
+		return meta[prefix+"mean_return"]
 	}
-	return display.Fitness(x)
+	text, spread := quantity.Mean(mean, math.NaN())
+	if e, err := strconv.ParseFloat(meta[prefix+"standard_error"], 64); err == nil {
+		text, spread = quantity.Mean(mean, e)
+		text += " ± " + spread
+	}
+	if n := meta[prefix+"failed_episodes"]; n != "" && n != "0" {
+		text += fmt.Sprintf(" (%s of %s episodes failed)", n, meta["episodes"])
+	}
+	return text
 }

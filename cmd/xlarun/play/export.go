@@ -157,6 +157,15 @@ func (s *Saved) setActions(actions string) error {
 	if err := setActions(m, actions, true); err != nil {
 		return err
 	}
+	if s.Metadata["actions"] != actions { // the results are those of the other way
+		for _, key := range []string{"mean_return", "standard_error", "failed_episodes"} {
+			delete(s.Metadata, "choice_"+key)
+			delete(s.Metadata, key)
+			if x, ok := s.Metadata[actions+"_"+key]; ok {
+				s.Metadata[key] = x
+			}
+		}
+	}
 	episode.DescribeActions(s.Metadata, m.Policy, actions)
 	return nil
 }

@@ -15,7 +15,7 @@ const nirSuffix = ".nir"
 
 // nirKeys are the keys of a member's metadata that a NIR file keeps.
 var nirKeys = []string{"env", "env_params", "steps", "seed", "kind", "member", "generation", "mean_return",
-	"standard_error", "episodes", "xlarun"}
+	"standard_error", "failed_episodes", "episodes", "evaluated_on", "xlarun"}
 
 // encodeNIR returns the bytes of a NIR file of the member.
 func (s *Saved) encodeNIR(metadata map[string]string) ([]byte, error) {

@@ -32,14 +32,17 @@ func Record(b xlabridge.Backend, r *episode.Rollout, params any, seed int64) (*e
 	return episode.Record(b, r, params, random.FoldIn(run.EpisodesKey(seed), 0))
 }
 
+// seedText is the caption of the episode of a seed.
+func seedText(seed int64) string { return fmt.Sprintf("seed %d", seed) }
+
 // Draw returns the GIF of a recording, or nil if the environment cannot be drawn. The caption of a frame has the step,
-// the return so far and the seed. The GIF has at most `frames` frames, the first and the last among them; 0 means one
-// for each step. It ends before the first state that is not finite.
-func Draw(env envs.Environment, rec *episode.Recording, seed int64, frames int) ([]byte, error) {
+// the return so far and which episode it is, such as "seed 3" or "median of 100". The GIF has at most `frames` frames,
+// the first and the last among them; 0 means one for each step. It ends before the first state that is not finite.
+func Draw(env envs.Environment, rec *episode.Recording, which string, frames int) ([]byte, error) {
 	if envs.TraitsOf(env).Draw == nil {
 		return nil, nil
 	}
-	return film{size: size, frames: frames}.draw(env, rec, seed, true)
+	return film{size: size, frames: frames}.draw(env, rec, which, true)
 }
 
 // film holds the options of drawing a recording.
@@ -50,12 +53,12 @@ type film struct {
 }
 
 // draw draws a recording. It returns the GIF if asGIF.
-func (f film) draw(env envs.Environment, rec *episode.Recording, seed int64, asGIF bool) ([]byte, error) {
+func (f film) draw(env envs.Environment, rec *episode.Recording, which string, asGIF bool) ([]byte, error) {
 	draw, last := envs.TraitsOf(env).Draw, drawable(rec)
 	if draw == nil || last < 0 {
 		return nil, fmt.Errorf("the first state of %s is not finite: there is nothing to draw", env.Spec().ID)
 	}
-	text := newCaptions(rec, seed, f.size.X)
+	text := newCaptions(rec, which, f.size.X)
 	var gif runfolder.Animation
 	for _, step := range shown(last, f.frames) {
 		img, err := draw(rec.State(step), image.Pt(f.size.X, f.size.Y-text.height()))
@@ -121,8 +124,8 @@ func shown(last, frames int) (steps []int) {
 	return steps
 }
 
-// number formats a return for a caption. The text is always short.
-func number(x float64) string {
+// returnText formats a return for a caption. The text is always short.
+func returnText(x float64) string {
 	switch {
 	case x == 0:
 		return "0.0" // also for -0

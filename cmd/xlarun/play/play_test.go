@@ -123,7 +123,7 @@ func newRollout(t *testing.T, env, spec string, steps int) *episode.Rollout {
 }
 
 // Evaluator reports the statistics of the same episodes as a loop that plays them one by one. The picture shows the
-// first.
+// one whose return is the median.
 func TestPlayIsALoop(t *testing.T) {
 	b := newBed(t)
 	for _, c := range []struct {
@@ -148,9 +148,10 @@ func TestPlayIsALoop(t *testing.T) {
 			spread += (x - mean) * (x - mean) / (n - 1)
 		}
 		spread = math.Sqrt(spread)
+		drawn := slices.Index(returns, slices.Sorted(slices.Values(returns))[n/2])
 		for name, x := range map[*float64]float64{got.Mean: mean, got.Std: spread, got.Error: spread / math.Sqrt(n),
 			got.Least:    slices.Min(returns),
-			got.Greatest: slices.Max(returns), got.MeanLength: length, got.Return: returns[0]} {
+			got.Greatest: slices.Max(returns), got.MeanLength: length, got.Return: returns[drawn]} {
 			require.InDelta(t, x, *name, 1e-3)
 		}
 		full := 0
@@ -160,21 +161,72 @@ func TestPlayIsALoop(t *testing.T) {
 			}
 		}
 		require.Equal(t, full, got.Full)
-		require.Equal(t, lengths[0], float64(got.Length))
+		require.Equal(t, lengths[drawn], float64(got.Length))
 		require.Equal(t, Result{File: "run/best.safetensors", Member: "best", Candidate: "best_ever", Kind: "evolve",
 			Env: c.env, Policy: "mlp:3", Backend: "reference", Actions: "greedy",
-			Seed: 3, Episodes: n, Steps: c.steps, Gif: "run/play.gif", Length: got.Length,
+			Seed: 3, Episodes: n, Steps: c.steps, Gif: "run/play.gif", Drawn: "median", Length: got.Length,
 			Mean: got.Mean, Error: got.Error, Std: got.Std, Least: got.Least, Greatest: got.Greatest,
 			MeanLength: got.MeanLength, Full: got.Full, Return: got.Return}, got)
 		text := strings.Join(lines[:len(lines)-1], "\n")
 		for _, part := range []string{"best member of run (best ever), generation 42: mlp:3 for " + c.env,
-			"-12.2 over 64 episodes", "5 new episodes", "seed 3", "run/play.gif"} {
+			"-12.25 ± 0.50 over 64 episodes", "5 new episodes", "seed 3",
+			"run/play.gif: median of 5, "} {
 			require.Contains(t, text, part)
 		}
 		data, err := os.ReadFile("run/play.gif")
 		require.NoError(t, err)
 		require.Len(t, decode(t, data), 2)
 	}
+}
+
+// The picture is of the episode that --episode names. It was once that of episode 0, which may be one of the worst.
+func TestEpisodeChoosesWhatIsDrawn(t *testing.T) {
+	b := newBed(t)
+	r := b.save("m.safetensors", "CartPole-v1", "mlp:3", 60, 1)
+	params := r.Policy.Init(random.New(1))
+	of := func(seed int64, e int) float64 {
+		return graphtest.Floats(t, r.Episode(params, random.FoldIn(run.EpisodesKey(seed), e)).Return)[0]
+	}
+	var returns []float64
+	for e := range 6 {
+		returns = append(returns, of(3, e))
+	}
+	slices.Sort(returns)
+	require.NotEqual(t, returns[0], returns[2])
+	for which, want := range map[string]float64{"worst": returns[0], "median": returns[2], "best": returns[5],
+		"11": of(11, 0)} {
+		got, lines := b.json("play", "m.safetensors", "--seed", "3", "--episodes", "6", "--episode", which, "--frames",
+			"1")
+		require.Equal(t, which, got.Drawn)
+		require.Equal(t, want, *got.Return, which)
+		text := which + " of 6, "
+		if which == "11" {
+			text = "seed 11, "
+		}
+		require.Contains(t, lines[len(lines)-2], "m-play.gif: "+text)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"--episode first", `--episode got "first", wants best, median, worst or a seed`},
+		{"--episode best --gif none", "--episode got best, but --gif none draws no picture"},
+	} {
+		status, _, errs := b.run(append([]string{"play", "m.safetensors"}, strings.Fields(c.args)...)...)
+		require.NotZero(t, status)
+		require.Contains(t, errs, c.want)
+	}
+}
+
+// Failures, the episodes of the choice and both ways to act stand beside the numbers that a file has.
+func TestResultsOfTheFile(t *testing.T) {
+	b := newBed(t)
+	r := newRollout(t, "CartPole-v1", "linear", 2)
+	metadata := episode.Describe("CartPole-v1", "linear", nil, 2)
+	maps.Copy(metadata, map[string]string{"mean_return": "118.34", "standard_error": "9.81", "failed_episodes": "0",
+		"episodes": "100", "evaluated_on": "new episodes", "choice_mean_return": "156.96",
+		"choice_standard_error": "8.9", "choice_failed_episodes": "3"})
+	require.NoError(t, safetensors.Save("m.safetensors", r.Policy.Init(random.New(1)), metadata))
+	out := b.good("play", "m.safetensors", "--episodes", "2", "--gif", "none")
+	require.Contains(t, out, "when saved   mean return 118.3 ± 9.8 over 100 new episodes\n"+
+		"when chosen  mean return 157.0 ± 8.9 (3 of 100 episodes failed)\n")
 }
 
 // Without flags: the run's steps, a seed that is not the run's, and 500 episodes.
@@ -189,9 +241,14 @@ func TestActions(t *testing.T) {
 			params.Distribution = policy.Deviations{Log: graph.Float32s([]float32{.5})}
 		}
 		metadata := episode.Describe(env, "mlp:3", nil, 40)
-		metadata["actions"] = policy.Sampled
+		maps.Copy(metadata, map[string]string{"actions": policy.Sampled, "mean_return": "7", "choice_mean_return": "9",
+			"sampled_mean_return": "7", "greedy_mean_return": "5", "greedy_failed_episodes": "2", "episodes": "20"})
 		require.NoError(t, safetensors.Save(env+".safetensors", params, metadata))
 		b.good("export", env+".safetensors", "--actions", "greedy", "--out", env+"-greedy.safetensors")
+		greedy, err := Open(env+"-greedy.safetensors", "")
+		require.NoError(t, err)
+		require.Equal(t, []string{"5", "2", ""}, []string{greedy.Metadata["mean_return"],
+			greedy.Metadata["failed_episodes"], greedy.Metadata["choice_mean_return"]}, "it was that of sampled ones")
 		mean := func(actions string) float64 {
 			p, err := policy.NewSampling(r.Policy, actions, r.Env.Spec().Action)
 			require.NoError(t, err)
@@ -538,7 +595,7 @@ func TestPictureShowsTheEpisode(t *testing.T) {
 			data := pictured(t, r, params, c.seed)
 			frames := decode(t, data)
 			require.Len(t, frames, rec.Length+1)
-			text := newCaptions(rec, c.seed, size.X)
+			text := newCaptions(rec, seedText(c.seed), size.X)
 			require.Equal(t, c.seed == math.MinInt64, text.rows == 2, "a long seed has a row of its own")
 			drawn := envs.TraitsOf(r.Env).Draw
 			for i, frame := range frames {
@@ -611,7 +668,7 @@ func pictured(t *testing.T, r *episode.Rollout, params any, seed int64) []byte {
 	defer func() { require.NoError(t, recorder.Close()) }()
 	rec, err := recorder.Record(params, random.FoldIn(run.EpisodesKey(seed), 0))
 	require.NoError(t, err)
-	data, err := Draw(r.Env, rec, seed, 0)
+	data, err := Draw(r.Env, rec, seedText(seed), 0)
 	require.NoError(t, err)
 	return data
 }
@@ -627,17 +684,17 @@ func TestPictureEnds(t *testing.T) {
 	require.Len(t, decode(t, data), 1)
 	rec, err := Record(&xlabridge.Reference{}, r, params, 1)
 	require.NoError(t, err)
-	require.Equal(t, "step 5  return  NaN  seed 1", newCaptions(rec, 1, size.X).text(5)[0])
+	require.Equal(t, "step 5  return  NaN  seed 1", newCaptions(rec, seedText(1), size.X).text(5)[0])
 
 	r = newRollout(t, "Unseen-v0", "linear", 3)
 	data = pictured(t, r, r.Policy.Init(random.New(1)), 1)
 	require.Nil(t, data)
 }
 
-func TestNumber(t *testing.T) {
+func TestReturnText(t *testing.T) {
 	for x, want := range map[float64]string{500: "500.0", -1234.56: "-1234.6", .00123: "0.00123",
 		math.Copysign(0, -1): "0.0", 1e300: "1e+300", math.Inf(-1): "-Inf"} {
-		require.Equal(t, want, number(x))
+		require.Equal(t, want, returnText(x))
 	}
-	require.Equal(t, "NaN", number(math.NaN()))
+	require.Equal(t, "NaN", returnText(math.NaN()))
 }

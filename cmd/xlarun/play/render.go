@@ -273,7 +273,7 @@ func (o *rendering) render(streams console.Streams, b xlabridge.Backend, m *epis
 			return console.WriteFile(filepath.Join(o.png, fmt.Sprintf("%0*d.png", digits, step)), data.Bytes())
 		}
 	}
-	data, err := f.draw(m.Env, rec, o.seed, o.out != "")
+	data, err := f.draw(m.Env, rec, seedText(o.seed), o.out != "")
 	if err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func (o *rendering) render(streams console.Streams, b xlabridge.Backend, m *epis
 	r.Frames = len(shown(drawable(rec), o.frames))
 	fmt.Fprintf(streams.Out, "%s\n", o.title)
 	fmt.Fprintf(streams.Out, "played       %s, return %s, seed %d\n", quantity.Count(rec.Length, "step", "steps"),
-		number(rec.Return(rec.Length)), o.seed)
+		returnText(rec.Return(rec.Length)), o.seed)
 	if o.out != "" {
 		fmt.Fprintf(streams.Out, "picture      %s\n", o.out)
 		if o.saved != nil {

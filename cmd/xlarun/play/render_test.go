@@ -84,7 +84,7 @@ func TestRenderMember(t *testing.T) {
 	require.Equal(t, "run/render.gif", got.Gif)
 	film, err := os.ReadFile("run/render.gif")
 	require.NoError(t, err)
-	want, err := Draw(r.Env, rec, 9, 2)
+	want, err := Draw(r.Env, rec, seedText(9), 2)
 	require.NoError(t, err)
 	require.Equal(t, want, film)
 

@@ -164,6 +164,9 @@ func (c *Search) check(s *strategy.Erased) error {
 	if c.EpisodeBatch > 0 && c.Episodes%c.EpisodeBatch != 0 {
 		return settings.Wrong("episode-batch", c.EpisodeBatch, "a divisor of the %d episodes", c.Episodes)
 	}
+	if n := c.VectorWidth; n&(n-1) != 0 {
+		return settings.Wrong("vector-width", n, "a power of two from 128 to 4096, or 0 to choose")
+	}
 	_, err := c.places(0)
 	return err
 }

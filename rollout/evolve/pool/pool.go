@@ -26,6 +26,8 @@ type Pool struct {
 	skipped map[string]bool // entries that were skipped, by name
 	// Skipped are sentences about entries that could not be used.
 	Skipped []string
+	// Shares is the descent of each other island, by its newest entry that was read: shares by island.
+	Shares map[string]map[string]float64
 }
 
 // medium carries entries between islands.
@@ -65,13 +67,15 @@ type Member struct {
 
 // Entry is the content of a file of the pool.
 type Entry struct {
-	Genomes *graph.Array // f32[k, n]
-	Fitness *graph.Array // f32[k]
-	Descent *graph.Array // f32[k, islands]
+	Genomes *graph.Array       // f32[k, n]
+	Fitness *graph.Array       // f32[k]
+	Descent *graph.Array       // f32[k, islands]
+	Shares  map[string]float64 // descent of the island that they leave, by island
 }
 
 func newPool(m medium, island string) *Pool {
-	return &Pool{medium: m, island: island, taken: map[string]bool{}, skipped: map[string]bool{}}
+	return &Pool{medium: m, island: island, taken: map[string]bool{}, skipped: map[string]bool{},
+		Shares: map[string]map[string]float64{}}
 }
 
 // Open checks that the island can leave members, and takes its name until Close. The error is a *settings.Error if
@@ -92,9 +96,14 @@ func (p *Pool) Leave(generation int64, e Entry, names []string) error {
 	if err != nil {
 		return err
 	}
+	shares, err := json.Marshal(e.Shares)
+	if err != nil {
+		return err
+	}
 	tree := map[string]*graph.Array{"genomes": e.Genomes, "fitness": e.Fitness, "descent": e.Descent}
 	metadata, err := safetensors.WithDigest(tree, map[string]string{"format": format, "island": p.island,
-		"generation": strconv.FormatInt(generation, 10), "members_of": p.Members, "islands": string(islands)})
+		"generation": strconv.FormatInt(generation, 10), "members_of": p.Members, "islands": string(islands),
+		"descent": string(shares)})
 	if err != nil {
 		return err
 	}
@@ -159,6 +168,11 @@ func (p *Pool) read(e found, size int) (all []Member, err error) {
 	var names []string
 	if err := json.Unmarshal([]byte(m["islands"]), &names); err != nil {
 		return nil, fmt.Errorf("its islands cannot be read: %w", err)
+	}
+	var shares map[string]float64
+	// Entries of an earlier version have none.
+	if err := json.Unmarshal([]byte(m["descent"]), &shares); err == nil && shares != nil {
+		p.Shares[island] = shares
 	}
 	read := func(name string) (x []float64) {
 		var a *graph.Array

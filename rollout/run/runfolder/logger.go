@@ -232,7 +232,7 @@ func (l *Logger) Close() error {
 // CloseBefore is Close, but gives up when ctx ends: the disk may not answer.
 func (l *Logger) CloseBefore(ctx context.Context) error {
 	return Before(ctx, l.Close, func() error {
-		return fmt.Errorf("the disk of %s does not answer: the last rows of its logs are not written", l.folder.Dir())
+		return fmt.Errorf("the disk of %s does not answer: the last rows of its logs may be missing", l.folder.Dir())
 	})
 }
 

@@ -163,7 +163,7 @@ func TestStalledDisk(t *testing.T) {
 		return ctx
 	}
 	require.EqualError(t, l.CloseBefore(soon()), "the disk of /runs/walk does not answer: the last rows of its logs "+
-		"are not written")
+		"may be missing")
 	require.EqualError(t, f.CloseBefore(soon()), "the disk of /runs/walk does not answer: a file that is being "+
 		"written may be missing, or the old one")
 	stalled.Store(false)

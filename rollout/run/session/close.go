@@ -133,9 +133,11 @@ func afterGrace(ctx context.Context, grace time.Duration) context.Context {
 }
 
 var (
-	errUnanswered = errors.New("the disk does not answer: what was being written is not there")
-	errUnread     = errors.New("the outcome is not read: its lines may be missing")
-	errBusy       = errors.New("a device does not answer")
+	// The call may end after it was given up, so nobody knows what is on the disk.
+	errUnanswered = errors.New("the disk did not answer in the time that an interrupt has: what was being written " +
+		"may be missing, or whole")
+	errUnread = errors.New("the outcome is not read: its lines may be missing")
+	errBusy   = errors.New("a device does not answer")
 )
 
 // withGrace is within for the disk.

@@ -1,11 +1,14 @@
 package session
 
 import (
+	"bytes"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
 	"xlarun/envs"
+	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
@@ -234,28 +237,63 @@ func (e *Evaluator) best(candidates []run.Candidate, fame []run.HallEntry, key r
 	if err != nil {
 		return evaluated{}, err
 	}
-	slices.SortStableFunc(hall, byReturn)
-	best := members[0]
-	for _, m := range append(members[1:len(members):len(members)], hall...) {
-		if m.EvalResult.Mean > best.EvalResult.Mean { // the first of equal ones stays
-			best = m
-		}
-	}
+	slices.SortStableFunc(hall, byResult)
+	all := slices.Concat(members, hall)
+	best := slices.MinFunc(all, byResult) // the first of equal ones
 	if len(members)*len(e.Ways)+len(hall) > 1 {
 		again, err := e.play([]run.HallEntry{best.HallEntry}, random.FoldIn(key, bestKey))
 		if err != nil {
 			return evaluated{}, err
 		}
-		best = again[0].withActions(best.Actions)
+		chosen := *best
+		best = again[0].withActions(chosen.Actions)
+		best.Choice = &chosen.EvalResult
+		for _, m := range all {
+			same, err := sameParams(m, &chosen)
+			if err != nil {
+				return evaluated{}, err
+			}
+			if m.OfChoice = !same; same { // one member has one result
+				entry := m.HallEntry
+				*m = *best
+				m.HallEntry = entry
+			}
+		}
 	}
 	return evaluated{members[0], best, hall}, nil
+}
+
+// byResult orders members by their results, the best first.
+func byResult(a, b *Member) int { return a.EvalResult.Compare(b.EvalResult) }
+
+// sameParams reports whether two members are one: the mean of a search, the best ever and the first of the hall of fame
+// may be. Members with other returns are not.
+func sameParams(a, b *Member) (bool, error) {
+	equal := func(x, y float64) bool { return x == y || math.IsNaN(x) && math.IsNaN(y) }
+	if !slices.EqualFunc(a.EvalResult.Return, b.EvalResult.Return, equal) {
+		return false, nil
+	}
+	x, y := graph.Leaves(a.Params), graph.Leaves(b.Params)
+	for i := range x {
+		same := false
+		err := graph.View(x[i], func(p []byte) error {
+			return graph.View(y[i], func(q []byte) error {
+				same = bytes.Equal(p, q)
+				return nil
+			})
+		})
+		if !same || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // bestKey is folded into the evaluator's key for the second evaluation of the best member. It is larger than the number
 // of any episode.
 const bestKey = 1<<31 - 1
 
-// play evaluates members on new episodes, in all ways to act. A member acts in the way with the largest mean return.
+// play evaluates members on new episodes, in all ways to act. A member acts in the way with the best result.
 func (e *Evaluator) play(entries []run.HallEntry, key random.Key) ([]*Member, error) {
 	params := make([]any, len(entries))
 	for i, m := range entries {
@@ -267,10 +305,10 @@ func (e *Evaluator) play(entries []run.HallEntry, key random.Key) ([]*Member, er
 	}
 	members := make([]*Member, len(entries))
 	for i, ways := range results {
-		members[i] = &Member{HallEntry: entries[i], EvalResult: ways[0], Actions: e.Ways[0]}
+		members[i] = &Member{HallEntry: entries[i], EvalResult: ways[0], Actions: e.Ways[0], episodes: key}
 		if len(ways) > 1 {
 			members[i].Other = &ways[1]
-			if ways[1].Mean > ways[0].Mean {
+			if ways[1].Compare(ways[0]) < 0 {
 				members[i] = members[i].withActions(e.Ways[1])
 			}
 		}
@@ -278,15 +316,16 @@ func (e *Evaluator) play(entries []run.HallEntry, key random.Key) ([]*Member, er
 	return members, nil
 }
 
-// drawBest writes the GIF of an episode of the best member.
+// drawBest writes the GIF of an episode of the best member: the one whose return is the median of those by which it was
+// evaluated.
 func (s *Options) drawBest(e *Evaluator, best *Member) error {
-	seed := s.Experiment.On().Seed
 	params := policy.Acting(best.Params, best.Actions)
-	rec, err := e.recorder.Record(params, random.FoldIn(run.EpisodesKey(seed), 0))
+	number := best.EvalResult.Episode(episode.MedianEpisode)
+	rec, err := e.recorder.Record(params, random.FoldIn(best.episodes, number))
 	if err != nil {
 		return err
 	}
-	gif, err := s.Draw(e.env, rec, seed)
+	gif, err := s.Draw(e.env, rec, best.EvalResult.Caption(episode.MedianEpisode))
 	if err != nil {
 		return err
 	}

@@ -8,17 +8,6 @@ import (
 	"xlarun/rollout/run"
 )
 
-// byReturn orders members by mean return, the highest first.
-func byReturn(a, b *Member) int {
-	switch {
-	case a.EvalResult.Mean > b.EvalResult.Mean:
-		return -1
-	case a.EvalResult.Mean < b.EvalResult.Mean:
-		return 1
-	}
-	return 0
-}
-
 // writeHall writes the hall of fame, one file a member.
 func (s *Options) writeHall(step int64, hall []*Member) error {
 	for i, f := range hall {
@@ -35,10 +24,8 @@ func (s *Options) writeHall(step int64, hall []*Member) error {
 func (s *session) hallJSON() []Object {
 	all := []Object{}
 	for i, f := range s.hall {
-		all = append(all, Object{{Name: "member", Value: run.HallOfFameMember(i + 1)},
-			{Name: "fitness", Value: run.Finite(f.Fitness)}, {Name: s.Kind.Unit, Value: f.Step},
-			{Name: "mean_return", Value: run.Finite(f.EvalResult.Mean)},
-			{Name: "standard_error", Value: run.Finite(f.EvalResult.Error)}})
+		all = append(all, append(Object{{Name: "member", Value: run.HallOfFameMember(i + 1)},
+			{Name: "fitness", Value: run.Finite(f.Fitness)}, {Name: s.Kind.Unit, Value: f.Step}}, f.facts()...))
 	}
 	return all
 }
@@ -46,7 +33,7 @@ func (s *session) hallJSON() []Object {
 // hallText returns the hall of fame, which has a member at least, as a line.
 func (s *session) hallText() string {
 	n := len(s.hall)
-	first, last := s.hall[0].EvalResult, s.hall[n-1].EvalResult
+	first, last := s.hall[0].whenChosen(), s.hall[n-1].whenChosen()
 	const when = "when the best one was chosen"
 	if n == 1 {
 		return fmt.Sprintf("hall of fame: %s, mean return %v %s", run.HallOfFameMember(1), first, when)

@@ -3,7 +3,6 @@ package session
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 
@@ -59,16 +58,15 @@ func (s *Options) describe(step int64, name string, member any, actions string) 
 // describeEvaluated returns the metadata of a member with its result.
 func (s *Options) describeEvaluated(step int64, m *Member) map[string]string {
 	about := s.describe(step, m.Name, m.Params, m.Actions)
-	add := func(way string, result episode.EvalResult) {
-		about[way+"mean_return"] = fmt.Sprint(result.Mean)
-		if !math.IsNaN(result.Error) {
-			about[way+"standard_error"] = fmt.Sprint(result.Error)
+	for _, f := range slices.Concat(m.facts(), m.wayFacts()) {
+		switch x := f.Value.(type) {
+		case *float64: // of run.Finite
+			if x != nil {
+				about[f.Name] = fmt.Sprint(*x)
+			}
+		default:
+			about[f.Name] = fmt.Sprint(x)
 		}
-	}
-	about["episodes"] = strconv.Itoa(len(m.EvalResult.Return))
-	add("", m.EvalResult)
-	for _, way := range m.ways() {
-		add(way+"_", m.withActions(way).EvalResult)
 	}
 	return about
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"xlarun/graph"
+	"xlarun/graph/random"
 	"xlarun/internal/quantity"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
@@ -39,10 +40,46 @@ type Outcome struct {
 type Member struct {
 	run.HallEntry // of the best member only the Candidate
 	EvalResult    episode.EvalResult
+	// OfChoice says that EvalResult is of the episodes by which the best member was chosen.
+	OfChoice bool
+	// Choice is the result of the best member, acting as it does, in those episodes. EvalResult is of others then: the
+	// largest of several means is too large on average. nil: there was one member, and nothing was chosen.
+	Choice *episode.EvalResult
 	// Actions is how it acts: policy.Sampled or policy.Greedy, the one with the larger mean return; "" for a policy
 	// that has one way. Other is the result of the other way, on the same episodes; nil if there is none.
-	Actions string
-	Other   *episode.EvalResult
+	Actions  string
+	Other    *episode.EvalResult
+	episodes random.Key // episode e of EvalResult has the key FoldIn(episodes, e)
+}
+
+// whenChosen returns the result in the episodes by which the best member was chosen, or the only one.
+func (m *Member) whenChosen() episode.EvalResult {
+	if m.Choice != nil {
+		return *m.Choice
+	}
+	return m.EvalResult
+}
+
+// facts returns the result under the names that JSON and the member's file have: which episodes it is of, and how many
+// of them failed.
+func (m *Member) facts() []run.Fact {
+	of := "new episodes"
+	if m.OfChoice {
+		of = "episodes of the choice"
+	}
+	facts := append(resultFacts("", m.EvalResult), run.Fact{Name: "episodes", Value: len(m.EvalResult.Return)},
+		run.Fact{Name: "evaluated_on", Value: of})
+	if m.Choice != nil {
+		facts = append(facts, resultFacts("choice_", *m.Choice)...)
+	}
+	return facts
+}
+
+// resultFacts returns a result, with names that begin with prefix.
+func resultFacts(prefix string, r episode.EvalResult) []run.Fact {
+	return []run.Fact{{Name: prefix + "mean_return", Value: run.Finite(r.Mean)},
+		{Name: prefix + "standard_error", Value: run.Finite(r.Error)},
+		{Name: prefix + "failed_episodes", Value: r.Failed}}
 }
 
 // ways returns the ways to act in which the member was evaluated.
@@ -58,13 +95,20 @@ func (m *Member) wayFacts() []run.Fact {
 	if m.Other == nil {
 		return nil
 	}
-	facts := []run.Fact{{Name: "best_member_actions", Value: m.Actions}}
+	facts := []run.Fact{{Name: "actions", Value: m.Actions}}
 	for _, way := range m.ways() {
-		j := m.withActions(way).EvalResult
-		facts = append(facts, run.Fact{Name: "best_member_" + way + "_mean_return", Value: run.Finite(j.Mean)},
-			run.Fact{Name: "best_member_" + way + "_standard_error", Value: run.Finite(j.Error)})
+		facts = append(facts, resultFacts(way+"_", m.withActions(way).EvalResult)...)
 	}
 	return facts
+}
+
+// ofBest returns facts of the best member with the names that they have in JSON.
+func ofBest(facts []run.Fact) []run.Fact {
+	named := slices.Clone(facts)
+	for i := range named {
+		named[i].Name = "best_member_" + named[i].Name
+	}
+	return named
 }
 
 // withActions returns the member with a way to act.
@@ -72,7 +116,9 @@ func (m *Member) withActions(actions string) *Member {
 	if m.Actions == actions {
 		return m
 	}
-	return &Member{m.HallEntry, *m.Other, actions, &m.EvalResult}
+	other := *m
+	other.EvalResult, other.Actions, other.Other, other.Choice = *m.Other, actions, &m.EvalResult, nil
+	return &other
 }
 
 // withoutParams returns the member's results; nil for nil.
@@ -180,10 +226,7 @@ func (s *session) json(outcome *Outcome) Object {
 	}
 	if b := s.best; b != nil {
 		add("best_member", b.Name)
-		add("best_member_mean_return", run.Finite(b.EvalResult.Mean))
-		add("best_member_standard_error", run.Finite(b.EvalResult.Error))
-		add("best_member_episodes", len(b.EvalResult.Return))
-		o = append(o, b.wayFacts()...)
+		o = append(o, ofBest(slices.Concat(b.facts(), b.wayFacts()))...)
 	}
 	for _, f := range s.facts {
 		add(f.Name, f.Value)
@@ -285,10 +328,16 @@ func (s *session) summary(stopped bool) []string {
 		line := fmt.Sprintf("the best member (%s) has a mean return of %v over %s", name, b.EvalResult,
 			quantity.Count(len(b.EvalResult.Return), "new episode", "new episodes"))
 		if b.Other != nil {
-			line += fmt.Sprintf(" with %s actions; with %s ones %v", b.Actions, otherActions(b.Actions), *b.Other)
+			line += fmt.Sprintf(" with %s actions", b.Actions)
 		}
-		if n := b.EvalResult.Failed; n > 0 {
-			line += fmt.Sprintf("; without %d of them, whose returns are not finite", n)
+		if b.Choice != nil {
+			line += fmt.Sprintf(", and had %v when it was chosen", *b.Choice)
+		}
+		if b.Other != nil {
+			line += fmt.Sprintf("; with %s actions it has %v", otherActions(b.Actions), *b.Other)
+		}
+		if b.EvalResult.Failed > 0 {
+			line += "; the return of a failed episode is not finite and does not count"
 		}
 		lines = append(lines, line)
 	}
@@ -345,7 +394,7 @@ func (s *session) profileJSON() (p map[string]any, err error) {
 	p["process_peak_memory_bytes"] = s.peak
 	p["backend"] = s.backend.Backend()
 	if s.best != nil {
-		for _, f := range s.best.wayFacts() {
+		for _, f := range ofBest(s.best.wayFacts()) {
 			p[f.Name] = f.Value
 		}
 	}

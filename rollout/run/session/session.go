@@ -50,8 +50,9 @@ type Options struct {
 	Observer Observer
 	// TimePhases times the parts of a round once, for the observer: after 5 s, or later if it will take long.
 	TimePhases bool
-	// Draw returns the GIF of a member's episode, best.gif; nil: members are not drawn.
-	Draw func(env envs.Environment, rec *episode.Recording, seed int64) ([]byte, error)
+	// Draw returns the GIF of a member's episode, best.gif. which says which episode it is: "median of 100". nil:
+	// members are not drawn.
+	Draw func(env envs.Environment, rec *episode.Recording, which string) ([]byte, error)
 	// Pictures returns pictures of a run at its end, such as curves.png, its learning curves. metrics are those that
 	// the display draws as curves. computed is the time that all rounds took. nil: no pictures.
 	Pictures func(dir string, metrics []string, computed time.Duration) []run.File

@@ -52,6 +52,7 @@ function descent() {
   const all = data.standing.islands, own = Object.keys(all[0].settings || {});
   const t = document.createElement("table"), head = t.createTHead().insertRow(), body = t.createTBody();
   const cell = (row, text) => { const c = row.insertCell(); c.textContent = text; return c; };
+  const shares = (row, all) => { for (const share of all) cell(row, share < .005 ? "" : `${Math.round(100 * share)} %`); };
   for (const name of ["island", "mean", "best ever", "taken in", ...own, ...all.map((_, i) => `from ${i}`)]) {
     const th = document.createElement("th");
     th.textContent = name;
@@ -64,8 +65,13 @@ function descent() {
     cell(row, short(of.best_ever));
     cell(row, short(of.immigrants.reduce((a, b) => a + b, 0)));
     for (const name of own) cell(row, short(of.settings[name]));
-    for (const share of of.descent) cell(row, share < .005 ? "" : `${Math.round(100 * share)} %`);
+    shares(row, of.descent);
   });
+  if (data.standing.descent) {
+    const row = body.insertRow();
+    for (const text of ["all", "", "", "", ...own.map(() => "")]) cell(row, text);
+    shares(row, data.standing.descent);
+  }
   where.replaceChildren(t, note("As of the last checkpoint. Shares of the islands whose founders an island's genomes descend from."));
 }
 

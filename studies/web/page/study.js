@@ -99,14 +99,14 @@ function curves() {
 function importances() {
   const where = $("importances"), all = data.importances[objective] || [];
   if (!all.length) return empty(where, "From 10 complete trials on.");
-  where.replaceChildren(...all.map(({ name, share }) => {
+  where.replaceChildren(...all.map(({ name, share, error }) => {
     const row = document.createElement("div"), s = document.createElement("span"), i = document.createElement("i");
     row.className = "bar";
     s.textContent = s.title = name;
-    i.textContent = `${(100 * share).toFixed(0)} %`;
+    i.textContent = `${(100 * share).toFixed(0)} ± ${(100 * error).toFixed(0)} %`;
     row.append(s, el("svg", { viewBox: "0 0 100 12", preserveAspectRatio: "none" }, el("rect", { width: 100 * share, height: 12 })), i);
     return row;
-  }), note("Share of the variance of the ranks of complete trials that goes back to each parameter alone (first-order sensitivity from given data). What two have only together is not in it."));
+  }), note("Share of the variance of the ranks of complete trials that goes back to each parameter alone (first-order sensitivity from given data). What two have only together is not in it. ± is the standard error, by the jackknife."));
 }
 
 function parallel() {
