@@ -290,6 +290,7 @@ func (b *bench) run(ctx context.Context, workloads []Workload) (err error) {
 		}
 		table = append(table, found...)
 	}
+	gains(b.suite.Workloads(b.options), table)
 	if err := printRows(b.Out, table); err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ func suites() []Suite {
 			What: "Generations, rollouts and starts of evolution, and sparse networks"},
 		{Name: "ppo", Turn: 2 * time.Second, Workloads: ppoWorkloads,
 			What: "Proximal policy optimization, against JAX: the time of a million environment steps"},
+		{Name: "journey", Turn: turn, Workloads: journeyWorkloads,
+			What: "PPO with a CNN from an interpreted loop to one program an update, a regression and its repair"},
 		{Name: "selfplay", Turn: turn, Workloads: selfplayWorkloads,
 			What: "Search, batches and training steps of self-play, against mctx and optax"},
 		{Name: "grad", Turn: turn, Devices: 1, Workloads: gradWorkloads,

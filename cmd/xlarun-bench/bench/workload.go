@@ -34,7 +34,12 @@ type Workload struct {
 	Explicit bool
 	Open     openRunner
 	Peers    []Peer
+	There    There
 }
+
+// There is what another program reports of the same step of a journey, on another machine: a rate, or a gain over the
+// workload before. Without a Gain it is that of the rates.
+type There struct{ Rate, Gain float64 }
 
 type startKind int
 
