@@ -1,11 +1,17 @@
 """The protocol between xlarun bench and its peers: a line of JSON on stdout when ready, then one for each line of JSON on stdin."""
-import json, sys, time
+import json, resource, sys, time
 
 
 def peak():
     """The most resident memory of this process so far, in bytes."""
     with open("/proc/self/status") as f:
         return next(int(line.split()[1]) * 1024 for line in f if line.startswith("VmHWM:"))
+
+
+def processor():
+    """The CPU seconds of this process and of its children that have ended."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def answer(f, **ready):
@@ -21,12 +27,12 @@ def serve(run, per=1.0, timed=False, compile=0.0, checks=()):
     Times are divided by per. With timed, run returns its seconds instead. compile are the seconds to trace and compile;
     checks are numbers that the two sides agree on."""
     def runs(n):
-        seconds, busy = [], time.process_time()
+        seconds, busy = [], processor()
         for _ in range(n):
             start = time.perf_counter()
             result = run()
             seconds.append((result if timed else time.perf_counter() - start) / per)
-        return dict(seconds=seconds, processor=(time.process_time() - busy) / n / per, peak=peak(), result=float(result))
+        return dict(seconds=seconds, processor=(processor() - busy) / n / per, peak=peak(), result=float(result))
     runs(1)
     answer(runs, compile=compile, checks=list(checks))
 

@@ -298,7 +298,9 @@ func (b *bench) run(ctx context.Context, workloads []Workload) (err error) {
 		}
 		table = append(table, found...)
 	}
-	gains(b.suite.Workloads(b.options), table)
+	if b.suite.Summary != nil {
+		table = b.suite.Summary(table)
+	}
 	if err := printRows(b.Out, table); err != nil {
 		return err
 	}

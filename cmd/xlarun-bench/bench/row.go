@@ -88,9 +88,9 @@ func rows(w Workload, ours *side, peers []*side) (all []row) {
 	return all
 }
 
-// gains adds the gains of the rows of a suite whose workloads are steps of a journey. A workload that was not measured
-// leaves the next without a gain.
-func gains(all []Workload, table []row) {
+// gains adds the gains of the rows of the suite journey. A workload that was not measured leaves the next without a gain.
+func gains(table []row) []row {
+	all := journeyWorkloads(Options{})
 	for i, w := range all {
 		at := func(w Workload) int { return slices.IndexFunc(table, func(r row) bool { return r.Name == w.Name }) }
 		here := at(w)
@@ -108,6 +108,7 @@ func gains(all []Workload, table []row) {
 			r.Gain = r.Rate / table[before].Rate
 		}
 	}
+	return table
 }
 
 // p99 returns the 99th of a hundred of times in order, or 0 for fewer than a hundred.

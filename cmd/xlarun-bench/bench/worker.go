@@ -78,15 +78,17 @@ func (h *host) work(ctx context.Context, flags console.BackendFlags, w Workload,
 // loaded is when this process was loaded.
 var loaded = time.Now()
 
-// processorTime is what this process has used so far. An accelerator works while the process waits: there the clock's
-// time stands for it.
-func processorTime(b xlabridge.Backend) time.Duration {
-	var usage syscall.Rusage
-	if kind := b.Backend(); kind != "cpu" && kind != console.Reference ||
-		syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
-		return time.Since(loaded)
+// processorTime is what this process has used so far, with its processes that have ended. An accelerator works while the
+// process waits: there the clock's time stands for it.
+func processorTime(b xlabridge.Backend) (all time.Duration) {
+	for _, of := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+		var usage syscall.Rusage
+		if kind := b.Backend(); kind != "cpu" && kind != console.Reference || syscall.Getrusage(of, &usage) != nil {
+			return time.Since(loaded)
+		}
+		all += time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	return all
 }
 
 // peakSoFar is the most resident memory of this process so far, from its own counter. What the kernel counts for a

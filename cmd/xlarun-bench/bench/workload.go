@@ -14,8 +14,10 @@ type Suite struct {
 	Aliases []string // further names of its command
 	What    string
 	// Turn is the time for which a side runs before the next side's turn.
-	Turn      time.Duration
-	Devices   int // of our processes; 0: what --devices says
+	Turn    time.Duration
+	Devices int // of our processes; 0: what --devices says
+	// Summary adds to the rows what follows from several. nil: nothing.
+	Summary   func(table []row) []row
 	Workloads func(Options) []Workload
 }
 
