@@ -86,7 +86,8 @@ def study():
         remote = ray.remote(search)
         begin, result, end = lambda x: remote.remote(*x), ray.get, lambda: None
         over = lambda: ray.wait(list(running), num_returns=1)[0]
-        ray.get([ray.remote(len).remote([]) for _ in range(2 * WORKERS)])  # the workers have started
+        ready = ray.remote(lambda: None)
+        ray.get([ready.remote() for _ in range(2 * WORKERS)])  # its workers have started
     else:
         import multiprocessing
         pool = multiprocessing.get_context("fork").Pool(WORKERS)

@@ -69,6 +69,7 @@ func journeyOf(w journey.Way, updates int) openRunner {
 		if w.Environments == 0 {
 			w.Environments, w.Steps = journeyEnvs, journeySteps
 		}
+		w.Channels, w.Units, w.MaxSteps = "16,32", 128, 128
 		t, err := journey.New(b, w)
 		if err == nil && updates == 0 {
 			err = t.Update(false)

@@ -4,7 +4,7 @@ package journey
 
 import (
 	"xlarun/envs"
-	_ "xlarun/envs/grid" // Gather-v1
+	"xlarun/envs/grid"
 	"xlarun/graph"
 	"xlarun/graph/distribution"
 	"xlarun/graph/optim"
@@ -39,17 +39,18 @@ type agent struct {
 	popart value.Head
 }
 
-// newAgent makes an agent with a network of these channels, and so many units in its hidden layer.
-func newAgent(channels string, units, environments, steps int) (*agent, error) {
+func newAgent(w Way) (*agent, error) {
 	env, err := envs.Make(environment)
 	if err != nil {
 		return nil, err
 	}
-	maker, err := policy.MakerOf("cnn:"+channels, settings.Values{"hidden": units, "padding": "same"})
+	maker, err := policy.MakerOf("cnn:"+w.Channels, settings.Values{"hidden": w.Units, "padding": "same"})
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{env: env, params: env.DefaultParams(), environments: environments, steps: steps}
+	params := grid.Gather{}.DefaultParams()
+	params.MaxSteps = graph.Scalar(float64(w.MaxSteps), graph.Int32)
+	a := &agent{env: env, params: params, environments: w.Environments, steps: w.Steps, half: w.Half, branch: w.Branch}
 	if a.plain, err = value.Make("plain", nil); err != nil {
 		return nil, err
 	}
@@ -108,8 +109,10 @@ func (a *agent) start(key random.Key) State {
 	return s
 }
 
+func adam() optim.Transform { return optim.Adam(learningRate, optim.Eps(1e-5)) }
+
 func optimizer() optim.Transform {
-	return optim.Flattened(optim.Chain(optim.ClipByGlobalNorm(maxNorm), optim.Adam(learningRate, optim.Eps(1e-5))))
+	return optim.Flattened(optim.Chain(optim.ClipByGlobalNorm(maxNorm), adam()))
 }
 
 func (a *agent) reset(key random.Key) game {

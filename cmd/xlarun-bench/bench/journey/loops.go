@@ -2,6 +2,7 @@ package journey
 
 import (
 	"fmt"
+	"slices"
 
 	"xlarun/graph"
 	"xlarun/graph/optim"
@@ -286,18 +287,16 @@ func (a *agent) apart(b xlabridge.Backend) learner {
 		return graph.Leaves(a.stepper(in.Values, in.Batch).Gradient(in.Learner, in.Rows).Params)
 	})
 	norm := xlabridge.Jit(b, func(all []*graph.Array) *graph.Array { return optim.GlobalNorm(all) })
-	adam := optim.Adam(learningRate, optim.Eps(1e-5))
 	type array struct {
 		Value, Gradient, Norm *graph.Array
 		State                 optim.State
 	}
 	move := xlabridge.Jit(b, func(x array) array {
 		x.Gradient = x.Gradient.Mul(graph.Div(maxNorm, x.Norm.Max(maxNorm)))
-		x.Value, x.State = optim.Step(adam, x.Value, x.Gradient, x.State)
+		x.Value, x.State = optim.Step(adam(), x.Value, x.Gradient, x.State)
 		return x
 	})
 	orders := xlabridge.Jit(b, a.ordersInRows)
-	var states []optim.State // of the arrays
 	return func(s State, batch batch) (l train.State[any], err error) {
 		l = s.Learner
 		all, err := orders(s)
@@ -305,11 +304,7 @@ func (a *agent) apart(b xlabridge.Backend) learner {
 			return l, err
 		}
 		params, tree := graph.Flatten(l.Params)
-		if states == nil {
-			for _, x := range params {
-				states = append(states, adam.Init(x))
-			}
-		}
+		states := l.Optimizer.([]optim.State)
 		for _, rows := range all {
 			g, err := gradient(learning{l, s.Values, batch, rows})
 			if err != nil {
@@ -319,6 +314,7 @@ func (a *agent) apart(b xlabridge.Backend) learner {
 			if err != nil {
 				return l, err
 			}
+			states = slices.Clone(states)
 			for i := range params {
 				x, err := move(array{params[i], g[i], size, states[i]})
 				if err != nil {
@@ -326,7 +322,7 @@ func (a *agent) apart(b xlabridge.Backend) learner {
 				}
 				params[i], states[i] = x.Value, x.State
 			}
-			l.Params = tree.Unflatten(params)
+			l.Params, l.Optimizer = tree.Unflatten(params), states
 		}
 		return l, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"xlarun/graph"
+	"xlarun/graph/optim"
 	"xlarun/graph/random"
 	"xlarun/xlabridge"
 )
@@ -20,6 +21,10 @@ type Way struct {
 	Collect Collect
 	// Interpreted: nothing is compiled.
 	Interpreted bool
+	// Of the network: the channels of its convolutions, and the units of its hidden layer.
+	Channels string
+	Units    int
+	MaxSteps int // of an episode
 }
 
 // Collect is how the steps of an update are driven.
@@ -37,7 +42,6 @@ const (
 
 // Training is a way with its state.
 type Training struct {
-	way    Way
 	update func(State) (State, error)
 	state  State
 	// Reward is the mean reward of a step that was read last.
@@ -46,13 +50,21 @@ type Training struct {
 
 // New makes a training. Nothing is compiled before its first update.
 func New(b xlabridge.Backend, w Way) (*Training, error) {
-	a, err := newAgent("16,32", 128, w.Environments, w.Steps)
+	a, err := newAgent(w)
 	if err != nil {
 		return nil, err
 	}
-	a.half, a.branch = w.Half, w.Branch
-	t := &Training{way: w}
-	if err := graph.Try(func() { t.state = a.start(random.New(0)) }); err != nil {
+	t := &Training{}
+	if err := graph.Try(func() {
+		t.state = a.start(random.New(0))
+		if w.Collect == Scanned { // its optimizer has a state for each array
+			var states []optim.State
+			for _, x := range graph.Leaves(t.state.Learner.Params) {
+				states = append(states, adam().Init(x))
+			}
+			t.state.Learner.Optimizer = states
+		}
+	}); err != nil {
 		return nil, err
 	}
 	if t.state, err = graph.Eval(t.state); err != nil {
@@ -145,5 +157,14 @@ func (t *Training) Update(keep bool) error {
 	return err
 }
 
-// Work returns the environment steps of an update.
-func (t *Training) Work() int { return t.way.Environments * t.way.Steps }
+// Numbers returns the parameters of the network, and the observations before the next step.
+func (t *Training) Numbers() (all []float64, err error) {
+	for _, x := range append(graph.Leaves(t.state.Learner.Params), t.state.Games.Observation) {
+		v, err := graph.Floats(x)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v...)
+	}
+	return all, nil
+}
