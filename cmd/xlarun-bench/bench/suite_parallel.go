@@ -40,7 +40,7 @@ func (t tier) peer(name, how string, threads, workers, trials int, more ...strin
 	return Peer{Name: name, Script: "parallel_trials.py", Args: append(args, more...), Other: true}
 }
 
-// Sizes of the design: docs/notes/parallel-experiments.md.
+// Sizes of the design (docs/notes/parallel-experiments.md).
 var (
 	parallelTrials  = []int{10, 100}
 	parallelWorkers = []int{1, 2, 5, 10, 20}

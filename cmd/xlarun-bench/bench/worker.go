@@ -91,9 +91,13 @@ func processorTime(b xlabridge.Backend) (all time.Duration) {
 	return all
 }
 
-// peakSoFar is the most resident memory of this process so far, from its own counter. What the kernel counts for a
-// parent begins with the parent's.
+// peakSoFar is the most resident memory so far of this process, or of one that it started and that has ended. Its own
+// is from its own counter: what the kernel counts for a parent begins with the parent's.
 func peakSoFar() (int64, error) {
+	var ended syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &ended); err != nil {
+		return 0, err
+	}
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return 0, err
@@ -101,7 +105,7 @@ func peakSoFar() (int64, error) {
 	for line := range strings.Lines(string(status)) {
 		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "VmHWM:" {
 			kilobytes, err := strconv.ParseInt(fields[1], 10, 64)
-			return kilobytes << 10, err
+			return max(kilobytes, ended.Maxrss) << 10, err
 		}
 	}
 	return 0, fmt.Errorf("/proc/self/status has no line VmHWM")
