@@ -36,10 +36,10 @@ func TestParallelModel(t *testing.T) {
 
 // The gain of a step of the journey is over the step before, where that was measured.
 func TestGains(t *testing.T) {
-	table := gains([]row{{Name: "loop", Rate: 10}, {Name: "host", Rate: 50}, {Name: "batched", Rate: 100},
-		{Name: "single", Rate: 5}})
-	require.Equal(t, []row{{Name: "loop", Rate: 10, There: 50},
-		{Name: "host", Rate: 50, Gain: 5, There: 500, GainThere: 10},
+	table := gains([]row{{Name: "loop", Rate: 10, Ours: 1, Processor: 2}, {Name: "host", Rate: 50, Ours: 2,
+		Processor: 4}, {Name: "batched", Rate: 100}, {Name: "single", Rate: 5}})
+	require.Equal(t, []row{{Name: "loop", Rate: 10, Ours: 1, Processor: 2, There: 50},
+		{Name: "host", Rate: 50, Ours: 2, Processor: 4, Gain: 5, GainCPU: 5, There: 500, GainThere: 10},
 		{Name: "batched", Rate: 100, There: 8000, GainThere: 8000 / 3000.},
 		{Name: "single", Rate: 5, GainThere: .5}}, table)
 }

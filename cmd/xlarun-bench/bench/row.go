@@ -39,8 +39,10 @@ type row struct {
 	Result         float64 `json:"result"`
 	PeerResult     float64 `json:"peer_result,omitempty"`
 	Plan           string  `json:"plan,omitempty"`
-	// Gain is the rate over that of the workload before; There and GainThere are those that another program reports.
+	// Gain is the rate over that of the workload before, GainCPU the same with the CPU time of both; There and GainThere
+	// are those that another program reports.
 	Gain      float64 `json:"gain,omitempty"`
+	GainCPU   float64 `json:"processor_gain,omitempty"`
 	There     float64 `json:"there,omitempty"`
 	GainThere float64 `json:"gain_there,omitempty"`
 	// Failed says why the peer has no time.
@@ -105,7 +107,11 @@ func gains(table []row) []row {
 			r.GainThere = r.There / before
 		}
 		if before := at(all[i-1]); before >= 0 {
-			r.Gain = r.Rate / table[before].Rate
+			b := table[before]
+			r.Gain = r.Rate / b.Rate
+			if b.Processor > 0 && r.Processor > 0 { // of the work of a run, Rate x Ours
+				r.GainCPU = r.Rate * r.Ours / r.Processor * b.Processor / (b.Rate * b.Ours)
+			}
 		}
 	}
 	return table
@@ -152,6 +158,7 @@ var columns = []column{
 		return fmt.Sprintf("%.3g %s", r.Rate, r.Unit)
 	}},
 	{"GAIN", func(r row) string { return ratioText(r.Gain) }},
+	{"IN CPU TIME", func(r row) string { return ratioText(r.GainCPU) }},
 	{"THERE", func(r row) string { return ratioText(r.There) }},
 	{"GAIN THERE", func(r row) string { return ratioText(r.GainThere) }},
 	{"PEER", func(r row) string {
