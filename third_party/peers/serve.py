@@ -21,18 +21,19 @@ def answer(f, **ready):
         print(json.dumps(f(json.loads(line))), flush=True)
 
 
-def serve(run, per=1.0, timed=False, compile=0.0, checks=()):
+def serve(run, per=1.0, timed=False, compile=0.0, checks=(), known=True):
     """Runs run() as often as each line says. run computes once, waits for it and returns a number.
 
     Times are divided by per. With timed, run returns its seconds instead. compile are the seconds to trace and compile;
-    checks are numbers that the two sides agree on."""
+    checks are numbers that the two sides agree on. known is False if processes that are not children compute: then no
+    CPU time is given."""
     def runs(n):
         seconds, busy = [], processor()
         for _ in range(n):
             start = time.perf_counter()
             result = run()
             seconds.append((result if timed else time.perf_counter() - start) / per)
-        return dict(seconds=seconds, processor=(processor() - busy) / n / per, peak=peak(), result=float(result))
+        return dict(seconds=seconds, processor=known * (processor() - busy) / n / per, peak=peak(), result=float(result))
     runs(1)
     answer(runs, compile=compile, checks=list(checks))
 

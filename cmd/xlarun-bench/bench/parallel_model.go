@@ -12,6 +12,7 @@ type parallelModel struct{ trial, contention, coordination float64 }
 
 // seconds returns what a study takes.
 func (m parallelModel) seconds(trials, workers int) float64 {
+	workers = min(workers, trials)
 	rounds := (trials + workers - 1) / workers
 	trial := m.trial * (1 + m.contention*float64(workers-1))
 	return max(float64(rounds)*(trial+m.coordination), float64(trials)*m.coordination)

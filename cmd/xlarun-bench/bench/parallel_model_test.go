@@ -15,6 +15,7 @@ func TestParallelModel(t *testing.T) {
 	require.Equal(t, 9., m.seconds(100, 12), "8 rounds are full, the last has 4 trials")
 	m.contention = .1
 	require.InDelta(t, 10*1.9, m.seconds(100, 10), 1e-12)
+	require.InDelta(t, 1.9, m.seconds(10, 20), 1e-12, "10 of 20 workers have a trial")
 	m = parallelModel{trial: 1, coordination: .2}
 	require.Equal(t, 20., m.seconds(100, 100), "one coordinator hands them out")
 

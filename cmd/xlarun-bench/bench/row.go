@@ -221,8 +221,11 @@ func printRows(out io.Writer, all []row) error {
 		}
 	}
 	if len(time) > 1 {
-		fmt.Fprintf(out, "geometric means of the ratios of %d rows: time %.2f, compiling %.2f\n", len(time),
-			geometricMean(time), geometricMean(compile))
+		fmt.Fprintf(out, "geometric means of the ratios of %d rows: time %.2f", len(time), geometricMean(time))
+		if len(compile) > 0 {
+			fmt.Fprintf(out, ", compiling %.2f", geometricMean(compile))
+		}
+		fmt.Fprintln(out)
 	}
 	return nil
 }
