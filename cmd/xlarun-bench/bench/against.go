@@ -162,7 +162,8 @@ func (o againstFlags) run(ctx context.Context, h *host, names []string, asJSON b
 	return (&against{h, o, data, runOnce, processOf}).compare(ctx, names, p, asJSON)
 }
 
-// buildBoth builds xlarun, and xlarun-bench where workloads run, of a revision and of this tree. The revision's are kept.
+// buildBoth builds xlarun, and xlarun-bench where workloads run, of a revision and of this tree. The revision's are
+// kept.
 func (h *host) buildBoth(ctx context.Context, dir, revision string, workloads bool) (p programs, err error) {
 	sources, ours := []string{"./cmd/xlarun"}, []string{filepath.Join(dir, "ours")}
 	if workloads {

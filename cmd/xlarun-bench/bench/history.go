@@ -181,7 +181,8 @@ func tracks(all []speed) (out []track) {
 // mostRise is how much longer a workload may take than before.
 const mostRise = 1.1
 
-// falls finds the commits at which a workload fell: it takes longer than mostRise times the median of up to five commits
+// falls finds the commits at which a workload fell: it takes longer than mostRise times the median of up to five
+// commits
 // before, and so it does at the next commit, where there is one. The commits before a fall do not count after it.
 func falls(points []point) (all []fall) {
 	from := 0

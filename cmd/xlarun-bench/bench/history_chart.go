@@ -15,7 +15,8 @@ import (
 func drawTracks(path string, all []track) error {
 	format := strings.TrimPrefix(filepath.Ext(path), ".")
 	if !slices.Contains(chart.Formats, format) {
-		return console.BadInput("--out got %s, wants a file that ends with .%s", path, strings.Join(chart.Formats, ", ."))
+		return console.BadInput("--out got %s, wants a file that ends with .%s", path,
+			strings.Join(chart.Formats, ", ."))
 	}
 	var rows [][]*chart.Chart
 	for _, t := range all {

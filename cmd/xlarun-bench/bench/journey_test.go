@@ -29,7 +29,8 @@ func TestWaysOfTheJourney(t *testing.T) {
 	before, want := train(journey.Way{Program: true})
 	require.NotEqual(t, before, want)
 	for _, w := range []journey.Way{{Collect: journey.OneByOne, Interpreted: true}, {Collect: journey.OnHost},
-		{Collect: journey.Logged}, {Collect: journey.Batched}, {Collect: journey.Scanned}, {Program: true, Branch: true}} {
+		{Collect: journey.Logged}, {Collect: journey.Batched}, {Collect: journey.Scanned},
+		{Program: true, Branch: true}} {
 		_, got := train(w)
 		require.InDeltaSlice(t, want, got, 2e-5, "%+v", w)
 	}

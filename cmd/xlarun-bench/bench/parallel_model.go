@@ -6,7 +6,8 @@ import (
 )
 
 // parallelModel is what a study takes by more workers than were measured: a trial of seconds of CPU time takes a
-// contention longer for each other worker, trials run in rounds, and one coordinator hands them out. It is the Universal
+// contention longer for each other worker, trials run in rounds, and one coordinator hands them out. It is the
+// Universal
 // Scalability Law (Gunther, "A general theory of computational scalability", 2008) without its term for pairs.
 type parallelModel struct{ trial, contention, coordination float64 }
 
@@ -45,8 +46,8 @@ func parallelSummary(table []row) []row {
 		alone := m.seconds(trials, 1)
 		for _, workers := range parallelWorkers[fewWorkers:] {
 			r := row{Name: fmt.Sprintf("model-%d-%d", trials, workers), Ours: m.seconds(trials, workers),
-				What: fmt.Sprintf("model, not measured: %d trials of %v by %d workers with a core each", trials, tiers[0],
-					workers)}
+				What: fmt.Sprintf("model, not measured: %d trials of %v by %d workers with a core each", trials,
+					tiers[0], workers)}
 			r.Gain, r.Rate, r.Unit = alone/r.Ours, float64(trials)/r.Ours, "trials"
 			table = append(table, r)
 		}

@@ -39,7 +39,8 @@ type row struct {
 	Result         float64 `json:"result"`
 	PeerResult     float64 `json:"peer_result,omitempty"`
 	Plan           string  `json:"plan,omitempty"`
-	// Gain is the rate over that of the workload before, GainCPU the same with the CPU time of both; There and GainThere
+	// Gain is the rate over that of the workload before, GainCPU the same with the CPU time of both; There and
+	// GainThere
 	// are those that another program reports.
 	Gain      float64 `json:"gain,omitempty"`
 	GainCPU   float64 `json:"processor_gain,omitempty"`
@@ -90,7 +91,8 @@ func rows(w Workload, ours *side, peers []*side) (all []row) {
 	return all
 }
 
-// gains adds the gains of the rows of the suite journey. A workload that was not measured leaves the next without a gain.
+// gains adds the gains of the rows of the suite journey. A workload that was not measured leaves the next without a
+// gain.
 func gains(table []row) []row {
 	all := journeyWorkloads(Options{})
 	for i, w := range all {

@@ -56,8 +56,8 @@ func parallelWorkloads(Options) []Workload {
 			for _, n := range parallelWorkers {
 				w := Workload{Name: fmt.Sprintf("%s-%d-%d", t.name, trials, n),
 					Explicit: t.name != "small" || trials > fewTrials || n > fewWorkers,
-					What: fmt.Sprintf("a study of %d trials of %v on CartPole-v1, 200 steps, by %d worker processes", trials,
-						t, n),
+					What: fmt.Sprintf("a study of %d trials of %v on CartPole-v1, 200 steps, by %d worker processes",
+						trials, t, n),
 					Work: float64(trials), Unit: "trials",
 					Open: ownStudies(func(s *ownStudy) (float64, error) {
 						return s.run(t.spec(trials, "processes"), "--workers", strconv.Itoa(n))
@@ -66,7 +66,8 @@ func parallelWorkloads(Options) []Workload {
 					w.Peers = []Peer{t.peer("loop", "loop", 1, n, trials)}
 				} else {
 					for _, how := range []string{"pool", "threads", "ray"} {
-						w.Peers = append(w.Peers, t.peer(how, how, 1, n, trials), t.peer(how+"-free", how, 0, n, trials))
+						w.Peers = append(w.Peers, t.peer(how, how, 1, n, trials),
+							t.peer(how+"-free", how, 0, n, trials))
 					}
 				}
 				all = append(all, w)
@@ -82,8 +83,8 @@ func parallelWorkloads(Options) []Workload {
 	nested := func(name, what, devices string, peers ...Peer) Workload {
 		return Workload{Name: name, What: what, Peers: peers, Open: ownStudies(func(s *ownStudy) (float64, error) {
 			return s.atOnce(2, func(i int) []string {
-				return []string{"evolve", "CartPole-v1", "--pop", "500", "--generations", "60", "--steps", "200", "--target", "0",
-					"--eval-episodes", "1", "--devices", devices, "--seed", strconv.Itoa(i)}
+				return []string{"evolve", "CartPole-v1", "--pop", "500", "--generations", "60", "--steps", "200",
+					"--target", "0", "--eval-episodes", "1", "--devices", devices, "--seed", strconv.Itoa(i)}
 			})
 		})}
 	}
@@ -99,8 +100,8 @@ func parallelWorkloads(Options) []Workload {
 					return 0, err
 				}
 				return s.atOnce(processes, func(i int) []string {
-					all := append(slices.Clone(args), "--pop", "250", "--generations", "30", "--steps", "200", "--target", "0",
-						"--eval-episodes", "1", "--seed", strconv.Itoa(i))
+					all := append(slices.Clone(args), "--pop", "250", "--generations", "30", "--steps", "200",
+						"--target", "0", "--eval-episodes", "1", "--seed", strconv.Itoa(i))
 					if processes > 1 {
 						all = append(all, "--island", fmt.Sprintf("%02d", i), "--migration-dir", pool, "--devices", "1")
 					}

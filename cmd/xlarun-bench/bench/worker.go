@@ -78,7 +78,8 @@ func (h *host) work(ctx context.Context, flags console.BackendFlags, w Workload,
 // loaded is when this process was loaded.
 var loaded = time.Now()
 
-// processorTime is what this process has used so far, with its processes that have ended. An accelerator works while the
+// processorTime is what this process has used so far, with its processes that have ended. An accelerator works while
+// the
 // process waits: there the clock's time stands for it.
 func processorTime(b xlabridge.Backend) (all time.Duration) {
 	for _, of := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {

@@ -199,7 +199,8 @@ func (a *agent) rollout(s State) (game, transition) {
 	}, s.Games, keys)
 }
 
-// estimate returns the batch of a rollout, [steps, environments], that ended before the observations last. The end of an
+// estimate returns the batch of a rollout, [steps, environments], that ended before the observations last. The end of
+// an
 // episode is not bootstrapped.
 func (a *agent) estimate(params any, v values, t transition, last *graph.Array) batch {
 	end := graph.VMap(func(observation *graph.Array) *graph.Array { return a.value(params, v, observation) })(last)

@@ -31,7 +31,8 @@ type Way struct {
 type Collect int
 
 // OneByOne calls one step of one environment; OnHost has environments on the host; Logged and Batched call one step of
-// all environments, with and without a log entry a step; Scanned is one program, and its optimizer is one for each array.
+// all environments, with and without a log entry a step; Scanned is one program, and its optimizer is one for each
+// array.
 const (
 	OneByOne Collect = iota
 	OnHost
