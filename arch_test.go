@@ -113,11 +113,11 @@ var rooms = []room{
 		"cmd/xlarun/display", "cmd/xlarun/plots", "rollout/run/runfolder", "internal/quantity"}, nil},
 	{"cmd/xlarun/plots", []string{"envs", "graph", "graph/safetensors", "cmd/xlarun/console", "internal/chart",
 		"rollout/aggregate", "rollout/run", "rollout/run/runfolder", "internal/quantity"}, nil},
-	{"cmd/xlarun-bench/bench/...", []string{"graph/...", "xlabridge/...", "rollout/...", "studies/...",
+	{"cmd/xlarun-bench/bench/...", []string{"graph/...", "xlabridge/...", "envs/...", "rollout/...", "studies/...",
 		"third_party/...",
 		"cmd/xlarun/console", "cmd/xlarun/machine", "cmd/xlarun/display", "rollout/run/runfolder",
 		"cmd/internal/peers", "cmd/xlarun-bench/bench/...", "internal/figures", "internal/hardware",
-		"internal/network", "internal/quantity"}, nil},
+		"internal/chart", "internal/network", "internal/quantity"}, nil},
 	// The command line links neither databases nor benchmarks: they are in other programs.
 	{"cmd/xlarun/cli", []string{"graph/...", "xlabridge/...", "envs/...", "rollout/...", "cmd/xlarun/boardgame",
 		"cmd/xlarun/console", "cmd/xlarun/display", "cmd/xlarun/handover", "cmd/xlarun/machine", "cmd/xlarun/play",

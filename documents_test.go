@@ -158,7 +158,7 @@ func literal(parts []syntax.WordPart) string {
 }
 
 // removed are commands of earlier commits. Notes on what they measured have them.
-var removed = []string{"bench parallel", "bench crossover", "bench odd", "bench ppo-ladder", "bench ppo-logging"}
+var removed = []string{"bench crossover", "bench odd", "bench ppo-ladder", "bench ppo-logging"}
 
 // unrepeatable is the beginning of a note on what cannot be measured again.
 var unrepeatable = regexp.MustCompile(`\A# .*\n\n.*[Cc]annot be repeated`)

@@ -44,7 +44,7 @@ func TestFigures(t *testing.T) {
 	require.NoError(t, f.Write(written))
 	got, err := os.ReadFile(written)
 	require.NoError(t, err)
-	require.Equal(t, string(want), string(got), "the file is as bench --record writes it")
+	require.Equal(t, string(want), string(got), "the file is as bench --figures writes it")
 }
 
 // TestFiguresAreComplete checks that each figure says what was measured, at which commit and on which machine.

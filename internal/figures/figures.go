@@ -60,6 +60,11 @@ type Figure struct {
 	// Rate is what ours does in a second, in Unit.
 	Rate float64 `toml:"rate,omitempty"`
 	Unit string  `toml:"unit,omitempty"`
+	// Gain is Rate over that of the row before, GainCPU the same with CPU time. GainElsewhere is what another program
+	// reports of the same change.
+	Gain          float64 `toml:"gain,omitempty"`
+	GainCPU       float64 `toml:"gain_cpu,omitempty"`
+	GainElsewhere float64 `toml:"gain_elsewhere,omitempty"`
 	// Peak memory in bytes.
 	Bytes      int64 `toml:"bytes,omitempty"`
 	OtherBytes int64 `toml:"other_bytes,omitempty"`
@@ -148,6 +153,10 @@ func (r Figure) Text(field string) (text string, err error) {
 		text = Ratio(r.RatioCompile)
 	case "rate":
 		text = rate(r.Rate, r.Unit)
+	case "gain":
+		text = Ratio(r.Gain)
+	case "gain_cpu":
+		text = Ratio(r.GainCPU)
 	case "memory":
 		text = size(r.Bytes)
 	case "other_memory":
@@ -156,7 +165,7 @@ func (r Figure) Text(field string) (text string, err error) {
 		text = r.Against
 	default:
 		return "", fmt.Errorf("the figure %s has no field %q: there are ours, other, ours_cpu, other_cpu, ratio, "+
-			"ratio_cpu, ratio_compile, rate, memory, other_memory and against", r.ID, field)
+			"ratio_cpu, ratio_compile, rate, gain, gain_cpu, memory, other_memory and against", r.ID, field)
 	}
 	if text == "" {
 		return "", fmt.Errorf("the figure %s has no value of %s", r.ID, field)
@@ -223,6 +232,9 @@ var columns = []column{
 	{"what", false, func(r Figure) string { return r.What }},
 	{"ours", false, func(r Figure) string { return seconds(r.Ours) }},
 	{"rate", false, func(r Figure) string { return rate(r.Rate, r.Unit) }},
+	{"gain", false, func(r Figure) string { return Ratio(r.Gain) }},
+	{"gain, CPU", false, func(r Figure) string { return Ratio(r.GainCPU) }},
+	{"gain elsewhere", false, func(r Figure) string { return Ratio(r.GainElsewhere) }},
 	{"memory", false, func(r Figure) string { return size(r.Bytes) }},
 	{"other", false, func(r Figure) string { return seconds(r.Other) }},
 	{"its memory", false, func(r Figure) string { return size(r.OtherBytes) }},

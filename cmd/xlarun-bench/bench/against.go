@@ -162,40 +162,31 @@ func (o againstFlags) run(ctx context.Context, h *host, names []string, asJSON b
 	return (&against{h, o, data, runOnce, processOf}).compare(ctx, names, p, asJSON)
 }
 
-// buildBoth builds xlarun, and xlarun-bench where workloads run, of a revision and of this tree. The revision's
-// worktree is removed afterwards.
+// buildBoth builds xlarun, and xlarun-bench where workloads run, of a revision and of this tree. The revision's are
+// kept.
 func (h *host) buildBoth(ctx context.Context, dir, revision string, workloads bool) (p programs, err error) {
-	tree := filepath.Join(dir, "tree")
-	if _, err := outputOf(exec.CommandContext(ctx, "git", "rev-parse", "--verify", revision+"^{commit}")); err != nil {
-		return p, console.BadInput("--against got %q, which is no revision of the repository here (%w)", revision, err)
+	sources, ours := []string{"./cmd/xlarun"}, []string{filepath.Join(dir, "ours")}
+	if workloads {
+		sources, ours = append(sources, "./cmd/xlarun-bench"), append(ours, filepath.Join(dir, "ours-bench"))
 	}
-	if _, err := outputOf(exec.CommandContext(ctx, "git", "worktree", "add", "--detach", tree, revision)); err != nil {
-		return p, err
+	base, err := h.kept(ctx, revision, sources...)
+	if err != nil {
+		return p, fmt.Errorf("--against: %w", err)
 	}
-	defer func() { // after a signal, too
-		_, _ = outputOf(exec.Command("git", "worktree", "remove", "--force", tree))
-	}()
-	builds := []struct {
-		program      *string
-		folder, name string
-		source       string
-	}{{&p.base, tree, "base", "./cmd/xlarun"}, {&p.ours, ".", "ours", "./cmd/xlarun"},
-		{&p.baseBench, tree, "base-bench", "./cmd/xlarun-bench"},
-		{&p.oursBench, ".", "ours-bench", "./cmd/xlarun-bench"}}
-	if !workloads {
-		builds = builds[:2]
-	}
-	for _, b := range builds {
-		*b.program = filepath.Join(dir, b.name)
-		if err := h.build(ctx, b.folder, b.source, *b.program); err != nil {
+	for i, source := range sources {
+		fmt.Fprintf(h.Err, "building %s\n", filepath.Base(ours[i]))
+		if err := h.build(ctx, ".", source, ours[i]); err != nil {
 			return p, err
 		}
+	}
+	p.ours, p.base = ours[0], base[0]
+	if workloads {
+		p.oursBench, p.baseBench = ours[1], base[1]
 	}
 	return p, nil
 }
 
 func (h *host) build(ctx context.Context, folder, source, program string) error {
-	fmt.Fprintf(h.Err, "building %s\n", filepath.Base(program))
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, source)
 	root, err := outputOf(exec.CommandContext(ctx, "git", "-C", folder, "rev-parse", "--show-toplevel"))
 	if err != nil {

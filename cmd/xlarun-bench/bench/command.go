@@ -27,7 +27,9 @@ type flags struct {
 	limit   time.Duration
 	tune    string
 	json    bool
-	record  string
+	figures string
+	record  bool
+	history string
 	worker  bool
 	// date and size belong to the suite neuro.
 	date, size string
@@ -44,9 +46,16 @@ func (o *flags) add(f *pflag.FlagSet, suite Suite) {
 		f.StringVar(&o.size, "size", "", "members, hidden layers and steps of classic control, as 614x40,40x271")
 	}
 	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON")
-	f.StringVar(&o.record, "record", "", "write the rows into this file of figures, such as docs/figures.toml")
+	f.StringVar(&o.figures, "figures", "", "write the rows into this file of figures, such as docs/figures.toml")
+	f.BoolVar(&o.record, "record", false, "add the rows to the history of speed, which bench history draws")
+	addHistory(f, &o.history)
 	f.BoolVar(&o.worker, "worker", false, "run one workload as often as stdin says")
 	_ = f.MarkHidden("worker")
+}
+
+func addHistory(f *pflag.FlagSet, file *string) {
+	f.StringVar(file, "history", "", "file of the history of speed (default xlarun/speed.jsonl in the user's data "+
+		"folder)")
 }
 
 // addPeers adds the flags that say whether and how peers run.
@@ -126,8 +135,8 @@ const rootLong = "Bench times workloads. With --peers it also times other progra
 	"ours. A ratio is the peer's time divided by ours: above 1, ours is faster. Each side is a separate process that " +
 	"compiles with an empty cache. The table shows the time of a run, the time to trace and compile, and peak " +
 	"memory. Ratios are medians over turns. A peer that fails, or does not answer within --limit, costs its row only " +
-	"and shows its last lines of output. With --record the rows are written into a file of figures, which documents " +
-	"read.\n\n" +
+	"and shows its last lines of output. With --figures the rows are written into a file of figures, which documents " +
+	"read. With --record they are added to the history of speed: see bench history.\n\n" +
 	"Without the name of a suite the names are workloads of the suite evolve.\n\n" +
 	"With --against REV it builds that revision of the repository in a temporary worktree, and this tree, and " +
 	"runs commands of xlarun by both in turn: see --against below. The other flags do not apply then.\n\n" +
@@ -147,7 +156,7 @@ func rootCommand(h *host) *cobra.Command {
 		Use: "bench [SUITE] [NAME...]", Short: console.BenchHelp,
 		Long: long.String(),
 		Example: "  xlarun bench --peers\n  xlarun bench generation-small\n" +
-			"  xlarun bench ppo --peers --record docs/figures.toml\n" +
+			"  xlarun bench ppo --peers --figures docs/figures.toml\n" +
 			"  xlarun bench --against main levels ppo --check",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -165,7 +174,8 @@ func rootCommand(h *host) *cobra.Command {
 		}
 		cmd.AddCommand(c)
 	}
-	cmd.AddCommand(bbobCommand(h), samplersCommand(h), sparseCommand(h), aotCommand(h))
+	cmd.AddCommand(bbobCommand(h), samplersCommand(h), sparseCommand(h), aotCommand(h),
+		historyCommand(h))
 	return cmd
 }
 

@@ -264,14 +264,22 @@ func (b *bench) run(ctx context.Context, workloads []Workload) (err error) {
 		return console.BadInput("bench %s got the backend %s, which compiles nothing: use another backend",
 			b.suite.Name, console.Reference)
 	}
-	commit := ""
-	if b.flags.record != "" {
+	commit, history := "", ""
+	if b.flags.figures != "" {
 		for _, w := range workloads {
 			if len(w.Peers) > 0 && !b.flags.peers {
-				return console.BadInput("--record got %s without --peers: its row would have no ratio", w.Name)
+				return console.BadInput("--figures got %s without --peers: its row would have no ratio", w.Name)
 			}
 		}
-		if commit, err = commitOf(b.flags.record); err != nil {
+		if commit, err = commitOf("--figures", b.flags.figures); err != nil {
+			return err
+		}
+	}
+	if b.flags.record {
+		if commit, err = commitOf("--record", "."); err != nil {
+			return err
+		}
+		if history, err = b.historyFile(b.flags.history); err != nil {
 			return err
 		}
 	}
@@ -290,11 +298,19 @@ func (b *bench) run(ctx context.Context, workloads []Workload) (err error) {
 		}
 		table = append(table, found...)
 	}
+	if b.suite.Summary != nil {
+		table = b.suite.Summary(table)
+	}
 	if err := printRows(b.Out, table); err != nil {
 		return err
 	}
-	if b.flags.record != "" {
-		if err := record(b.flags.record, b.suite.Name, commit, b.flags.repeats, table); err != nil {
+	if history != "" {
+		if err := appendHistory(ctx, history, b.suite.Name, commit, table); err != nil {
+			return err
+		}
+	}
+	if b.flags.figures != "" {
+		if err := record(b.flags.figures, b.suite.Name, commit, b.flags.repeats, table); err != nil {
 			return err
 		}
 	}

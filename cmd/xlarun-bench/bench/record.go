@@ -42,7 +42,8 @@ func record(path, suite, commit string, repeats int, all []row) error {
 			OursCPU: digits(r.Processor), RatioCPU: digits(r.ProcessorRatio), RatioCompile: digits(r.CompileRatio),
 			Rate: digits(r.Rate), Bytes: r.PeakBytes, OtherBytes: r.PeerPeakBytes, Commit: commit,
 			Date: toml.LocalDate{Year: year, Month: int(month), Day: day}, Machine: f.Machines[i].Name,
-			Repeats: repeats, Load: load()}
+			Repeats: repeats, Load: load(), Gain: digits(r.Gain), GainCPU: digits(r.GainCPU),
+			GainElsewhere: digits(r.GainThere)}
 		if r.Peer != nil {
 			x.Other, x.Ratio, x.OtherCPU = digits(*r.PeerSeconds), digits(*r.Ratio), digits(r.PeerProcessor)
 			x.Against = withVersion(*r.Peer)
@@ -61,23 +62,23 @@ func digits(x float64) float64 {
 	return rounded
 }
 
-// commitOf returns the commit of the checkout that a file is in. Sources that differ from it are an error, since the
-// row would name a commit that was not measured.
-func commitOf(path string) (string, error) {
+// commitOf returns the commit of the checkout that a file is in, which a flag names. Sources that differ from it are an
+// error, since the row would name a commit that was not measured.
+func commitOf(flag, path string) (string, error) {
 	git := func(args ...string) ([]byte, error) {
 		return exec.Command("git", append([]string{"-C", filepath.Dir(path)}, args...)...).Output()
 	}
 	commit, err := git("rev-parse", "--short=8", "HEAD")
 	if err != nil {
-		return "", console.BadInput("--record got %s, which is in no checkout of git: a row names the commit that was "+
-			"measured", path)
+		return "", console.BadInput("%s got %s, which is in no checkout of git: a row names the commit that was "+
+			"measured", flag, path)
 	}
 	changed, err := git("status", "--porcelain", "--", ":/*.go", ":/*.c", ":/*.h", ":/*.py")
 	if err != nil {
 		return "", err
 	}
 	if len(changed) > 0 {
-		return "", console.BadInput("--record got a checkout whose sources differ from commit %s: commit them first",
+		return "", console.BadInput("%s got a checkout whose sources differ from commit %s: commit them first", flag,
 			bytes.TrimSpace(commit))
 	}
 	return string(bytes.TrimSpace(commit)), nil

@@ -11,18 +11,18 @@ import (
 	"xlarun/internal/figures"
 )
 
-// --record writes a row for each baseline that ran. The row replaces an older one, and names the commit.
+// --figures writes a row for each baseline that ran. The row replaces an older one, and names the commit.
 func TestRecord(t *testing.T) {
 	b := newBed(t, Workload{Name: "one", What: "a thing", Work: 50, Unit: "things",
 		Peers: []Peer{{Name: "evosax", Script: "slow.py"}, {Name: "broken", Script: "broken.py"}}})
 	python := peerScripts(t, map[string]string{"slow.py": scripted(`{"compile":4}`, 1), "broken.py": "exit 3"})
 	require.NoError(t, os.WriteFile("figures.toml", []byte("# A comment.\n\n[[figure]]\nid = 'fake/one-evosax'\n"+
 		"what = 'older'\ncommit = '00000000'\ndate = 2026-01-01\nmachine = 'm'\nrepeats = 1\n"), 0o644))
-	args := []string{"--peers", "--peers-python", python, "--repeats", "2", "--record", "figures.toml"}
+	args := []string{"--peers", "--peers-python", python, "--repeats", "2", "--figures", "figures.toml"}
 	require.Equal(t, console.StatusUsage, b.do(args...))
 	require.Contains(t, b.err.String(), "which is in no checkout of git")
-	require.Equal(t, console.StatusUsage, b.do("--record", "figures.toml"))
-	require.Contains(t, b.err.String(), "--record got one without --peers")
+	require.Equal(t, console.StatusUsage, b.do("--figures", "figures.toml"))
+	require.Contains(t, b.err.String(), "--figures got one without --peers")
 
 	git := func(args ...string) {
 		t.Helper()
@@ -34,7 +34,7 @@ func TestRecord(t *testing.T) {
 	git("add", "figures.toml")
 	git("commit", "-q", "-m", "figures")
 	require.Equal(t, 0, b.do(args...), b.err)
-	commit, err := commitOf("figures.toml")
+	commit, err := commitOf("--figures", "figures.toml")
 	require.NoError(t, err)
 	f, err := figures.Read("figures.toml")
 	require.NoError(t, err)

@@ -39,6 +39,13 @@ type row struct {
 	Result         float64 `json:"result"`
 	PeerResult     float64 `json:"peer_result,omitempty"`
 	Plan           string  `json:"plan,omitempty"`
+	// Gain is the rate over that of the workload before, GainCPU the same with the CPU time of both; There and
+	// GainThere
+	// are those that another program reports.
+	Gain      float64 `json:"gain,omitempty"`
+	GainCPU   float64 `json:"processor_gain,omitempty"`
+	There     float64 `json:"there,omitempty"`
+	GainThere float64 `json:"gain_there,omitempty"`
 	// Failed says why the peer has no time.
 	Failed string `json:"peer_failed,omitempty"`
 }
@@ -84,6 +91,34 @@ func rows(w Workload, ours *side, peers []*side) (all []row) {
 	return all
 }
 
+// gains adds the gains of the rows of the suite journey. A workload that was not measured leaves the next without a
+// gain.
+func gains(table []row) []row {
+	all := journeyWorkloads(Options{})
+	for i, w := range all {
+		at := func(w Workload) int { return slices.IndexFunc(table, func(r row) bool { return r.Name == w.Name }) }
+		here := at(w)
+		if here < 0 || w.There == (There{}) {
+			continue
+		}
+		r := &table[here]
+		if r.There, r.GainThere = w.There.Rate, w.There.Gain; i == 0 {
+			continue
+		}
+		if before := all[i-1].There.Rate; before > 0 && r.There > 0 {
+			r.GainThere = r.There / before
+		}
+		if before := at(all[i-1]); before >= 0 {
+			b := table[before]
+			r.Gain = r.Rate / b.Rate
+			if b.Processor > 0 && r.Processor > 0 { // of the work of a run, Rate x Ours
+				r.GainCPU = r.Rate * r.Ours / r.Processor * b.Processor / (b.Rate * b.Ours)
+			}
+		}
+	}
+	return table
+}
+
 // p99 returns the 99th of a hundred of times in order, or 0 for fewer than a hundred.
 func p99(seconds []float64) float64 {
 	const least = 100
@@ -124,6 +159,10 @@ var columns = []column{
 		}
 		return fmt.Sprintf("%.3g %s", r.Rate, r.Unit)
 	}},
+	{"GAIN", func(r row) string { return ratioText(r.Gain) }},
+	{"IN CPU TIME", func(r row) string { return ratioText(r.GainCPU) }},
+	{"THERE", func(r row) string { return ratioText(r.There) }},
+	{"GAIN THERE", func(r row) string { return ratioText(r.GainThere) }},
 	{"PEER", func(r row) string {
 		switch {
 		case r.Peer == nil:
@@ -184,8 +223,11 @@ func printRows(out io.Writer, all []row) error {
 		}
 	}
 	if len(time) > 1 {
-		fmt.Fprintf(out, "geometric means of the ratios of %d rows: time %.2f, compiling %.2f\n", len(time),
-			geometricMean(time), geometricMean(compile))
+		fmt.Fprintf(out, "geometric means of the ratios of %d rows: time %.2f", len(time), geometricMean(time))
+		if len(compile) > 0 {
+			fmt.Fprintf(out, ", compiling %.2f", geometricMean(compile))
+		}
+		fmt.Fprintln(out)
 	}
 	return nil
 }

@@ -16,16 +16,18 @@ import (
 // million is the number of environment steps, or simulations, whose time is shown.
 const million = 1e6
 
-func ppoWorkloads(Options) []Workload {
-	gather := func(padding string) func(c *ppo.Config) {
-		return func(c *ppo.Config) {
-			c.Env, c.Shared, c.Policy, c.Envs, c.Horizon = "Gather-v1", true, "cnn:16,32", 64, 128
-			c.Parted = c.Parted.With("policy.hidden", 128)
-			if padding != "" {
-				c.Parted = c.Parted.With("policy.padding", padding)
-			}
+// gather is ppo on Gather-v1 with a convolutional network; padding "" is the policy's own.
+func gather(padding string) func(c *ppo.Config) {
+	return func(c *ppo.Config) {
+		c.Env, c.Shared, c.Policy, c.Envs, c.Horizon = "Gather-v1", true, "cnn:16,32", 64, 128
+		c.Parted = c.Parted.With("policy.hidden", 128)
+		if padding != "" {
+			c.Parted = c.Parted.With("policy.padding", padding)
 		}
 	}
+}
+
+func ppoWorkloads(Options) []Workload {
 	return []Workload{
 		ppoWorkload("ppo-cartpole", "CartPole-v1, 4 environments x 128 steps", func(*ppo.Config) {},
 			"gymnax_ppo.py", "CartPole-v1 500000 4 128 1"),

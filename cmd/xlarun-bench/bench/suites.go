@@ -10,6 +10,8 @@ func suites() []Suite {
 			What: "Generations, rollouts and starts of evolution, and sparse networks"},
 		{Name: "ppo", Turn: 2 * time.Second, Workloads: ppoWorkloads,
 			What: "Proximal policy optimization, against JAX: the time of a million environment steps"},
+		{Name: "journey", Turn: turn, Workloads: journeyWorkloads, Summary: gains,
+			What: "PPO with a CNN from an interpreted loop to one program an update, a regression and its repair"},
 		{Name: "selfplay", Turn: turn, Workloads: selfplayWorkloads,
 			What: "Search, batches and training steps of self-play, against mctx and optax"},
 		{Name: "grad", Turn: turn, Devices: 1, Workloads: gradWorkloads,
@@ -32,6 +34,8 @@ func suites() []Suite {
 			What: "Speed, compile time and memory from small populations and networks to large ones"},
 		{Name: "study", Turn: turn, Workloads: studyWorkloads,
 			What: "Hyper-parameter studies, against Optuna, joblib and Ray"},
+		{Name: "parallel", Turn: turn, Workloads: parallelWorkloads, Summary: parallelSummary,
+			What: "Trials and islands at the same time, against a process pool, Optuna's threads and Ray; a model"},
 		{Name: "machines", Turn: turn, Workloads: machinesWorkloads,
 			What: "One population over several hosts, against one host, and a simulation of many"},
 	}

@@ -78,20 +78,27 @@ func (h *host) work(ctx context.Context, flags console.BackendFlags, w Workload,
 // loaded is when this process was loaded.
 var loaded = time.Now()
 
-// processorTime is what this process has used so far. An accelerator works while the process waits: there the clock's
-// time stands for it.
-func processorTime(b xlabridge.Backend) time.Duration {
-	var usage syscall.Rusage
-	if kind := b.Backend(); kind != "cpu" && kind != console.Reference ||
-		syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
-		return time.Since(loaded)
+// processorTime is what this process has used so far, with its processes that have ended. An accelerator works while
+// the
+// process waits: there the clock's time stands for it.
+func processorTime(b xlabridge.Backend) (all time.Duration) {
+	for _, of := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+		var usage syscall.Rusage
+		if kind := b.Backend(); kind != "cpu" && kind != console.Reference || syscall.Getrusage(of, &usage) != nil {
+			return time.Since(loaded)
+		}
+		all += time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	return all
 }
 
-// peakSoFar is the most resident memory of this process so far, from its own counter. What the kernel counts for a
-// parent begins with the parent's.
+// peakSoFar is the most resident memory so far of this process, or of one that it started and that has ended. Its own
+// is from its own counter: what the kernel counts for a parent begins with the parent's.
 func peakSoFar() (int64, error) {
+	var ended syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &ended); err != nil {
+		return 0, err
+	}
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return 0, err
@@ -99,7 +106,7 @@ func peakSoFar() (int64, error) {
 	for line := range strings.Lines(string(status)) {
 		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "VmHWM:" {
 			kilobytes, err := strconv.ParseInt(fields[1], 10, 64)
-			return kilobytes << 10, err
+			return max(kilobytes, ended.Maxrss) << 10, err
 		}
 	}
 	return 0, fmt.Errorf("/proc/self/status has no line VmHWM")

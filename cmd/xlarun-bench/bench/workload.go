@@ -14,8 +14,10 @@ type Suite struct {
 	Aliases []string // further names of its command
 	What    string
 	// Turn is the time for which a side runs before the next side's turn.
-	Turn      time.Duration
-	Devices   int // of our processes; 0: what --devices says
+	Turn    time.Duration
+	Devices int // of our processes; 0: what --devices says
+	// Summary adds to the rows what follows from several. nil: nothing.
+	Summary   func(table []row) []row
 	Workloads func(Options) []Workload
 }
 
@@ -34,7 +36,12 @@ type Workload struct {
 	Explicit bool
 	Open     openRunner
 	Peers    []Peer
+	There    There
 }
+
+// There is what another program reports of the same step of a journey, on another machine: a rate, or a gain over the
+// workload before. Without a Gain it is that of the rates.
+type There struct{ Rate, Gain float64 }
 
 type startKind int
 
