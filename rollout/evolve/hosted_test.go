@@ -52,8 +52,8 @@ func startServer(t *testing.T, o *natsserver.Options) string {
 // what computes a chunk, so tests interpret it unless the number of devices matters.
 func smallRun(change func(c *Config)) Config {
 	c := DefaultConfig()
-	c.Population, c.Tile, c.Steps, c.Generations, c.Target, c.EvalEpisodes = 64, 8, 10, 6, "1000", 4
-	c.Policy = "linear"
+	c.Population, c.Tile, c.Steps, c.Generations, c.Target, c.EvalEpisodes = 64, 8, 10, 6, "0", 4
+	c.Policy, c.EvalEvery, c.EvalEnvs = "linear", 2, 10
 	if change != nil {
 		change(&c)
 	}

@@ -68,12 +68,9 @@ func (c *Config) checkValidation() error {
 		return settings.Wrong("validation-target", c.ValidationTarget, "0 without a target, since no run without one "+
 			"reaches a validation: set target, too")
 	}
-	if reward := r.Env.Spec().MaxReward; reward != nil {
-		// An episode has from one step to all.
-		if most := max(*reward, *reward*float64(r.Steps)); c.ValidationTarget > most {
-			return settings.Wrong("validation-target", c.ValidationTarget, "at most %g, the largest return of a "+
-				"validation's %d steps of %s", most, r.Steps, c.Env)
-		}
+	if most := run.LargestReturn(r.Env.Spec(), r.Steps); c.ValidationTarget > most {
+		return settings.Wrong("validation-target", c.ValidationTarget, "at most %g, the largest return of a "+
+			"validation's %d steps of %s", most, r.Steps, c.Env)
 	}
 	if a, b := r.Env.Spec(), trained.Env.Spec(); !reflect.DeepEqual(a.Observation, b.Observation) ||
 		!reflect.DeepEqual(a.Action, b.Action) {

@@ -19,6 +19,7 @@ import (
 func TestValidation(t *testing.T) {
 	c := DefaultConfig()
 	c.Policy, c.Population, c.Steps, c.Target, c.Tune = "linear", 8, 12, "5", "off"
+	c.EvalEnvs, c.EvalEvery = 4, 1
 	c.ValidationEpisodes, c.ValidationSteps, c.ValidationParam = 3, 30, settings.Pairs{"gravity": "20"}
 	validation := func(c Config) (m run.Metrics, mean float64) {
 		e := start(t, &xlabridge.Reference{}, c)
@@ -56,7 +57,7 @@ func TestValidation(t *testing.T) {
 	m, _ = validation(c)
 	require.True(t, m.Done)
 
-	c.Target = "13" // which no episode reaches, so that there is no validation
+	c.Target = "12" // which no evaluation reaches, so that there is no validation
 	m, _ = validation(c)
 	require.False(t, m.Done)
 	require.True(t, math.IsNaN(of(t, m, validationReturn)))
@@ -66,7 +67,7 @@ func TestValidation(t *testing.T) {
 		"validation-steps":        func(c *Config) { c.ValidationTarget = 0 },
 		"no target":               func(c *Config) { c.Target = "0" },
 		"CartPole gives 1 a step": func(c *Config) { c.ValidationTarget = 31 },
-		"no float32":              func(c *Config) { c.ValidationTarget, c.Env = 1e300, "Acrobot-v1" },
+		"no float32":              func(c *Config) { c.ValidationTarget, c.Env, c.Target = 1e300, "Acrobot-v1", "auto" },
 	} {
 		other := c.clone()
 		if name == "no float32" {
@@ -97,6 +98,7 @@ func TestValidation(t *testing.T) {
 func TestValidationIsShown(t *testing.T) {
 	c := DefaultConfig()
 	c.Policy, c.Population, c.Steps, c.Target, c.Tune = "linear", 8, 3, "2", "off"
+	c.EvalEvery = 1
 	c.Strategy, c.Restarts, c.MaxPopulation = "sepcmaes", RestartsIPOP, 16
 	c.ValidationTarget, c.ValidationEpisodes, c.ValidationSteps = 200, 5, 200 // the pole never falls within 3 steps
 	r, err := New(t.Context(), &xlabridge.Reference{}, c)

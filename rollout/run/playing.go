@@ -135,10 +135,36 @@ func (a *GoalSettings) goal(spec envs.Spec) (float64, error) {
 // auto is the Target for the environment's own threshold.
 const auto = "auto"
 
+// Goal returns the mean return at which the run ends; NaN, which no return reaches, if there is none. That is so, too,
+// where episodes of Steps steps cannot reach the environment's. Rollout has checked the setting.
+func (p *EpisodeSettings) Goal(spec envs.Spec) float64 {
+	goal := p.GoalSettings.Goal(spec)
+	if p.Target == auto && goal > LargestReturn(spec, p.Steps) {
+		return math.NaN()
+	}
+	return goal
+}
+
+// LargestReturn returns what no return of an episode of at most so many steps exceeds; +Inf if it is not known.
+func LargestReturn(spec envs.Spec, steps int) float64 {
+	if spec.MaxReward == nil {
+		return math.Inf(1)
+	}
+	return max(*spec.MaxReward, *spec.MaxReward*float64(steps)) // an episode has from one step to all
+}
+
 // Rollout makes environment, policy and head, and checks them and the goal. It refuses games of several players. An
 // error of a setting is a *settings.Error.
 func (p *EpisodeSettings) Rollout() (*episode.Rollout, error) {
-	return p.EnvSettings.Rollout(&p.GoalSettings, p.Steps, p.Episodes)
+	r, err := p.EnvSettings.Rollout(&p.GoalSettings, p.Steps, p.Episodes)
+	if err != nil {
+		return nil, err
+	}
+	if most := LargestReturn(r.Env.Spec(), p.Steps); p.Goal(r.Env.Spec()) > most {
+		return nil, settings.Wrong("target", p.Target, "at most %g, the largest return of %d steps of %s", most, p.Steps,
+			p.Env)
+	}
+	return r, nil
 }
 
 // Rollout makes environment, policy and head for a number of episodes with at most so many steps each; see
