@@ -63,6 +63,16 @@ func (s Summary) Fitness() *graph.Array {
 	return graph.Select(s.Return.IsNaN(), math.Inf(-1), s.Return)
 }
 
+// FiniteReturns returns Finite, also of a member with one episode, or of many members: f32[…, 3].
+func (s Summary) FiniteReturns() *graph.Array {
+	if s.Finite != nil {
+		return s.Finite
+	}
+	finite := s.Return.IsFinite()
+	return graph.Stack([]*graph.Array{finite.Convert(graph.Float32), graph.Select(finite, s.Return, 0),
+		graph.ZerosLike(s.Return)}, s.Return.Rank())
+}
+
 // Step is one step of an episode, as hooks of Play see it.
 type Step struct {
 	Number      *graph.Array // i32[], from 1

@@ -1,7 +1,6 @@
 package evolve
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
@@ -82,28 +81,5 @@ func TestEvaluationIsOfWhatIsSaved(t *testing.T) {
 			}
 			sameBytes(t, bytesOf(t, without), bytesOf(t, e), "the state")
 		})
-	}
-}
-
-// The numbers of an evaluation, given those of its members: episodes with finite returns, their mean and the squares.
-func TestEvalMetrics(t *testing.T) {
-	c := DefaultConfig()
-	c.EvalEvery = 2
-	for _, x := range []struct {
-		episodes int
-		v        []float64
-		want     string
-	}{
-		{1, []float64{1, 3, 0, 1, 5, 0, 1, 7, 0}, "[{eval_return 5} {eval_std_error 1.1547005383792515} " +
-			"{eval_episodes 3} {eval_failed 0}]"},
-		{1, []float64{1, 3, 0, 0, 0, 0}, "[{eval_return 3} {eval_std_error NaN} {eval_episodes 2} {eval_failed 1}]"},
-		{1, []float64{0, 0, 0}, "[{eval_return -Inf} {eval_std_error NaN} {eval_episodes 1} {eval_failed 1}]"},
-		// Returns 1, 3 and 5, 7, of which a third one failed.
-		{3, []float64{2, 2, 2, 2, 6, 2}, "[{eval_return 4} {eval_std_error 1.2909944487358056} {eval_episodes 6} " +
-			"{eval_failed 2}]"},
-	} {
-		c.Episodes = x.episodes
-		require.Equal(t, x.want, fmt.Sprint(c.EvalMetrics(x.v, 4)))
-		require.Empty(t, c.EvalMetrics(x.v, 3))
 	}
 }

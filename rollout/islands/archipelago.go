@@ -203,7 +203,9 @@ func (a *Archipelago) Step(context.Context) (run.Metrics, error) {
 	for i := range c.curves() {
 		m.Values = append(m.Values, run.Value{Name: curveOf(i), Number: a.means[i]})
 	}
-	m.Values = append(m.Values, c.EvalMetrics(eval, a.Steps())...)
+	if c.EvalDue(a.Steps()) {
+		m.Values = append(m.Values, run.EvalMetrics(eval, c.Episodes)...)
+	}
 	if c.EvalEnvs > 0 {
 		m.Done = a.Reached(m.Number)
 	}

@@ -38,8 +38,8 @@ func (t Tiles) Extended(tiles int) Tiles {
 	return t
 }
 
-// Behind returns the tiles where Each computes so many, i32[], of those behind the list's end, too. Extended has made
-// room for them.
+// Behind returns the tiles where Each computes so many, i32[], of those behind the list's end, too: Extended has made
+// room for them. A negative number leaves out the list's last tiles.
 func (t Tiles) Behind(tiles *graph.Array) Tiles {
 	t.behind = tiles
 	return t
@@ -85,7 +85,7 @@ func (t Tiles) count(perDevice *graph.Array) *graph.Array {
 
 // turns is graph.Turns for the loop over this device's tiles. The number of turns stays unknown if there may be fewer.
 func (t Tiles) turns(count *graph.Array) *graph.Array {
-	if t.span.count != nil || t.Total() != t.Used() {
+	if t.span.count != nil || t.behind != nil || t.Total() != t.Used() {
 		return count
 	}
 	return turns(count, t.PerDevice)

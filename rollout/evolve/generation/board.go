@@ -21,7 +21,7 @@ func (c *Search) Board() []run.DisplayRow {
 	}
 	rows := []run.DisplayRow{{Label: "best ever", Plain: true, Parts: []run.Part{{Metric: "best_ever"}}}}
 	if c.EvalEnvs > 0 {
-		rows, goal = append(rows, EvalRow(goal)), ""
+		rows, goal = append(rows, run.EvalRow(goal)), ""
 	}
 	return append(rows, []run.DisplayRow{
 		{Label: "mean", Plain: true, Parts: []run.Part{{Metric: "mean_fitness", Behind: goal}}, Curve: "mean_fitness",
@@ -34,10 +34,4 @@ func (c *Search) Board() []run.DisplayRow {
 			{Before: ", the first ", Metric: "failed_member", Format: run.Whole},
 			{Before: " in step ", Metric: "failed_step", Format: run.Whole}}},
 	}...)
-}
-
-// EvalRow returns the row of the newest evaluation, with the target behind its mean.
-func EvalRow(goal string) run.DisplayRow {
-	return run.DisplayRow{Label: "eval", Plain: true, Gaps: true, Parts: []run.Part{{Metric: run.EvalReturn},
-		{Before: " ± ", Metric: run.EvalError, Behind: goal}}, Curve: run.EvalReturn, Color: "green"}
 }

@@ -1,7 +1,6 @@
 package generation
 
 import (
-	"math"
 	"slices"
 
 	"xlarun/graph"
@@ -9,8 +8,6 @@ import (
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/population"
-	"xlarun/rollout/run"
-	"xlarun/rollout/settings"
 )
 
 // evalKey is folded into a search's key for the episodes of its evaluations. It is larger than 2·generation+1.
@@ -18,9 +15,6 @@ const evalKey = 1<<31 - 1
 
 // evalEvery is the name of EvalSettings.EvalEvery among Inputs.Settings, i32[].
 const evalEvery = "eval-every"
-
-// evalMembers returns the number of members that play an evaluation: each has as many episodes as any other member.
-func (c *Search) evalMembers() int { return (c.EvalEnvs + max(1, c.Episodes) - 1) / max(1, c.Episodes) }
 
 // evalGroups returns the number of groups of an evaluation. They lie behind the population's, in lanes that would be
 // padding, or in further tiles.
@@ -100,63 +94,11 @@ func (p *Program) evaluated(rows episode.Summary) *graph.Array {
 	each := graph.MapTree(func(a *graph.Array) *graph.Array {
 		return graph.SliceAxis(lanesInOrder(a), 1, p.Groups.Items, p.Groups.Items+groups).MergeAxes(0, 2)
 	}, rows)
-	finite := each.Finite
-	if finite == nil {
-		ok := each.Return.IsFinite()
-		finite = graph.Stack([]*graph.Array{ok.Convert(graph.Float32), graph.Select(ok, each.Return, 0),
-			graph.ZerosLike(each.Return)}, 1)
-	}
-	return graph.Flatten1D(graph.SliceAxis(finite, 0, 0, p.EvalMembers))
-}
-
-// manyEpisodes is the number of episodes of a generation beside which those of an evaluation are few.
-const manyEpisodes = 10240
-
-// SuggestEval shortens the default distance between evaluations where they cost little beside a large population, and
-// so that a short run has one in its last generation. On two devices an evaluation of the default size takes up to a
-// quarter of a generation of 256 members, a fortieth of one of 10,240.
-func (c *Search) SuggestEval(values settings.Values) {
-	every := min(c.EvalEvery, (manyEpisodes+c.Population*c.Episodes-1)/max(1, c.Population*c.Episodes))
-	if every = max(1, min(every, c.Generations)); c.EvalEnvs > 0 && every != c.EvalEvery {
-		values["eval-every"] = every
-	}
+	return graph.Flatten1D(graph.SliceAxis(each.FiniteReturns(), 0, 0, p.EvalMembers))
 }
 
 // Split cuts the numbers of Program.Run into those of the generation and those of its evaluation.
 func (c *Search) Split(v []float64) (generation, eval []float64) {
-	n := len(v) - 3*c.evalMembers()
+	n := len(v) - 3*c.EvalMembers(c.Episodes)
 	return v[:n], v[n:]
-}
-
-// EvalMeasures lists the names of EvalMetrics.
-func (c *Search) EvalMeasures() []string {
-	if c.EvalEnvs == 0 {
-		return nil
-	}
-	return []string{run.EvalReturn, run.EvalError, run.EvalEpisodes, run.EvalFailed}
-}
-
-// EvalMetrics returns the metrics of the evaluation in a generation, none if it had none. v are the numbers of
-// Program.evaluated, of one search or of several that evaluated the same genome.
-func (c *Search) EvalMetrics(v []float64, step int64) []run.Value {
-	if len(v) == 0 || step%int64(c.EvalEvery) != 0 {
-		return nil
-	}
-	n, mean, squares := 0., 0., 0.
-	for i := 0; i < len(v); i += 3 {
-		n, mean = n+v[i], mean+v[i]*v[i+1]
-	}
-	mean /= n
-	for i := 0; i < len(v); i += 3 {
-		squares += v[i+2] + v[i]*(v[i+1]-mean)*(v[i+1]-mean)
-	}
-	deviation := math.NaN()
-	if n == 0 {
-		mean = math.Inf(-1)
-	} else if n > 1 {
-		deviation = math.Sqrt(squares / (n - 1) / n)
-	}
-	all := float64(len(v) / 3 * c.Episodes)
-	return []run.Value{{Name: run.EvalReturn, Number: mean}, {Name: run.EvalError, Number: deviation},
-		{Name: run.EvalEpisodes, Number: all}, {Name: run.EvalFailed, Number: all - n}}
 }

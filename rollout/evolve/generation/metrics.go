@@ -122,7 +122,9 @@ func (c *Search) Metrics(v []float64, step int64, r Reports, bestEver *float64, 
 		{Name: run.EnvSteps, Number: steps.CountEnvSteps(c.EnvSteps(v[n : 2*n]))},
 		{Name: run.ComputedSteps, Number: float64(step * perGeneration)},
 	}}
-	m.Values = append(m.Values, c.EvalMetrics(eval, step)...)
+	if c.EvalDue(step) {
+		m.Values = append(m.Values, run.EvalMetrics(eval, c.Episodes)...)
+	}
 	for i, name := range r.Policy {
 		m.Values = append(m.Values, run.Value{Name: name, Number: episode.MeanOfFinite(v[(3+i)*n : (4+i)*n])})
 	}

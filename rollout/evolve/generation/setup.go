@@ -222,7 +222,7 @@ func (x *Setup) Program() (*Program, error) {
 	rollout.Steps, rollout.Plan, rollout.Gather = x.Search.Steps, x.Layout, x.Options.NormalizeObservations
 	rollout.Spread = x.Search.EvalEnvs > 0
 	p := &Program{Rollout: &rollout, Strategy: x.Strategy, Groups: x.Groups, Options: x.Options,
-		EvalMembers: x.Search.evalMembers(), regenerate: x.Regenerate}
+		EvalMembers: x.Search.EvalMembers(x.Search.Episodes), regenerate: x.Regenerate}
 	var err error
 	if p.Places, err = x.Search.places(x.Params); err != nil {
 		return nil, err
