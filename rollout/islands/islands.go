@@ -126,7 +126,7 @@ func ofIsland(one generation.Search, each map[string][]float64, island int) gene
 // Suggested returns settings for the environment, and as many migrants as the population allows.
 func (c *Islands) Suggested() settings.Values {
 	values := c.EpisodeSettings.Suggested()
-	c.SuggestEval(values, c.Islands*c.Population*c.Episodes, c.Generations)
+	c.SuggestEval(values, c.Islands*c.Population*c.Episodes)
 	c.SuggestMigrants(values, c.MigrationSettings)
 	return values
 }

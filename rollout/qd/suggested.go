@@ -27,7 +27,7 @@ var taskSettings = map[string]settings.Values{
 // bounds.
 func (c *Config) Suggested() settings.Values {
 	values := c.EpisodeSettings.Suggested()
-	c.SuggestEval(values, c.Batch*c.Episodes, c.Generations)
+	c.SuggestEval(values, c.Batch*c.Episodes)
 	maps.Copy(values, taskSettings[c.Env])
 	if values["eval-episodes"] == 1 {
 		values["eval-envs"] = 1

@@ -54,10 +54,9 @@ func EvalRow(goal string) DisplayRow {
 // manyEpisodes is the number of episodes of a round beside which those of an evaluation are few.
 const manyEpisodes = 10240
 
-// SuggestEval suggests evaluations in every tenth round to every single one, the more often the more episodes a round
-// has, and one in the last round of a short run.
-func (e *EvalSettings) SuggestEval(values settings.Values, episodes, rounds int) {
-	every := max(1, min(e.EvalEvery, (manyEpisodes+episodes-1)/max(1, episodes), rounds))
+// SuggestEval suggests more evaluations than by default where a round has many episodes.
+func (e *EvalSettings) SuggestEval(values settings.Values, episodes int) {
+	every := max(1, min(e.EvalEvery, (manyEpisodes+episodes-1)/max(1, episodes)))
 	if e.EvalEnvs > 0 && every != e.EvalEvery {
 		values["eval-every"] = every
 	}

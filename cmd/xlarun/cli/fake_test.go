@@ -61,6 +61,12 @@ func (e *fakeExperiment) Job() *run.Job {
 	job := e.Config.Job()
 	job.Purpose = "drift of " + job.Purpose
 	job.Start, job.StartAlone, job.Plan.Choose, job.Play.Again = e.start, nil, e.choosePlan, nil
+	if _, err := strconv.ParseFloat(e.Target, 64); err == nil { // its returns are larger than those of episodes
+		free := e.Config
+		free.Target = "0"
+		job.Check, job.Play.Rollout = free.Check, free.Rollout
+	}
+	job.Play.Goal = e.GoalSettings.Goal
 	return job
 }
 
