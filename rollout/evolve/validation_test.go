@@ -76,7 +76,9 @@ func TestValidation(t *testing.T) {
 		"validation-steps":        func(c *Config) { c.ValidationTarget = 0 },
 		"no target":               func(c *Config) { c.Target, c.EvalEnvs, c.EvalEvery = "0", 0, 10 },
 		"CartPole gives 1 a step": func(c *Config) { c.ValidationTarget = 31 },
-		"no float32":              func(c *Config) { c.ValidationTarget, c.Env, c.Target = 1e300, "Acrobot-v1", "auto" },
+		"no float32": func(c *Config) {
+			c.ValidationTarget, c.Env, c.Target = 1e300, "Acrobot-v1", "auto"
+		},
 	} {
 		other := c.clone()
 		if name == "no float32" {

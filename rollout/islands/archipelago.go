@@ -67,7 +67,8 @@ func NewArchipelago(ctx context.Context, b xlabridge.Backend, c Islands) (*Archi
 	if err != nil {
 		return nil, err
 	}
-	a := &Archipelago{config: c, one: x.Search, backend: b, lanes: l, target: c.Goal(x.Rollout.Env.Spec()), bestEver: math.Inf(-1)}
+	a := &Archipelago{config: c, one: x.Search, backend: b, lanes: l,
+		target: c.Goal(x.Rollout.Env.Spec()), bestEver: math.Inf(-1)}
 	var first State
 	if err := graph.Try(func() { first = c.start(l, each) }); err != nil {
 		return nil, err

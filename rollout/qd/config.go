@@ -85,8 +85,9 @@ func DefaultConfig() Config {
 			GoalSettings: run.GoalSettings{Target: "0", EvalEpisodes: 100},
 		},
 		EvalSettings: run.EvalSettings{EvalEnvs: 64, EvalEvery: 10},
-		Batch:        256, Generations: 500, Archive: "grid:32", Emitter: "isoline", Descriptor: "env", Strategy: "sepcmaes",
-		Scoring: Scoring{Annealing: Annealing{Rate: settings.Num(1)}},
+		Batch:        256, Generations: 500, Archive: "grid:32", Emitter: "isoline", Descriptor: "env",
+		Strategy: "sepcmaes",
+		Scoring:  Scoring{Annealing: Annealing{Rate: settings.Num(1)}},
 	}
 }
 
@@ -423,7 +424,8 @@ func (c *Config) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) 
 	if err := graph.Try(func() { first = p.Start(random.New(c.Seed)) }); err != nil {
 		return nil, err
 	}
-	in := Inputs{Every: graph.Of(int32(c.EvalEvery)), Play: p.Play.Inputs(), Tables: p.Container.Tables(), Numbers: settings.Inputs(p.Emitter, "emitter.")}
+	in := Inputs{Every: graph.Of(int32(c.EvalEvery)), Play: p.Play.Inputs(), Tables: p.Container.Tables(),
+		Numbers: settings.Inputs(p.Emitter, "emitter.")}
 	maps.Copy(in.Numbers, settings.Inputs(&p.Scoring, ""))
 	if e := p.Emitter.Traits(); e.Strategy != nil {
 		maps.Copy(in.Numbers, settings.Inputs(e.Strategy().Settings, "strategy."))

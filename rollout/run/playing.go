@@ -161,8 +161,8 @@ func (p *EpisodeSettings) Rollout() (*episode.Rollout, error) {
 		return nil, err
 	}
 	if most := LargestReturn(r.Env.Spec(), p.Steps); p.Goal(r.Env.Spec()) > most {
-		return nil, settings.Wrong("target", p.Target, "at most %g, the largest return of %d steps of %s", most, p.Steps,
-			p.Env)
+		return nil, settings.Wrong("target", p.Target, "at most %g, the largest return of %d steps of %s", most,
+			p.Steps, p.Env)
 	}
 	return r, nil
 }

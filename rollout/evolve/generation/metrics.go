@@ -57,8 +57,8 @@ func Summarize(fitness, lengths, steps []float64) Summary {
 	return m
 }
 
-// GoalMetric returns the metric that must reach the target of a run: the return of evaluations. Without evaluations it is
-// that of the strategy's Goal, or else the mean of the population.
+// GoalMetric returns the metric that must reach the target of a run: the return of evaluations. Without evaluations it
+// is that of the strategy's Goal, or else the mean of the population.
 func (c *Search) GoalMetric(of *strategy.Erased) string {
 	if c.EvalEnvs > 0 {
 		return run.EvalReturn

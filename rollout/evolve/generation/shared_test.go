@@ -55,7 +55,8 @@ func TestSharedMembersPlayAsFormedOnes(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, p.sharesMatrices())
 		p = p.Bind(x.Inputs(1))
-		returns := func(rollout func(s State, tile *graph.Array, draws, result any, keys random.Key) episode.Summary) []float64 {
+		type rollout = func(s State, tile *graph.Array, draws, result any, keys random.Key) episode.Summary
+		returns := func(rollout rollout) []float64 {
 			all, err := xlabridge.Jit(b, func(key random.Key) *graph.Array {
 				s, keys := p.Start(key), p.keys(State{Key: key, Generation: graph.Of(int32(0))}).tile(
 					graph.Of(int32(0)))
