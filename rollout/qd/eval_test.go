@@ -53,3 +53,34 @@ func TestEvaluationIsOfTheBestElite(t *testing.T) {
 	require.Equal(t, same, archive)
 	require.Equal(t, rows[2].Values, all[0].Values[:len(rows[2].Values)])
 }
+
+// After its elites have played new episodes, the map of a run shows the cells that they have by their means. It showed
+// those that lucky members had filled.
+func TestMapAtTheEndIsOfTheMeans(t *testing.T) {
+	c := small()
+	c.Env, c.Descriptor, c.Archive, c.Steps, c.EvalEpisodes, c.EvalEnvs, c.EvalEvery = "Pendulum-v1", "observations",
+		"grid:8", 10, 3, 0, 10
+	c.Parted = c.Parted.With("descriptor.elements", []int{0, 1}).With("descriptor.bounds", []float64{-1, 1, -1, 1})
+	r := start(t, &xlabridge.Reference{}, c)
+	advance(t, r, 3)
+	s, err := r.Snapshot(t.Context())
+	require.NoError(t, err)
+	shown := func() float64 {
+		files, err := r.Files(s, true)
+		require.NoError(t, err)
+		filled := 0
+		for _, row := range files[1].JSON.(*mapFile).Rows {
+			for _, x := range row {
+				if x != nil {
+					filled++
+				}
+			}
+		}
+		return float64(filled) / mapSide / mapSide
+	}
+	before := shown()
+	_, err = r.Reevaluate(t.Context(), s, func(float64) {})
+	require.NoError(t, err)
+	require.InDelta(t, r.correction.metrics["coverage"], shown(), 1e-9)
+	require.Less(t, shown(), before)
+}

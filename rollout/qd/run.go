@@ -203,7 +203,11 @@ func (r *Run) Files(s run.Snapshot, ended bool) (files []run.File, err error) {
 		}
 		files = append(files, run.File{Name: runfolder.ArchiveFile, Arrays: arrays, Metadata: metadata})
 	}
-	picture, err := r.picture(state.Archive, s.Step)
+	shown := state.Archive
+	if c := r.correction; c != nil && c.step == s.Step {
+		shown = c.archive
+	}
+	picture, err := r.picture(shown, s.Step)
 	if err != nil {
 		return nil, err
 	}
