@@ -35,7 +35,7 @@ func init() {
 		Unit:      "generation",
 		Length:    "generations",
 		Unbounded: true,
-		Work:      "environment steps of all members",
+		Work:      "computed environment steps of all members",
 		New: func() run.Experiment {
 			c := DefaultIslands()
 			return &c

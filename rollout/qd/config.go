@@ -42,7 +42,7 @@ func init() {
 		Unit:      "generation",
 		Length:    "generations",
 		Unbounded: true,
-		Work:      "environment steps of all members",
+		Work:      "computed environment steps of all members",
 		Picture:   "archive",
 		New: func() run.Experiment {
 			c := DefaultConfig()
