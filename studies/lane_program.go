@@ -254,6 +254,9 @@ func (t *laneTrials) onMetrics(lane int, m run.Metrics) (stop bool) {
 		return false
 	}
 	now, err := runs.outcome(t.spec)
+	if _, early := errors.AsType[*unmeasured](err); early {
+		return false // the first evaluation is still to come
+	}
 	if err != nil {
 		r.Err = err
 		return true

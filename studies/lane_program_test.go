@@ -135,7 +135,7 @@ func TestWhatFitsLanes(t *testing.T) {
 	s.Metric = "none"
 	results, err := s.Lanes(t.Context(), evolutions{}, []map[string]any{{"strategy.sigma": .1}}, nil)
 	require.NoError(t, err)
-	require.ErrorContains(t, results[0].Err, "no such metric")
+	require.ErrorContains(t, results[0].Err, "no round of the run has measured it")
 	_, err = s.Lanes(t.Context(), evolutions{}, []map[string]any{{"strategy.sigma": "x"}}, nil)
 	require.Error(t, err)
 }

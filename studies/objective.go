@@ -128,7 +128,11 @@ func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, 
 		if err != nil {
 			return outcome{}, err
 		}
-		if end, err = seeds.outcome(s); err != nil {
+		end, err = seeds.outcome(s)
+		if _, early := errors.AsType[*unmeasured](err); early && step < last && !seeds.done() {
+			continue // the first evaluation is still to come
+		}
+		if err != nil {
 			return outcome{}, err
 		}
 		if seeds.done() {

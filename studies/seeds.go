@@ -147,7 +147,18 @@ func (all seeds) outcome(s *Spec) (now outcome, err error) {
 	return now, nil
 }
 
-// metric returns a metric of the last round.
+// unmeasured is the error of a metric that no round has measured so far.
+type unmeasured struct {
+	metric   string
+	measured []string
+}
+
+func (e *unmeasured) Error() string {
+	return fmt.Sprintf("key \"metric\" got %s, but no round of the run has measured it: there are %s", e.metric,
+		strings.Join(e.measured, ", "))
+}
+
+// metric returns a metric of the last round that has it. The error of one that no round has is *unmeasured.
 func (r *seedRun) metric(name string) (float64, error) {
 	x, ok := r.metrics.Get(name)
 	if name == stepMetric && !ok {
@@ -160,8 +171,7 @@ func (r *seedRun) metric(name string) (float64, error) {
 	for _, v := range r.metrics.Values {
 		names = append(names, v.Name)
 	}
-	return 0, fmt.Errorf("key \"metric\" got %s, but the run has no such metric: it has %s", name,
-		strings.Join(names, ", "))
+	return 0, &unmeasured{name, names}
 }
 
 // aggregate combines the values of several seeds. It is NaN if one of them is.

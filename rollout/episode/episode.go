@@ -34,6 +34,7 @@ type Rollout struct {
 	Episodes  int       // episodes per member, 1 or more; a Summary has their means
 	Plan      plan.Plan // how it is computed; the zero value: batch first, one step per iteration of the loop
 	Gather    bool      // a Summary has the moments of the observations
+	Spread    bool      // a Summary of several episodes has Finite
 	// Descriptor describes episodes; nil: the environment does in the last state, if it has Describe.
 	Descriptor Descriptor
 }
@@ -54,11 +55,24 @@ type Summary struct {
 	Reports *graph.Array `tree:"optional"`
 	// Observed are the moments of the observations in all episodes; nil unless they are gathered.
 	Observed *policy.Moments
+	// Finite, [3], is the number of episodes with a finite return, the mean of these returns, and the sum of the
+	// squares of their differences from it. It is nil unless Rollout.Spread asks for it and there are several episodes.
+	Finite *graph.Array `tree:"optional"`
 }
 
 // Fitness returns the return, with -Inf for NaN, which counts as the worst.
 func (s Summary) Fitness() *graph.Array {
 	return graph.Select(s.Return.IsNaN(), math.Inf(-1), s.Return)
+}
+
+// FiniteReturns returns Finite, also of a member with one episode, or of many members: f32[…, 3].
+func (s Summary) FiniteReturns() *graph.Array {
+	if s.Finite != nil {
+		return s.Finite
+	}
+	finite := s.Return.IsFinite()
+	return graph.Stack([]*graph.Array{finite.Convert(graph.Float32), graph.Select(finite, s.Return, 0),
+		graph.ZerosLike(s.Return)}, s.Return.Rank())
 }
 
 // Step is one step of an episode, as hooks of Play see it.
@@ -110,7 +124,7 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 	state, _ := r.Env.Reset(random.FoldIn(key, 0), envParams)
 	start := carry{State: state, Policy: r.Policy.Start(params), Alive: graph.Scalar(true),
 		Summary: r.Nothing(), Descriptor: graph.None{}}
-	start.Summary.Observed = nil
+	start.Summary.Observed, start.Summary.Finite = nil, nil
 	descriptor := r.descriptor()
 	if descriptor != nil {
 		start.Descriptor, start.Summary.Descriptor = descriptor.Start(), nil
@@ -239,6 +253,9 @@ func (r *Rollout) Nothing() Summary {
 		none := policy.NoMoments(spec.Observation.Shape().Dims...)
 		s.Observed = &none
 	}
+	if r.Spread && r.Episodes > 1 {
+		s.Finite = graph.Zeros(graph.ShapeOf(graph.Float32, 3))
+	}
 	return s
 }
 
@@ -294,7 +311,19 @@ func (r *Rollout) Member(params any, key random.Key) Summary {
 		all := observed.MergeRows()
 		means.Observed = &all
 	}
+	if r.Spread {
+		means.Finite = finiteOf(episodes.Return)
+	}
 	return means
+}
+
+// finiteOf returns Summary.Finite of the returns of several episodes.
+func finiteOf(returns *graph.Array) *graph.Array {
+	counts := returns.IsFinite()
+	count := counts.Convert(graph.Float32).Sum()
+	mean := graph.Select(counts, returns, 0).Sum().Div(count.Max(1))
+	squares := graph.Select(counts, returns.Sub(mean).Square(), 0).Sum()
+	return graph.Stack([]*graph.Array{count, mean, squares}, 0)
 }
 
 // episodes plays all episodes of one member, the plan's batches one after the other: leaves [Episodes, …].

@@ -59,6 +59,7 @@ func (c *Config) options() generation.Options {
 // Suggested returns settings for the environment, and of an island as many migrants as the population allows.
 func (c *Config) Suggested() settings.Values {
 	values := c.EpisodeSettings.Suggested()
+	c.SuggestEval(values, c.Population*c.Episodes)
 	if c.Island != "" {
 		c.SuggestMigrants(values, c.MigrationSettings)
 	}

@@ -30,11 +30,11 @@ func init() {
 			"  xlarun evolve Acrobot-v1 --policy mlp:64,64 --pop 1024 --seed 3\n" +
 			"  xlarun evolve CartPole-v1 --strategy pgpe --strategy.sigma 0.2",
 		Argument:  "env",
-		Version:   3,
+		Version:   4,
 		Unit:      "generation",
 		Length:    "generations",
 		Unbounded: true,
-		Work:      "environment steps of all members",
+		Work:      "computed environment steps of all members",
 		New: func() run.Experiment {
 			c := DefaultConfig()
 			return &c
@@ -150,7 +150,7 @@ func (e *Evolution) Step(ctx context.Context) (run.Metrics, error) {
 		return run.Metrics{}, err
 	}
 	var m run.Metrics
-	m, e.last = e.search.config.Metrics(v, e.Steps(), e.reports(), &e.bestEver)
+	m, e.last = e.search.config.Metrics(v, e.Steps(), e.reports(), &e.bestEver, e.Loop)
 	m.Done = e.reaches(m.Number)
 	if e.last.Failed == e.last.Members {
 		m.Failed = e.allFailed
@@ -220,7 +220,7 @@ func (e *Evolution) Unflatten(s run.Snapshot) (any, error) { return e.search.sta
 
 // reaches reports whether a generation has reached the target, by its metrics.
 func (e *Evolution) reaches(metric func(name string) float64) bool {
-	return generation.Reached(e.setup.Strategy, metric, e.target)
+	return e.config.Search.Reached(e.setup.Strategy, metric, e.target)
 }
 
 // Reached is that of run.Capabilities. A run with a validation holds it after its next generation: the last one may
@@ -313,10 +313,14 @@ func (e *Evolution) Ending(last run.Metrics) string {
 
 // summary says how far the search has come.
 func (e *Evolution) summary(last run.Metrics) string {
-	name := generation.Goal(e.setup.Strategy)
+	name := e.config.GoalMetric(e.setup.Strategy)
 	of := strings.ReplaceAll(strings.TrimSuffix(name, "_fitness"), "_", " ")
-	reached, _ := last.Get(name)
-	if s := e.setup.Strategy; s.Goal != "" && math.IsInf(reached, -1) {
+	reached, known := last.Get(name)
+	if !known {
+		name, of = "mean_fitness", "mean"
+		reached, _ = last.Get(name)
+	}
+	if s := e.setup.Strategy; s.Goal == name && math.IsInf(reached, -1) {
 		return fmt.Sprintf("nothing is %s: %s", of, s.Unreached)
 	}
 	text := of + " " + generation.Number(reached)

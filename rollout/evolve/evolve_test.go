@@ -78,11 +78,11 @@ func TestCartPoleIsSolved(t *testing.T) {
 		require.NoError(t, err)
 		require.LessOrEqual(t, m.Step, int64(100))
 	}
-	require.GreaterOrEqual(t, of(t, m, "mean_fitness"), 475.)
+	require.GreaterOrEqual(t, of(t, m, run.EvalReturn), 475.)
 	require.Equal(t, 500., of(t, m, "best_ever"))
-	require.Equal(t, float64(m.Step*256*500), of(t, m, "env_steps"))
+	require.Equal(t, float64(m.Step*256*500), of(t, m, run.ComputedSteps))
 	require.Equal(t, 256*500., m.Work)
-	require.Equal(t, fmt.Sprintf("mean %.4g of the 475 wanted", of(t, m, "mean_fitness")), e.Ending(m))
+	require.Equal(t, fmt.Sprintf("eval return %.4g of the 475 wanted", of(t, m, run.EvalReturn)), e.Ending(m))
 
 	// What the search has come to balances the pole in new episodes too; the member that was lucky once need not.
 	s, err := e.Snapshot(t.Context())
@@ -178,7 +178,9 @@ func TestSeveralEpisodes(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Episodes = 8, 30, 3
 	m := steps(t, start(t, &xlabridge.Reference{}, c), 1)[0]
-	require.Equal(t, 8*30*3., of(t, m, "env_steps"))
+	require.Equal(t, 8*30*3., of(t, m, run.ComputedSteps))
+	require.InDelta(t, 8*3*of(t, m, "mean_length"), of(t, m, run.EnvSteps), 1e-3) // of CartPole the pole falls before
+	require.Less(t, of(t, m, run.EnvSteps), 8*30*3.)
 	// The mean of three whole numbers: in thirds.
 	best := of(t, m, "best_fitness")
 	require.InDelta(t, math.Round(3*best), 3*best, 1e-4)
@@ -240,9 +242,9 @@ func TestCandidatesWhileItSteps(t *testing.T) {
 func TestSnapshotNamesTheState(t *testing.T) {
 	kind, ok := run.Lookup("evolve")
 	require.True(t, ok)
-	require.Equal(t, 3, kind.Version)
+	require.Equal(t, 4, kind.Version)
 	common := []string{"best.fitness", "best.generation", "best.genome", "generation", "hall.fitness",
-		"hall.generation", "hall.genomes", "key.data"}
+		"hall.generation", "hall.genomes", "key.data", "env_steps"}
 	climber := []string{"strategy.fitness", "strategy.mean", "strategy.sigma", "strategy.generation"}
 	subspace := []string{"strategy.adam.count", "strategy.adam.mu", "strategy.adam.nu", "strategy.alpha",
 		"strategy.gradients", "strategy.mean", "strategy.generation"}

@@ -27,8 +27,7 @@ func TestHallOfARun(t *testing.T) {
 		for range 7 {
 			m, err := e.Step(t.Context())
 			require.NoError(t, err)
-			f, _ := m.Get("best_fitness")
-			best = append(best, f)
+			best = append(best, of(t, m, "best_fitness"))
 			s, err := e.Snapshot(t.Context())
 			require.NoError(t, err)
 			hall, err := e.HallEntries(s)
@@ -78,18 +77,22 @@ func TestRestoreWithoutAHall(t *testing.T) {
 // Patience ends a run after a number of generations without improvement, as in a loop over the rows, and in the same
 // generation after a restore in any generation.
 func TestPatience(t *testing.T) {
-	run := func(patience int, least float64, restoreAt int64) (last int64, best []float64) {
+	run := func(evalEnvs, patience int, least float64, restoreAt int64) (last int64, best []float64) {
 		c := DefaultConfig()
 		c.Population, c.Steps, c.Policy, c.Patience, c.MinImprovement, c.Target = 4, 60, "linear", patience, least, "0"
+		c.EvalEnvs, c.EvalEvery = evalEnvs, 1
 		e := start(t, &xlabridge.Reference{}, c)
 		for {
 			m, err := e.Step(t.Context())
 			require.NoError(t, err)
-			f, _ := m.Get("best_fitness")
-			best = append(best, f)
+			best = append(best, c.Progress(m))
 			if m.Stalled || m.Step == 40 {
 				require.False(t, m.Done)
-				require.Contains(t, e.Ending(m), map[bool]string{true: "no better best than", false: "mean"}[m.Stalled])
+				want := map[bool]string{true: "no better best than", false: "mean"}
+				if evalEnvs > 0 {
+					want = map[bool]string{true: "no better evaluation than", false: "eval return"}
+				}
+				require.Contains(t, e.Ending(m), want[m.Stalled])
 				return m.Step, best
 			}
 			if m.Step == restoreAt {
@@ -101,10 +104,10 @@ func TestPatience(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		patience int
-		least    float64
-	}{{1, 0}, {3, 0}, {5, 2}, {4, 1e6}} {
-		got, best := run(c.patience, c.least, 0)
+		evalEnvs, patience int
+		least              float64
+	}{{4, 1, 0}, {4, 3, 0}, {4, 5, 2}, {4, 4, 1e6}, {0, 3, 0}, {0, 5, 2}} {
+		got, best := run(c.evalEnvs, c.patience, c.least, 0)
 		high, since, want := math.Inf(-1), 0, int64(0)
 		for g, f := range best {
 			if f > high+c.least {
@@ -116,7 +119,7 @@ func TestPatience(t *testing.T) {
 		}
 		require.Equal(t, want, got, "%v", c)
 		for _, at := range []int64{1, got - 1} {
-			again, _ := run(c.patience, c.least, at)
+			again, _ := run(c.evalEnvs, c.patience, c.least, at)
 			require.Equal(t, got, again, "%v, restored at %d", c, at)
 		}
 	}
@@ -126,10 +129,10 @@ func TestPatience(t *testing.T) {
 	require.ErrorContains(t, err, "min-improvement: got 1, want --patience other than 0 beside it")
 }
 
-// A run without patience can be resumed with it. The best so far counts.
+// A run without patience can be resumed with it. Without evaluations the best so far counts.
 func TestPatienceFromNowOn(t *testing.T) {
 	c := DefaultConfig()
-	c.Population, c.Steps, c.Policy, c.Target = 4, 60, "linear", "0"
+	c.Population, c.Steps, c.Policy, c.Target, c.EvalEnvs = 4, 60, "linear", "0", 0
 	e := start(t, &xlabridge.Reference{}, c)
 	steps(t, e, 6)
 	s, err := e.Snapshot(t.Context())

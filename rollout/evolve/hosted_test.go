@@ -53,7 +53,7 @@ func startServer(t *testing.T, o *natsserver.Options) string {
 func smallRun(change func(c *Config)) Config {
 	c := DefaultConfig()
 	c.Population, c.Tile, c.Steps, c.Generations, c.Target, c.EvalEpisodes = 64, 8, 10, 6, "0", 4
-	c.Policy = "linear"
+	c.Policy, c.EvalEvery, c.EvalEnvs = "linear", 2, 10
 	if change != nil {
 		change(&c)
 	}

@@ -49,7 +49,7 @@ func smallTrial(strategy string) Config {
 	c := DefaultConfig()
 	c.Policy, c.Population, c.Steps, c.Strategy, c.Target, c.Tune, c.Tile, c.Generations = "linear", 16, 25, strategy,
 		"24", "off", 16, 4
-	c.HallOfFame = "0"
+	c.HallOfFame, c.EvalEvery = "0", 2
 	return c
 }
 

@@ -22,14 +22,15 @@ const (
 type patience struct {
 	idle
 	generation.Patience
+	evalEnvs int // see run.EvalSettings
 }
 
-func openPatience(context.Context, *Evolution) (feature, error) {
-	return &patience{Patience: generation.NewPatience()}, nil
+func openPatience(_ context.Context, e *Evolution) (feature, error) {
+	return &patience{Patience: generation.NewPatience(), evalEnvs: e.config.EvalEnvs}, nil
 }
 
 func (p *patience) after(ctx context.Context, e *Evolution, m *run.Metrics) error {
-	m.Stalled = p.Update(e.last.Best, m.Step, e.config.PatienceSettings)
+	m.Stalled = p.Update(e.config.Progress(*m), m.Step, e.config.PatienceSettings)
 	return nil
 }
 
@@ -37,24 +38,33 @@ func (p *patience) ending(e *Evolution, last run.Metrics) string {
 	if !last.Stalled || last.Done {
 		return ""
 	}
-	return fmt.Sprintf(", and no better best than %s for %s", generation.Number(p.Best),
+	what := "best"
+	if e.config.EvalEnvs > 0 {
+		what = "evaluation"
+	}
+	return fmt.Sprintf(", and no better %s than %s for %s", what, generation.Number(p.Best),
 		quantity.Count(e.config.Patience, "generation", "generations"))
 }
 
 func (p *patience) save(arrays map[string]*graph.Array) {
-	arrays[patienceBest], arrays[patienceSince] = graph.Of(float32(p.Best)), graph.Of(int32(p.Since))
+	arrays[patienceBest], arrays[patienceSince] = graph.Float64s([]float64{p.Best}), graph.Of(int32(p.Since))
 }
 
-// load takes the best member for the last improvement if the snapshot is of a run without patience.
+// load takes the best member for the last improvement if the snapshot is of a run without patience. Of its evaluations
+// a snapshot says nothing.
 func (p *patience) load(s run.Snapshot) (other bool, err error) {
 	number := func(name string) (x float64) {
 		if a, ok := s.Arrays[name]; ok && err == nil {
-			x, err = graph.Float(a)
+			var numbers []float64
+			if numbers, err = graph.Floats(a); err == nil {
+				x = numbers[0]
+			}
 		}
 		return x
 	}
-	p.Patience = generation.Patience{Best: number("best.fitness")}
-	if !math.IsInf(p.Best, -1) {
+	p.Patience = generation.NewPatience()
+	if best := number("best.fitness"); p.evalEnvs == 0 && !math.IsInf(best, -1) {
+		p.Best = best
 		p.Since = int64(number("best.generation")) + 1
 	}
 	if _, ok := s.Arrays[patienceBest]; ok {

@@ -33,5 +33,5 @@ func (e *Evolution) Cost() graph.Cost {
 
 // costOf counts the work of a traced generation, or of a part of one, on one device.
 func (e *Evolution) costOf(g *graph.Graph) graph.Cost {
-	return generation.Cost(g, e.program.Groups.PerDevice)
+	return generation.Cost(g, e.setup.Tiles()/e.setup.Groups.Devices)
 }

@@ -291,7 +291,7 @@ func (r *restarting) shape(c Config) (Config, error) { return r.search(c) }
 func (r *restarting) after(ctx context.Context, e *Evolution, m *run.Metrics) error {
 	members := r.spent + int64(r.population)*(m.Step-r.startStep)
 	for i, v := range m.Values {
-		if v.Name == "env_steps" {
+		if v.Name == run.ComputedSteps {
 			m.Values[i].Number = float64(members * int64(e.config.Episodes) * int64(e.config.Steps))
 		}
 	}

@@ -170,7 +170,7 @@ func TestRestartsResume(t *testing.T) {
 		get(metrics[12], "population"), get(metrics[13], "population"), get(metrics[last-1], "population")})
 	require.Equal(t, []float64{0, 0, 1, 2}, []float64{get(metrics[0], "restarts"), get(metrics[12], "restarts"),
 		get(metrics[13], "restarts"), get(metrics[last-1], "restarts")})
-	require.Equal(t, float64(2*(13*90+17*180)), get(metrics[last-1], "env_steps"))
+	require.Equal(t, float64(2*(13*90+17*180)), get(metrics[last-1], "computed_steps"))
 	require.Equal(t, -2., get(metrics[last-1], "best_ever"))
 	end, err := whole.Snapshot(t.Context())
 	require.NoError(t, err)

@@ -86,7 +86,7 @@ func (c Config) compile(b xlabridge.Backend, x *generation.Setup, choice plan.Ch
 		return nil, err
 	}
 	s.hall = first.Hall
-	options := run.LoopOptions{Name: "generation", Purpose: x.Purpose(), Plan: x.Layout,
+	options := run.LoopOptions{Name: "generation", Purpose: x.Purpose(), Plan: x.Layout, EnvSteps: true,
 		Computed: x.Params >= generation.LargeMember, Undivided: x.Undivided,
 		// An array of an accelerator's state may be a kernel of its own. On a TPU so may be a part of a vector, of
 		// which a tree has many.
@@ -112,7 +112,7 @@ func (c Config) compile(b xlabridge.Backend, x *generation.Setup, choice plan.Ch
 	s.profile.Choice = choice
 	s.profile.PlannedBytes = x.Planned(s.Loop.Compiled().Program)
 	s.profile.MemoryBudget = x.Machine.Free
-	s.profile.Facts = []run.Fact{{Name: "tile", Value: x.Layout.Tile}, {Name: "tiles", Value: x.Groups.Total()},
+	s.profile.Facts = []run.Fact{{Name: "tile", Value: x.Layout.Tile}, {Name: "tiles", Value: x.Tiles()},
 		{Name: "batch_last", Value: x.Layout.BatchLast}, {Name: "unroll", Value: x.Layout.Unroll},
 		{Name: "episode_batch", Value: x.Layout.EpisodeBatch},
 		{Name: "noise_redrawn", Value: x.Regenerate}, {Name: "parameters", Value: x.Params}}
@@ -165,7 +165,7 @@ func (s *search) ownArrays(snapshot run.Snapshot) run.Snapshot {
 }
 
 // keptParts are the parts of a state that a search which starts again takes over.
-var keptParts = []string{"generation", "best", "hall", "observed"}
+var keptParts = []string{"generation", "best", "hall", "observed", run.EnvSteps}
 
 // takeOver gives the search the best members, the observations and the generation of another one, after a step.
 func (s *search) takeOver(ctx context.Context, old run.Snapshot, step int64) error {

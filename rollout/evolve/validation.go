@@ -19,7 +19,7 @@ import (
 // champions of Stanley and Miikkulainen, "Evolving neural networks through augmenting topologies" (2002), had to
 // balance two poles for 100,000 steps.
 type ValidationSettings struct {
-	ValidationTarget float64 `set:"validation-target" program:"no" resume:"goal" max:"3e38" zero:"no validation" help:"return that the mean of the search must have in a validation, too, before the run ends at its target; 0: no validation"`
+	ValidationTarget float64 `set:"validation-target" program:"no" resume:"goal" max:"3e38" zero:"no validation" help:"return that the mean of the search must have in a validation, too, before the run ends at its target; with --target 0 each evaluation has a validation, and none ends the run; 0: no validation"`
 	// ValidationEpisodes is the number of a validation's new episodes.
 	ValidationEpisodes int `set:"validation-episodes" needs:"validation-target=!0" program:"no" resume:"goal" min:"1" max:"65536" help:"new episodes of a validation"`
 	ValidationSteps    int `set:"validation-steps" needs:"validation-target=!0" program:"no" resume:"goal" min:"0" max:"16777216" zero:"as --steps" help:"environment steps of a validation's episode; 0: as --steps"`
@@ -64,16 +64,13 @@ func (c *Config) checkValidation() error {
 	if err != nil {
 		return err
 	}
-	if math.IsNaN(c.Goal(trained.Env.Spec())) {
-		return settings.Wrong("validation-target", c.ValidationTarget, "0 without a target, since no run without one "+
-			"reaches a validation: set target, too")
+	if math.IsNaN(c.Goal(trained.Env.Spec())) && c.EvalEnvs == 0 {
+		return settings.Wrong("validation-target", c.ValidationTarget, "0 without a target and without evaluations: "+
+			"set target or eval-envs, too")
 	}
-	if reward := r.Env.Spec().MaxReward; reward != nil {
-		// An episode has from one step to all.
-		if most := max(*reward, *reward*float64(r.Steps)); c.ValidationTarget > most {
-			return settings.Wrong("validation-target", c.ValidationTarget, "at most %g, the largest return of a "+
-				"validation's %d steps of %s", most, r.Steps, c.Env)
-		}
+	if most := run.LargestReturn(r.Env.Spec(), r.Steps); c.ValidationTarget > most {
+		return settings.Wrong("validation-target", c.ValidationTarget, "at most %g, the largest return of a "+
+			"validation's %d steps of %s", most, r.Steps, c.Env)
 	}
 	if a, b := r.Env.Spec(), trained.Env.Spec(); !reflect.DeepEqual(a.Observation, b.Observation) ||
 		!reflect.DeepEqual(a.Action, b.Action) {
@@ -161,10 +158,10 @@ func (x *validation) replaced(e *Evolution) error {
 }
 
 // after holds a validation if the run has reached its target. The run goes on if the mean does not pass. The first time
-// that is a notice.
+// that is a notice. A run without a target has a validation with each evaluation.
 func (x *validation) after(ctx context.Context, e *Evolution, m *run.Metrics) error {
 	value := run.Value{Name: validationReturn, Number: math.NaN()}
-	if m.Done {
+	if ends := m.Done; ends || math.IsNaN(e.target) && e.config.EvalDue(m.Step) {
 		mean, err := e.mean()
 		if err != nil {
 			return err
@@ -173,8 +170,8 @@ func (x *validation) after(ctx context.Context, e *Evolution, m *run.Metrics) er
 		if value.Number, err = validationScore(x.judge, mean, key); err != nil {
 			return err
 		}
-		m.Done = value.Number >= e.config.ValidationTarget
-		if !m.Done && !x.failed {
+		m.Done = ends && value.Number >= e.config.ValidationTarget
+		if ends && !m.Done && !x.failed {
 			x.failed = true
 			m.Notices = append(m.Notices, fmt.Sprintf("the target is reached, but the mean has not passed the "+
 				"validation: %s of the %s wanted (--validation-target); the run goes on",

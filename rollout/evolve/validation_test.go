@@ -19,6 +19,7 @@ import (
 func TestValidation(t *testing.T) {
 	c := DefaultConfig()
 	c.Policy, c.Population, c.Steps, c.Target, c.Tune = "linear", 8, 12, "5", "off"
+	c.EvalEnvs, c.EvalEvery = 4, 1
 	c.ValidationEpisodes, c.ValidationSteps, c.ValidationParam = 3, 30, settings.Pairs{"gravity": "20"}
 	validation := func(c Config) (m run.Metrics, mean float64) {
 		e := start(t, &xlabridge.Reference{}, c)
@@ -56,17 +57,28 @@ func TestValidation(t *testing.T) {
 	m, _ = validation(c)
 	require.True(t, m.Done)
 
-	c.Target = fmt.Sprint(c.Steps) // which no mean reaches, so that there is no validation
+	c.Target = "12" // which no evaluation reaches, so that there is no validation
 	m, _ = validation(c)
 	require.False(t, m.Done)
+	require.True(t, math.IsNaN(of(t, m, validationReturn)))
+
+	c.Target = "0" // each evaluation has a validation, which ends nothing
+	c.ValidationTarget = mean - .01
+	m, mean = validation(c)
+	require.False(t, m.Done)
+	require.InDelta(t, mean, of(t, m, validationReturn), 1e-4)
+	c.EvalEvery = 2
+	m, _ = validation(c)
 	require.True(t, math.IsNaN(of(t, m, validationReturn)))
 
 	for name, change := range map[string]func(c *Config){
 		"validation-param":        func(c *Config) { c.ValidationParam = settings.Pairs{"gravit": "1"} },
 		"validation-steps":        func(c *Config) { c.ValidationTarget = 0 },
-		"no target":               func(c *Config) { c.Target = "0" },
+		"no target":               func(c *Config) { c.Target, c.EvalEnvs, c.EvalEvery = "0", 0, 10 },
 		"CartPole gives 1 a step": func(c *Config) { c.ValidationTarget = 31 },
-		"no float32":              func(c *Config) { c.ValidationTarget, c.Env = 1e300, "Acrobot-v1" },
+		"no float32": func(c *Config) {
+			c.ValidationTarget, c.Env, c.Target = 1e300, "Acrobot-v1", "auto"
+		},
 	} {
 		other := c.clone()
 		if name == "no float32" {
@@ -80,7 +92,7 @@ func TestValidation(t *testing.T) {
 	}
 	for env, most := range map[string]float64{"Pendulum-v1": 0, "MountainCar-v0": -1, "Reacher-misc-v1": 30} {
 		other := c.clone()
-		other.Env, other.ValidationTarget, other.ValidationParam = env, most+.5, nil
+		other.Env, other.Target, other.ValidationTarget, other.ValidationParam = env, "-2", most+.5, nil
 		require.ErrorContains(t, other.checkValidation(), fmt.Sprintf("at most %g, the largest return", most))
 		other.ValidationTarget = most - .5
 		require.NoError(t, other.checkValidation(), "%s", env)
@@ -97,6 +109,7 @@ func TestValidation(t *testing.T) {
 func TestValidationIsShown(t *testing.T) {
 	c := DefaultConfig()
 	c.Policy, c.Population, c.Steps, c.Target, c.Tune = "linear", 8, 3, "2", "off"
+	c.EvalEvery = 1
 	c.Strategy, c.Restarts, c.MaxPopulation = "sepcmaes", RestartsIPOP, 16
 	c.ValidationTarget, c.ValidationEpisodes, c.ValidationSteps = 200, 5, 200 // the pole never falls within 3 steps
 	r, err := New(t.Context(), &xlabridge.Reference{}, c)

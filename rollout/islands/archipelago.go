@@ -23,6 +23,7 @@ import (
 type Archipelago struct {
 	*run.Loop
 	config   Islands
+	one      generation.Search // of an island
 	backend  xlabridge.Backend
 	lanes    *vectorized.Program
 	target   float64
@@ -68,8 +69,8 @@ func NewArchipelago(ctx context.Context, b xlabridge.Backend, c Islands) (*Archi
 	if err != nil {
 		return nil, err
 	}
-	a := &Archipelago{config: c, backend: b, lanes: l, target: c.Goal(x.Rollout.Env.Spec()), bestEver: math.Inf(-1),
-		reports: x.Rollout.Reports()}
+	a := &Archipelago{config: c, one: x.Search, backend: b, lanes: l, target: c.Goal(x.Rollout.Env.Spec()),
+		bestEver: math.Inf(-1), reports: x.Rollout.Reports()}
 	var first State
 	if err := graph.Try(func() { first = c.start(l, each) }); err != nil {
 		return nil, err
@@ -77,6 +78,7 @@ func NewArchipelago(ctx context.Context, b xlabridge.Backend, c Islands) (*Archi
 	in := inputs{l.Shared(each), graph.Of(int32(c.MigrateEvery))}
 	options := run.LoopOptions{Name: "islands", Purpose: c.Purpose(), Plan: l.Layout,
 		Computed: x.Params*c.Islands >= generation.LargeMember,
+		EnvSteps: true,
 		Counter:  x.Counter(l.Cut.Used()*x.Groups.Used(), l.Cut.Devices)}
 	in.Lanes.Counter = options.Counter.Input()
 	a.Loop, err = run.NewLoop(b, options, first, in, func(s State, in inputs) (State, results) {
@@ -89,7 +91,7 @@ func NewArchipelago(ctx context.Context, b xlabridge.Backend, c Islands) (*Archi
 	a.profile.Choice = choice
 	a.profile.Choice.Plan = fmt.Sprintf("%s, %s a tile", x.Layout, quantity.Count(l.Cut.Lanes, "island", "islands"))
 	a.profile.Facts = []run.Fact{{Name: "tile", Value: x.Layout.Tile}, {Name: "islands_tile", Value: l.Cut.Lanes},
-		{Name: "tiles", Value: x.Groups.Total()}, {Name: "batch_last", Value: x.Layout.BatchLast},
+		{Name: "tiles", Value: x.Tiles()}, {Name: "batch_last", Value: x.Layout.BatchLast},
 		{Name: "unroll", Value: x.Layout.Unroll}, {Name: "parameters", Value: x.Params}}
 	a.profile.Chosen = x.Chosen()
 	return a, nil
@@ -108,7 +110,7 @@ func (c *Islands) start(l *vectorized.Program, each map[string][]float64) State 
 
 // results are the outputs of a generation for the host.
 type results struct {
-	Members *graph.Array // f32[islands, (3+reports)·members], see generation.Program.Run
+	Members *graph.Array // f32[islands, …]: the numbers of each island, see generation.Program.Run
 	// Islands is f32[3]: the diversity between the islands' means, the diversity among the members that are ready to
 	// leave an island, and the foreign share of descent.
 	Islands *graph.Array
@@ -125,6 +127,9 @@ func (c *Islands) generation(l *vectorized.Program, s State, in inputs, each map
 	m := s.Lanes.Migration.(generation.MigrationState)
 	m.Arriving = c.exchange(s.Key, number, migrates, m.Leaving)
 	s.Lanes.Migration = m
+	if c.EvalEnvs > 0 { // all islands evaluate what the run would save, each by a part of the episodes
+		l = l.Evaluating(l.Search.Strategy.Mean(population.At(s.Lanes.Strategy, s.Mean.ArgMax(0))))
+	}
 	next, members := l.Run(vectorized.State{Lanes: s.Lanes, Each: s.Each}, in.Lanes)
 	out := State{next.Lanes, next.Each, meanFitness(members, c.Population), s.Key}
 
@@ -171,16 +176,17 @@ func (a *Archipelago) Step(context.Context) (run.Metrics, error) {
 	c, pop := a.config, a.config.Population
 	tail := v[len(v)-4:]
 	each := (len(v) - 4) / c.Islands // of one island
-	var fitness, lengths, steps []float64
+	var fitness, lengths, steps, eval []float64
 	a.means, a.bests = nil, nil
 	solved := false
 	for i := range c.Islands {
-		rows := v[i*each : (i+1)*each]
+		rows, evaluated := a.one.Split(v[i*each : (i+1)*each])
+		eval = append(eval, evaluated...)
 		fitness, lengths, steps = append(fitness, rows[:pop]...), append(lengths, rows[pop:2*pop]...),
 			append(steps, rows[2*pop:3*pop]...)
 		m := generation.Summarize(rows[:pop], rows[pop:2*pop], rows[2*pop:3*pop])
 		a.means, a.bests = append(a.means, m.Mean), append(a.bests, m.Best)
-		solved = solved || m.Reaches(a.target)
+		solved = solved || m.Failed == 0 && m.Mean >= a.target
 	}
 	s := generation.Summarize(fitness, lengths, steps)
 	a.last, a.bestEver = s, max(a.bestEver, s.Best)
@@ -191,7 +197,9 @@ func (a *Archipelago) Step(context.Context) (run.Metrics, error) {
 		{Name: "mean_fitness", Number: s.Mean}, {Name: "std_fitness", Number: s.Std},
 		{Name: "worst_fitness", Number: s.Worst}, {Name: "best_ever", Number: a.bestEver},
 		{Name: "mean_length", Number: s.Length},
-		{Name: "failed", Number: float64(s.Failed)}, {Name: "env_steps", Number: float64(a.Steps() * perGeneration)},
+		{Name: "failed", Number: float64(s.Failed)},
+		{Name: run.EnvSteps, Number: a.CountEnvSteps(c.EnvSteps(lengths))},
+		{Name: run.ComputedSteps, Number: float64(a.Steps() * perGeneration)},
 		{Name: "diversity", Number: tail[0]}, {Name: "diversity_within", Number: tail[1]},
 		{Name: "foreign", Number: tail[2]}, {Name: "immigrants", Number: tail[3]},
 	}}
@@ -205,6 +213,12 @@ func (a *Archipelago) Step(context.Context) (run.Metrics, error) {
 	for i := range c.curves() {
 		m.Values = append(m.Values, run.Value{Name: curveOf(i), Number: a.means[i]})
 	}
+	if c.EvalDue(a.Steps()) {
+		m.Values = append(m.Values, run.EvalMetrics(eval, c.Episodes)...)
+	}
+	if c.EvalEnvs > 0 {
+		m.Done = a.Reached(m.Number)
+	}
 	m.Values = append(m.Values, s.Failures(a.Steps())...)
 	if s.Failed == s.Members {
 		m.Failed = a.allFailed
@@ -215,6 +229,9 @@ func (a *Archipelago) Step(context.Context) (run.Metrics, error) {
 // Reached is that of run.Capabilities. Metrics do not say on which island members failed, so after a generation with
 // some the run goes on.
 func (a *Archipelago) Reached(metric func(name string) float64) bool {
+	if a.config.EvalEnvs > 0 {
+		return metric(run.EvalFailed) == 0 && metric(run.EvalReturn) >= a.target
+	}
 	return metric("failed") == 0 && metric("best_mean") >= a.target
 }
 
@@ -308,9 +325,14 @@ func (a *Archipelago) HallEntries(s run.Snapshot) (all []run.HallEntry, err erro
 
 // Ending summarizes the run.
 func (a *Archipelago) Ending(last run.Metrics) string {
-	mean, _ := last.Get("best_mean")
 	foreign, _ := last.Get("foreign")
-	text := "best island's mean " + generation.Number(mean)
+	text := ""
+	if eval, ok := last.Get(run.EvalReturn); ok {
+		text = "eval return " + generation.Number(eval)
+	} else {
+		mean, _ := last.Get("best_mean")
+		text = "best island's mean " + generation.Number(mean)
+	}
 	if last.Done {
 		text += fmt.Sprintf(" of the %s wanted", generation.Number(a.target))
 	} else if !math.IsNaN(a.target) {

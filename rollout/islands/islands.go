@@ -31,11 +31,11 @@ func init() {
 			"  xlarun islands Acrobot-v1 --islands 16 --topology torus --migrate-every 5\n" +
 			"  xlarun islands CartPole-v1 --islands 8 --strategy.sigma 0.02..0.5 --strategy.learning-rate 0.01,0.05",
 		Argument:  "env",
-		Version:   3,
+		Version:   4,
 		Unit:      "generation",
 		Length:    "generations",
 		Unbounded: true,
-		Work:      "environment steps of all members",
+		Work:      "computed environment steps of all members",
 		New: func() run.Experiment {
 			c := DefaultIslands()
 			return &c
@@ -86,6 +86,7 @@ func (c *Islands) perIsland() (one generation.Search, each map[string][]float64,
 	}
 	one = c.Clone()
 	one.Devices = 1
+	one.EvalEnvs = (c.EvalEnvs + c.Islands - 1) / c.Islands // which evaluate one member together
 	each = map[string][]float64{}
 	for _, p := range c.Parts() {
 		f, ok := settings.Lookup(c, p.Name)
@@ -125,6 +126,7 @@ func ofIsland(one generation.Search, each map[string][]float64, island int) gene
 // Suggested returns settings for the environment, and as many migrants as the population allows.
 func (c *Islands) Suggested() settings.Values {
 	values := c.EpisodeSettings.Suggested()
+	c.SuggestEval(values, c.Islands*c.Population*c.Episodes)
 	c.SuggestMigrants(values, c.MigrationSettings)
 	return values
 }
@@ -205,9 +207,9 @@ func (c *Islands) one() *generation.Search {
 // Board returns the rows of a display.
 func (c *Islands) Board() []run.DisplayRow {
 	rows := c.one().Board()
-	mean := rows[1].Parts[0].Behind
-	return []run.DisplayRow{
-		rows[0],
+	first, failed := rows[:len(rows)-3], rows[len(rows)-1]
+	mean := rows[len(rows)-3].Parts[0].Behind
+	return slices.Concat(first, []run.DisplayRow{
 		{Label: "island", Plain: true, Parts: []run.Part{{Before: "best mean ", Metric: "best_mean", Behind: mean},
 			{Before: ", all ", Metric: "mean_fitness"}}, Curve: "best_mean", Color: "cyan"},
 		{Label: "diversity", Plain: true, Parts: []run.Part{{Before: "between ", Metric: "diversity", Format: run.Loss},
@@ -215,8 +217,8 @@ func (c *Islands) Board() []run.DisplayRow {
 		{Label: "migration", Plain: true, Parts: []run.Part{
 			{Metric: "immigrants", Format: run.Whole, Behind: " taken in"}, {Before: ", foreign ", Metric: "foreign",
 				Format: run.Percent}}},
-		rows[3],
-	}
+		failed,
+	})
 }
 
 // ChoosePlan chooses the plan of an island.
@@ -291,10 +293,12 @@ func (c *Islands) Remake(b xlabridge.Backend, s run.Snapshot, numbers []int) ([]
 // Measures lists the names of a run's metrics.
 func (c *Islands) Measures() []string {
 	names := []string{"best_fitness", "best_mean", "mean_fitness", "std_fitness", "worst_fitness", "best_ever",
-		"mean_length", "failed", "env_steps", "diversity", "diversity_within", "foreign", "immigrants"}
+		"mean_length", "failed", run.EnvSteps, run.ComputedSteps, "diversity", "diversity_within", "foreign",
+		"immigrants"}
 	if r, err := c.Rollout(); err == nil {
 		names = append(names, r.Reports()...)
 	}
+	names = append(names, c.EvalMeasures()...)
 	for i := range c.curves() {
 		names = append(names, curveOf(i))
 	}

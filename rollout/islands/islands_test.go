@@ -29,7 +29,7 @@ import (
 func smallIslands(strategy string) Islands {
 	c := DefaultIslands()
 	c.Policy, c.Population, c.Steps, c.Strategy, c.Target, c.Tune = "linear", 16, 25, strategy, "0", "off"
-	c.Islands, c.MigrateEvery, c.Migrants, c.Tile = 6, 2, 2, 8
+	c.Islands, c.MigrateEvery, c.Migrants, c.Tile, c.EvalEvery = 6, 2, 2, 8, 3
 	return c
 }
 

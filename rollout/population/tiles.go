@@ -19,6 +19,7 @@ type Tiles struct {
 	// costs launches, and its spare row memory.
 	Single bool
 	span   span
+	behind *graph.Array // see Behind; nil: 0
 }
 
 // span is the part of the list that the devices compute now; zero: all of it.
@@ -28,6 +29,19 @@ type span struct{ first, count *graph.Array }
 // and has room for perDevice tiles.
 func (t Tiles) Part(first, count *graph.Array, perDevice int) Tiles {
 	t.PerDevice, t.span, t.Single = perDevice, span{first, count}, false
+	return t
+}
+
+// Extended returns the tiles with room for so many more behind the list's end.
+func (t Tiles) Extended(tiles int) Tiles {
+	t.PerDevice = (t.Used() + tiles + t.Devices - 1) / t.Devices
+	return t
+}
+
+// Behind returns the tiles where Each computes so many, i32[], of those behind the list's end, too: Extended has made
+// room for them. A negative number leaves out the list's last tiles.
+func (t Tiles) Behind(tiles *graph.Array) Tiles {
+	t.behind = tiles
 	return t
 }
 
@@ -62,13 +76,17 @@ func (t Tiles) count(perDevice *graph.Array) *graph.Array {
 	if t.span.count != nil {
 		perDevice = t.span.count
 	}
-	return t.trips(perDevice.Min(graph.Sub(t.Used(), t.First())))
+	end := graph.Scalar(t.Used(), graph.Int32)
+	if t.behind != nil {
+		end = t.behind.Add(end)
+	}
+	return t.trips(perDevice.Min(end.Sub(t.First())))
 }
 
 // trips is graph.TripCount for the loop over this device's tiles. The number of iterations stays unknown if there may
 // be fewer.
 func (t Tiles) trips(count *graph.Array) *graph.Array {
-	if t.span.count != nil || t.Total() != t.Used() {
+	if t.span.count != nil || t.behind != nil || t.Total() != t.Used() {
 		return count
 	}
 	return trips(count, t.PerDevice)

@@ -38,11 +38,11 @@ func init() {
 			"  xlarun qd Forage-L1-v1 --archive grid:20,20 --emitter.line-sigma 0.1\n" +
 			"  xlarun qd Pendulum-v1 --descriptor observations --descriptor.elements 0,2 --descriptor.bounds=-1,1,-8,8",
 		Argument:  "env",
-		Version:   4,
+		Version:   5,
 		Unit:      "generation",
 		Length:    "generations",
 		Unbounded: true,
-		Work:      "environment steps of all members",
+		Work:      "computed environment steps of all members",
 		Picture:   "archive",
 		New: func() run.Experiment {
 			c := DefaultConfig()
@@ -54,6 +54,7 @@ func init() {
 // Config is one experiment. Start from DefaultConfig.
 type Config struct {
 	run.EpisodeSettings
+	run.EvalSettings
 	run.Common
 	run.Budget
 	Batch       int    `set:"batch" min:"1" max:"16777216" help:"members of a generation"`
@@ -83,8 +84,10 @@ func DefaultConfig() Config {
 			Episodes:     1,
 			GoalSettings: run.GoalSettings{Target: "0", EvalEpisodes: 100},
 		},
-		Batch: 256, Generations: 500, Archive: "grid:32", Emitter: "isoline", Descriptor: "env", Strategy: "sepcmaes",
-		Scoring: Scoring{Annealing: Annealing{Rate: settings.Num(1)}},
+		EvalSettings: run.EvalSettings{EvalEnvs: 64, EvalEvery: 10},
+		Batch:        256, Generations: 500, Archive: "grid:32", Emitter: "isoline", Descriptor: "env",
+		Strategy: "sepcmaes",
+		Scoring:  Scoring{Annealing: Annealing{Rate: settings.Num(1)}},
 	}
 }
 
@@ -117,6 +120,9 @@ func (c *Config) Board() []run.DisplayRow {
 		{Label: "dropped", Plain: true, Rare: true, Parts: []run.Part{
 			{Metric: "dropped_members", Format: run.Whole, Behind: " members without a finite fitness or descriptor",
 				One: " member without a finite fitness or descriptor"}}},
+	}
+	if c.EvalEnvs > 0 {
+		rows = append(rows, run.EvalRow(""))
 	}
 	if p, err := c.program(); err == nil {
 		rows = append(rows, p.Container.Traits().Rows...)
@@ -392,6 +398,10 @@ func (c *Config) layout(b xlabridge.Backend, p *Program) error {
 	}
 	s.Descriptor = p.Play.Descriptor
 	s.Tiles = population.CutTiles(c.Batch, s.Plan.Tile, s.Plan.Devices)
+	p.EvalMembers, s.Spread = c.EvalMembers(c.Episodes), c.EvalEnvs > 0
+	all := s.Tiles
+	all.Items += p.EvalMembers
+	s.Tiles = s.Tiles.Extended(all.Used() - s.Tiles.Used())
 	p.Play = s
 	return nil
 }
@@ -414,13 +424,14 @@ func (c *Config) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) 
 	if err := graph.Try(func() { first = p.Start(random.New(c.Seed)) }); err != nil {
 		return nil, err
 	}
-	in := Inputs{Play: p.Play.Inputs(), Tables: p.Container.Tables(), Numbers: settings.Inputs(p.Emitter, "emitter.")}
+	in := Inputs{Every: graph.Of(int32(c.EvalEvery)), Play: p.Play.Inputs(), Tables: p.Container.Tables(),
+		Numbers: settings.Inputs(p.Emitter, "emitter.")}
 	maps.Copy(in.Numbers, settings.Inputs(&p.Scoring, ""))
 	if e := p.Emitter.Traits(); e.Strategy != nil {
 		maps.Copy(in.Numbers, settings.Inputs(e.Strategy().Settings, "strategy."))
 	}
 	loop, err := run.NewLoop(b, run.LoopOptions{Name: "generation", Purpose: c.purpose(), Plan: p.Play.Plan,
-		Computed: true, Metrics: p.metricNames(), Work: p.Play.EnvSteps(), Fits: func(made run.Program) error {
+		Computed: true, EnvSteps: true, Fits: func(made run.Program) error {
 			return c.checkMemory(p, plan.MachineOf(b, c.Devices), made.MemoryBytes, graph.TreeBytes(in.Tables))
 		}}, first, in, p.Run)
 	if err != nil {

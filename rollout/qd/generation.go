@@ -24,6 +24,7 @@ type Inputs struct {
 	Play    episode.PopulationInputs
 	Tables  any                     // of the Tessellation
 	Numbers map[string]*graph.Array // f32[], by name: Numbers of Scoring, of the emitter and of its strategy
+	Every   *graph.Array            // i32[]: generations from one evaluation to the next
 }
 
 // Program is one generation of MAP-Elites: the emitter makes genomes from the archive, the episodes score them, and the
@@ -35,6 +36,9 @@ type Program struct {
 	Needs     Needs // of the archive
 	Emitter   Emitter
 	Genomes   *population.Layout
+	// EvalMembers is the number of members behind the batch, which play new episodes for an evaluation of the elite
+	// with the highest fitness, that of Config.EvalEnvs.
+	EvalMembers int
 	Scoring
 }
 
@@ -56,10 +60,11 @@ type evaluation struct {
 	Batch  Batch        // of one member
 	Inside *graph.Array // bool[]: the descriptor was within its bounds
 	Length *graph.Array // f32[]: mean steps of an episode
+	Finite *graph.Array // f32[3]: see episode.Summary
 }
 
 // Run is one generation. Each device plays a part of the members; the insertion is the same on all. It returns the next
-// state, and the numbers of metricNames for the host.
+// state, and the numbers of metricNames for the host, behind them 3·EvalMembers numbers of the evaluation.
 func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	scoring := settings.Bind(&p.Scoring, in.Numbers, "")
 	emitter := settings.Bind(p.Emitter, in.Numbers, "emitter.")
@@ -69,19 +74,59 @@ func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	keys := random.SplitN(random.FoldIn(s.Key, s.Generation), 3)
 	play, ask, tell := keys[0], keys[1], keys[2]
 
-	members := episode.PlayEach(p.Play, in.Play, play, func(number *graph.Array, first random.Key,
+	best := p.best(s.Archive)
+	all := episode.PlayEach(p.playing(s, in), in.Play, play, func(number *graph.Array, first random.Key,
 		play func(params any) episode.Summary) evaluation {
 		child := p.child(emitter, ask, number, first, s)
+		if p.EvalMembers > 0 {
+			child.Genome = graph.Select(number.Ge(p.Play.Tiles.Items), best, child.Genome)
+		}
 		e := p.score(child, play(p.Genomes.Unravel(child.Genome)), in.Tables)
 		if c := p.Container.Traits(); c.Near != nil {
 			e.Batch.Near = c.Near(s.Archive, e.Batch.Unit)
 		}
 		return e
 	})
+	members := p.rows(all, 0, p.Play.Tiles.Items)
 	archive, change := s.Archive.Insert(members.Batch, s.Generation, *scoring)
 	next := State{Key: s.Key, Generation: s.Generation.Add(1), Archive: archive}
 	next.Emitter = emitter.Tell(tell, s.Emitter, archive, members.Child, members.Batch, change)
-	return next, graph.Stack(append(archive.Metrics(change, *scoring), members.metrics()...), 0)
+	numbers := graph.Stack(append(archive.Metrics(change, *scoring), members.metrics()...), 0)
+	if p.EvalMembers > 0 {
+		evaluated := p.rows(all, p.Play.Tiles.Items, p.Play.Tiles.Items+p.EvalMembers).Finite
+		numbers = graph.Concatenate(0, numbers, graph.Flatten1D(evaluated))
+	}
+	return next, numbers
+}
+
+// best returns the genome of the elite with the highest fitness, the first among equal ones.
+func (p *Program) best(a Archive) *graph.Array {
+	if p.EvalMembers == 0 {
+		return nil
+	}
+	places := a.Places()
+	return graph.DynamicIndex(places.Genomes, places.Fitness.ArgMax(0), 0)
+}
+
+// playing returns how the members of a generation play, and those of its evaluation behind them, if it has one.
+func (p *Program) playing(s State, in Inputs) *episode.PopulationRollout {
+	if p.EvalMembers == 0 {
+		return p.Play
+	}
+	play := *p.Play
+	used := play.Tiles.Used()
+	play.Tiles.Items += p.EvalMembers
+	due := s.Generation.Add(1).Rem(in.Every).Eq(0)
+	play.Tiles = play.Tiles.Behind(graph.Select(due, 0, graph.Scalar(used-play.Tiles.Used(), graph.Int32)))
+	return &play
+}
+
+// rows returns some of all members of a generation, in order.
+func (p *Program) rows(all evaluation, from, to int) evaluation {
+	if p.EvalMembers == 0 {
+		return all
+	}
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.SliceAxis(a, 0, from, to) }, all)
 }
 
 // child makes a member: from the policy's first parameters while the archive is empty, else by the emitter.
@@ -100,7 +145,7 @@ func (p *Program) score(child Child, s episode.Summary, tables any) evaluation {
 	if b.Objectives != nil {
 		b.Valid = b.Valid.And(b.Objectives.IsFinite().All())
 	}
-	e := evaluation{Child: child, Inside: graph.Scalar(true), Length: s.Length}
+	e := evaluation{Child: child, Inside: graph.Scalar(true), Length: s.Length, Finite: s.FiniteReturns()}
 	if len(p.Space.Dims) > 0 {
 		b.Unit, e.Inside = scaled(p.Space, s.Descriptor)
 		b.Valid = b.Valid.And(s.Descriptor.IsFinite().All())

@@ -58,5 +58,5 @@ func (c *Config) measures() []string {
 	if err != nil {
 		p = &Program{Container: eliteCells{}}
 	}
-	return append(p.metricNames(), "env_steps")
+	return append(append(p.metricNames(), run.EnvSteps, run.ComputedSteps), c.EvalMeasures()...)
 }

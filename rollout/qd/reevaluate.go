@@ -25,6 +25,7 @@ type correction struct {
 	elites   playedElites
 	dropped  int                // elites without a finite mean return, objectives and descriptor
 	metrics  map[string]float64 // of the new archive, by the names of Container.Metrics
+	archive  Archive            // the new archive, whose genomes are empty
 }
 
 // playedElites are the elites of an archive after their episodes, by rising number of their places.
@@ -188,6 +189,15 @@ func (r *Run) replay(ctx context.Context, places Places, progress func(share flo
 		c.add(numbers, batch, min(batch, len(occupied)-first), &p)
 		progress(min(1, float64(first+batch)/float64(max(1, len(occupied)))))
 	}
+	end, err := loop.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	state, err := loop.Unflatten(end)
+	if err != nil {
+		return nil, err
+	}
+	c.archive = state.(reevaluation).Archive
 	return c, nil
 }
 

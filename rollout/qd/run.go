@@ -29,14 +29,24 @@ type Run struct {
 }
 
 // Step runs one generation.
-func (r *Run) Step(ctx context.Context) (run.Metrics, error) {
-	m, err := r.Loop.Step(ctx)
+func (r *Run) Step(context.Context) (run.Metrics, error) {
+	v, err := r.Numbers()
 	if err != nil {
-		return m, err
+		return run.Metrics{}, err
 	}
-	best, _ := m.Get("best_fitness")
-	m.Done = r.reaches(best)
-	m.Values = append(m.Values, run.Value{Name: "env_steps", Number: float64(m.Step) * m.Work})
+	m := run.Metrics{Step: r.Steps(), Work: r.program.Play.EnvSteps()}
+	names := r.program.metricNames()
+	for i, name := range names {
+		m.Values = append(m.Values, run.Value{Name: name, Number: v[i]})
+	}
+	best := m.Number("best_fitness")
+	steps := math.Round(m.Number("mean_length") * float64(r.config.Batch*r.config.Episodes))
+	m.Values = append(m.Values, run.Value{Name: run.EnvSteps, Number: r.CountEnvSteps(steps)},
+		run.Value{Name: run.ComputedSteps, Number: float64(m.Step) * m.Work})
+	if r.config.EvalDue(m.Step) && m.Step > 1 { // before the first generation there is no elite
+		m.Values = append(m.Values, run.EvalMetrics(v[len(names):], r.config.Episodes)...)
+	}
+	m.Done = r.Reached(m.Number)
 	for _, name := range slices.Sorted(maps.Keys(r.rare)) {
 		if n, _ := m.Get(name); n > 0 {
 			m.Values = append(m.Values, run.Value{Name: r.rare[name], Number: n})
@@ -48,9 +58,6 @@ func (r *Run) Step(ctx context.Context) (run.Metrics, error) {
 	return m, nil
 }
 
-// reaches reports whether the best fitness of an elite is the goal.
-func (r *Run) reaches(best float64) bool { return best >= r.target }
-
 // Describe says what the run can do.
 func (r *Run) Describe() *run.Capabilities {
 	can := r.Loop.Describe()
@@ -59,9 +66,13 @@ func (r *Run) Describe() *run.Capabilities {
 	return can
 }
 
-// Reached is that of run.Capabilities.
+// Reached is that of run.Capabilities: an evaluation has reached the target, in which no episode failed. Without
+// evaluations the best fitness of an elite has.
 func (r *Run) Reached(metric func(name string) float64) bool {
-	return r.reaches(metric("best_fitness"))
+	if r.config.EvalEnvs > 0 {
+		return metric(run.EvalFailed) == 0 && metric(run.EvalReturn) >= r.target
+	}
+	return metric("best_fitness") >= r.target
 }
 
 // Profile says what was compiled, and the layout that was chosen for it.
@@ -192,7 +203,11 @@ func (r *Run) Files(s run.Snapshot, ended bool) (files []run.File, err error) {
 		}
 		files = append(files, run.File{Name: runfolder.ArchiveFile, Arrays: arrays, Metadata: metadata})
 	}
-	picture, err := r.picture(state.Archive, s.Step)
+	shown := state.Archive
+	if c := r.correction; c != nil && c.step == s.Step {
+		shown = c.archive
+	}
+	picture, err := r.picture(shown, s.Step)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ import (
 
 func small() Config {
 	c := DefaultConfig()
-	c.Policy, c.Steps, c.Batch, c.Archive, c.Tile = "linear", 20, 24, "grid:6", 8
+	c.Policy, c.Steps, c.Batch, c.Archive, c.Tile, c.EvalEvery = "linear", 20, 24, "grid:6", 8, 2
 	return c
 }
 
@@ -406,8 +406,8 @@ func TestReferenceOfNamedObjectives(t *testing.T) {
 // What a program is for names no strategy and no descriptor that the run does not use.
 func TestPurposeNamesWhatIsUsed(t *testing.T) {
 	c := small()
-	require.Equal(t, "qd env CartPole-v1, policy linear, steps 20, episodes 1, batch 24, archive grid:6, emitter "+
-		"isoline, descriptor env, tile 8, batch-last false", c.Job().Purpose)
+	require.Equal(t, "qd env CartPole-v1, policy linear, steps 20, episodes 1, eval-envs 64, eval-every 2, "+
+		"batch 24, archive grid:6, emitter isoline, descriptor env, tile 8, batch-last false", c.Job().Purpose)
 	c.Emitter = "searches"
 	require.Contains(t, c.Job().Purpose, "strategy sepcmaes")
 	several(func(c *Config) { c.Archive, c.Front = "nsga2", 0 })(&c)

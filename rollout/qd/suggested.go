@@ -27,7 +27,11 @@ var taskSettings = map[string]settings.Values{
 // bounds.
 func (c *Config) Suggested() settings.Values {
 	values := c.EpisodeSettings.Suggested()
+	c.SuggestEval(values, c.Batch*c.Episodes)
 	maps.Copy(values, taskSettings[c.Env])
+	if values["eval-episodes"] == 1 {
+		values["eval-envs"] = 1
+	}
 	if point, ok := values["reference-point"].([]float64); ok {
 		delete(values, "reference-point")
 		if point = c.referenceOf(point); point != nil {

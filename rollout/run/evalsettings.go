@@ -20,3 +20,11 @@ const (
 	// EvalFailed is the number of episodes whose return is not finite.
 	EvalFailed = "eval_failed"
 )
+
+// Metrics of the environment steps so far.
+const (
+	// EnvSteps are those of all episodes in training, until each ended.
+	EnvSteps = "env_steps"
+	// ComputedSteps are those that were computed, also after the ends of episodes: what steps/s counts.
+	ComputedSteps = "computed_steps"
+)

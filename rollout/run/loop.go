@@ -32,6 +32,7 @@ type Loop struct {
 	hostInputs   []weak.Pointer[graph.Array] // the arrays on the host that inputs are copies of
 	names        []string
 	step         int64
+	envSteps     float64 // see CountEnvSteps
 	closed       bool
 	profile      Profile
 }
@@ -55,6 +56,8 @@ type LoopOptions struct {
 	Packed bool
 	// Counter counts the parts of a round. Its Input is among the inputs. nil: nothing is counted. The loop closes it.
 	Counter *PartCounter
+	// EnvSteps: snapshots have the number of environment steps that CountEnvSteps has counted.
+	EnvSteps bool
 	// Fits refuses the compiled program, before the state is on the devices, if it takes too much memory. nil: it fits.
 	Fits func(Program) error
 	// Only Loop.Step uses the fields below.
@@ -309,6 +312,20 @@ func (c loopWithMembers[S]) HallEntries(Snapshot) ([]HallEntry, error) { return 
 // Steps returns the number of rounds that led to the state.
 func (l *Loop) Steps() int64 { return l.step }
 
+// CountEnvSteps adds the environment steps of a round, those of all episodes until they ended, to the steps so far, and
+// returns the sum. It is a part of the loop's snapshots, if LoopOptions.EnvSteps says so.
+func (l *Loop) CountEnvSteps(n float64) (sofar float64) {
+	l.envSteps += n
+	return l.envSteps
+}
+
+// withEnvSteps adds the environment steps so far, f64[1], to a snapshot's arrays.
+func (l *Loop) withEnvSteps(arrays map[string]*graph.Array) {
+	if l.options.EnvSteps && arrays != nil {
+		arrays[EnvSteps] = graph.Float64s([]float64{l.envSteps})
+	}
+}
+
 // State returns the state, on the devices. In a loop with LoopOptions.Packed, small arrays are on the host.
 func (l *Loop) State() (any, error) {
 	if l.state == nil {
@@ -418,6 +435,7 @@ func (l *Loop) Snapshot(ctx context.Context) (Snapshot, error) {
 		return Snapshot{}, err
 	}
 	arrays, err := Saved(ctx, state)
+	l.withEnvSteps(arrays)
 	return Snapshot{Step: l.step, Arrays: arrays}, err
 }
 
@@ -432,6 +450,7 @@ func (l *Loop) StateInPlace() (Snapshot, error) {
 	for i, a := range graph.Leaves(state) {
 		s.Arrays[l.names[i]] = a
 	}
+	l.withEnvSteps(s.Arrays)
 	return s, nil
 }
 
@@ -465,6 +484,13 @@ func (l *Loop) Restore(ctx context.Context, s Snapshot) error {
 		}
 	}
 	l.state, l.step = put, s.Step
+	if l.options.EnvSteps {
+		steps, err := graph.Floats(s.Arrays[EnvSteps])
+		if err != nil {
+			return err
+		}
+		l.envSteps = steps[0]
+	}
 	return nil
 }
 
@@ -479,9 +505,16 @@ func (l *Loop) Unflatten(s Snapshot) (any, error) {
 		}
 		leaves[i] = a
 	}
-	if len(s.Arrays) != len(l.names) {
+	wants := len(l.names)
+	if l.options.EnvSteps {
+		wants++
+		if _, err := s.array(EnvSteps, graph.ShapeOf(graph.Float64, 1)); err != nil {
+			return nil, err
+		}
+	}
+	if len(s.Arrays) != wants {
 		return nil, fmt.Errorf("the state has %d arrays, these settings want %d: restore what the same settings made",
-			len(s.Arrays), len(l.names))
+			len(s.Arrays), wants)
 	}
 	return l.packing.Tree().Unflatten(leaves), nil
 }

@@ -124,14 +124,15 @@ func (p *EpisodeSettings) Remark() string {
 // of so few steps reaches it.
 func (p *EpisodeSettings) Goal(spec envs.Spec) float64 {
 	x := p.GoalSettings.Goal(spec)
-	if (p.Target == auto || p.Target == "") && x > largestReturn(spec, p.Steps) {
+	if (p.Target == auto || p.Target == "") && x > LargestReturn(spec, p.Steps) {
 		return math.NaN()
 	}
 	return x
 }
 
-// largestReturn returns the largest return of an episode of one step to all; +Inf if it is not known.
-func largestReturn(spec envs.Spec, steps int) float64 {
+// LargestReturn returns what no return of an episode of at most so many steps exceeds; +Inf if it is not known. An
+// episode has from one step to all.
+func LargestReturn(spec envs.Spec, steps int) float64 {
 	if spec.MaxReward == nil {
 		return math.Inf(1)
 	}
@@ -235,7 +236,7 @@ func (s *EnvSettings) rollout(aim *GoalSettings, steps, episodes int) (*episode.
 	if limit := limitOf(env, given); limit > 0 {
 		played = min(steps, limit)
 	}
-	if most := largestReturn(spec, played); aim.Target != auto && aim.Target != "" && target > most {
+	if most := LargestReturn(spec, played); aim.Target != auto && aim.Target != "" && target > most {
 		return nil, settings.Wrong("target", aim.Target, "at most %g, the largest return of %d steps of %s", most,
 			played, s.Env)
 	}

@@ -24,7 +24,7 @@ type Run struct {
 
 // Runs of one environment and policy share what evaluates and records members.
 const (
-	pendulum = " Pendulum-v1 --policy mlp:9,5 --steps 60 --target 0 --eval-episodes 2 --devices 2 "
+	pendulum = " Pendulum-v1 --policy mlp:9,5 --steps 60 --target 0 --eval-episodes 2 --eval-every 2 --devices 2 "
 	evolve   = "evolve --generations 5 --tune off --hall-of-fame 0 "
 	sparse   = "sparse --data pictures --pop 5 --batch 7 --hidden 9,5 --steps 43 --mutate-every 15 --seed 4 " +
 		"--devices 2 "
@@ -39,7 +39,7 @@ var All = []Run{
 	{"reference", false,
 		evolve + pendulum + "--jit=false --devices 1 --pop 6 --steps 20 --policy mlp:3 --generations 3"},
 	{"spiking", false, evolve + "Forage-L0-v1 --pop 32 --policy spiking:8 --steps 30 --generations 3 --target 0 " +
-		"--eval-episodes 2 --devices 2 --seed 5"},
+		"--eval-every 3 --eval-episodes 2 --devices 2 --seed 5"},
 	{"islands", false, "islands --generations 12 --tune off --islands 4 --migrants 2 --pop 16 " +
 		"--strategy.sigma 0.05..0.3 --seed 3" + pendulum},
 	{"qd", true, "qd --generations 5 --batch 32 --archive grid:4 --descriptor observations " +

@@ -157,7 +157,8 @@ func TestConfigOfAnEvaluationAnew(t *testing.T) {
 func TestResumeWithAGoalThatIsReached(t *testing.T) {
 	b := onInterpreter(t)
 	require.Equal(t, StatusOK, b.do("qd", "CartPole-v1", "--archive", "grid:4", "--batch", "8", "--policy", "linear",
-		"--steps", "20", "--eval-episodes", "1", "--backend", "reference", "-g", "2", "--out", "a"), "%s", b.err)
+		"--steps", "90", "--eval-episodes", "1", "--eval-every", "1", "--backend", "reference", "-g", "2", "--out",
+		"a"), "%s", b.err)
 	rows := read(t, "a", "metrics.jsonl")
 	require.Equal(t, StatusOK, b.do("qd", "--resume", "a", "-g", "3", "--target", "2", "--json"), "%s", b.err)
 	require.Equal(t, rows, read(t, "a", "metrics.jsonl"))
@@ -167,8 +168,8 @@ func TestResumeWithAGoalThatIsReached(t *testing.T) {
 		require.Contains(t, r, name)
 		require.Nil(t, r[name], name)
 	}
-	require.Equal(t, StatusOK, b.do("qd", "--resume", "a", "-g", "3", "--target", "0", "--json"), "%s", b.err)
-	require.EqualValues(t, 3, result(t, b)["generations"], "no goal")
+	require.Equal(t, StatusOK, b.do("qd", "--resume", "a", "-g", "3", "--target", "90", "--json"), "%s", b.err)
+	require.EqualValues(t, 3, result(t, b)["generations"], "a goal that is farther away")
 }
 
 // A resumed search that has reached its goal has nothing to do, as a run of qd has. One with a validation holds it
@@ -183,8 +184,8 @@ func TestResumedSearchesWhoseGoalIsReached(t *testing.T) {
 		{"evolve CartPole-v1 --policy linear --pop 4", "--target 19"},
 	} {
 		out := fmt.Sprint("run", i)
-		args := append(strings.Fields(c.args), "--steps", "19", "--eval-episodes", "1", "--backend", "reference",
-			"--target", "19", "-g", "2", "--out", out)
+		args := append(strings.Fields(c.args), "--steps", "19", "--eval-episodes", "1", "--eval-every", "1",
+			"--backend", "reference", "--target", "0", "-g", "2", "--out", out)
 		require.Equal(t, StatusOK, b.do(args...), "%v: %s", c, b.err)
 		rows := read(t, out, "metrics.jsonl")
 		require.Equal(t, 2, strings.Count(rows, "\n"))

@@ -103,15 +103,14 @@ func number2text(x any) string { return strconv.FormatFloat(x.(float64), 'g', -1
 // A run out of patience ends, says so, and has nothing left to do where it goes on with as much; with more it goes on.
 func TestPatience(t *testing.T) {
 	b := newBed(t)
-	args := append(small, "--generations", "50", "--patience", "2", "--min-improvement", "1e6", "--json", "--out",
-		"run")
+	args := append(small, "--generations", "50", "--patience", "2", "--min-improvement", "1e6", "--eval-every", "1",
+		"--json", "--out", "run")
 	require.Equal(t, StatusOK, b.do(args...), "%s", b.err)
 	r := result(t, b)
 	require.Equal(t, "patience", r["ended_by"])
 	require.EqualValues(t, 3, r["generations"])
-	require.Regexp(
-		t, `out of patience in generation 3 after \S+ s: mean \S+, and no better best than \S+ for 2 generations\n`,
-		b.out.String())
+	require.Regexp(t, `out of patience in generation 3 after \S+ s: eval return \S+, and no better evaluation `+
+		`than \S+ for 2 generations\n`, b.out.String())
 	before := read(t, "run", "metrics.jsonl")
 	b.out.b.Reset()
 	require.Equal(t, StatusOK, b.do("evolve", "--resume", "run", "--json"), "%s", b.err)

@@ -38,11 +38,11 @@ type matterCase struct {
 
 var matterCases = []matterCase{
 	{"evolve", 3, map[string]string{"env": "Pendulum-v1", "pop": "8", "policy": "mlp:2", "steps": "4", "target": "0",
-		"normalize-observations": "true"}, "", false},
+		"eval-every": "1", "normalize-observations": "true"}, "", false},
 	{"evolve", 3, map[string]string{"env": "Pendulum-v1", "pop": "8", "policy": "linear", "steps": "4", "target": "0",
-		"strategy": "cmaes", "restarts": "ipop"}, "", false},
+		"eval-every": "1", "strategy": "cmaes", "restarts": "ipop"}, "", false},
 	{"islands", 3, map[string]string{"env": "Pendulum-v1", "pop": "6", "policy": "linear", "steps": "4", "target": "0",
-		"islands": "5", "migrate-every": "1", "migrants": "1", "explore-every": "1",
+		"eval-every": "1", "islands": "5", "migrate-every": "1", "migrants": "1", "explore-every": "1",
 		"strategy.sigma": "0.05..0.5"}, "", false},
 	{"ppo", 3, map[string]string{"env": "Pendulum-v1", "policy": "mlp:3", "envs": "2", "horizon": "8", "epochs": "2",
 		"minibatches": "2", "target": "0", "steps": "200", "learning-rate": "0.1", "max-grad-norm": "0.01"}, "", false},
@@ -62,10 +62,10 @@ var matterCases = []matterCase{
 		"search": "puct", "num-simulations": "5", "arena-every": "0"}, "temperature,sampled-moves", false},
 	{"qd", 3, map[string]string{"env": "Pendulum-v1", "descriptor": "observations", "descriptor.elements": "0,1",
 		"descriptor.bounds": "-1,1,-1,1", "batch": "8", "policy": "linear", "steps": "4", "archive": "grid:4",
-		"target": "0"}, "", false},
+		"eval-every": "1", "target": "0"}, "", false},
 	{"qd", 3, map[string]string{"env": "Pendulum-v1", "descriptor": "observations", "descriptor.elements": "0,1",
 		"descriptor.bounds": "-1,1,-1,1", "batch": "8", "policy": "linear", "steps": "4", "archive": "grid:4",
-		"target": "0", "emitter": "searches", "emitter.searches": "2", "learning-rate": "0.5",
+		"eval-every": "1", "target": "0", "emitter": "searches", "emitter.searches": "2", "learning-rate": "0.5",
 		"threshold-min": "-100"}, "", false},
 }
 

@@ -158,7 +158,7 @@ func TestResumeRefuses(t *testing.T) {
 		b.write(t, filepath.Join(dir, "config.toml"), strings.Replace(text, old, new, 1))
 	}
 	edited("version", "kind_version = 7", "kind_version = 6")
-	edited("other", "kind = 'drift'\nkind_version = 7", "kind = 'evolve'\nkind_version = 3")
+	edited("other", "kind = 'drift'\nkind_version = 7", "kind = 'evolve'\nkind_version = 4")
 	edited("bad", "pop = 256", "pop = = 256")
 	edited("seed", "seed = 0", "seed = 5")
 	edited("sigma", "sigma = 0.1", "sigma = 0.2")

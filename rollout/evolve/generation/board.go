@@ -19,8 +19,11 @@ func (c *Search) Board() []run.DisplayRow {
 			goal = " of " + Number(t)
 		}
 	}
-	return []run.DisplayRow{
-		{Label: "best ever", Plain: true, Parts: []run.Part{{Metric: "best_ever"}}},
+	rows := []run.DisplayRow{{Label: "best ever", Plain: true, Parts: []run.Part{{Metric: "best_ever"}}}}
+	if c.EvalEnvs > 0 {
+		rows, goal = append(rows, run.EvalRow(goal)), ""
+	}
+	return append(rows, []run.DisplayRow{
 		{Label: "mean", Plain: true, Parts: []run.Part{{Metric: "mean_fitness", Behind: goal}}, Curve: "mean_fitness",
 			Color: "cyan"},
 		{Label: "spread", Parts: []run.Part{{Before: "std ", Metric: "std_fitness"},
@@ -30,5 +33,5 @@ func (c *Search) Board() []run.DisplayRow {
 			{Before: ": ", Metric: "failed_members", Format: run.Whole, Behind: " members"},
 			{Before: ", the first ", Metric: "failed_member", Format: run.Whole},
 			{Before: " in step ", Metric: "failed_step", Format: run.Whole}}},
-	}
+	}...)
 }

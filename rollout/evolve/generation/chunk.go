@@ -20,12 +20,12 @@ func (p *Program) EvaluateChunk(s State, in Chunk, perDevice int) Results {
 	device := graph.AxisIndex(graph.DeviceAxis)
 	p.Groups = p.Groups.Part(graph.DynamicIndex(in.First, device, 0),
 		graph.DynamicIndex(in.Count, device, 0), perDevice)
-	keys := p.keys(s)
-	rows := population.Each(p.Groups, in.Tiles, p.buffers().Results, func(tile *graph.Array) Results {
+	keys, result := p.keys(s), p.result(s)
+	tiles := p.Groups.Behind(p.tilesBehind(s, in.Inputs))
+	return p.gather(population.Each(tiles, in.Tiles, p.buffers().Results, func(tile *graph.Array) Results {
 		k := keys.tile(tile)
-		return p.evaluate(s, tile, p.ask(s, k), k.Members)
-	})
-	return graph.MapTree(p.Groups.Gather, rows)
+		return p.evaluate(s, tile, p.ask(s, k), result, k.Members)
+	}))
 }
 
 // Joined are the inputs of Program.TellJoined.
@@ -38,8 +38,7 @@ type Joined struct {
 func (p *Program) TellJoined(s State, in Joined) (State, *graph.Array) {
 	p = p.Bind(in.Inputs)
 	keys := p.keys(s)
-	results := p.join(in.Rows)
-	return p.tellWithNumbers(s, in.Inputs, keys, p.regeneratedNoise(s, in.Inputs, keys), results)
+	return p.tellWithNumbers(s, in.Inputs, keys, p.regeneratedNoise(s, in.Inputs, keys), in.Rows)
 }
 
 // RowsOfTiles returns zeros like the rows of a number of tiles.

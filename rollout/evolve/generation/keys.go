@@ -16,7 +16,7 @@ type memberKeys struct {
 
 // keys makes the keys of a generation. With ask = FoldIn(State.Key, 2·generation) and play = FoldIn(State.Key,
 // 2·generation+1), group i has the key FoldIn(ask, i) and member i the key FoldIn(play, i), counted over the whole
-// population.
+// population. Members of an evaluation have those of evalKeys.
 //
 // They are made for all tiles at once, outside of the loop over tiles: whole numbers do not depend on shapes.
 func (p *Program) keys(s State) memberKeys {
@@ -26,7 +26,7 @@ func (p *Program) keys(s State) memberKeys {
 	side := graph.Iota(sides).Reshape(1, sides, 1)
 	return memberKeys{
 		Groups:  foldInEach(ask, group),
-		Members: foldInEach(play, group.ExpandDims(1).Add(side.Mul(t.Items))),
+		Members: p.evalKeys(s, foldInEach(play, group.ExpandDims(1).Add(side.Mul(t.Items))), group),
 		Index:   group.Min(t.Items - 1),
 	}
 }

@@ -125,7 +125,7 @@ func TestMemoryIsOfWhatIsHeld(t *testing.T) {
 		{6, "openes as it was", "mlp:128,128", func(*Setup) {}, 1 << 30, 128 * 4 * params, 256 * 4 * params, ""},
 	} {
 		config := DefaultSearch()
-		config.Policy = c.policy
+		config.Policy, config.EvalEnvs = c.policy, 0
 		x, err := config.NewSetup(Options{}, plan.Machine{Devices: 1})
 		require.NoError(t, err, "case %d: %s", c.number, c.what)
 		c.change(x)

@@ -1,6 +1,7 @@
 package generation
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -55,25 +56,22 @@ func Summarize(fitness, lengths, steps []float64) Summary {
 	return m
 }
 
-// Reaches reports whether the population has reached a target: its mean has, and no member failed.
-func (s Summary) Reaches(target float64) bool { return s.Failed == 0 && s.Mean >= target }
-
-// Goal returns the metric that must reach the target of a run: the mean of the population, except of a
-// strategy with a Goal.
-func Goal(of *strategy.Erased) (metric string) {
-	if of.Goal != "" {
-		return of.Goal
+// GoalMetric returns the metric that must reach the target of a run: the return of evaluations. Without evaluations it
+// is that of the strategy's Goal, or else the mean of the population.
+func (c *Search) GoalMetric(of *strategy.Erased) string {
+	if c.EvalEnvs > 0 {
+		return run.EvalReturn
 	}
-	return "mean_fitness"
+	return cmp.Or(of.Goal, "mean_fitness")
 }
 
-// Reached reports whether the metric of Goal has reached a target. The mean of a population of which members failed has
-// not. metric returns a metric of the generation, NaN if it is not known.
-func Reached(of *strategy.Erased, metric func(name string) float64, target float64) bool {
-	if of.Goal == "" && metric("failed") != 0 {
-		return false
-	}
-	return metric(Goal(of)) >= target
+// Reached reports whether the metric of GoalMetric has reached a target. An evaluation with a failed episode has not,
+// nor has the mean of a population of which members failed. metric returns a metric of the generation, NaN if it is not
+// known.
+func (c *Search) Reached(of *strategy.Erased, metric func(name string) float64, target float64) bool {
+	name := c.GoalMetric(of)
+	failed := map[string]string{run.EvalReturn: run.EvalFailed, "mean_fitness": "failed"}[name]
+	return metric(name) >= target && (failed == "" || metric(failed) == 0)
 }
 
 // FailedText names how many members failed, as the end of a sentence; "" for none.
@@ -99,9 +97,16 @@ func (s Summary) Failures(generation int64) []run.Value {
 		{Name: "failed_member", Number: float64(s.FirstFailed)}, {Name: "failed_step", Number: step}}
 }
 
+// Steps counts the environment steps of a search.
+type Steps interface {
+	// CountEnvSteps adds those of a generation and returns all so far.
+	CountEnvSteps(n float64) (sofar float64)
+}
+
 // Metrics returns a generation's metrics, given the numbers of Program.Run. It updates bestEver, the best fitness so
-// far.
-func (c *Search) Metrics(v []float64, step int64, r Reports, bestEver *float64) (run.Metrics, Summary) {
+// far, and the environment steps.
+func (c *Search) Metrics(v []float64, step int64, r Reports, bestEver *float64, steps Steps) (run.Metrics, Summary) {
+	v, eval := c.Split(v)
 	members := len(v) - len(r.Strategy)
 	v, own := v[:members], v[members:]
 	n := len(v) / (3 + len(r.Policy))
@@ -112,8 +117,13 @@ func (c *Search) Metrics(v []float64, step int64, r Reports, bestEver *float64) 
 		{Name: "best_fitness", Number: s.Best}, {Name: "mean_fitness", Number: s.Mean},
 		{Name: "std_fitness", Number: s.Std}, {Name: "worst_fitness", Number: s.Worst},
 		{Name: "best_ever", Number: *bestEver}, {Name: "mean_length", Number: s.Length},
-		{Name: "failed", Number: float64(s.Failed)}, {Name: "env_steps", Number: float64(step * perGeneration)},
+		{Name: "failed", Number: float64(s.Failed)},
+		{Name: run.EnvSteps, Number: steps.CountEnvSteps(c.EnvSteps(v[n : 2*n]))},
+		{Name: run.ComputedSteps, Number: float64(step * perGeneration)},
 	}}
+	if c.EvalDue(step) {
+		m.Values = append(m.Values, run.EvalMetrics(eval, c.Episodes)...)
+	}
 	for i, name := range r.Policy {
 		m.Values = append(m.Values, run.Value{Name: name, Number: episode.MeanOfFinite(v[(3+i)*n : (4+i)*n])})
 	}
@@ -124,10 +134,19 @@ func (c *Search) Metrics(v []float64, step int64, r Reports, bestEver *float64) 
 	return m, s
 }
 
+// EnvSteps returns the environment steps of members, all of their episodes until they ended, given each one's mean
+// length of an episode.
+func (c *Search) EnvSteps(lengths []float64) (sum float64) {
+	for _, length := range lengths {
+		sum += math.Round(length * float64(c.Episodes))
+	}
+	return sum
+}
+
 // Measures lists the names of a run's metrics, except those of failed members.
 func (c *Search) Measures() []string {
-	names := []string{"best_fitness", "mean_fitness", "std_fitness", "worst_fitness", "best_ever", "mean_length",
-		"failed", "env_steps"}
+	names := append([]string{"best_fitness", "mean_fitness", "std_fitness", "worst_fitness", "best_ever", "mean_length",
+		"failed", run.EnvSteps, run.ComputedSteps}, c.EvalMeasures()...)
 	r, err := c.Rollout()
 	s, wrong := strategy.Make(c.Strategy, c.Parted.Under("strategy."))
 	if err == nil && wrong == nil {

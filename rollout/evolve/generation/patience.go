@@ -1,12 +1,25 @@
 package generation
 
-import "math"
+import (
+	"math"
+
+	"xlarun/rollout/run"
+)
 
 // PatienceSettings say when a run ends that no longer improves.
 type PatienceSettings struct {
-	Patience int `set:"patience" program:"no" resume:"goal" min:"0" max:"1073741823" help:"generations without a better best_ever after which the run ends; 0 to go on"`
-	// MinImprovement is the least rise of best_ever that counts as an improvement.
-	MinImprovement float64 `set:"min-improvement" needs:"patience=!0" program:"no" resume:"goal" min:"0" help:"what best_ever has to rise by, at least, to count as better for --patience"`
+	Patience int `set:"patience" program:"no" resume:"goal" min:"0" max:"1073741823" help:"generations without a better eval_return (without evaluations, best_ever) after which the run ends; 0 to go on"`
+	// MinImprovement is the least rise that counts as an improvement.
+	MinImprovement float64 `set:"min-improvement" needs:"patience=!0" program:"no" resume:"goal" min:"0" help:"what that has to rise by, at least, to count as better for --patience"`
+}
+
+// Progress returns the metric of a generation that patience waits for: the return of its evaluation, NaN if it had
+// none. Without evaluations it is the best fitness.
+func (c *Search) Progress(m run.Metrics) float64 {
+	if c.EvalEnvs > 0 {
+		return m.Number(run.EvalReturn)
+	}
+	return m.Number("best_fitness")
 }
 
 // Patience counts the generations since a run improved.
@@ -18,8 +31,11 @@ type Patience struct {
 // NewPatience returns the Patience of a run that begins.
 func NewPatience() Patience { return Patience{Best: math.Inf(-1)} }
 
-// Update records the best fitness of a generation and reports whether the run should end.
+// Update records the Progress of a generation and reports whether the run should end. NaN says nothing.
 func (p *Patience) Update(best float64, generation int64, c PatienceSettings) (end bool) {
+	if math.IsNaN(best) {
+		return false
+	}
 	if best > p.Best+c.MinImprovement {
 		p.Best, p.Since = best, generation
 	}

@@ -39,7 +39,7 @@ func (b Best) max(other Best) Best {
 
 // Inputs are the inputs of a generation that do not change.
 type Inputs struct {
-	Settings map[string]*graph.Array // f32[], by name: Numbers of strategy, policy and environment
+	Settings map[string]*graph.Array // f32[], by name: Numbers of strategy, policy and environment; evalEvery
 	Tiles    *graph.Array            // i32[]: tiles of a device; see population.Each
 	Counter  *graph.Array            `tree:"optional"` // i32[]: counts the tiles that are played; see graph.Counted
 }
@@ -55,7 +55,11 @@ type Program struct {
 	Groups   population.Tiles   // the population's groups, cut over the devices
 	Options  Options
 	Places   int // in the hall of fame
-	draw     any // one group's draw; only its shapes are read
+	// EvalMembers is the number of members behind the population. They all are the genome that the run would save now,
+	// and play new episodes for an evaluation. No part of a generation but the rollout sees them.
+	EvalMembers int
+	Result      any // that genome; nil: the strategy's Mean
+	draw        any // one group's draw; only its shapes are read
 	// regenerate makes tell draw noise again from its keys instead of storing it from ask to tell.
 	regenerate bool
 }
@@ -85,38 +89,42 @@ func (p *Program) Start(key random.Key) State {
 	return s
 }
 
-// Run is one generation; each device runs its tiles. It returns the next state, and f32[(3+reports)·population + r]:
-// each member's fitness, then each one's length, step in which it failed, and the policy's reports, and the r reports
-// of the strategy. The host computes the metrics from this one small transfer.
+// Run is one generation; each device runs its tiles. It returns the next state, and f32[(3+reports)·population + r +
+// 3·EvalMembers]: each member's fitness, then each one's length, step in which it failed, and the policy's reports; the
+// r reports of the strategy; the numbers of the evaluation. The host computes the metrics from this one small transfer.
 func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	p = p.Bind(in)
-	keys := p.keys(s)
-	rows := population.Each(p.Groups, in.Tiles, p.buffers(), func(tile *graph.Array) tileResult {
+	keys, result := p.keys(s), p.result(s)
+	tiles := p.Groups.Behind(p.tilesBehind(s, in))
+	rows := population.Each(tiles, in.Tiles, p.buffers(), func(tile *graph.Array) tileResult {
 		tile = graph.Counted(in.Counter, tile)
 		k := keys.tile(tile)
 		draws := p.ask(s, k)
-		results := p.evaluate(s, tile, draws, k.Members)
+		results := p.evaluate(s, tile, draws, result, k.Members)
 		if p.regenerate {
 			return tileResult{graph.None{}, results}
 		}
 		return tileResult{draws, results}
 	})
-	results := p.gather(rows.Results)
 	noise := p.storedNoise(in, rows.Draws)
 	if p.regenerate {
 		noise = p.regeneratedNoise(s, in, keys)
 	}
-	return p.tellWithNumbers(s, in, keys, noise, results)
+	return p.tellWithNumbers(s, in, keys, noise, p.gather(rows.Results))
 }
 
-// tellWithNumbers is tell, with the numbers of the generation for the host.
-func (p *Program) tellWithNumbers(s State, in Inputs, keys memberKeys, n noise, results Results) (State, *graph.Array) {
+// tellWithNumbers is tell, given the rows of all tiles, with the numbers of the generation for the host.
+func (p *Program) tellWithNumbers(s State, in Inputs, keys memberKeys, n noise, rows Results) (State, *graph.Array) {
+	results := p.join(rows)
 	next := p.tell(s, in, keys, n, results)
-	numbers := graph.Flatten1D(results.metrics())
+	numbers := []*graph.Array{graph.Flatten1D(results.metrics())}
 	if p.Strategy.Report != nil {
-		numbers = graph.Concatenate(0, numbers, p.Strategy.Report(next.Strategy))
+		numbers = append(numbers, p.Strategy.Report(next.Strategy))
 	}
-	return next, numbers
+	if p.EvalMembers > 0 {
+		numbers = append(numbers, p.evaluated(rows.Summary))
+	}
+	return next, graph.Concatenate(0, numbers...)
 }
 
 // ask draws for the groups of one tile, leaves [lanes, …].
@@ -126,13 +134,14 @@ func (p *Program) ask(s State, k memberKeys) any {
 	})(k.Groups, k.Index))
 }
 
-// evaluate plays the episodes of one tile's members: leaves [sides, lanes, …]. keys are u32[sides, lanes, 2].
-func (p *Program) evaluate(s State, tile *graph.Array, draws any, keys random.Key) Results {
+// evaluate plays the episodes of one tile's members: leaves [sides, lanes, …]. keys are u32[sides, lanes, 2]. Lanes
+// behind the population play the genome result.
+func (p *Program) evaluate(s State, tile *graph.Array, draws, result any, keys random.Key) Results {
 	rollout := p.rolloutEach
 	if p.sharesMatrices() {
 		rollout = p.rolloutShared
 	}
-	summary := rollout(s, draws, keys)
+	summary := rollout(s, tile, draws, result, keys)
 	// An infinite return is a failure, like NaN.
 	summary.Return = graph.Select(summary.Return.IsFinite(), summary.Return, math.NaN())
 	observed := p.observed(tile, summary.Observed)
@@ -141,10 +150,16 @@ func (p *Program) evaluate(s State, tile *graph.Array, draws any, keys random.Ke
 }
 
 // rolloutEach makes each member of the tile and plays it.
-func (p *Program) rolloutEach(s State, draws any, keys random.Key) episode.Summary {
+func (p *Program) rolloutEach(s State, tile *graph.Array, draws, result any, keys random.Key) episode.Summary {
 	lanes, sides := p.Groups.Lanes, p.Strategy.GroupSize
 	members := graph.VMap(func(side *graph.Array) any {
-		return graph.VMap(func(draw any) any { return p.Strategy.Member(s.Strategy, draw, side) })(draws)
+		return graph.VMap2(func(draw any, behind *graph.Array) any {
+			member := p.Strategy.Member(s.Strategy, draw, side)
+			if p.EvalMembers == 0 {
+				return member
+			}
+			return graph.SelectTree(behind, result, member)
+		})(draws, p.behind(tile))
 	})(graph.Iota(sides))
 	flat := graph.MapTree(func(a *graph.Array) *graph.Array { return a.MergeAxes(0, 2) }, members)
 	scale := s.Observed.Scale()
@@ -156,18 +171,23 @@ func (p *Program) rolloutEach(s State, draws any, keys random.Key) episode.Summa
 
 // rolloutShared plays members that share their matrices: one product serves the whole tile. Sides are a separate axis,
 // so that the sides of a group share their factors.
-func (p *Program) rolloutShared(s State, draws any, keys random.Key) episode.Summary {
+func (p *Program) rolloutShared(s State, tile *graph.Array, draws, result any, keys random.Key) episode.Summary {
 	options := p.Rollout.Plan.VMap()
+	type lane = graph.Pair[any, *graph.Array]
 	return graph.VMap2(func(side *graph.Array, keys random.Key) episode.Summary {
-		return graph.VMap2(func(draw any, key random.Key) episode.Summary {
+		return graph.VMap2(func(of lane, key random.Key) episode.Summary {
+			draw, behind := of.Unpack()
 			shared := p.Strategy.Shared(s.Strategy, draw, side)
 			if n := len(graph.Leaves(shared.Params)); shared.Params == nil || n != len(shared.Factors) {
 				panic(envs.ResultError(p.Strategy.Settings, "strategy", "Traits", fmt.Sprintf("Shared returned Params "+
 					"of %d arrays and %d Factors, want Params as the policy's Init returns them and Factors for each "+
 					"array", n, len(shared.Factors))))
 			}
+			if p.EvalMembers > 0 {
+				shared = withoutNoise(behind, result, shared)
+			}
 			return p.Rollout.Member(shared, key)
-		}, options...)(draws, keys)
+		}, options...)(graph.PairOf(draws, p.behind(tile)), keys)
 	}, options...)(graph.Iota(p.Strategy.GroupSize), keys)
 }
 
@@ -254,8 +274,8 @@ func (p *Program) drawBuffers() any {
 	return population.RowsLike(p.Groups, population.ZeroRows(p.Groups.Lanes, p.draw))
 }
 
-// gather returns the results of the whole population, given each tile's.
-func (p *Program) gather(rows Results) Results { return p.join(graph.MapTree(p.Groups.Gather, rows)) }
+// gather returns the rows of all tiles, given those of each device.
+func (p *Program) gather(rows Results) Results { return graph.MapTree(p.Groups.Gather, rows) }
 
 // join returns the results of the whole population, given the rows of all tiles, [tiles, …].
 func (p *Program) join(rows Results) Results {
@@ -264,9 +284,11 @@ func (p *Program) join(rows Results) Results {
 
 // inOrder puts rows of all tiles, [tiles, sides, lanes, …], in member order and without padding.
 func (p *Program) inOrder(rows *graph.Array) *graph.Array {
-	all := rows.MoveAxis(1, 0).MergeAxes(1, 2) // [sides, tiles·lanes, …]
-	return graph.Once(graph.SliceAxis(all, 1, 0, p.Groups.Items).MergeAxes(0, 2))
+	return graph.Once(graph.SliceAxis(lanesInOrder(rows), 1, 0, p.Groups.Items).MergeAxes(0, 2))
 }
+
+// lanesInOrder puts the lanes of all tiles one after the other: [sides, tiles·lanes, …].
+func lanesInOrder(rows *graph.Array) *graph.Array { return rows.MoveAxis(1, 0).MergeAxes(1, 2) }
 
 // metrics returns f32[3+reports, population]: the numbers of the members, see Program.Run.
 func (r Results) metrics() *graph.Array {
@@ -322,10 +344,10 @@ func (p *Program) Ask(s State, in Inputs) any {
 // Evaluate returns the results of the whole population, given draws as Ask returns them.
 func (p *Program) Evaluate(s State, in Inputs, draws any) Results {
 	p = p.Bind(in)
-	keys := p.keys(s)
-	return p.gather(population.Each(p.Groups, in.Tiles, p.buffers().Results, func(tile *graph.Array) Results {
-		return p.evaluate(s, tile, population.At(draws, tile), keys.tile(tile).Members)
-	}))
+	keys, result := p.keys(s), p.result(s)
+	return p.join(p.gather(population.Each(p.Groups, in.Tiles, p.buffers().Results, func(tile *graph.Array) Results {
+		return p.evaluate(s, tile, population.At(draws, tile), result, keys.tile(tile).Members)
+	})))
 }
 
 // Tell returns the next state, given draws and results as Ask and Evaluate return them.

@@ -21,6 +21,7 @@ import (
 // otherwise.
 type Search struct {
 	run.EpisodeSettings
+	run.EvalSettings
 	Strategy    string `set:"strategy" help:"algorithm that makes the next population"`
 	Population  int    `set:"pop" short:"p" help:"members of the population"`
 	Generations int    `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823" help:"generations at most"`
@@ -53,7 +54,8 @@ func DefaultSearch() Search {
 			Episodes:     1,
 			GoalSettings: run.GoalSettings{Target: "auto", EvalEpisodes: 100},
 		},
-		Strategy: "openes", Population: 256, Generations: 100, HallOfFame: auto, Planning: run.Defaults(),
+		EvalSettings: run.EvalSettings{EvalEnvs: 64, EvalEvery: 10},
+		Strategy:     "openes", Population: 256, Generations: 100, HallOfFame: auto, Planning: run.Defaults(),
 	}
 }
 

@@ -212,12 +212,18 @@ func (x *Setup) Wait() { x.late.Wait() }
 // Chosen returns the settings of the chosen layout, by name.
 func (x *Setup) Chosen() settings.Values { return x.Layout.Settings(&x.Search) }
 
+// Tiles returns the number of tiles of the population, with those that make it equal on all devices.
+func (x *Setup) Tiles() int {
+	return (x.Groups.Used() + x.Groups.Devices - 1) / x.Groups.Devices * x.Groups.Devices
+}
+
 // Program returns the generation of the search, ready to be traced.
 func (x *Setup) Program() (*Program, error) {
 	rollout := *x.Rollout
 	rollout.Steps, rollout.Plan, rollout.Gather = x.Search.Steps, x.Layout, x.Options.NormalizeObservations
+	rollout.Spread = x.Search.EvalEnvs > 0
 	p := &Program{Rollout: &rollout, Strategy: x.Strategy, Groups: x.Groups, Options: x.Options,
-		regenerate: x.Regenerate}
+		EvalMembers: x.Search.EvalMembers(x.Search.Episodes), regenerate: x.Regenerate}
 	var err error
 	if p.Places, err = x.Search.places(x.Params); err != nil {
 		return nil, err
@@ -295,6 +301,9 @@ func (x *Setup) Inputs(tiles int) Inputs {
 	in := Inputs{Settings: settings.Inputs(x.Strategy.Settings, "strategy."), Tiles: graph.Of(int32(tiles))}
 	for name, a := range x.Rollout.Inputs() {
 		in.Settings[name] = a
+	}
+	if x.Search.EvalEnvs > 0 {
+		in.Settings[evalEvery] = graph.Of(int32(x.Search.EvalEvery))
 	}
 	return in
 }

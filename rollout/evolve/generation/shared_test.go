@@ -33,7 +33,7 @@ func TestFaultyStrategies(t *testing.T) {
 	p.Strategy.Shared = func(any, any, *graph.Array) policy.Shared { return policy.Shared{} }
 	_, err = xlabridge.Jit(&xlabridge.Reference{}, func(key random.Key) *graph.Array {
 		s, keys := p.Start(key), p.keys(State{Key: key, Generation: graph.Of(int32(0))}).tile(graph.Of(int32(0)))
-		return p.rolloutShared(s, p.ask(s, keys), keys.Members).Return
+		return p.rolloutShared(s, graph.Of(int32(0)), p.ask(s, keys), p.Strategy.Mean(s.Strategy), keys.Members).Return
 	})(random.New(3))
 	require.ErrorContains(t, err, "the strategy's Traits: Shared returned Params of 0 arrays and 0 Factors, want")
 	x.Strategy.Reports = []string{"births"}
@@ -55,11 +55,12 @@ func TestSharedMembersPlayAsFormedOnes(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, p.sharesMatrices())
 		p = p.Bind(x.Inputs(1))
-		returns := func(rollout func(s State, draws any, keys random.Key) episode.Summary) []float64 {
+		type rollout = func(s State, tile *graph.Array, draws, result any, keys random.Key) episode.Summary
+		returns := func(rollout rollout) []float64 {
 			all, err := xlabridge.Jit(b, func(key random.Key) *graph.Array {
 				s, keys := p.Start(key), p.keys(State{Key: key, Generation: graph.Of(int32(0))}).tile(
 					graph.Of(int32(0)))
-				return rollout(s, p.ask(s, keys), keys.Members).Return
+				return rollout(s, graph.Of(int32(0)), p.ask(s, keys), p.Strategy.Mean(s.Strategy), keys.Members).Return
 			})(random.New(3))
 			require.NoError(t, err)
 			v, err := graph.Floats(all)

@@ -145,7 +145,7 @@ func (x *Setup) stages(full bool) []plan.Stage[plan.Plan] {
 func (x *Setup) compileAndRun(b xlabridge.Backend, layout plan.Plan, over func() bool) (float64, error) {
 	small := *x
 	small.Regenerate = false
-	small.Search.Steps = min(small.Search.Steps, tuneSteps)
+	small.Search.Steps, small.Search.EvalEnvs = min(small.Search.Steps, tuneSteps), 0
 	layout.Devices = 1
 	small.Lay(layout)
 	group := small.Strategy.GroupSize

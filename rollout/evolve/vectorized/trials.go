@@ -126,6 +126,7 @@ func (t *trials) run(ctx context.Context, batch []run.Lane, onMetrics func(lane 
 	}
 	type lane struct {
 		bestEver float64
+		envSteps envSteps
 		patience generation.Patience
 		ended    bool
 	}
@@ -148,9 +149,9 @@ func (t *trials) run(ctx context.Context, batch []run.Lane, onMetrics func(lane 
 			if l.ended {
 				continue
 			}
-			m, s := t.search.Metrics(v[i*size:(i+1)*size], step, t.reports, &l.bestEver)
-			m.Done = generation.Reached(t.lanes.Search.Strategy, m.Number, t.target)
-			m.Stalled = l.patience.Update(s.Best, step, t.patience)
+			m, _ := t.search.Metrics(v[i*size:(i+1)*size], step, t.reports, &l.bestEver, &l.envSteps)
+			m.Done = t.search.Reached(t.lanes.Search.Strategy, m.Number, t.target)
+			m.Stalled = l.patience.Update(t.search.Progress(m), step, t.patience)
 			if stop := onMetrics(i, m); stop || m.Done || m.Stalled || step >= int64(t.search.Generations) {
 				l.ended = true
 				running--
@@ -158,6 +159,14 @@ func (t *trials) run(ctx context.Context, batch []run.Lane, onMetrics func(lane 
 		}
 	}
 	return nil
+}
+
+// envSteps counts the environment steps of a lane.
+type envSteps float64
+
+func (e *envSteps) CountEnvSteps(n float64) float64 {
+	*e += envSteps(n)
+	return float64(*e)
 }
 
 // start puts the first states of searches on the devices. The first call compiles the program.

@@ -96,14 +96,24 @@ func (l *Program) Start(each map[string][]float64, key func(lane int) random.Key
 	return s
 }
 
+// Evaluating returns the program in which all searches evaluate a genome instead of their own means.
+func (l *Program) Evaluating(genome any) *Program {
+	other, search := *l, *l.Search
+	search.Result, other.Search = genome, &search
+	return &other
+}
+
 // Run is a generation of all lanes. It returns the next state, and the numbers of generation.Program.Run for each lane,
 // f32[lanes, numbers].
 func (l *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	type results = graph.Pair[generation.State, *graph.Array]
+	number := s.Lanes.Generation.Index(0) // as in all lanes
 	next, numbers := population.Map(l.Cut, in.Tiles, func(lane *graph.Array) results {
 		inputs := generation.Inputs{Settings: maps.Clone(in.Settings), Tiles: in.Own, Counter: in.Counter}
 		maps.Copy(inputs.Settings, population.At(s.Each, lane))
-		return graph.PairOf(l.Search.Run(population.At(s.Lanes, lane), inputs))
+		own := population.At(s.Lanes, lane)
+		own.Generation = number // not mapped: the loops of all lanes have as many turns
+		return graph.PairOf(l.Search.Run(own, inputs))
 	}).Unpack()
 	return State{next, s.Each}, numbers
 }

@@ -1,0 +1,85 @@
+package evolve
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/evolve/generation"
+	"xlarun/rollout/run"
+	"xlarun/xlabridge"
+)
+
+// An evaluation has the returns of the member that the run would have saved before the generation, in a loop over
+// episodes with the keys of the evaluation. Populations with and without one learn the same, to the byte.
+func TestEvaluationIsOfWhatIsSaved(t *testing.T) {
+	const key = 1<<31 - 1 // see generation.Program
+	for i, x := range []struct {
+		strategy, policy     string
+		population, episodes int
+		envs                 int
+		normalize            bool
+	}{
+		{"openes", "linear", 10, 1, 5, false}, // a tile of two pairs is padded; the others are new
+		{"simplega", "gru:3", 7, 2, 5, false},
+		{"eggroll", "mlp:9", 8, 1, 3, false},
+		{"neat", "genome", 6, 1, 4, false},
+		{"snes", "elman:3", 9, 3, 6, true},
+	} {
+		t.Run(x.strategy, func(t *testing.T) {
+			c := DefaultConfig()
+			c.Strategy, c.Policy, c.Population, c.Episodes, c.EvalEnvs = x.strategy, x.policy, x.population, x.episodes,
+				x.envs
+			c.Env, c.Steps, c.Tile, c.Target, c.Seed, c.EvalEvery = "Pendulum-v1", 12, 4, "0", int64(i), 3
+			c.NormalizeObservations = x.normalize
+			e := start(t, &xlabridge.Reference{}, c)
+			before := steps(t, e, 2)
+			for _, m := range before {
+				_, ok := m.Get(run.EvalReturn)
+				require.False(t, ok, "generation %d", m.Step)
+			}
+			s, err := e.Snapshot(t.Context())
+			require.NoError(t, err)
+			m := steps(t, e, 1)[0]
+
+			saved, err := e.Candidates(s)
+			require.NoError(t, err)
+			r, err := c.Rollout()
+			require.NoError(t, err)
+			state, err := e.Unflatten(s)
+			require.NoError(t, err)
+			play := xlabridge.Jit(&xlabridge.Reference{}, func(member *graph.Array) *graph.Array {
+				own := random.FoldIn(random.FoldIn(random.FoldIn(state.(generation.State).Key, key), 2), member)
+				return r.Member(saved[0].Params, own).Return
+			})
+			members := (x.envs + x.episodes - 1) / x.episodes
+			sum, squares := 0., 0.
+			for member := range members {
+				a, err := play(graph.Of(int32(member)))
+				require.NoError(t, err)
+				f, err := graph.Float(a)
+				require.NoError(t, err)
+				sum, squares = sum+f, squares+f*f
+			}
+			n := float64(members)
+			require.InEpsilon(t, sum/n, of(t, m, run.EvalReturn), 1e-5)
+			require.EqualValues(t, members*x.episodes, of(t, m, run.EvalEpisodes))
+			require.Zero(t, of(t, m, run.EvalFailed))
+			if x.episodes == 1 {
+				deviation := math.Sqrt((squares/n - sum*sum/n/n) * n / (n - 1))
+				require.InEpsilon(t, deviation/math.Sqrt(n), of(t, m, run.EvalError), 1e-3)
+			}
+
+			c.EvalEnvs = 0
+			without := start(t, &xlabridge.Reference{}, c)
+			for _, want := range steps(t, without, 3) {
+				_, ok := want.Get(run.EvalReturn)
+				require.False(t, ok)
+			}
+			sameBytes(t, bytesOf(t, without), bytesOf(t, e), "the state")
+		})
+	}
+}
