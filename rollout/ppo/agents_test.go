@@ -28,6 +28,7 @@ func agents(devices int) func(c *Config) {
 // crowd is five agents that learn to balance the pole, in tiles as in agents.
 func crowd(devices int) Config {
 	c := DefaultConfig()
+	c.EvalEnvs = 0
 	agents(devices)(&c)
 	c.LearningRate = settings.Num(.01)
 	return c

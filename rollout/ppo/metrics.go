@@ -42,6 +42,9 @@ func overAgents(name string, each []float64) float64 {
 			return m.join(numbers)
 		}
 	}
+	if join := evalJoins[name]; join != nil {
+		return join(numbers)
+	}
 	return total(numbers) / float64(len(numbers))
 }
 
@@ -86,7 +89,7 @@ func (c *Config) Measures() []string {
 	if err != nil {
 		return nil
 	}
-	return append(metricNames(&proximal{}, r.Env.Spec(), c.Auxiliary != auxiliary.None), envSteps)
+	return append(metricNames(&proximal{}, r.Env.Spec(), c.Auxiliary != auxiliary.None), append(c.evalNames(2), envSteps)...)
 }
 
 // episodes are statistics of the episodes that ended in an update, f32[] each. Failed counts episodes whose return is

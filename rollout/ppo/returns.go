@@ -16,7 +16,7 @@ import (
 // configuration is a group of agents with the same settings.
 type configuration struct {
 	values  []float64 // of the settings that differ between agents, in the order of their names
-	returns []float64 // recent returns
+	returns []float64 // Training.returns
 	agents  []int
 }
 
@@ -31,6 +31,15 @@ func (c *Config) agentSettings() (names []string, values map[string][]float64) {
 	return names, values
 }
 
+// returns returns a mean return for each agent: of its last evaluation, or of its recent episodes where there is none;
+// nil before the first update.
+func (t *Training) returns() []float64 {
+	if each := t.evaluated[run.EvalReturn]; each != nil {
+		return each
+	}
+	return t.recent
+}
+
 // configurations returns the configurations of the agents, the highest interquartile mean first; nil if no setting
 // differs.
 func (t *Training) configurations() (names []string, all []configuration) {
@@ -39,7 +48,7 @@ func (t *Training) configurations() (names []string, all []configuration) {
 		return nil, nil
 	}
 	index := map[string]int{}
-	for agent, recent := range t.recent {
+	for agent, x := range t.returns() {
 		var combination []float64
 		for _, name := range names {
 			combination = append(combination, values[name][agent])
@@ -51,7 +60,7 @@ func (t *Training) configurations() (names []string, all []configuration) {
 			index[key] = i
 			all = append(all, configuration{values: combination})
 		}
-		all[i].returns, all[i].agents = append(all[i].returns, recent), append(all[i].agents, agent)
+		all[i].returns, all[i].agents = append(all[i].returns, x), append(all[i].agents, agent)
 	}
 	slices.SortStableFunc(all, func(a, b configuration) int { // the highest first; cmp puts NaN last
 		return cmp.Compare(aggregate.IQM(aggregate.Of(b.returns)), aggregate.IQM(aggregate.Of(a.returns)))
@@ -82,7 +91,7 @@ func finite(numbers ...float64) bool {
 	return !slices.ContainsFunc(numbers, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
-// Files returns the critic and, of several agents, recent returns and configurations.
+// Files returns the critic and, of several agents, each agent's returns and configurations.
 func (t *Training) Files(run.Snapshot, bool) (files []run.File, err error) {
 	critic, ok, err := t.criticFile()
 	if err != nil {
@@ -103,12 +112,15 @@ func (t *Training) agentsFile() (f run.File, ok bool) {
 		return f, false
 	}
 	file := map[string]any{"recent_return": jsonNumbers(t.recent)} // null where no episode has ended
+	for name, each := range t.evaluated {
+		file[name] = jsonNumbers(each)
+	}
 	addEstimate := func(file map[string]any, returns []float64) {
 		if iqm := t.estimate(returns); finite(iqm.Point, iqm.Low, iqm.High) {
 			file["interquartile_mean"], file["interval_95"] = iqm.Point, []float64{iqm.Low, iqm.High}
 		}
 	}
-	addEstimate(file, t.recent)
+	addEstimate(file, t.returns())
 	names, all := t.configurations()
 	_, values := t.config.agentSettings()
 	for _, name := range names {
@@ -132,7 +144,7 @@ func (t *Training) agentsFile() (f run.File, ok bool) {
 // maxTableRows is the number of configurations that the table shows.
 const maxTableRows = 20
 
-// Table returns a table of the recent returns of several agents, with a row for each configuration: the interquartile
+// Table returns a table of the returns of several agents, with a row for each configuration: the interquartile
 // mean with its 95 % interval, the mean, the least and the greatest.
 func (t *Training) Table() []string {
 	if t.config.Agents == 1 || len(t.recent) == 0 {
@@ -172,7 +184,7 @@ func (t *Training) Table() []string {
 	if len(names) > 0 {
 		first[0] = "all"
 	}
-	row(first, t.recent)
+	row(first, t.returns())
 	_ = w.Flush() // a strings.Builder does not fail
 	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
 	if len(all) > maxTableRows {
