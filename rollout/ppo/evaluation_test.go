@@ -73,7 +73,9 @@ func TestEvaluationIsOfTheSavedMember(t *testing.T) {
 
 // Episodes that fail are counted and left out; if all fail, there is no mean. With one episode there is no error.
 func TestReturnMetrics(t *testing.T) {
-	of := func(returns ...float32) []float64 { return floatsOf(t, evaluated(t, returnMetrics(graph.Float32s(returns)))) }
+	of := func(returns ...float32) []float64 {
+		return floatsOf(t, evaluated(t, returnMetrics(graph.Float32s(returns))))
+	}
 	nan := float32(math.NaN())
 	require.Equal(t, []float64{3, 1, 4, 2}, of(2, nan, 4, float32(math.Inf(1))))
 	one := of(nan, 5)
@@ -93,7 +95,7 @@ func TestEvaluationInterval(t *testing.T) {
 		}).evaluation
 	}
 	require.Equal(t, 97, of(func(*Config) {}).every)
-	require.Equal(t, 149, of(func(c *Config) { c.Steps *= 10 }).every) // 32 x 2 x 500 / (.03 x 512 x 14)
+	require.Equal(t, 149, of(func(c *Config) { c.Steps *= 10 }).every)                   // 32 x 2 x 500 / (.03 x 512 x 14)
 	require.Equal(t, 3, of(func(c *Config) { c.Envs, c.Steps = 256, c.Steps*10 }).every) // of 152 updates
 	require.Equal(t, 1, of(func(c *Config) { c.Steps = 4 * 128 * 9 }).every)
 	e := of(func(c *Config) { c.EvalEvery = 7 })
