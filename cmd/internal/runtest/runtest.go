@@ -26,7 +26,7 @@ type Run struct {
 const (
 	pendulum = " Pendulum-v1 --policy mlp:9,5 --steps 60 --target 0 --eval-episodes 2 --devices 2 "
 	evolve   = "evolve --generations 5 --tune off --hall-of-fame 0 "
-	sparse   = "sparse --data pictures --pop 5 --batch 7 --hidden 9,5 --steps 43 --mutate-every 15 --seed 4 " +
+	sparse   = "sparse --data pictures --pop 5 --batch 7 --hidden 9,5 --updates 43 --mutate-every 15 --seed 4 " +
 		"--devices 2 "
 )
 
