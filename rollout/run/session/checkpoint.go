@@ -56,8 +56,11 @@ func (s *session) keep(ctx context.Context) error {
 	if err := s.writeFiles(); err != nil {
 		return err
 	}
-	if s.evaluator == nil && s.player() != nil { // it is compiled first, and the state does not wait
+	if p := s.player(); s.evaluator == nil && p != nil { // it is compiled first, and the state does not wait
 		if err := s.checkpoint(); err != nil {
+			return err
+		}
+		if ready, err := s.prepareBeside(p); !ready || err != nil {
 			return err
 		}
 		return s.judge(false, 0)
