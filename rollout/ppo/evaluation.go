@@ -42,10 +42,11 @@ func (c *Config) evaluation(g *program) (*evaluation, error) {
 	}
 	judged := *g.play
 	if _, values := g.distribution.(epsilonGreedy); !values {
-		var err error
-		if judged.Policy, err = policy.NewSampling(judged.Policy, policy.Sampled, judged.Env.Spec().Action); err != nil {
+		sampling, err := policy.NewSampling(judged.Policy, policy.Sampled, judged.Env.Spec().Action)
+		if err != nil {
 			return nil, err
 		}
+		judged.Policy = sampling
 	}
 	e := &evaluation{Rollout: &judged, episodes: c.EvalEnvs, every: c.EvalEvery, last: int(c.Last())}
 	if e.every == 0 {

@@ -30,7 +30,9 @@ func TestEvaluationIsOfTheSavedMember(t *testing.T) {
 	in := g.inputs(population.CutTiles(1, 1, 1))
 	first := evaluated(t, g.starts(random.New(1), 1))
 	s, row := evaluated(t, graph.PairOf(g.updateStep(first, in))).Unpack()
-	alone, short := evaluated(t, graph.PairOf(plain.updateStep(first, plain.inputs(population.CutTiles(1, 1, 1))))).Unpack()
+	in = plain.inputs(population.CutTiles(1, 1, 1))
+	alone, short := evaluated(t, graph.PairOf(plain.updateStep(first, in))).Unpack()
+	in = g.inputs(population.CutTiles(1, 1, 1))
 	require.Equal(t, floatsOf(t, []any{alone.Params, alone.Optimizer}), floatsOf(t, []any{s.Params, s.Optimizer}))
 	n := len(floatsOf(t, short))
 	require.Equal(t, floatsOf(t, short)[:5], floatsOf(t, row)[:5])
@@ -95,7 +97,8 @@ func TestEvaluationInterval(t *testing.T) {
 		}).evaluation
 	}
 	require.Equal(t, 97, of(func(*Config) {}).every)
-	require.Equal(t, 149, of(func(c *Config) { c.Steps *= 10 }).every)                   // 32 x 2 x 500 / (.03 x 512 x 14)
+	// 32 x 2 x 500 / (.03 x 512 x 14)
+	require.Equal(t, 149, of(func(c *Config) { c.Steps *= 10 }).every)
 	require.Equal(t, 3, of(func(c *Config) { c.Envs, c.Steps = 256, c.Steps*10 }).every) // of 152 updates
 	require.Equal(t, 1, of(func(c *Config) { c.Steps = 4 * 128 * 9 }).every)
 	e := of(func(c *Config) { c.EvalEvery = 7 })

@@ -89,7 +89,8 @@ func (c *Config) Measures() []string {
 	if err != nil {
 		return nil
 	}
-	return append(metricNames(&proximal{}, r.Env.Spec(), c.Auxiliary != auxiliary.None), append(c.evalNames(2), envSteps)...)
+	names := metricNames(&proximal{}, r.Env.Spec(), c.Auxiliary != auxiliary.None)
+	return append(append(names, c.evalNames(2)...), envSteps)
 }
 
 // episodes are statistics of the episodes that ended in an update, f32[] each. Failed counts episodes whose return is

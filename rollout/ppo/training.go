@@ -142,7 +142,8 @@ func (t *Training) metrics(v []float64) (run.Metrics, error) {
 // recent episodes and by their weight of each agent.
 func (t *Training) reaches(metric func(name string) float64, weights []float64) bool {
 	if t.program.evaluation != nil {
-		return metric(run.EvalFailed) == 0 && metric(run.EvalReturn) >= t.target && !math.IsInf(metric(run.EvalReturn), 0)
+		x := metric(run.EvalReturn)
+		return metric(run.EvalFailed) == 0 && x >= t.target && !math.IsInf(x, 0)
 	}
 	recent := metric("recent_return")
 	return metric("failed") == 0 && recent >= t.target && !math.IsInf(recent, 0) && slices.Min(weights) >= minEpisodes

@@ -252,7 +252,8 @@ func (t *Training) Step(context.Context) (run.Metrics, error) {
 		}
 	}
 	if t.measures(bestReturn) { // a puzzle
-		m.Values = append(m.Values, run.Value{Name: run.EvalReturn, Number: played[slices.Index(playMetrics, bestReturn)]},
+		best := played[slices.Index(playMetrics, bestReturn)]
+		m.Values = append(m.Values, run.Value{Name: run.EvalReturn, Number: best},
 			run.Value{Name: run.EvalEpisodes, Number: float64(t.config.NumEpisodes)})
 	}
 	m.Work = played[0] * float64(t.config.NumSimulations)

@@ -26,7 +26,8 @@ func init() {
 		Short: "Train a population of sparse networks on MNIST",
 		Long: "Sparse trains a population of networks 784-128-64-10, each with connections of its own, on MNIST: SGD " +
 			"on the same batches for all members. At intervals each member drops its weakest connections and grows " +
-			"others. A step is one example through the forward and backward pass of every member, an update is one step of the optimizer, by --batch examples.",
+			"others. A step is one example through the forward and backward pass of every member, " +
+			"an update is one step of the optimizer, by --batch examples.",
 		Example:   "  xlarun sparse\n  xlarun sparse --pop 50 --updates 1000 --mutate-every 100 --seed 3",
 		Version:   3,
 		Unit:      "update",
@@ -120,7 +121,8 @@ func (e *Experiment) Board() []run.DisplayRow {
 		{Label: "loss", Parts: []run.Part{{Metric: "loss", Format: run.Loss}}, Curve: "loss", Plain: true},
 		{Label: "test", Parts: []run.Part{{Before: "best ", Metric: "best_test_accuracy", Format: run.Percent},
 			{Before: ", mean ", Metric: "mean_test_accuracy", Format: run.Percent}}, Plain: true},
-		{Label: "members", Parts: []run.Part{{Metric: memberUpdates, Format: run.Whole, Behind: " updates of a member/s"}}},
+		{Label: "members", Parts: []run.Part{{Metric: memberUpdates, Format: run.Whole,
+			Behind: " updates of a member/s"}}},
 		{Label: "failed", Plain: true, Rare: true, Parts: []run.Part{
 			{Metric: "failed_members", Format: run.Whole, Behind: " members, whose loss is not finite"},
 			{Before: ", the first ", Metric: "failed_member", Format: run.Whole}}},
@@ -148,7 +150,8 @@ func (t *training) Step(context.Context) (run.Metrics, error) {
 	seconds := time.Since(start).Seconds()
 	t.train = stats
 	m := run.Metrics{Step: int64(t.Updates()), Work: float64(n * t.config.Batch), Values: []run.Value{
-		{Name: stepsMetric, Number: float64(t.Updates()) * float64(t.config.Batch)}, {Name: "loss", Number: mean(stats.Loss)}, {Name: "worst_accuracy", Number: slices.Min(stats.Accuracy)},
+		{Name: stepsMetric, Number: float64(t.Updates()) * float64(t.config.Batch)},
+		{Name: "loss", Number: mean(stats.Loss)}, {Name: "worst_accuracy", Number: slices.Min(stats.Accuracy)},
 		{Name: "mean_accuracy", Number: mean(stats.Accuracy)},
 		{Name: "best_accuracy", Number: slices.Max(stats.Accuracy)}}}
 	m.Timings = []run.Value{{Name: memberUpdates, Number: float64(n*t.config.Population) / seconds}}

@@ -13,8 +13,8 @@ import (
 const updatePhase = "update"
 
 // Phases times the parts of a run for all members together: "batch" (the host lays out the examples of an update and
-// moves them to the devices), "update" (of SGD), "evaluation" (on all test data), "mutation", and "index" (computed after a
-// mutation). Each runs `repeats` times after a first one. The state is restored.
+// moves them to the devices), "update" (of SGD), "evaluation" (on all test data), "mutation", and "index"
+// (computed after a mutation). Each runs `repeats` times after a first one. The state is restored.
 func (p *Population) Phases(ctx context.Context, repeats int) (phases []run.Phase, err error) {
 	before, err := p.Snapshot(ctx)
 	if err != nil {

@@ -96,8 +96,8 @@ func TestSparse(t *testing.T) {
 	// A run goes on with more steps, to the bytes of the run that had them from the start.
 	require.Contains(t, string(config), "test-every = 2")
 	require.Equal(t, StatusOK, b.do("sparse", "--resume", "run", "--updates", "13"), "%s", b.err)
-	require.Equal(t, StatusOK, b.do("sparse", "--config", "again/config.toml", "--updates", "13", "--out", "long"), "%s",
-		b.err)
+	require.Equal(t, StatusOK, b.do("sparse", "--config", "again/config.toml", "--updates", "13", "--out", "long"),
+		"%s", b.err)
 	for _, name := range []string{"metrics.jsonl", "members.json", "best.safetensors"} {
 		want, err := os.ReadFile(filepath.Join(b.dir, "long", name))
 		require.NoError(t, err)

@@ -223,7 +223,7 @@ func TestEvaluatorIsCompiledBesideTheRounds(t *testing.T) {
 	}{
 		{5 * time.Second, "", "no environment"},
 		{time.Minute, "", "no environment"},
-		{time.Minute, "step 3", "interrupted after step 3; the state of step 3 is in DIR/checkpoints/000003.safetensors"},
+		{time.Minute, "step 3", "interrupted after step 3; the state of step 3 is in DIR/checkpoints/000003"},
 	} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
