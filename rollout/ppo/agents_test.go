@@ -28,9 +28,8 @@ func agents(devices int) func(c *Config) {
 // crowd is five agents that learn to balance the pole, in tiles as in agents.
 func crowd(devices int) Config {
 	c := DefaultConfig()
-	c.EvalEnvs = 0
 	agents(devices)(&c)
-	c.LearningRate = settings.Num(.01)
+	c.LearningRate, c.EvalEnvs, c.EvalEvery = settings.Num(.01), 3, 2
 	return c
 }
 
