@@ -107,8 +107,8 @@ func TestEvaluationInterval(t *testing.T) {
 }
 
 // Agents have evaluations of their own; their mean is the metric and decides whether the run is solved. Only updates
-// with an evaluation have its metrics. The short form has the program of TestAgentsOverDevices; the long form compares the
-// metrics on one device.
+// with an evaluation have its metrics. The short form has the program of TestAgentsOverDevices; the long form compares
+// the metrics on one device.
 func TestEvaluationOfAgents(t *testing.T) {
 	b := xlatest.Open(t, 2)
 	of := func(devices int) (*Training, []run.Metrics) {
