@@ -128,22 +128,22 @@ func (g *program) evaluationDue(updates *graph.Array, in inputs) *graph.Array {
 // evaluated returns the metrics of an evaluation of the state after an update, f32[names]; NaN if none is due. The
 // branch is a loop of at most one turn, so that it has a name: costOf leaves it out.
 func (u *update) evaluated(s State, due *graph.Array) *graph.Array {
-	type turn struct{ Due, Metrics *graph.Array }
+	type turn struct{ Due, Update, Metrics *graph.Array }
 	none := graph.Full(graph.ShapeOf(graph.Float32, len(u.evaluation.names())), float32(math.NaN()))
-	return graph.NamedWhile(evaluationLoop, func(t turn) *graph.Array { return t.Due }, func(turn) turn {
-		return turn{graph.Scalar(false), u.playNew(s)}
-	}, turn{due, none}).Metrics
+	return graph.NamedWhile(evaluationLoop, func(t turn) *graph.Array { return t.Due }, func(t turn) turn {
+		return turn{graph.Scalar(false), t.Update.Add(1), u.playNew(s, t.Update)}
+	}, turn{due, s.Update, none}).Metrics
 }
 
 // evaluationLoop is the name of the branch of an evaluation.
 const evaluationLoop = "evaluation"
 
-// playNew plays new episodes with the actor of a state, and returns the metrics. The way to act with the largest mean
+// playNew plays new episodes with the actor of a state after an update, i32[], and returns the metrics. The way to act with the largest mean
 // return counts, as for a member that is judged.
-func (u *update) playNew(s State) *graph.Array {
+func (u *update) playNew(s State, update *graph.Array) *graph.Array {
 	e, ways := u.evaluation, len(u.evaluation.ways())
 	params := graph.Once(u.saved(s.Params, s.Observed.scale()))
-	key := random.FoldIn(random.FoldIn(s.Key, evalKey), s.Update)
+	key := random.FoldIn(random.FoldIn(s.Key, evalKey), update)
 	type lane struct{ Episode, Sampled *graph.Array }
 	lanes := lane{graph.Rem(graph.Iota(ways*e.episodes), e.episodes), graph.Iota(ways * e.episodes).Lt(e.episodes)}
 	returns := graph.VMap(func(l lane) *graph.Array {
