@@ -130,20 +130,21 @@ func (g *program) evaluationDue(updates *graph.Array, in inputs) *graph.Array {
 func (u *update) evaluated(s State, due *graph.Array) *graph.Array {
 	type turn struct{ Due, Update, Metrics *graph.Array }
 	none := graph.Full(graph.ShapeOf(graph.Float32, len(u.evaluation.names())), float32(math.NaN()))
+	params := graph.Once(u.saved(s.Params, s.Observed.scale()))
 	return graph.NamedWhile(evaluationLoop, func(t turn) *graph.Array { return t.Due }, func(t turn) turn {
-		return turn{graph.Scalar(false), t.Update.Add(1), u.playNew(s, t.Update)}
+		return turn{graph.Scalar(false), t.Update.Add(1), u.playNew(params, s.Key, t.Update)}
 	}, turn{due, s.Update, none}).Metrics
 }
 
 // evaluationLoop is the name of the branch of an evaluation.
 const evaluationLoop = "evaluation"
 
-// playNew plays new episodes with the actor of a state after an update, i32[], and returns the metrics. The way to act with the largest mean
+// playNew plays new episodes with an actor as it is saved, after an update, i32[], of an agent with a key, and returns
+// the metrics. The way to act with the largest mean
 // return counts, as for a member that is judged.
-func (u *update) playNew(s State, update *graph.Array) *graph.Array {
+func (u *update) playNew(params any, key random.Key, update *graph.Array) *graph.Array {
 	e, ways := u.evaluation, len(u.evaluation.ways())
-	params := graph.Once(u.saved(s.Params, s.Observed.scale()))
-	key := random.FoldIn(random.FoldIn(s.Key, evalKey), update)
+	key = random.FoldIn(random.FoldIn(key, evalKey), update)
 	type lane struct{ Episode, Sampled *graph.Array }
 	lanes := lane{graph.Rem(graph.Iota(ways*e.episodes), e.episodes), graph.Iota(ways * e.episodes).Lt(e.episodes)}
 	returns := graph.VMap(func(l lane) *graph.Array {
@@ -152,7 +153,7 @@ func (u *update) playNew(s State, update *graph.Array) *graph.Array {
 			d.Sampled = l.Sampled
 			params = d
 		}
-		return e.EpisodeToEnd(params, random.FoldIn(key, l.Episode)).Return
+		return e.EpisodeToEnd(params, random.Clone(random.FoldIn(key, l.Episode))).Return // each way plays the same ones
 	})(lanes).Reshape(ways, e.episodes)
 	rows := graph.VMap(returnMetrics)(returns)
 	best := graph.Scalar(0, graph.Int32)

@@ -32,7 +32,7 @@ func TestSuggestedSettings(t *testing.T) {
 		return k
 	}
 	get := func(k *task) string { return k.all()["gamma"].Text() + " " + k.all()["envs"].Text() }
-	require.Equal(t, "0.98 8", get(resolve("MemoryChain-bsuite-v1", nil, "")))
+	require.Equal(t, "0.99 4", get(resolve("MemoryChain-bsuite-v1", nil, "")))
 	require.Empty(t, resolve("MemoryChain-bsuite-v1", nil, "").notices)
 	k := resolve("Pendulum-v1", nil, "")
 	require.Equal(t, "0.95 16", get(k))
