@@ -153,7 +153,8 @@ func (u *update) playNew(params any, key random.Key, update *graph.Array) *graph
 			d.Sampled = l.Sampled
 			params = d
 		}
-		return e.EpisodeToEnd(params, random.Clone(random.FoldIn(key, l.Episode))).Return // each way plays the same ones
+		key := random.Clone(random.FoldIn(key, l.Episode)) // each way plays the same episodes
+		return e.EpisodeToEnd(params, key).Return
 	})(lanes).Reshape(ways, e.episodes)
 	rows := graph.VMap(returnMetrics)(returns)
 	best := graph.Scalar(0, graph.Int32)
