@@ -119,10 +119,37 @@ func PolicyKey(key random.Key) random.Key { return random.FoldIn(key, policyKey)
 // FoldIn(FoldIn(key, 2³¹-1), t). A drawn leaf i of the environment's parameters takes FoldIn(FoldIn(key, 2³¹-2), i).
 // The loop always runs Steps steps; those after the episode's end do not count.
 func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Summary, Y) {
+	start, step, end := begin(r, params, key, hook)
+	last, results := graph.Scan(step, start, graph.Iota(r.Steps).Add(1), append(r.Plan.Scan(),
+		graph.LoopName(StepsLoop))...)
+	return end(last, r.Steps), results
+}
+
+// EpisodeToEnd is Episode with a loop that ends with the episode. Mapped over episodes, it ends with the longest. It
+// has no derivative.
+func (r *Rollout) EpisodeToEnd(params any, key random.Key) Summary {
+	start, step, end := begin(r, params, key, func(Step) graph.None { return graph.None{} })
+	type loop struct {
+		Played *graph.Array // i32[]: steps
+		Carry  carry
+	}
+	last := graph.NamedWhile(StepsLoop, func(l loop) *graph.Array {
+		return l.Carry.Alive.And(l.Played.Lt(r.Steps))
+	}, func(l loop) loop {
+		played := l.Played.Add(1)
+		next, _ := step(l.Carry, played)
+		return loop{played, next}
+	}, loop{graph.Scalar(0, graph.Int32), start})
+	return end(last.Carry, last.Played)
+}
+
+// begin returns an episode's first carry, its step, and what makes its summary of the carry after a number of steps.
+func begin[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (start carry,
+	step func(c carry, number *graph.Array) (carry, Y), end func(last carry, played any) Summary) {
 	envParams := r.envParams(key)
 	params = r.prepared(params)
 	state, _ := r.Env.Reset(random.FoldIn(key, 0), envParams)
-	start := carry{State: state, Policy: r.Policy.Start(params), Alive: graph.Scalar(true),
+	start = carry{State: state, Policy: r.Policy.Start(params), Alive: graph.Scalar(true),
 		Summary: r.Nothing(), Descriptor: graph.None{}}
 	start.Summary.Observed, start.Summary.Finite = nil, nil
 	descriptor := r.descriptor()
@@ -136,7 +163,7 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 	}
 	start = graph.Once(start)
 	policyKey, traits := PolicyKey(key), r.Policy.Traits()
-	end, results := graph.Scan(func(c carry, t *graph.Array) (carry, Y) {
+	step = func(c carry, t *graph.Array) (carry, Y) {
 		s := Step{Number: t, State: c.State, Observation: r.Env.Observe(c.State, envParams), Alive: c.Alive}
 		var memory any
 		memory, s.Output = r.Policy.Act(params, c.Policy, s.Observation, random.FoldIn(policyKey, t))
@@ -161,17 +188,19 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 			next.Sums = c.Sums.add(s.Observation.Convert(graph.Float32).Sub(origin), c.Alive)
 		}
 		return next, hook(s)
-	}, start, graph.Iota(r.Steps).Add(1), append(r.Plan.Scan(), graph.LoopName(StepsLoop))...)
-	summary := end.Summary
-	if descriptor != nil {
-		summary.Descriptor = descriptor.End(end.Descriptor, summary.Length)
 	}
-	if r.Gather {
-		observed := policy.MomentsOf(summary.Length, origin, end.Sums.Linear, end.Sums.Squares)
-		summary.Observed = &observed
+	return start, step, func(last carry, played any) Summary {
+		summary := last.Summary
+		if descriptor != nil {
+			summary.Descriptor = descriptor.End(last.Descriptor, summary.Length)
+		}
+		if r.Gather {
+			observed := policy.MomentsOf(summary.Length, origin, last.Sums.Linear, last.Sums.Squares)
+			summary.Observed = &observed
+		}
+		summary.Failed = graph.Select(summary.Failed.Lt(played), summary.Failed.Add(1), 0.)
+		return summary
 	}
-	summary.Failed = graph.Select(summary.Failed.Lt(r.Steps), summary.Failed.Add(1), 0.)
-	return summary, results
 }
 
 // nanIfDiverged returns a step's reward, or NaN if the policy's output has NaN. The memory of a recurrent policy may

@@ -64,10 +64,11 @@ func layout(b xlabridge.Backend, devices int) plan.Plan {
 // begins.
 func (g *program) updateAgents(tiles population.Tiles) func(State, inputs) (State, *graph.Array) {
 	return func(s State, in inputs) (State, *graph.Array) {
+		due := g.evaluationDue(s.Update.Index(0), in)
 		return population.Map(tiles, in.Tiles, func(agent *graph.Array) graph.Pair[State, *graph.Array] {
 			in := in
 			in.Each = population.At(in.Each, agent)
-			return graph.PairOf(g.updateStep(population.At(s, agent), in))
+			return graph.PairOf(g.updateAndEvaluate(population.At(s, agent), in, due))
 		}).Unpack()
 	}
 }

@@ -29,7 +29,7 @@ func agents(devices int) func(c *Config) {
 func crowd(devices int) Config {
 	c := DefaultConfig()
 	agents(devices)(&c)
-	c.LearningRate = settings.Num(.01)
+	c.LearningRate, c.EvalEnvs, c.EvalEvery = settings.Num(.01), 3, 2
 	return c
 }
 

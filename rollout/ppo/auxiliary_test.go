@@ -41,6 +41,7 @@ func init() {
 func TestAuxiliaryLoss(t *testing.T) {
 	updates := func(name string, own settings.Values) (all []run.Metrics) {
 		c := DefaultConfig()
+		c.EvalEnvs = 0
 		c.Policy, c.Horizon, c.Envs, c.Steps, c.Target = "mlp:3", 16, 2, 2048, "0"
 		c.LearningRate, c.Auxiliary, c.Parted = settings.Num(.03), name, own
 		x, err := New(&xlabridge.Reference{}, c)
@@ -92,6 +93,7 @@ func TestAuxiliaryRefuses(t *testing.T) {
 		{"none", settings.Values{"auxiliary.weight": 1.}, "auxiliary.weight"},
 	} {
 		config := DefaultConfig()
+		config.EvalEnvs = 0
 		config.Auxiliary, config.Parted = c.name, c.own
 		_, err := config.program()
 		require.ErrorContains(t, err, c.want)

@@ -34,6 +34,12 @@ func (c *Config) board(a algorithm, extra ...run.DisplayRow) []run.DisplayRow {
 			{Before: ", mean ", Metric: "mean_return"}, {Before: ", best ", Metric: "max_return"},
 			{Before: ", worst ", Metric: "min_return"}, {Before: ", of ", Metric: "mean_length", Behind: " steps"}}},
 	}
+	if c.EvalEnvs > 0 {
+		rows[0] = run.DisplayRow{Label: "training", Plain: true, Parts: []run.Part{{Before: "return ",
+			Metric: "recent_return"}}, Curve: "recent_return"}
+		rows = append([]run.DisplayRow{{Label: "return", Plain: true, Parts: []run.Part{{Metric: run.EvalReturn},
+			{Before: " ± ", Metric: run.EvalError}, {Behind: goal}}, Curve: run.EvalReturn, Color: "cyan"}}, rows...)
+	}
 	if len(objectives) > 0 {
 		row := run.DisplayRow{Label: "objectives"}
 		for i, metric := range names[len(names)-len(objectives):] {

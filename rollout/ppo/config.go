@@ -61,6 +61,7 @@ type Config struct {
 	Normalizing
 	AgentSettings
 	run.GoalSettings
+	run.EvalSettings `zero:"as often as a small part of the run's work allows"`
 	run.Common
 }
 
@@ -74,7 +75,8 @@ func DefaultConfig() Config {
 			Lambda: settings.Num(.95), MaxGradNorm: settings.Num(.5)},
 		Clip: settings.Num(.2), ClipValues: true, ValueWeight: settings.Num(.5), Entropy: settings.Num(.01),
 		NormalizeAdvantages: true, AgentSettings: AgentSettings{Agents: 1},
-		GoalSettings: run.GoalSettings{Target: "auto", EvalEpisodes: 100}}
+		GoalSettings: run.GoalSettings{Target: "auto", EvalEpisodes: 100},
+		EvalSettings: run.EvalSettings{EvalEnvs: defaultEvalEnvs}}
 }
 
 // Parts returns the settings of the policy, of the value head and of the auxiliary loss.
@@ -103,7 +105,8 @@ func (c *Config) purpose(kind string, experiment settings.HasParts, defaults any
 		text += ", given " + c.EnvParam.Shape(c.Env)
 	}
 	for _, name := range []string{"shared", "critic", "init", "value", "auxiliary", "shuffle", "accumulate",
-		"precision", "anneal", "clip-values", "normalize-advantages", "normalize-observations", "normalize-rewards"} {
+		"precision", "anneal", "clip-values", "normalize-advantages", "normalize-observations", "normalize-rewards",
+		"eval-envs"} {
 		set, ok := settings.Lookup(experiment, name)
 		if standard, _ := settings.Lookup(defaults, name); ok && set.Text() != standard.Text() {
 			text += fmt.Sprintf(", %s %s", name, set.Text())
@@ -315,7 +318,8 @@ func (c *Config) completed(g *program) (*program, error) {
 		return nil, settings.Wrong("steps", c.Steps, "at least %d, the steps of one update of %d environments x %d "+
 			"steps", c.perUpdate(), c.Envs, c.Horizon)
 	}
-	return g, nil
+	g.evaluation, err = c.evaluation(g)
+	return g, err
 }
 
 // number returns a return as text.

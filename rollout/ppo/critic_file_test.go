@@ -18,6 +18,7 @@ func TestCriticFile(t *testing.T) {
 		shared         bool
 	}{{1, 1, false}, {2, 3, false}, {3, 1, true}} {
 		config := DefaultConfig()
+		config.EvalEnvs = 0
 		config.Policy, config.Horizon, config.Envs, config.Agents, config.Shared = "mlp:3", 64, 2, c.agents, c.shared
 		config.Steps, config.Target = 1024, "0"
 		training, err := New(&xlabridge.Reference{}, config)

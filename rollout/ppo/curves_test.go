@@ -68,6 +68,7 @@ func TestCartPoleCurve(t *testing.T) {
 	b := xlatest.Open(t, 1)
 	for _, precision := range []string{"f32", "bf16"} {
 		c := DefaultConfig()
+		c.EvalEnvs = 0
 		c.Agents, c.Target, c.Precision = agents, "0", precision
 		curves := tenths(t, start(t, b, c), n)
 		for tenth := range n {

@@ -27,6 +27,7 @@ func TestPolicyOfAFile(t *testing.T) {
 		return file
 	}
 	c := DefaultConfig()
+	c.EvalEnvs = 0
 	c.Env, c.Policy, c.Init = "CartPole-v1", "nir:"+write(2), "policy"
 	_, want, _, err := policy.ReadNIR(c.Policy[len("nir:"):])
 	require.NoError(t, err)

@@ -74,6 +74,7 @@ func TestAgainstJAX(t *testing.T) {
 		}}, policy.Categorical{N: 4}, 4, 1, false, true)
 		require.NoError(t, err)
 		config := DefaultConfig()
+		config.EvalEnvs = 0
 		config.Clip, config.ValueWeight, config.Entropy, config.MaxGradNorm, config.LearningRate = settings.Num(v.Clip),
 			settings.Num(v.V), settings.Num(v.E), settings.Num(v.M), settings.Num(v.Rate)
 		config.ClipValues, config.Anneal = v.C, false

@@ -42,6 +42,9 @@ func overAgents(name string, each []float64) float64 {
 			return m.join(numbers)
 		}
 	}
+	if join := evalJoins[name]; join != nil {
+		return join(numbers)
+	}
 	return total(numbers) / float64(len(numbers))
 }
 
@@ -94,7 +97,8 @@ func (c *Config) Measures() []string {
 		return nil
 	}
 	reports, _ := auxiliary.Report(further)
-	return append(metricNames(&proximal{}, r.Env.Spec(), c.Auxiliary != auxiliary.None, reports...), envSteps)
+	names := metricNames(&proximal{}, r.Env.Spec(), c.Auxiliary != auxiliary.None, reports...)
+	return append(append(names, c.evalNames(2)...), envSteps)
 }
 
 // episodes are statistics of the episodes that ended in an update, f32[] each. Failed counts episodes whose return is

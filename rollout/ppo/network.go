@@ -200,7 +200,7 @@ func (n *network) member(p Params) any {
 		return p.Actor
 	}
 	leaves := graph.Leaves(p.Actor)
-	_, tree := graph.Flatten(n.standalone.Init(random.New(0)))
+	_, tree := graph.Flatten(n.standalone.Init(random.Clone(random.New(0)))) // only the tree counts
 	for i, axis := range n.actorAxes {
 		if axis >= 0 {
 			leaves[i] = graph.SliceAxis(leaves[i], axis, 0, n.headSize)

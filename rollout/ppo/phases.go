@@ -88,6 +88,8 @@ func (t *Training) costOf(g *graph.Graph) graph.Cost {
 		switch {
 		case loop.LoopName() == epochsLoop:
 			return t.config.Epochs
+		case loop.LoopName() == evaluationLoop: // few updates have one
+			return 0
 		case loop.LoopName() != population.TilesLoop:
 			return 1
 		case t.config.Agents > 1:

@@ -49,6 +49,7 @@ type PQN struct {
 	Normalizing
 	AgentSettings
 	run.GoalSettings
+	run.EvalSettings `zero:"as often as a small part of the run's work allows"`
 	run.Common
 }
 
@@ -62,7 +63,8 @@ func DefaultPQN() PQN {
 			Lambda: settings.Num(.95), MaxGradNorm: settings.Num(10)},
 		QLearning: QLearning{Epsilon: settings.Num(1), EpsilonEnd: settings.Num(.05), EpsilonOver: settings.Num(.2),
 			RewardScale: settings.Num(.1)},
-		AgentSettings: AgentSettings{Agents: 1}, GoalSettings: run.GoalSettings{Target: "auto", EvalEpisodes: 100}}
+		AgentSettings: AgentSettings{Agents: 1}, GoalSettings: run.GoalSettings{Target: "auto", EvalEpisodes: 100},
+		EvalSettings: run.EvalSettings{EvalEnvs: defaultEvalEnvs}}
 }
 
 // config returns the settings that pqn shares with ppo.
@@ -75,6 +77,7 @@ func (q *PQN) config() Config {
 	c.Normalizing = q.Normalizing
 	c.AgentSettings = q.AgentSettings
 	c.GoalSettings = q.GoalSettings
+	c.EvalSettings = q.EvalSettings
 	c.Common = q.Common
 	return c
 }
@@ -148,7 +151,8 @@ func (q *PQN) Measures() []string {
 	if err != nil {
 		return nil
 	}
-	return append(metricNames(&q.QLearning, r.Env.Spec(), false), envSteps)
+	c := q.config()
+	return append(metricNames(&q.QLearning, r.Env.Spec(), false), append(c.evalNames(1), envSteps)...)
 }
 
 // Board returns the rows of the display.

@@ -23,6 +23,7 @@ import (
 // smallPQN is an experiment that compiles and runs in little time.
 func smallPQN(change func(q *PQN)) PQN {
 	q := DefaultPQN()
+	q.EvalEnvs = 0
 	q.Policy, q.Envs, q.Horizon, q.Minibatches, q.Steps, q.Target = "normedmlp:8", 4, 16, 4, 64*20, "0"
 	if change != nil {
 		change(&q)
@@ -214,6 +215,7 @@ func TestPQNLearnsWhatPaysLater(t *testing.T) {
 func TestPQNLearnsCartPole(t *testing.T) {
 	long.Only(t)
 	q := DefaultPQN()
+	q.EvalEnvs = 0
 	q.Agents, q.Steps, q.Policy, q.LearningRate = 3, 2048*60, "normedmlp:64", settings.Num(1e-3)
 	r := startPQN(t, xlatest.Open(t, 1), q)
 	all := steps(t, r, 60)

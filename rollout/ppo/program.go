@@ -26,6 +26,7 @@ type program struct {
 	costlyReset bool
 	shards      shards
 	algorithm
+	evaluation *evaluation // nil: the actor is not evaluated while it learns
 }
 
 // inputs are the inputs of an update that stay the same in the whole run.
@@ -36,6 +37,8 @@ type inputs struct {
 	Updates *graph.Array // f32[]: updates of the run, over which the learning rate falls
 	Tiles   *graph.Array // i32[]: tiles of agents per device (population.Tiles.Count)
 	Shards  shardInputs  // of one agent
+
+	Evaluations evaluationInputs
 }
 
 // withInputs returns the program with its inputs instead of the settings.
@@ -49,6 +52,11 @@ func (g *program) withInputs(in inputs) *program {
 		b.auxiliary = settings.Bind(g.auxiliary, in.Settings, auxiliaryPrefix)
 	}
 	b.algorithm = settings.Bind(g.algorithm, in.Settings, "")
+	if g.evaluation != nil {
+		e := *g.evaluation
+		e.Rollout = e.Rollout.Bound(in.Settings)
+		b.evaluation = &e
+	}
 	return &b
 }
 
@@ -61,7 +69,8 @@ const (
 // inputs returns the inputs of the program for agents that are cut into tiles.
 func (g *program) inputs(tiles population.Tiles) inputs {
 	in := inputs{Settings: settings.Inputs(g.config, ""), Each: map[string]*graph.Array{},
-		Updates: graph.Scalar(float64(g.config.Last())), Tiles: tiles.Count(), Shards: g.shards.inputs()}
+		Updates: graph.Scalar(float64(g.config.Last())), Tiles: tiles.Count(), Shards: g.shards.inputs(),
+		Evaluations: g.evaluation.inputs()}
 	if g.config.Agents > 1 {
 		for name, values := range g.config.perAgent() {
 			numbers := make([]float32, len(values))

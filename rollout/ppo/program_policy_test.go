@@ -40,6 +40,7 @@ func TestProgramLearnsLikeANetworkOfOurs(t *testing.T) {
 	path := linearProgram(t, start)
 	config := func(policy string) Config {
 		c := DefaultConfig()
+		c.EvalEnvs = 0
 		c.Env, c.Policy, c.Critic, c.Init, c.Target = "Pendulum-v1", policy, "mlp:4", "policy", "0"
 		c.Horizon, c.Envs, c.Steps, c.Minibatches = 16, 4, 256, 2
 		return c

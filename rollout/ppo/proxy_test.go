@@ -29,6 +29,7 @@ func TestProxyMetrics(t *testing.T) {
 func TestProxyComesApart(t *testing.T) {
 	long.Only(t)
 	c := DefaultConfig()
+	c.EvalEnvs = 0
 	c.Env, c.Policy, c.Shared, c.Envs, c.Horizon, c.LearningRate, c.Steps, c.Target = "Gather-v1", "mlp:64", true, 64,
 		128, settings.Num(1e-3), 64*128*122, "0"
 	c.EnvParam = settings.Pairs{"decoys": "0.1"}

@@ -97,6 +97,7 @@ func TestRegressions(t *testing.T) {
 	// Members were judged by episodes of the default length.
 	for given, want := range map[string]int{"": 200, "1000": 1000, "50..70": 70} {
 		c := DefaultConfig()
+		c.EvalEnvs = 0
 		c.Env = "Pendulum-v1"
 		if given != "" {
 			c.EnvParam = settings.Pairs{"max-steps": given}

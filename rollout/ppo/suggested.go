@@ -10,6 +10,12 @@ import (
 // of RL Baselines3 Zoo for PPO (hyperparams/ppo.yml) and were tried with several seeds; examples/README.md has the
 // scores. The number of environments is larger, because more of them cost little here.
 var tuned = map[string]settings.Values{
+	// Zoo. All of eight seeds balance the pole in all episodes after 100,000 steps; with the defaults none does.
+	"CartPole-v1": {"envs": 8, "horizon": 32, "epochs": 20, "minibatches": 1, "learning-rate": 1e-3, "gamma": .98,
+		"lambda": .8, "entropy-coef": 0.},
+	// Zoo: normalized, and its lambda. Eight seeds are at -83 after 50,000 steps; with the defaults after 400,000.
+	"Acrobot-v1": {"envs": 16, "learning-rate": 1e-3, "lambda": .94, "normalize-observations": true,
+		"normalize-rewards": true},
 	// Zoo: the larger learning rate and the smaller gamma matter. Normalized, all of three seeds end above -180.
 	"Pendulum-v1": {"envs": 16, "epochs": 20, "learning-rate": 1e-3, "gamma": .95, "entropy-coef": 0.,
 		"normalize-observations": true, "normalize-rewards": true, "steps": 400_000},

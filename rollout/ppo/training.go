@@ -105,7 +105,8 @@ func (t *Training) Step(context.Context) (run.Metrics, error) {
 // metrics returns the metrics of an update, given its numbers v, a row for each agent.
 func (t *Training) metrics(v []float64) (run.Metrics, error) {
 	names, agents := t.program.metricNames(), t.config.Agents
-	k := len(names) + 1
+	rated := t.program.evaluation.names()
+	k := len(names) + 1 + len(rated)
 	if len(v) != k*agents {
 		return run.Metrics{}, fmt.Errorf("an update returned %d numbers, want %d metrics of %d agents", len(v), k,
 			agents)
@@ -122,17 +123,28 @@ func (t *Training) metrics(v []float64) (run.Metrics, error) {
 		m.Values = append(m.Values, run.Value{Name: name, Number: overAgents(name, metricOf(i))})
 	}
 	m.Values = append(m.Values, run.Value{Name: envSteps, Number: float64(t.Steps()) * work})
+	if len(rated) > 0 && t.program.evaluation.due(t.Steps()) {
+		t.evaluated = map[string][]float64{}
+		for i, name := range rated {
+			t.evaluated[name] = metricOf(len(names) + 1 + i)
+			m.Values = append(m.Values, run.Value{Name: name, Number: overAgents(name, t.evaluated[name])})
+		}
+	}
 	t.recent = metricOf(slices.Index(names, "recent_return"))
-	m.Done = t.reaches(m.Number, metricOf(k-1))
+	m.Done = t.reaches(m.Number, metricOf(len(names)))
 	if m.Number("failed") > 0 && math.IsNaN(m.Number("recent_return")) {
 		m.Failed = t.allFailed
 	}
 	return m, nil
 }
 
-// reaches reports whether an update has reached the target, by its metrics and by the weight of the recent episodes of
-// each agent.
+// reaches reports whether an update has reached the target: by its evaluation, or in runs without evaluations by its
+// recent episodes and by their weight of each agent.
 func (t *Training) reaches(metric func(name string) float64, weights []float64) bool {
+	if t.program.evaluation != nil {
+		x := metric(run.EvalReturn)
+		return metric(run.EvalFailed) == 0 && x >= t.target && !math.IsInf(x, 0)
+	}
 	recent := metric("recent_return")
 	return metric("failed") == 0 && recent >= t.target && !math.IsInf(recent, 0) && slices.Min(weights) >= minEpisodes
 }
@@ -186,8 +198,8 @@ func (t *Training) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 			last, best = population.At(state, recent.ArgMax(0)), population.At(state.Best, agent)
 			head = population.At(state.Params.Head, agent)
 		}
-		candidates[0].Params = t.member(last.Params, last.Observed.scale())
-		candidates[1].Params = t.member(Params{Actor: best.Actor, Head: head}, best.Observation)
+		candidates[0].Params = t.program.saved(last.Params, last.Observed.scale())
+		candidates[1].Params = t.program.saved(Params{Actor: best.Actor, Head: head}, best.Observation)
 	})
 	for i := range candidates {
 		if err == nil {
@@ -200,10 +212,10 @@ func (t *Training) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 // nanToLowest returns x with -Inf instead of NaN.
 func nanToLowest(x *graph.Array) *graph.Array { return graph.Select(x.IsNaN(), math.Inf(-1), x) }
 
-// member returns an actor as it is saved. An actor that learned action values has no distribution.
-func (t *Training) member(p Params, scale observationScale) any {
-	params := scale.member(t.program.member(p))
-	if _, ok := t.program.distribution.(epsilonGreedy); ok {
+// saved returns an actor as it is saved. An actor that learned action values has no distribution.
+func (g *program) saved(p Params, scale observationScale) any {
+	params := scale.member(g.member(p))
+	if _, ok := g.distribution.(epsilonGreedy); ok {
 		return params
 	}
 	return policy.Distributed{Own: params, Distribution: p.Head}
@@ -232,6 +244,10 @@ func (t *Training) Ending(last run.Metrics) string {
 
 func (t *Training) ending(last run.Metrics) string {
 	recent, _ := last.Get("recent_return")
+	what, got := "recent return", number(recent)
+	if each := t.evaluated[run.EvalReturn]; each != nil {
+		what, got = "eval return", number(overAgents(run.EvalReturn, each))
+	}
 	skipped, _ := last.Get("skipped")
 	minibatches, _ := last.Get("minibatches")
 	failed, _ := last.Get("failed")
@@ -250,11 +266,11 @@ func (t *Training) ending(last run.Metrics) string {
 			"returns are not finite, and a run is not solved while episodes fail", number(recent), failed,
 			failed+episodes)
 	case math.IsNaN(t.target):
-		return "recent return " + number(recent)
+		return what + " " + got
 	case last.Done:
-		return fmt.Sprintf("recent return %s of the %s wanted", number(recent), number(t.target))
+		return fmt.Sprintf("%s %s of the %s wanted", what, got, number(t.target))
 	}
-	return fmt.Sprintf("recent return %s, the target is %s", number(recent), number(t.target))
+	return fmt.Sprintf("%s %s, the target is %s", what, got, number(t.target))
 }
 
 // endless says that no episode has ended after a number of updates, and whether the environment is wrong.

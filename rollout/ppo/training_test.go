@@ -46,6 +46,7 @@ func of(t *testing.T, m run.Metrics, name string) float64 {
 // small is a config that compiles and runs in little time.
 func small(change func(c *Config)) Config {
 	c := DefaultConfig()
+	c.EvalEnvs = 0
 	c.Policy, c.Envs, c.Horizon, c.Steps, c.Target = "mlp:8", 4, 16, 64*20, "0"
 	if change != nil {
 		change(&c)
@@ -60,6 +61,7 @@ func TestLearnsCartPole(t *testing.T) {
 	c := crowd(2)
 	if long.On() {
 		c = DefaultConfig()
+		c.EvalEnvs = 0
 		c.Agents = 5
 	}
 	r := start(t, xlatest.Open(t, 2), c)

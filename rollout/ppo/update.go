@@ -264,9 +264,15 @@ func (u *update) updateEpochs(key random.Key, n int, start train.State[Params]) 
 	return s.Train, s.Metrics.means()
 }
 
-// updateStep collects a rollout and learns from it. It returns the next state and the metrics of the update (see
-// metricsRow).
+// updateStep collects a rollout, learns from it, and evaluates the actor if that is due. It returns the next state and
+// the metrics of the update (see metricsRow), then those of the evaluation.
 func (g *program) updateStep(s State, in inputs) (State, *graph.Array) {
+	return g.updateAndEvaluate(s, in, g.evaluationDue(s.Update, in))
+}
+
+// updateAndEvaluate is updateStep. due, bool[], is the same for all agents, so that a map over them keeps the branch;
+// nil: there are no evaluations.
+func (g *program) updateAndEvaluate(s State, in inputs, due *graph.Array) (State, *graph.Array) {
 	u := g.newUpdate(s, in)
 	rolloutKey, epochsKey := updateKeys(s)
 	next := State{Key: s.Key, Update: s.Update.Add(1)}
@@ -281,7 +287,11 @@ func (g *program) updateStep(s State, in inputs) (State, *graph.Array) {
 	next.Recent = s.Recent.with(episodes)
 	current := best{s.Params.Actor, s.Observed.scale(), next.Recent.mean()}
 	next.Best = s.Best.better(current, next.Recent.Weight.Lt(minEpisodes))
-	return next, u.metricsRow(s, next, t.Value, rollout.Targets, episodes, metrics)
+	row := u.metricsRow(s, next, t.Value, rollout.Targets, episodes, metrics)
+	if due != nil {
+		row = graph.Concatenate(0, row, u.evaluated(next, due))
+	}
+	return next, row
 }
 
 // rolloutBatch is what the epochs of an update learn from.

@@ -200,7 +200,8 @@ func (c *Config) Board() []run.DisplayRow {
 			Curve: "mean_return", Color: "cyan"})
 	} else {
 		rows = append(rows,
-			run.DisplayRow{Label: "Elo", Plain: true, Parts: []run.Part{{Metric: "elo", Format: run.Whole}},
+			run.DisplayRow{Label: "Elo", Plain: true, Parts: []run.Part{{Metric: "elo", Format: run.Whole},
+				{Before: " ± ", Metric: eloErrorMetric, Format: run.Whole}},
 				Curve: "elo", Color: "cyan"},
 			run.DisplayRow{Label: "score", Parts: []run.Part{
 				{Before: "random ", Metric: "score_random", Format: run.Percent},

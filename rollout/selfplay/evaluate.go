@@ -18,20 +18,19 @@ func (t *Training) evaluates() bool {
 		(t.step%every == 0 || t.step >= int64(t.config.NumIterations))
 }
 
-// playMatch plays a match and returns a's score, from 0 to 1.
-func (t *Training) playMatch(a, b player, key random.Key) (float64, error) {
+// playMatch plays a match and returns a's points in each game: 1, 0 or 1/2 for a draw.
+func (t *Training) playMatch(a, b player, key random.Key) ([]float64, error) {
 	tiles := graph.Of(int32((sides + t.devices - 1) / t.devices))
 	out, err := t.arena.Call(matchInputs{a, b, key, tiles})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	all, err := graph.Floats(out)
+	points, err := graph.Floats(out)
 	xlabridge.Free(out)
-	score := 0.
-	for _, x := range all {
-		score += (1 + max(-1, min(1, x))) / 2 / float64(len(all))
+	for i, x := range points {
+		points[i] = (1 + max(-1, min(1, x))) / 2
 	}
-	return score, err
+	return points, err
 }
 
 // Numbers of the pairs of players. Each pair has a key of its own, so its score does not depend on the other matches.
@@ -44,6 +43,9 @@ const (
 	untrainedRandom
 	untrainedSearch
 )
+
+// eloErrorMetric is the metric of eloError.
+const eloErrorMetric = "elo_std_error"
 
 // evaluate plays the newest network against other players, and rates it.
 func (t *Training) evaluate(key random.Key) (values []run.Value, err error) {
@@ -58,11 +60,11 @@ func (t *Training) evaluate(key random.Key) (values []run.Value, err error) {
 	key = random.FoldIn(key, graph.Of(int32(t.step)))
 	// match returns a's score against b and b's rating.
 	match := func(pair int, a, b player, rating float64) result {
-		n, x := t.config.ArenaGames, 0.
+		var points []float64
 		if err == nil {
-			x, err = t.playMatch(a, b, random.FoldIn(key, graph.Of(int32(pair))))
+			points, err = t.playMatch(a, b, random.FoldIn(key, graph.Of(int32(pair))))
 		}
-		return result{rating, x * float64(n), n}
+		return newResult(rating, points)
 	}
 	if math.IsNaN(t.pool.search) {
 		t.pool.search = elo([]result{match(searchRandom, searcher, randomPlayer, 0)})
@@ -85,10 +87,16 @@ func (t *Training) evaluate(key random.Key) (values []run.Value, err error) {
 	}
 	rating := elo(results)
 	t.pool = t.pool.with(checkpoint{weights, int(t.step), rating}, t.config.Pool)
-	values = append(values, run.Value{Name: "elo", Number: rating})
+	values = append(values, run.Value{Name: "elo", Number: rating},
+		run.Value{Name: eloErrorMetric, Number: eloError(results, uint64(t.step))})
 	for i, r := range results {
 		values = append(values, run.Value{Name: names[i], Number: r.score / float64(r.games)})
 	}
+	// The search without a network is the same opponent in all runs of a game.
+	values = append(values, run.Value{Name: run.EvalReturn, Number: results[1].score / float64(results[1].games)},
+		run.Value{Name: run.EvalError, Number: results[1].standardError()},
+		run.Value{Name: run.EvalEpisodes, Number: float64(results[1].games)},
+		run.Value{Name: run.EvalFailed, Number: 0})
 	if t.perfect == nil {
 		return values, nil
 	}

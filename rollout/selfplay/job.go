@@ -15,8 +15,9 @@ func (c *Config) Job() *run.Job {
 			c.Network, c.NumEpisodes, c.NumSimulations, c.Search, c.TrainingBatchSize, c.Seed),
 		Purpose: c.Purpose(),
 		Measures: func() []string { // of puzzles and of games for two
-			return slices.Concat(playMetrics, trainMetrics, []string{"training_steps", "elo", "score_random",
-				"score_search", "score_untrained", "score_older", "wins_kept", "won_classes_kept"})
+			return slices.Concat(playMetrics, trainMetrics, []string{"training_steps", "elo", eloErrorMetric,
+				"score_random", "score_search", "score_untrained", "score_older", run.EvalReturn, run.EvalError,
+				run.EvalEpisodes, run.EvalFailed, "wins_kept", "won_classes_kept"})
 		},
 		Check: c.Check,
 		Size:  "game-batch-size",

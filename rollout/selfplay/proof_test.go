@@ -132,12 +132,12 @@ func TestTheTrainedNetworkIsStronger(t *testing.T) {
 	untrained := networkPlayer(graph.Float32s(x.pool.checkpoints[0].weights))
 	chance := untrained
 	chance.Random = graph.Of(true)
-	score, err := x.playMatch(networkPlayer(v.weights), chance, x.keys[3])
+	points, err := x.playMatch(networkPlayer(v.weights), chance, x.keys[3])
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, score, .95)
-	score, err = x.playMatch(networkPlayer(v.weights), untrained, x.keys[3])
+	require.GreaterOrEqual(t, newResult(0, points).score, .95*400)
+	points, err = x.playMatch(networkPlayer(v.weights), untrained, x.keys[3])
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, score, .65)
+	require.GreaterOrEqual(t, newResult(0, points).score, .65*400)
 }
 
 // shortRun is a run that learns within seconds.

@@ -65,6 +65,9 @@ func (t *Training) Ending(last run.Metrics) string {
 		return "without an evaluation"
 	}
 	text := fmt.Sprintf("Elo %.0f", elo)
+	if x, ok := last.Get(eloErrorMetric); ok {
+		text += fmt.Sprintf(" ± %.0f", x)
+	}
 	for _, v := range []struct{ name, words string }{{"score_random", "against random"},
 		{"score_untrained", "against the untrained network"}} {
 		if x, ok := last.Get(v.name); ok {

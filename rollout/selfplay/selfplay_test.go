@@ -525,13 +525,33 @@ func TestElo(t *testing.T) {
 		results []result
 		want    float64
 	}{
-		{1, nil, 0}, {2, []result{{100, 5, 10}}, 100}, {3, []result{{0, 10, 10}}, 400 * math.Log10(10.5/.5)},
-		{4, []result{{0, 0, 10}}, -400 * math.Log10(10.5/.5)},
-		{5, []result{{-50, 20, 40}, {50, 20, 40}}, 0}, {6, []result{{1000, 750, 999}}, 1000 +
-			400*math.Log10(750.5/249.5)},
+		{1, nil, 0}, {2, []result{{rating: 100, score: 5, games: 10}}, 100},
+		{3, []result{{rating: 0, score: 10, games: 10}}, 400 * math.Log10(10.5/.5)},
+		{4, []result{{rating: 0, score: 0, games: 10}}, -400 * math.Log10(10.5/.5)},
+		{5, []result{{rating: -50, score: 20, games: 40}, {rating: 50, score: 20, games: 40}}, 0},
+		{6, []result{{rating: 1000, score: 750, games: 999}}, 1000 + 400*math.Log10(750.5/249.5)},
 	} {
 		require.InDelta(t, c.want, elo(c.results), 1e-6, "case %d", c.number)
 	}
+}
+
+// The error of the rating is that of the score times the slope of the rating: 400/ln 10 / (p (1 - p)). After only wins
+// no resample differs. A match's error is that of the mean of its games.
+func TestEloError(t *testing.T) {
+	won := func(wins, games int) result {
+		points := make([]float64, games)
+		for i := range wins {
+			points[i] = 1
+		}
+		return newResult(0, points)
+	}
+	const p, n = .75, 400
+	slope := 400 / math.Ln10 / (p * (1 - p))
+	require.InEpsilon(t, slope*math.Sqrt(p*(1-p)/n), eloError([]result{won(300, n)}, 1), .15)
+	require.InEpsilon(t, slope*math.Sqrt(p*(1-p)/n/2), eloError([]result{won(300, n), won(300, n)}, 1), .15)
+	require.Equal(t, eloError([]result{won(300, n)}, 1), eloError([]result{won(300, n)}, 1))
+	require.InDelta(t, 0, eloError([]result{won(10, 10)}, 1), 1e-6)
+	require.InDelta(t, .25, newResult(0, []float64{1, .5, .5, 0}).standardError()*math.Sqrt(1.5), 1e-9)
 }
 
 // Pools keep the untrained network and the newest checkpoints, and survive a snapshot.
@@ -622,6 +642,8 @@ func TestEndingWithoutEvaluation(t *testing.T) {
 	require.Equal(t, "without an evaluation", rated.Ending(run.Metrics{}))
 	rated.pool.checkpoints[0].rating = 120.4
 	require.Equal(t, "Elo 120", rated.Ending(run.Metrics{}))
+	last := run.Metrics{Values: []run.Value{{Name: eloErrorMetric, Number: 31.6}}}
+	require.Equal(t, "Elo 120 ± 32", rated.Ending(last))
 }
 
 // A run with NaN in its replay goes on: steps without a finite gradient are skipped and counted.

@@ -251,6 +251,11 @@ func (t *Training) Step(context.Context) (run.Metrics, error) {
 			m.Values = append(m.Values, run.Value{Name: name, Number: played[i]})
 		}
 	}
+	if t.measures(bestReturn) { // a puzzle
+		best := played[slices.Index(playMetrics, bestReturn)]
+		m.Values = append(m.Values, run.Value{Name: run.EvalReturn, Number: best},
+			run.Value{Name: run.EvalEpisodes, Number: float64(t.config.NumEpisodes)})
+	}
 	m.Work = played[0] * float64(t.config.NumSimulations)
 	playEnd := time.Now()
 	steps := t.trainingSteps(t.counts.positions)
@@ -287,13 +292,16 @@ func (t *Training) Step(context.Context) (run.Metrics, error) {
 	return m, nil
 }
 
+// bestReturn is the metric of the best game of a puzzle in an iteration.
+const bestReturn = "best_return"
+
 // measures reports whether this game has a metric of self-play.
 func (t *Training) measures(name string) bool {
 	puzzle := t.program.game.players == 1
 	switch name {
 	case "first_wins", "draws":
 		return !puzzle
-	case "best_return", "found", "mean_return":
+	case bestReturn, "found", "mean_return":
 		return puzzle
 	case "reused_share":
 		return t.config.Reuse

@@ -15,13 +15,13 @@ import (
 // Config is one experiment. Start from DefaultConfig.
 type Config struct {
 	Population     int       `set:"pop" min:"1" max:"1048576" help:"members of the population"`
-	Steps          int       `set:"steps" program:"no" resume:"any" min:"1" max:"1073741823" help:"steps of SGD"`
-	TestEvery      int       `set:"test-every" program:"no" min:"1" max:"1073741823" zero:"a quarter of the steps, at most 10000" help:"steps between tests on the test data, of which one more comes after the last of --steps; a resumed run keeps its interval"`
-	Batch          int       `set:"batch" min:"1" max:"65536" help:"examples of a step, the same for all members"`
+	Updates        int       `set:"updates" program:"no" resume:"any" min:"1" max:"1073741823" help:"updates of SGD, each by --batch steps: a step is one example through all members"`
+	TestEvery      int       `set:"test-every" program:"no" min:"1" max:"1073741823" zero:"a quarter of the updates, at most 10000" help:"updates between tests on the test data, of which one more comes at the end; a resumed run keeps its interval"`
+	Batch          int       `set:"batch" min:"1" max:"65536" help:"examples of an update, the same for all members"`
 	LearningRate   float64   `set:"lr" program:"no" above:"0" max:"3e38" help:"learning rate, of the mean cross-entropy of a batch"`
 	Hidden         []int     `set:"hidden" min:"1" max:"65536" help:"widths of the hidden layers"`
 	Density        []float64 `set:"density" above:"0" max:"1" help:"part of the connections that are there, a number for each layer; the last holds for all further ones"`
-	MutateEvery    int       `set:"mutate-every" min:"1" max:"1073741823" zero:"never" help:"steps between mutations of the topologies; 0 for none"`
+	MutateEvery    int       `set:"mutate-every" min:"1" max:"1073741823" zero:"never" help:"updates between mutations of the topologies; 0 for none"`
 	MutateFraction float64   `set:"mutate-fraction" needs:"mutate-every=!0" min:"0" max:"1" help:"part of a member's own connections that a mutation replaces"`
 	Shared         float64   `set:"shared" min:"0" max:"1" help:"part of the connections that all members have in common; mutations keep them"`
 	Select         float64   `set:"select" min:"0" max:"0.5" zero:"none" help:"part of the members that a mutation replaces before it: the worst on held-out examples, by copies of the best; 0: none"`
@@ -42,7 +42,7 @@ var DTypes = []string{"f32", "bf16"}
 
 // DefaultConfig trains 200 networks of about 14,450 connections each.
 func DefaultConfig() Config {
-	return Config{Population: 200, Steps: 2000, Batch: 64, Hidden: []int{128, 64}, Density: []float64{.1, .5},
+	return Config{Population: 200, Updates: 2000, Batch: 64, Hidden: []int{128, 64}, Density: []float64{.1, .5},
 		LearningRate: .5,
 		MutateEvery:  250, MutateFraction: .05, HeldOut: 5000, DType: "f32", Method: "auto", Planning: run.Defaults()}
 }
@@ -93,12 +93,12 @@ func (c Config) Given() []string {
 const mostTestEvery = 10000
 
 // testEvery returns TestEvery or its default. It does not follow from the config of a run that was resumed with more
-// steps, so it is written into the config of a run.
+// updates, so it is written into the config of a run.
 func (c Config) testEvery() int {
 	if c.TestEvery > 0 {
 		return c.TestEvery
 	}
-	return min((c.Steps+3)/4, mostTestEvery)
+	return min((c.Updates+3)/4, mostTestEvery)
 }
 
 // methodOf returns the method of a name.
@@ -144,7 +144,7 @@ func (c Config) Purpose(s Shape) string {
 // Programs returns the config without settings that do not change the programs. Experiments on the same data need the
 // same programs if it is equal.
 func (c Config) Programs() Config {
-	c.Seed, c.LearningRate, c.Steps, c.TestEvery, c.Tune, c.Memory = 0, 0, 0, 0, "", 0
+	c.Seed, c.LearningRate, c.Updates, c.TestEvery, c.Tune, c.Memory = 0, 0, 0, 0, "", 0
 	if c.Select == 0 {
 		c.HeldOut = 0
 	} else {

@@ -13,14 +13,15 @@ func (e *Experiment) Job() *run.Job {
 	density, _ := settings.Lookup(e, "density")
 	programs := e.Config.Programs()
 	return &run.Job{
-		Title: "sparse", Last: int64(e.Steps), Board: e.Board, Start: e.Start,
+		Title: "sparse", Last: int64(e.Updates), Board: e.Board, Start: e.Start,
 		Setup: fmt.Sprintf("%d networks, density %s, batch %d, %s, %s, seed %d", e.Population, density.Text(),
-			e.Batch, quantity.Count(e.Steps, "step", "steps"), e.DType, e.Seed),
+			e.Batch, quantity.Count(e.Updates, "update", "updates"), e.DType, e.Seed),
 		Purpose:  e.Purpose(),
 		Programs: e.Folder + settings.Program(&programs),
 		Measures: func() []string {
-			return []string{"loss", "worst_accuracy", "mean_accuracy", "best_accuracy", "test_loss",
-				"best_test_accuracy", "mean_test_accuracy"}
+			return []string{stepsMetric, "loss", "worst_accuracy", "mean_accuracy", "best_accuracy", "test_loss",
+				"best_test_accuracy", "mean_test_accuracy", run.EvalReturn, run.EvalError, run.EvalEpisodes,
+				run.EvalFailed}
 		},
 		Check: e.Check, Fetch: e.Fetch, Size: "pop",
 		Plan: &run.PlanChoice{Tune: e.Tune, Given: e.Given(), Choose: e.ChoosePlan},
@@ -29,6 +30,6 @@ func (e *Experiment) Job() *run.Job {
 
 // Describe says what the run can do.
 func (t *training) Describe() *run.Capabilities {
-	return &run.Capabilities{Ending: t.Ending, Files: t.Files, Parts: t.Counter, Cost: t.Cost, Phases: t.Phases,
-		Program: t.Compiled}
+	return &run.Capabilities{Ending: t.Ending, Table: t.Table, Files: t.Files, Reevaluate: t.Reevaluate,
+		Parts: t.Counter, Cost: t.Cost, Phases: t.Phases, Program: t.Compiled}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"xlarun/graph"
 	"xlarun/rollout/dataset"
@@ -26,11 +27,12 @@ func init() {
 		Short: "Train a population of sparse networks on MNIST",
 		Long: "Sparse trains a population of networks 784-128-64-10, each with connections of its own, on MNIST: SGD " +
 			"on the same batches for all members. At intervals each member drops its weakest connections and grows " +
-			"others. A step of steps/s is one example through the forward and backward pass of every member.",
-		Example:   "  xlarun sparse\n  xlarun sparse --pop 50 --steps 1000 --mutate-every 100 --seed 3",
-		Version:   2,
-		Unit:      "step",
-		Length:    "steps",
+			"others. A step is one example through the forward and backward pass of every member, " +
+			"an update is one step of the optimizer, by --batch examples.",
+		Example:   "  xlarun sparse\n  xlarun sparse --pop 50 --updates 1000 --mutate-every 100 --seed 3",
+		Version:   3,
+		Unit:      "update",
+		Length:    "updates",
 		Unbounded: true,
 		Round:     "round",
 		Work:      "examples through every member",
@@ -120,6 +122,8 @@ func (e *Experiment) Board() []run.DisplayRow {
 		{Label: "loss", Parts: []run.Part{{Metric: "loss", Format: run.Loss}}, Curve: "loss", Plain: true},
 		{Label: "test", Parts: []run.Part{{Before: "best ", Metric: "best_test_accuracy", Format: run.Percent},
 			{Before: ", mean ", Metric: "mean_test_accuracy", Format: run.Percent}}, Plain: true},
+		{Label: "members", Parts: []run.Part{{Metric: memberUpdates, Format: run.Whole,
+			Behind: " updates of a member/s"}}},
 		{Label: "failed", Plain: true, Rare: true, Parts: []run.Part{
 			{Metric: "failed_members", Format: run.Whole, Behind: " members, whose loss is not finite"},
 			{Before: ", the first ", Metric: "failed_member", Format: run.Whole}}},
@@ -131,22 +135,27 @@ type training struct {
 	*Population
 	train  Stats // of the last round; empty before there is one
 	test   Stats // of the last test
-	tested int   // the step of the last test; 0: none
+	tested int   // the update of the last test; 0: none
+	late   bool  // the last test came after the last round
 }
 
-// Step takes the steps of one round, and evaluates the members if a test is due.
+// Step makes the updates of one round, and evaluates the members if a test is due.
 func (t *training) Step(context.Context) (run.Metrics, error) {
 	every := t.config.TestEvery
-	until := min(t.config.Steps, (t.Steps()/every+1)*every)
-	n, stats, err := t.Train(until - t.Steps())
+	until := min(t.config.Updates, (t.Updates()/every+1)*every)
+	start := time.Now()
+	n, stats, err := t.Train(until - t.Updates())
 	if err != nil {
 		return run.Metrics{}, err
 	}
+	seconds := time.Since(start).Seconds()
 	t.train = stats
-	m := run.Metrics{Step: int64(t.Steps()), Work: float64(n * t.config.Batch), Values: []run.Value{
+	m := run.Metrics{Step: int64(t.Updates()), Work: float64(n * t.config.Batch), Values: []run.Value{
+		{Name: stepsMetric, Number: float64(t.Updates()) * float64(t.config.Batch)},
 		{Name: "loss", Number: mean(stats.Loss)}, {Name: "worst_accuracy", Number: slices.Min(stats.Accuracy)},
 		{Name: "mean_accuracy", Number: mean(stats.Accuracy)},
 		{Name: "best_accuracy", Number: slices.Max(stats.Accuracy)}}}
+	m.Timings = []run.Value{{Name: memberUpdates, Number: float64(n*t.config.Population) / seconds}}
 	if held := t.selection.last; held != nil {
 		m.Values = append(m.Values, run.Value{Name: "best_held_out_accuracy", Number: slices.Max(held.Accuracy)},
 			run.Value{Name: "mean_held_out_accuracy", Number: mean(held.Accuracy)})
@@ -162,21 +171,69 @@ func (t *training) Step(context.Context) (run.Metrics, error) {
 			}
 		}
 	}
-	if t.Steps() == until {
-		if t.test, err = t.Evaluate(); err != nil {
+	if t.Updates() == until {
+		tested, err := t.evaluateAll()
+		if err != nil {
 			return m, err
 		}
-		t.tested = t.Steps()
-		m.Values = append(m.Values, run.Value{Name: "test_loss", Number: mean(t.test.Loss)},
-			run.Value{Name: "best_test_accuracy", Number: slices.Max(t.test.Accuracy)}, run.Value{
-				Name: "mean_test_accuracy", Number: mean(t.test.Accuracy)})
+		m.Values = append(m.Values, tested...)
 	}
 	return m, nil
 }
 
+// Names of metrics: steps so far, and the updates of all members in a second.
+const (
+	stepsMetric   = "steps"
+	memberUpdates = "member_updates_per_second"
+)
+
+// evaluateAll tests the members and returns the metrics: of all, and of the one that is saved (best).
+func (t *training) evaluateAll() ([]run.Value, error) {
+	test, err := t.Evaluate()
+	if err != nil {
+		return nil, err
+	}
+	t.test, t.tested = test, t.Updates()
+	saved := t.best()
+	accuracy, n, failed := test.Accuracy[saved], float64(t.data.Test.Len()), 0.
+	if len(failedMembers(test.Loss[saved:saved+1])) > 0 {
+		failed = n
+	}
+	return []run.Value{{Name: "test_loss", Number: mean(test.Loss)},
+		{Name: "best_test_accuracy", Number: slices.Max(test.Accuracy)},
+		{Name: "mean_test_accuracy", Number: mean(test.Accuracy)},
+		{Name: run.EvalReturn, Number: accuracy},
+		{Name: run.EvalError, Number: math.Sqrt(accuracy * (1 - accuracy) / max(1, n-1))},
+		{Name: run.EvalEpisodes, Number: n}, {Name: run.EvalFailed, Number: failed}}, nil
+}
+
+// Reevaluate tests the members of a run that ended between two tests, such as one with --for.
+func (t *training) Reevaluate(context.Context, run.Snapshot, func(share float64)) (facts []run.Fact, err error) {
+	if t.tested == t.Updates() || len(t.train.Accuracy) == 0 {
+		return nil, nil
+	}
+	tested, err := t.evaluateAll()
+	if err != nil {
+		return nil, err
+	}
+	t.late = true
+	for _, v := range tested {
+		facts = append(facts, run.Fact{Name: v.Name, Value: run.Finite(v.Number)})
+	}
+	return facts, nil
+}
+
+// Table has the result of a test after the last round, which Ending does not know.
+func (t *training) Table() []string {
+	if !t.late {
+		return nil
+	}
+	return []string{t.Ending(run.Metrics{})}
+}
+
 // Restore sets the state to a snapshot.
 func (t *training) Restore(ctx context.Context, s run.Snapshot) error {
-	t.train, t.test, t.tested = Stats{}, Stats{}, 0
+	t.train, t.test, t.tested, t.late = Stats{}, Stats{}, 0, false
 	return t.Population.Restore(ctx, s)
 }
 
@@ -242,17 +299,17 @@ func (t *training) Compiled() *xlabridge.Compiled { return t.Population.train.Pr
 
 // Files returns each member's results, and the connections of the best one. The best is chosen by the examples of the
 // last round, so that its test accuracy is unbiased by the choice. Members are not tested for the files, because that
-// takes long: test results are those of a test in this step.
+// takes long: test results are those of a test after this update.
 func (t *training) Files(run.Snapshot, bool) ([]run.File, error) {
 	if len(t.train.Accuracy) == 0 {
 		return nil, nil
 	}
-	tested := t.tested == t.Steps()
+	tested := t.tested == t.Updates()
 	type result struct {
 		Member       int      `json:"member"`
 		Loss         *float64 `json:"loss"` // null where it is not a finite number
 		Accuracy     float64  `json:"accuracy"`
-		TestLoss     *float64 `json:"test_loss"` // null if the members of this step were not tested
+		TestLoss     *float64 `json:"test_loss"` // null if the members were not tested after this update
 		TestAccuracy *float64 `json:"test_accuracy"`
 	}
 	members := make([]result, len(t.train.Loss))
@@ -275,7 +332,7 @@ func (t *training) Files(run.Snapshot, bool) ([]run.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	metadata := map[string]string{"kind": "sparse", "member": strconv.Itoa(best), "step": strconv.Itoa(t.Steps()),
+	metadata := map[string]string{"kind": "sparse", "member": strconv.Itoa(best), "update": strconv.Itoa(t.Updates()),
 		"layers": string(layers), "dtype": t.config.DType, "method": t.profile.Chosen["method"].(string),
 		"accuracy": fmt.Sprint(t.train.Accuracy[best])}
 	if tested {

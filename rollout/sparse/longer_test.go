@@ -1,6 +1,8 @@
 package sparse
 
 import (
+	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,7 +20,7 @@ func TestResumedWithMoreSteps(t *testing.T) {
 	c.Select, c.HeldOut, c.Method, c.Devices = .4, 60, "kernel", 1
 	begin := func(steps, testEvery int) run.Run {
 		c := c
-		c.Steps, c.TestEvery = steps, testEvery
+		c.Updates, c.TestEvery = steps, testEvery
 		r, err := (&Experiment{Config: c, Data: d}).Start(t.Context(), b)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, r.Close()) })
@@ -28,6 +30,8 @@ func TestResumedWithMoreSteps(t *testing.T) {
 		for {
 			m, err := r.Step(t.Context())
 			require.NoError(t, err)
+			require.Equal(t, memberUpdates, m.Timings[0].Name)
+			m.Timings = nil
 			rows = append(rows, m)
 			if _, tested := m.Get("test_loss"); tested {
 				tests = append(tests, m.Step)
@@ -64,16 +68,53 @@ func TestResumedWithMoreSteps(t *testing.T) {
 	}
 }
 
+// A run that ends between two tests is tested at its end: a run with --for had no test accuracy of what it saved. The
+// accuracy of the saved member is what the run reports, and its error that of a share.
+func TestTestedAtTheEnd(t *testing.T) {
+	c := tiny()
+	c.Method, c.Devices, c.TestEvery = "kernel", 1, 10
+	r, err := (&Experiment{Config: c, Data: stripes(6, 200, 70)}).Start(t.Context(), open(t, 1))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	m, err := r.Step(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 5, m.Step, "up to the first mutation")
+	require.EqualValues(t, 5*40, m.Number(stepsMetric), "a step is one example")
+	require.EqualValues(t, 5*40, m.Work)
+	_, tested := m.Get(run.EvalReturn)
+	require.False(t, tested)
+	can := r.Describe()
+	require.Nil(t, can.Table())
+	facts, err := can.Reevaluate(t.Context(), run.Snapshot{}, nil)
+	require.NoError(t, err)
+	got := map[string]float64{}
+	for _, f := range facts {
+		got[f.Name] = *f.Value.(*float64)
+	}
+	x := r.(*training)
+	require.Equal(t, x.test.Accuracy[x.best()], got[run.EvalReturn])
+	p := got[run.EvalReturn]
+	require.InDelta(t, math.Sqrt(p*(1-p)/69), got[run.EvalError], 1e-12)
+	require.EqualValues(t, 70, got[run.EvalEpisodes])
+	require.Contains(t, can.Table()[0], "test accuracy")
+	files, err := can.Files(run.Snapshot{}, true)
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprint(p), files[1].Metadata["test_accuracy"])
+	facts, err = can.Reevaluate(t.Context(), run.Snapshot{}, nil)
+	require.NoError(t, err)
+	require.Nil(t, facts, "once is enough")
+}
+
 // Where tests are not said, they come after each quarter of the steps. The config of the run keeps the interval.
 func TestTestEvery(t *testing.T) {
 	for _, c := range []struct{ steps, given, want int }{
 		{2000, 0, 500}, {28125, 0, 7032}, {1, 0, 1}, {3, 0, 1}, {5, 0, 2}, {1<<30 - 1, 0, 10000}, {100, 7, 7},
 		{5, 100, 100},
 	} {
-		require.Equal(t, c.want, Config{Steps: c.steps, TestEvery: c.given}.testEvery(), c)
+		require.Equal(t, c.want, Config{Updates: c.steps, TestEvery: c.given}.testEvery(), c)
 	}
 	config := tiny()
-	config.Steps, config.Method = 12, "kernel"
+	config.Updates, config.Method = 12, "kernel"
 	p, err := New(t.Context(), open(t, 1), config, stripes(6, 200, 70))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, p.Close()) }()

@@ -9,12 +9,12 @@ import (
 	"xlarun/xlabridge"
 )
 
-// stepPhase is the phase whose work is known.
-const stepPhase = "step"
+// updatePhase is the phase whose work is known.
+const updatePhase = "update"
 
-// Phases times the parts of a run for all members together: "batch" (the host lays out the examples of a step and moves
-// them to the devices), "step" (of SGD), "evaluation" (on all test data), "mutation", and "index" (computed after a
-// mutation). Each runs `repeats` times after a first one. The state is restored.
+// Phases times the parts of a run for all members together: "batch" (the host lays out the examples of an update and
+// moves them to the devices), "update" (of SGD), "evaluation" (on all test data), "mutation", and "index"
+// (computed after a mutation). Each runs `repeats` times after a first one. The state is restored.
 func (p *Population) Phases(ctx context.Context, repeats int) (phases []run.Phase, err error) {
 	before, err := p.Snapshot(ctx)
 	if err != nil {
@@ -23,7 +23,7 @@ func (p *Population) Phases(ctx context.Context, repeats int) (phases []run.Phas
 	measure := func(name string, units, every int, f func() error) error {
 		phase, err := run.TimePhase(name, repeats, units, f)
 		phase.Times = 1 / float64(every)
-		if name == stepPhase {
+		if name == updatePhase {
 			phase.Cost = p.Cost()
 		}
 		phases = append(phases, phase)
@@ -45,7 +45,7 @@ func (p *Population) Phases(ctx context.Context, repeats int) (phases []run.Phas
 	}); err != nil {
 		return nil, err
 	}
-	if err := measure(stepPhase, p.rounds, 1, func() error {
+	if err := measure(updatePhase, p.rounds, 1, func() error {
 		stats, err := p.train.Advance(&p.members, learning{p.indexes, in})
 		if err == nil {
 			xlabridge.Free(stats)
@@ -75,11 +75,11 @@ func (p *Population) Phases(ctx context.Context, repeats int) (phases []run.Phas
 
 // counted is a method whose cost does not show in the traced program.
 type counted interface {
-	// cost returns the cost of one step of a member with so many lanes.
+	// cost returns the cost of one update of a member with so many lanes.
 	cost(lanes int) graph.Cost
 }
 
-// Cost returns the work of one step of all members, padding included: of the traced program, or of the kernel.
+// Cost returns the work of one update of all members, padding included: of the traced program, or of the kernel.
 func (p *Population) Cost() graph.Cost {
 	if m, ok := p.method.(counted); ok {
 		return m.cost(p.lanes).Times(float64(p.config.Population))

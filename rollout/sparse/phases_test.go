@@ -23,7 +23,7 @@ func TestWarmUpAndPhasesLeaveNoTrace(t *testing.T) {
 			defer func() { require.NoError(t, p.Close()) }()
 			names := []string{"sparse_members", "sparse_index", "sparse_train", "sparse_mutate", "sparse_evaluate",
 				"sparse_member"}
-			phases := []string{"batch", "step", "evaluation", "mutation", "index"}
+			phases := []string{"batch", "update", "evaluation", "mutation", "index"}
 			if method == "masked" {
 				names, phases = append(names[:1], names[2:]...), phases[:4]
 			}
@@ -41,7 +41,7 @@ func TestWarmUpAndPhasesLeaveNoTrace(t *testing.T) {
 				for i, x := range found {
 					require.Equal(t, phases[i], x.Name)
 					require.InEpsilon(t, often[i], x.PerUnit(), 1e-9, x.Name)
-					require.Equal(t, x.Name == "step", x.Cost.FLOPs > 0, x.Name)
+					require.Equal(t, x.Name == "update", x.Cost.FLOPs > 0, x.Name)
 					require.Positive(t, x.Runs[0])
 					require.GreaterOrEqual(t, x.Seconds, x.Runs[0])
 				}
@@ -96,7 +96,7 @@ func TestWhatNeedsOtherPrograms(t *testing.T) {
 	base := tiny()
 	for _, same := range []func(c *Config){
 		func(c *Config) { c.Seed = 9 }, func(c *Config) { c.LearningRate = 9 }, func(c *Config) { c.MutateEvery = 9 },
-		func(c *Config) { c.Steps = 9 }, func(c *Config) { c.TestEvery = 9 },
+		func(c *Config) { c.Updates = 9 }, func(c *Config) { c.TestEvery = 9 },
 	} {
 		c := tiny()
 		same(&c)

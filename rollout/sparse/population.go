@@ -26,7 +26,7 @@ type Stats struct {
 const (
 	// roundBytes bounds the batches of one round. A device reads them once for each of its members.
 	roundBytes = 4 << 20
-	// maxRound is the largest number of steps in a round.
+	// maxRound is the largest number of updates in a round.
 	maxRound = 64
 )
 
@@ -56,11 +56,11 @@ type Population struct {
 	test      Batches
 	order     order
 	selection selection
-	rounds    int // most steps of a round
+	rounds    int // most updates of a round
 	lanes     int // of a training batch, padding included
 	images    []byte
 	labels    []byte
-	done      int // steps
+	done      int // updates
 	mutations int
 }
 
@@ -123,10 +123,10 @@ func newPopulation(ctx context.Context, b xlabridge.Backend, c Config, d Data) (
 	return p, name, nil
 }
 
-// Train takes up to n steps, at most one round and at most up to the next mutation. A mutation that is due comes before
-// the first of them, so the state after the last step does not depend on whether more steps follow. It returns the
-// number of steps, and the members' mean loss and accuracy over them, measured before each step.
-func (p *Population) Train(n int) (steps int, s Stats, err error) {
+// Train makes up to n updates, at most one round and at most up to the next mutation. A mutation that is due comes
+// before the first of them, so the state after the last does not depend on whether more follow. It returns the number
+// of updates, and the members' mean loss and accuracy over them, measured before each update.
+func (p *Population) Train(n int) (updates int, s Stats, err error) {
 	if p.members == nil {
 		return 0, s, run.ErrGone
 	}
@@ -136,25 +136,25 @@ func (p *Population) Train(n int) (steps int, s Stats, err error) {
 			return 0, s, err
 		}
 	}
-	steps = min(n, p.rounds)
+	updates = min(n, p.rounds)
 	if c.MutateEvery > 0 {
-		steps = min(steps, c.MutateEvery-p.done%c.MutateEvery)
+		updates = min(updates, c.MutateEvery-p.done%c.MutateEvery)
 	}
-	batches, err := xlabridge.Put(p.backend, c.Devices, p.nextBatches(steps))
+	batches, err := xlabridge.Put(p.backend, c.Devices, p.nextBatches(updates))
 	if err != nil {
 		return 0, s, err
 	}
 	defer xlabridge.Free(batches)
-	in := inputs{Count: p.count, Key: random.New(c.Seed), Turn: graph.Of(int32(steps)),
+	in := inputs{Count: p.count, Key: random.New(c.Seed), Turn: graph.Of(int32(updates)),
 		Rate: graph.Of(float32(c.LearningRate / float64(c.Batch))), Data: batches, Counter: p.counter.Input()}
 	p.counter.Begin()
 	stats, err := p.train.Advance(&p.members, learning{p.indexes, in})
 	if err != nil {
 		return 0, s, err
 	}
-	p.done += steps
-	s, err = p.stats(stats, steps*c.Batch)
-	return steps, s, err
+	p.done += updates
+	s, err = p.stats(stats, updates*c.Batch)
+	return updates, s, err
 }
 
 // mutation selects and mutates the members, and computes their indexes again.
@@ -227,8 +227,8 @@ func (p *Population) Member(i int) (Member, error) {
 	return memberOf(leaves), nil
 }
 
-// Steps returns the number of steps taken.
-func (p *Population) Steps() int { return p.done }
+// Updates returns the number of updates of SGD.
+func (p *Population) Updates() int { return p.done }
 
 // Shape returns the members' layers.
 func (p *Population) Shape() Shape { return p.shape }

@@ -36,13 +36,13 @@ func TestMembersOfPython(t *testing.T) {
 		path := filepath.Join(folder, dtype+".safetensors")
 		if *update {
 			c := small()
-			c.Steps, c.DType, c.Method, c.Population = 60, dtype, "masked", 2
+			c.Updates, c.DType, c.Method, c.Population = 60, dtype, "masked", 2
 			c.Hidden, c.Density = c.Hidden[:1], c.Density[1:2]
 			e := Experiment{Config: c, Data: d}
 			r, err := e.Start(t.Context(), &xlabridge.Reference{})
 			require.NoError(t, err)
 			defer r.Close()
-			for step := int64(0); step < int64(c.Steps); {
+			for step := int64(0); step < int64(c.Updates); {
 				m, err := r.Step(t.Context())
 				require.NoError(t, err)
 				step = m.Step

@@ -53,7 +53,7 @@ func TestRestoredRunsGoOnToTheByte(t *testing.T) {
 			keep := func() {
 				s, err := p.Snapshot(t.Context())
 				require.NoError(t, err)
-				require.Equal(t, int64(p.Steps()), s.Step)
+				require.Equal(t, int64(p.Updates()), s.Step)
 				snapshots = append(snapshots, s)
 			}
 			keep()
@@ -86,7 +86,7 @@ func TestRestoredRunsGoOnToTheByte(t *testing.T) {
 				require.Equal(t, last, stats)
 			}
 			require.ErrorContains(t, q.Restore(t.Context(), run.Snapshot{Step: 13}),
-				"taken after step 13, want 0 to the config's 12")
+				"taken after update 13, want 0 to the config's 12")
 			require.ErrorContains(t, q.Restore(t.Context(), run.Snapshot{}), `no array "0.at"`)
 		})
 	}
@@ -120,7 +120,7 @@ func TestEndingNamesTheMembersThatFailed(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 	var m run.Metrics
-	for m.Step < int64(c.Steps) {
+	for m.Step < int64(c.Updates) {
 		m, err = r.Step(t.Context())
 		require.NoError(t, err)
 	}
@@ -315,10 +315,10 @@ func TestFilesAreOfTheStep(t *testing.T) {
 	}
 	_, err = r.Step(t.Context()) // with a test
 	require.NoError(t, err)
-	require.Equal(t, "3", metadata()["step"])
+	require.Equal(t, "3", metadata()["update"])
 	require.NotEmpty(t, metadata()["test_accuracy"])
 	_, _, err = training.Train(1)
 	require.NoError(t, err)
-	require.Equal(t, "4", metadata()["step"])
+	require.Equal(t, "4", metadata()["update"])
 	require.Empty(t, metadata()["test_accuracy"])
 }

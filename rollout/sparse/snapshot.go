@@ -42,9 +42,9 @@ func (p *Population) Restore(ctx context.Context, s run.Snapshot) error {
 	if p.members == nil {
 		return run.ErrGone
 	}
-	if s.Step < 0 || s.Step > int64(p.config.Steps) {
-		return fmt.Errorf("sparse: the snapshot was taken after step %d, want 0 to the config's %d", s.Step,
-			p.config.Steps)
+	if s.Step < 0 || s.Step > int64(p.config.Updates) {
+		return fmt.Errorf("sparse: the snapshot was taken after update %d, want 0 to the config's %d", s.Step,
+			p.config.Updates)
 	}
 	own := graph.Leaves(p.members)
 	for i, a := range own {

@@ -45,7 +45,7 @@ func stripes(side, train, test int) Data {
 // small is a config for stripes of 6 x 6.
 func small() Config {
 	c := DefaultConfig()
-	c.Population, c.Steps, c.Batch, c.Hidden, c.Density = 5, 12, 40, []int{20, 12}, []float64{.3, .5, .6}
+	c.Population, c.Updates, c.Batch, c.Hidden, c.Density = 5, 12, 40, []int{20, 12}, []float64{.3, .5, .6}
 	c.MutateEvery, c.MutateFraction = 5, .2
 	return c
 }
@@ -168,7 +168,7 @@ func TestMethodsAreTheLoopOverConnections(t *testing.T) {
 			}
 			config.Method, config.DType, config.MutateEvery = c.method, c.dtype, 0
 			if c.backend != client {
-				config.Steps = 2
+				config.Updates = 2
 			}
 			p, err := New(t.Context(), c.backend, config, d)
 			require.NoError(t, err)
@@ -184,7 +184,7 @@ func TestMethodsAreTheLoopOverConnections(t *testing.T) {
 			require.NoError(t, err)
 			e := &explicit{p.Shape(), hostMember(t, first)}
 			ours := order{seed: config.Seed, n: d.Train.Len()}
-			for p.Steps() < config.Steps {
+			for p.Updates() < config.Updates {
 				n, s, err := p.Train(5)
 				require.NoError(t, err)
 				var loss, accuracy float64
@@ -397,7 +397,7 @@ func TestDevicesGiveTheSameBytes(t *testing.T) {
 // A population learns stripes under much noise, through mutations.
 func TestPopulationLearns(t *testing.T) {
 	c := tiny()
-	c.Steps, c.MutateEvery = 300, 60
+	c.Updates, c.MutateEvery = 300, 60
 	_, s := train(t, open(t, 2), c, stripes(6, 600, 70))
 	require.Greater(t, slices.Min(s.Accuracy), .9)
 	require.Less(t, slices.Max(s.Loss), .5)
@@ -409,7 +409,7 @@ func TestConfigErrors(t *testing.T) {
 		want   string
 	}{
 		{func(c *Config) { c.Population = 0 }, "pop: got 0, want a whole number from 1"},
-		{func(c *Config) { c.Steps = -1 }, "steps: got -1"},
+		{func(c *Config) { c.Updates = -1 }, "updates: got -1"},
 		{func(c *Config) { c.Batch = 0 }, "batch: got 0"},
 		{func(c *Config) {
 			c.MutateEvery = -1
@@ -454,8 +454,8 @@ func TestConfigErrors(t *testing.T) {
 
 // runToEnd trains to the last step. It calls note, if not nil, after each round.
 func runToEnd(p *Population, note func(s Stats)) error {
-	for p.done < p.config.Steps {
-		_, s, err := p.Train(p.config.Steps - p.done)
+	for p.done < p.config.Updates {
+		_, s, err := p.Train(p.config.Updates - p.done)
 		if err != nil {
 			return err
 		}

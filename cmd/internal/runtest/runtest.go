@@ -26,7 +26,10 @@ type Run struct {
 const (
 	pendulum = " Pendulum-v1 --policy mlp:9,5 --steps 60 --target 0 --eval-episodes 2 --eval-every 2 --devices 2 "
 	evolve   = "evolve --generations 5 --tune off --hall-of-fame 0 "
-	sparse   = "sparse --data pictures --pop 5 --batch 7 --hidden 9,5 --steps 43 --mutate-every 15 --seed 4 " +
+	// ppo is with the default settings instead of those that are suggested for CartPole.
+	ppo = "ppo CartPole-v1 --epochs 4 --minibatches 4 --learning-rate 0.00025 --gamma 0.99 --lambda 0.95 " +
+		"--entropy-coef 0.01 "
+	sparse = "sparse --data pictures --pop 5 --batch 7 --hidden 9,5 --updates 43 --mutate-every 15 --seed 4 " +
 		"--devices 2 "
 )
 
@@ -44,9 +47,9 @@ var All = []Run{
 		"--strategy.sigma 0.05..0.3 --seed 3" + pendulum},
 	{"qd", true, "qd --generations 5 --batch 32 --archive grid:4 --descriptor observations " +
 		"--descriptor.elements 0,1 --descriptor.bounds -1,1,-1,1 --seed 3" + pendulum},
-	{"ppo", false, "ppo CartPole-v1 --policy mlp:16 --target 0 --devices 2 --envs 16 --horizon 16 --steps 2048 " +
+	{"ppo", false, ppo + "--policy mlp:16 --target 0 --devices 2 --envs 16 --horizon 16 --steps 2048 " +
 		"--seed 3"},
-	{"ppo, memory, half precision", true, "ppo CartPole-v1 --target 0 --devices 1 --envs 8 --horizon 16 " +
+	{"ppo, memory, half precision", true, ppo + "--target 0 --devices 1 --envs 8 --horizon 16 " +
 		"--policy gru:8 --shared --precision f16 --accumulate 2 --steps 1024 --seed 3"},
 	{"pqn", true, "pqn CartPole-v1 --target 0 --devices 1 --envs 8 --horizon 16 --steps 1024 --seed 3"},
 	// The programs of TestAShortRunLearns in rollout/selfplay.

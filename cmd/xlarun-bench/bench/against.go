@@ -26,11 +26,12 @@ import (
 var againstRuns = []struct{ name, what, args string }{
 	{"levels", "generations of OpenES on Forage-L1-v1", "evolve Forage-L1-v1 --strategy openes --pop 512 --steps 200 " +
 		"--policy mlp:32,32 --generations 60 --target 0 --eval-episodes 1 --tune off --seed 1"},
-	{"ppo", "updates on CartPole-v1", "ppo CartPole-v1 --steps 400000 --target 0 --eval-episodes 1 --seed 1"},
+	{"ppo", "updates on CartPole-v1", "ppo CartPole-v1 --steps 400000 --envs 4 --horizon 128 --epochs 4 " +
+		"--minibatches 4 --target 0 --eval-episodes 1 --seed 1"},
 	{"selfplay", "iterations of the clique game", "selfplay --num-iterations 12 --num-episodes 64 --arena-every 0 " +
 		"--seed 1"},
-	{"sparse", "steps of sparse networks on random pictures", "sparse --data " + dataFolder +
-		" --pop 50 --batch 128 --steps 200 --seed 1"},
+	{"sparse", "updates of sparse networks on random pictures", "sparse --data " + dataFolder +
+		" --pop 50 --batch 128 --total-steps 25600 --seed 1"},
 	{"gradients", "updates of a convolutional network on Gather-v1", "ppo Gather-v1 --shared --policy cnn:16,32 " +
 		"--envs 16 --horizon 64 --steps 20480 --target 0 --eval-episodes 1 --seed 1"},
 	{"spiking", "generations of spiking policies on Forage-L0-v1", "evolve Forage-L0-v1 --strategy openes --pop 256 " +

@@ -22,7 +22,7 @@ import (
 	"xlarun/xlabridge/kernels"
 )
 
-// layoutBatch is the number of examples of a step of SGD, as in sparse_layouts.c.
+// layoutBatch is the number of examples of an update, as in sparse_layouts.c.
 const layoutBatch = 64
 
 // maxGroup bounds the networks of a group.
@@ -220,19 +220,19 @@ func layoutProgram(ctx context.Context, answer any, defines []string, layout str
 func ourLayout(ctx context.Context, b xlabridge.Backend, cores int, d time.Duration) (row layoutRow, flops float64,
 	err error) {
 	c := sparse.DefaultConfig()
-	c.Batch, c.Steps, c.MutateEvery, c.Shared, c.Devices = layoutBatch, 1<<30-1, 0, .98, cores
+	c.Batch, c.Updates, c.MutateEvery, c.Shared, c.Devices = layoutBatch, 1<<30-1, 0, .98, cores
 	p, err := sparse.New(ctx, b, c, randomPictures(512))
 	if err != nil {
 		return row, 0, err
 	}
 	defer func() { _ = p.Close() }()
 	row = layoutRow{Name: "ours", Connections: p.Shape().Connections()}
-	if _, _, err := p.Train(1); err != nil { // the first step takes longer
+	if _, _, err := p.Train(1); err != nil { // the first update takes longer
 		return row, 0, err
 	}
 	start := time.Now()
 	for time.Since(start) < d {
-		n, stats, err := p.Train(c.Steps)
+		n, stats, err := p.Train(c.Updates)
 		if err != nil {
 			return row, 0, err
 		}

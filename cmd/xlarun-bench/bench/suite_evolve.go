@@ -138,20 +138,20 @@ func steps(ctx context.Context, s stepper, per float64) Runner {
 // sparseExamples is the number of examples of a step.
 const sparseExamples = 512
 
-// sparseWorkload is a step of SGD of sparse networks by a method, "auto" (the default) or "masked".
+// sparseWorkload is an update of sparse networks by a method, "auto" (the default) or "masked".
 func sparseWorkload(name, method string) Workload {
-	return Workload{Name: name, What: "a step of SGD of 200 sparse networks on 512 examples each, method " + method,
+	return Workload{Name: name, What: "an update of 200 sparse networks on 512 examples each, method " + method,
 		Work: 200 * sparseExamples, Unit: "examples", Peers: []Peer{{Name: "C", Source: "sparse_mnist.c"}},
 		Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
 			c := sparse.DefaultConfig()
-			c.Batch, c.Steps, c.MutateEvery, c.Method, c.Devices = sparseExamples, 1<<30-1, 0, method, o.Devices
+			c.Batch, c.Updates, c.MutateEvery, c.Method, c.Devices = sparseExamples, 1<<30-1, 0, method, o.Devices
 			p, err := sparse.New(ctx, b, c, randomPictures(sparseExamples))
 			if err != nil {
 				return nil, err
 			}
 			return timed(func() (float64, error) {
 				_, _, err := p.Train(1)
-				return float64(p.Steps()), err
+				return float64(p.Updates()), err
 			}, p.Close), nil
 		}}
 }

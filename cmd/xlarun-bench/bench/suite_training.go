@@ -56,7 +56,7 @@ func ppoWorkload(name, what string, change func(*ppo.Config), script, args strin
 		Peers: []Peer{{Name: "jax", Script: script, Args: strings.Fields(args)}},
 		Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
 			c := ppo.DefaultConfig()
-			c.Steps, c.Target = 1<<30, "0"
+			c.Steps, c.Target, c.EvalEnvs = 1<<30, "0", 0 // peers do not evaluate
 			change(&c)
 			t, err := ppo.New(b, c)
 			if err != nil {

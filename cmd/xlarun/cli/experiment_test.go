@@ -117,14 +117,14 @@ func TestExperimentsAreRefused(t *testing.T) {
 func TestProfileSparse(t *testing.T) {
 	b := onInterpreter(t)
 	halves(t, filepath.Join(b.dir, "set"))
-	b.write(t, "e.toml", "kind = 'sparse'\ndata = 'set'\npop = 2\nsteps = 6\nbatch = 8\nhidden = '8,6'\ndensity = "+
+	b.write(t, "e.toml", "kind = 'sparse'\ndata = 'set'\npop = 2\nupdates = 6\nbatch = 8\nhidden = '8,6'\ndensity = "+
 		"0.5\nmutate-every = 2\nbackend = 'reference'\n")
 	before := b.files(t)
 	require.Equal(t, StatusOK, b.do("profile", "e.toml", "--repeats", "3", "--json"), "%s", b.err)
 	require.Empty(t, b.err.String())
 	for _, want := range []string{"sparse 2 x 16-8-6-2, connections 64 24 6, batch 8, f32, on 1 reference device",
 		"plan (static): masked",
-		"  sparse_train ", "first round ", "median of 3", "  step ", "  evaluation ", "  mutation ", "memory: ",
+		"  sparse_train ", "first round ", "median of 3", "  update ", "  evaluation ", "  mutation ", "memory: ",
 		"roofline: "} {
 		require.Contains(t, b.out.String(), want)
 	}
@@ -146,7 +146,7 @@ func TestWarmupSparseOnTheRealThing(t *testing.T) {
 	work := t.TempDir()
 	halves(t, filepath.Join(work, "set"))
 	entries := func() int { return len(must(cache.New(must(cache.DefaultDir())).List())) }
-	little := strings.Fields("sparse --hidden 3 --devices 1 --pop 1 --steps 5 --batch 2 --mutate-every 2 --method " +
+	little := strings.Fields("sparse --hidden 3 --devices 1 --pop 1 --updates 5 --batch 2 --mutate-every 2 --method " +
 		"masked --data " + filepath.Join(work, "set"))
 	require.EqualValues(t, 0, onCPU.Result(t, append([]string{"warmup"}, little...)...)["hits"])
 	compiled := entries()

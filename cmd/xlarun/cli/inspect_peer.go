@@ -56,7 +56,8 @@ func peerOf(t *task) (p peerProgram, ok bool) {
 	case t.Name == "evolve" && env == "Breakout-MinAtar-v1" && network == "cnn" && len(layers) == 1:
 		return peerProgram{"gymnax_breakout.py", []string{value("pop"), value("steps"), layers[0]},
 			"the episodes of gymnax, without sampling and learning"}, true
-	case t.Name == "ppo" && gymnaxNames[env] != "" && network == "mlp":
+	case t.Name == "ppo" && gymnaxNames[env] != "" && network == "mlp" && value("epochs") == "4" &&
+		value("minibatches") == "4":
 		return peerProgram{"gymnax_ppo.py", []string{gymnaxNames[env], value("steps"), value("envs"), value("horizon"),
 			value("agents")}, "the whole training as PureJaxRL's users write it, not an update"}, true
 	case t.Name == "selfplay" && slices.Contains([]string{"gumbel", "puct"}, value("search")):
@@ -72,7 +73,7 @@ func peerOf(t *task) (p peerProgram, ok bool) {
 func needsPeer(t *task) error {
 	return console.BadInput("--peers has no JAX program for this work of %s: there are some for evolve on "+
 		"CartPole-v1 (openes and cmaes, mlp:H,H) and Breakout-MinAtar-v1 (cnn:C), for ppo on environments of gymnax "+
-		"(mlp), and for selfplay (gumbel and puct)", t.Name)
+		"(mlp, --epochs 4 --minibatches 4), and for selfplay (gumbel and puct)", t.Name)
 }
 
 // peerInspection is what the JAX program for the same work became.

@@ -71,7 +71,7 @@ var matterCases = []matterCase{
 
 // sparseCase is a matterCase with the pictures in the folder data.
 func sparseCase(data string) matterCase {
-	return matterCase{"sparse", 3, map[string]string{"data": data, "pop": "4", "steps": "8", "batch": "8",
+	return matterCase{"sparse", 3, map[string]string{"data": data, "pop": "4", "updates": "8", "batch": "8",
 		"hidden": "8,6", "density": "0.5", "mutate-every": "2", "mutate-fraction": "0.5", "shared": "0.4",
 		"select": "0.5", "held-out": "20"}, "", false}
 }

@@ -23,8 +23,8 @@ func TestJSONOfARunThatHadEnded(t *testing.T) {
 	for name, want := range first {
 		require.Contains(t, again, name)
 		switch name { // what the second command cost
-		case "trace_seconds", "compile_seconds", "wall_seconds", "time_to_first_gust_seconds", "gust_seconds_p50",
-			"gust_seconds_p99", "idle_share", "steps_per_second", "peak_memory_bytes":
+		case "trace_seconds", "compile_seconds", "wall_seconds", "training_share", "time_to_first_gust_seconds",
+			"gust_seconds_p50", "gust_seconds_p99", "idle_share", "steps_per_second", "peak_memory_bytes":
 		default:
 			require.Equal(t, want, again[name], name)
 		}

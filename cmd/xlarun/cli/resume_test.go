@@ -89,8 +89,8 @@ func TestEvolveGoesOnToTheByte(t *testing.T) {
 func TestSparseGoesOnToTheByte(t *testing.T) {
 	b := onInterpreter(t)
 	halves(t, filepath.Join(b.dir, "set"))
-	require.Equal(t, StatusOK, b.do("sparse", "--data", "set", "--pop", "2", "--steps", "8", "--batch", "8", "--hidden",
-		"6", "--density", "0.5", "--mutate-every", "3",
+	require.Equal(t, StatusOK, b.do("sparse", "--data", "set", "--pop", "2", "--updates", "8", "--batch", "8",
+		"--hidden", "6", "--density", "0.5", "--mutate-every", "3",
 		"--backend", "reference", "--checkpoint-every", "1", "--keep", "100", "--out", "whole"), "%s", b.err)
 	for _, at := range checkpoints(t, "whole") {
 		killed(t, "whole", at, at)

@@ -259,7 +259,6 @@ func TestInterruptBetweenGenerations(t *testing.T) {
 	require.Equal(t, int(r["generations"].(float64)), strings.Count(read(t, "run", "metrics.jsonl"), "\n"))
 	require.Equal(t, generationOf(t, files[len(files)-1]), generationOf(t, "run/final.safetensors"),
 		"the mean is that of the state")
-	require.FileExists(t, "run/best.safetensors")
 	require.FileExists(t, "run/profile.json")
 }
 

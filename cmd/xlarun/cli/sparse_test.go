@@ -35,7 +35,7 @@ func halves(t *testing.T, folder string) {
 func TestSparse(t *testing.T) {
 	b := onInterpreter(t)
 	halves(t, filepath.Join(b.dir, "set"))
-	status := b.do("sparse", "--data", "set", "--pop", "2", "--hidden", "32,16", "--steps", "8", "--batch", "16",
+	status := b.do("sparse", "--data", "set", "--pop", "2", "--hidden", "32,16", "--updates", "8", "--batch", "16",
 		"--density", "0.2", "--mutate_every", "3", "--backend", "reference", "--out", "run", "--json")
 	require.Equal(t, StatusOK, status, "%s", b.err)
 	require.Empty(t, b.err.String())
@@ -43,7 +43,7 @@ func TestSparse(t *testing.T) {
 	var got map[string]any
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &got))
 	require.EqualValues(t, 2, got["population"])
-	require.EqualValues(t, 8, got["steps"])
+	require.EqualValues(t, 8, got["updates"])
 	require.Equal(t, "sparse", got["kind"])
 	require.EqualValues(t, "masked", got["method"])
 	require.Greater(t, got["best_test_accuracy"], .8)
@@ -101,9 +101,9 @@ func TestSparse(t *testing.T) {
 
 	// A run goes on with more steps, to the bytes of the run that had them from the start.
 	require.Contains(t, string(config), "test-every = 2")
-	require.Equal(t, StatusOK, b.do("sparse", "--resume", "run", "--steps", "13"), "%s", b.err)
-	require.Equal(t, StatusOK, b.do("sparse", "--config", "again/config.toml", "--steps", "13", "--out", "long"), "%s",
-		b.err)
+	require.Equal(t, StatusOK, b.do("sparse", "--resume", "run", "--updates", "13"), "%s", b.err)
+	require.Equal(t, StatusOK, b.do("sparse", "--config", "again/config.toml", "--updates", "13", "--out", "long"),
+		"%s", b.err)
 	for _, name := range []string{"metrics.jsonl", "members.json", "best.safetensors"} {
 		want, err := os.ReadFile(filepath.Join(b.dir, "long", name))
 		require.NoError(t, err)
@@ -140,7 +140,7 @@ func TestSparseBadInput(t *testing.T) {
 			"--config file.toml"}},
 		{"sparse --pop 0", "", []string{"--pop got 0, wants a whole number from 1"}},
 		{"sparse --pop many", "", []string{`--pop got "many", wants a whole number from 1 to 1048576`}},
-		{"sparse --steps 0", "", []string{"--steps got 0"}},
+		{"sparse --updates 0", "", []string{"--updates got 0"}},
 		{"sparse --batch -3", "", []string{"--batch got -3"}},
 		{"sparse --lr 0", "", []string{"--lr got 0"}},
 		{"sparse --density 2", "", []string{`--density got 2, wants numbers between commas above 0, at most 1`}},

@@ -32,8 +32,8 @@ func TestSuggestedSettings(t *testing.T) {
 		return k
 	}
 	get := func(k *task) string { return k.all()["gamma"].Text() + " " + k.all()["envs"].Text() }
-	require.Equal(t, "0.99 4", get(resolve("CartPole-v1", nil, "")))
-	require.Empty(t, resolve("CartPole-v1", nil, "").notices)
+	require.Equal(t, "0.99 4", get(resolve("MemoryChain-bsuite-v1", nil, "")))
+	require.Empty(t, resolve("MemoryChain-bsuite-v1", nil, "").notices)
 	k := resolve("Pendulum-v1", nil, "")
 	require.Equal(t, "0.95 16", get(k))
 	require.Len(t, k.notices, 1)

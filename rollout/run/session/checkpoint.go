@@ -56,8 +56,11 @@ func (s *session) keep(ctx context.Context) error {
 	if err := s.writeFiles(); err != nil {
 		return err
 	}
-	if s.evaluator == nil && s.player() != nil { // it is compiled first, and the state does not wait
+	if p := s.player(); s.evaluator == nil && p != nil { // it is compiled first, and the state does not wait
 		if err := s.checkpoint(); err != nil {
+			return err
+		}
+		if ready, err := s.prepareBeside(p); !ready || err != nil {
 			return err
 		}
 		return s.judge(false, 0)
@@ -72,7 +75,7 @@ func (s *session) keep(ctx context.Context) error {
 // hold copies the state to the host, and the kind's further files with it: an interrupt writes both. A large state is
 // lent instead. It goes on when ctx ends: then this is the state that is saved.
 func (s *session) hold(ctx context.Context) error {
-	if s.Folder == nil && s.player() == nil {
+	if s.Folder == nil && s.player() == nil && s.can.Reevaluate == nil {
 		return nil
 	}
 	r, can := s.run, s.can

@@ -165,6 +165,7 @@ func (s *session) release(over context.Context) bool {
 		for _, returned := range left {
 			<-returned
 		}
+		s.beside.close()
 		if s.evaluator != nil {
 			_ = s.evaluator.Close()
 		}

@@ -147,8 +147,67 @@ func (s *session) judge(over bool, within time.Duration) error {
 	return nil
 }
 
-// prepareEvaluator compiles an evaluator if there is none, or if the members have grown.
+// preparation is an evaluator that is being compiled.
+type preparation struct {
+	done      chan struct{} // closed when the fields below are set
+	evaluator *Evaluator
+	err       error
+}
+
+// close waits for a preparation and frees its programs. A nil preparation has none.
+func (p *preparation) close() {
+	if p == nil {
+		return
+	}
+	<-p.done
+	if p.evaluator != nil {
+		_ = p.evaluator.Close()
+	}
+}
+
+// prepareBeside begins to compile the evaluator for the held state while the rounds go on, and reports whether it is
+// there. A lent state is used up by the next round, so its evaluator is compiled at once, by judge.
+func (s *session) prepareBeside(p *run.Play) (ready bool, err error) {
+	held := s.held
+	switch {
+	case held == nil || held.lent:
+		return true, nil
+	case s.beside != nil:
+		select {
+		case <-s.beside.done:
+			return true, nil
+		default:
+			return false, nil
+		}
+	}
+	members := s.can.Members
+	candidates, err := wait(s, func() ([]run.Candidate, error) { return members.Candidates(held.snapshot()) })
+	if err != nil || len(candidates) == 0 {
+		return false, err
+	}
+	b, purpose, draw := s.backend, s.Job.Purpose, s.Folder != nil && s.Draw != nil
+	beside := &preparation{done: make(chan struct{})}
+	s.beside = beside
+	go func() {
+		defer close(beside.done)
+		thrown := envs.Try(func() { beside.evaluator, beside.err = NewEvaluator(b, p, purpose, candidates, draw) })
+		if thrown != nil {
+			beside.err = thrown
+		}
+	}()
+	return false, nil
+}
+
+// prepareEvaluator compiles an evaluator if there is none, or if the members have grown. It waits for one that is being
+// compiled.
 func (s *session) prepareEvaluator(p *run.Play, candidates []run.Candidate) error {
+	if beside := s.beside; beside != nil {
+		b := s.backend
+		if err := s.do(func() error { <-beside.done; returnMemory(b); return beside.err }); err != nil {
+			return err
+		}
+		s.beside, s.evaluator, s.goal = nil, beside.evaluator, beside.evaluator.goal
+	}
 	if old := s.evaluator; old != nil {
 		if old.Fits(candidates[0].Params) {
 			return nil

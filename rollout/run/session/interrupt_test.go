@@ -171,7 +171,6 @@ func TestInterruptInEveryState(t *testing.T) {
 		{"remark", early, early, 0, 0},
 		{"ending 2", after(2, 2), after(1, 1), 2, 1},
 		{"failed", after(1, 1) + "; step 1: all failed", after(1, 1), 1, 1},
-		{"evaluator", after(1, 1) + "; no environment", after(1, 1), 1, 1},
 		{"outcome", "", "interrupted at the end: the outcome is not read: its lines may be missing", 4, 4},
 		{"close", "", "", 4, 4},
 	} {
@@ -211,6 +210,61 @@ func TestInterruptInEveryState(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// The evaluator is compiled while the rounds go on, and the end waits for it. An interrupt does not: what the compiler
+// uses is closed when it returns.
+func TestEvaluatorIsCompiledBesideTheRounds(t *testing.T) {
+	for _, c := range []struct {
+		takes       time.Duration // of the compiler; a round takes 3 s
+		interruptAt string
+		want        string
+	}{
+		{5 * time.Second, "", "no environment"},
+		{time.Minute, "", "no environment"},
+		{time.Minute, "step 3", "interrupted after step 3; the state of step 3 is in DIR/checkpoints/000003"},
+	} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "run")
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				p := &pausing{place: "evaluator"}
+				start := time.Now()
+				var begun bool // the metadata of a member need the rollout, too
+				var compiled time.Duration
+				var steps []time.Duration
+				p.at = func(now string) {
+					switch {
+					case now == "evaluator" && !begun:
+						begun = true
+						time.Sleep(c.takes)
+						compiled = time.Since(start)
+					case strings.HasPrefix(now, "step"):
+						steps = append(steps, time.Since(start))
+					}
+					if now == c.interruptAt {
+						cancel()
+					}
+				}
+				folder, err := runfolder.Create(dir, runfolder.Options{Keep: 5})
+				require.NoError(t, err)
+				outcome, err := session.Run(ctx, session.Options{Experiment: p, Folder: folder,
+					Kind:    run.Kind{Name: "pausing", Unit: "step", Round: "step", Version: 1},
+					Cadence: session.Cadence{Steps: 1}, Open: func(context.Context, run.Progress) (xlabridge.Backend,
+						error) {
+						return &closing{of: p}, nil
+					}})
+				require.ErrorContains(t, err, strings.ReplaceAll(c.want, "DIR", dir))
+				require.Equal(t, c.interruptAt != "", outcome.Abandoned)
+				require.Equal(t, 6*time.Second, steps[1], "the second round does not wait")
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				require.Equal(t, 3*time.Second+c.takes, compiled)
+				require.Equal(t, []string{"run", "backend"}, p.closed)
+			})
+		})
 	}
 }
 

@@ -242,7 +242,9 @@ func (s *session) json(outcome *Outcome) Object {
 	add("compile_seconds", s.profile.CompileSeconds)
 	add("cache", s.profile.Cache)
 	add("time_to_first_"+kind.Round+"_seconds", s.firstSeconds())
-	add("wall_seconds", time.Since(s.Start).Seconds())
+	wall := time.Since(s.Start)
+	add("wall_seconds", wall.Seconds())
+	add("training_share", run.Finite(s.trainingShare(wall)))
 	add("peak_memory_bytes", s.peak)
 	add("devices", s.profile.Devices)
 	add("folder", outcome.Folder)
@@ -344,10 +346,33 @@ func (s *session) summary(stopped bool) []string {
 	if len(s.hall) > 0 {
 		lines = append(lines, s.hallText())
 	}
+	if text := s.untrained(time.Since(s.Start)); text != "" {
+		lines = append(lines, text)
+	}
 	if s.Folder != nil {
 		lines = append(lines, "the run is in "+s.Folder.Dir())
 	}
 	return lines
+}
+
+// trainingShare returns the share of the time since the start in which rounds were computed; NaN without a round.
+func (s *session) trainingShare(wall time.Duration) float64 {
+	if s.rounds == 0 {
+		return math.NaN()
+	}
+	return (s.first + s.steady) / wall.Seconds()
+}
+
+// untrained says how much of the time since the start went to other things than rounds, and to which; "" without a
+// round.
+func (s *session) untrained(wall time.Duration) string {
+	share := s.trainingShare(wall)
+	if math.IsNaN(share) {
+		return ""
+	}
+	before := s.firstEnd.Seconds() - s.first
+	return fmt.Sprintf("%.0f %% of %.1f s without training: %.1f s until the first %s, %.1f s for members and files",
+		100*(1-share), wall.Seconds(), before, s.Kind.Round, max(0, wall.Seconds()*(1-share)-before))
 }
 
 // reason says what had ended a run that has nothing left to do.
@@ -390,7 +415,8 @@ func (s *session) profileJSON() (p map[string]any, err error) {
 	p["steady_steps_per_second"] = run.Finite(s.stepsPerSecond())
 	p["steps_per_second_counts"] = s.Kind.Work
 	p["time_to_first_"+s.Kind.Round+"_seconds"] = s.firstSeconds()
-	p["wall_seconds"] = time.Since(s.Start).Seconds()
+	wall := time.Since(s.Start)
+	p["wall_seconds"], p["training_share"] = wall.Seconds(), run.Finite(s.trainingShare(wall))
 	p["process_peak_memory_bytes"] = s.peak
 	p["backend"] = s.backend.Backend()
 	if s.best != nil {

@@ -129,7 +129,8 @@ type session struct {
 	run          run.Run
 	can          *run.Capabilities // of the run
 	evaluator    *Evaluator
-	goal         float64 // mean return at which members solve their environment, once they are evaluated; NaN: none
+	beside       *preparation // of the evaluator, beside the rounds; nil: none, or the session has it
+	goal         float64      // mean return at which members solve their environment, once one is evaluated; NaN: none
 	logger       *runfolder.Logger
 	profile      run.Profile
 	began        time.Time     // the first round of this process

@@ -131,6 +131,13 @@ func TestRunWithoutAFolder(t *testing.T) {
 	require.Equal(t, .125, o.Metrics["value"])
 	require.Contains(t, o.Summary[0], "stopped at the last of 3 steps: value 0.125")
 	require.Nil(t, o.Best)
+	// What a reader takes for the time of the training is mostly something else in a short run.
+	require.Regexp(t, `^\d+ % of \d+\.\d s without training: \d+\.\d s until the first step, `+
+		`\d+\.\d s for members and files$`, o.Summary[1])
+	at := slices.IndexFunc(o.JSON, func(f run.Fact) bool { return f.Name == "training_share" })
+	share := *o.JSON[at].Value.(*float64)
+	require.Greater(t, share, 0.)
+	require.Less(t, share, 1.)
 
 	w.err = errors.New("nobody reads")
 	_, err = session.Run(context.Background(), options(&halving{Steps: 1}, w))

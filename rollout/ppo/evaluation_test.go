@@ -1,0 +1,144 @@
+package ppo
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/internal/long"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/population"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge/xlatest"
+)
+
+// evaluating returns small settings of a run with an evaluation every second update.
+func evaluating(c *Config) {
+	c.Steps, c.EvalEnvs, c.EvalEvery, c.EnvParam = 64*5, 3, 2, settings.Pairs{"max-steps": "12"}
+	c.NormalizeObservations = true
+}
+
+// An evaluation is what members that are saved then get on the same episodes, by the better way to act. It changes
+// nothing of the training.
+func TestEvaluationIsOfTheSavedMember(t *testing.T) {
+	g := smallProgram(t, evaluating)
+	plain := smallProgram(t, func(c *Config) { evaluating(c); c.EvalEnvs = 0 })
+	in := g.inputs(population.CutTiles(1, 1, 1))
+	first := evaluated(t, g.starts(random.New(1), 1))
+	s, row := evaluated(t, graph.PairOf(g.updateStep(first, in))).Unpack()
+	in = plain.inputs(population.CutTiles(1, 1, 1))
+	alone, short := evaluated(t, graph.PairOf(plain.updateStep(first, in))).Unpack()
+	in = g.inputs(population.CutTiles(1, 1, 1))
+	require.Equal(t, floatsOf(t, []any{alone.Params, alone.Optimizer}), floatsOf(t, []any{s.Params, s.Optimizer}))
+	n := len(floatsOf(t, short))
+	require.Equal(t, floatsOf(t, short)[:5], floatsOf(t, row)[:5])
+	names := g.evaluation.names()
+	require.Len(t, floatsOf(t, row), n+len(names))
+	for _, x := range floatsOf(t, row)[n:] {
+		require.True(t, math.IsNaN(x), "the first update of two has no evaluation")
+	}
+
+	s, row = evaluated(t, graph.PairOf(g.updateStep(s, in))).Unpack()
+	got := map[string]float64{}
+	for i, x := range floatsOf(t, row)[n:] {
+		got[names[i]] = x
+	}
+	judged, err := g.config.Rollout()
+	require.NoError(t, err)
+	best := math.Inf(-1)
+	for _, way := range policy.WaysOf(judged.Policy) {
+		member := policy.Acting(g.saved(s.Params, s.Observed.scale()), way)
+		var returns []float64
+		for e := range 3 {
+			key := random.FoldIn(random.FoldIn(random.FoldIn(s.Key, evalKey), 2), e)
+			returns = append(returns, floatsOf(t, evaluated(t, judged.Episode(member, key)).Return)...)
+		}
+		mean := total(returns) / 3
+		require.InDelta(t, mean, got["eval_return_"+way], 1e-5, way)
+		if mean > best {
+			best = mean
+			variance := 0.
+			for _, x := range returns {
+				variance += (x - mean) * (x - mean) / 2
+			}
+			require.InDelta(t, math.Sqrt(variance/3), got[run.EvalError], 1e-5, way)
+		}
+	}
+	require.InDelta(t, best, got[run.EvalReturn], 1e-5)
+	require.EqualValues(t, 3, got[run.EvalEpisodes])
+	require.Zero(t, got[run.EvalFailed])
+}
+
+// Episodes that fail are counted and left out; if all fail, there is no mean. With one episode there is no error.
+func TestReturnMetrics(t *testing.T) {
+	of := func(returns ...float32) []float64 {
+		return floatsOf(t, evaluated(t, returnMetrics(graph.Float32s(returns))))
+	}
+	nan := float32(math.NaN())
+	require.Equal(t, []float64{3, 1, 4, 2}, of(2, nan, 4, float32(math.Inf(1))))
+	one := of(nan, 5)
+	require.Equal(t, []float64{5, 2, 1}, []float64{one[0], one[2], one[3]})
+	require.True(t, math.IsNaN(one[1]))
+	require.True(t, math.IsNaN(of(nan, nan)[0]))
+	require.InDelta(t, 2.5, errorOfMean([]float64{3, 4}), 1e-9)
+}
+
+// The interval follows from the settings: evaluations are a small part of the work, at least ten, and the last update
+// has one. A simulator's steps cost more than the network's.
+func TestEvaluationInterval(t *testing.T) {
+	of := func(change func(c *Config)) *evaluation {
+		return smallProgram(t, func(c *Config) {
+			c.Envs, c.Horizon, c.Steps, c.EvalEnvs = 4, 128, 500000, 32
+			change(c)
+		}).evaluation
+	}
+	require.Equal(t, 97, of(func(*Config) {}).every)
+	// 32 x 2 x 500 / (.03 x 512 x 14)
+	require.Equal(t, 149, of(func(c *Config) { c.Steps *= 10 }).every)
+	require.Equal(t, 3, of(func(c *Config) { c.Envs, c.Steps = 256, c.Steps*10 }).every) // of 152 updates
+	require.Equal(t, 1, of(func(c *Config) { c.Steps = 4 * 128 * 9 }).every)
+	e := of(func(c *Config) { c.EvalEvery = 7 })
+	require.Equal(t, []bool{false, true, false, true}, []bool{e.due(6), e.due(7), e.due(975), e.due(976)})
+	require.Nil(t, of(func(c *Config) { c.EvalEnvs = 0 }))
+}
+
+// Agents have evaluations of their own; their mean is the metric and decides whether the run is solved. Only updates
+// with an evaluation have its metrics. The short form has the program of TestAgentsOverDevices; the long form compares
+// the metrics on one device.
+func TestEvaluationOfAgents(t *testing.T) {
+	b := xlatest.Open(t, 2)
+	of := func(devices int) (*Training, []run.Metrics) {
+		c := crowd(devices)
+		c.Target = "600"
+		r := start(t, b, c)
+		return r, steps(t, r, 2)
+	}
+	r, all := of(2)
+	if long.On() {
+		_, one := of(1)
+		require.Equal(t, one, all)
+	}
+	_, found := all[0].Get(run.EvalReturn)
+	require.False(t, found)
+	require.Equal(t, 15., all[1].Number(run.EvalEpisodes))
+	each := r.evaluated[run.EvalReturn]
+	require.Len(t, each, 5)
+	require.InDelta(t, total(each)/5, all[1].Number(run.EvalReturn), 1e-5)
+	require.False(t, all[1].Done)
+	require.Contains(t, r.Ending(all[1]), "eval return")
+	files, err := r.Files(run.Snapshot{}, true)
+	require.NoError(t, err)
+	require.Equal(t, jsonNumbers(each), files[len(files)-1].JSON.(map[string]any)[run.EvalReturn])
+
+	reached := func(x, failed float64) bool {
+		return r.reaches(func(name string) float64 {
+			return map[string]float64{run.EvalReturn: x, run.EvalFailed: failed, "recent_return": 700}[name]
+		}, nil)
+	}
+	require.Equal(t, []bool{true, false, false, false}, []bool{reached(600, 0), reached(599, 0), reached(600, 1),
+		reached(math.Inf(1), 0)})
+}
