@@ -208,7 +208,7 @@ func TestResumedLearningWhoseGoalIsReached(t *testing.T) {
 		out := c.kind + c.agents
 		require.Equal(t, StatusOK, b.do(c.kind, "CartPole-v1", "--policy", "linear", "--agents", c.agents, "--envs",
 			"8", "--horizon", "40", "--epochs", "1", "--minibatches", "2", "--eval-episodes", "1", "--backend",
-			"reference",
+			"reference", "--eval-envs", "2", "--eval-every", "2",
 			"--target", "400", "--rounds", "2", "--out", out), "%s", b.err)
 		rows := read(t, out, "metrics.jsonl")
 		require.Equal(t, StatusOK, b.do(c.kind, "--resume", out, "--rounds", "0", "--target", "2", "--json"), "%s",
