@@ -153,8 +153,8 @@ func Through[T, Q, S, P any](inner Traits[S, P], state func(T) S, params func(Q)
 	return t
 }
 
-// ReportOf returns the numbers that e reports of an episode whose last state is given; nil if it reports none. It throws
-// an error if their number is not that of Spec().Reports.
+// ReportOf returns the numbers that e reports of an episode whose last state is given; nil if it reports none. It
+// throws an error if their number is not that of Spec().Reports.
 func ReportOf(e Environment, state, p any) *graph.Array {
 	names, report := e.Spec().Reports, TraitsOf(e).Report
 	if len(names) == 0 {

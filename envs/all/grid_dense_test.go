@@ -80,8 +80,8 @@ func (d dense) step(key random.Key, s denseState, action *graph.Array,
 	return next, layers.Convert(graph.Float16), reward
 }
 
-// forms compiles programs that play episodes of random play of both forms, with all kinds of objects, and return sums of
-// the observations of each step, weighted by layer and cell, plus the reward.
+// forms compiles programs that play episodes of random play of both forms, with all kinds of objects, and return sums
+// of the observations of each step, weighted by layer and cell, plus the reward.
 func forms(t testing.TB, b xlabridge.Backend, height, width, view, episodes,
 	steps int) (bits, bytes func() *graph.Array) {
 	g, err := grid.NewGather("Gather-Test-v1", height, width, view)
@@ -100,7 +100,8 @@ func forms(t testing.TB, b xlabridge.Backend, height, width, view, episodes,
 		return sums
 	}
 	compile := func(start func(grid.GatherState) any,
-		step func(key random.Key, state any, action *graph.Array) (any, *graph.Array, *graph.Array)) func() *graph.Array {
+		step func(key random.Key, state any, action *graph.Array) (any, *graph.Array, *graph.Array),
+	) func() *graph.Array {
 		f := xlabridge.Jit(b, graph.VMap(func(key random.Key) *graph.Array { return play(key, start, step) }))
 		keys := random.Split(random.New(3), episodes)
 		return func() *graph.Array {

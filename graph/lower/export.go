@@ -13,8 +13,8 @@ var exportTarget = graph.Target{Platform: "export"}
 
 // Export writes the program as StableHLO text (MLIR), for other compilers. Its function @main has the arguments and the
 // results of the function, in their order; arrays that the function took from outside are constants, as in jax.export.
-// examples/jax/to_jax.py makes a file of it that jax.export.deserialize reads. A program that runs on several devices is
-// refused.
+// examples/jax/to_jax.py makes a file of it that jax.export.deserialize reads. A program that runs on several devices
+// is refused.
 func Export(w io.Writer, p *graph.Program) error {
 	if p.Replicas > 1 {
 		return fmt.Errorf("Export: program %s runs on %d devices, want one", p.Name, p.Replicas)

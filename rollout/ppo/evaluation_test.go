@@ -113,7 +113,7 @@ func TestEvaluationOfAgents(t *testing.T) {
 	b := xlatest.Open(t, 2)
 	of := func(devices int) (*Training, []run.Metrics) {
 		c := crowd(devices)
-		c.Target = "600"
+		c.Target = "500"
 		r := start(t, b, c)
 		return r, steps(t, r, 2)
 	}

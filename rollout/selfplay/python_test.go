@@ -62,7 +62,8 @@ func pythonCases() map[string]Config {
 	rotated.Network, rotated.Vertices, rotated.K, rotated.Rotation, rotated.Search = "mlp:8", 8, []int{3, 4}, 1, "puct"
 	shallow := of("tictactoe", "tower:2", "puct", 24)
 	shallow.MaxDepth = 2
-	return map[string]Config{noNetwork: of("tictactoe", "mlp:2", "puct", 20), "maker": maker, "avoid": avoid, "ramsey": puzzle, "ramsey-rotated": rotated,
+	return map[string]Config{noNetwork: of("tictactoe", "mlp:2", "puct", 20), "maker": maker,
+		"avoid": avoid, "ramsey": puzzle, "ramsey-rotated": rotated,
 		"tictactoe": shallow, "connectfour": of("connectfour", "mlp:8", "gumbel", 24),
 		"hex": of("hex", "mlp:4", "gumbel", 24), "othello": of("othello", "mlp:4", "puct", 12)}
 }

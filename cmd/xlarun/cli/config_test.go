@@ -85,7 +85,7 @@ func TestConfigsThatAreNone(t *testing.T) {
 		{"a long kind", "kind = '" + long + "'\n", `key "kind" got aaa`},
 		{"another version of the kind", "kind = 'evolve'\nkind_version = 999\nxlarun = '9.9'\n",
 			"file.toml is of version 999 of evolve, this xlarun (" + console.Version() +
-				") has version 3: run it with the xlarun that wrote it (9.9)"},
+				") has version 4: run it with the xlarun that wrote it (9.9)"},
 		{"a version of no kind", "kind_version = 99\n",
 			"key \"kind_version\" got 99, a version of no kind: give the key \"kind\" too, or take it out"},
 		{"a version that is no number", "kind = 'evolve'\nkind_version = '1'\n",

@@ -16,7 +16,8 @@ import (
 func TestPlayWithOtherDynamics(t *testing.T) {
 	b := newBed(t)
 	r := b.save("fast.safetensors", "Pendulum-v1", "spiking:4", 6, 3)
-	metadata := episode.Describe("Pendulum-v1", "spiking:4", settings.Values{"dynamics": "mechanistic:adex", "dt": 1}, 6)
+	metadata := episode.Describe("Pendulum-v1", "spiking:4", settings.Values{"dynamics": "mechanistic:adex",
+		"dt": 1}, 6)
 	require.NoError(t, safetensors.Save("adex.safetensors", r.Policy.Init(random.New(3)), metadata))
 	play := func(file, dynamics string) (Result, []string) {
 		t.Helper()
@@ -48,7 +49,8 @@ func TestDynamicsThatCannotBePlayed(t *testing.T) {
 	b.save("mlp.safetensors", "Pendulum-v1", "mlp:3", 6, 3)
 	b.save("fast.safetensors", "Pendulum-v1", "spiking:4", 6, 3)
 	for _, c := range []struct{ file, dynamics, want string }{
-		{"mlp", "fast", "xlarun play: --dynamics got fast, but the member's policy is mlp:3, which has no such neurons: " +
+		{"mlp", "fast", "xlarun play: --dynamics got fast, but the member's policy is mlp:3, which " +
+			"has no such neurons: " +
 			"leave it out, or play a member of the policy spiking\n"},
 		{"fast", "fast", "xlarun play: --dynamics got fast, with which the member was trained: leave it out, or give " +
 			"others\n"},
