@@ -2,6 +2,7 @@ package envs
 
 import (
 	"reflect"
+	"strings"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -75,20 +76,68 @@ func Erase[S, P any](e Env[S, P]) Environment {
 	if e, ok := e.(Environment); ok {
 		return e
 	}
-	return eraseEnv(e, reflect.TypeFor[S](), reflect.TypeFor[P](), TraitsOf(e))
+	return eraseEnv(e, reflect.TypeFor[S](), reflect.TypeFor[P]())
 }
 
-// eraseEnv is Erase for an Env of any types, with its Traits.
-func eraseEnv(env described, state, params reflect.Type, traits any) *erased {
+// eraseEnv is Erase for an Env of any types.
+func eraseEnv(env described, state, params reflect.Type) *erased {
 	e := &erased{env: env, state: state, params: params}
-	e.traits = erase.To[Traits[any, any]](traits, func(tree any, want reflect.Type) {
+	e.traits = e.traitsOf()
+	return e
+}
+
+// traitsOf is TraitsOf for an Env of any types.
+func (e *erased) traitsOf() (t Traits[any, any]) {
+	refuse := func(tree any, want reflect.Type) {
 		what := "parameters"
-		if want == state {
+		if want == e.state {
 			what = "state"
 		}
-		refuse(env.Spec().ID, "got %T as %s, want %s: pass what this environment gave", tree, what, want)
-	})
-	return e
+		refuse(e.Spec().ID, "got %T as %s, want %s: pass what this environment gave", tree, what, want)
+	}
+	own := reflect.TypeOf(e.env)
+	if m, ok := methods["Traits"](own); ok && isTraits(m.Type) {
+		return erase.To[Traits[any, any]](call(e.env, "Traits")[0].Interface(), refuse)
+	}
+	fields := reflect.ValueOf(&t).Elem()
+	for _, name := range []string{"Describe", "DescribeStep", "Objectives", "Report", "Legal", "Player", "Rewards"} {
+		field := fields.FieldByName(name)
+		if m, ok := methods[name](own); ok && e.takes(m.Type, field.Type()) {
+			erase.Method(field, reflect.ValueOf(e.env), m, refuse)
+		}
+	}
+	if t.Legal == nil || t.Player == nil || t.Rewards == nil {
+		t.Player, t.Rewards = nil, nil
+	}
+	t.addUntyped(e.env)
+	return t
+}
+
+// isTraits reports whether a method returns the Traits of an environment.
+func isTraits(method reflect.Type) bool {
+	want := reflect.TypeFor[Traits[any, any]]()
+	return method.NumIn() == 1 && method.NumOut() == 1 && method.Out(0).PkgPath() == want.PkgPath() &&
+		strings.HasPrefix(method.Out(0).Name(), "Traits[")
+}
+
+// takes reports whether a method is the trait with type want for e's states and parameters, which come last.
+func (e *erased) takes(method, want reflect.Type) bool {
+	if method.NumIn() != want.NumIn()+1 || method.NumOut() != 1 || method.Out(0) != want.Out(0) {
+		return false
+	}
+	for i := range want.NumIn() {
+		in := want.In(i)
+		if in == reflect.TypeFor[any]() {
+			in = e.state
+			if i == want.NumIn()-1 {
+				in = e.params
+			}
+		}
+		if method.In(i+1) != in {
+			return false
+		}
+	}
+	return true
 }
 
 // erased calls an Env by reflection: generic code would be compiled again for each environment, 7 KB each time.

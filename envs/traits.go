@@ -88,11 +88,7 @@ func TraitsOf[S, P any](e Env[S, P]) (t Traits[S, P]) {
 	if w, ok := e.(interface{ Traits() Traits[S, P] }); ok {
 		return w.Traits()
 	}
-	if d, ok := e.(interface {
-		Draw(state any, size image.Point) (image.Image, error)
-	}); ok {
-		t.Draw = d.Draw
-	}
+	t.addUntyped(e)
 	if d, ok := e.(interface{ Describe(S, P) *graph.Array }); ok {
 		t.Describe = d.Describe
 	}
@@ -116,13 +112,22 @@ func TraitsOf[S, P any](e Env[S, P]) (t Traits[S, P]) {
 	}); ok && t.Legal != nil {
 		t.Player, t.Rewards = g.Player, g.Rewards
 	}
-	if r, ok := e.(interface {
+	return t
+}
+
+// addUntyped adds the traits of an environment that do not depend on its types.
+func (t *Traits[S, P]) addUntyped(env any) {
+	if d, ok := env.(interface {
+		Draw(state any, size image.Point) (image.Image, error)
+	}); ok {
+		t.Draw = d.Draw
+	}
+	if r, ok := env.(interface {
 		Sizes() []Size
 		Resize(name string, value int) (Environment, error)
 	}); ok {
 		t.Sizes, t.Resize = r.Sizes, r.Resize
 	}
-	return t
 }
 
 // Through turns the traits of an inner environment into those of one around it with states T and parameters Q. state

@@ -17,6 +17,29 @@ func To[T any](v any, refuse func(got any, want reflect.Type)) T {
 	return t
 }
 
+// Method sets a variable of a func type to a method of v, as To makes it.
+func Method(variable, v reflect.Value, m reflect.Method, refuse func(got any, want reflect.Type)) {
+	variable.Set(function(variable.Type(), func(i int) reflect.Type { return m.Type.In(i + 1) },
+		func(arguments []reflect.Value) []reflect.Value {
+			return m.Func.Call(append([]reflect.Value{v}, arguments...))
+		}, refuse))
+}
+
+// function returns a function of type t that calls another one, whose argument i has the type in(i).
+func function(t reflect.Type, in func(i int) reflect.Type, call func([]reflect.Value) []reflect.Value,
+	refuse func(any, reflect.Type)) reflect.Value {
+	return reflect.MakeFunc(t, func(arguments []reflect.Value) []reflect.Value {
+		for i, a := range arguments {
+			arguments[i] = as(a, in(i), refuse)
+		}
+		results := call(arguments)
+		for i, r := range results {
+			results[i] = as(r, t.Out(i), refuse)
+		}
+		return results
+	})
+}
+
 // as returns v as a value of type t. Exported fields of a struct become the fields of t with their names.
 func as(v reflect.Value, t reflect.Type, refuse func(any, reflect.Type)) reflect.Value {
 	result := reflect.New(t).Elem()
@@ -30,16 +53,7 @@ func as(v reflect.Value, t reflect.Type, refuse func(any, reflect.Type)) reflect
 		result.Set(v.Elem())
 	case (kind == reflect.Func || kind == reflect.Pointer) && v.IsNil():
 	case kind == reflect.Func:
-		result.Set(reflect.MakeFunc(t, func(arguments []reflect.Value) []reflect.Value {
-			for i, a := range arguments {
-				arguments[i] = as(a, v.Type().In(i), refuse)
-			}
-			results := v.Call(arguments)
-			for i, r := range results {
-				results[i] = as(r, t.Out(i), refuse)
-			}
-			return results
-		}))
+		result.Set(function(t, v.Type().In, v.Call, refuse))
 	case kind == reflect.Pointer:
 		result.Set(reflect.New(t.Elem()))
 		result.Elem().Set(as(v.Elem(), t.Elem(), refuse))

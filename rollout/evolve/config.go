@@ -17,7 +17,7 @@ type Config struct {
 	generation.Search
 	// NormalizeObservations normalizes observations by the statistics of all earlier generations; see
 	// policy.Normalizing.
-	NormalizeObservations bool `set:"normalize-observations" help:"members see each observation less its mean, over its standard deviation, of all that were made in the generations before"`
+	NormalizeObservations bool `set:"normalize-observations" help:"observations less the mean of all earlier generations, over their standard deviation"`
 
 	GrowSettings                `advanced:""`
 	RestartSettings             `advanced:""`

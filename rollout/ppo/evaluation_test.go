@@ -139,6 +139,6 @@ func TestEvaluationOfAgents(t *testing.T) {
 			return map[string]float64{run.EvalReturn: x, run.EvalFailed: failed, "recent_return": 700}[name]
 		}, nil)
 	}
-	require.Equal(t, []bool{true, false, false, false}, []bool{reached(600, 0), reached(599, 0), reached(600, 1),
+	require.Equal(t, []bool{true, false, false, false}, []bool{reached(500, 0), reached(499, 0), reached(500, 1),
 		reached(math.Inf(1), 0)})
 }

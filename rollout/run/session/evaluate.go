@@ -166,12 +166,13 @@ func (p *preparation) close() {
 }
 
 // prepareBeside begins to compile the evaluator for the held state while the rounds go on, and reports whether it is
-// there. A lent state is used up by the next round, so its evaluator is compiled at once, by judge. So is that of the
-// reference interpreter, which compiles nothing, and whose NaNFinder is for one goroutine.
+// there. A lent state is used up by the next round, so its evaluator is compiled at once, by judge. So is that of a
+// NaNFinder, which is for one goroutine.
 func (s *session) prepareBeside(p *run.Play) (ready bool, err error) {
 	held := s.held
+	_, finds := s.backend.(*NaNFinder)
 	switch {
-	case held == nil || held.lent || s.backend.Backend() == (*xlabridge.Reference)(nil).Backend():
+	case held == nil || held.lent || finds:
 		return true, nil
 	case s.beside != nil:
 		select {
