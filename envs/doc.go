@@ -20,11 +20,12 @@
 // SinCos and WrapAngle are faster than graph.Sin and graph.Mod, for environments with cheap steps. Refuse reports a
 // caller's mistake at the caller's line.
 //
-// What an environment can do beyond the methods of Env are its Traits: draw a state (Draw; package draw has a canvas),
-// describe behavior, have several objectives, numbers of its own about an episode (Report), illegal actions, several
-// players (Referee implements the rules that all games share) or sizes that shapes depend on, such as the cells of a
-// grid. It has a trait if it has the method of that name. Spec states all of them except drawing and sizes. TraitsOf finds them in any environment, also in one that
-// Erase or AutoReset has wrapped, or in your own that has a method Traits.
+// What an environment can do beyond the methods of Env are its Traits: draw a state (Draw; package draw has a
+// canvas), describe behavior, have several objectives, numbers of its own about an episode (Report), illegal actions,
+// several players (Referee implements the rules that all games share) or sizes that shapes depend on, such as the
+// cells of a grid. It has a trait if it has the method of that name. Spec states all of them except drawing and
+// sizes. TraitsOf finds them in any environment, also in one that Erase or AutoReset has wrapped, or in your own that
+// has a method Traits.
 //
 // A test of one line, envtest.Check, reports where an environment breaks these rules.
 package envs
