@@ -400,10 +400,10 @@ func meanText(meta map[string]string, prefix string) string {
 	if err != nil {
 		return meta[prefix+"mean_return"]
 	}
-	text, spread := quantity.Mean(mean, math.NaN())
+	text, _ := quantity.Mean(mean, math.NaN())
 	if e, err := strconv.ParseFloat(meta[prefix+"standard_error"], 64); err == nil {
-		text, spread = quantity.Mean(mean, e)
-		text += " ± " + spread
+		rounded, spread := quantity.Mean(mean, e)
+		text = rounded + " ± " + spread
 	}
 	if n := meta[prefix+"failed_episodes"]; n != "" && n != "0" {
 		text += fmt.Sprintf(" (%s of %s episodes failed)", n, meta["episodes"])

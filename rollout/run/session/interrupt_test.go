@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -232,13 +233,12 @@ func TestEvaluatorIsCompiledBesideTheRounds(t *testing.T) {
 				defer cancel()
 				p := &pausing{place: "evaluator"}
 				start := time.Now()
-				var begun bool // the metadata of a member need the rollout, too
+				var begun atomic.Bool // the metadata of a member need the rollout, too
 				var compiled time.Duration
 				var steps []time.Duration
 				p.at = func(now string) {
 					switch {
-					case now == "evaluator" && !begun:
-						begun = true
+					case now == "evaluator" && begun.CompareAndSwap(false, true):
 						time.Sleep(c.takes)
 						compiled = time.Since(start)
 					case strings.HasPrefix(now, "step"):
