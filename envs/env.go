@@ -99,17 +99,7 @@ func (e *erased) traitsOf() (t Traits[any, any]) {
 	if m, ok := methods["Traits"](own); ok && isTraits(m.Type) {
 		return erase.To[Traits[any, any]](call(e.env, "Traits")[0].Interface(), refuse)
 	}
-	fields := reflect.ValueOf(&t).Elem()
-	for _, name := range []string{"Describe", "DescribeStep", "Objectives", "Report", "Legal", "Player", "Rewards"} {
-		field := fields.FieldByName(name)
-		if m, ok := methods[name](own); ok && e.takes(m.Type, field.Type()) {
-			erase.Method(field, reflect.ValueOf(e.env), m, refuse)
-		}
-	}
-	if t.Legal == nil || t.Player == nil || t.Rewards == nil {
-		t.Player, t.Rewards = nil, nil
-	}
-	t.addUntyped(e.env)
+	findTraits(reflect.ValueOf(&t).Elem(), e.env, e.state, e.params, refuse)
 	return t
 }
 
@@ -118,26 +108,6 @@ func isTraits(method reflect.Type) bool {
 	want := reflect.TypeFor[Traits[any, any]]()
 	return method.NumIn() == 1 && method.NumOut() == 1 && method.Out(0).PkgPath() == want.PkgPath() &&
 		strings.HasPrefix(method.Out(0).Name(), "Traits[")
-}
-
-// takes reports whether a method is the trait with type want for e's states and parameters, which come last.
-func (e *erased) takes(method, want reflect.Type) bool {
-	if method.NumIn() != want.NumIn()+1 || method.NumOut() != 1 || method.Out(0) != want.Out(0) {
-		return false
-	}
-	for i := range want.NumIn() {
-		in := want.In(i)
-		if in == reflect.TypeFor[any]() {
-			in = e.state
-			if i == want.NumIn()-1 {
-				in = e.params
-			}
-		}
-		if method.In(i+1) != in {
-			return false
-		}
-	}
-	return true
 }
 
 // erased calls an Env by reflection: generic code would be compiled again for each environment, 7 KB each time.

@@ -107,6 +107,9 @@ var methods = map[string]func(reflect.Type) (reflect.Method, bool){
 	"Report":        func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Report") },
 	"Player":        func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Player") },
 	"Rewards":       func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Rewards") },
+	"Draw":          func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Draw") },
+	"Sizes":         func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Sizes") },
+	"Resize":        func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Resize") },
 	// Of policies.
 	"Make":    func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Make") },
 	"Init":    func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Init") },

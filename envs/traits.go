@@ -3,8 +3,11 @@ package envs
 import (
 	"fmt"
 	"image"
+	"reflect"
+	"slices"
 
 	"xlarun/graph"
+	"xlarun/internal/erase"
 )
 
 // Traits are what an Env[S, P] can do beyond its methods. A nil function means that it does not. An environment has a
@@ -88,46 +91,54 @@ func TraitsOf[S, P any](e Env[S, P]) (t Traits[S, P]) {
 	if w, ok := e.(interface{ Traits() Traits[S, P] }); ok {
 		return w.Traits()
 	}
-	t.addUntyped(e)
-	if d, ok := e.(interface{ Describe(S, P) *graph.Array }); ok {
-		t.Describe = d.Describe
-	}
-	if d, ok := e.(interface {
-		DescribeStep(state, next S, reward *graph.Array, p P) *graph.Array
-	}); ok {
-		t.DescribeStep = d.DescribeStep
-	}
-	if o, ok := e.(interface{ Objectives(S, P) *graph.Array }); ok {
-		t.Objectives = o.Objectives
-	}
-	if r, ok := e.(interface{ Report(S, P) *graph.Array }); ok {
-		t.Report = r.Report
-	}
-	if m, ok := e.(interface{ Legal(S, P) *graph.Array }); ok {
-		t.Legal = m.Legal
-	}
-	if g, ok := e.(interface {
-		Player(S, P) *graph.Array
-		Rewards(S, P) *graph.Array
-	}); ok && t.Legal != nil {
-		t.Player, t.Rewards = g.Player, g.Rewards
-	}
+	findTraits(reflect.ValueOf(&t).Elem(), e, reflect.TypeFor[S](), reflect.TypeFor[P](), nil)
 	return t
 }
 
-// addUntyped adds the traits of an environment that do not depend on its types.
-func (t *Traits[S, P]) addUntyped(env any) {
-	if d, ok := env.(interface {
-		Draw(state any, size image.Point) (image.Image, error)
-	}); ok {
-		t.Draw = d.Draw
+// findTraits sets the fields of Traits to the methods of env with their names, whose states and parameters have the
+// given types. In the Traits of an erased environment they get arguments of these types, or refuse is called.
+func findTraits(t reflect.Value, env described, state, params reflect.Type, refuse func(any, reflect.Type)) {
+	own := reflect.TypeOf(env)
+	has := func(name string) bool {
+		m, ok := methods[name](own)
+		return ok && isTrait(m.Type, t.FieldByName(name).Type(), state, params)
 	}
-	if r, ok := env.(interface {
-		Sizes() []Size
-		Resize(name string, value int) (Environment, error)
-	}); ok {
-		t.Sizes, t.Resize = r.Sizes, r.Resize
+	for _, names := range [][]string{{"Draw"}, {"Describe"}, {"DescribeStep"}, {"Objectives"}, {"Report"}, {"Legal"},
+		{"Player", "Rewards", "Legal"}, {"Sizes", "Resize"}} {
+		if all := !slices.ContainsFunc(names, func(name string) bool { return !has(name) }); !all {
+			continue
+		}
+		for _, name := range names {
+			m, _ := methods[name](own)
+			erase.Method(t.FieldByName(name), reflect.ValueOf(env), m, refuse)
+		}
 	}
+}
+
+// isTrait reports whether a method has the type of a trait. In that of an erased environment the last any stands for
+// the parameters, and others for the state; Draw takes any state.
+func isTrait(method, want, state, params reflect.Type) bool {
+	if method.NumIn() != want.NumIn()+1 || method.NumOut() != want.NumOut() {
+		return false
+	}
+	for i := range want.NumIn() {
+		in := want.In(i)
+		if in == reflect.TypeFor[any]() && want.NumOut() == 1 {
+			in = state
+			if i == want.NumIn()-1 {
+				in = params
+			}
+		}
+		if method.In(i+1) != in {
+			return false
+		}
+	}
+	for i := range want.NumOut() {
+		if method.Out(i) != want.Out(i) {
+			return false
+		}
+	}
+	return true
 }
 
 // Through turns the traits of an inner environment into those of one around it with states T and parameters Q. state
