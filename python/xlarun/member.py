@@ -23,7 +23,8 @@ def load(path):
         raise ValueError(f"{path} has no layers in its metadata, as an older xlarun wrote it: go on with the run "
                          "(xlarun sparse --resume RUN), whose next file has them")
     if missing:
-        raise ValueError(f"{path} has no {missing[0]} in its metadata: write it with xlarun export RUN --out {path}")
+        raise ValueError(f"{path} has no {missing[0]} in its metadata, so it is no member: xlarun export RUN "
+                         "--out FILE writes one to another file (of an archive with --cell)")
     return kind(arrays, metadata)
 
 

@@ -207,7 +207,11 @@ func (s *Saved) String() string {
 		text = s.Which + " member of " + s.Run
 	}
 	if name := s.Metadata["member"]; name != "" && name != s.Which {
-		text += " (" + strings.ReplaceAll(name, "_", " ") + ")"
+		name = strings.ReplaceAll(name, "_", " ")
+		if _, err := strconv.Atoi(name); err == nil { // its place in the population
+			name = "member " + name
+		}
+		text += " (" + name + ")"
 	}
 	if unit, count := s.Unit(); count != "" {
 		text += ", " + unit + " " + count
