@@ -8,7 +8,7 @@ import (
 
 // tuned are settings for environments that the defaults do not solve, or solve more slowly. The values began as those
 // of RL Baselines3 Zoo for PPO (hyperparams/ppo.yml) and were tried with several seeds; examples/README.md has the
-// scores. The number of environments is larger, because more of them cost little here.
+// scores. Some have more environments, because these cost little here.
 var tuned = map[string]settings.Values{
 	// Zoo. All of eight seeds balance the pole in all episodes after 100,000 steps; with the defaults none does.
 	"CartPole-v1": {"envs": 8, "horizon": 32, "epochs": 20, "minibatches": 1, "learning-rate": 1e-3, "gamma": .98,
