@@ -18,7 +18,7 @@ type Traits[S, P any] struct {
 
 	// Draw paints one concrete state of one member as an image of size pixels; package draw has a canvas and colors
 	// for it. Errors: a state of another environment, a traced state, the state of a whole population, a size below 1
-	// or above draw.MaxSide.
+	// or above draw.MaxSide. Several goroutines may call it at the same time.
 	Draw func(state any, size image.Point) (image.Image, error)
 	// Describe returns the behavior descriptor of an episode, for quality-diversity search (Mouret and Clune,
 	// "Illuminating search spaces by mapping elites", 2015): f32[d], the shape of Spec().Descriptor and within its

@@ -22,7 +22,7 @@ func CaptionHeight(rows int) int { return rows*CaptionFace.Height + CaptionMargi
 func Captioned(picture image.Image, rows ...string) *image.RGBA {
 	b, height := picture.Bounds(), CaptionHeight(len(rows))
 	out := image.NewRGBA(image.Rect(0, 0, b.Dx(), b.Dy()+height))
-	imagedraw.Draw(out, out.Rect, image.NewUniform(Paper), image.Point{}, imagedraw.Src)
+	imagedraw.Draw(out, image.Rect(0, 0, b.Dx(), height), image.NewUniform(Paper), image.Point{}, imagedraw.Src)
 	imagedraw.Draw(out, image.Rect(0, height, b.Dx(), out.Rect.Dy()), picture, b.Min, imagedraw.Src)
 	for i, row := range rows {
 		pen := font.Drawer{Dst: out, Src: image.NewUniform(Ink), Face: CaptionFace,

@@ -12,7 +12,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Evaluator plays members on new episodes, the same ones for all: a compiled program.
+// Evaluator plays members on new episodes, the same ones for all: a compiled program, which ends with the longest
+// episode.
 type Evaluator struct {
 	// OnProgress, if not nil, is called when Play begins and after each call of the program. done is the number of
 	// episodes that each member has played.
@@ -133,7 +134,7 @@ func (e *Evaluator) compile(r *Rollout, players any, purpose string) error {
 		key, first := args[1].(random.Key), args[2].(*graph.Array)
 		play := func(params any) any {
 			s := graph.VMap(func(number *graph.Array) Summary {
-				return one.Episode(params, random.FoldIn(key, number))
+				return one.EpisodeToEnd(params, random.FoldIn(key, number))
 			})(graph.Iota(e.batch).Add(first))
 			return graph.Concatenate(
 				0, append([]*graph.Array{s.Return.ExpandDims(0), s.Length.ExpandDims(0)},

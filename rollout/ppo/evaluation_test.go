@@ -142,3 +142,33 @@ func TestEvaluationOfAgents(t *testing.T) {
 	require.Equal(t, []bool{true, false, false, false}, []bool{reached(500, 0), reached(499, 0), reached(500, 1),
 		reached(math.Inf(1), 0)})
 }
+
+// An evaluation has the same numbers on any number of devices: of an agent whose work is cut over them, and of several
+// agents in tiles.
+func TestEvaluationOverDevices(t *testing.T) {
+	long.Only(t)
+	b := xlatest.Open(t, 3)
+	for name, change := range map[string]func(c *Config){
+		"one agent": func(c *Config) { c.Envs, c.Horizon, c.Minibatches = 12, 256, 3 },
+		"agents":    func(c *Config) { c.Agents, c.Tile = 5, 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			of := func(devices int) []run.Metrics {
+				r := start(t, b, small(func(c *Config) {
+					change(c)
+					c.Devices, c.EvalEnvs, c.EvalEvery, c.Steps = devices, 5, 1, 2*c.perUpdate()
+				}))
+				require.Equal(t, devices, r.Profile().Devices)
+				return steps(t, r, 2)
+			}
+			one := of(1)
+			for _, m := range one {
+				require.False(t, math.IsNaN(m.Number(run.EvalReturn)))
+				require.Positive(t, m.Number(run.EvalError))
+			}
+			for _, devices := range []int{2, 3} {
+				require.Equal(t, one, of(devices), "%d devices", devices)
+			}
+		})
+	}
+}

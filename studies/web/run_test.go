@@ -2,9 +2,12 @@ package web
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -59,4 +62,30 @@ func TestRunIsDrawn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, json.RawMessage(nil), data.Map, "a damaged map")
 	require.Equal(t, "epoch", data.Unit, "the unit of a kind of one's own")
+}
+
+// The return of evaluations comes first among the tiles and the curves. It is there where only few rows have it, and
+// where those rows are left out: of 1,000 generations every third is sent, and each tenth has an evaluation.
+func TestRunShowsItsEvaluations(t *testing.T) {
+	dir := t.TempDir()
+	var text strings.Builder
+	for i := 1; i <= 1001; i++ {
+		fmt.Fprintf(&text, `{"generation":%d,"best_fitness":%d`, i, i)
+		if i%10 == 0 {
+			fmt.Fprintf(&text, `,"eval_return":%d`, 2*i)
+		}
+		text.WriteString("}\n")
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.toml"), []byte("kind = 'evolve'\n"), 0o666))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "metrics.jsonl"), []byte(text.String()), 0o666))
+	p, err := OpenRun(loopback, dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	page := load(t, p).good()
+	require.Equal(t, []string{"1001generations", "2000eval return", "1001best fitness"}, texts(page.class("tile")))
+	curves := page.id(t, "curves").all("svg")
+	require.Len(t, curves, 2)
+	line := slices.DeleteFunc(curves[0].all("path"), func(e *element) bool { return e.Attrs["class"] != "best" })[0]
+	require.Len(t, points(line.Attrs["d"]), 100, "a point for each evaluation")
+	require.Equal(t, 1, strings.Count(line.Attrs["d"], "M"), "one line")
 }

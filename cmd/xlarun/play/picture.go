@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image"
 	"math"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -59,13 +60,20 @@ func (f film) draw(env envs.Environment, rec *episode.Recording, which string, a
 		return nil, fmt.Errorf("the first state of %s is not finite: there is nothing to draw", env.Spec().ID)
 	}
 	text := newCaptions(rec, which, f.size.X)
-	var gif runfolder.Animation
-	for _, step := range shown(last, f.frames) {
-		img, err := draw(rec.State(step), image.Pt(f.size.X, f.size.Y-text.height()))
+	steps := shown(last, f.frames)
+	frames := ahead(len(steps), func(i int) (*image.RGBA, error) {
+		img, err := draw(rec.State(steps[i]), image.Pt(f.size.X, f.size.Y-text.height()))
 		if err != nil {
 			return nil, err
 		}
-		frame := text.above(img, step)
+		return text.above(img, steps[i]), nil
+	})
+	var gif runfolder.Animation
+	for i, step := range steps {
+		frame, err := frames(i)
+		if err != nil {
+			return nil, err
+		}
 		if f.each != nil {
 			if err := f.each(step, frame); err != nil {
 				return nil, err
@@ -86,6 +94,39 @@ func (f film) draw(env envs.Environment, rec *episode.Recording, which string, a
 		return nil, nil
 	}
 	return gif.GIF()
+}
+
+// ahead returns a function that returns what produce returns for 0 to n-1, one after the other. The next calls of
+// produce, as many as there are processors, are under way beside. Their panics are errors.
+func ahead[T any](n int, produce func(i int) (T, error)) func(i int) (T, error) {
+	type product struct {
+		value T
+		err   error
+	}
+	products := make([]chan product, n)
+	begin := func(i int) {
+		if i >= n {
+			return
+		}
+		products[i] = make(chan product, 1)
+		go func() {
+			var p product
+			if thrown := envs.Try(func() { p.value, p.err = produce(i) }); thrown != nil {
+				p.err = thrown
+			}
+			products[i] <- p
+		}()
+	}
+	processors := runtime.GOMAXPROCS(0)
+	for i := range processors {
+		begin(i)
+	}
+	return func(i int) (T, error) {
+		p := <-products[i]
+		products[i] = nil
+		begin(i + processors)
+		return p.value, p.err
+	}
 }
 
 // drawable returns the last step before the first state that is not finite, or -1 if that is the first state.

@@ -34,7 +34,8 @@ type run struct {
 	pixels int32
 }
 
-// Add appends a frame, which is shown for the delay. All frames have the same size. The frame is copied.
+// Add appends a frame, which is shown for the delay. All frames have the same size. The frame must not change before
+// the next call.
 func (a *Animation) Add(frame image.Image, delay time.Duration) error {
 	b := frame.Bounds()
 	if a.last == nil {
@@ -42,8 +43,11 @@ func (a *Animation) Add(frame image.Image, delay time.Duration) error {
 	} else if b.Size() != a.size.Size() {
 		return errors.New("the frames of a GIF differ in size")
 	}
-	now := image.NewRGBA(a.size)
-	draw.Draw(now, a.size, frame, b.Min, draw.Src)
+	now, ok := frame.(*image.RGBA)
+	if !ok || now.Rect != a.size {
+		now = image.NewRGBA(a.size)
+		draw.Draw(now, a.size, frame, b.Min, draw.Src)
+	}
 	r := a.size
 	if a.last != nil {
 		r = changed(a.last, now)

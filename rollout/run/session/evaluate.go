@@ -203,6 +203,7 @@ func (s *session) prepareBeside(p *run.Play) (ready bool, err error) {
 // prepareEvaluator compiles an evaluator if there is none, or if the members have grown. It waits for one that is being
 // compiled.
 func (s *session) prepareEvaluator(p *run.Play, candidates []run.Candidate) error {
+	defer func(start time.Time) { s.awaited += time.Since(start).Seconds() }(time.Now())
 	if beside := s.beside; beside != nil {
 		b := s.backend
 		if err := s.do(func() error { <-beside.done; returnMemory(b); return beside.err }); err != nil {

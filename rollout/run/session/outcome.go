@@ -371,8 +371,12 @@ func (s *session) untrained(wall time.Duration) string {
 		return ""
 	}
 	before := s.firstEnd.Seconds() - s.first
-	return fmt.Sprintf("%.0f %% of %.1f s without training: %.1f s until the first %s, %.1f s for members and files",
+	text := fmt.Sprintf("%.0f %% of %.1f s without training: %.1f s until the first %s, %.1f s for members and files",
 		100*(1-share), wall.Seconds(), before, s.Kind.Round, max(0, wall.Seconds()*(1-share)-before))
+	if s.awaited >= .05 {
+		text += fmt.Sprintf(", of which %.1f s to compile their evaluation", s.awaited)
+	}
+	return text
 }
 
 // reason says what had ended a run that has nothing left to do.

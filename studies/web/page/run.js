@@ -7,16 +7,19 @@ const words = name => name.replaceAll("_", " ");
 // unit is what a row is of, such as "generation". The metric of this name counts the rows.
 const unit = () => data.unit || "row";
 
-// names are the metrics that have a curve: those that change.
+// isEvaluation tells the metrics that only rows of an evaluation have. Their curves have no gaps.
+const isEvaluation = name => name.startsWith("eval_");
+
+// names are the metrics that have a curve: those that change. The first is the return of evaluations.
 function names() {
   const all = new Set(data.rows.flatMap(r => Object.keys(r).filter(k => typeof r[k] === "number")));
-  return [...all].filter(n => n !== unit() && !timings.includes(n) && (data.rows.length < 2 || data.rows.some(r => r[n] !== data.rows[0][n]))).sort();
+  return [...all].filter(n => n !== unit() && !timings.includes(n) && (data.rows.length < 2 || data.rows.some(r => r[n] !== data.rows[0][n]))).sort((a, b) => (b === "eval_return") - (a === "eval_return") || (a < b ? -1 : 1));
 }
 
 function curves() {
-  const steps = data.rows.map((r, i) => r[unit()] ?? i + 1);
   const all = names().map(name => {
-    const values = data.rows.map(r => r[name]), y = limits(values, NaN);
+    const rows = isEvaluation(name) ? data.rows.filter(r => finite(r[name])) : data.rows;
+    const steps = rows.map((r, i) => r[unit()] ?? i + 1), values = rows.map(r => r[name]), y = limits(values, NaN);
     const f = frame(420, 210, [Math.min(...steps), Math.max(...steps, steps[0] + 1)], y, unit(), words(name));
     f.root.append(titled(el("path", { class: "best", d: trace(f, steps, values) }), words(name)));
     return f.root;
@@ -55,8 +58,8 @@ function pictures() {
 }
 
 function tiles() {
-  const last = data.rows[data.rows.length - 1];
-  const shown = ["coverage", "qd_score", "hypervolume", "moqd_score", "elites", "best_fitness", "best_ever", "mean_fitness", "mean_return"];
+  const last = data.rows.length ? { ...data.rows.findLast(r => finite(r.eval_return)), ...data.rows[data.rows.length - 1] } : null;
+  const shown = ["eval_return", "coverage", "qd_score", "hypervolume", "moqd_score", "elites", "best_fitness", "best_ever", "mean_fitness", "mean_return"];
   showTiles(last ? [[last[unit()] ?? data.rows.length, unit() + "s"], ...shown.filter(n => finite(last[n])).map(n => [n === "coverage" ? `${short(100 * last[n])} %` : short(last[n]), words(n)])] : []);
 }
 
