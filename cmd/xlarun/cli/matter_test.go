@@ -40,7 +40,7 @@ var matterCases = []matterCase{
 	{"evolve", 3, map[string]string{"env": "Pendulum-v1", "pop": "8", "policy": "mlp:2", "steps": "4", "target": "0",
 		"eval-every": "1", "eval-envs": "1", "normalize-observations": "true"}, "", false},
 	{"evolve", 3, map[string]string{"env": "Pendulum-v1", "pop": "8", "policy": "linear", "steps": "4", "target": "0",
-		"eval-every": "1", "eval-envs": "1", "strategy": "cmaes", "restarts": "ipop"}, "", false},
+		"eval-every": "1", "eval-envs": "1", "strategy": "cmaes", "restarts": "ipop"}, "restart", true},
 	{"islands", 3, map[string]string{"env": "Pendulum-v1", "pop": "6", "policy": "linear", "steps": "4", "target": "0",
 		"eval-every": "1", "eval-envs": "5", "islands": "5", "migrate-every": "1", "migrants": "1", "explore-every": "1",
 		"strategy.sigma": "0.05..0.5"}, "", false},
@@ -68,7 +68,7 @@ var matterCases = []matterCase{
 	{"qd", 3, map[string]string{"env": "Pendulum-v1", "descriptor": "observations", "descriptor.elements": "0,1",
 		"descriptor.bounds": "-1,1,-1,1", "batch": "8", "policy": "linear", "steps": "4", "archive": "grid:4",
 		"eval-every": "1", "eval-envs": "1", "target": "0", "emitter": "searches", "emitter.searches": "2",
-		"learning-rate": "0.5", "threshold-min": "-100"}, "", false},
+		"learning-rate": "0.5", "threshold-min": "-100"}, "emitter,learning-rate,threshold", true},
 }
 
 // sparseCase is a matterCase with the pictures in the folder data.
@@ -225,8 +225,8 @@ func TestEverySettingMatters(t *testing.T) {
 	}
 	for _, name := range strategy.Names() {
 		if name == "neat" {
-			add(9, "strategy.", "strategy", name, "policy", "genome", "pop", "24", "steps", "2", "policy.nodes", "10",
-				"policy.connections", "20", "policy.activations", "tanh,sin", "strategy.node-rate", "0.3",
+			add(9, "strategy.", "strategy", name, "policy", "genome", "pop", "16", "steps", "2", "policy.nodes", "9",
+				"policy.connections", "12", "policy.activations", "tanh,sin", "strategy.node-rate", "0.3",
 				"strategy.stagnation", "2", "strategy.refocus", "4", "strategy.interspecies-rate", "0.5",
 				"strategy.function-rate", "0.5", "strategy.target-species", "3",
 				"strategy.compatibility-threshold", "1", "strategy.max-species", "4", "strategy.weight-limit", "2.1")
