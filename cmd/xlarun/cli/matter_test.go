@@ -68,7 +68,7 @@ var matterCases = []matterCase{
 	{"qd", 3, map[string]string{"env": "Pendulum-v1", "descriptor": "observations", "descriptor.elements": "0,1",
 		"descriptor.bounds": "-1,1,-1,1", "batch": "8", "policy": "linear", "steps": "4", "archive": "grid:4",
 		"eval-every": "1", "eval-envs": "1", "target": "0", "emitter": "searches", "emitter.searches": "2",
-		"learning-rate": "0.5", "threshold-min": "-100"}, "emitter,learning-rate,threshold", true},
+		"learning-rate": "0.5", "threshold-min": "-100"}, "", false},
 }
 
 // sparseCase is a matterCase with the pictures in the folder data.
