@@ -20,7 +20,7 @@ import (
 )
 
 // Every environment that comes with xlarun keeps what its Spec and the interfaces promise, in the short form for the
-// first 100 steps.
+// first 50 steps.
 func TestEveryEnvironmentKeepsItsSpec(t *testing.T) {
 	require.Subset(t, envs.IDs(), []string{"Acrobot-v1", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0",
 		"Pendulum-v1",
@@ -42,7 +42,7 @@ func TestEveryEnvironmentKeepsItsSpec(t *testing.T) {
 			env, err := envs.Make(id)
 			require.NoError(t, err)
 			require.Equal(t, id, env.Spec().ID)
-			steps := 100
+			steps := 50
 			if long.On() {
 				steps = 1000
 			}

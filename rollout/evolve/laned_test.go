@@ -97,7 +97,7 @@ func TestLanesAreRuns(t *testing.T) {
 func TestLanesTakeTurns(t *testing.T) {
 	b := &xlabridge.Reference{}
 	c := smallTrial("simplega")
-	c.Population, c.Steps, c.Generations, c.Target, c.Tile = 4, 2, 2, "0", 4
+	c.Population, c.Steps, c.Generations, c.Target, c.Tile, c.EvalEnvs = 2, 2, 2, "0", 2, 0
 	all := make([]run.Lane, vectorized.MaxLanes+3)
 	for i := range all {
 		all[i].Seed = int64(i % 7)

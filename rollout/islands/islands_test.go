@@ -207,7 +207,7 @@ func TestImmigrantsMoveTheSearch(t *testing.T) {
 	b := &xlabridge.Reference{}
 	for _, name := range generation.Receiving() {
 		c := smallIslands(name)
-		c.Islands, c.Population, c.Steps, c.Tile, c.Migrants = 3, 8, 16, 8, 2
+		c.Islands, c.Population, c.Steps, c.Tile, c.Migrants, c.EvalEnvs = 3, 8, 16, 8, 2, 0
 		rounds := 2
 		if slices.Contains([]string{"annealing", "gradientless", "hillclimbing"}, name) {
 			c.Steps, rounds = 64, 8 // an immigrant moves them only if it is the best of a generation

@@ -38,16 +38,18 @@ type matterCase struct {
 
 var matterCases = []matterCase{
 	{"evolve", 3, map[string]string{"env": "Pendulum-v1", "pop": "8", "policy": "mlp:2", "steps": "4", "target": "0",
-		"eval-every": "1", "normalize-observations": "true"}, "", false},
+		"eval-every": "1", "eval-envs": "1", "normalize-observations": "true"}, "", false},
 	{"evolve", 3, map[string]string{"env": "Pendulum-v1", "pop": "8", "policy": "linear", "steps": "4", "target": "0",
-		"eval-every": "1", "strategy": "cmaes", "restarts": "ipop"}, "", false},
+		"eval-every": "1", "eval-envs": "1", "strategy": "cmaes", "restarts": "ipop"}, "restart", true},
 	{"islands", 3, map[string]string{"env": "Pendulum-v1", "pop": "6", "policy": "linear", "steps": "4", "target": "0",
-		"eval-every": "1", "islands": "5", "migrate-every": "1", "migrants": "1", "explore-every": "1",
-		"strategy.sigma": "0.05..0.5"}, "", false},
+		"eval-every": "1", "eval-envs": "5", "islands": "5", "migrate-every": "1", "migrants": "1",
+		"explore-every": "1", "strategy.sigma": "0.05..0.5"}, "", false},
 	{"ppo", 3, map[string]string{"env": "Pendulum-v1", "policy": "mlp:3", "envs": "2", "horizon": "8", "epochs": "2",
-		"minibatches": "2", "target": "0", "steps": "200", "learning-rate": "0.1", "max-grad-norm": "0.01"}, "", false},
+		"minibatches": "2", "target": "0", "steps": "200", "eval-envs": "2",
+		"learning-rate": "0.1", "max-grad-norm": "0.01"}, "", false},
 	{"pqn", 3, map[string]string{"env": "CartPole-v1", "policy": "mlp:3", "envs": "2", "horizon": "8", "epochs": "2",
-		"minibatches": "2", "target": "0", "steps": "200", "learning-rate": "0.1", "max-grad-norm": "0.01"}, "", false},
+		"minibatches": "2", "target": "0", "steps": "200", "eval-envs": "2",
+		"learning-rate": "0.1", "max-grad-norm": "0.01"}, "", false},
 	{"selfplay", 2, map[string]string{"vertices": "4", "k": "3", "network": "mlp:3", "num-iterations": "2",
 		"num-episodes": "3", "num-simulations": "3", "game-batch-size": "2", "training-batch-size": "4", "epochs": "1",
 		"replay": "1", "learning-rate": "0.1", "max-grad-norm": "0.01", "arena-every": "0", "considered": "2"},
@@ -62,11 +64,11 @@ var matterCases = []matterCase{
 		"search": "puct", "num-simulations": "5", "arena-every": "0"}, "temperature,sampled-moves", false},
 	{"qd", 3, map[string]string{"env": "Pendulum-v1", "descriptor": "observations", "descriptor.elements": "0,1",
 		"descriptor.bounds": "-1,1,-1,1", "batch": "8", "policy": "linear", "steps": "4", "archive": "grid:4",
-		"eval-every": "1", "target": "0"}, "", false},
+		"eval-every": "1", "eval-envs": "1", "target": "0"}, "", false},
 	{"qd", 3, map[string]string{"env": "Pendulum-v1", "descriptor": "observations", "descriptor.elements": "0,1",
 		"descriptor.bounds": "-1,1,-1,1", "batch": "8", "policy": "linear", "steps": "4", "archive": "grid:4",
-		"eval-every": "1", "target": "0", "emitter": "searches", "emitter.searches": "2", "learning-rate": "0.5",
-		"threshold-min": "-100"}, "", false},
+		"eval-every": "1", "eval-envs": "1", "target": "0", "emitter": "searches", "emitter.searches": "2",
+		"learning-rate": "0.5", "threshold-min": "-100"}, "", false},
 }
 
 // sparseCase is a matterCase with the pictures in the folder data.
@@ -214,7 +216,8 @@ func TestEverySettingMatters(t *testing.T) {
 	halves(t, data)
 	cases = append(cases, sparseCase(data))
 	add := func(rounds int, part string, pairs ...string) {
-		values := map[string]string{"env": "Pendulum-v1", "pop": "8", "policy": "mlp:4", "steps": "4", "target": "0"}
+		values := map[string]string{"env": "Pendulum-v1", "pop": "8", "policy": "mlp:4", "steps": "4", "target": "0",
+			"eval-envs": "0"}
 		for i := 0; i < len(pairs); i += 2 {
 			values[pairs[i]] = pairs[i+1]
 		}
@@ -222,8 +225,8 @@ func TestEverySettingMatters(t *testing.T) {
 	}
 	for _, name := range strategy.Names() {
 		if name == "neat" {
-			add(9, "strategy.", "strategy", name, "policy", "genome", "pop", "24", "steps", "2", "policy.nodes", "10",
-				"policy.connections", "20", "policy.activations", "tanh,sin", "strategy.node-rate", "0.3",
+			add(9, "strategy.", "strategy", name, "policy", "genome", "pop", "16", "steps", "2", "policy.nodes", "9",
+				"policy.connections", "12", "policy.activations", "tanh,sin", "strategy.node-rate", "0.3",
 				"strategy.stagnation", "2", "strategy.refocus", "4", "strategy.interspecies-rate", "0.5",
 				"strategy.function-rate", "0.5", "strategy.target-species", "3",
 				"strategy.compatibility-threshold", "1", "strategy.max-species", "4", "strategy.weight-limit", "2.1")

@@ -53,7 +53,7 @@ var cliffs = []struct {
 // runs 1,000 generations compiled, the short form some generations of what failed once.
 func TestNoStrategyBecomesNaN(t *testing.T) {
 	var b xlabridge.Backend = &xlabridge.Reference{}
-	generations := 48
+	generations := 32
 	if long.On() {
 		b, generations = xlatest.OpenCPU(t, 1), 1000
 	}
