@@ -33,13 +33,12 @@ func TestEvaluationIsOfWhatIsSaved(t *testing.T) {
 			c := DefaultConfig()
 			c.Strategy, c.Policy, c.Population, c.Episodes, c.EvalEnvs = x.strategy, x.policy, x.population, x.episodes,
 				x.envs
-			c.Env, c.Steps, c.Tile, c.Target, c.Seed, c.EvalEvery = "Pendulum-v1", 12, 4, "0", int64(i), 3
+			c.Env, c.Steps, c.Tile, c.Target, c.Seed, c.EvalEvery = "Pendulum-v1", 12, 4, "0", int64(i), 4
 			c.NormalizeObservations = x.normalize
 			e := start(t, &xlabridge.Reference{}, c)
-			before := steps(t, e, 2)
-			for _, m := range before {
+			for _, m := range steps(t, e, 3) {
 				_, ok := m.Get(run.EvalReturn)
-				require.False(t, ok, "generation %d", m.Step)
+				require.Equal(t, m.Step != 3, ok, "generation %d", m.Step)
 			}
 			s, err := e.Snapshot(t.Context())
 			require.NoError(t, err)
@@ -52,7 +51,7 @@ func TestEvaluationIsOfWhatIsSaved(t *testing.T) {
 			state, err := e.Unflatten(s)
 			require.NoError(t, err)
 			play := xlabridge.Jit(&xlabridge.Reference{}, func(member *graph.Array) *graph.Array {
-				own := random.FoldIn(random.FoldIn(random.FoldIn(state.(generation.State).Key, key), 2), member)
+				own := random.FoldIn(random.FoldIn(random.FoldIn(state.(generation.State).Key, key), 3), member)
 				return r.Member(saved[0].Params, own).Return
 			})
 			members := (x.envs + x.episodes - 1) / x.episodes
@@ -75,7 +74,7 @@ func TestEvaluationIsOfWhatIsSaved(t *testing.T) {
 
 			c.EvalEnvs = 0
 			without := start(t, &xlabridge.Reference{}, c)
-			for _, want := range steps(t, without, 3) {
+			for _, want := range steps(t, without, 4) {
 				_, ok := want.Get(run.EvalReturn)
 				require.False(t, ok)
 			}

@@ -8,6 +8,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/population"
+	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 )
 
@@ -116,7 +117,7 @@ func (p *Program) playing(s State, in Inputs) *episode.PopulationRollout {
 	play := *p.Play
 	used := play.Tiles.Used()
 	play.Tiles.Items += p.EvalMembers
-	due := s.Generation.Add(1).Rem(in.Every).Eq(0)
+	due := run.EvalDueIn(s.Generation.Add(1), in.Every)
 	play.Tiles = play.Tiles.Behind(graph.Select(due, 0, graph.Scalar(used-play.Tiles.Used(), graph.Int32)))
 	return &play
 }

@@ -5,8 +5,8 @@ package run
 type EvalSettings struct {
 	// EvalEnvs is the number of episodes of an evaluation, which is num_eval_envs in Brax.
 	EvalEnvs int `set:"eval-envs" advanced:"" min:"0" max:"65536" zero:"no evaluation while training" help:"new episodes of an evaluation, while training, of the policy that would be saved then; 0: there is none"`
-	// EvalEvery is the number of generations or updates between evaluations.
-	EvalEvery int `set:"eval-every" advanced:"" needs:"eval-envs=!0" min:"1" max:"1000000" help:"generations or updates between evaluations while training"`
+	// EvalEvery is the number of generations or updates between evaluations; see EvalDue.
+	EvalEvery int `set:"eval-every" advanced:"" needs:"eval-envs=!0" min:"1" max:"1000000" help:"generations or updates between evaluations while training; before the first of them there is one in 1, 2, 4, 8 and so on"`
 }
 
 // Metrics of an evaluation. The row of a step without an evaluation has none of them.

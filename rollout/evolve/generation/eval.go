@@ -8,6 +8,7 @@ import (
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/population"
+	"xlarun/rollout/run"
 )
 
 // evalKey is folded into a search's key for the episodes of its evaluations. It is larger than 2·generation+1.
@@ -57,7 +58,7 @@ func (p *Program) tilesBehind(s State, in Inputs) *graph.Array {
 	if p.EvalMembers == 0 {
 		return nil
 	}
-	due := s.Generation.Add(1).Rem(in.Settings[evalEvery]).Eq(0)
+	due := run.EvalDueIn(s.Generation.Add(1), in.Settings[evalEvery])
 	return graph.Select(due, graph.Scalar(p.EvalTiles(), graph.Int32), 0)
 }
 
