@@ -2,6 +2,8 @@ package evolve
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +13,7 @@ import (
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // An evaluation has the returns of the member that the run would have saved before the generation, in a loop over
@@ -81,4 +84,21 @@ func TestEvaluationIsOfWhatIsSaved(t *testing.T) {
 			sameBytes(t, bytesOf(t, without), bytesOf(t, e), "the state")
 		})
 	}
+}
+
+// The same compiled: evaluations, in tiles of their own, change no byte of the state, nor of any number of a generation.
+func TestEvaluationsChangeNoByte(t *testing.T) {
+	b := xlatest.Open(t, 1)
+	c := broad()
+	with := start(t, b, c)
+	c.EvalEnvs = 0
+	without := start(t, b, c)
+	got, want := steps(t, with, 4), steps(t, without, 4)
+	for i, m := range got {
+		_, ok := m.Get(run.EvalReturn)
+		require.Equal(t, i != 2, ok, "generation %d", i+1)
+		m.Values = slices.DeleteFunc(m.Values, func(v run.Value) bool { return strings.HasPrefix(v.Name, "eval_") })
+		require.Equal(t, want[i].Values, m.Values, "generation %d", i+1)
+	}
+	sameBytes(t, bytesOf(t, without), bytesOf(t, with), "the state")
 }

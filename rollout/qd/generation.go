@@ -115,10 +115,7 @@ func (p *Program) playing(s State, in Inputs) *episode.PopulationRollout {
 		return p.Play
 	}
 	play := *p.Play
-	used := play.Tiles.Used()
-	play.Tiles.Items += p.EvalMembers
-	due := run.EvalDueIn(s.Generation.Add(1), in.Every)
-	play.Tiles = play.Tiles.Behind(graph.Select(due, 0, graph.Scalar(used-play.Tiles.Used(), graph.Int32)))
+	play.Tiles = play.Tiles.Due(run.EvalDueIn(s.Generation.Add(1), in.Every))
 	return &play
 }
 
