@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -68,6 +69,7 @@ func TestEvaluationIsOfWhatIsSaved(t *testing.T) {
 			}
 			n := float64(members)
 			require.InEpsilon(t, sum/n, of(t, m, run.EvalReturn), 1e-5)
+			require.Equal(t, "eval return "+generation.Number(of(t, m, run.EvalReturn)), e.Ending(m))
 			require.EqualValues(t, members*x.episodes, of(t, m, run.EvalEpisodes))
 			require.Zero(t, of(t, m, run.EvalFailed))
 			if x.episodes == 1 {
@@ -84,6 +86,24 @@ func TestEvaluationIsOfWhatIsSaved(t *testing.T) {
 			sameBytes(t, bytesOf(t, without), bytesOf(t, e), "the state")
 		})
 	}
+}
+
+// A run that ends between evaluations ends with the newest one, and its target is compared with that. A run that goes on
+// and ends before its next evaluation compares with nothing.
+func TestEndingHasTheNewestEvaluation(t *testing.T) {
+	c := DefaultConfig()
+	c.Env, c.Policy, c.Population, c.Steps, c.Target, c.EvalEnvs = "Pendulum-v1", "linear", 4, 5, "-1", 2
+	e := start(t, &xlabridge.Reference{}, c)
+	all := steps(t, e, 7)
+	newest := of(t, all[3], run.EvalReturn)
+	require.Equal(t, fmt.Sprintf("eval return %s in generation 4, the target is -1", generation.Number(newest)),
+		e.Ending(all[6]))
+	s, err := e.Snapshot(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, e.Restore(t.Context(), s))
+	require.Equal(t, "mean "+generation.Number(of(t, all[6], "mean_fitness")), e.Ending(all[6]))
+	next := steps(t, e, 1)[0]
+	require.Contains(t, e.Ending(next), "eval return "+generation.Number(of(t, next, run.EvalReturn))+", the target is")
 }
 
 // The same compiled: evaluations, in tiles of their own, change no byte of the state, nor of any number of a generation.
