@@ -88,7 +88,7 @@ func TestEvaluationIsOfWhatIsSaved(t *testing.T) {
 	}
 }
 
-// A run that ends between evaluations ends with the newest one, and its target is compared with that. A run that goes on
+// A run that ends between evaluations ends with the newest one, which is compared with the target. A run that goes on
 // and ends before its next evaluation compares with nothing.
 func TestEndingHasTheNewestEvaluation(t *testing.T) {
 	c := DefaultConfig()
@@ -106,7 +106,7 @@ func TestEndingHasTheNewestEvaluation(t *testing.T) {
 	require.Contains(t, e.Ending(next), "eval return "+generation.Number(of(t, next, run.EvalReturn))+", the target is")
 }
 
-// The same compiled: evaluations, in tiles of their own, change no byte of the state, nor of any number of a generation.
+// The same compiled: evaluations, in tiles of their own, change no byte of the state, nor any number of a search.
 func TestEvaluationsChangeNoByte(t *testing.T) {
 	b := xlatest.Open(t, 1)
 	c := broad()

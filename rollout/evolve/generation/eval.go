@@ -43,7 +43,7 @@ func withoutNoise(evaluated *graph.Array, result any, member policy.Shared) poli
 	return member
 }
 
-// playing returns the tiles that a generation plays: those of the population, and those of its evaluation if it has one.
+// playing returns the tiles that a generation plays: those of the population, and of its evaluation if it has one.
 func (p *Program) playing(s State, in Inputs) population.Tiles {
 	if p.EvalMembers == 0 {
 		return p.Groups

@@ -19,7 +19,8 @@ func TestEvaluationsDoNotChangeTiles(t *testing.T) {
 		{250, 64, 1, true, true}, {256, 64, 1, false, false}, {250, 64, 4, false, false}} {
 		c := DefaultSearch()
 		c.Population, c.EvalEnvs, c.Devices = x.population, x.envs, x.devices
-		s, err := c.NewSetup(Options{}, plan.Machine{Devices: x.devices, Accelerator: x.accelerator, CPU: !x.accelerator})
+		on := plan.Machine{Devices: x.devices, Accelerator: x.accelerator, CPU: !x.accelerator}
+		s, err := c.NewSetup(Options{}, on)
 		require.NoError(t, err)
 		require.Equal(t, s.Layout.Tile, s.Groups.Lanes*s.Strategy.GroupSize, "%+v", x)
 		require.Equal(t, x.single, s.Groups.Single, "%+v", x)
