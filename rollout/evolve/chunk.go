@@ -27,7 +27,7 @@ type chunk struct {
 
 // join makes the programs of a host.
 func (e *search) join(b xlabridge.Backend, o run.LoopOptions, first generation.State, in generation.Inputs) error {
-	tiles, program := e.setup.Groups.Used()+e.program.EvalTiles(), e.program
+	tiles, program := e.setup.Groups.Used()+e.setup.Groups.ExtraTiles(), e.program
 	chunks := usualChunks
 	if e.config.Chunks > 0 {
 		chunks = e.config.Chunks

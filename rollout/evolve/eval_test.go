@@ -1,7 +1,10 @@
 package evolve
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +14,7 @@ import (
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // An evaluation has the returns of the member that the run would have saved before the generation, in a loop over
@@ -33,13 +37,12 @@ func TestEvaluationIsOfWhatIsSaved(t *testing.T) {
 			c := DefaultConfig()
 			c.Strategy, c.Policy, c.Population, c.Episodes, c.EvalEnvs = x.strategy, x.policy, x.population, x.episodes,
 				x.envs
-			c.Env, c.Steps, c.Tile, c.Target, c.Seed, c.EvalEvery = "Pendulum-v1", 12, 4, "0", int64(i), 3
+			c.Env, c.Steps, c.Tile, c.Target, c.Seed, c.EvalEvery = "Pendulum-v1", 12, 4, "0", int64(i), 4
 			c.NormalizeObservations = x.normalize
 			e := start(t, &xlabridge.Reference{}, c)
-			before := steps(t, e, 2)
-			for _, m := range before {
+			for _, m := range steps(t, e, 3) {
 				_, ok := m.Get(run.EvalReturn)
-				require.False(t, ok, "generation %d", m.Step)
+				require.Equal(t, m.Step != 3, ok, "generation %d", m.Step)
 			}
 			s, err := e.Snapshot(t.Context())
 			require.NoError(t, err)
@@ -52,7 +55,7 @@ func TestEvaluationIsOfWhatIsSaved(t *testing.T) {
 			state, err := e.Unflatten(s)
 			require.NoError(t, err)
 			play := xlabridge.Jit(&xlabridge.Reference{}, func(member *graph.Array) *graph.Array {
-				own := random.FoldIn(random.FoldIn(random.FoldIn(state.(generation.State).Key, key), 2), member)
+				own := random.FoldIn(random.FoldIn(random.FoldIn(state.(generation.State).Key, key), 3), member)
 				return r.Member(saved[0].Params, own).Return
 			})
 			members := (x.envs + x.episodes - 1) / x.episodes
@@ -66,6 +69,7 @@ func TestEvaluationIsOfWhatIsSaved(t *testing.T) {
 			}
 			n := float64(members)
 			require.InEpsilon(t, sum/n, of(t, m, run.EvalReturn), 1e-5)
+			require.Equal(t, "eval return "+generation.Number(of(t, m, run.EvalReturn)), e.Ending(m))
 			require.EqualValues(t, members*x.episodes, of(t, m, run.EvalEpisodes))
 			require.Zero(t, of(t, m, run.EvalFailed))
 			if x.episodes == 1 {
@@ -75,11 +79,46 @@ func TestEvaluationIsOfWhatIsSaved(t *testing.T) {
 
 			c.EvalEnvs = 0
 			without := start(t, &xlabridge.Reference{}, c)
-			for _, want := range steps(t, without, 3) {
+			for _, want := range steps(t, without, 4) {
 				_, ok := want.Get(run.EvalReturn)
 				require.False(t, ok)
 			}
 			sameBytes(t, bytesOf(t, without), bytesOf(t, e), "the state")
 		})
 	}
+}
+
+// A run that ends between evaluations ends with the newest one, which is compared with the target. A run that goes on
+// and ends before its next evaluation compares with nothing.
+func TestEndingHasTheNewestEvaluation(t *testing.T) {
+	c := DefaultConfig()
+	c.Env, c.Policy, c.Population, c.Steps, c.Target, c.EvalEnvs = "Pendulum-v1", "linear", 4, 5, "-1", 2
+	e := start(t, &xlabridge.Reference{}, c)
+	all := steps(t, e, 7)
+	newest := of(t, all[3], run.EvalReturn)
+	require.Equal(t, fmt.Sprintf("eval return %s in generation 4, the target is -1", generation.Number(newest)),
+		e.Ending(all[6]))
+	s, err := e.Snapshot(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, e.Restore(t.Context(), s))
+	require.Equal(t, "mean "+generation.Number(of(t, all[6], "mean_fitness")), e.Ending(all[6]))
+	next := steps(t, e, 1)[0]
+	require.Contains(t, e.Ending(next), "eval return "+generation.Number(of(t, next, run.EvalReturn))+", the target is")
+}
+
+// The same compiled: evaluations, in tiles of their own, change no byte of the state, nor any number of a search.
+func TestEvaluationsChangeNoByte(t *testing.T) {
+	b := xlatest.Open(t, 1)
+	c := broad()
+	with := start(t, b, c)
+	c.EvalEnvs = 0
+	without := start(t, b, c)
+	got, want := steps(t, with, 4), steps(t, without, 4)
+	for i, m := range got {
+		_, ok := m.Get(run.EvalReturn)
+		require.Equal(t, i != 2, ok, "generation %d", i+1)
+		m.Values = slices.DeleteFunc(m.Values, func(v run.Value) bool { return strings.HasPrefix(v.Name, "eval_") })
+		require.Equal(t, want[i].Values, m.Values, "generation %d", i+1)
+	}
+	sameBytes(t, bytesOf(t, without), bytesOf(t, with), "the state")
 }

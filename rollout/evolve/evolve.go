@@ -52,6 +52,7 @@ type Evolution struct {
 	target   float64           // NaN: none
 	bestEver float64
 	last     generation.Summary // of the last generation
+	newest   generation.Evaluated
 	features []feature
 	stale    bool // the features want another search than the current one
 
@@ -150,7 +151,8 @@ func (e *Evolution) Step(ctx context.Context) (run.Metrics, error) {
 		return run.Metrics{}, err
 	}
 	var m run.Metrics
-	m, e.last = e.search.config.Metrics(v, e.Steps(), e.reports(), &e.bestEver, e.Loop)
+	m, e.last = e.search.config.Metrics(v, e.Steps(), e.reports(), &e.bestEver, e.EnvSteps())
+	e.newest.Note(m)
 	m.Done = e.reaches(m.Number)
 	if e.last.Failed == e.last.Members {
 		m.Failed = e.allFailed
@@ -198,7 +200,7 @@ func (e *Evolution) Restore(ctx context.Context, s run.Snapshot) error {
 		return err
 	}
 	best, err := graph.Float(s.Arrays["best.fitness"])
-	e.bestEver = best
+	e.bestEver, e.newest = best, generation.Evaluated{}
 	return err
 }
 
@@ -311,19 +313,23 @@ func (e *Evolution) Ending(last run.Metrics) string {
 	return text + e.last.FailedText()
 }
 
-// summary says how far the search has come.
+// summary says how far the search has come: by its newest evaluation, or by what the target is of without evaluations.
+// A run that has gone on and had no evaluation since compares with no target.
 func (e *Evolution) summary(last run.Metrics) string {
 	name := e.config.GoalMetric(e.setup.Strategy)
-	of := strings.ReplaceAll(strings.TrimSuffix(name, "_fitness"), "_", " ")
-	reached, known := last.Get(name)
-	if !known {
-		name, of = "mean_fitness", "mean"
-		reached, _ = last.Get(name)
+	text := ""
+	switch reached, known := last.Get(name); {
+	case name == run.EvalReturn && e.newest.Generation > 0:
+		text = e.newest.Text(last.Step)
+	case !known:
+		mean, _ := last.Get("mean_fitness")
+		return "mean " + generation.Number(mean)
+	case name == e.setup.Strategy.Goal && math.IsInf(reached, -1):
+		of := strings.ReplaceAll(strings.TrimSuffix(name, "_fitness"), "_", " ")
+		return fmt.Sprintf("nothing is %s: %s", of, e.setup.Strategy.Unreached)
+	default:
+		text = strings.ReplaceAll(strings.TrimSuffix(name, "_fitness"), "_", " ") + " " + generation.Number(reached)
 	}
-	if s := e.setup.Strategy; s.Goal == name && math.IsInf(reached, -1) {
-		return fmt.Sprintf("nothing is %s: %s", of, s.Unreached)
-	}
-	text := of + " " + generation.Number(reached)
 	if last.Done {
 		text += fmt.Sprintf(" of the %s wanted", generation.Number(e.target))
 	} else if !math.IsNaN(e.target) && !last.Stalled {

@@ -22,11 +22,11 @@ const (
 type patience struct {
 	idle
 	generation.Patience
-	evalEnvs int // see run.EvalSettings
+	search *generation.Search // the settings of the run
 }
 
 func openPatience(_ context.Context, e *Evolution) (feature, error) {
-	return &patience{Patience: generation.NewPatience(), evalEnvs: e.config.EvalEnvs}, nil
+	return &patience{Patience: generation.NewPatience(), search: &e.config.Search}, nil
 }
 
 func (p *patience) after(ctx context.Context, e *Evolution, m *run.Metrics) error {
@@ -63,7 +63,7 @@ func (p *patience) load(s run.Snapshot) (other bool, err error) {
 		return x
 	}
 	p.Patience = generation.NewPatience()
-	if best := number("best.fitness"); p.evalEnvs == 0 && !math.IsInf(best, -1) {
+	if best := number("best.fitness"); p.search.EvalEnvs == 0 && !math.IsInf(best, -1) {
 		p.Best = best
 		p.Since = int64(number("best.generation")) + 1
 	}

@@ -27,8 +27,8 @@ type ValidationSettings struct {
 	ValidationParam settings.Pairs `set:"validation-param" needs:"validation-target=!0" program:"no" resume:"goal" zero:"those of --env-param" wants:"NAME=VALUE, a number or a range as 0.1..0.3; each name once, commas between" help:"parameter of the environment in validations, which goes before --env-param; repeatable"`
 }
 
-// validationReturn is the metric of the return in a validation: NaN where there was none, and -Inf where an episode had
-// a return that is not finite.
+// validationReturn is the metric of the return in a validation: -Inf where an episode had a return that is not finite.
+// The row of a generation without a validation has none.
 const validationReturn = "validation_return"
 
 // validationKey is folded into the seed's key for the episodes of validations. No training and no judge uses it.
@@ -160,25 +160,27 @@ func (x *validation) replaced(e *Evolution) error {
 // after holds a validation if the run has reached its target. The run goes on if the mean does not pass. The first time
 // that is a notice. A run without a target has a validation with each evaluation.
 func (x *validation) after(ctx context.Context, e *Evolution, m *run.Metrics) error {
-	value := run.Value{Name: validationReturn, Number: math.NaN()}
-	if ends := m.Done; ends || math.IsNaN(e.target) && e.config.EvalDue(m.Step) {
-		mean, err := e.mean()
-		if err != nil {
-			return err
-		}
-		key := random.FoldIn(random.FoldIn(random.New(e.search.config.Seed), validationKey), e.Steps())
-		if value.Number, err = validationScore(x.judge, mean, key); err != nil {
-			return err
-		}
-		m.Done = ends && value.Number >= e.config.ValidationTarget
-		if ends && !m.Done && !x.failed {
-			x.failed = true
-			m.Notices = append(m.Notices, fmt.Sprintf("the target is reached, but the mean has not passed the "+
-				"validation: %s of the %s wanted (--validation-target); the run goes on",
-				generation.Number(value.Number), generation.Number(e.config.ValidationTarget)))
-		}
+	ends := m.Done
+	if !ends && !(math.IsNaN(e.target) && e.config.EvalDue(m.Step)) {
+		return nil
 	}
-	m.Values = append(m.Values, value)
+	mean, err := e.mean()
+	if err != nil {
+		return err
+	}
+	key := random.FoldIn(random.FoldIn(random.New(e.search.config.Seed), validationKey), e.Steps())
+	score, err := validationScore(x.judge, mean, key)
+	if err != nil {
+		return err
+	}
+	m.Done = ends && score >= e.config.ValidationTarget
+	if ends && !m.Done && !x.failed {
+		x.failed = true
+		m.Notices = append(m.Notices, fmt.Sprintf("the target is reached, but the mean has not passed the "+
+			"validation: %s of the %s wanted (--validation-target); the run goes on", generation.Number(score),
+			generation.Number(e.config.ValidationTarget)))
+	}
+	m.Values = append(m.Values, run.Value{Name: validationReturn, Number: score})
 	return nil
 }
 
@@ -190,7 +192,7 @@ func (c *Config) validationBoard() []run.DisplayRow {
 
 func (x *validation) ending(e *Evolution, last run.Metrics) string {
 	score, ok := last.Get(validationReturn)
-	if !ok || math.IsNaN(score) {
+	if !ok {
 		return ""
 	}
 	if math.IsInf(score, -1) {

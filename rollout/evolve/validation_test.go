@@ -60,16 +60,19 @@ func TestValidation(t *testing.T) {
 	c.Target = "12" // which no evaluation reaches, so that there is no validation
 	m, _ = validation(c)
 	require.False(t, m.Done)
-	require.True(t, math.IsNaN(of(t, m, validationReturn)))
+	_, held := m.Get(validationReturn)
+	require.False(t, held)
 
 	c.Target = "0" // each evaluation has a validation, which ends nothing
 	c.ValidationTarget = mean - .01
 	m, mean = validation(c)
 	require.False(t, m.Done)
 	require.InDelta(t, mean, of(t, m, validationReturn), 1e-4)
-	c.EvalEvery = 2
-	m, _ = validation(c)
-	require.True(t, math.IsNaN(of(t, m, validationReturn)))
+	c.EvalEvery = 4
+	for i, m := range steps(t, start(t, &xlabridge.Reference{}, c), 4) {
+		_, held := m.Get(validationReturn)
+		require.Equal(t, i != 2, held, "generation %d", i+1)
+	}
 
 	for name, change := range map[string]func(c *Config){
 		"validation-param":        func(c *Config) { c.ValidationParam = settings.Pairs{"gravit": "1"} },

@@ -32,7 +32,8 @@ type Archipelago struct {
 	means    []float64          // each island's mean fitness in the last generation; nil before the first
 	bests    []float64          // each island's best fitness in the last generation
 	last     generation.Summary // of the last generation of all islands
-	reports  []string           // names of what environment and policy report of a member's episodes
+	newest   generation.Evaluated
+	reports  []string // names of what environment and policy report of a member's episodes
 }
 
 // State is the carry from one generation of islands to the next.
@@ -178,7 +179,7 @@ func (a *Archipelago) Step(context.Context) (run.Metrics, error) {
 	each := (len(v) - 4) / c.Islands // of one island
 	var fitness, lengths, steps, eval []float64
 	a.means, a.bests = nil, nil
-	solved := false
+	solved := false // by the mean of an island without failed members
 	for i := range c.Islands {
 		rows, evaluated := a.one.Split(v[i*each : (i+1)*each])
 		eval = append(eval, evaluated...)
@@ -186,19 +187,20 @@ func (a *Archipelago) Step(context.Context) (run.Metrics, error) {
 			append(steps, rows[2*pop:3*pop]...)
 		m := generation.Summarize(rows[:pop], rows[pop:2*pop], rows[2*pop:3*pop])
 		a.means, a.bests = append(a.means, m.Mean), append(a.bests, m.Best)
-		solved = solved || m.Failed == 0 && m.Mean >= a.target
+		solved = solved || c.EvalEnvs == 0 && m.Failed == 0 && m.Mean >= a.target
 	}
 	s := generation.Summarize(fitness, lengths, steps)
 	a.last, a.bestEver = s, max(a.bestEver, s.Best)
 	best := slices.Max(a.means)
+	*a.EnvSteps() += c.EnvSteps(lengths)
 	perGeneration := int64(c.Islands) * int64(pop) * int64(c.Episodes) * int64(c.Steps)
-	m := run.Metrics{Step: a.Steps(), Work: float64(perGeneration), Done: solved, Values: []run.Value{
+	m := run.Metrics{Step: a.Steps(), Work: float64(perGeneration), Values: []run.Value{
 		{Name: "best_fitness", Number: s.Best}, {Name: "best_mean", Number: best},
 		{Name: "mean_fitness", Number: s.Mean}, {Name: "std_fitness", Number: s.Std},
 		{Name: "worst_fitness", Number: s.Worst}, {Name: "best_ever", Number: a.bestEver},
 		{Name: "mean_length", Number: s.Length},
 		{Name: "failed", Number: float64(s.Failed)},
-		{Name: run.EnvSteps, Number: a.CountEnvSteps(c.EnvSteps(lengths))},
+		{Name: run.EnvSteps, Number: *a.EnvSteps()},
 		{Name: run.ComputedSteps, Number: float64(a.Steps() * perGeneration)},
 		{Name: "diversity", Number: tail[0]}, {Name: "diversity_within", Number: tail[1]},
 		{Name: "foreign", Number: tail[2]}, {Name: "immigrants", Number: tail[3]},
@@ -216,9 +218,10 @@ func (a *Archipelago) Step(context.Context) (run.Metrics, error) {
 	if c.EvalDue(a.Steps()) {
 		m.Values = append(m.Values, run.EvalMetrics(eval, c.Episodes)...)
 	}
-	if c.EvalEnvs > 0 {
+	if m.Done = solved; c.EvalEnvs > 0 {
 		m.Done = a.Reached(m.Number)
 	}
+	a.newest.Note(m)
 	m.Values = append(m.Values, s.Failures(a.Steps())...)
 	if s.Failed == s.Members {
 		m.Failed = a.allFailed
@@ -270,7 +273,7 @@ func (a *Archipelago) Restore(ctx context.Context, s run.Snapshot) error {
 	if err == nil {
 		a.bestEver = slices.Max(best)
 	}
-	a.means, a.bests = nil, nil
+	a.means, a.bests, a.newest = nil, nil, generation.Evaluated{}
 	return err
 }
 
@@ -326,16 +329,14 @@ func (a *Archipelago) HallEntries(s run.Snapshot) (all []run.HallEntry, err erro
 // Ending summarizes the run.
 func (a *Archipelago) Ending(last run.Metrics) string {
 	foreign, _ := last.Get("foreign")
-	text := ""
-	if eval, ok := last.Get(run.EvalReturn); ok {
-		text = "eval return " + generation.Number(eval)
-	} else {
-		mean, _ := last.Get("best_mean")
-		text = "best island's mean " + generation.Number(mean)
+	mean, _ := last.Get("best_mean")
+	text, compares := "best island's mean "+generation.Number(mean), a.config.EvalEnvs == 0
+	if a.newest.Generation > 0 {
+		text, compares = a.newest.Text(last.Step), true
 	}
 	if last.Done {
 		text += fmt.Sprintf(" of the %s wanted", generation.Number(a.target))
-	} else if !math.IsNaN(a.target) {
+	} else if compares && !math.IsNaN(a.target) {
 		text += ", the target is " + generation.Number(a.target)
 	}
 	return text + fmt.Sprintf("; %.0f %% of the islands' descent is from others", 100*foreign) + a.last.FailedText()

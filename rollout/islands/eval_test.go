@@ -7,6 +7,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
@@ -15,15 +16,15 @@ import (
 // episodes, with keys of its own.
 func TestIslandsEvaluateTheBestIsland(t *testing.T) {
 	c := smallIslands("openes")
-	c.EvalEnvs, c.EvalEvery, c.Steps = 11, 3, 20
+	c.EvalEnvs, c.EvalEvery, c.Steps = 11, 4, 20
 	a, err := NewArchipelago(t.Context(), &xlabridge.Reference{}, c)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, a.Close()) }()
-	for range 2 {
+	for range 3 {
 		m, err := a.Step(t.Context())
 		require.NoError(t, err)
 		_, ok := m.Get(run.EvalReturn)
-		require.False(t, ok)
+		require.Equal(t, m.Step != 3, ok, "generation %d", m.Step)
 	}
 	s, err := a.Snapshot(t.Context())
 	require.NoError(t, err)
@@ -39,7 +40,7 @@ func TestIslandsEvaluateTheBestIsland(t *testing.T) {
 	keys := state.(State).Lanes.Key.Data
 	play := xlabridge.Jit2(&xlabridge.Reference{}, func(island, member *graph.Array) *graph.Array {
 		own := random.FoldIn(random.Key{Data: graph.DynamicIndex(keys, island, 0)}, 1<<31-1)
-		return r.Member(saved[0].Params, random.FoldIn(random.FoldIn(own, 2), member)).Return
+		return r.Member(saved[0].Params, random.FoldIn(random.FoldIn(own, 3), member)).Return
 	})
 	sum, each := 0., 2 // of 11 on 6 islands
 	for island := range c.Islands {
@@ -54,4 +55,9 @@ func TestIslandsEvaluateTheBestIsland(t *testing.T) {
 	require.InEpsilon(t, sum/float64(each*c.Islands), m.Number(run.EvalReturn), 1e-6)
 	require.EqualValues(t, each*c.Islands, m.Number(run.EvalEpisodes))
 	require.Less(t, m.Number(run.EnvSteps), m.Number(run.ComputedSteps))
+	newest := generation.Number(m.Number(run.EvalReturn))
+	require.Contains(t, a.Ending(m), "eval return "+newest+";")
+	m, err = a.Step(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, a.Ending(m), "eval return "+newest+" in generation 4;")
 }

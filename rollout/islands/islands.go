@@ -86,7 +86,7 @@ func (c *Islands) perIsland() (one generation.Search, each map[string][]float64,
 	}
 	one = c.Clone()
 	one.Devices = 1
-	one.EvalEnvs = (c.EvalEnvs + c.Islands - 1) / c.Islands // which evaluate one member together
+	one.EvalEnvs = (c.EvalEnvs + c.Islands - 1) / c.Islands // all evaluate one member, each on as many episodes
 	each = map[string][]float64{}
 	for _, p := range c.Parts() {
 		f, ok := settings.Lookup(c, p.Name)

@@ -16,10 +16,12 @@ type Tiles struct {
 	// devices. Devices is then 1, and nothing is gathered.
 	Alone bool
 	// Single says that the list is one tile on one device, which is computed without a loop: on an accelerator the loop
-	// costs launches, and its spare row memory.
+	// costs launches, and its spare row memory. Tiles of another list behind it are computed in a loop.
 	Single bool
 	span   span
-	behind *graph.Array // see Behind; nil: 0
+	// Extra is the number of items of another list, which lie in further tiles behind this one: see Extended.
+	Extra int
+	due   *graph.Array // see Due; nil: no tile of the other list is computed
 }
 
 // span is the part of the list that the devices compute now; zero: all of it.
@@ -32,18 +34,35 @@ func (t Tiles) Part(first, count *graph.Array, perDevice int) Tiles {
 	return t
 }
 
-// Extended returns the tiles with room for so many more behind the list's end.
-func (t Tiles) Extended(tiles int) Tiles {
-	t.PerDevice = (t.Used() + tiles + t.Devices - 1) / t.Devices
+// Extended returns the tiles with another list of so many items behind this one, in tiles of its own. The tiles of this
+// list stay as they are.
+func (t Tiles) Extended(items int) Tiles {
+	t.Extra = items
+	t.PerDevice = (t.Used() + t.ExtraTiles() + t.Devices - 1) / t.Devices
 	return t
 }
 
-// Behind returns the tiles where Each computes so many, i32[], of those behind the list's end, too: Extended has made
-// room for them. A negative number leaves out the list's last tiles.
-func (t Tiles) Behind(tiles *graph.Array) Tiles {
-	t.behind = tiles
+// ExtraTiles returns the number of tiles of the other list.
+func (t Tiles) ExtraTiles() int { return (t.Extra + t.Lanes - 1) / t.Lanes }
+
+// Due returns the tiles where Each computes those of the other list, too, if due is true, bool[]: all or none.
+func (t Tiles) Due(due *graph.Array) Tiles {
+	t.due = due
 	return t
 }
+
+// Numbers returns the numbers of items in lanes that are numbered from the first tile on, both i32[n]. Items of the
+// other list follow those of this one. Padding has numbers that are no item's of this list.
+func (t Tiles) Numbers(lanes *graph.Array) *graph.Array {
+	padding := t.Used()*t.Lanes - t.Items
+	if t.Extra == 0 || padding == 0 {
+		return lanes
+	}
+	return graph.Select(lanes.Lt(t.Used()*t.Lanes), lanes, lanes.Sub(padding))
+}
+
+// IsExtra reports whether a tile of this device, i32[], is of the other list: bool[].
+func (t Tiles) IsExtra(local *graph.Array) *graph.Array { return t.First().Add(local).Ge(t.Used()) }
 
 // TilesLoop is the name of the loop over a device's tiles; see graph.Node.LoopName.
 const TilesLoop = "tiles"
@@ -77,8 +96,8 @@ func (t Tiles) count(perDevice *graph.Array) *graph.Array {
 		perDevice = t.span.count
 	}
 	end := graph.Scalar(t.Used(), graph.Int32)
-	if t.behind != nil {
-		end = t.behind.Add(end)
+	if t.due != nil {
+		end = graph.Select(t.due, graph.Scalar(t.ExtraTiles(), graph.Int32), 0).Add(end)
 	}
 	return t.trips(perDevice.Min(end.Sub(t.First())))
 }
@@ -86,7 +105,7 @@ func (t Tiles) count(perDevice *graph.Array) *graph.Array {
 // trips is graph.TripCount for the loop over this device's tiles. The number of iterations stays unknown if there may
 // be fewer.
 func (t Tiles) trips(count *graph.Array) *graph.Array {
-	if t.span.count != nil || t.behind != nil || t.Total() != t.Used() {
+	if t.span.count != nil || t.due != nil || t.Total() != t.Used() {
 		return count
 	}
 	return trips(count, t.PerDevice)
@@ -142,8 +161,19 @@ func At[T any](rows T, i *graph.Array) T {
 // Accelerators get the length of a loop of several tiles, if no device has padding: their compilers unroll no loop as
 // large as a tile, and one whose length is known needs no answer from the host after each iteration.
 func Each[R any](t Tiles, perDevice *graph.Array, rows R, f func(local *graph.Array) R) R {
+	from := zero()
 	if t.Single {
-		return graph.MapTree(func(a *graph.Array) *graph.Array { return a.ExpandDims(0) }, f(zero()))
+		first := graph.MapTree(func(a *graph.Array) *graph.Array { return a.ExpandDims(0) }, f(zero()))
+		if t.PerDevice == 1 {
+			return first
+		}
+		rows = graph.MapTree2(func(rows, x *graph.Array) *graph.Array {
+			return graph.Concatenate(0, x, graph.SliceAxis(rows, 0, 1, rows.Dim(0)))
+		}, rows, first)
+		if t.due == nil {
+			return rows
+		}
+		from = graph.Scalar(1, graph.Int32)
 	}
 	type loop struct {
 		I    *graph.Array
@@ -153,7 +183,7 @@ func Each[R any](t Tiles, perDevice *graph.Array, rows R, f func(local *graph.Ar
 	return graph.NamedWhile(TilesLoop, func(c loop) *graph.Array { return c.I.Lt(count) }, func(c loop) loop {
 		write := func(rows, x *graph.Array) *graph.Array { return graph.DynamicUpdateIndex(rows, x, c.I, 0) }
 		return loop{c.I.Add(1), graph.MapTree2(write, c.Rows, f(c.I))}
-	}, loop{zero(), rows}).Rows
+	}, loop{from, rows}).Rows
 }
 
 // RunningSum adds up the results of f for the tiles of all devices. It is the same as Each followed by Sum, to the
@@ -215,13 +245,25 @@ func Blocks[R any](t Tiles, perDevice *graph.Array, f func(tile *graph.Array) R)
 }
 
 // Map runs f for every item of the list, tile by tile on all devices. item is its number, i32[]. The result's leaves
-// are [Items, ...] in the list's order, the same on every device. perDevice is as for Each; options are those of the
-// vmap over a tile's items.
+// are [Items, ...] in the list's order, the same on every device, or [Items+Extra, ...] of both lists with Due.
+// perDevice is as for Each; options are those of the vmap over a tile's items.
 func Map[R any](t Tiles, perDevice *graph.Array, f func(item *graph.Array) R, options ...graph.VMapOption) R {
 	all := Blocks(t, perDevice, func(tile *graph.Array) R {
-		return graph.VMap(f, options...)(graph.Iota(t.Lanes).Add(tile.Mul(t.Lanes)))
+		return graph.VMap(f, options...)(t.Numbers(graph.Iota(t.Lanes).Add(tile.Mul(t.Lanes))))
 	})
-	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Once(t.inOrder(a, t.Total())) }, all)
+	return graph.MapTree(func(a *graph.Array) *graph.Array {
+		items := t.inOrder(a, t.Total())
+		if t.due != nil {
+			items = graph.Concatenate(0, items, t.ExtraInOrder(a.MergeAxes(0, 2), 0))
+		}
+		return graph.Once(items)
+	}, all)
+}
+
+// ExtraInOrder returns the items of the other list, given an axis with the lanes of all tiles: [..., Extra, ...].
+func (t Tiles) ExtraInOrder(lanes *graph.Array, axis int) *graph.Array {
+	first := t.Used() * t.Lanes
+	return graph.SliceAxis(lanes, axis, first, first+t.Extra)
 }
 
 // inOrder makes [tiles, Lanes, dims...] a list in order, [Items, dims...].

@@ -15,11 +15,13 @@ import (
 // with the keys of members behind the batch. A run without evaluations has the same archive, to the byte.
 func TestEvaluationIsOfTheBestElite(t *testing.T) {
 	c := small()
-	c.EvalEnvs, c.EvalEvery = 5, 3
+	c.EvalEnvs, c.EvalEvery = 5, 4
 	r := start(t, &xlabridge.Reference{}, c)
-	first, _ := advance(t, r, 2)
-	_, ok := first[1].Get(run.EvalReturn)
-	require.False(t, ok)
+	first, _ := advance(t, r, 3)
+	for i, has := range []bool{false, true, false} { // before the first generation there is no elite
+		_, ok := first[i].Get(run.EvalReturn)
+		require.Equal(t, has, ok, "generation %d", i+1)
+	}
 	s, err := r.Snapshot(t.Context())
 	require.NoError(t, err)
 	all, archive := advance(t, r, 1)
@@ -31,7 +33,7 @@ func TestEvaluationIsOfTheBestElite(t *testing.T) {
 	rollout, err := c.Rollout()
 	require.NoError(t, err)
 	play := xlabridge.Jit(&xlabridge.Reference{}, func(member *graph.Array) *graph.Array {
-		generation := random.SplitN(random.FoldIn(state.Key, 2), 3)[0]
+		generation := random.SplitN(random.FoldIn(state.Key, 3), 3)[0]
 		_, episodes := random.Split2(random.FoldIn(generation, member.Add(c.Batch)))
 		return rollout.Member(saved[0].Params, episodes).Return
 	})
@@ -49,9 +51,9 @@ func TestEvaluationIsOfTheBestElite(t *testing.T) {
 
 	c.EvalEnvs = 0
 	without := start(t, &xlabridge.Reference{}, c)
-	rows, same := advance(t, without, 3)
+	rows, same := advance(t, without, 4)
 	require.Equal(t, same, archive)
-	require.Equal(t, rows[2].Values, all[0].Values[:len(rows[2].Values)])
+	require.Equal(t, rows[3].Values, all[0].Values[:len(rows[3].Values)])
 }
 
 // After its elites have played new episodes, the map of a run shows the cells that they have by their means. It showed

@@ -8,6 +8,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/population"
+	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 )
 
@@ -114,10 +115,7 @@ func (p *Program) playing(s State, in Inputs) *episode.PopulationRollout {
 		return p.Play
 	}
 	play := *p.Play
-	used := play.Tiles.Used()
-	play.Tiles.Items += p.EvalMembers
-	due := s.Generation.Add(1).Rem(in.Every).Eq(0)
-	play.Tiles = play.Tiles.Behind(graph.Select(due, 0, graph.Scalar(used-play.Tiles.Used(), graph.Int32)))
+	play.Tiles = play.Tiles.Due(run.EvalDueIn(s.Generation.Add(1), in.Every))
 	return &play
 }
 

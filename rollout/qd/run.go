@@ -41,7 +41,8 @@ func (r *Run) Step(context.Context) (run.Metrics, error) {
 	}
 	best := m.Number("best_fitness")
 	steps := math.Round(m.Number("mean_length") * float64(r.config.Batch*r.config.Episodes))
-	m.Values = append(m.Values, run.Value{Name: run.EnvSteps, Number: r.CountEnvSteps(steps)},
+	*r.EnvSteps() += steps
+	m.Values = append(m.Values, run.Value{Name: run.EnvSteps, Number: *r.EnvSteps()},
 		run.Value{Name: run.ComputedSteps, Number: float64(m.Step) * m.Work})
 	if r.config.EvalDue(m.Step) && m.Step > 1 { // before the first generation there is no elite
 		m.Values = append(m.Values, run.EvalMetrics(v[len(names):], r.config.Episodes)...)

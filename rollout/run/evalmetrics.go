@@ -3,6 +3,7 @@ package run
 import (
 	"math"
 
+	"xlarun/graph"
 	"xlarun/rollout/settings"
 )
 
@@ -11,9 +12,17 @@ func (e *EvalSettings) EvalMembers(episodes int) int {
 	return (e.EvalEnvs + max(1, episodes) - 1) / max(1, episodes)
 }
 
-// EvalDue reports whether there is an evaluation in a round, from 1.
+// EvalDue reports whether a step, from 1, has an evaluation: its number is a multiple of EvalEvery, or below EvalEvery
+// a power of two. This depends on no length of the run, so that one that goes on is as one that never ended.
 func (e *EvalSettings) EvalDue(step int64) bool {
-	return e.EvalEnvs > 0 && step%int64(e.EvalEvery) == 0
+	every := int64(e.EvalEvery)
+	return e.EvalEnvs > 0 && (step%every == 0 || step < every && step&(step-1) == 0)
+}
+
+// EvalDueIn is EvalDue in a program, bool[], given the number of the step and EvalEvery, i32[].
+func EvalDueIn(step, every *graph.Array) *graph.Array {
+	power := step.Lt(every).And(step.And(step.Sub(1)).Eq(0))
+	return step.Rem(every).Eq(0).Or(power)
 }
 
 // EvalMeasures lists the names of EvalMetrics.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/graph"
 	"xlarun/rollout/settings"
 )
 
@@ -25,6 +26,33 @@ func TestEvalMetrics(t *testing.T) {
 			"{eval_failed 2}]"},
 	} {
 		require.Equal(t, x.want, fmt.Sprint(EvalMetrics(x.v, x.episodes)))
+	}
+}
+
+// Few steps have some evaluations, and those of more steps are the same. The program has them in the same steps.
+func TestEvalDue(t *testing.T) {
+	for _, x := range []struct {
+		every int
+		want  []int64
+	}{{10, []int64{1, 2, 4, 8, 10, 20, 30}}, {1, []int64{1, 2, 3, 4, 5, 6, 7, 8}}, {3, []int64{1, 2, 3, 6, 9, 12}},
+		{16, []int64{1, 2, 4, 8, 16, 32, 48}}, {1e6, []int64{1, 2, 4, 8, 16, 32, 64}}} {
+		due, none := EvalSettings{EvalEnvs: 1, EvalEvery: x.every}, EvalSettings{EvalEvery: x.every}
+		last := x.want[len(x.want)-1]
+		inProgram, err := graph.Eval(graph.VMap(func(step *graph.Array) *graph.Array {
+			return EvalDueIn(step, graph.Scalar(x.every, graph.Int32)).Convert(graph.Int32)
+		})(graph.Iota(int(last) + 1)))
+		require.NoError(t, err)
+		same, err := graph.Floats(inProgram)
+		require.NoError(t, err)
+		var got []int64
+		for step := int64(1); step <= last; step++ {
+			if due.EvalDue(step) {
+				got = append(got, step)
+			}
+			require.Equal(t, due.EvalDue(step), same[step] == 1, "every %d, step %d", x.every, step)
+			require.False(t, none.EvalDue(step))
+		}
+		require.Equal(t, x.want, got)
 	}
 }
 

@@ -32,7 +32,7 @@ type Loop struct {
 	hostInputs   []weak.Pointer[graph.Array] // the arrays on the host that inputs are copies of
 	names        []string
 	step         int64
-	envSteps     float64 // see CountEnvSteps
+	envSteps     float64 // see EnvSteps
 	closed       bool
 	profile      Profile
 }
@@ -56,7 +56,7 @@ type LoopOptions struct {
 	Packed bool
 	// Counter counts the parts of a round. Its Input is among the inputs. nil: nothing is counted. The loop closes it.
 	Counter *PartCounter
-	// EnvSteps: snapshots have the number of environment steps that CountEnvSteps has counted.
+	// EnvSteps: snapshots have the number of environment steps so far, see Loop.EnvSteps.
 	EnvSteps bool
 	// Fits refuses the compiled program, before the state is on the devices, if it takes too much memory. nil: it fits.
 	Fits func(Program) error
@@ -312,12 +312,9 @@ func (c loopWithMembers[S]) HallEntries(Snapshot) ([]HallEntry, error) { return 
 // Steps returns the number of rounds that led to the state.
 func (l *Loop) Steps() int64 { return l.step }
 
-// CountEnvSteps adds the environment steps of a round, those of all episodes until they ended, to the steps so far, and
-// returns the sum. It is a part of the loop's snapshots, if LoopOptions.EnvSteps says so.
-func (l *Loop) CountEnvSteps(n float64) (sofar float64) {
-	l.envSteps += n
-	return l.envSteps
-}
+// EnvSteps points at the environment steps so far, those of all episodes until they ended. The run adds those of each
+// round. They are a part of the loop's snapshots, if LoopOptions.EnvSteps says so.
+func (l *Loop) EnvSteps() *float64 { return &l.envSteps }
 
 // withEnvSteps adds the environment steps so far, f64[1], to a snapshot's arrays.
 func (l *Loop) withEnvSteps(arrays map[string]*graph.Array) {

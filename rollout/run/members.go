@@ -64,7 +64,8 @@ type Sampled struct {
 
 // The members that a run saves, each in a file NAME.safetensors of its folder.
 const (
-	BestMember  = "best"  // the member with the highest mean return on new episodes
+	// BestMember has the highest mean return on new episodes among the members that failed in the fewest of them.
+	BestMember  = "best"
 	FinalMember = "final" // the result at the last step: the mean of a search, the last weights
 	// CriticFile is the file of the critic that belongs to the newest checkpoint.
 	CriticFile = "critic.safetensors"

@@ -21,7 +21,7 @@ func (p *Program) EvaluateChunk(s State, in Chunk, perDevice int) Results {
 	p.Groups = p.Groups.Part(graph.DynamicIndex(in.First, device, 0),
 		graph.DynamicIndex(in.Count, device, 0), perDevice)
 	keys, result := p.keys(s), p.result(s)
-	tiles := p.Groups.Behind(p.tilesBehind(s, in.Inputs))
+	tiles := p.playing(s, in.Inputs)
 	return p.gather(population.Each(tiles, in.Tiles, p.buffers().Results, func(tile *graph.Array) Results {
 		k := keys.tile(tile)
 		return p.evaluate(s, tile, p.ask(s, k), result, k.Members)

@@ -8,6 +8,7 @@ import (
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/population"
+	"xlarun/rollout/run"
 )
 
 // evalKey is folded into a search's key for the episodes of its evaluations. It is larger than 2·generation+1.
@@ -15,10 +16,6 @@ const evalKey = 1<<31 - 1
 
 // evalEvery is the name of EvalSettings.EvalEvery among Inputs.Settings, i32[].
 const evalEvery = "eval-every"
-
-// evalGroups returns the number of groups of an evaluation. They lie behind the population's, in lanes that would be
-// padding, or in further tiles.
-func (p *Program) evalGroups() int { return groupsOf(p.EvalMembers, p.Strategy.GroupSize) }
 
 func groupsOf(members, size int) int { return (members + size - 1) / size }
 
@@ -30,46 +27,31 @@ func (p *Program) result(s State) any {
 	return p.Strategy.Mean(s.Strategy)
 }
 
-// behind reports which lanes of a tile lie behind the population, bool[lanes].
-func (p *Program) behind(tile *graph.Array) *graph.Array {
-	first := p.Groups.First().Add(tile).Mul(p.Groups.Lanes)
-	return graph.Iota(p.Groups.Lanes).Add(first).Ge(p.Groups.Items)
-}
-
-// withoutNoise returns a member that shares its matrices, or the genome result if behind is true: bool[].
-func withoutNoise(behind *graph.Array, result any, member policy.Shared) policy.Shared {
+// withoutNoise returns a member that shares its matrices, or the genome result if evaluated is true: bool[].
+func withoutNoise(evaluated *graph.Array, result any, member policy.Shared) policy.Shared {
 	params, tree := graph.Flatten(member.Params)
 	member.Factors = slices.Clone(member.Factors)
 	for i, own := range graph.Leaves(result) {
 		switch f := &member.Factors[i]; {
 		case f.A != nil:
-			f.Scale = graph.Select(behind, 0, f.Scale)
+			f.Scale = graph.Select(evaluated, 0, f.Scale)
 		case own.DType().IsFloat():
-			params[i] = graph.Select(behind, own, params[i])
+			params[i] = graph.Select(evaluated, own, params[i])
 		}
 	}
 	member.Params = tree.Unflatten(params)
 	return member
 }
 
-// tilesBehind returns how many tiles of an evaluation a generation plays behind the population's, i32[]: all or none.
-func (p *Program) tilesBehind(s State, in Inputs) *graph.Array {
+// playing returns the tiles that a generation plays: those of the population, and of its evaluation if it has one.
+func (p *Program) playing(s State, in Inputs) population.Tiles {
 	if p.EvalMembers == 0 {
-		return nil
+		return p.Groups
 	}
-	due := s.Generation.Add(1).Rem(in.Settings[evalEvery]).Eq(0)
-	return graph.Select(due, graph.Scalar(p.EvalTiles(), graph.Int32), 0)
+	return p.Groups.Due(run.EvalDueIn(s.Generation.Add(1), in.Settings[evalEvery]))
 }
 
-// EvalTiles returns the number of tiles of an evaluation behind the population's.
-func (p *Program) EvalTiles() int { return evalTiles(p.Groups, p.evalGroups()) }
-
-// evalTiles returns the number of tiles that so many groups need behind the population's.
-func evalTiles(t population.Tiles, groups int) int {
-	return (t.Items+groups+t.Lanes-1)/t.Lanes - t.Used()
-}
-
-// evalKeys replaces the keys of the members behind the population, u32[RowCount, sides, lanes, 2]: with eval =
+// evalKeys replaces the keys of the members of an evaluation, u32[RowCount, sides, lanes, 2]: with eval =
 // FoldIn(FoldIn(State.Key, evalKey), generation), member i of the evaluation has the key FoldIn(eval, i). group, i32[
 // RowCount, lanes], are the numbers of the groups.
 func (p *Program) evalKeys(s State, members random.Key, group *graph.Array) random.Key {
@@ -79,9 +61,10 @@ func (p *Program) evalKeys(s State, members random.Key, group *graph.Array) rand
 	eval := random.FoldIn(random.FoldIn(s.Key, evalKey), s.Generation)
 	group = group.Sub(p.Groups.Items).ExpandDims(1)
 	side := graph.Iota(p.Strategy.GroupSize).Reshape(1, p.Strategy.GroupSize, 1)
-	keys := foldInEach(eval, group.Add(side.Mul(p.evalGroups()))).Data
-	behind := group.Ge(0).ExpandDims(3).BroadcastTo(keys.Dims()...)
-	return random.Key{Data: graph.Select(behind, keys, members.Data)}
+	keys := foldInEach(eval, group.Add(side.Mul(p.Groups.Extra))).Data
+	first := p.Groups.First()
+	evaluated := graph.Iota(p.Groups.RowCount()).Add(first).Ge(p.Groups.Used()).Reshape(p.Groups.RowCount(), 1, 1, 1)
+	return random.Key{Data: graph.Select(evaluated.BroadcastTo(keys.Dims()...), keys, members.Data)}
 }
 
 // evaluated returns f32[3·EvalMembers]: episode.Summary.Finite of each member of an evaluation, given the rows of all
@@ -90,9 +73,8 @@ func (p *Program) evaluated(rows episode.Summary) *graph.Array {
 	if p.EvalMembers == 0 {
 		return nil
 	}
-	groups := p.evalGroups()
 	each := graph.MapTree(func(a *graph.Array) *graph.Array {
-		return graph.SliceAxis(lanesInOrder(a), 1, p.Groups.Items, p.Groups.Items+groups).MergeAxes(0, 2)
+		return p.Groups.ExtraInOrder(lanesInOrder(a), 1).MergeAxes(0, 2)
 	}, rows)
 	return graph.Flatten1D(graph.SliceAxis(each.FiniteReturns(), 0, 0, p.EvalMembers))
 }

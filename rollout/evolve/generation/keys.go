@@ -21,7 +21,7 @@ type memberKeys struct {
 // They are made for all tiles at once, outside of the loop over tiles: whole numbers do not depend on shapes.
 func (p *Program) keys(s State) memberKeys {
 	t, sides := p.Groups, p.Strategy.GroupSize
-	group := graph.Iota(t.RowCount()*t.Lanes).SplitAxis(0, t.RowCount(), t.Lanes).Add(t.First().Mul(t.Lanes))
+	group := t.Numbers(graph.Iota(t.RowCount()*t.Lanes).SplitAxis(0, t.RowCount(), t.Lanes).Add(t.First().Mul(t.Lanes)))
 	ask, play := s.askAndPlay()
 	side := graph.Iota(sides).Reshape(1, sides, 1)
 	return memberKeys{

@@ -52,11 +52,7 @@ func (x *Setup) Lay(layout plan.Plan) {
 	x.Groups = population.CutTiles(x.Search.Population/size, layout.Tile/size, layout.Devices)
 	x.Groups.Alone = x.Options.Alone
 	x.Groups.Single = x.Machine.Accelerator && x.Groups.Total() == 1 && x.Options.spread()
-	groups := groupsOf(x.Search.EvalMembers(x.Search.Episodes), size)
-	if x.Groups.Single {
-		x.Groups.Lanes += groups // more lanes cost less than another tile
-	}
-	x.Groups = x.Groups.Extended(evalTiles(x.Groups, groups))
+	x.Groups = x.Groups.Extended(groupsOf(x.Search.EvalMembers(x.Search.Episodes), size))
 }
 
 // Fit makes the run fit in the free memory (0: unknown). Its first choice is to regenerate noise instead of storing it,

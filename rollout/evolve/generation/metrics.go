@@ -97,28 +97,23 @@ func (s Summary) Failures(generation int64) []run.Value {
 		{Name: "failed_member", Number: float64(s.FirstFailed)}, {Name: "failed_step", Number: step}}
 }
 
-// Steps counts the environment steps of a search.
-type Steps interface {
-	// CountEnvSteps adds those of a generation and returns all so far.
-	CountEnvSteps(n float64) (sofar float64)
-}
-
 // Metrics returns a generation's metrics, given the numbers of Program.Run. It updates bestEver, the best fitness so
-// far, and the environment steps.
-func (c *Search) Metrics(v []float64, step int64, r Reports, bestEver *float64, steps Steps) (run.Metrics, Summary) {
+// far, and envSteps, the environment steps so far.
+func (c *Search) Metrics(v []float64, step int64, r Reports, bestEver, envSteps *float64) (run.Metrics, Summary) {
 	v, eval := c.Split(v)
 	members := len(v) - len(r.Strategy)
 	v, own := v[:members], v[members:]
 	n := len(v) / (3 + len(r.Policy))
 	s := Summarize(v[:n], v[n:2*n], v[2*n:])
 	*bestEver = max(*bestEver, s.Best)
+	*envSteps += c.EnvSteps(v[n : 2*n])
 	perGeneration := int64(c.Population) * int64(c.Episodes) * int64(c.Steps)
 	m := run.Metrics{Step: step, Work: float64(perGeneration), Values: []run.Value{
 		{Name: "best_fitness", Number: s.Best}, {Name: "mean_fitness", Number: s.Mean},
 		{Name: "std_fitness", Number: s.Std}, {Name: "worst_fitness", Number: s.Worst},
 		{Name: "best_ever", Number: *bestEver}, {Name: "mean_length", Number: s.Length},
 		{Name: "failed", Number: float64(s.Failed)},
-		{Name: run.EnvSteps, Number: steps.CountEnvSteps(c.EnvSteps(v[n : 2*n]))},
+		{Name: run.EnvSteps, Number: *envSteps},
 		{Name: run.ComputedSteps, Number: float64(step * perGeneration)},
 	}}
 	if c.EvalDue(step) {

@@ -55,8 +55,8 @@ type Program struct {
 	Groups   population.Tiles   // the population's groups, cut over the devices
 	Options  Options
 	Places   int // in the hall of fame
-	// EvalMembers is the number of members behind the population. They all are the genome that the run would save now,
-	// and play new episodes for an evaluation. No part of a generation but the rollout sees them.
+	// EvalMembers is the number of members of an evaluation, in tiles of their own behind the population. They all are
+	// the genome that the run would save now, and play new episodes. No part of a generation but the rollout sees them.
 	EvalMembers int
 	Result      any // that genome; nil: the strategy's Mean
 	draw        any // one group's draw; only its shapes are read
@@ -95,8 +95,7 @@ func (p *Program) Start(key random.Key) State {
 func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	p = p.Bind(in)
 	keys, result := p.keys(s), p.result(s)
-	tiles := p.Groups.Behind(p.tilesBehind(s, in))
-	rows := population.Each(tiles, in.Tiles, p.buffers(), func(tile *graph.Array) tileResult {
+	rows := population.Each(p.playing(s, in), in.Tiles, p.buffers(), func(tile *graph.Array) tileResult {
 		tile = graph.Counted(in.Counter, tile)
 		k := keys.tile(tile)
 		draws := p.ask(s, k)
@@ -134,8 +133,8 @@ func (p *Program) ask(s State, k memberKeys) any {
 	})(k.Groups, k.Index))
 }
 
-// evaluate plays the episodes of one tile's members: leaves [sides, lanes, …]. keys are u32[sides, lanes, 2]. Lanes
-// behind the population play the genome result.
+// evaluate plays the episodes of one tile's members: leaves [sides, lanes, …]. keys are u32[sides, lanes, 2]. In a tile
+// of an evaluation all play the genome result.
 func (p *Program) evaluate(s State, tile *graph.Array, draws, result any, keys random.Key) Results {
 	rollout := p.rolloutEach
 	if p.sharesMatrices() {
@@ -152,14 +151,15 @@ func (p *Program) evaluate(s State, tile *graph.Array, draws, result any, keys r
 // rolloutEach makes each member of the tile and plays it.
 func (p *Program) rolloutEach(s State, tile *graph.Array, draws, result any, keys random.Key) episode.Summary {
 	lanes, sides := p.Groups.Lanes, p.Strategy.GroupSize
+	evaluated := p.Groups.IsExtra(tile)
 	members := graph.VMap(func(side *graph.Array) any {
-		return graph.VMap2(func(draw any, behind *graph.Array) any {
+		return graph.VMap(func(draw any) any {
 			member := p.Strategy.Member(s.Strategy, draw, side)
 			if p.EvalMembers == 0 {
 				return member
 			}
-			return graph.SelectTree(behind, result, member)
-		})(draws, p.behind(tile))
+			return graph.SelectTree(evaluated, result, member)
+		})(draws)
 	})(graph.Iota(sides))
 	flat := graph.MapTree(func(a *graph.Array) *graph.Array { return a.MergeAxes(0, 2) }, members)
 	scale := s.Observed.Scale()
@@ -173,10 +173,9 @@ func (p *Program) rolloutEach(s State, tile *graph.Array, draws, result any, key
 // so that the sides of a group share their factors.
 func (p *Program) rolloutShared(s State, tile *graph.Array, draws, result any, keys random.Key) episode.Summary {
 	options := p.Rollout.Plan.VMap()
-	type lane = graph.Pair[any, *graph.Array]
+	evaluated := p.Groups.IsExtra(tile)
 	return graph.VMap2(func(side *graph.Array, keys random.Key) episode.Summary {
-		return graph.VMap2(func(of lane, key random.Key) episode.Summary {
-			draw, behind := of.Unpack()
+		return graph.VMap2(func(draw any, key random.Key) episode.Summary {
 			shared := p.Strategy.Shared(s.Strategy, draw, side)
 			if n := len(graph.Leaves(shared.Params)); shared.Params == nil || n != len(shared.Factors) {
 				panic(envs.ResultError(p.Strategy.Settings, "strategy", "Traits", fmt.Sprintf("Shared returned Params "+
@@ -184,10 +183,10 @@ func (p *Program) rolloutShared(s State, tile *graph.Array, draws, result any, k
 					"array", n, len(shared.Factors))))
 			}
 			if p.EvalMembers > 0 {
-				shared = withoutNoise(behind, result, shared)
+				shared = withoutNoise(evaluated, result, shared)
 			}
 			return p.Rollout.Member(shared, key)
-		}, options...)(graph.PairOf(draws, p.behind(tile)), keys)
+		}, options...)(draws, keys)
 	}, options...)(graph.Iota(p.Strategy.GroupSize), keys)
 }
 

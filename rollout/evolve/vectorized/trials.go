@@ -125,10 +125,9 @@ func (t *trials) run(ctx context.Context, batch []run.Lane, onMetrics func(lane 
 		return err
 	}
 	type lane struct {
-		bestEver float64
-		envSteps envSteps
-		patience generation.Patience
-		ended    bool
+		bestEver, envSteps float64
+		patience           generation.Patience
+		ended              bool
 	}
 	lanes := make([]lane, len(batch))
 	for i := range lanes {
@@ -159,14 +158,6 @@ func (t *trials) run(ctx context.Context, batch []run.Lane, onMetrics func(lane 
 		}
 	}
 	return nil
-}
-
-// envSteps counts the environment steps of a lane.
-type envSteps float64
-
-func (e *envSteps) CountEnvSteps(n float64) float64 {
-	*e += envSteps(n)
-	return float64(*e)
 }
 
 // start puts the first states of searches on the devices. The first call compiles the program.
