@@ -9,6 +9,7 @@ import (
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/rollout/ppo/auxiliary"
+	"xlarun/rollout/run"
 )
 
 // metrics are the metrics of an update in their order. join makes one number of the numbers of several agents, without
@@ -48,9 +49,6 @@ func overAgents(name string, each []float64) float64 {
 	return total(numbers) / float64(len(numbers))
 }
 
-// envSteps is the metric that the host counts.
-const envSteps = "env_steps"
-
 // auxiliaryLoss is the metric of an auxiliary loss. It is there if there is one.
 const auxiliaryLoss = "auxiliary_loss"
 
@@ -78,7 +76,7 @@ func (g *program) metricNames() []string {
 func objectiveNames(objectives, others []string) (names []string) {
 	for _, name := range objectives {
 		name = strings.ReplaceAll(name, " ", "_")
-		for name == envSteps || slices.Contains(others, name) || slices.Contains(names, name) {
+		for name == run.EnvSteps || slices.Contains(others, name) || slices.Contains(names, name) {
 			name = "objective_" + name
 		}
 		names = append(names, name)
@@ -98,7 +96,7 @@ func (c *Config) Measures() []string {
 	}
 	reports, _ := auxiliary.Report(further)
 	names := metricNames(&proximal{}, r.Env.Spec(), c.Auxiliary != auxiliary.None, reports...)
-	return append(append(names, c.evalNames(2)...), envSteps)
+	return append(append(names, c.evalNames(2)...), run.EnvSteps)
 }
 
 // episodes are statistics of the episodes that ended in an update, f32[] each. Failed counts episodes whose return is

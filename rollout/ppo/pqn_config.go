@@ -107,7 +107,7 @@ func NewPQN(b xlabridge.Backend, q PQN) (*Training, error) {
 	if err != nil {
 		return nil, err
 	}
-	given := q.Precision
+	given := q.config()
 	q.Precision = c.Precision
 	g, err := q.program()
 	if err != nil {
@@ -152,7 +152,7 @@ func (q *PQN) Measures() []string {
 		return nil
 	}
 	c := q.config()
-	return append(metricNames(&q.QLearning, r.Env.Spec(), false), append(c.evalNames(1), envSteps)...)
+	return append(metricNames(&q.QLearning, r.Env.Spec(), false), append(c.evalNames(1), run.EnvSteps)...)
 }
 
 // Board returns the rows of the display.

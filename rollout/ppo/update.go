@@ -265,7 +265,7 @@ func (u *update) updateEpochs(key random.Key, n int, start train.State[Params]) 
 }
 
 // updateStep collects a rollout, learns from it, and evaluates the actor if that is due. It returns the next state and
-// the metrics of the update (see metricsRow), then those of the evaluation.
+// the metrics of the update (see metricsRow), then Evaluated of that state.
 func (g *program) updateStep(s State, in inputs) (State, *graph.Array) {
 	return g.updateAndEvaluate(s, in, g.evaluationDue(s.Update, in))
 }
@@ -289,7 +289,8 @@ func (g *program) updateAndEvaluate(s State, in inputs, due *graph.Array) (State
 	next.Best = s.Best.better(current, next.Recent.Weight.Lt(minEpisodes))
 	row := u.metricsRow(s, next, t.Value, rollout.Targets, episodes, metrics)
 	if due != nil {
-		row = graph.Concatenate(0, row, u.evaluated(next, due))
+		next.Evaluated = u.evaluated(next, s.Evaluated, due)
+		row = graph.Concatenate(0, row, next.Evaluated)
 	}
 	return next, row
 }
