@@ -27,7 +27,7 @@ func init() {
 		Example: "  xlarun ppo CartPole-v1\n" +
 			"  xlarun ppo MemoryChain-bsuite-v1 --policy gru:32 --envs 64 --horizon 32",
 		Argument: "env",
-		Version:  2,
+		Version:  3,
 		Length:   "steps",
 		Unit:     "update",
 		Work:     "environment steps of all agents",

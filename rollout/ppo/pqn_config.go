@@ -23,7 +23,7 @@ func init() {
 			"  xlarun pqn Catch-bsuite-v1 --policy normedmlp:64 --learning-rate 1e-3\n" +
 			"  xlarun pqn CartPole-v1 --agents 8 --learning-rate 1e-4..1e-3 --target 0",
 		Argument: "env",
-		Version:  2,
+		Version:  3,
 		Length:   "steps",
 		Unit:     "update",
 		Work:     "environment steps of all agents",
