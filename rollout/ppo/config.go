@@ -213,7 +213,7 @@ func (c *Config) program() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if names, _ := auxiliary.Report(further); names != nil {
+	if names := auxiliary.TraitsOf(further).Reports; names != nil {
 		if msg := envs.CheckReports(names, true); msg != "" {
 			return nil, settings.Wrong("auxiliary", c.Auxiliary, "a term with other Reports: %s", msg)
 		}

@@ -68,8 +68,7 @@ func metricNames(a algorithm, spec envs.Spec, auxiliary bool, reports ...string)
 }
 
 func (g *program) metricNames() []string {
-	reports, _ := auxiliary.Report(g.auxiliary)
-	return metricNames(g.algorithm, g.play.Env.Spec(), g.auxiliary != nil, reports...)
+	return metricNames(g.algorithm, g.play.Env.Spec(), g.auxiliary != nil, auxiliary.TraitsOf(g.auxiliary).Reports...)
 }
 
 // objectiveNames returns the metrics of an environment's objectives. Names that others has already get a prefix.
@@ -94,8 +93,7 @@ func (c *Config) Measures() []string {
 	if err != nil {
 		return nil
 	}
-	reports, _ := auxiliary.Report(further)
-	names := metricNames(&proximal{}, r.Env.Spec(), c.Auxiliary != auxiliary.None, reports...)
+	names := metricNames(&proximal{}, r.Env.Spec(), further != nil, auxiliary.TraitsOf(further).Reports...)
 	return append(append(names, c.evalNames(2)...), run.EnvSteps)
 }
 
@@ -141,7 +139,7 @@ func (g *program) noMetrics() lossMetrics {
 	if g.auxiliary != nil {
 		l.Auxiliary = zero
 	}
-	if reports, _ := auxiliary.Report(g.auxiliary); reports != nil {
+	if reports := auxiliary.TraitsOf(g.auxiliary).Reports; reports != nil {
 		l.Reports = graph.Zeros(graph.ShapeOf(graph.Float32, len(reports)))
 	}
 	return lossMetrics{l, zero, zero, zero}
@@ -185,8 +183,7 @@ func (u *update) metricsRow(s, next State, values, targets *graph.Array, e episo
 	if a := m.Losses.Auxiliary; a != nil {
 		numbers[auxiliaryLoss] = ofLosses(a)
 	}
-	reports, _ := auxiliary.Report(u.auxiliary)
-	for i, name := range reports {
+	for i, name := range auxiliary.TraitsOf(u.auxiliary).Reports {
 		numbers[name] = ofLosses(m.Losses.Reports.Index(i))
 	}
 	for i, name := range u.play.Env.Spec().Reports {

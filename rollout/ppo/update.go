@@ -177,11 +177,11 @@ func (*proximal) loss(u *update, p Params, out outputs, b batch,
 			Advantage: graph.Select(valid, b.Advantage, 0.), Target: b.Target}
 		l.Auxiliary = mean(graph.VMap(u.auxiliary.Compute)(all))
 		total = total.Add(l.Auxiliary)
-		if names, report := auxiliary.Report(u.auxiliary); names != nil {
-			each := graph.VMap(report)(all)
-			if want := graph.ShapeOf(graph.Float32, valid.Dim(0), len(names)); !each.Shape().Equal(want) {
+		if own := u.auxiliary.Traits(); own.Reports != nil {
+			each := graph.VMap(own.Report)(all)
+			if want := graph.ShapeOf(graph.Float32, valid.Dim(0), len(own.Reports)); !each.Shape().Equal(want) {
 				graph.Throw("ppo", "Report of the auxiliary loss %s returns %s for %d transitions, want %s: a number "+
-					"for each of %q", u.config.Auxiliary, each.Shape(), valid.Dim(0), want, names)
+					"for each of %q", u.config.Auxiliary, each.Shape(), valid.Dim(0), want, own.Reports)
 			}
 			l.Reports = graph.Select(valid.ExpandDims(1).BroadcastTo(each.Dims()...), each, 0.).Mean(0)
 		}
