@@ -15,6 +15,9 @@ type Rule struct {
 	Weight settings.Number `set:"weight" min:"0" help:"weight of the cross-entropy with the rule's actions"`
 }
 
+// Traits are none.
+func (*Rule) Traits() (t auxiliary.Traits) { return t }
+
 // Compute returns the cross-entropy of one transition.
 func (r *Rule) Compute(t auxiliary.Transition) *graph.Array {
 	angle, velocity := t.Observation.Index(2), t.Observation.Index(3)

@@ -341,13 +341,13 @@ func (r *Rollout) Member(params any, key random.Key) Summary {
 		means.Observed = &all
 	}
 	if r.Spread {
-		means.Finite = finiteOf(episodes.Return)
+		means.Finite = FiniteOf(episodes.Return)
 	}
 	return means
 }
 
-// finiteOf returns Summary.Finite of the returns of several episodes.
-func finiteOf(returns *graph.Array) *graph.Array {
+// FiniteOf returns Summary.Finite of the returns of several episodes, f32[n].
+func FiniteOf(returns *graph.Array) *graph.Array {
 	counts := returns.IsFinite()
 	count := counts.Convert(graph.Float32).Sum()
 	mean := graph.Select(counts, returns, 0).Sum().Div(count.Max(1))

@@ -61,7 +61,7 @@ func TestReportsOfAnEnvironment(t *testing.T) {
 	}
 	c := config("Counting-v3")
 	require.Subset(t, c.Measures(), []string{"ones", "success", "log_ones"})
-	require.NoError(t, run.Check(c, c.Job(), plan.Machine{Devices: 1}))
+	require.NoError(t, run.Kind{Unit: "generation"}.Check(c, c.Job(), plan.Machine{Devices: 1}))
 	e, err := New(t.Context(), &xlabridge.Reference{}, *c)
 	require.NoError(t, err)
 	m, err := e.Step(t.Context())
@@ -89,6 +89,6 @@ func TestReportsOfAnEnvironment(t *testing.T) {
 	require.Contains(t, []float64{0, .5, 1}, sums[0]-total[0], "the mean over two episodes")
 
 	c = config("Counting-v2")
-	require.EqualError(t, run.Check(c, c.Job(), plan.Machine{Devices: 1}), `a run has two numbers with the name `+
+	require.EqualError(t, run.Kind{Unit: "generation"}.Check(c, c.Job(), plan.Machine{Devices: 1}), `a run has two numbers with the name `+
 		`"worst_fitness": give the one that your environment, policy, strategy or loss reports another name`)
 }

@@ -216,7 +216,7 @@ func (a *Archipelago) Step(context.Context) (run.Metrics, error) {
 		m.Values = append(m.Values, run.Value{Name: curveOf(i), Number: a.means[i]})
 	}
 	if c.EvalDue(a.Steps()) {
-		m.Values = append(m.Values, run.EvalMetrics(eval, c.Episodes)...)
+		m.Values = append(m.Values, run.NewEvaluation(eval, c.Episodes).Values()...)
 	}
 	if m.Done = solved; c.EvalEnvs > 0 {
 		m.Done = a.Reached(m.Number)
@@ -233,7 +233,7 @@ func (a *Archipelago) Step(context.Context) (run.Metrics, error) {
 // some the run goes on.
 func (a *Archipelago) Reached(metric func(name string) float64) bool {
 	if a.config.EvalEnvs > 0 {
-		return metric(run.EvalFailed) == 0 && metric(run.EvalReturn) >= a.target
+		return run.EvalReached(metric, a.target)
 	}
 	return metric("failed") == 0 && metric("best_mean") >= a.target
 }

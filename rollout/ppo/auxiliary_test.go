@@ -19,6 +19,8 @@ type seen struct {
 	Weight  settings.Number `set:"weight" min:"0" help:"weight"`
 }
 
+func (*seen) Traits() (t auxiliary.Traits) { return t }
+
 func (s *seen) Compute(t auxiliary.Transition) *graph.Array {
 	for _, scalar := range []*graph.Array{t.LogProb, t.Entropy, t.OldLogProb, t.OldValue, t.Advantage, t.Target,
 		t.Action} {
@@ -106,10 +108,10 @@ type terms struct {
 	names []string
 }
 
-func (r *terms) Reports() []string { return r.names }
-
-func (*terms) Report(t auxiliary.Transition) *graph.Array {
-	return graph.Stack([]*graph.Array{t.Entropy, t.Entropy.Mul(0).Add(3)}, 0)
+func (r *terms) Traits() auxiliary.Traits {
+	return auxiliary.Traits{Reports: r.names, Report: func(t auxiliary.Transition) *graph.Array {
+		return graph.Stack([]*graph.Array{t.Entropy, t.Entropy.Mul(0).Add(3)}, 0)
+	}}
 }
 
 func init() {
@@ -132,7 +134,7 @@ func TestReportsOfALoss(t *testing.T) {
 	_, err := New(&xlabridge.Reference{}, of("test-one"))
 	require.ErrorContains(t, err, `Report of the auxiliary loss test-one returns f32[`)
 	c = of("test-taken")
-	require.ErrorContains(t, run.Check(&c, c.Job(), plan.Machine{Devices: 1}), `two numbers with the name "kl"`)
+	require.ErrorContains(t, run.Kind{Unit: "update"}.Check(&c, c.Job(), plan.Machine{Devices: 1}), `two numbers with the name "kl"`)
 	c = of("test-named")
-	require.ErrorContains(t, run.Check(&c, c.Job(), plan.Machine{Devices: 1}), `got the name "Own entropy" in Reports`)
+	require.ErrorContains(t, run.Kind{Unit: "update"}.Check(&c, c.Job(), plan.Machine{Devices: 1}), `got the name "Own entropy" in Reports`)
 }

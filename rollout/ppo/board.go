@@ -37,8 +37,7 @@ func (c *Config) board(a algorithm, extra ...run.DisplayRow) []run.DisplayRow {
 	if c.EvalEnvs > 0 {
 		rows[0] = run.DisplayRow{Label: "training", Plain: true, Parts: []run.Part{{Before: "return ",
 			Metric: "recent_return"}}, Curve: "recent_return"}
-		rows = append([]run.DisplayRow{{Label: "return", Plain: true, Parts: []run.Part{{Metric: run.EvalReturn},
-			{Before: " ± ", Metric: run.EvalError}, {Behind: goal}}, Curve: run.EvalReturn, Color: "cyan"}}, rows...)
+		rows = append([]run.DisplayRow{run.EvalRow(goal)}, rows...)
 	}
 	if len(objectives) > 0 {
 		row := run.DisplayRow{Label: "objectives"}

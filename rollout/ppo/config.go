@@ -27,7 +27,7 @@ func init() {
 		Example: "  xlarun ppo CartPole-v1\n" +
 			"  xlarun ppo MemoryChain-bsuite-v1 --policy gru:32 --envs 64 --horizon 32",
 		Argument: "env",
-		Version:  2,
+		Version:  3,
 		Length:   "steps",
 		Unit:     "update",
 		Work:     "environment steps of all agents",
@@ -213,7 +213,7 @@ func (c *Config) program() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if names, _ := auxiliary.Report(further); names != nil {
+	if names := auxiliary.TraitsOf(further).Reports; names != nil {
 		if msg := envs.CheckReports(names, true); msg != "" {
 			return nil, settings.Wrong("auxiliary", c.Auxiliary, "a term with other Reports: %s", msg)
 		}

@@ -2,6 +2,7 @@ package ppo
 
 import (
 	"math"
+	"slices"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -13,17 +14,14 @@ import (
 // evaluation evaluates the actor of an update on new episodes, as it would be saved: in all ways to act that it has.
 // The training does not depend on it.
 type evaluation struct {
-	*episode.Rollout     // as members are judged
-	episodes         int // in each way to act
-	every            int // updates between evaluations
-	last             int // the last update, which has an evaluation
+	*episode.Rollout // as members are judged
+	run.EvalSettings // with EvalEnvs episodes in each way to act
 }
 
 const (
 	// mostEvaluating is the largest share of evaluations in the work of a run whose episodes all reach their limit of
-	// steps, unless the run then had fewer than fewestEvaluations.
-	mostEvaluating    = .03
-	fewestEvaluations = 10
+	// steps, from the first update on that is a multiple of the interval.
+	mostEvaluating = .03
 	// passes are the passes through a network, of which a step is one, that an epoch makes for each step: forwards, and
 	// about twice that backwards.
 	passes = 3
@@ -48,72 +46,39 @@ func (c *Config) evaluation(g *program) (*evaluation, error) {
 		}
 		judged.Policy = sampling
 	}
-	e := &evaluation{Rollout: &judged, episodes: c.EvalEnvs, every: c.EvalEvery, last: int(c.Last())}
-	if e.every == 0 {
-		e.every = e.chosen(c)
+	e := &evaluation{&judged, c.EvalSettings}
+	if e.EvalEvery == 0 {
+		e.EvalEvery = e.chosen(c)
 	}
 	return e, nil
 }
 
-// chosen returns the number of updates between evaluations where the settings do not give it.
+// chosen returns the number of updates between evaluations where the settings do not give it. It does not depend on the
+// length of the run.
 func (e *evaluation) chosen(c *Config) int {
 	work := float64(c.perUpdate()) * float64(2+passes*c.Epochs)
-	fewest := fewestEvaluations
 	if e.Env.Spec().Host { // a step of a simulator costs more than a network's
-		work, fewest = float64(c.perUpdate()), 1
+		work = float64(c.perUpdate())
 	}
-	mine := float64(e.episodes*len(e.ways())) * float64(e.Steps)
-	every := math.Ceil(mine / (mostEvaluating * work))
-	return max(1, int(min(every, float64(e.last/fewest))))
+	mine := float64(e.EvalEnvs*len(e.ways())) * float64(e.Steps)
+	return int(max(1, min(math.Ceil(mine/(mostEvaluating*work)), mostEvalEvery)))
 }
+
+// mostEvalEvery is the largest value of eval-every.
+const mostEvalEvery = 1000000
 
 func (e *evaluation) ways() []string { return policy.WaysOf(e.Policy) }
-
-// due reports whether an update, from 1, has an evaluation.
-func (e *evaluation) due(update int64) bool {
-	return update%int64(e.every) == 0 || update == int64(e.last)
-}
 
 // wayMetrics are the metrics of the ways to act, in the order of policy.WaysOf.
 var wayMetrics = []string{"eval_return_sampled", "eval_return_greedy"}
 
-// names returns the metrics of an evaluation; none for nil.
-func (e *evaluation) names() (names []string) {
-	if e == nil {
-		return nil
-	}
-	return evalNames(len(e.ways()))
-}
-
-// evalNames returns the names of an evaluation's metrics for a policy with so many ways to act.
+// evalNames returns the metrics of an evaluation in a number of ways to act; none without evaluations.
 func (c *Config) evalNames(ways int) []string {
-	if c.EvalEnvs == 0 {
-		return nil
-	}
-	return evalNames(ways)
-}
-
-// evalNames returns the metrics of an evaluation in a number of ways to act.
-func evalNames(ways int) []string {
-	names := []string{run.EvalReturn, run.EvalError, run.EvalEpisodes, run.EvalFailed}
-	if ways > 1 {
+	names := c.EvalMeasures()
+	if ways > 1 && names != nil {
 		names = append(names, wayMetrics...)
 	}
 	return names
-}
-
-// evaluationInputs are inputs of a program with evaluations, so that a run of another length has the same program; nil
-// without evaluations.
-type evaluationInputs struct {
-	Every *graph.Array `tree:"optional"` // i32[]: evaluation.every
-	Last  *graph.Array `tree:"optional"` // i32[]: evaluation.last
-}
-
-func (e *evaluation) inputs() (in evaluationInputs) {
-	if e != nil {
-		in = evaluationInputs{graph.Of(int32(e.every)), graph.Of(int32(e.last))}
-	}
-	return in
 }
 
 // evaluationDue returns whether the update after those in updates, i32[], has an evaluation, bool[]; nil: none has.
@@ -121,32 +86,45 @@ func (g *program) evaluationDue(updates *graph.Array, in inputs) *graph.Array {
 	if g.evaluation == nil {
 		return nil
 	}
-	next := updates.Add(1)
-	return next.Rem(in.Evaluations.Every).Eq(0).Or(next.Eq(in.Evaluations.Last))
+	return run.EvalDueIn(updates.Add(1), in.EvalEvery)
 }
 
-// evaluated returns the metrics of an evaluation of the state after an update, f32[names]; NaN if none is due. The
-// branch is a loop of at most one turn, so that it has a name: costOf leaves it out.
-func (u *update) evaluated(s State, due *graph.Array) *graph.Array {
-	type turn struct{ Due, Update, Metrics *graph.Array }
-	none := graph.Full(graph.ShapeOf(graph.Float32, len(u.evaluation.names())), float32(math.NaN()))
+// numbers returns how many numbers State.Evaluated has.
+func (e *evaluation) numbers() int {
+	if e == nil {
+		return 0
+	}
+	return 3 * len(e.ways())
+}
+
+// none returns State.Evaluated before the first evaluation; nil without evaluations.
+func (e *evaluation) none() *graph.Array {
+	if e == nil {
+		return nil
+	}
+	return graph.Full(graph.ShapeOf(graph.Float32, e.numbers()), float32(math.NaN()))
+}
+
+// evaluated returns State.Evaluated of the state after an update; last is the one before, which stays if no evaluation
+// is due. The branch is a loop of at most one turn, so that it has a name: costOf leaves it out.
+func (u *update) evaluated(s State, last, due *graph.Array) *graph.Array {
+	type turn struct{ Due, Update, Evaluated *graph.Array }
 	params := graph.Once(u.saved(s.Params, s.Observed.scale()))
 	return graph.NamedWhile(evaluationLoop, func(t turn) *graph.Array { return t.Due }, func(t turn) turn {
 		return turn{graph.Scalar(false), t.Update.Add(1), u.playNew(params, s.Key, t.Update)}
-	}, turn{due, s.Update, none}).Metrics
+	}, turn{due, s.Update, last}).Evaluated
 }
 
 // evaluationLoop is the name of the branch of an evaluation.
 const evaluationLoop = "evaluation"
 
-// playNew plays new episodes with an actor as it is saved, after an update, i32[], of an agent with a key, and returns
-// the metrics. The way to act with the largest mean
-// return counts, as for a member that is judged.
+// playNew plays new episodes with an actor as it is saved, after an update, i32[], of an agent with a key. It returns
+// State.Evaluated.
 func (u *update) playNew(params any, key random.Key, update *graph.Array) *graph.Array {
 	e, ways := u.evaluation, len(u.evaluation.ways())
 	key = random.FoldIn(random.FoldIn(key, evalKey), update)
 	type lane struct{ Episode, Sampled *graph.Array }
-	lanes := lane{graph.Rem(graph.Iota(ways*e.episodes), e.episodes), graph.Iota(ways * e.episodes).Lt(e.episodes)}
+	lanes := lane{graph.Rem(graph.Iota(ways*e.EvalEnvs), e.EvalEnvs), graph.Iota(ways * e.EvalEnvs).Lt(e.EvalEnvs)}
 	returns := graph.VMap(func(l lane) *graph.Array {
 		params := params
 		if d, ok := params.(policy.Distributed); ok {
@@ -155,28 +133,34 @@ func (u *update) playNew(params any, key random.Key, update *graph.Array) *graph
 		}
 		key := random.Clone(random.FoldIn(key, l.Episode)) // each way plays the same episodes
 		return e.EpisodeToEnd(params, key).Return
-	})(lanes).Reshape(ways, e.episodes)
-	rows := graph.VMap(returnMetrics)(returns)
-	best := graph.Scalar(0, graph.Int32)
-	if ways > 1 {
-		best = nanToLowest(graph.IndexAxis(rows, 1, 0)).ArgMax(0)
-	}
-	all := graph.DynamicIndex(rows, best, 0)
-	if ways > 1 {
-		all = graph.Concatenate(0, all, graph.IndexAxis(rows, 1, 0))
-	}
-	return all
+	})(lanes).Reshape(ways, e.EvalEnvs)
+	return graph.Flatten1D(graph.VMap(episode.FiniteOf)(returns))
 }
 
-// returnMetrics returns the first of evalNames of episodes with the returns f32[n].
-func returnMetrics(returns *graph.Array) *graph.Array {
-	finite := returns.IsFinite()
-	n := finite.Convert(graph.Float32).Sum()
-	mean := graph.Select(finite, returns, 0.).Sum().Div(n)
-	squares := graph.Select(finite, returns.Sub(mean).Square(), 0.).Sum()
-	deviation := graph.Select(n.Gt(1), squares.Div(n.Sub(1)).Div(n).Sqrt(), math.NaN())
-	episodes := float64(returns.Dim(0))
-	return graph.Stack([]*graph.Array{mean, deviation, graph.Scalar(episodes), graph.Sub(episodes, n)}, 0)
+// metrics returns the metrics of the last evaluation, a number for each agent, given State.Evaluated of each; nil
+// before the first one. Of several ways to act the better one counts, as for a member that is judged: the one with
+// fewer failures, then the one with the larger mean.
+func (e *evaluation) metrics(evaluated [][]float64) map[string][]float64 {
+	if e == nil || math.IsNaN(evaluated[0][0]) {
+		return nil
+	}
+	all := map[string][]float64{}
+	for _, v := range evaluated { // of an agent
+		var ways []run.Evaluation
+		for way := range slices.Chunk(v, 3) {
+			ways = append(ways, run.NewEvaluation(way, e.EvalEnvs))
+		}
+		values := slices.MinFunc(ways, run.Evaluation.Compare).Values()
+		if len(ways) > 1 {
+			for i, way := range ways {
+				values = append(values, run.Value{Name: wayMetrics[i], Number: way.Return})
+			}
+		}
+		for _, x := range values {
+			all[x.Name] = append(all[x.Name], x.Number)
+		}
+	}
+	return all
 }
 
 // errorOfMean returns the standard error of the mean of independent numbers with these standard errors.

@@ -16,9 +16,9 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// evaluating returns small settings of a run with an evaluation every second update.
+// evaluating returns small settings of a run with evaluations after updates 1, 2 and 4.
 func evaluating(c *Config) {
-	c.Steps, c.EvalEnvs, c.EvalEvery, c.EnvParam = 64*5, 3, 2, settings.Pairs{"max-steps": "12"}
+	c.Steps, c.EvalEnvs, c.EvalEvery, c.EnvParam = 64*5, 3, 4, settings.Pairs{"max-steps": "12"}
 	c.NormalizeObservations = true
 }
 
@@ -29,6 +29,7 @@ func TestEvaluationIsOfTheSavedMember(t *testing.T) {
 	plain := smallProgram(t, func(c *Config) { evaluating(c); c.EvalEnvs = 0 })
 	in := g.inputs(population.CutTiles(1, 1, 1))
 	first := evaluated(t, g.starts(random.New(1), 1))
+	first.Update = graph.Of(int32(2))
 	s, row := evaluated(t, graph.PairOf(g.updateStep(first, in))).Unpack()
 	in = plain.inputs(population.CutTiles(1, 1, 1))
 	alone, short := evaluated(t, graph.PairOf(plain.updateStep(first, in))).Unpack()
@@ -36,16 +37,17 @@ func TestEvaluationIsOfTheSavedMember(t *testing.T) {
 	require.Equal(t, floatsOf(t, []any{alone.Params, alone.Optimizer}), floatsOf(t, []any{s.Params, s.Optimizer}))
 	n := len(floatsOf(t, short))
 	require.Equal(t, floatsOf(t, short)[:5], floatsOf(t, row)[:5])
-	names := g.evaluation.names()
-	require.Len(t, floatsOf(t, row), n+len(names))
+	require.Len(t, floatsOf(t, row), n+g.evaluation.numbers())
 	for _, x := range floatsOf(t, row)[n:] {
-		require.True(t, math.IsNaN(x), "the first update of two has no evaluation")
+		require.True(t, math.IsNaN(x), "the third update has no evaluation")
 	}
+	require.Nil(t, g.evaluation.metrics([][]float64{floatsOf(t, row)[n:]}))
 
 	s, row = evaluated(t, graph.PairOf(g.updateStep(s, in))).Unpack()
+	require.Equal(t, floatsOf(t, row)[n:], floatsOf(t, s.Evaluated))
 	got := map[string]float64{}
-	for i, x := range floatsOf(t, row)[n:] {
-		got[names[i]] = x
+	for name, each := range g.evaluation.metrics([][]float64{floatsOf(t, row)[n:]}) {
+		got[name] = each[0]
 	}
 	judged, err := g.config.Rollout()
 	require.NoError(t, err)
@@ -54,7 +56,7 @@ func TestEvaluationIsOfTheSavedMember(t *testing.T) {
 		member := policy.Acting(g.saved(s.Params, s.Observed.scale()), way)
 		var returns []float64
 		for e := range 3 {
-			key := random.FoldIn(random.FoldIn(random.FoldIn(s.Key, evalKey), 2), e)
+			key := random.FoldIn(random.FoldIn(random.FoldIn(s.Key, evalKey), 4), e)
 			returns = append(returns, floatsOf(t, evaluated(t, judged.Episode(member, key)).Return)...)
 		}
 		mean := total(returns) / 3
@@ -73,22 +75,34 @@ func TestEvaluationIsOfTheSavedMember(t *testing.T) {
 	require.Zero(t, got[run.EvalFailed])
 }
 
-// Episodes that fail are counted and left out; if all fail, there is no mean. With one episode there is no error.
-func TestReturnMetrics(t *testing.T) {
-	of := func(returns ...float32) []float64 {
-		return floatsOf(t, evaluated(t, returnMetrics(graph.Float32s(returns))))
+// Of the ways to act the one with fewer failed episodes counts, then the one with the larger mean: the target once was
+// never reached where greedy actions failed in an episode and had the larger mean.
+func TestEvaluationOfWays(t *testing.T) {
+	e := smallProgram(t, evaluating).evaluation
+	for _, x := range []struct {
+		v    []float64 // sampled, greedy: episodes that did not fail, their mean, squares
+		want []run.Value
+	}{
+		{[]float64{3, 480, 6, 2, 500, 0}, []run.Value{{Name: run.EvalReturn, Number: 480},
+			{Name: run.EvalError, Number: 1}, {Name: run.EvalEpisodes, Number: 3}, {Name: run.EvalFailed}}},
+		{[]float64{3, 480, 6, 3, 500, 24}, []run.Value{{Name: run.EvalReturn, Number: 500},
+			{Name: run.EvalError, Number: 2}, {Name: run.EvalEpisodes, Number: 3}, {Name: run.EvalFailed}}},
+		{[]float64{0, 0, 0, 0, 0, 0}, []run.Value{{Name: run.EvalReturn, Number: math.Inf(-1)},
+			{Name: run.EvalEpisodes, Number: 3}, {Name: run.EvalFailed, Number: 3}}},
+	} {
+		got := e.metrics([][]float64{x.v, x.v})
+		for _, want := range x.want {
+			require.Equal(t, []float64{want.Number, want.Number}, got[want.Name], want.Name)
+		}
+		if x.v[1] > 0 {
+			require.Equal(t, []float64{x.v[4], x.v[4]}, got["eval_return_greedy"])
+		}
 	}
-	nan := float32(math.NaN())
-	require.Equal(t, []float64{3, 1, 4, 2}, of(2, nan, 4, float32(math.Inf(1))))
-	one := of(nan, 5)
-	require.Equal(t, []float64{5, 2, 1}, []float64{one[0], one[2], one[3]})
-	require.True(t, math.IsNaN(one[1]))
-	require.True(t, math.IsNaN(of(nan, nan)[0]))
 	require.InDelta(t, 2.5, errorOfMean([]float64{3, 4}), 1e-9)
 }
 
-// The interval follows from the settings: evaluations are a small part of the work, at least ten, and the last update
-// has one. A simulator's steps cost more than the network's.
+// The interval follows from the settings without the length of the run: evaluations are a small part of the work. A
+// simulator's steps cost more than the network's.
 func TestEvaluationInterval(t *testing.T) {
 	of := func(change func(c *Config)) *evaluation {
 		return smallProgram(t, func(c *Config) {
@@ -96,13 +110,11 @@ func TestEvaluationInterval(t *testing.T) {
 			change(c)
 		}).evaluation
 	}
-	require.Equal(t, 97, of(func(*Config) {}).every)
-	// 32 x 2 x 500 / (.03 x 512 x 14)
-	require.Equal(t, 149, of(func(c *Config) { c.Steps *= 10 }).every)
-	require.Equal(t, 3, of(func(c *Config) { c.Envs, c.Steps = 256, c.Steps*10 }).every) // of 152 updates
-	require.Equal(t, 1, of(func(c *Config) { c.Steps = 4 * 128 * 9 }).every)
+	require.Equal(t, 149, of(func(*Config) {}).EvalEvery) // 32 x 2 x 500 / (.03 x 512 x 14)
+	require.Equal(t, 149, of(func(c *Config) { c.Steps = 4 * 128 * 9 }).EvalEvery)
+	require.Equal(t, 3, of(func(c *Config) { c.Envs, c.Steps = 256, c.Steps*10 }).EvalEvery)
 	e := of(func(c *Config) { c.EvalEvery = 7 })
-	require.Equal(t, []bool{false, true, false, true}, []bool{e.due(6), e.due(7), e.due(975), e.due(976)})
+	require.Equal(t, []bool{true, false, true, false}, []bool{e.EvalDue(4), e.EvalDue(6), e.EvalDue(7), e.EvalDue(976)})
 	require.Nil(t, of(func(c *Config) { c.EvalEnvs = 0 }))
 }
 
@@ -113,16 +125,16 @@ func TestEvaluationOfAgents(t *testing.T) {
 	b := xlatest.Open(t, 2)
 	of := func(devices int) (*Training, []run.Metrics) {
 		c := crowd(devices)
-		c.Target = "500"
+		c.Target, c.EvalEvery = "500", 4
 		r := start(t, b, c)
-		return r, steps(t, r, 2)
+		return r, steps(t, r, 3)
 	}
 	r, all := of(2)
 	if long.On() {
 		_, one := of(1)
 		require.Equal(t, one, all)
 	}
-	_, found := all[0].Get(run.EvalReturn)
+	_, found := all[2].Get(run.EvalReturn)
 	require.False(t, found)
 	require.Equal(t, 15., all[1].Number(run.EvalEpisodes))
 	each := r.evaluated[run.EvalReturn]
@@ -133,6 +145,11 @@ func TestEvaluationOfAgents(t *testing.T) {
 	files, err := r.Files(run.Snapshot{}, true)
 	require.NoError(t, err)
 	require.Equal(t, jsonNumbers(each), files[len(files)-1].JSON.(map[string]any)[run.EvalReturn])
+	s, err := r.Snapshot(t.Context())
+	require.NoError(t, err)
+	r.evaluated = nil
+	require.NoError(t, r.Restore(t.Context(), s))
+	require.Equal(t, each, r.evaluated[run.EvalReturn], "a resumed run knows the last evaluation")
 
 	reached := func(x, failed float64) bool {
 		return r.reaches(func(name string) float64 {

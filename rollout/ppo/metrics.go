@@ -9,6 +9,7 @@ import (
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/rollout/ppo/auxiliary"
+	"xlarun/rollout/run"
 )
 
 // metrics are the metrics of an update in their order. join makes one number of the numbers of several agents, without
@@ -48,9 +49,6 @@ func overAgents(name string, each []float64) float64 {
 	return total(numbers) / float64(len(numbers))
 }
 
-// envSteps is the metric that the host counts.
-const envSteps = "env_steps"
-
 // auxiliaryLoss is the metric of an auxiliary loss. It is there if there is one.
 const auxiliaryLoss = "auxiliary_loss"
 
@@ -70,15 +68,14 @@ func metricNames(a algorithm, spec envs.Spec, auxiliary bool, reports ...string)
 }
 
 func (g *program) metricNames() []string {
-	reports, _ := auxiliary.Report(g.auxiliary)
-	return metricNames(g.algorithm, g.play.Env.Spec(), g.auxiliary != nil, reports...)
+	return metricNames(g.algorithm, g.play.Env.Spec(), g.auxiliary != nil, auxiliary.TraitsOf(g.auxiliary).Reports...)
 }
 
 // objectiveNames returns the metrics of an environment's objectives. Names that others has already get a prefix.
 func objectiveNames(objectives, others []string) (names []string) {
 	for _, name := range objectives {
 		name = strings.ReplaceAll(name, " ", "_")
-		for name == envSteps || slices.Contains(others, name) || slices.Contains(names, name) {
+		for name == run.EnvSteps || slices.Contains(others, name) || slices.Contains(names, name) {
 			name = "objective_" + name
 		}
 		names = append(names, name)
@@ -96,9 +93,8 @@ func (c *Config) Measures() []string {
 	if err != nil {
 		return nil
 	}
-	reports, _ := auxiliary.Report(further)
-	names := metricNames(&proximal{}, r.Env.Spec(), c.Auxiliary != auxiliary.None, reports...)
-	return append(append(names, c.evalNames(2)...), envSteps)
+	names := metricNames(&proximal{}, r.Env.Spec(), further != nil, auxiliary.TraitsOf(further).Reports...)
+	return append(append(names, c.evalNames(2)...), run.EnvSteps)
 }
 
 // episodes are statistics of the episodes that ended in an update, f32[] each. Failed counts episodes whose return is
@@ -143,7 +139,7 @@ func (g *program) noMetrics() lossMetrics {
 	if g.auxiliary != nil {
 		l.Auxiliary = zero
 	}
-	if reports, _ := auxiliary.Report(g.auxiliary); reports != nil {
+	if reports := auxiliary.TraitsOf(g.auxiliary).Reports; reports != nil {
 		l.Reports = graph.Zeros(graph.ShapeOf(graph.Float32, len(reports)))
 	}
 	return lossMetrics{l, zero, zero, zero}
@@ -187,8 +183,7 @@ func (u *update) metricsRow(s, next State, values, targets *graph.Array, e episo
 	if a := m.Losses.Auxiliary; a != nil {
 		numbers[auxiliaryLoss] = ofLosses(a)
 	}
-	reports, _ := auxiliary.Report(u.auxiliary)
-	for i, name := range reports {
+	for i, name := range auxiliary.TraitsOf(u.auxiliary).Reports {
 		numbers[name] = ofLosses(m.Losses.Reports.Index(i))
 	}
 	for i, name := range u.play.Env.Spec().Reports {

@@ -23,7 +23,7 @@ func init() {
 			"  xlarun pqn Catch-bsuite-v1 --policy normedmlp:64 --learning-rate 1e-3\n" +
 			"  xlarun pqn CartPole-v1 --agents 8 --learning-rate 1e-4..1e-3 --target 0",
 		Argument: "env",
-		Version:  2,
+		Version:  3,
 		Length:   "steps",
 		Unit:     "update",
 		Work:     "environment steps of all agents",
@@ -107,7 +107,7 @@ func NewPQN(b xlabridge.Backend, q PQN) (*Training, error) {
 	if err != nil {
 		return nil, err
 	}
-	given := q.Precision
+	given := q.config()
 	q.Precision = c.Precision
 	g, err := q.program()
 	if err != nil {
@@ -152,7 +152,7 @@ func (q *PQN) Measures() []string {
 		return nil
 	}
 	c := q.config()
-	return append(metricNames(&q.QLearning, r.Env.Spec(), false), append(c.evalNames(1), envSteps)...)
+	return append(metricNames(&q.QLearning, r.Env.Spec(), false), append(c.evalNames(1), run.EnvSteps)...)
 }
 
 // Board returns the rows of the display.

@@ -302,7 +302,7 @@ func TestPQNMetrics(t *testing.T) {
 	q := smallPQN(nil)
 	g, err := q.program()
 	require.NoError(t, err)
-	names := append(g.metricNames(), envSteps)
+	names := append(g.metricNames(), run.EnvSteps)
 	require.Equal(t, q.Measures(), names)
 	require.Contains(t, names, "epsilon")
 	require.NotContains(t, names, "clip_fraction")

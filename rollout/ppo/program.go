@@ -38,7 +38,7 @@ type inputs struct {
 	Tiles   *graph.Array // i32[]: tiles of agents per device (population.Tiles.Count)
 	Shards  shardInputs  // of one agent
 
-	Evaluations evaluationInputs
+	EvalEvery *graph.Array `tree:"optional"` // i32[]: nil without evaluations
 }
 
 // withInputs returns the program with its inputs instead of the settings.
@@ -69,8 +69,10 @@ const (
 // inputs returns the inputs of the program for agents that are cut into tiles.
 func (g *program) inputs(tiles population.Tiles) inputs {
 	in := inputs{Settings: settings.Inputs(g.config, ""), Each: map[string]*graph.Array{},
-		Updates: graph.Scalar(float64(g.config.Last())), Tiles: tiles.Count(), Shards: g.shards.inputs(),
-		Evaluations: g.evaluation.inputs()}
+		Updates: graph.Scalar(float64(g.config.Last())), Tiles: tiles.Count(), Shards: g.shards.inputs()}
+	if g.evaluation != nil {
+		in.EvalEvery = graph.Of(int32(g.evaluation.EvalEvery))
+	}
 	if g.config.Agents > 1 {
 		for name, values := range g.config.perAgent() {
 			numbers := make([]float32, len(values))

@@ -56,7 +56,7 @@ func TestReportsOfAnEnvironment(t *testing.T) {
 	of := func(env string) Config { return small(func(c *Config) { c.Env = env }) }
 	c := of("Counting-v3")
 	require.Subset(t, c.Measures(), []string{"ones", "success", "log_ones"})
-	require.NoError(t, run.Check(&c, c.Job(), plan.Machine{Devices: 1}))
+	require.NoError(t, run.Kind{Unit: "update"}.Check(&c, c.Job(), plan.Machine{Devices: 1}))
 	training := start(t, &xlabridge.Reference{}, c)
 	for _, m := range steps(t, training, 2) {
 		drawn := m.Number("ones") - m.Number("mean_return") // ones that Reset drew
@@ -67,6 +67,6 @@ func TestReportsOfAnEnvironment(t *testing.T) {
 		require.False(t, math.IsNaN(m.Number("log_ones")) || math.IsInf(m.Number("log_ones"), 0))
 	}
 	c = of("Counting-v2")
-	require.EqualError(t, run.Check(&c, c.Job(), plan.Machine{Devices: 1}), `a run has two numbers with the name `+
+	require.EqualError(t, run.Kind{Unit: "update"}.Check(&c, c.Job(), plan.Machine{Devices: 1}), `a run has two numbers with the name `+
 		`"kl": give the one that your environment, policy, strategy or loss reports another name`)
 }

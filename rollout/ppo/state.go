@@ -21,6 +21,9 @@ type State struct {
 	Best      best
 	Observed  observationStats // of all observations before this update
 	Rewards   rewardScaler
+	// Evaluated is what the last evaluation found, f32[3·ways]: episode.FiniteOf in each way to act. It is NaN before
+	// the first one, and nil without evaluations.
+	Evaluated *graph.Array `tree:"optional"`
 }
 
 // EnvState is one environment in the middle of an episode.
@@ -77,7 +80,8 @@ func (g *program) start(key random.Key) State {
 	observed := g.config.observationStats(g.play.Env.Spec().Observation)
 	s := State{Params: p, Key: keys[1], Update: zero, Value: g.head.Start(), Scale: g.config.lossScale(),
 		Recent: recent{graph.Scalar(0), graph.Scalar(0)}, Observed: observed, Rewards: g.config.rewardScaler(),
-		Best: best{p.Actor, observed.scale(), graph.Scalar(math.Inf(-1))}}
+		Best:      best{p.Actor, observed.scale(), graph.Scalar(math.Inf(-1))},
+		Evaluated: g.evaluation.none()}
 	s.Optimizer = g.optimizer(g.hyperparameters(inputs{Updates: graph.Scalar(1)}, zero)).Init(p)
 	s.EnvStates = graph.VMap(func(key random.Key) EnvState {
 		return g.firstState(p, key)

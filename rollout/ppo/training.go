@@ -29,7 +29,7 @@ type Training struct {
 	target  float64          // NaN: none
 	profile run.Profile
 	recent  []float64 // recent return of each agent after the last update of this run; nil before the first update
-	// evaluated are the metrics of the last evaluation of this run, a number for each agent; nil before the first one.
+	// evaluated are the metrics of the last evaluation, a number for each agent; nil before the first one.
 	evaluated map[string][]float64
 }
 
@@ -38,7 +38,7 @@ func (c *Config) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) 
 
 // New is Start with a Training as its result.
 func New(b xlabridge.Backend, c Config) (*Training, error) {
-	given := c.Precision
+	given := c
 	c, err := c.resolved(b, c.program)
 	if err != nil {
 		return nil, err
@@ -51,10 +51,18 @@ func New(b xlabridge.Backend, c Config) (*Training, error) {
 	return t.chose(given), err
 }
 
-// chose notes the precision if it was chosen, so that a resumed run and another machine repeat it.
-func (t *Training) chose(given string) *Training {
-	if t != nil && given == plan.PrecisionAuto {
-		t.profile.Chosen = settings.Values{"precision": t.config.Precision}
+// chose notes what was chosen where the given settings leave it open, so that a resumed run and another machine repeat
+// it.
+func (t *Training) chose(given Config) *Training {
+	if t == nil {
+		return nil
+	}
+	t.profile.Chosen = settings.Values{}
+	if given.Precision == plan.PrecisionAuto {
+		t.profile.Chosen["precision"] = t.config.Precision
+	}
+	if given.EvalEvery == 0 && given.EvalEnvs > 0 {
+		t.profile.Chosen["eval-every"] = t.program.evaluation.EvalEvery
 	}
 	return t
 }
@@ -93,6 +101,18 @@ func newTraining(b xlabridge.Backend, c Config, g *program, purpose string) (*Tr
 	return t, nil
 }
 
+// Restore replaces the state, and with it what the last evaluation found.
+func (t *Training) Restore(ctx context.Context, s run.Snapshot) error {
+	if err := t.Loop.Restore(ctx, s); err != nil || t.program.evaluation == nil {
+		return err
+	}
+	v, err := graph.Floats(s.Arrays["evaluated"])
+	if err == nil {
+		t.evaluated = t.program.evaluation.metrics(slices.Collect(slices.Chunk(v, t.program.evaluation.numbers())))
+	}
+	return err
+}
+
 // Step is one update of all agents.
 func (t *Training) Step(context.Context) (run.Metrics, error) {
 	v, err := t.Numbers()
@@ -105,8 +125,8 @@ func (t *Training) Step(context.Context) (run.Metrics, error) {
 // metrics returns the metrics of an update, given its numbers v, a row for each agent.
 func (t *Training) metrics(v []float64) (run.Metrics, error) {
 	names, agents := t.program.metricNames(), t.config.Agents
-	rated := t.program.evaluation.names()
-	k := len(names) + 1 + len(rated)
+	e := t.program.evaluation
+	k := len(names) + 1 + e.numbers()
 	if len(v) != k*agents {
 		return run.Metrics{}, fmt.Errorf("an update returned %d numbers, want %d metrics of %d agents", len(v), k,
 			agents)
@@ -122,11 +142,14 @@ func (t *Training) metrics(v []float64) (run.Metrics, error) {
 	for i, name := range names {
 		m.Values = append(m.Values, run.Value{Name: name, Number: overAgents(name, metricOf(i))})
 	}
-	m.Values = append(m.Values, run.Value{Name: envSteps, Number: float64(t.Steps()) * work})
-	if len(rated) > 0 && t.program.evaluation.due(t.Steps()) {
-		t.evaluated = map[string][]float64{}
-		for i, name := range rated {
-			t.evaluated[name] = metricOf(len(names) + 1 + i)
+	m.Values = append(m.Values, run.Value{Name: run.EnvSteps, Number: float64(t.Steps()) * work})
+	if e != nil && e.EvalDue(t.Steps()) {
+		var evaluated [][]float64
+		for row := range slices.Chunk(v, k) {
+			evaluated = append(evaluated, row[len(names)+1:])
+		}
+		t.evaluated = e.metrics(evaluated)
+		for _, name := range t.config.evalNames(len(e.ways())) {
 			m.Values = append(m.Values, run.Value{Name: name, Number: overAgents(name, t.evaluated[name])})
 		}
 	}
@@ -142,8 +165,7 @@ func (t *Training) metrics(v []float64) (run.Metrics, error) {
 // recent episodes and by their weight of each agent.
 func (t *Training) reaches(metric func(name string) float64, weights []float64) bool {
 	if t.program.evaluation != nil {
-		x := metric(run.EvalReturn)
-		return metric(run.EvalFailed) == 0 && x >= t.target && !math.IsInf(x, 0)
+		return run.EvalReached(metric, t.target)
 	}
 	recent := metric("recent_return")
 	return metric("failed") == 0 && recent >= t.target && !math.IsInf(recent, 0) && slices.Min(weights) >= minEpisodes

@@ -177,11 +177,11 @@ func (*proximal) loss(u *update, p Params, out outputs, b batch,
 			Advantage: graph.Select(valid, b.Advantage, 0.), Target: b.Target}
 		l.Auxiliary = mean(graph.VMap(u.auxiliary.Compute)(all))
 		total = total.Add(l.Auxiliary)
-		if names, report := auxiliary.Report(u.auxiliary); names != nil {
-			each := graph.VMap(report)(all)
-			if want := graph.ShapeOf(graph.Float32, valid.Dim(0), len(names)); !each.Shape().Equal(want) {
+		if own := u.auxiliary.Traits(); own.Reports != nil {
+			each := graph.VMap(own.Report)(all)
+			if want := graph.ShapeOf(graph.Float32, valid.Dim(0), len(own.Reports)); !each.Shape().Equal(want) {
 				graph.Throw("ppo", "Report of the auxiliary loss %s returns %s for %d transitions, want %s: a number "+
-					"for each of %q", u.config.Auxiliary, each.Shape(), valid.Dim(0), want, names)
+					"for each of %q", u.config.Auxiliary, each.Shape(), valid.Dim(0), want, own.Reports)
 			}
 			l.Reports = graph.Select(valid.ExpandDims(1).BroadcastTo(each.Dims()...), each, 0.).Mean(0)
 		}
@@ -265,7 +265,7 @@ func (u *update) updateEpochs(key random.Key, n int, start train.State[Params]) 
 }
 
 // updateStep collects a rollout, learns from it, and evaluates the actor if that is due. It returns the next state and
-// the metrics of the update (see metricsRow), then those of the evaluation.
+// the metrics of the update (see metricsRow), then Evaluated of that state.
 func (g *program) updateStep(s State, in inputs) (State, *graph.Array) {
 	return g.updateAndEvaluate(s, in, g.evaluationDue(s.Update, in))
 }
@@ -289,7 +289,8 @@ func (g *program) updateAndEvaluate(s State, in inputs, due *graph.Array) (State
 	next.Best = s.Best.better(current, next.Recent.Weight.Lt(minEpisodes))
 	row := u.metricsRow(s, next, t.Value, rollout.Targets, episodes, metrics)
 	if due != nil {
-		row = graph.Concatenate(0, row, u.evaluated(next, due))
+		next.Evaluated = u.evaluated(next, s.Evaluated, due)
+		row = graph.Concatenate(0, row, next.Evaluated)
 	}
 	return next, row
 }

@@ -45,7 +45,7 @@ func (r *Run) Step(context.Context) (run.Metrics, error) {
 	m.Values = append(m.Values, run.Value{Name: run.EnvSteps, Number: *r.EnvSteps()},
 		run.Value{Name: run.ComputedSteps, Number: float64(m.Step) * m.Work})
 	if r.config.EvalDue(m.Step) && m.Step > 1 { // before the first generation there is no elite
-		m.Values = append(m.Values, run.EvalMetrics(v[len(names):], r.config.Episodes)...)
+		m.Values = append(m.Values, run.NewEvaluation(v[len(names):], r.config.Episodes).Values()...)
 	}
 	m.Done = r.Reached(m.Number)
 	for _, name := range slices.Sorted(maps.Keys(r.rare)) {
@@ -71,7 +71,7 @@ func (r *Run) Describe() *run.Capabilities {
 // evaluations the best fitness of an elite has.
 func (r *Run) Reached(metric func(name string) float64) bool {
 	if r.config.EvalEnvs > 0 {
-		return metric(run.EvalFailed) == 0 && metric(run.EvalReturn) >= r.target
+		return run.EvalReached(metric, r.target)
 	}
 	return metric("best_fitness") >= r.target
 }

@@ -1,8 +1,6 @@
 package run
 
 import (
-	"math"
-
 	"xlarun/graph"
 	"xlarun/rollout/settings"
 )
@@ -25,39 +23,12 @@ func EvalDueIn(step, every *graph.Array) *graph.Array {
 	return step.Rem(every).Eq(0).Or(power)
 }
 
-// EvalMeasures lists the names of EvalMetrics.
+// EvalMeasures lists the names of Evaluation.Values.
 func (e *EvalSettings) EvalMeasures() []string {
 	if e.EvalEnvs == 0 {
 		return nil
 	}
-	return []string{EvalReturn, EvalError, EvalEpisodes, EvalFailed}
-}
-
-// EvalMetrics returns the metrics of an evaluation whose members played so many episodes each. v has three numbers for
-// each member: episode.Summary.Finite.
-func EvalMetrics(v []float64, episodes int) []Value {
-	n, mean, squares := 0., 0., 0.
-	for i := 0; i < len(v); i += 3 {
-		n, mean = n+v[i], mean+v[i]*v[i+1]
-	}
-	mean /= n
-	for i := 0; i < len(v); i += 3 {
-		squares += v[i+2] + v[i]*(v[i+1]-mean)*(v[i+1]-mean)
-	}
-	deviation := math.NaN()
-	if n == 0 {
-		mean = math.Inf(-1)
-	} else if n > 1 {
-		deviation = math.Sqrt(squares / (n - 1) / n)
-	}
-	all := float64(len(v) / 3 * episodes)
-	return []Value{{EvalReturn, mean}, {EvalError, deviation}, {EvalEpisodes, all}, {EvalFailed, all - n}}
-}
-
-// EvalRow returns the display's row of the newest evaluation, with the target behind its mean.
-func EvalRow(goal string) DisplayRow {
-	return DisplayRow{Label: "eval", Plain: true, Gaps: true, Curve: EvalReturn, Color: "green",
-		Parts: []Part{{Metric: EvalReturn}, {Before: " ± ", Metric: EvalError, Behind: goal}}}
+	return EvalNames()
 }
 
 // manyEpisodes is the number of episodes of a round beside which those of an evaluation are few.

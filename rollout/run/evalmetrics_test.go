@@ -11,7 +11,7 @@ import (
 )
 
 // The numbers of an evaluation, given those of its members: episodes with finite returns, their mean and the squares.
-func TestEvalMetrics(t *testing.T) {
+func TestEvaluation(t *testing.T) {
 	for _, x := range []struct {
 		episodes int
 		v        []float64
@@ -25,7 +25,7 @@ func TestEvalMetrics(t *testing.T) {
 		{3, []float64{2, 2, 2, 2, 6, 2}, "[{eval_return 4} {eval_std_error 1.2909944487358056} {eval_episodes 6} " +
 			"{eval_failed 2}]"},
 	} {
-		require.Equal(t, x.want, fmt.Sprint(EvalMetrics(x.v, x.episodes)))
+		require.Equal(t, x.want, fmt.Sprint(NewEvaluation(x.v, x.episodes).Values()))
 	}
 }
 

@@ -120,12 +120,12 @@ type Budget struct {
 func Defaults() Planning { return Planning{Tune: plan.TuneAuto} }
 
 // Check returns the first mistake in the settings of a job's experiment, a *settings.Error if it is in one of them.
-func Check(e Experiment, job *Job, on plan.Machine) error {
+func (k Kind) Check(e Experiment, job *Job, on plan.Machine) error {
 	if job.Check != nil {
 		if err := job.Check(on); err != nil {
 			return err
 		}
-		return job.checkMeasures()
+		return job.checkMeasures(k.Unit)
 	}
 	if err := settings.Check(e); err != nil {
 		return err
@@ -135,20 +135,18 @@ func Check(e Experiment, job *Job, on plan.Machine) error {
 			return err
 		}
 	}
-	return job.checkMeasures()
+	return job.checkMeasures(k.Unit)
 }
 
-// rowNumbers are the names of the number of a row.
-var rowNumbers = []string{"generation", "update", "iteration", "step"}
-
-// checkMeasures refuses two metrics of one name, which reports of an environment, a policy or a strategy may have.
-func (j *Job) checkMeasures() error {
+// checkMeasures refuses two numbers of a row with one name, which reports of an environment, a policy, a strategy or a
+// loss may have. unit names the number of the row.
+func (j *Job) checkMeasures(unit string) error {
 	if j.Measures == nil {
 		return nil
 	}
 	names := j.Measures()
 	for i, name := range names {
-		if slices.Contains(rowNumbers, name) || slices.Contains(names[:i], name) {
+		if name == unit || slices.Contains(names[:i], name) {
 			return fmt.Errorf("a run has two numbers with the name %q: give the one that your environment, policy, "+
 				"strategy or loss reports another name", name)
 		}

@@ -1,9 +1,6 @@
 package selfplay
 
-import (
-	"math"
-	"math/rand/v2"
-)
+import "math"
 
 // result is the score of some games against an opponent.
 type result struct {
@@ -24,40 +21,16 @@ func newResult(rating float64, points []float64) result {
 	return r
 }
 
-// standardError returns the standard error of the mean points of a game; NaN of fewer than two games.
-func (r result) standardError() float64 {
-	n, squares := float64(r.games), 0.
-	for _, x := range r.points {
-		squares += (x - r.score/n) * (x - r.score/n)
+// eloError returns the standard error of a rating that elo returned: the root of the inverse curvature of the
+// likelihood there (Fisher information), in which the draws that elo adds count as games. The ratings of the opponents
+// count as exact. It is infinite without results.
+func eloError(rating float64, results []result) float64 {
+	information := 0.
+	for _, r := range results {
+		p := expected(rating - r.rating)
+		information += float64(r.games+1) * p * (1 - p)
 	}
-	return math.Sqrt(squares / (n - 1) / n)
-}
-
-// eloResamples is the number of resamples of eloError: the error of the error is then 5 % of it.
-const eloResamples = 200
-
-// eloError returns the standard error of elo(results): the deviation of the ratings of bootstrap resamples, in which
-// the games against each opponent are drawn again with replacement (Efron, 1979). The ratings of the opponents count as
-// exact.
-func eloError(results []result, seed uint64) float64 {
-	draw := rand.New(rand.NewPCG(seed, 0))
-	ratings, mean := make([]float64, eloResamples), 0.
-	for k := range ratings {
-		resampled := make([]result, len(results))
-		for i, r := range results {
-			resampled[i] = result{rating: r.rating, games: r.games}
-			for range r.games {
-				resampled[i].score += r.points[draw.IntN(r.games)]
-			}
-		}
-		ratings[k] = elo(resampled)
-		mean += ratings[k] / eloResamples
-	}
-	squares := 0.
-	for _, x := range ratings {
-		squares += (x - mean) * (x - mean)
-	}
-	return math.Sqrt(squares / (eloResamples - 1))
+	return 400 / math.Ln10 / math.Sqrt(information)
 }
 
 // elo returns the rating that makes results likeliest (Elo, 1978). One more draw against each opponent is counted, so

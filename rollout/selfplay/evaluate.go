@@ -88,15 +88,12 @@ func (t *Training) evaluate(key random.Key) (values []run.Value, err error) {
 	rating := elo(results)
 	t.pool = t.pool.with(checkpoint{weights, int(t.step), rating}, t.config.Pool)
 	values = append(values, run.Value{Name: "elo", Number: rating},
-		run.Value{Name: eloErrorMetric, Number: eloError(results, uint64(t.step))})
+		run.Value{Name: eloErrorMetric, Number: eloError(rating, results)})
 	for i, r := range results {
 		values = append(values, run.Value{Name: names[i], Number: r.score / float64(r.games)})
 	}
 	// The search without a network is the same opponent in all runs of a game.
-	values = append(values, run.Value{Name: run.EvalReturn, Number: results[1].score / float64(results[1].games)},
-		run.Value{Name: run.EvalError, Number: results[1].standardError()},
-		run.Value{Name: run.EvalEpisodes, Number: float64(results[1].games)},
-		run.Value{Name: run.EvalFailed, Number: 0})
+	values = append(values, run.EvaluationOf(results[1].points).Values()...)
 	if t.perfect == nil {
 		return values, nil
 	}

@@ -16,8 +16,8 @@ func (c *Config) Job() *run.Job {
 		Purpose: c.Purpose(),
 		Measures: func() []string { // of puzzles and of games for two
 			return slices.Concat(playMetrics, trainMetrics, []string{"training_steps", "elo", eloErrorMetric,
-				"score_random", "score_search", "score_untrained", "score_older", run.EvalReturn, run.EvalError,
-				run.EvalEpisodes, run.EvalFailed, "wins_kept", "won_classes_kept"})
+				"score_random", "score_search", "score_untrained", "score_older"}, run.EvalNames(),
+				[]string{"wins_kept", "won_classes_kept"})
 		},
 		Check: c.Check,
 		Size:  "game-batch-size",

@@ -535,23 +535,18 @@ func TestElo(t *testing.T) {
 	}
 }
 
-// The error of the rating is that of the score times the slope of the rating: 400/ln 10 / (p (1 - p)). After only wins
-// no resample differs. A match's error is that of the mean of its games.
+// The error of the rating is that of the score times the slope of the rating, 400/ln 10 / (p (1 - p)), with one more
+// draw against each opponent. After only wins it is large: it once was 0.
 func TestEloError(t *testing.T) {
-	won := func(wins, games int) result {
-		points := make([]float64, games)
-		for i := range wins {
-			points[i] = 1
-		}
-		return newResult(0, points)
-	}
+	of := func(results ...result) float64 { return eloError(elo(results), results) }
+	won := func(wins float64, games int) result { return result{score: wins, games: games} }
 	const p, n = .75, 400
 	slope := 400 / math.Ln10 / (p * (1 - p))
-	require.InEpsilon(t, slope*math.Sqrt(p*(1-p)/n), eloError([]result{won(300, n)}, 1), .15)
-	require.InEpsilon(t, slope*math.Sqrt(p*(1-p)/n/2), eloError([]result{won(300, n), won(300, n)}, 1), .15)
-	require.Equal(t, eloError([]result{won(300, n)}, 1), eloError([]result{won(300, n)}, 1))
-	require.InDelta(t, 0, eloError([]result{won(10, 10)}, 1), 1e-6)
-	require.InDelta(t, .25, newResult(0, []float64{1, .5, .5, 0}).standardError()*math.Sqrt(1.5), 1e-9)
+	require.InEpsilon(t, slope*math.Sqrt(p*(1-p)/n), of(won(300, n)), .01)
+	require.InEpsilon(t, slope*math.Sqrt(p*(1-p)/n/2), of(won(300, n), won(300, n)), .01)
+	require.InDelta(t, 400/math.Ln10/math.Sqrt(11*(10.5/11)*(.5/11)), of(won(10, 10)), 1e-6) // 251
+	require.InDelta(t, of(won(10, 10)), of(won(0, 10)), 1e-6)
+	require.Greater(t, of(won(10, 10)), of(won(9, 10)))
 }
 
 // Pools keep the untrained network and the newest checkpoints, and survive a snapshot.

@@ -251,11 +251,6 @@ func (t *Training) Step(context.Context) (run.Metrics, error) {
 			m.Values = append(m.Values, run.Value{Name: name, Number: played[i]})
 		}
 	}
-	if t.measures(bestReturn) { // a puzzle
-		best := played[slices.Index(playMetrics, bestReturn)]
-		m.Values = append(m.Values, run.Value{Name: run.EvalReturn, Number: best},
-			run.Value{Name: run.EvalEpisodes, Number: float64(t.config.NumEpisodes)})
-	}
 	m.Work = played[0] * float64(t.config.NumSimulations)
 	playEnd := time.Now()
 	steps := t.trainingSteps(t.counts.positions)

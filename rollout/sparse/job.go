@@ -19,9 +19,8 @@ func (e *Experiment) Job() *run.Job {
 		Purpose:  e.Purpose(),
 		Programs: e.Folder + settings.Program(&programs),
 		Measures: func() []string {
-			return []string{stepsMetric, "loss", "worst_accuracy", "mean_accuracy", "best_accuracy", "test_loss",
-				"best_test_accuracy", "mean_test_accuracy", run.EvalReturn, run.EvalError, run.EvalEpisodes,
-				run.EvalFailed}
+			return append([]string{stepsMetric, "loss", "worst_accuracy", "mean_accuracy", "best_accuracy", "test_loss",
+				"best_test_accuracy", "mean_test_accuracy"}, run.EvalNames()...)
 		},
 		Check: e.Check, Fetch: e.Fetch, Size: "pop",
 		Plan: &run.PlanChoice{Tune: e.Tune, Given: e.Given(), Choose: e.ChoosePlan},

@@ -195,16 +195,15 @@ func (t *training) evaluateAll() ([]run.Value, error) {
 	}
 	t.test, t.tested = test, t.Updates()
 	saved := t.best()
-	accuracy, n, failed := test.Accuracy[saved], float64(t.data.Test.Len()), 0.
+	accuracy, n := test.Accuracy[saved], float64(t.data.Test.Len())
+	found := []float64{n, accuracy, n * accuracy * (1 - accuracy)}
 	if len(failedMembers(test.Loss[saved:saved+1])) > 0 {
-		failed = n
+		found = make([]float64, 3)
 	}
-	return []run.Value{{Name: "test_loss", Number: mean(test.Loss)},
+	return append([]run.Value{{Name: "test_loss", Number: mean(test.Loss)},
 		{Name: "best_test_accuracy", Number: slices.Max(test.Accuracy)},
-		{Name: "mean_test_accuracy", Number: mean(test.Accuracy)},
-		{Name: run.EvalReturn, Number: accuracy},
-		{Name: run.EvalError, Number: math.Sqrt(accuracy * (1 - accuracy) / max(1, n-1))},
-		{Name: run.EvalEpisodes, Number: n}, {Name: run.EvalFailed, Number: failed}}, nil
+		{Name: "mean_test_accuracy", Number: mean(test.Accuracy)}},
+		run.NewEvaluation(found, t.data.Test.Len()).Values()...), nil
 }
 
 // Reevaluate tests the members of a run that ended between two tests, such as one with --for.

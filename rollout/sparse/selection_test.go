@@ -229,7 +229,7 @@ func TestHeldOutIsCheckedBeforeTheDataAreRead(t *testing.T) {
 	} {
 		e := &Experiment{Config: tiny(), Folder: c.folder}
 		e.Select, e.HeldOut = c.selects, c.heldOut
-		err := run.Check(e, e.Job(), plan.Machine{CPU: true})
+		err := run.Kind{Unit: "update"}.Check(e, e.Job(), plan.Machine{CPU: true})
 		if c.want == "" {
 			assert.NoError(t, err, "%+v", c)
 		} else {

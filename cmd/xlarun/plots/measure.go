@@ -33,9 +33,6 @@ func (m measure) text(g group) string {
 	return text
 }
 
-// envSteps is the metric of the environment steps so far.
-const envSteps = "env_steps"
-
 // training returns the metric that says how a run learns where it has no evaluations, and what that is.
 func (r *savedRun) training() (name, text string) {
 	switch {
@@ -78,15 +75,15 @@ func defaultX(runs []*savedRun) (string, error) {
 		same = same && r.unit == unit
 	}
 	switch {
-	case allHave(runs, envSteps) && (allHave(runs, run.EvalReturn) || !same):
-		return envSteps, nil
+	case allHave(runs, run.EnvSteps) && (allHave(runs, run.EvalReturn) || !same):
+		return run.EnvSteps, nil
 	case same:
 		return unit, nil
 	}
 	for _, r := range runs {
-		if !r.has(envSteps) {
+		if !r.has(run.EnvSteps) {
 			return "", console.BadInput("%s has no %s, and the runs do not all count in %ss: give runs that have %s, "+
-				"or draw them apart", r.dir, envSteps, unit, envSteps)
+				"or draw them apart", r.dir, run.EnvSteps, unit, run.EnvSteps)
 		}
 	}
 	return unit, nil

@@ -11,6 +11,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/internal/chart"
 	"xlarun/rollout/aggregate"
+	"xlarun/rollout/run"
 )
 
 // colors holds the palette of Okabe and Ito, "Color universal design" (2008), without yellow. Color-blind people can
@@ -54,7 +55,7 @@ func save(path string, charts []*chart.Chart, width, height float64) error {
 // curvesChart returns a chart with a curve for each measure of each group.
 func curvesChart(title, x string, measures []measure, all []group) (*chart.Chart, error) {
 	c := &chart.Chart{Title: title, XLabel: spaced(x), YLabel: label(measures),
-		Counts: x == all[0].runs[0].unit || x == envSteps}
+		Counts: x == all[0].runs[0].unit || x == run.EnvSteps}
 	count := 0 // of curves
 	var names []string
 	for _, m := range measures {

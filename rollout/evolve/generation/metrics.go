@@ -70,8 +70,10 @@ func (c *Search) GoalMetric(of *strategy.Erased) string {
 // known.
 func (c *Search) Reached(of *strategy.Erased, metric func(name string) float64, target float64) bool {
 	name := c.GoalMetric(of)
-	failed := map[string]string{run.EvalReturn: run.EvalFailed, "mean_fitness": "failed"}[name]
-	return metric(name) >= target && (failed == "" || metric(failed) == 0)
+	if name == run.EvalReturn {
+		return run.EvalReached(metric, target)
+	}
+	return metric(name) >= target && (name != "mean_fitness" || metric("failed") == 0)
 }
 
 // FailedText names how many members failed, as the end of a sentence; "" for none.
@@ -117,7 +119,7 @@ func (c *Search) Metrics(v []float64, step int64, r Reports, bestEver, envSteps 
 		{Name: run.ComputedSteps, Number: float64(step * perGeneration)},
 	}}
 	if c.EvalDue(step) {
-		m.Values = append(m.Values, run.EvalMetrics(eval, c.Episodes)...)
+		m.Values = append(m.Values, run.NewEvaluation(eval, c.Episodes).Values()...)
 	}
 	for i, name := range r.Policy {
 		m.Values = append(m.Values, run.Value{Name: name, Number: episode.MeanOfFinite(v[(3+i)*n : (4+i)*n])})

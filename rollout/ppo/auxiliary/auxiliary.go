@@ -11,23 +11,26 @@ import (
 type Loss interface {
 	// Compute returns the term of one transition, f32[]. It is traced, and differentiated by what the networks return.
 	Compute(t Transition) *graph.Array
+	// Traits say what else the term can do. A term that can do nothing else returns the zero value.
+	Traits() Traits
 }
 
-// Reporter is a Loss that reports numbers of its own, such as the terms that it is the sum of.
-type Reporter interface {
-	// Reports are their names, as metrics are named: "rule_agreement".
-	Reports() []string
-	// Report returns the numbers of one transition, f32[len(Reports())]. Their means over the minibatches of an update
+// Traits are what a Loss can do beyond Compute.
+type Traits struct {
+	// Reports are the names of numbers of the term's own, such as the terms that it is the sum of, as metrics are
+	// named: "rule_agreement".
+	Reports []string
+	// Report returns the numbers of one transition, f32[len(Reports)]. Their means over the minibatches of an update
 	// become metrics. It is traced beside Compute, and nothing is differentiated by it.
-	Report(t Transition) *graph.Array
+	Report func(t Transition) *graph.Array
 }
 
-// Report returns the names of a term's own numbers, and the function that computes them; nil if it reports none.
-func Report(l Loss) (names []string, of func(t Transition) *graph.Array) {
-	if r, ok := l.(Reporter); ok {
-		return r.Reports(), r.Report
+// TraitsOf returns the traits of a term; nil has none.
+func TraitsOf(l Loss) (t Traits) {
+	if l != nil {
+		t = l.Traits()
 	}
-	return nil, nil
+	return t
 }
 
 // Transition is a transition of a minibatch. Outputs, LogProb, Entropy and Value come from the networks as they are now
@@ -79,3 +82,5 @@ func init() { MustRegister(None, func() Loss { return &nothing{} }) }
 type nothing struct{}
 
 func (*nothing) Compute(Transition) *graph.Array { return graph.Scalar(0) }
+
+func (*nothing) Traits() (t Traits) { return t }

@@ -18,3 +18,6 @@ func (k *KL) Compute(t Transition) *graph.Array {
 	logRatio := t.LogProb.Sub(t.OldLogProb)
 	return k.Weight.Array().Mul(graph.Expm1(logRatio).Sub(logRatio))
 }
+
+// Traits are none.
+func (*KL) Traits() (t Traits) { return t }
