@@ -77,19 +77,15 @@ func defaultX(runs []*savedRun) (string, error) {
 	for _, r := range runs {
 		same = same && r.unit == unit
 	}
+	without := slices.IndexFunc(runs, func(r *savedRun) bool { return !r.has(envSteps) })
 	switch {
-	case allHave(runs, envSteps) && (allHave(runs, run.EvalReturn) || !same):
+	case without < 0 && (!same || allHave(runs, run.EvalReturn)):
 		return envSteps, nil
 	case same:
 		return unit, nil
 	}
-	for _, r := range runs {
-		if !r.has(envSteps) {
-			return "", console.BadInput("%s has no %s, and the runs do not all count in %ss: give runs that have %s, "+
-				"or draw them apart", r.dir, envSteps, unit, envSteps)
-		}
-	}
-	return unit, nil
+	return "", console.BadInput("%s has no %s, and the runs do not all count in %ss: give runs that have %s, or draw "+
+		"them apart", runs[without].dir, envSteps, unit, envSteps)
 }
 
 // has reports whether a run has a metric.
