@@ -233,7 +233,7 @@ func (c *comparison) profileChart() *chart.Chart {
 			}
 			add(c.thresholds[k], p)
 		}
-		if len(a.scores) >= aggregate.LeastScores {
+		if len(a.scores) >= aggregate.LeastRuns {
 			picture.Add(band)
 		}
 		picture.Add(line)
