@@ -140,8 +140,7 @@ func (u *update) evaluated(s State, due *graph.Array) *graph.Array {
 const evaluationLoop = "evaluation"
 
 // playNew plays new episodes with an actor as it is saved, after an update, i32[], of an agent with a key, and returns
-// the metrics. The way to act with the largest mean
-// return counts, as for a member that is judged.
+// the metrics. The way to act with the largest mean return counts, as for a member that is judged.
 func (u *update) playNew(params any, key random.Key, update *graph.Array) *graph.Array {
 	e, ways := u.evaluation, len(u.evaluation.ways())
 	key = random.FoldIn(random.FoldIn(key, evalKey), update)
