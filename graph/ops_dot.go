@@ -19,8 +19,7 @@ func productDType(a dotAttrs, left DType) DType {
 }
 
 // prefersDType reports whether products of two dtypes may have a preferred one. A byte without a sign times a signed
-// one is
-// the only product of two dtypes: processors have an instruction for it.
+// one is the only product of two dtypes: processors have an instruction for it.
 func prefersDType(a dotAttrs, left, right DType) bool {
 	same := left == right || left == Uint8 && right == Int8
 	switch {

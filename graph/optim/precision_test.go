@@ -244,8 +244,7 @@ func TestOverflowIsSkipped(t *testing.T) {
 }
 
 // A small regression converges with 16-bit computations and float32 master weights. The short form compiles the case
-// whose loss scale overflows at
-// first.
+// whose loss scale overflows at first.
 func TestMixedPrecisionLearns(t *testing.T) {
 	type batch struct{ X, Y *graph.Array } // [64, 4], [64]
 	key := random.New(5)

@@ -46,7 +46,7 @@ func TestAgainstRliable(t *testing.T) {
 			near(low, drawn[k].Low, low)
 			near(high, drawn[k].High, high)
 			require.Equal(t, drawn[k].Point, many[k].Point)
-			if c.Scores.Len() < LeastScores {
+			if c.Scores.Shape[0] < LeastRuns {
 				require.True(t, math.IsNaN(many[k].Low) && math.IsNaN(many[k].High), what)
 				continue
 			}
@@ -121,6 +121,7 @@ func TestByHand(t *testing.T) {
 		{Of([]float64{1, nan, 2, 3}), [2]float64{nan, nan}},          // 6: NaN
 		{Of([]float64{1, inf, 2, 3}), [2]float64{2.5, inf}},          // 7: an infinite score is in the highest quarter
 		{Of([]float64{1e308, 1, 1, -1e308}), [2]float64{1, 0}},       // 8: scores beside which float64 loses the others
+		{Scores{{1, 2, 3, 4, 5, 6, 7, 8}}, [2]float64{4.5, 4.5}},     // 9: eight scores, but one run
 	} {
 		got, err := Intervals(c.scores, Options{}, IQM, Mean)
 		require.NoError(t, err)

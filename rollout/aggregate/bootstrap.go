@@ -7,12 +7,13 @@ import (
 	"slices"
 )
 
-// LeastScores is the number of scores from which there are intervals. Of fewer, the percentiles of resamples promise
-// too much: a 95 % interval of the interquartile mean of 4 runs of one task holds the true value in 73 to 87 % of
-// cases, of 5 in 79 to 90 %, of 8 in 93 % (normal, exponential, log-normal scores, and runs of which 70 % are solved).
-const LeastScores = 8
+// LeastRuns is the number of runs from which there are intervals, of any number of tasks: runs are resampled. Of fewer,
+// the percentiles of resamples promise too much: a 95 % interval of the interquartile mean of 4 runs of one task holds
+// the true value in 73 to 87 % of cases, of 5 in 79 to 90 %, of 8 in 93 % (normal, exponential, log-normal scores, and
+// runs of which 70 % are solved).
+const LeastRuns = 8
 
-// Interval is an estimate with its confidence interval. Low and High are NaN for fewer than LeastScores scores.
+// Interval is an estimate with its confidence interval. Low and High are NaN for fewer than LeastRuns runs.
 type Interval struct{ Point, Low, High float64 }
 
 // Options are the options of intervals.
@@ -55,7 +56,7 @@ func each(all []Statistic) statistics {
 
 func improvements(of []Scores) []float64 { return []float64{improvement(of[0], of[1])} }
 
-// enough estimates statistics, without intervals if there are too few scores for them.
+// enough estimates statistics, without intervals if there are too few runs for them.
 func enough(o Options, f statistics, of ...Scores) ([]Interval, error) {
 	if o.Resamples == 0 {
 		o.Resamples = 2000
@@ -63,7 +64,7 @@ func enough(o Options, f statistics, of ...Scores) ([]Interval, error) {
 	if o.Confidence == 0 {
 		o.Confidence = .95
 	}
-	few := slices.ContainsFunc(of, func(s Scores) bool { return len(s) > 0 && len(s)*len(s[0]) < LeastScores })
+	few := slices.ContainsFunc(of, func(s Scores) bool { return len(s) < LeastRuns })
 	if few && o.Resamples > 1 {
 		o.Resamples = 1
 	}

@@ -100,6 +100,20 @@ func TestCompareResults(t *testing.T) {
 	require.Equal(t, "2", of(2).String())
 }
 
+// A member whose episodes all failed has no mean in its file. It is below all others, and no member without a result.
+func TestSavedScore(t *testing.T) {
+	s, err := SavedScore(map[string]string{"mean_return": "2", "standard_error": "0.5", "failed_episodes": "1",
+		"episodes": "9"})
+	require.NoError(t, err)
+	require.Equal(t, EvalScore{2, .5, 1, 9}, s)
+	all, err := SavedScore(map[string]string{"failed_episodes": "9", "episodes": "9"})
+	require.NoError(t, err)
+	require.Equal(t, 1, all.Compare(s))
+	require.Equal(t, "-Inf (9 of 9 episodes failed)", all.String())
+	_, err = SavedScore(map[string]string{"failed_episodes": "0", "kind": "evolve"})
+	require.EqualError(t, err, `the member was not evaluated: its "episodes" is "", want a number`)
+}
+
 // The median of an even number is the lower one of the two in the middle; episodes that failed are none of them.
 func TestEpisodesByReturn(t *testing.T) {
 	nan := math.NaN()

@@ -8,7 +8,6 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/internal/quantity"
 	"xlarun/xlabridge"
 )
 
@@ -55,24 +54,14 @@ type EvalResult struct {
 	Reports []float64
 }
 
-// String returns the mean return with its standard error, if that is known, and the failures: "9.2 ± 0.4",
-// "9.2 ± 0.4 (3 of 100 episodes failed)".
-func (r EvalResult) String() string {
-	text, spread := quantity.Mean(r.Mean, r.Error)
-	if !math.IsNaN(r.Error) {
-		text += " ± " + spread
-	}
-	if r.Failed > 0 {
-		text += fmt.Sprintf(" (%d of %s failed)", r.Failed, quantity.Count(len(r.Return), "episode", "episodes"))
-	}
-	return text
-}
+// Score returns the result without its episodes.
+func (r EvalResult) Score() EvalScore { return EvalScore{r.Mean, r.Error, r.Failed, len(r.Return)} }
 
-// Compare returns -1 if r is the better result, 1 if other is, and 0 if they are equal. A result with fewer failures is
-// better, so one without any is above all others. Of as many failures, that with the larger mean is better.
-func (r EvalResult) Compare(other EvalResult) int {
-	return cmp.Or(cmp.Compare(r.Failed, other.Failed), cmp.Compare(other.Mean, r.Mean))
-}
+// String is that of the score.
+func (r EvalResult) String() string { return r.Score().String() }
+
+// Compare is that of the score.
+func (r EvalResult) Compare(other EvalResult) int { return r.Score().Compare(other.Score()) }
 
 // Names of one of several episodes, by their returns.
 const (

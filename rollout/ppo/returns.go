@@ -69,7 +69,7 @@ func (t *Training) configurations() (names []string, all []configuration) {
 }
 
 // estimate returns the interquartile mean of returns with its 95 % interval. The interval is NaN for fewer than
-// aggregate.LeastScores returns, and all is NaN if a return is NaN.
+// aggregate.LeastRuns returns, and all is NaN if a return is NaN.
 func (t *Training) estimate(returns []float64) aggregate.Interval {
 	all, err := aggregate.Intervals(aggregate.Of(returns), aggregate.Options{Seed: uint64(t.config.Seed)},
 		aggregate.IQM)
@@ -170,7 +170,7 @@ func (t *Training) Table() []string {
 		cells := append(first, fmt.Sprint(len(returns)), "-", "-", "-", "-", "-")
 		if iqm := t.estimate(returns); !math.IsNaN(iqm.Point) {
 			interval := "too few agents"
-			if len(returns) >= aggregate.LeastScores {
+			if len(returns) >= aggregate.LeastRuns {
 				interval = number(iqm.Low) + " to " + number(iqm.High)
 			}
 			copy(cells[len(first)+1:], []string{number(iqm.Point), interval,
@@ -195,7 +195,7 @@ func (t *Training) Table() []string {
 	}
 	row(first, t.returns())
 	_ = w.Flush() // a strings.Builder does not fail
-	lines := append([]string{fmt.Sprintf("%s; a bootstrap interval wants %d agents", what, aggregate.LeastScores)},
+	lines := append([]string{fmt.Sprintf("%s; a bootstrap interval wants %d agents", what, aggregate.LeastRuns)},
 		strings.Split(strings.TrimRight(b.String(), "\n"), "\n")...)
 	if len(all) > maxTableRows {
 		lines = append(lines, fmt.Sprintf("%d more configurations are in agents.json", len(all)-maxTableRows))

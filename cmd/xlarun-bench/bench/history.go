@@ -182,8 +182,8 @@ func tracks(all []speed) (out []track) {
 const mostRise = 1.1
 
 // falls finds the commits at which a workload fell: it takes longer than mostRise times the median of up to five
-// commits
-// before, and so it does at the next commit, where there is one. The commits before a fall do not count after it.
+// commits before, and so it does at the next commit, where there is one. The commits before a fall do not count after
+// it.
 func falls(points []point) (all []fall) {
 	from := 0
 	for i := 1; i < len(points); i++ {

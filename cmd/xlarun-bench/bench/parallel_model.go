@@ -7,8 +7,8 @@ import (
 
 // parallelModel is what a study takes by more workers than were measured: a trial of seconds of CPU time takes a
 // contention longer for each other worker, trials run in rounds, and one coordinator hands them out. It is the
-// Universal
-// Scalability Law (Gunther, "A general theory of computational scalability", 2008) without its term for pairs.
+// Universal Scalability Law (Gunther, "A general theory of computational scalability", 2008) without its term for
+// pairs.
 type parallelModel struct{ trial, contention, coordination float64 }
 
 // seconds returns what a study takes.

@@ -40,8 +40,7 @@ type row struct {
 	PeerResult     float64 `json:"peer_result,omitempty"`
 	Plan           string  `json:"plan,omitempty"`
 	// Gain is the rate over that of the workload before, GainCPU the same with the CPU time of both; There and
-	// GainThere
-	// are those that another program reports.
+	// GainThere are those that another program reports.
 	Gain      float64 `json:"gain,omitempty"`
 	GainCPU   float64 `json:"processor_gain,omitempty"`
 	There     float64 `json:"there,omitempty"`

@@ -79,8 +79,7 @@ func (h *host) work(ctx context.Context, flags console.BackendFlags, w Workload,
 var loaded = time.Now()
 
 // processorTime is what this process has used so far, with its processes that have ended. An accelerator works while
-// the
-// process waits: there the clock's time stands for it.
+// the process waits: there the clock's time stands for it.
 func processorTime(b xlabridge.Backend) (all time.Duration) {
 	for _, of := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var usage syscall.Rusage

@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -217,7 +215,7 @@ func (b *best) train(ctx context.Context, source string, spec *studies.Spec, t *
 			return err
 		}
 	}
-	highest := slices.MinFunc(members, byResult)
+	highest := slices.MinFunc(members, byScore)
 	data, err := os.ReadFile(highest.path)
 	if err != nil {
 		return err
@@ -230,18 +228,18 @@ func (b *best) train(ctx context.Context, source string, spec *studies.Spec, t *
 		of = fmt.Sprintf(" of the %d seeds", n)
 	}
 	_, err = fmt.Fprintf(b.app.Out, "the best member%s, with a mean return of %v over new episodes, is in %s: "+
-		"xlarun play %s\n", of, highest.result, b.member, b.member)
+		"xlarun play %s\n", of, highest.score, b.member, b.member)
 	return err
 }
 
 // member is the best member of a run.
 type member struct {
-	path   string             // of its file
-	result episode.EvalResult // over new episodes
+	path  string            // of its file
+	score episode.EvalScore // over new episodes
 }
 
-// byResult orders members by their results, the best first.
-func byResult(a, b member) int { return a.result.Compare(b.result) }
+// byScore orders members by their scores, the best first.
+func byScore(a, b member) int { return a.score.Compare(b.score) }
 
 // repeat repeats a run of a trial in a folder, and returns its best member. If ends are given, it takes the run's end
 // from there, and only the members are evaluated.
@@ -278,19 +276,8 @@ func (b *best) repeat(ctx context.Context, source string, spec *studies.Spec, t 
 	if err != nil {
 		return member{}, console.BadInput("a run of %s saves no best member: leave --member out", spec.Kind)
 	}
-	about := file.Metadata()
-	number := func(key string) float64 {
-		x, err := strconv.ParseFloat(about[key], 64)
-		if err != nil {
-			return math.NaN()
-		}
-		return x
-	}
-	result := episode.EvalResult{Mean: number("mean_return"), Error: number("standard_error")}
-	result.Failed, _ = strconv.Atoi(about["failed_episodes"])
-	episodes, _ := strconv.Atoi(about["episodes"])
-	result.Return = make([]float64, episodes)
-	return member{path, result}, file.Close()
+	score, err := episode.SavedScore(file.Metadata())
+	return member{path, score}, errors.Join(err, file.Close())
 }
 
 // endedRun makes the folder of a run that has ended in a state. Its rows are not known.

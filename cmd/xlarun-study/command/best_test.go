@@ -23,10 +23,10 @@ func TestBestMember(t *testing.T) {
 	} {
 		members := make([]member, len(c.returns))
 		for i, r := range c.returns {
-			members[i] = member{string(rune('a' + i)), episode.EvalResult{Mean: r}}
+			members[i] = member{string(rune('a' + i)), episode.EvalScore{Mean: r}}
 		}
-		assert.Equal(t, members[c.want].path, slices.MinFunc(members, byResult).path, "returns %v", c.returns)
+		assert.Equal(t, members[c.want].path, slices.MinFunc(members, byScore).path, "returns %v", c.returns)
 	}
-	failing := []member{{"a", episode.EvalResult{Mean: 9, Failed: 1}}, {"b", episode.EvalResult{Mean: 1}}}
-	assert.Equal(t, "b", slices.MinFunc(failing, byResult).path, "a failed in an episode")
+	failing := []member{{"a", episode.EvalScore{Mean: 9, Failed: 1}}, {"b", episode.EvalScore{Mean: 1}}}
+	assert.Equal(t, "b", slices.MinFunc(failing, byScore).path, "a failed in an episode")
 }

@@ -124,8 +124,11 @@ type comparison struct {
 // algorithm holds the runs that differ only in their seeds.
 type algorithm struct {
 	name            string
-	runs            []string // folders, with the agent
-	scores          []float64
+	runs            []string  // folders, with the agent
+	scores          []float64 // -Inf of a run that failed episodes
+	ranks           []float64 // the more, the better: by failures first
+	failed          []int     // episodes of each run
+	failing         int       // runs that failed episodes
 	iqm             aggregate.Interval
 	mean, low, high float64              // of the scores
 	profile         []aggregate.Interval // at each threshold
@@ -141,24 +144,29 @@ type improvement struct {
 const profilePoints = 101
 
 func (o compareOptions) comparison(runs []*savedRun) (*comparison, error) {
-	all, by, err := scores(runs, o.scoring)
+	all, what, err := scores(runs, o.scoring)
 	if err != nil {
 		return nil, err
 	}
-	of := map[*savedRun]float64{}
+	of, rank := map[*savedRun]scored{}, map[*savedRun]float64{}
 	var each []*savedRun
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, s := range all {
-		of[s.savedRun], each = s.score, append(each, s.savedRun)
-		if !math.IsInf(s.score, 0) {
-			low, high = min(low, s.score), max(high, s.score)
+		of[s.savedRun], each = s, append(each, s.savedRun)
+		for _, other := range all {
+			if other.Compare(s.EvalScore) < 0 {
+				rank[s.savedRun]--
+			}
+		}
+		if x := s.number(); !math.IsInf(x, 0) {
+			low, high = min(low, x), max(high, x)
 		}
 	}
 	found, err := groups(each, o.by)
 	if err != nil {
 		return nil, err
 	}
-	c := &comparison{environment: runs[0].environment(), score: by.String()}
+	c := &comparison{environment: runs[0].environment(), score: what}
 	var profile []aggregate.Statistic
 	if low <= high {
 		for i := range profilePoints {
@@ -173,7 +181,11 @@ func (o compareOptions) comparison(runs []*savedRun) (*comparison, error) {
 			if agent, ok := r.settings[agentSetting]; ok {
 				name += ", agent " + agent
 			}
-			a.runs, a.scores = append(a.runs, name), append(a.scores, of[r])
+			a.runs, a.scores = append(a.runs, name), append(a.scores, of[r].number())
+			a.ranks, a.failed = append(a.ranks, rank[r]), append(a.failed, of[r].Failed)
+			if of[r].Failed > 0 {
+				a.failing++
+			}
 		}
 		estimates, err := aggregate.Intervals(aggregate.Of(a.scores), aggregate.Options{},
 			append([]aggregate.Statistic{aggregate.IQM, aggregate.Mean}, profile...)...)
@@ -184,10 +196,13 @@ func (o compareOptions) comparison(runs []*savedRun) (*comparison, error) {
 		a.low, a.high = slices.Min(a.scores), slices.Max(a.scores)
 		c.algorithms = append(c.algorithms, a)
 	}
-	slices.SortStableFunc(c.algorithms, func(a, b algorithm) int { return cmp.Compare(b.iqm.Point, a.iqm.Point) })
+	slices.SortStableFunc(c.algorithms, func(a, b algorithm) int {
+		return cmp.Or(cmp.Compare(b.iqm.Point, a.iqm.Point), // -Inf of both is equal
+			cmp.Compare(aggregate.IQM(aggregate.Of(b.ranks)), aggregate.IQM(aggregate.Of(a.ranks))))
+	})
 	for i, a := range c.algorithms {
 		for _, b := range c.algorithms[i+1:] {
-			p, err := aggregate.Improvement(aggregate.Of(a.scores), aggregate.Of(b.scores), aggregate.Options{})
+			p, err := aggregate.Improvement(aggregate.Of(a.ranks), aggregate.Of(b.ranks), aggregate.Options{})
 			if err != nil {
 				return nil, err
 			}
@@ -218,7 +233,7 @@ func (c *comparison) profileChart() *chart.Chart {
 			}
 			add(c.thresholds[k], p)
 		}
-		if len(a.scores) >= aggregate.LeastScores {
+		if len(a.scores) >= aggregate.LeastRuns {
 			picture.Add(band)
 		}
 		picture.Add(line)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"image/png"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,11 +105,15 @@ func TestEvaluationsAreDrawn(t *testing.T) {
 	require.Equal(t, taller("eval_return", "mean_fitness"), taller("mean_fitness"), "it has a chart for itself")
 }
 
-// judge writes the judged return of a run's result.
-func judge(t *testing.T, dir, text string) string {
+// judge writes the result of a run, on 100 episodes of which some failed. No mean is known if all did.
+func judge(t *testing.T, dir, mean string, failed int) string {
 	t.Helper()
+	about := map[string]string{"failed_episodes": fmt.Sprint(failed), "episodes": "100"}
+	if mean != "" {
+		about["mean_return"] = mean
+	}
 	require.NoError(t, safetensors.Save(filepath.Join(dir, "best.safetensors"), map[string]*graph.Array{
-		"x": graph.Scalar(1)}, map[string]string{"mean_return": text}))
+		"x": graph.Scalar(1)}, about))
 	return dir
 }
 
@@ -128,37 +133,40 @@ func TestCompare(t *testing.T) {
 	var seeds, args []string
 	for seed := range 8 {
 		run := saveRun(t, dir, fmt.Sprint("e", seed), seeded(fmt.Sprint(seed)), evaluated["evolve"]...)
-		seeds = append(seeds, judge(t, run, fmt.Sprint(seed*seed)))
+		seeds = append(seeds, judge(t, run, fmt.Sprint(seed*seed), 0))
 	}
 	args = append(args, seeds...)
-	for seed, score := range []string{"20", "NaN", "22"} {
+	for seed, score := range []string{"20", "", "22"} {
 		args = append(args, judge(t, saveRun(t, dir, fmt.Sprint("p", seed), ppo(fmt.Sprint(seed), "1"),
-			evaluated["ppo"]...), score))
+			evaluated["ppo"]...), score, []int{0, 100, 0}[seed]))
 	}
 	text, err := compare(t, args...)
 	require.NoError(t, err)
-	require.Equal(t, `CartPole-v1: mean return of each run's result on new episodes
-ALGORITHM  RUNS  INTERQUARTILE MEAN  95 % INTERVAL   MEAN  LEAST  GREATEST
-evolve     8     13.5                2.494 to 33.25  17.5  0      49
-ppo        3     -Inf                too few runs    -Inf  -Inf   22
+	require.Equal(t, `CartPole-v1: mean return of each run's result on 100 new episodes; runs that failed episodes are `+
+		`below all others
+ALGORITHM  RUNS  INTERQUARTILE MEAN  95 % INTERVAL   MEAN  LEAST  GREATEST  WITH FAILURES
+evolve     8     13.5                2.494 to 33.25  17.5  0      49        0
+ppo        3     -Inf                too few runs    -Inf  -Inf   22        1
 
 PROBABILITY OF IMPROVEMENT  OVER  PROBABILITY  95 % INTERVAL
 evolve                      ppo   0.5833       too few runs
-`, text, "what is not finite is below all others")
+`, text)
 
 	agents := saveRun(t, dir, "agents", ppo("1", "8"), evaluated["ppo"]...)
 	require.NoError(t, os.WriteFile(filepath.Join(agents, "agents.json"), []byte(`{"recent_return":[1,1,1,1,1,1,1,1],`+
-		`"eval_return":[10,20,30,null,1,2,3,4],"learning_rate":[0.1,0.1,0.1,0.1,0.2,0.2,0.2,0.2]}`), 0o644))
+		`"eval_return":[10,20,30,null,1,2,3,4],"eval_failed":[0,0,0,32,0,0,0,0],`+
+		`"eval_episodes":[32,32,32,32,32,32,32,32],"configurations":[1,2,3,4,5,6,7,{}],"learning_rate":[0.1,0.1,0.1,0.1,0.2,0.2,0.2,0.2]}`), 0o644))
 	picture := filepath.Join(dir, "profile.svg")
 	text, err = compare(t, append(seeds[:2:2], agents, "--format", "markdown", "--out", picture)...)
 	require.NoError(t, err)
-	require.Equal(t, `CartPole-v1: mean return of each run's result on new episodes
+	require.Equal(t, `CartPole-v1: a mix of mean returns: of each run's result on 100 new episodes (evolve); of each `+
+		`agent's last evaluation on 32 new episodes (ppo); runs that failed episodes are below all others
 
-| algorithm | runs | interquartile mean | 95 % interval | mean | least | greatest |
-| --- | --- | --- | --- | --- | --- | --- |
-| ppo, learning-rate 0.1 | 4 | 15 | too few runs | -Inf | -Inf | 30 |
-| ppo, learning-rate 0.2 | 4 | 2.5 | too few runs | 2.5 | 1 | 4 |
-| evolve | 2 | 0.5 | too few runs | 0.5 | 0 | 1 |
+| algorithm | runs | interquartile mean | 95 % interval | mean | least | greatest | with failures |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| ppo, learning-rate 0.1 | 4 | 15 | too few runs | -Inf | -Inf | 30 | 1 |
+| ppo, learning-rate 0.2 | 4 | 2.5 | too few runs | 2.5 | 1 | 4 | 0 |
+| evolve | 2 | 0.5 | too few runs | 0.5 | 0 | 1 | 0 |
 
 | probability of improvement | over | probability | 95 % interval |
 | --- | --- | --- | --- |
@@ -175,9 +183,10 @@ evolve                      ppo   0.5833       too few runs
 	lines := strings.Split(text, "\n")
 	require.Equal(t, "statistic,algorithm,over,threshold,value,low,high", lines[0])
 	require.Equal(t, "runs,evolve,,,8,,", lines[1])
-	require.True(t, strings.HasPrefix(lines[2], "interquartile_mean,evolve,,,13.5,2.49"), lines[2])
-	require.Equal(t, "performance_profile,evolve,,0,0.875,0.625,1", lines[6])
-	require.Len(t, lines, 6+profilePoints+1)
+	require.Equal(t, "runs_with_failures,evolve,,,0,,", lines[2])
+	require.True(t, strings.HasPrefix(lines[3], "interquartile_mean,evolve,,,13.5,2.49"), lines[3])
+	require.Equal(t, "performance_profile,evolve,,0,0.875,0.625,1", lines[7])
+	require.Len(t, lines, 7+profilePoints+1)
 
 	text, err = compare(t, append(args, "--metric", "eval_return", "--at", "125", "--x", "env_steps", "--json")...)
 	require.ErrorContains(t, err, "--at got 125, which is before the first eval_return of "+seeds[0])
@@ -214,11 +223,66 @@ evolve                      ppo   0.5833       too few runs
 	require.Nil(t, result.Improvements[0].Interval)
 }
 
+// Runs that failed episodes rank as members do: below all that failed none, the more failures the lower. Their means are
+// of the episodes that did not fail. If one run has no result, all scores are of last evaluations.
+func TestFailuresAndLastEvaluations(t *testing.T) {
+	dir := t.TempDir()
+	row := `{"generation":1,"mean_fitness":1,"env_steps":100,"eval_return":%d,"eval_episodes":64,"eval_failed":%d}`
+	later := `{"generation":2,"mean_fitness":1,"env_steps":200,"eval_return":9,"eval_episodes":64,"eval_failed":0}`
+	var args []string
+	for i, c := range []struct {
+		width  string
+		mean   string
+		failed int
+	}{{"16", "3", 0}, {"32", "500", 1}, {"64", "600", 2}} {
+		config := "width = " + c.width + "\n" + seeded(fmt.Sprint(i))
+		args = append(args, judge(t, saveRun(t, dir, c.width, config, fmt.Sprintf(row, 7*i, i%2), later), c.mean,
+			c.failed))
+	}
+	text, err := compare(t, args[2], args[1], args[0], "--by", "width")
+	require.NoError(t, err)
+	require.Equal(t, `CartPole-v1: mean return of each run's result on 100 new episodes; runs that failed episodes are `+
+		`below all others
+ALGORITHM  RUNS  INTERQUARTILE MEAN  95 % INTERVAL  MEAN  LEAST  GREATEST  WITH FAILURES
+width 16   1     3                   too few runs   3     3      3         0
+width 32   1     -Inf                too few runs   -Inf  -Inf   -Inf      1
+width 64   1     -Inf                too few runs   -Inf  -Inf   -Inf      1
+
+PROBABILITY OF IMPROVEMENT  OVER      PROBABILITY  95 % INTERVAL
+width 16                    width 32  1            too few runs
+width 16                    width 64  1            too few runs
+width 32                    width 64  1            too few runs
+`, text)
+	require.NoError(t, os.Remove(filepath.Join(args[1], "best.safetensors")))
+	runs, err := readRuns(args)
+	require.NoError(t, err)
+	for i, c := range []struct {
+		by     scoring
+		of     string
+		scores []float64
+	}{
+		{scoring{}, "mean return of each run's last evaluation on 64 new episodes (" + args[1] + " has no judged result)",
+			[]float64{9, 9, 9}},
+		{scoring{at: 100}, "eval return at 100 env steps", []float64{0, math.Inf(-1), 14}},
+		{scoring{at: 150}, "eval return at 150 env steps", []float64{4.5, math.Inf(-1), 11.5}},
+		{scoring{metric: "eval_return"}, "last eval return of each run", []float64{9, 9, 9}},
+	} {
+		all, what, err := scores(runs, c.by)
+		require.NoError(t, err)
+		require.Equal(t, c.of, what)
+		var got []float64
+		for _, s := range all {
+			got = append(got, s.number())
+		}
+		require.Equal(t, c.scores, got, "case %d", i)
+	}
+}
+
 func TestCompareRefuses(t *testing.T) {
 	dir := t.TempDir()
-	good := judge(t, saveRun(t, dir, "good", seeded("1"), evaluated["evolve"]...), "3")
+	good := judge(t, saveRun(t, dir, "good", seeded("1"), evaluated["evolve"]...), "3", 0)
 	old := saveRun(t, dir, "old", seeded("2"), `{"generation":1,"mean_fitness":1}`)
-	several := judge(t, saveRun(t, dir, "several", ppo("1", "4"), `{"update":1,"recent_return":1}`), "5")
+	several := judge(t, saveRun(t, dir, "several", ppo("1", "4"), `{"update":1,"recent_return":1}`), "5", 0)
 	acrobot := strings.Replace(seeded("1"), "CartPole-v1", "Acrobot-v1", 1)
 	other := saveRun(t, dir, "other", acrobot, evaluated["evolve"]...)
 	for i, c := range []struct {
@@ -246,5 +310,5 @@ func TestCompareRefuses(t *testing.T) {
 	require.NoError(t, err)
 	last, _, err := scores(runs, scoring{metric: run.EvalReturn})
 	require.NoError(t, err)
-	require.Equal(t, 30., last[0].score)
+	require.Equal(t, 30., last[0].number())
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -18,6 +19,12 @@ func (c *comparison) tables() [][][]string {
 	for _, a := range c.algorithms {
 		algorithms = append(algorithms, []string{a.name, fmt.Sprint(len(a.scores)), short(a.iqm.Point),
 			interval(a.iqm), short(a.mean), short(a.low), short(a.high)})
+	}
+	if c.failing() {
+		algorithms[0] = append(algorithms[0], "with failures")
+		for i, a := range c.algorithms {
+			algorithms[i+1] = append(algorithms[i+1], fmt.Sprint(a.failing))
+		}
 	}
 	improvements := [][]string{{"probability of improvement", "over", "probability", "95 % interval"}}
 	for _, i := range c.improvements {
@@ -42,8 +49,19 @@ func short(x float64) string {
 	return strconv.FormatFloat(x, 'g', max(4, len(fmt.Sprintf("%.0f", math.Abs(x)))), 64)
 }
 
+// failing reports whether a run failed episodes.
+func (c *comparison) failing() bool {
+	return slices.ContainsFunc(c.algorithms, func(a algorithm) bool { return a.failing > 0 })
+}
+
 // caption says what the tables show.
-func (c *comparison) caption() string { return fmt.Sprintf("%s: %s", c.environment, c.score) }
+func (c *comparison) caption() string {
+	text := fmt.Sprintf("%s: %s", c.environment, c.score)
+	if c.failing() {
+		text += "; runs that failed episodes are below all others"
+	}
+	return text
+}
 
 // text returns the tables in columns.
 func (c *comparison) text() string {
@@ -104,6 +122,7 @@ func (c *comparison) csv() string {
 	_ = w.Write([]string{"statistic", "algorithm", "over", "threshold", "value", "low", "high"})
 	for _, a := range c.algorithms {
 		row("runs", a.name, "", "", only(float64(len(a.scores))))
+		row("runs_with_failures", a.name, "", "", only(float64(a.failing)))
 		row("interquartile_mean", a.name, "", "", a.iqm)
 		row("mean", a.name, "", "", only(a.mean))
 		row("least", a.name, "", "", only(a.low))
@@ -139,6 +158,7 @@ func (c *comparison) json() map[string]any {
 			shares, intervals = append(shares, p.Point), append(intervals, bounds(p))
 		}
 		algorithms = append(algorithms, map[string]any{"name": a.name, "runs": a.runs, "scores": scores,
+			"failed_episodes":    a.failed,
 			"interquartile_mean": run.Finite(a.iqm.Point), "interval_95": bounds(a.iqm), "mean": run.Finite(a.mean),
 			"least": run.Finite(a.low), "greatest": run.Finite(a.high), "performance_profile": shares,
 			"performance_profile_95": intervals})

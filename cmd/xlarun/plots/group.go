@@ -180,7 +180,7 @@ func (g group) curve(x, y string) band {
 			b.low, b.high = append(b.low, all[0].Low), append(b.high, all[0].High)
 		}
 	}
-	if len(lines) > 1 && len(lines) < aggregate.LeastScores {
+	if len(lines) > 1 && len(lines) < aggregate.LeastRuns {
 		for _, l := range lines {
 			b.runs = append(b.runs, xys(l.x, l.y))
 		}

@@ -74,19 +74,15 @@ func defaultX(runs []*savedRun) (string, error) {
 	for _, r := range runs {
 		same = same && r.unit == unit
 	}
+	without := slices.IndexFunc(runs, func(r *savedRun) bool { return !r.has(run.EnvSteps) })
 	switch {
-	case allHave(runs, run.EnvSteps) && (allHave(runs, run.EvalReturn) || !same):
+	case without < 0 && (!same || allHave(runs, run.EvalReturn)):
 		return run.EnvSteps, nil
 	case same:
 		return unit, nil
 	}
-	for _, r := range runs {
-		if !r.has(run.EnvSteps) {
-			return "", console.BadInput("%s has no %s, and the runs do not all count in %ss: give runs that have %s, "+
-				"or draw them apart", r.dir, run.EnvSteps, unit, run.EnvSteps)
-		}
-	}
-	return unit, nil
+	return "", console.BadInput("%s has no %s, and the runs do not all count in %ss: give runs that have %s, or draw "+
+		"them apart", runs[without].dir, run.EnvSteps, unit, run.EnvSteps)
 }
 
 // has reports whether a run has a metric.

@@ -122,7 +122,7 @@ func (g group) legend(briefly bool) string {
 		return g.label
 	}
 	text := fmt.Sprintf("interquartile mean of %d runs, ", len(g.runs))
-	if len(g.runs) < aggregate.LeastScores {
+	if len(g.runs) < aggregate.LeastRuns {
 		text += "too few for an interval"
 	} else {
 		text += "95 % bootstrap interval"

@@ -281,7 +281,7 @@ func (s *session) evaluate(held *held, candidates []run.Candidate) error {
 // evaluated are the members of a state that were evaluated.
 type evaluated struct {
 	final, best *Member
-	hall        []*Member // the highest mean return first; equal ones in the order of their fitness
+	hall        []*Member // the best result first; equal ones in the order of their fitness
 }
 
 // best evaluates the candidates and the hall of fame on the same new episodes. The largest of several means is too

@@ -26,7 +26,7 @@ type Outcome struct {
 	EndedBy     string             // "goal", "patience", "last" (step), "rounds", "total_steps", "time" or "stopped"
 	Metrics     map[string]float64 // the last value of each metric
 	Best        *Member            // nil: none was evaluated; large ones of an interrupted run are in its folder only
-	HallEntries []*Member          // the hall of fame, the highest mean return first
+	HallEntries []*Member          // the hall of fame, the best result first
 	Folder      string             // "" for none
 	Summary     []string           // lines for people; none if no round was done and the run was not at its end
 	// Abandoned says that a call on a device, on the disk or of the observer had not returned. The backend is closed
@@ -45,8 +45,8 @@ type Member struct {
 	// Choice is the result of the best member, acting as it does, in those episodes. EvalResult is of others then: the
 	// largest of several means is too large on average. nil: there was one member, and nothing was chosen.
 	Choice *episode.EvalResult
-	// Actions is how it acts: policy.Sampled or policy.Greedy, the one with the larger mean return; "" for a policy
-	// that has one way. Other is the result of the other way, on the same episodes; nil if there is none.
+	// Actions is how it acts: policy.Sampled or policy.Greedy, the one with the better result; "" for a policy that
+	// has one way. Other is the result of the other way, on the same episodes; nil if there is none.
 	Actions  string
 	Other    *episode.EvalResult
 	episodes random.Key // episode e of EvalResult has the key FoldIn(episodes, e)

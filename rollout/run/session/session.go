@@ -164,7 +164,7 @@ type session struct {
 	savedStep    int64         // of the last checkpoint
 	phases       []run.Phase
 	best         *Member
-	hall         []*Member  // the hall of fame, the highest mean return first
+	hall         []*Member  // the hall of fame, the best result first
 	meanAt       int64      // the step of the mean that was written last
 	ending       string     // the run's own summary
 	table        []string   // the run's own table at its end

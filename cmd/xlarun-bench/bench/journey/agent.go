@@ -200,8 +200,7 @@ func (a *agent) rollout(s State) (game, transition) {
 }
 
 // estimate returns the batch of a rollout, [steps, environments], that ended before the observations last. The end of
-// an
-// episode is not bootstrapped.
+// an episode is not bootstrapped.
 func (a *agent) estimate(params any, v values, t transition, last *graph.Array) batch {
 	end := graph.VMap(func(observation *graph.Array) *graph.Array { return a.value(params, v, observation) })(last)
 	advantages, targets := graph.VMap2(func(t transition, end *graph.Array) graph.Pair[*graph.Array, *graph.Array] {
