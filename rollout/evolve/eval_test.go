@@ -109,7 +109,8 @@ func TestEndingHasTheNewestEvaluation(t *testing.T) {
 // The same compiled: evaluations, in tiles of their own, change no byte of the state, nor any number of a search.
 func TestEvaluationsChangeNoByte(t *testing.T) {
 	b := xlatest.Open(t, 1)
-	c := broad()
+	c := DefaultConfig()
+	c.Env, c.Policy, c.Population, c.Tile, c.Steps, c.EvalEnvs, c.HallOfFame = "Pendulum-v1", "linear", 10, 4, 12, 5, "0"
 	with := start(t, b, c)
 	c.EvalEnvs = 0
 	without := start(t, b, c)

@@ -16,13 +16,13 @@ func TestTilesOfIslandsAreCounted(t *testing.T) {
 			continue
 		}
 		c := exploring()
-		c.Policy = policy
+		c.Policy, c.EvalEvery = policy, 4
 		a := archipelago(t, xlatest.Open(t, 2), c)
 		for g := range 3 {
 			_, err := a.Step(t.Context())
 			require.NoError(t, err)
 			each := 2
-			if g != 2 { // there is an evaluation
+			if c.EvalDue(int64(g + 1)) {
 				each += a.lanes.Search.Groups.ExtraTiles()
 			}
 			require.EqualValues(t, 2*each, a.Counter().Begun(), "%s: two tiles of islands, of two tiles each: "+
