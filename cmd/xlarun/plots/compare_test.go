@@ -142,8 +142,8 @@ func TestCompare(t *testing.T) {
 	}
 	text, err := compare(t, args...)
 	require.NoError(t, err)
-	require.Equal(t, `CartPole-v1: mean return of each run's result on 100 new episodes; runs that failed episodes are `+
-		`below all others
+	require.Equal(t, `CartPole-v1: mean return of each run's result on 100 new episodes; runs that failed episodes `+
+		`are below all others
 ALGORITHM  RUNS  INTERQUARTILE MEAN  95 % INTERVAL   MEAN  LEAST  GREATEST  WITH FAILURES
 evolve     8     13.5                2.494 to 33.25  17.5  0      49        0
 ppo        3     -Inf                too few runs    -Inf  -Inf   22        1
@@ -155,7 +155,8 @@ evolve                      ppo   0.5833       too few runs
 	agents := saveRun(t, dir, "agents", ppo("1", "8"), evaluated["ppo"]...)
 	require.NoError(t, os.WriteFile(filepath.Join(agents, "agents.json"), []byte(`{"recent_return":[1,1,1,1,1,1,1,1],`+
 		`"eval_return":[10,20,30,null,1,2,3,4],"eval_failed":[0,0,0,32,0,0,0,0],`+
-		`"eval_episodes":[32,32,32,32,32,32,32,32],"configurations":[1,2,3,4,5,6,7,{}],"learning_rate":[0.1,0.1,0.1,0.1,0.2,0.2,0.2,0.2]}`), 0o644))
+		`"eval_episodes":[32,32,32,32,32,32,32,32],"configurations":[1,2,3,4,5,6,7,{}],`+
+		`"learning_rate":[0.1,0.1,0.1,0.1,0.2,0.2,0.2,0.2]}`), 0o644))
 	picture := filepath.Join(dir, "profile.svg")
 	text, err = compare(t, append(seeds[:2:2], agents, "--format", "markdown", "--out", picture)...)
 	require.NoError(t, err)
@@ -223,8 +224,8 @@ evolve                      ppo   0.5833       too few runs
 	require.Nil(t, result.Improvements[0].Interval)
 }
 
-// Runs that failed episodes rank as members do: below all that failed none, the more failures the lower. Their means are
-// of the episodes that did not fail. If one run has no result, all scores are of last evaluations.
+// Runs that failed episodes rank as members do: below all that failed none, the more failures the lower. Their means
+// are of the episodes that did not fail. If one run has no result, all scores are of last evaluations.
 func TestFailuresAndLastEvaluations(t *testing.T) {
 	dir := t.TempDir()
 	row := `{"generation":1,"mean_fitness":1,"env_steps":100,"eval_return":%d,"eval_episodes":64,"eval_failed":%d}`
@@ -241,8 +242,8 @@ func TestFailuresAndLastEvaluations(t *testing.T) {
 	}
 	text, err := compare(t, args[2], args[1], args[0], "--by", "width")
 	require.NoError(t, err)
-	require.Equal(t, `CartPole-v1: mean return of each run's result on 100 new episodes; runs that failed episodes are `+
-		`below all others
+	require.Equal(t, `CartPole-v1: mean return of each run's result on 100 new episodes; runs that failed episodes `+
+		`are below all others
 ALGORITHM  RUNS  INTERQUARTILE MEAN  95 % INTERVAL  MEAN  LEAST  GREATEST  WITH FAILURES
 width 16   1     3                   too few runs   3     3      3         0
 width 32   1     -Inf                too few runs   -Inf  -Inf   -Inf      1
@@ -261,8 +262,8 @@ width 32                    width 64  1            too few runs
 		of     string
 		scores []float64
 	}{
-		{scoring{}, "mean return of each run's last evaluation on 64 new episodes (" + args[1] + " has no judged result)",
-			[]float64{9, 9, 9}},
+		{scoring{}, "mean return of each run's last evaluation on 64 new episodes (" + args[1] +
+			" has no judged result)", []float64{9, 9, 9}},
 		{scoring{at: 100}, "eval return at 100 env steps", []float64{0, math.Inf(-1), 14}},
 		{scoring{at: 150}, "eval return at 150 env steps", []float64{4.5, math.Inf(-1), 11.5}},
 		{scoring{metric: "eval_return"}, "last eval return of each run", []float64{9, 9, 9}},

@@ -216,8 +216,8 @@ func lowestIfNotFinite(x float64) float64 {
 	return x
 }
 
-// judged returns a run with the score of its result, a run of several agents as one for each agent with that of its last
-// evaluation; nil if it has none.
+// judged returns a run with the score of its result, a run of several agents as one for each agent with that of its
+// last evaluation; nil if it has none.
 func (r *savedRun) judged() []scored {
 	folder, err := runfolder.Read(r.dir, runfolder.Options{})
 	if err != nil {

@@ -121,8 +121,9 @@ func TestEvaluatorIsHandedOver(t *testing.T) {
 		folder, err := runfolder.Create(dir, runfolder.Options{Keep: 5})
 		require.NoError(t, err)
 		outcome, err := session.Run(t.Context(), session.Options{Experiment: growing{p}, Folder: folder,
-			Kind: run.Kind{Name: "pausing", Unit: "step", Round: "step", Version: 1}, Cadence: session.Cadence{Steps: 1},
-			Open: func(context.Context, run.Progress) (xlabridge.Backend, error) { return b, nil }})
+			Kind:    run.Kind{Name: "pausing", Unit: "step", Round: "step", Version: 1},
+			Cadence: session.Cadence{Steps: 1},
+			Open:    func(context.Context, run.Progress) (xlabridge.Backend, error) { return b, nil }})
 		require.NoError(t, err)
 		require.Equal(t, map[string]string{"step 4": "3, programs 1"}, saved)
 		require.EqualValues(t, 4, outcome.Step)
