@@ -13,6 +13,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/internal/chart"
 	"xlarun/rollout/aggregate"
+	"xlarun/rollout/run"
 )
 
 // compareOptions holds the flags of compare.
@@ -83,7 +84,7 @@ func (o compareOptions) compare(streams console.Streams, dirs []string) error {
 		return err
 	}
 	for _, r := range runs {
-		if r.settings["env"] != runs[0].settings["env"] {
+		if r.kind != "sparse" && r.environment() != runs[0].environment() { // sparse: data in another folder may be equal
 			return console.BadInput("%s is a run in %s, %s one in %s: compare runs in one environment", r.dir,
 				r.environment(), runs[0].dir, runs[0].environment())
 		}
@@ -91,6 +92,9 @@ func (o compareOptions) compare(streams console.Streams, dirs []string) error {
 	c, err := o.comparison(runs)
 	if err != nil {
 		return err
+	}
+	for _, line := range c.leftOut {
+		_, _ = fmt.Fprintln(streams.Err, line)
 	}
 	if o.out != "" {
 		if err := save(o.out, []*chart.Chart{c.profileChart()}, width, height); err != nil {
@@ -119,6 +123,7 @@ type comparison struct {
 	algorithms   []algorithm // the highest interquartile mean first
 	improvements []improvement
 	thresholds   []float64 // of the performance profiles
+	leftOut      []string  // lines about runs that do not count
 }
 
 // algorithm holds the runs that differ only in their seeds.
@@ -154,11 +159,15 @@ func (o compareOptions) comparison(runs []*savedRun) (*comparison, error) {
 			low, high = min(low, s.score), max(high, s.score)
 		}
 	}
-	found, err := groups(each, o.by)
+	found, leftOut, err := groups(each, o.by)
 	if err != nil {
 		return nil, err
 	}
-	c := &comparison{environment: runs[0].environment(), score: by.String()}
+	if by.x != "" && by.x == runs[0].unit && by.at != 1 {
+		by.x += "s"
+	}
+	score := strings.Replace(by.String(), spaced(run.EvalReturn), runs[0].named(run.EvalReturn), 1)
+	c := &comparison{environment: environments(runs), score: score, leftOut: leftOut}
 	var profile []aggregate.Statistic
 	if low <= high {
 		for i := range profilePoints {
