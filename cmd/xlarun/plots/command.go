@@ -33,9 +33,9 @@ func Command(streams console.Streams) *cobra.Command {
 		Short: "Draw the learning curves of runs",
 		Long: "Plot draws a metric of one run or of several, of any kinds. A run may be in progress. The default is " +
 			"eval_return, and paler what the run says about training, such as the population's mean; runs that have " +
-			"no evaluations have only that. Runs that differ only in their seeds (and where they were computed) are " +
-			"one curve: their interquartile mean and, from 8 runs on, its 95 % stratified bootstrap interval " +
-			"(rliable). Fewer runs are drawn one by one. A run that ended earlier than others of its curve keeps its " +
+			"no evaluations have only that. Runs that differ only in their seeds (and in where they were computed " +
+			"and how long) are one curve: their interquartile mean and, from 8 runs on, its 95 % stratified " +
+			"bootstrap interval (rliable). Fewer runs are drawn one by one. A run that ended earlier than others of its curve keeps its " +
 			"last value. Of one run of qd, without --metric, it draws the cells of the archive, colored by fitness, " +
 			"and the elites' objectives, by their means over new episodes once the run has played these.",
 		Example: "  xlarun plot runs/20260102-150405-CartPole-v1\n  xlarun plot runs/* --metric best_fitness --x " +
@@ -65,7 +65,7 @@ func Command(streams console.Streams) *cobra.Command {
 	f.StringVar(&o.x, "x", "", "what to draw it over, another of the numbers (default env_steps of runs that "+
 		"have eval_return, else the steps, such as generations)")
 	f.StringSliceVar(&o.by, "by", nil, "settings that make a curve of their own, between commas (default all except "+
-		"the seed)")
+		"the seed and the length)")
 	f.StringVar(&o.out, "out", "", "file of the picture, its ending selects the format: "+
 		strings.Join(endings(), ", ")+" (default plot.png, in the run's folder if there is only one)")
 	return cmd
@@ -95,6 +95,11 @@ func (o options) plot(dirs []string) (drew string, leftOut []string, err error) 
 		}
 		return path, nil, save(path, charts, float64(len(charts))*6*inch, 6*inch)
 	}
+	all, leftOut, err := groups(runs, o.by)
+	if err != nil {
+		return "", nil, err
+	}
+	runs = kept(all)
 	measures := defaultMeasures(runs)
 	if len(o.metrics) > 0 {
 		measures = nil
@@ -111,10 +116,6 @@ func (o options) plot(dirs []string) (drew string, leftOut []string, err error) 
 			return "", nil, err
 		}
 	} else if err := check(runs, "x", x); err != nil {
-		return "", nil, err
-	}
-	all, leftOut, err := groups(runs, o.by)
-	if err != nil {
 		return "", nil, err
 	}
 	c, err := curvesChart(environments(runs), x, measures, all)

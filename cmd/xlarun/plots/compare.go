@@ -34,9 +34,9 @@ func Compare(streams console.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare RUN...",
 		Short: "Compare the results of runs as rliable does",
-		Long: "Compare compares runs of any kinds in one environment. Runs that differ only in their seeds are runs " +
-			"of one algorithm, and so are the agents of ppo. Their scores are the returns of their results on new " +
-			"episodes, or a metric. It prints the interquartile mean of each algorithm and the probability that a " +
+		Long: "Compare compares runs of any kinds in one environment. Runs that differ only in their seeds and " +
+			"lengths are runs of one algorithm, and so are the agents of ppo. Their scores are the returns of their " +
+			"results on new episodes, or a metric. It prints the interquartile mean of each algorithm and the probability that a " +
 			"run of one has a higher score than a run of another (equal ones count half), with 95 % intervals by " +
 			"stratified bootstrap, as rliable defines them (Agarwal et al., 2021). Fewer than 8 runs of an " +
 			"algorithm are too few for an interval.",
@@ -58,7 +58,7 @@ func Compare(streams console.Streams) *cobra.Command {
 		"each run")
 	f.StringVar(&o.x, "x", "", "what --at counts, another of the numbers (default as in plot)")
 	f.StringSliceVar(&o.by, "by", nil, "settings that make an algorithm of its own, between commas (default all "+
-		"except the seed)")
+		"except the seed and the length)")
 	f.StringVar(&o.format, "format", "text", "format of the table: "+strings.Join(formats, ", "))
 	f.StringVar(&o.out, "out", "", "file of a picture of the performance profiles, the share of runs above each "+
 		"score; its ending selects the format: "+strings.Join(endings(), ", "))
@@ -84,7 +84,8 @@ func (o compareOptions) compare(streams console.Streams, dirs []string) error {
 		return err
 	}
 	for _, r := range runs {
-		if r.kind != "sparse" && r.environment() != runs[0].environment() { // sparse: data in another folder may be equal
+		// The data of sparse may be the same in two folders.
+		if r.kind != "sparse" && r.environment() != runs[0].environment() {
 			return console.BadInput("%s is a run in %s, %s one in %s: compare runs in one environment", r.dir,
 				r.environment(), runs[0].dir, runs[0].environment())
 		}
@@ -146,6 +147,14 @@ type improvement struct {
 const profilePoints = 101
 
 func (o compareOptions) comparison(runs []*savedRun) (*comparison, error) {
+	var leftOut []string
+	if len(o.by) == 0 { // what is left out does not choose the score either
+		found, out, err := groups(runs, nil)
+		if err != nil {
+			return nil, err
+		}
+		runs, leftOut = kept(found), out
+	}
 	all, by, err := scores(runs, o.scoring)
 	if err != nil {
 		return nil, err
@@ -159,7 +168,7 @@ func (o compareOptions) comparison(runs []*savedRun) (*comparison, error) {
 			low, high = min(low, s.score), max(high, s.score)
 		}
 	}
-	found, leftOut, err := groups(each, o.by)
+	found, out, err := groups(each, o.by)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +176,7 @@ func (o compareOptions) comparison(runs []*savedRun) (*comparison, error) {
 		by.x += "s"
 	}
 	score := strings.Replace(by.String(), spaced(run.EvalReturn), runs[0].named(run.EvalReturn), 1)
-	c := &comparison{environment: environments(runs), score: score, leftOut: leftOut}
+	c := &comparison{environment: environments(runs), score: score, leftOut: append(leftOut, out...)}
 	var profile []aggregate.Statistic
 	if low <= high {
 		for i := range profilePoints {

@@ -92,6 +92,14 @@ func groups(runs []*savedRun, by []string) (all []group, leftOut []string, err e
 	return all, leftOut, nil
 }
 
+// kept returns the runs that count.
+func kept(all []group) (runs []*savedRun) {
+	for _, g := range all {
+		runs = append(runs, g.runs...)
+	}
+	return runs
+}
+
 // lengthsDiffer reports whether two runs with the same settings and seed were given other lengths and ended at other
 // steps.
 func lengthsDiffer(runs []*savedRun) bool {
@@ -204,7 +212,8 @@ func (r *savedRun) otherSettings(other *savedRun) (names []string) {
 func (r *savedRun) otherResult(other *savedRun) string {
 	for _, metric := range r.metrics {
 		theirs := other.columns[metric]
-		if theirs == nil || strings.HasPrefix(metric, "eval_") && r.settings["eval-envs"] != other.settings["eval-envs"] {
+		evaluates := strings.HasPrefix(metric, "eval_")
+		if theirs == nil || evaluates && r.settings["eval-envs"] != other.settings["eval-envs"] {
 			continue
 		}
 		at := map[float64]float64{}

@@ -39,7 +39,8 @@ func TestLeftOut(t *testing.T) {
 		{[]string{first, broken}, []string{broken + " left out" + left + ", but other results (mean_fitness)"}},
 		{[]string{first, often}, []string{often + " left out" + left + " except eval-envs"}},
 		{[]string{stopped, first}, []string{stopped + " left out" + left + ", but only 2 of 3 generations"}},
-		{[]string{short, first, other}, []string{short + " left out" + left + " except rounds, but only 2 of 3 generations"}},
+		{[]string{short, first, other}, []string{short + " left out" + left + " except rounds, but only 2 of 3 " +
+			"generations"}},
 		{[]string{short, first}, nil}, // nothing but the length differs
 	} {
 		var out, said bytes.Buffer
@@ -56,6 +57,10 @@ func TestLeftOut(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, text, "\nrounds 2   1 ")
 	require.Contains(t, text, "\nevolve     1 ")
+	unjudged := saveRun(t, dir, "unjudged", seeded("1"), rows...)
+	text, err = compare(t, first, unjudged)
+	require.NoError(t, err)
+	require.Contains(t, text, "mean return of each run's result", "what is left out does not choose the score")
 	text, err = compare(t, first, same, "--json")
 	require.NoError(t, err)
 	require.Contains(t, text, `"left_out":["`+same+` left out`)

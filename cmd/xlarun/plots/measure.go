@@ -137,7 +137,8 @@ func (r *savedRun) hasBeside() bool {
 
 // measures reports whether a metric of a run is a number in some row.
 func (r *savedRun) measures(metric string) bool {
-	return r.has(metric) && slices.ContainsFunc(r.columns[metric].values, func(x float64) bool { return !math.IsNaN(x) })
+	number := func(x float64) bool { return !math.IsNaN(x) }
+	return r.has(metric) && slices.ContainsFunc(r.columns[metric].values, number)
 }
 
 // allMeasure reports whether a metric of all runs is a number in some row.
