@@ -25,7 +25,7 @@ type group struct {
 // separate curves.
 var incidental = []string{"seed", agentSetting, "xlarun", "kind_version", "devices", "memory", "tune", "tile",
 	"batch-last", "unroll", "episode-batch", "vector-width", "backend", "plugin", "jit", "checkpoint-every", "keep",
-	"tensorboard-axis", "eval-envs", "eval-every", "test-every"}
+	"tensorboard-axis", "eval-envs", "eval-every", "eval-episodes", "test-every"}
 
 // lengths lists the settings that only end a run; so does run.Kind.Length. They separate runs that have the same
 // settings and seed, if no run has other settings.
@@ -210,10 +210,12 @@ func (r *savedRun) otherSettings(other *savedRun) (names []string) {
 // otherResult returns the first metric of which two runs have different numbers at the same step; "" if none.
 // Evaluations on other numbers of episodes are no different results.
 func (r *savedRun) otherResult(other *savedRun) string {
+	otherEpisodes := slices.ContainsFunc(r.otherSettings(other), func(name string) bool {
+		return strings.HasPrefix(name, "eval-")
+	})
 	for _, metric := range r.metrics {
 		theirs := other.columns[metric]
-		evaluates := strings.HasPrefix(metric, "eval_")
-		if theirs == nil || evaluates && r.settings["eval-envs"] != other.settings["eval-envs"] {
+		if theirs == nil || otherEpisodes && strings.HasPrefix(metric, "eval_") {
 			continue
 		}
 		at := map[float64]float64{}

@@ -151,7 +151,9 @@ func TestGroups(t *testing.T) {
 			"rounds = 9\n" + other}, nil, []string{"strategy openes", "strategy pgpe"}, []int{2, 1}},
 		{11, "by a length, which is not set in one", []string{limited("1", "rounds = 0\n"),
 			limited("2", "rounds = 9\n")}, []string{"rounds"}, []string{"", "rounds 9"}, []int{1, 1}},
-		{12, "an empty value", []string{limited("1", "policy = ''\n"), limited("2", "policy = 'linear'\n")}, nil,
+		{12, "evaluations", []string{limited("1", "eval-episodes = 3\n"), limited("2", "eval-every = 9\n")}, nil,
+			[]string{""}, []int{2}},
+		{13, "an empty value", []string{limited("1", "policy = ''\n"), limited("2", "policy = 'linear'\n")}, nil,
 			[]string{"", "policy linear"}, []int{1, 1}},
 	} {
 		var runs []*savedRun
