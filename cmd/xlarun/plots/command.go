@@ -35,7 +35,8 @@ func Command(streams console.Streams) *cobra.Command {
 			"eval_return, and paler what the run says about training, such as the population's mean; runs that have " +
 			"no evaluations have only that. Runs that differ only in their seeds (and in where they were computed " +
 			"and how long) are one curve: their interquartile mean and, from 8 runs on, its 95 % stratified " +
-			"bootstrap interval (rliable). Fewer runs are drawn one by one. A run that ended earlier than others of its curve keeps its " +
+			"bootstrap interval (rliable). Fewer runs are drawn one by one. A " +
+			"run that ended earlier than others of its curve keeps its " +
 			"last value. Of one run of qd, without --metric, it draws the cells of the archive, colored by fitness, " +
 			"and the elites' objectives, by their means over new episodes once the run has played these.",
 		Example: "  xlarun plot runs/20260102-150405-CartPole-v1\n  xlarun plot runs/* --metric best_fitness --x " +

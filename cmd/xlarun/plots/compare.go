@@ -36,7 +36,8 @@ func Compare(streams console.Streams) *cobra.Command {
 		Short: "Compare the results of runs as rliable does",
 		Long: "Compare compares runs of any kinds in one environment. Runs that differ only in their seeds and " +
 			"lengths are runs of one algorithm, and so are the agents of ppo. Their scores are the returns of their " +
-			"results on new episodes, or a metric. It prints the interquartile mean of each algorithm and the probability that a " +
+			"results on new episodes, or a metric. " +
+			"It prints the interquartile mean of each algorithm and the probability that a " +
 			"run of one has a higher score than a run of another (equal ones count half), with 95 % intervals by " +
 			"stratified bootstrap, as rliable defines them (Agarwal et al., 2021). Fewer than 8 runs of an " +
 			"algorithm are too few for an interval.",
