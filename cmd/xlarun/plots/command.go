@@ -2,6 +2,7 @@
 package plots
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -32,9 +33,10 @@ func Command(streams console.Streams) *cobra.Command {
 		Short: "Draw the learning curves of runs",
 		Long: "Plot draws a metric of one run or of several, of any kinds. A run may be in progress. The default is " +
 			"eval_return, and paler what the run says about training, such as the population's mean; runs that have " +
-			"no evaluations have only that. Runs that differ only in their seeds (and where they were computed) are " +
-			"one curve: their interquartile mean and, from 8 runs on, its 95 % stratified bootstrap interval " +
-			"(rliable). Fewer runs are drawn one by one. A run that ended earlier than others of its curve keeps its " +
+			"no evaluations have only that. Runs that differ only in their seeds (and in where they were computed " +
+			"and how long) are one curve: their interquartile mean and, from 8 runs on, its 95 % stratified " +
+			"bootstrap interval (rliable). Fewer runs are drawn one by one. A " +
+			"run that ended earlier than others of its curve keeps its " +
 			"last value. Of one run of qd, without --metric, it draws the cells of the archive, colored by fitness, " +
 			"and the elites' objectives, by their means over new episodes once the run has played these.",
 		Example: "  xlarun plot runs/20260102-150405-CartPole-v1\n  xlarun plot runs/* --metric best_fitness --x " +
@@ -46,10 +48,14 @@ func Command(streams console.Streams) *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			drew, err := o.plot(args)
-			if err == nil {
-				_, err = fmt.Fprintln(streams.Out, "drew", drew)
+			drew, leftOut, err := o.plot(args)
+			if err != nil {
+				return err
 			}
+			for _, line := range leftOut {
+				_, _ = fmt.Fprintln(streams.Err, line)
+			}
+			_, err = fmt.Fprintln(streams.Out, "drew", drew)
 			return err
 		},
 	}
@@ -60,15 +66,15 @@ func Command(streams console.Streams) *cobra.Command {
 	f.StringVar(&o.x, "x", "", "what to draw it over, another of the numbers (default env_steps of runs that "+
 		"have eval_return, else the steps, such as generations)")
 	f.StringSliceVar(&o.by, "by", nil, "settings that make a curve of their own, between commas (default all except "+
-		"the seed)")
+		"the seed and the length)")
 	f.StringVar(&o.out, "out", "", "file of the picture, its ending selects the format: "+
 		strings.Join(endings(), ", ")+" (default plot.png, in the run's folder if there is only one)")
 	return cmd
 }
 
 // plot draws the runs in the folders. It returns the picture's path and, if the runs have no evaluations, what it
-// shows.
-func (o options) plot(dirs []string) (drew string, err error) {
+// shows; and the lines about runs that are left out.
+func (o options) plot(dirs []string) (drew string, leftOut []string, err error) {
 	path := o.out
 	if path == "" {
 		path = "plot.png"
@@ -77,55 +83,56 @@ func (o options) plot(dirs []string) (drew string, err error) {
 		}
 	}
 	if err := checkEnding(path); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	runs, err := readRuns(dirs)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if runs[0].kind == "qd" && len(runs) == 1 && len(o.metrics) == 0 && o.x == "" && len(o.by) == 0 {
 		charts, err := archiveCharts(dirs[0])
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
-		return path, save(path, charts, float64(len(charts))*6*inch, 6*inch)
+		return path, nil, save(path, charts, float64(len(charts))*6*inch, 6*inch)
 	}
+	all, leftOut, err := groups(runs, o.by)
+	if err != nil {
+		return "", nil, err
+	}
+	runs = kept(all)
 	measures := defaultMeasures(runs)
 	if len(o.metrics) > 0 {
 		measures = nil
 		for _, name := range o.metrics {
-			measures = append(measures, measure{metric: name, axis: spaced(name)})
+			measures = append(measures, measure{metric: name, axis: runs[0].named(name)})
 			if err := check(runs, "metric", name); err != nil {
-				return "", err
+				return "", nil, err
 			}
 		}
 	}
 	x := o.x
 	if x == "" {
 		if x, err = defaultX(runs); err != nil {
-			return "", err
+			return "", nil, err
 		}
 	} else if err := check(runs, "x", x); err != nil {
-		return "", err
+		return "", nil, err
 	}
-	all, err := groups(runs, o.by)
+	c, err := curvesChart(environments(runs), x, measures, all)
 	if err != nil {
-		return "", err
-	}
-	title := runs[0].settings["env"]
-	if slices.ContainsFunc(runs, func(r *savedRun) bool { return r.settings["env"] != title }) || title == "" {
-		title = runs[0].kind
-	}
-	c, err := curvesChart(title, x, measures, all)
-	if err != nil {
-		return "", console.BadInput("%w: the runs have had no finite one", err)
+		return "", nil, console.BadInput("%w: the runs have had no finite one", err)
 	}
 	drew = path
-	if i := slices.IndexFunc(runs, func(r *savedRun) bool { return !r.has(run.EvalReturn) }); i >= 0 &&
+	if i := slices.IndexFunc(runs, func(r *savedRun) bool { return !r.measures(run.EvalReturn) }); i >= 0 &&
 		len(o.metrics) == 0 {
-		drew = fmt.Sprintf("%s: %s (%s has no %s)", path, measures[0].axis, runs[i].dir, run.EvalReturn)
+		has := "has no"
+		if runs[i].has(run.EvalReturn) {
+			has = "has no finite"
+		}
+		drew = fmt.Sprintf("%s: %s (%s %s %s)", path, measures[0].axis, runs[i].dir, has, run.EvalReturn)
 	}
-	return drew, save(path, []*chart.Chart{c}, width, height)
+	return drew, leftOut, save(path, []*chart.Chart{c}, width, height)
 }
 
 // readRuns reads the folders of runs. Runs of different kinds have one environment.
@@ -137,7 +144,7 @@ func readRuns(dirs []string) (runs []*savedRun, err error) {
 		}
 		runs = append(runs, r)
 		first := runs[0]
-		if r.kind != first.kind && (r.settings["env"] != first.settings["env"] || r.settings["env"] == "") {
+		if r.kind != first.kind && r.environment() != first.environment() {
 			return nil, console.BadInput("%s is a run of %s in %s, %s one of %s in %s: kinds are compared in one "+
 				"environment", dir, r.kind, r.environment(), first.dir, first.kind, first.environment())
 		}
@@ -145,12 +152,31 @@ func readRuns(dirs []string) (runs []*savedRun, err error) {
 	return runs, nil
 }
 
-// environment names the environment of a run.
+// environment names what a run learns: an environment, a game, a data set; else its kind.
 func (r *savedRun) environment() string {
-	if r.settings["env"] == "" {
-		return "none"
+	game := r.settings["game"]
+	if game == "clique" {
+		game += ", " + words(r, []string{"vertices", "k", "variant"})
 	}
-	return r.settings["env"]
+	name := r.settings["env"]
+	if r.kind == "sparse" {
+		name = "MNIST"
+		if data := r.settings["data"]; data != "" {
+			name = filepath.Base(data)
+		}
+	}
+	return cmp.Or(name, game, r.kind)
+}
+
+// environments names what runs learn.
+func environments(runs []*savedRun) string {
+	var names []string
+	for _, r := range runs {
+		if !slices.Contains(names, r.environment()) {
+			names = append(names, r.environment())
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // check refuses a flag whose metric some run lacks.

@@ -13,6 +13,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/internal/chart"
 	"xlarun/rollout/aggregate"
+	"xlarun/rollout/run"
 )
 
 // compareOptions holds the flags of compare.
@@ -33,9 +34,10 @@ func Compare(streams console.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare RUN...",
 		Short: "Compare the results of runs as rliable does",
-		Long: "Compare compares runs of any kinds in one environment. Runs that differ only in their seeds are runs " +
-			"of one algorithm, and so are the agents of ppo. Their scores are the returns of their results on new " +
-			"episodes, or a metric. It prints the interquartile mean of each algorithm and the probability that a " +
+		Long: "Compare compares runs of any kinds in one environment. Runs that differ only in their seeds and " +
+			"lengths are runs of one algorithm, and so are the agents of ppo. Their scores are the returns of their " +
+			"results on new episodes, or a metric. " +
+			"It prints the interquartile mean of each algorithm and the probability that a " +
 			"run of one has a higher score than a run of another (equal ones count half), with 95 % intervals by " +
 			"stratified bootstrap, as rliable defines them (Agarwal et al., 2021). Fewer than 8 runs of an " +
 			"algorithm are too few for an interval.",
@@ -57,7 +59,7 @@ func Compare(streams console.Streams) *cobra.Command {
 		"each run")
 	f.StringVar(&o.x, "x", "", "what --at counts, another of the numbers (default as in plot)")
 	f.StringSliceVar(&o.by, "by", nil, "settings that make an algorithm of its own, between commas (default all "+
-		"except the seed)")
+		"except the seed and the length)")
 	f.StringVar(&o.format, "format", "text", "format of the table: "+strings.Join(formats, ", "))
 	f.StringVar(&o.out, "out", "", "file of a picture of the performance profiles, the share of runs above each "+
 		"score; its ending selects the format: "+strings.Join(endings(), ", "))
@@ -83,7 +85,8 @@ func (o compareOptions) compare(streams console.Streams, dirs []string) error {
 		return err
 	}
 	for _, r := range runs {
-		if r.settings["env"] != runs[0].settings["env"] {
+		// The data of sparse may be the same in two folders.
+		if r.kind != "sparse" && r.environment() != runs[0].environment() {
 			return console.BadInput("%s is a run in %s, %s one in %s: compare runs in one environment", r.dir,
 				r.environment(), runs[0].dir, runs[0].environment())
 		}
@@ -91,6 +94,9 @@ func (o compareOptions) compare(streams console.Streams, dirs []string) error {
 	c, err := o.comparison(runs)
 	if err != nil {
 		return err
+	}
+	for _, line := range c.leftOut {
+		_, _ = fmt.Fprintln(streams.Err, line)
 	}
 	if o.out != "" {
 		if err := save(o.out, []*chart.Chart{c.profileChart()}, width, height); err != nil {
@@ -119,6 +125,7 @@ type comparison struct {
 	algorithms   []algorithm // the highest interquartile mean first
 	improvements []improvement
 	thresholds   []float64 // of the performance profiles
+	leftOut      []string  // lines about runs that do not count
 }
 
 // algorithm holds the runs that differ only in their seeds.
@@ -144,6 +151,14 @@ type improvement struct {
 const profilePoints = 101
 
 func (o compareOptions) comparison(runs []*savedRun) (*comparison, error) {
+	var leftOut []string
+	if len(o.by) == 0 { // what is left out does not choose the score either
+		found, out, err := groups(runs, nil)
+		if err != nil {
+			return nil, err
+		}
+		runs, leftOut = kept(found), out
+	}
 	all, what, err := scores(runs, o.scoring)
 	if err != nil {
 		return nil, err
@@ -162,11 +177,12 @@ func (o compareOptions) comparison(runs []*savedRun) (*comparison, error) {
 			low, high = min(low, x), max(high, x)
 		}
 	}
-	found, err := groups(each, o.by)
+	found, out, err := groups(each, o.by)
 	if err != nil {
 		return nil, err
 	}
-	c := &comparison{environment: runs[0].environment(), score: what}
+	what = strings.Replace(what, spaced(run.EvalReturn), runs[0].named(run.EvalReturn), 1)
+	c := &comparison{environment: environments(runs), score: what, leftOut: append(leftOut, out...)}
 	var profile []aggregate.Statistic
 	if low <= high {
 		for i := range profilePoints {

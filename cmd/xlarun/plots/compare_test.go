@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"image/png"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -78,7 +79,7 @@ func TestEvaluationsAreDrawn(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.x, x, "case %d", c.number)
 		path := filepath.Join(dir, "a.svg")
-		drew, err := options{out: path}.plot(c.runs)
+		drew, _, err := options{out: path}.plot(c.runs)
 		require.NoError(t, err)
 		require.Equal(t, path+c.said, drew, "case %d", c.number)
 		text, err := os.ReadFile(path)
@@ -120,7 +121,7 @@ func judge(t *testing.T, dir, mean string, failed int) string {
 func compare(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	cmd := Compare(console.Streams{Out: &out})
+	cmd := Compare(console.Streams{Out: &out, Err: io.Discard})
 	cmd.SetArgs(args)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	err := cmd.Execute()

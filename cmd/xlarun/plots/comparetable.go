@@ -168,5 +168,6 @@ func (c *comparison) json() map[string]any {
 			"probability": run.Finite(i.probability.Point), "interval_95": bounds(i.probability)})
 	}
 	return map[string]any{"environment": c.environment, "score": c.score, "algorithms": algorithms,
-		"probabilities_of_improvement": improvements, "thresholds": c.thresholds}
+		"probabilities_of_improvement": improvements, "thresholds": c.thresholds,
+		"left_out": append([]string{}, c.leftOut...)}
 }

@@ -37,11 +37,7 @@ func Curves(dir string, metrics []string) ([]byte, error) {
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("the run has no numbers to draw")
 	}
-	title := r.settings["env"]
-	if title == "" {
-		title = r.kind
-	}
-	rows[0][0].Title = fmt.Sprintf("%s, seed %s", title, r.settings["seed"])
+	rows[0][0].Title = fmt.Sprintf("%s, seed %s", r.environment(), r.settings["seed"])
 	rows[len(rows)-1][0].XLabel = spaced(r.unit)
 	return chart.Draw("png", width, max(2.2*float64(len(rows)), 4)*inch, rows...)
 }
@@ -49,7 +45,7 @@ func Curves(dir string, metrics []string) ([]byte, error) {
 // curves returns the chart of a metric and its companions, or nil if they have no numbers.
 func (r *savedRun) curves(metric string) *chart.Chart {
 	names := append([]string{metric}, companions[metric]...)
-	c := &chart.Chart{YLabel: spaced(metric), Counts: true,
+	c := &chart.Chart{YLabel: r.named(metric), Counts: true,
 		X: &chart.Range{Min: r.steps[0], Max: r.last()}} // the same for all charts of the run
 	if len(names) > 1 { // the legend has the rest of the name
 		c.YLabel = c.YLabel[strings.LastIndex(c.YLabel, " ")+1:]
@@ -73,7 +69,7 @@ func (r *savedRun) curves(metric string) *chart.Chart {
 			empty = false
 		}
 		if len(pieces) > 0 && len(names) > 1 {
-			c.Legend(spaced(names[i]), line)
+			c.Legend(r.named(names[i]), line)
 		}
 	}
 	if empty {

@@ -82,8 +82,7 @@ func curvesChart(title, x string, measures []measure, all []group) (*chart.Chart
 				}
 			}
 			if b.finite() && !m.pale {
-				later := b.x[len(b.x)-len(b.low):]
-				c.Add(chart.Band{Low: xys(later, b.low), High: xys(later, b.high), Color: line.Color})
+				c.Add(chart.Band{Low: xys(b.x, b.low), High: xys(b.x, b.high), Color: line.Color})
 			}
 			c.Add(line)
 			count++
@@ -116,16 +115,18 @@ func label(measures []measure) string {
 	return strings.Join(words, ", ")
 }
 
-// legend describes the runs of a curve, briefly only which they are.
+// legend describes the runs of a curve, briefly without the interval.
 func (g group) legend(briefly bool) string {
-	if len(g.runs) == 1 || briefly {
+	if len(g.runs) == 1 {
 		return g.label
 	}
-	text := fmt.Sprintf("interquartile mean of %d runs, ", len(g.runs))
-	if len(g.runs) < aggregate.LeastRuns {
-		text += "too few for an interval"
-	} else {
-		text += "95 % bootstrap interval"
+	text := fmt.Sprintf("interquartile mean of %d runs", len(g.runs))
+	switch {
+	case briefly:
+	case len(g.runs) < aggregate.LeastRuns:
+		text += ", too few for an interval"
+	default:
+		text += ", 95 % bootstrap interval"
 	}
 	if g.label != "" {
 		text = g.label + ": " + text

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/rollout/run"
 )
 
 const config = "kind = 'evolve'\nenv = 'CartPole-v1'\nseed = %d\npop = 8\ndevices = 2\n[strategy]\nname = " +
@@ -35,10 +36,18 @@ func saveRun(t *testing.T, dir, name, config string, rows ...string) string {
 }
 
 func plot(args ...string) error {
-	cmd := Command(console.Streams{Out: io.Discard})
+	cmd := Command(console.Streams{Out: io.Discard, Err: io.Discard})
 	cmd.SetArgs(args)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	return cmd.Execute()
+}
+
+// limited is a config with more settings.
+func limited(seed, more string) string { return more + seeded(seed) }
+
+func init() {
+	run.MustRegister(run.Kind{Name: "evolve", Unit: "generation", Length: "generations", Version: 1,
+		New: func() run.Experiment { return nil }})
 }
 
 func seeded(seed string) string { return strings.Replace(config, "%d", seed, 1) }
@@ -86,7 +95,7 @@ func TestBadRuns(t *testing.T) {
 		{7, "a config that is none", []string{saveRun(t, dir, "config", "kind", `{"generation":1,"best":1}`)},
 			"config.toml is no TOML"},
 		{8, "two kinds without one environment", []string{good, saveRun(t, dir, "sparse", "kind = 'sparse'\n",
-			`{"epoch":1,"mean_fitness":1}`)}, "is a run of sparse in none, " + good + " one of evolve in " +
+			`{"epoch":1,"mean_fitness":1}`)}, "is a run of sparse in MNIST, " + good + " one of evolve in " +
 			"CartPole-v1: kinds are compared in one environment"},
 		{9, "an unknown metric", []string{good, "--metric", "bst"}, `--metric got "bst", wants a number that ` + good +
 			` has, did you mean best?: generation, best, mean_fitness`},
@@ -136,6 +145,16 @@ func TestGroups(t *testing.T) {
 			[]string{"strategy"}, []string{"strategy openes", "strategy pgpe"}, []int{1, 2}},
 		{8, "by the seed", []string{seeded("1"), seeded("2")}, []string{"seed"}, []string{"seed 1", "seed 2"},
 			[]int{1, 1}},
+		{9, "lengths of different seeds", []string{limited("1", "generations = 30\nrounds = 0\nfor = ''\n"),
+			limited("2", "rounds = 30\nfor = '5s'\ntarget = '0'\n")}, nil, []string{""}, []int{2}},
+		{10, "lengths and strategies", []string{limited("1", "rounds = 30\n"), limited("2", "rounds = 9\n"),
+			"rounds = 9\n" + other}, nil, []string{"strategy openes", "strategy pgpe"}, []int{2, 1}},
+		{11, "by a length, which is not set in one", []string{limited("1", "rounds = 0\n"),
+			limited("2", "rounds = 9\n")}, []string{"rounds"}, []string{"", "rounds 9"}, []int{1, 1}},
+		{12, "evaluations", []string{limited("1", "eval-episodes = 3\n"), limited("2", "eval-every = 9\n")}, nil,
+			[]string{""}, []int{2}},
+		{13, "an empty value", []string{limited("1", "policy = ''\n"), limited("2", "policy = 'linear'\n")}, nil,
+			[]string{"", "policy linear"}, []int{1, 1}},
 	} {
 		var runs []*savedRun
 		for _, config := range c.configs {
@@ -143,7 +162,7 @@ func TestGroups(t *testing.T) {
 			require.NoError(t, err)
 			runs = append(runs, r)
 		}
-		all, err := groups(runs, c.by)
+		all, _, err := groups(runs, c.by)
 		require.NoError(t, err)
 		var labels []string
 		var sizes []int
@@ -184,14 +203,14 @@ func TestBand(t *testing.T) {
 		{1, "one run has no band", []*savedRun{line([]float64{1, 2, 5}, []float64{3, nan, 4})}, []float64{1, 5},
 			[]float64{3, 4}, nil, nil, 0},
 		{2, "two", several([]float64{1, 3}, 5, 5), []float64{1, 2}, []float64{2, 5}, nil, nil, 2},
-		{3, "straight between rows, on with the last one, nothing before the first",
+		{3, "straight between rows, on with the last one, nothing before the first of both",
 			[]*savedRun{line([]float64{1, 3}, []float64{0, 4}), line([]float64{2, 4}, []float64{6, 8})}, []float64{
-				1, 2, 3, 4}, []float64{0, 4, 5.5, 6}, nil, nil, 2},
+				2, 3, 4}, []float64{4, 5.5, 6}, nil, nil, 2},
 		{4, "four: without the lowest and the highest", several([]float64{0}, 1, 2, 4, 1000), []float64{1, 2},
 			[]float64{0, 3}, nil, nil, 4},
 		{5, "eight", several([]float64{7}, 9, 9, 9, 9, 9, 9, 9, 1), []float64{1, 2}, []float64{7, 9},
 			[]float64{7, 7}, []float64{7, 9}, 0},
-		{6, "of which one begins late", late, []float64{1, 2}, []float64{3, 4.5}, []float64{2.5}, []float64{6.5}, 0},
+		{6, "of which one begins late", late, []float64{2}, []float64{4.5}, []float64{2.5}, []float64{6.5}, 0},
 		{7, "no number", []*savedRun{line([]float64{1}, []float64{nan})}, nil, nil, nil, nil, 0},
 	} {
 		b := group{runs: c.runs}.curve("step", "y")

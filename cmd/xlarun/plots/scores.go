@@ -30,7 +30,8 @@ func (s scoring) String() string {
 	if s.at == 0 {
 		return "last " + spaced(s.metric) + " of each run"
 	}
-	return fmt.Sprintf("%s at %s %s", spaced(s.metric), strconv.FormatFloat(s.at, 'f', -1, 64), spaced(s.x))
+	unit := strings.TrimSuffix(spaced(s.x), "s") + "s"
+	return fmt.Sprintf("%s at %s %s", spaced(s.metric), strconv.FormatFloat(s.at, 'f', -1, 64), unit)
 }
 
 // agentSetting is the setting by which the agents of one run are told apart.
