@@ -229,6 +229,10 @@ func (b *best) train(ctx context.Context, source string, spec *studies.Spec, t *
 	if n := len(members); n > 1 {
 		of = fmt.Sprintf(" of the %d seeds", n)
 	}
+	if highest.words != "" {
+		_, err = fmt.Fprintf(b.app.Out, "the best member%s, with %s, is in %s\n", of, highest.words, b.member)
+		return err
+	}
 	_, err = fmt.Fprintf(b.app.Out, "the best member%s, with a mean return of %v over new episodes, is in %s: "+
 		"xlarun play %s\n", of, highest.result, b.member, b.member)
 	return err
@@ -238,6 +242,7 @@ func (b *best) train(ctx context.Context, source string, spec *studies.Spec, t *
 type member struct {
 	path   string             // of its file
 	result episode.EvalResult // over new episodes
+	words  string             // the result of a member that plays no episodes; "" for others
 }
 
 // byResult orders members by their results, the best first.
@@ -278,6 +283,15 @@ func (b *best) repeat(ctx context.Context, source string, spec *studies.Spec, t 
 	if err != nil {
 		return member{}, console.BadInput("a run of %s saves no best member: leave --member out", spec.Kind)
 	}
+	for key, words := range map[string]string{"test_accuracy": "the test accuracy", "elo": "the Elo rating"} {
+		if x, err := strconv.ParseFloat(file.Metadata()[key], 64); err == nil {
+			m := member{path: path, words: fmt.Sprintf("%s %.4g", words, x)}
+			if m.result.Mean = x; math.IsNaN(x) {
+				m.words = "no rating"
+			}
+			return m, file.Close()
+		}
+	}
 	about := file.Metadata()
 	number := func(key string) float64 {
 		x, err := strconv.ParseFloat(about[key], 64)
@@ -290,7 +304,7 @@ func (b *best) repeat(ctx context.Context, source string, spec *studies.Spec, t 
 	result.Failed, _ = strconv.Atoi(about["failed_episodes"])
 	episodes, _ := strconv.Atoi(about["episodes"])
 	result.Return = make([]float64, episodes)
-	return member{path, result}, file.Close()
+	return member{path: path, result: result}, file.Close()
 }
 
 // endedRun makes the folder of a run that has ended in a state. Its rows are not known.
