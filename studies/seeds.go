@@ -108,6 +108,13 @@ func (r *seedRun) step(ctx context.Context) error {
 	if m.Step <= r.metrics.Step {
 		return fmt.Errorf("the run stays at step %d", m.Step)
 	}
+	if closing := r.run.Describe().Closing; closing != nil && (m.Done || m.Stalled || m.Step >= r.last) {
+		values, err := closing(ctx)
+		if err != nil {
+			return err
+		}
+		m.Values = append(m.Values, values...)
+	}
 	r.record(m)
 	return nil
 }

@@ -42,6 +42,9 @@ type Capabilities struct {
 	// InPlace returns the state as Run.Snapshot does, but large arrays stay where they are: they are valid until the
 	// next Step, Restore or Close. It is for a state that may be too large to be copied each time.
 	InPlace func() (Snapshot, error)
+	// Closing returns further metrics of the last round, such as those of a test at the end of the run. It is called
+	// once, after the last Step and before Ending, whatever ends the run, unless that is an interrupt.
+	Closing func(ctx context.Context) ([]Value, error)
 	// Ending sums the run up in a few words after a round: "mean 484 of the 475 wanted".
 	Ending func(last Metrics) string
 	// Table returns the lines of a table that is shown at the end; nil: none. It is called once, after the last round.

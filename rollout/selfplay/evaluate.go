@@ -1,6 +1,7 @@
 package selfplay
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -14,8 +15,7 @@ import (
 // evaluates reports whether the newest iteration is evaluated.
 func (t *Training) evaluates() bool {
 	every := int64(t.config.ArenaEvery)
-	return every > 0 && t.program.game.players == 2 &&
-		(t.step%every == 0 || t.step >= int64(t.config.NumIterations))
+	return every > 0 && t.program.game.players == 2 && t.step%every == 0
 }
 
 // playMatch plays a match and returns a's points in each game: 1, 0 or 1/2 for a draw.
@@ -86,7 +86,11 @@ func (t *Training) evaluate(key random.Key) (values []run.Value, err error) {
 		return nil, err
 	}
 	rating := elo(results)
-	t.pool = t.pool.with(checkpoint{weights, int(t.step), rating}, t.config.Pool)
+	limit := t.config.Pool
+	if !t.evaluates() {
+		limit++ // at the end of the run: the next iteration drops the learner, and what was there before stays
+	}
+	t.pool = t.pool.with(checkpoint{weights, int(t.step), rating}, limit)
 	values = append(values, run.Value{Name: "elo", Number: rating},
 		run.Value{Name: eloErrorMetric, Number: eloError(rating, results)})
 	for i, r := range results {
@@ -102,14 +106,28 @@ func (t *Training) evaluate(key random.Key) (values []run.Value, err error) {
 	if err != nil {
 		return nil, err
 	}
-	values = append(values, run.Value{Name: "wins_kept", Number: share(won, len(positions))})
-	if t.step < int64(t.config.NumIterations) {
+	return append(values, run.Value{Name: "wins_kept", Number: share(won, len(positions))}), nil
+}
+
+// Closing evaluates the last iteration, if it was not, and plays a position of each class of a solved game.
+func (t *Training) Closing(context.Context) (values []run.Value, err error) {
+	if t.arena == nil {
+		return nil, nil
+	}
+	if !t.evaluates() {
+		if values, err = t.evaluate(t.keys[3]); err != nil {
+			return nil, err
+		}
+	}
+	if t.perfect == nil {
 		return values, nil
 	}
-	if positions, err = t.perfect.classes(); err != nil {
+	positions, err := t.perfect.classes()
+	if err != nil {
 		return nil, err
 	}
-	if won, err = t.winsKept(positions); err != nil {
+	won, err := t.winsKept(positions)
+	if err != nil {
 		return nil, err
 	}
 	t.proof = fmt.Sprintf("the network wins %d of %d won positions, one of each class that play can reach, against "+

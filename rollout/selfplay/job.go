@@ -30,8 +30,8 @@ func (c *Config) Job() *run.Job {
 
 // Describe says what the run can do.
 func (t *Training) Describe() *run.Capabilities {
-	return &run.Capabilities{Ending: t.Ending, Table: t.Table, Files: t.Files, Cost: t.Cost, Phases: t.Phases,
-		Program: t.Compiled}
+	return &run.Capabilities{Closing: t.Closing, Ending: t.Ending, Table: t.Table, Files: t.Files, Cost: t.Cost,
+		Phases: t.Phases, Program: t.Compiled}
 }
 
 // Table returns what the last evaluation proved, if the game has a perfect player.

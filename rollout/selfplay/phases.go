@@ -58,7 +58,6 @@ func (t *Training) PhasesOf(ctx context.Context, repeats int, names ...string) (
 			err = bad
 		}
 	}()
-	t.step = min(t.step, int64(t.config.NumIterations)-1) // the last evaluation is a longer one
 	keys, number := t.keys, graph.Of(int32(t.step))
 	games := func() error {
 		_, err := t.games(keys[1], number)

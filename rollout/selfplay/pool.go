@@ -46,6 +46,19 @@ func (p pool) with(learner checkpoint, limit int) pool {
 	return p
 }
 
+// before returns the pool without a learner of an iteration, and without ratings that were measured with it.
+func (p pool) before(iteration int) pool {
+	n := len(p.checkpoints) - 1
+	if n < 1 || p.checkpoints[n].iteration != iteration {
+		return p
+	}
+	p.checkpoints = slices.Clone(p.checkpoints[:n])
+	if n == 1 {
+		p.search, p.checkpoints[0].rating = math.NaN(), math.NaN()
+	}
+	return p
+}
+
 // Names of the pool's arrays in a snapshot.
 const (
 	poolWeights    = "pool.weights"    // f32[n, parameters]

@@ -681,3 +681,27 @@ func TestScoresDoNotDependOnEarlierEvaluations(t *testing.T) {
 	}
 	require.Equal(t, scores(1), scores(2))
 }
+
+// A run that ended and was evaluated there goes on as one that did not end: to the same rows, opponents and ratings,
+// also if that evaluation was the first one, or the pool was full.
+func TestAnEndLeavesNoTrace(t *testing.T) {
+	iterate := func(ends ...int64) (rows []run.Metrics, state map[string]string) {
+		c := shortRun() // the programs of TestAShortRunLearns
+		c.ArenaEvery, c.NumIterations, c.Pool, c.Epochs = 2, 4, 1, settings.Num(1)
+		x := started(t, c, 2)
+		for range 4 {
+			rows = append(rows, iterations(t, x, 1)...)
+			if slices.Contains(ends, x.step) {
+				values, err := x.Describe().Closing(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, "elo", values[0].Name)
+				require.NotContains(t, x.Ending(rows[0]), "without")
+			}
+		}
+		return rows, bytesOf(t, snapshot(t, x))
+	}
+	rows, state := iterate()
+	ended, after := iterate(1, 3)
+	require.Equal(t, rows, ended)
+	require.Equal(t, state, after)
+}

@@ -238,6 +238,9 @@ func (t *Training) Step(context.Context) (run.Metrics, error) {
 	if t.gone() {
 		return run.Metrics{}, run.ErrGone
 	}
+	if !t.evaluates() {
+		t.pool = t.pool.before(int(t.step)) // the run had ended here
+	}
 	t.busy = 0
 	m := run.Metrics{Step: t.step + 1}
 	number, keys := graph.Of(int32(t.step)), t.keys

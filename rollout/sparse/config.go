@@ -16,7 +16,7 @@ import (
 type Config struct {
 	Population     int       `set:"pop" min:"1" max:"1048576" help:"members of the population"`
 	Updates        int       `set:"updates" program:"no" resume:"any" min:"1" max:"1073741823" help:"updates of SGD, each by --batch steps: a step is one example through all members"`
-	TestEvery      int       `set:"test-every" program:"no" min:"1" max:"1073741823" zero:"a quarter of the updates, at most 10000" help:"updates between tests on the test data, of which one more comes at the end; a resumed run keeps its interval"`
+	TestEvery      int       `set:"test-every" program:"no" min:"1" max:"1073741823" zero:"a quarter of the updates, at most 10000; 500 without --updates" help:"updates between tests on the test data, of which one more comes at the end; a resumed run keeps its interval"`
 	Batch          int       `set:"batch" min:"1" max:"65536" help:"examples of an update, the same for all members"`
 	LearningRate   float64   `set:"lr" program:"no" above:"0" max:"3e38" help:"learning rate, of the mean cross-entropy of a batch"`
 	Hidden         []int     `set:"hidden" min:"1" max:"65536" help:"widths of the hidden layers"`
@@ -89,8 +89,10 @@ func (c Config) Given() []string {
 	return nil
 }
 
-// mostTestEvery is the largest default of TestEvery. A run without a length of its own has tests, too.
-const mostTestEvery = 10000
+const (
+	mostTestEvery = 10000     // the largest default of TestEvery
+	unbounded     = 1<<30 - 1 // Updates of a run that has another end, such as a time
+)
 
 // testEvery returns TestEvery or its default. It does not follow from the config of a run that was resumed with more
 // updates, so it is written into the config of a run.
@@ -98,7 +100,11 @@ func (c Config) testEvery() int {
 	if c.TestEvery > 0 {
 		return c.TestEvery
 	}
-	return min((c.Updates+3)/4, mostTestEvery)
+	updates := c.Updates
+	if updates == unbounded {
+		updates = DefaultConfig().Updates
+	}
+	return min((updates+3)/4, mostTestEvery)
 }
 
 // methodOf returns the method of a name.

@@ -29,6 +29,6 @@ func (e *Experiment) Job() *run.Job {
 
 // Describe says what the run can do.
 func (t *training) Describe() *run.Capabilities {
-	return &run.Capabilities{Ending: t.Ending, Table: t.Table, Files: t.Files, Reevaluate: t.Reevaluate,
-		Parts: t.Counter, Cost: t.Cost, Phases: t.Phases, Program: t.Compiled}
+	return &run.Capabilities{Ending: t.Ending, Files: t.Files, Closing: t.Closing, Parts: t.Counter, Cost: t.Cost,
+		Phases: t.Phases, Program: t.Compiled}
 }

@@ -136,10 +136,9 @@ type training struct {
 	train  Stats // of the last round; empty before there is one
 	test   Stats // of the last test
 	tested int   // the update of the last test; 0: none
-	late   bool  // the last test came after the last round
 }
 
-// Step makes the updates of one round, and evaluates the members if a test is due.
+// Step makes the updates of one round, and tests the members if a test is due.
 func (t *training) Step(context.Context) (run.Metrics, error) {
 	every := t.config.TestEvery
 	until := min(t.config.Updates, (t.Updates()/every+1)*every)
@@ -171,7 +170,7 @@ func (t *training) Step(context.Context) (run.Metrics, error) {
 			}
 		}
 	}
-	if t.Updates() == until {
+	if t.Updates()%every == 0 {
 		tested, err := t.evaluateAll()
 		if err != nil {
 			return m, err
@@ -206,33 +205,17 @@ func (t *training) evaluateAll() ([]run.Value, error) {
 		run.NewEvaluation(found, t.data.Test.Len()).Values()...), nil
 }
 
-// Reevaluate tests the members of a run that ended between two tests, such as one with --for.
-func (t *training) Reevaluate(context.Context, run.Snapshot, func(share float64)) (facts []run.Fact, err error) {
-	if t.tested == t.Updates() || len(t.train.Accuracy) == 0 {
+// Closing tests the members of a run that ends between two tests.
+func (t *training) Closing(context.Context) ([]run.Value, error) {
+	if t.tested == t.Updates() {
 		return nil, nil
 	}
-	tested, err := t.evaluateAll()
-	if err != nil {
-		return nil, err
-	}
-	t.late = true
-	for _, v := range tested {
-		facts = append(facts, run.Fact{Name: v.Name, Value: run.Finite(v.Number)})
-	}
-	return facts, nil
-}
-
-// Table has the result of a test after the last round, which Ending does not know.
-func (t *training) Table() []string {
-	if !t.late {
-		return nil
-	}
-	return []string{t.Ending(run.Metrics{})}
+	return t.evaluateAll()
 }
 
 // Restore sets the state to a snapshot.
 func (t *training) Restore(ctx context.Context, s run.Snapshot) error {
-	t.train, t.test, t.tested, t.late = Stats{}, Stats{}, 0, false
+	t.train, t.test, t.tested = Stats{}, Stats{}, 0
 	return t.Population.Restore(ctx, s)
 }
 

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -227,6 +229,10 @@ func (b *best) train(ctx context.Context, source string, spec *studies.Spec, t *
 	if n := len(members); n > 1 {
 		of = fmt.Sprintf(" of the %d seeds", n)
 	}
+	if highest.words != "" {
+		_, err = fmt.Fprintf(b.app.Out, "the best member%s, with %s, is in %s\n", of, highest.words, b.member)
+		return err
+	}
 	_, err = fmt.Fprintf(b.app.Out, "the best member%s, with a mean return of %v over new episodes, is in %s: "+
 		"xlarun play %s\n", of, highest.score, b.member, b.member)
 	return err
@@ -236,6 +242,7 @@ func (b *best) train(ctx context.Context, source string, spec *studies.Spec, t *
 type member struct {
 	path  string            // of its file
 	score episode.EvalScore // over new episodes
+	words string            // the score of a member that plays no episodes; "" for others
 }
 
 // byScore orders members by their scores, the best first.
@@ -276,8 +283,17 @@ func (b *best) repeat(ctx context.Context, source string, spec *studies.Spec, t 
 	if err != nil {
 		return member{}, console.BadInput("a run of %s saves no best member: leave --member out", spec.Kind)
 	}
+	for key, words := range map[string]string{"test_accuracy": "the test accuracy", "elo": "the Elo rating"} {
+		if x, err := strconv.ParseFloat(file.Metadata()[key], 64); err == nil {
+			m := member{path: path, words: fmt.Sprintf("%s %.4g", words, x)}
+			if m.score.Mean = x; math.IsNaN(x) {
+				m.words = "no rating"
+			}
+			return m, file.Close()
+		}
+	}
 	score, err := episode.SavedScore(file.Metadata())
-	return member{path, score}, errors.Join(err, file.Close())
+	return member{path: path, score: score}, errors.Join(err, file.Close())
 }
 
 // endedRun makes the folder of a run that has ended in a state. Its rows are not known.

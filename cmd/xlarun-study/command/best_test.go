@@ -1,12 +1,17 @@
 package command
 
 import (
+	"fmt"
 	"math"
+	"os"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/internal/runtest"
+	"xlarun/cmd/internal/shelltest"
 	"xlarun/rollout/episode"
 )
 
@@ -23,10 +28,43 @@ func TestBestMember(t *testing.T) {
 	} {
 		members := make([]member, len(c.returns))
 		for i, r := range c.returns {
-			members[i] = member{string(rune('a' + i)), episode.EvalScore{Mean: r}}
+			members[i] = member{path: string(rune('a' + i)), score: episode.EvalScore{Mean: r}}
 		}
 		assert.Equal(t, members[c.want].path, slices.MinFunc(members, byScore).path, "returns %v", c.returns)
 	}
-	failing := []member{{"a", episode.EvalScore{Mean: 9, Failed: 1}}, {"b", episode.EvalScore{Mean: 1}}}
+	failing := []member{{path: "a", score: episode.EvalScore{Mean: 9, Failed: 1}},
+		{path: "b", score: episode.EvalScore{Mean: 1}}}
 	assert.Equal(t, "b", slices.MinFunc(failing, byScore).path, "a failed in an episode")
+}
+
+// The best member of a study of sparse networks has a test accuracy, that of the trial, also if the run ends between
+// two tests. It plays no episodes: it was said to have a mean return of NaN.
+func TestBestSparseMember(t *testing.T) {
+	t.Parallel()
+	s := shelltest.New(t)
+	runtest.Pictures(t, s.Path("pictures"))
+	require.NoError(t, os.WriteFile(s.Path("spec.toml"), []byte(`name = "nets"
+kind = "sparse"
+metric = "eval_return"
+direction = "maximize"
+trials = 1
+[run]
+data = "pictures"
+backend = "reference"
+pop = 2
+batch = 7
+hidden = [9, 5]
+updates = 5
+test-every = 3
+[[param]]
+name = "lr"
+type = "float"
+low = 0.1
+high = 0.5
+`), 0o666))
+	value, ok := s.Result(t, "study", "run", "spec.toml", "--json")["best_value"].(float64)
+	require.True(t, ok)
+	out := s.Do(t, "study", "best", "spec.toml", "--member", "m.safetensors")
+	require.Contains(t, out, fmt.Sprintf("the best member, with the test accuracy %.4g, is in m.safetensors\n", value))
+	require.NotContains(t, out, "xlarun play")
 }

@@ -12,6 +12,7 @@ import (
 
 	"xlarun/cmd/internal/runtest"
 	"xlarun/graph/safetensors"
+	"xlarun/rollout/run"
 )
 
 // halves writes a data set that is learned in a few steps: two labels, a bright upper or lower half.
@@ -98,6 +99,15 @@ func TestSparse(t *testing.T) {
 	second, err := os.ReadFile(filepath.Join(b.dir, "again", "metrics.jsonl"))
 	require.NoError(t, err)
 	require.Equal(t, string(first), string(second))
+
+	// The last row of a run that another limit ends has the test of its end.
+	require.Equal(t, StatusOK, b.do("sparse", "--config", "again/config.toml", "--test-every", "500", "--rounds", "2",
+		"--out", "rounds"), "%s", b.err)
+	require.NotContains(t, b.out.String(), "new episodes")
+	rows, err := os.ReadFile(filepath.Join(b.dir, "rounds", "metrics.jsonl"))
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(string(rows), run.EvalReturn))
+	require.Contains(t, strings.Split(string(rows), "\n")[1], run.EvalReturn)
 
 	// A run goes on with more steps, to the bytes of the run that had them from the start.
 	require.Contains(t, string(config), "test-every = 2")

@@ -30,7 +30,10 @@ func (s scoring) String() string {
 	if s.at == 0 {
 		return "last " + spaced(s.metric) + " of each run"
 	}
-	unit := strings.TrimSuffix(spaced(s.x), "s") + "s"
+	unit := strings.TrimSuffix(spaced(s.x), "s")
+	if s.at != 1 {
+		unit += "s"
+	}
 	return fmt.Sprintf("%s at %s %s", spaced(s.metric), strconv.FormatFloat(s.at, 'f', -1, 64), unit)
 }
 
@@ -120,6 +123,9 @@ func evaluationScores(runs []*savedRun) (out []scored, what string, err error) {
 			some = []scored{{r, score, ofRun}}
 		}
 		out = append(out, some...)
+	}
+	if name := without.named(run.EvalReturn); name != spaced(run.EvalReturn) { // of a kind without judged results
+		return out, fmt.Sprintf("last %s of each run", name), nil
 	}
 	return out, fmt.Sprintf("%s (%s has no judged result)", described(out), without.dir), nil
 }

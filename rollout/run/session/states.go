@@ -183,6 +183,7 @@ func (s *session) resumeLogs() error {
 	}
 	s.checkpointAt, s.checkpointed = time.Now(), from.Step
 	s.round, s.totalWork = Done(&from)
+	s.endedAt = s.Ends.reached(0, s.round, s.totalWork)
 	s.last.Step, s.last.Done, s.last.Stalled = from.Step, from.Info[InfoDone] == "true", from.Info[InfoDone] == stalled
 	if err := s.openLogs(from.Step); err != nil {
 		return err
@@ -251,7 +252,8 @@ func (s *session) stepping(ctx context.Context) (state, error) {
 	}
 	s.handBack()
 	r, can, round, expected := s.run, s.can, fmt.Sprintf("%s %d", s.Kind.Round, s.round+1), s.expected
-	started, now, ending := time.Now(), time.Time{}, s.ending
+	started, now, ending, endedAt := time.Now(), time.Time{}, s.ending, ""
+	began, rounds, work := s.began, s.round, s.totalWork
 	m, err := wait(s, func() (run.Metrics, error) {
 		var counter *run.PartCounter
 		if can.Parts != nil {
@@ -262,10 +264,25 @@ func (s *session) stepping(ctx context.Context) (state, error) {
 			return r.Step(ctx)
 		}()
 		now = time.Now()
-		if err == nil && can.Ending != nil {
+		if err != nil {
+			return m, err
+		}
+		for _, r := range slices.Concat(m.Earlier, []run.Metrics{m}) {
+			rounds++
+			work += r.Work
+		}
+		endedAt = s.Ends.reached(now.Sub(began), rounds, work)
+		if can.Closing != nil && (m.Step >= s.Job.Last || m.Done || m.Stalled || endedAt != "") {
+			values, err := can.Closing(ctx)
+			if err != nil {
+				return m, err
+			}
+			m.Values = append(m.Values, values...)
+		}
+		if can.Ending != nil {
 			ending = can.Ending(m)
 		}
-		return m, err
+		return m, nil
 	})
 	s.expected = now.Sub(started)
 	switch {
@@ -282,7 +299,7 @@ func (s *session) stepping(ctx context.Context) (state, error) {
 			}
 		}
 	}
-	s.ending = ending
+	s.ending, s.endedAt = ending, endedAt
 	s.pace.add(started, now)
 	if err := s.note(m, now, now.Sub(started).Seconds()); err != nil {
 		return nil, err
@@ -295,17 +312,7 @@ func (s *session) stepping(ctx context.Context) (state, error) {
 
 // over reports whether no round is left to do.
 func (s *session) over() bool {
-	return s.last.Step >= s.Job.Last || s.last.Done || s.last.Stalled || s.reachedEnd()
-}
-
-// reachedEnd reports whether the run has reached one of Options.Ends. A time lets it have one round, at least.
-func (s *session) reachedEnd() bool {
-	computed := time.Duration(0)
-	if s.rounds > 0 {
-		computed = time.Since(s.began)
-	}
-	s.endedAt = s.Ends.reached(computed, s.round, s.totalWork)
-	return s.endedAt != ""
+	return s.last.Step >= s.Job.Last || s.last.Done || s.last.Stalled || s.endedAt != ""
 }
 
 // fail returns the error of a round in which all members failed. The state is held, so that it is written: the run can
