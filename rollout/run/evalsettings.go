@@ -17,7 +17,7 @@ const (
 	// EvalError is the standard error of EvalReturn.
 	EvalError = "eval_std_error"
 	// EvalEpisodes is the number of episodes, those that failed too.
-	EvalEpisodes = "eval_episodes"
+	EvalEpisodes = "eval_num_episodes"
 	// EvalFailed is the number of episodes whose return is not finite.
 	EvalFailed = "eval_failed"
 )

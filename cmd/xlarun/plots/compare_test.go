@@ -156,7 +156,7 @@ evolve                      ppo   0.5833       too few runs
 	agents := saveRun(t, dir, "agents", ppo("1", "8"), evaluated["ppo"]...)
 	require.NoError(t, os.WriteFile(filepath.Join(agents, "agents.json"), []byte(`{"recent_return":[1,1,1,1,1,1,1,1],`+
 		`"eval_return":[10,20,30,null,1,2,3,4],"eval_failed":[0,0,0,32,0,0,0,0],`+
-		`"eval_episodes":[32,32,32,32,32,32,32,32],"configurations":[1,2,3,4,5,6,7,{}],`+
+		`"eval_num_episodes":[32,32,32,32,32,32,32,32],"configurations":[1,2,3,4,5,6,7,{}],`+
 		`"learning_rate":[0.1,0.1,0.1,0.1,0.2,0.2,0.2,0.2]}`), 0o644))
 	picture := filepath.Join(dir, "profile.svg")
 	text, err = compare(t, append(seeds[:2:2], agents, "--format", "markdown", "--out", picture)...)
@@ -229,8 +229,8 @@ evolve                      ppo   0.5833       too few runs
 // are of the episodes that did not fail. If one run has no result, all scores are of last evaluations.
 func TestFailuresAndLastEvaluations(t *testing.T) {
 	dir := t.TempDir()
-	row := `{"generation":1,"mean_fitness":1,"env_steps":100,"eval_return":%d,"eval_episodes":64,"eval_failed":%d}`
-	later := `{"generation":2,"mean_fitness":1,"env_steps":200,"eval_return":9,"eval_episodes":64,"eval_failed":0}`
+	row := `{"generation":1,"mean_fitness":1,"env_steps":100,"eval_return":%d,"eval_num_episodes":64,"eval_failed":%d}`
+	later := `{"generation":2,"mean_fitness":1,"env_steps":200,"eval_return":9,"eval_num_episodes":64,"eval_failed":0}`
 	var args []string
 	for i, c := range []struct {
 		width  string
