@@ -112,7 +112,7 @@ var rooms = []room{
 		"cmd/xlarun/play/onnx",
 		"cmd/xlarun/display", "cmd/xlarun/plots", "rollout/run/runfolder", "internal/quantity"}, nil},
 	{"cmd/xlarun/plots", []string{"envs", "graph", "graph/safetensors", "cmd/xlarun/console", "internal/chart",
-		"rollout/aggregate", "rollout/run", "rollout/run/runfolder", "internal/quantity"}, nil},
+		"rollout/aggregate", "rollout/episode", "rollout/run", "rollout/run/runfolder", "internal/quantity"}, nil},
 	{"cmd/xlarun-bench/bench/...", []string{"graph/...", "xlabridge/...", "envs/...", "rollout/...", "studies/...",
 		"third_party/...",
 		"cmd/xlarun/console", "cmd/xlarun/machine", "cmd/xlarun/display", "rollout/run/runfolder",

@@ -186,9 +186,9 @@ episodes:
 | L2 with reminders while it evolves, played without | the same | | | | | 42 (gru:16) |
 | L2 by ppo | the same | | | | | 42 (gru:32) |
 
-PPO with a recurrent network solves L2 as it is ([forage-l2-ppo.toml](../../examples/forage-l2-ppo.toml)). Evolved on it, a
-network does not learn to remember. The 42 comes from a run with ´--env-param reminder=0..0.2´: it shows the cue again
-in up to a fifth of the steps. The run ends when the level itself, its validation, is solved
+PPO with a recurrent network solves L2 as it is ([forage-l2-ppo.toml](../../examples/forage-l2-ppo.toml)). Evolved on
+it, a network does not learn to remember. The 42 comes from a run with ´--env-param reminder=0..0.2´: it shows the cue
+again in up to a fifth of the steps. The run ends when the level itself, its validation, is solved
 ([forage-l2.toml](../../examples/forage-l2.toml); [what was tried](../notes/forage.md)).
 
 Gather has food between walls on 16 x 16 cells, seen 7 x 7. Its parameters add hazards, decoys, and a reward that is

@@ -110,7 +110,8 @@ func TestEndingHasTheNewestEvaluation(t *testing.T) {
 func TestEvaluationsChangeNoByte(t *testing.T) {
 	b := xlatest.Open(t, 1)
 	c := DefaultConfig()
-	c.Env, c.Policy, c.Population, c.Tile, c.Steps, c.EvalEnvs, c.HallOfFame = "Pendulum-v1", "linear", 10, 4, 12, 5, "0"
+	c.Env, c.Policy, c.HallOfFame = "Pendulum-v1", "linear", "0"
+	c.Population, c.Tile, c.Steps, c.EvalEnvs = 10, 4, 12, 5
 	with := start(t, b, c)
 	c.EvalEnvs = 0
 	without := start(t, b, c)

@@ -89,6 +89,7 @@ func TestReportsOfAnEnvironment(t *testing.T) {
 	require.Contains(t, []float64{0, .5, 1}, sums[0]-total[0], "the mean over two episodes")
 
 	c = config("Counting-v2")
-	require.EqualError(t, run.Kind{Unit: "generation"}.Check(c, c.Job(), plan.Machine{Devices: 1}), `a run has two numbers with the name `+
+	err = run.Kind{Unit: "generation"}.Check(c, c.Job(), plan.Machine{Devices: 1})
+	require.EqualError(t, err, `a run has two numbers with the name `+
 		`"worst_fitness": give the one that your environment, policy, strategy or loss reports another name`)
 }

@@ -134,7 +134,9 @@ func TestReportsOfALoss(t *testing.T) {
 	_, err := New(&xlabridge.Reference{}, of("test-one"))
 	require.ErrorContains(t, err, `Report of the auxiliary loss test-one returns f32[`)
 	c = of("test-taken")
-	require.ErrorContains(t, run.Kind{Unit: "update"}.Check(&c, c.Job(), plan.Machine{Devices: 1}), `two numbers with the name "kl"`)
+	require.ErrorContains(t, run.Kind{Unit: "update"}.Check(&c, c.Job(), plan.Machine{Devices: 1}),
+		`two numbers with the name "kl"`)
 	c = of("test-named")
-	require.ErrorContains(t, run.Kind{Unit: "update"}.Check(&c, c.Job(), plan.Machine{Devices: 1}), `got the name "Own entropy" in Reports`)
+	require.ErrorContains(t, run.Kind{Unit: "update"}.Check(&c, c.Job(), plan.Machine{Devices: 1}),
+		`got the name "Own entropy" in Reports`)
 }

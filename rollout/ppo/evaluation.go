@@ -97,12 +97,12 @@ func (e *evaluation) numbers() int {
 	return 3 * len(e.ways())
 }
 
-// none returns State.Evaluated before the first evaluation; nil without evaluations.
+// none returns State.Evaluated before the first evaluation, -1 episodes; nil without evaluations.
 func (e *evaluation) none() *graph.Array {
 	if e == nil {
 		return nil
 	}
-	return graph.Full(graph.ShapeOf(graph.Float32, e.numbers()), float32(math.NaN()))
+	return graph.Full(graph.ShapeOf(graph.Float32, e.numbers()), float32(-1))
 }
 
 // evaluated returns State.Evaluated of the state after an update; last is the one before, which stays if no evaluation
@@ -141,7 +141,7 @@ func (u *update) playNew(params any, key random.Key, update *graph.Array) *graph
 // before the first one. Of several ways to act the better one counts, as for a member that is judged: the one with
 // fewer failures, then the one with the larger mean.
 func (e *evaluation) metrics(evaluated [][]float64) map[string][]float64 {
-	if e == nil || math.IsNaN(evaluated[0][0]) {
+	if e == nil || evaluated[0][0] < 0 {
 		return nil
 	}
 	all := map[string][]float64{}

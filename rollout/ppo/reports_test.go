@@ -67,6 +67,7 @@ func TestReportsOfAnEnvironment(t *testing.T) {
 		require.False(t, math.IsNaN(m.Number("log_ones")) || math.IsInf(m.Number("log_ones"), 0))
 	}
 	c = of("Counting-v2")
-	require.EqualError(t, run.Kind{Unit: "update"}.Check(&c, c.Job(), plan.Machine{Devices: 1}), `a run has two numbers with the name `+
-		`"kl": give the one that your environment, policy, strategy or loss reports another name`)
+	require.EqualError(t, run.Kind{Unit: "update"}.Check(&c, c.Job(), plan.Machine{Devices: 1}),
+		`a run has two numbers with the name `+
+			`"kl": give the one that your environment, policy, strategy or loss reports another name`)
 }

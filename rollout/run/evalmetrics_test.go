@@ -19,7 +19,8 @@ func TestEvaluation(t *testing.T) {
 	}{
 		{1, []float64{1, 3, 0, 1, 5, 0, 1, 7, 0}, "[{eval_return 5} {eval_std_error 1.1547005383792515} " +
 			"{eval_num_episodes 3} {eval_failed 0}]"},
-		{1, []float64{1, 3, 0, 0, 0, 0}, "[{eval_return 3} {eval_std_error NaN} {eval_num_episodes 2} {eval_failed 1}]"},
+		{1, []float64{1, 3, 0, 0, 0, 0},
+			"[{eval_return 3} {eval_std_error NaN} {eval_num_episodes 2} {eval_failed 1}]"},
 		{1, []float64{0, 0, 0}, "[{eval_return -Inf} {eval_std_error NaN} {eval_num_episodes 1} {eval_failed 1}]"},
 		// Returns 1, 3 and 5, 7, of which a third one failed.
 		{3, []float64{2, 2, 2, 2, 6, 2}, "[{eval_return 4} {eval_std_error 1.2909944487358056} {eval_num_episodes 6} " +

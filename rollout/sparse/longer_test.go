@@ -112,7 +112,8 @@ func TestTestedAtTheEnd(t *testing.T) {
 // Where tests are not said, they come after each quarter of the steps. The config of the run keeps the interval.
 func TestTestEvery(t *testing.T) {
 	for _, c := range []struct{ steps, given, want int }{
-		{2000, 0, 500}, {28125, 0, 7032}, {1, 0, 1}, {3, 0, 1}, {5, 0, 2}, {1e6, 0, 10000}, {1<<30 - 1, 0, 500}, {100, 7, 7},
+		{2000, 0, 500}, {28125, 0, 7032}, {1, 0, 1}, {3, 0, 1}, {5, 0, 2}, {1e6, 0, 10000},
+		{1<<30 - 1, 0, 500}, {100, 7, 7},
 		{5, 100, 100},
 	} {
 		require.Equal(t, c.want, Config{Updates: c.steps, TestEvery: c.given}.testEvery(), c)

@@ -45,7 +45,7 @@ func TestSuggestedSettings(t *testing.T) {
 
 	// The config of a run has all settings: nothing is added to one of an earlier version.
 	require.Equal(t, get(k), get(resolve("", nil, k.text)))
-	require.Equal(t, "0.99 4", get(resolve("", nil, "kind = 'ppo'\nkind_version = 2\nenv = 'Pendulum-v1'\n")))
+	require.Equal(t, "0.99 4", get(resolve("", nil, "kind = 'ppo'\nkind_version = 3\nenv = 'Pendulum-v1'\n")))
 
 	require.Equal(t, "cnn", resolve("Gather-v1", nil, "").all()["policy"].Text())
 	require.Equal(t, "mlp:8", resolve("Gather-v1", map[string]string{"policy": "mlp:8"}, "").all()["policy"].Text())
