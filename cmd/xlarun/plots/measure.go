@@ -138,8 +138,3 @@ func (r *savedRun) measures(metric string) bool {
 func allMeasure(runs []*savedRun, metric string) bool {
 	return !slices.ContainsFunc(runs, func(r *savedRun) bool { return !r.measures(metric) })
 }
-
-// allHave reports whether all runs have a metric.
-func allHave(runs []*savedRun, metric string) bool {
-	return !slices.ContainsFunc(runs, func(r *savedRun) bool { return !r.has(metric) })
-}
