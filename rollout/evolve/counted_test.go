@@ -58,7 +58,9 @@ func TestTilesAreCounted(t *testing.T) {
 			}
 			require.Zero(t, other.Counter().Begun(), "runs are counted apart")
 			if long.On() {
-				require.Equal(t, bytesOf(t, uncounted(t, b, other, generations)), bytesOf(t, e))
+				counted := bytesOf(t, e)
+				delete(counted, "env_steps") // which the loop of uncounted does not add up
+				require.Equal(t, bytesOf(t, uncounted(t, b, other, generations)), counted)
 			}
 		})
 	}
