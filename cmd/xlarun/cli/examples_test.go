@@ -81,13 +81,13 @@ func TestExamplesRun(t *testing.T) {
 			ran[k.Name] = true
 			if k.Name == "ppo" {
 				r := example(t, "ppo", path, "--backend", "reference", "--envs", "4", "--horizon", "2", "--epochs", "1",
-					"--minibatches", "1", "--steps", "16", "--eval-envs", "0", "--eval-episodes", "1", "--target", "0")
+					"--minibatches", "1", "--steps", "16", "--eval-envs", "1", "--eval-episodes", "1", "--target", "0")
 				require.EqualValues(t, 2, r["updates"])
 				return
 			}
 			// Some strategies need pairs, some an elite.
 			small := []string{"--backend", "reference", "--devices", "1", "--pop", "8", "--steps", "2",
-				"--generations", "2", "--eval-envs", "0", "--eval-episodes", "1", "--target", "0"}
+				"--generations", "2", "--eval-envs", "1", "--eval-episodes", "1", "--target", "0"}
 			if k.Name == "islands" {
 				small = append(small, "--migrants", "2")
 			}
