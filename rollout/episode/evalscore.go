@@ -9,7 +9,7 @@ import (
 	"xlarun/internal/quantity"
 )
 
-// EvalScore is how good a member is on new episodes: an EvalResult without its episodes.
+// EvalScore is what an evaluation finds, how good a member is on new episodes: an EvalResult without its episodes.
 type EvalScore struct {
 	Mean, Error      float64 // see EvalResult
 	Failed, Episodes int     // Episodes with those that failed

@@ -216,7 +216,7 @@ func (a *Archipelago) Step(context.Context) (run.Metrics, error) {
 		m.Values = append(m.Values, run.Value{Name: curveOf(i), Number: a.means[i]})
 	}
 	if c.EvalDue(a.Steps()) {
-		m.Values = append(m.Values, run.NewEvaluation(eval, c.Episodes).Values()...)
+		m.Values = append(m.Values, run.EvalValues(run.NewEvaluation(eval, c.Episodes))...)
 	}
 	if m.Done = solved; c.EvalEnvs > 0 {
 		m.Done = a.Reached(m.Number)

@@ -106,13 +106,13 @@ func (e *evaluation) none() *graph.Array {
 }
 
 // evaluated returns State.Evaluated of the state after an update; last is the one before, which stays if no evaluation
-// is due. The branch is a loop of at most one turn, so that it has a name: costOf leaves it out.
+// is due. The branch is a loop of at most one iteration, so that it has a name: costOf leaves it out.
 func (u *update) evaluated(s State, last, due *graph.Array) *graph.Array {
-	type turn struct{ Due, Update, Evaluated *graph.Array }
+	type carry struct{ Due, Update, Evaluated *graph.Array }
 	params := graph.Once(u.saved(s.Params, s.Observed.scale()))
-	return graph.NamedWhile(evaluationLoop, func(t turn) *graph.Array { return t.Due }, func(t turn) turn {
-		return turn{graph.Scalar(false), t.Update.Add(1), u.playNew(params, s.Key, t.Update)}
-	}, turn{due, s.Update, last}).Evaluated
+	return graph.NamedWhile(evaluationLoop, func(c carry) *graph.Array { return c.Due }, func(c carry) carry {
+		return carry{graph.Scalar(false), c.Update.Add(1), u.playNew(params, s.Key, c.Update)}
+	}, carry{due, s.Update, last}).Evaluated
 }
 
 // evaluationLoop is the name of the branch of an evaluation.
@@ -146,14 +146,14 @@ func (e *evaluation) metrics(evaluated [][]float64) map[string][]float64 {
 	}
 	all := map[string][]float64{}
 	for _, v := range evaluated { // of an agent
-		var ways []run.Evaluation
+		var ways []episode.EvalScore
 		for way := range slices.Chunk(v, 3) {
 			ways = append(ways, run.NewEvaluation(way, e.EvalEnvs))
 		}
-		values := slices.MinFunc(ways, run.Evaluation.Compare).Values()
+		values := run.EvalValues(slices.MinFunc(ways, episode.EvalScore.Compare))
 		if len(ways) > 1 {
 			for i, way := range ways {
-				values = append(values, run.Value{Name: wayMetrics[i], Number: way.Return})
+				values = append(values, run.Value{Name: wayMetrics[i], Number: way.Mean})
 			}
 		}
 		for _, x := range values {

@@ -21,7 +21,7 @@ type State struct {
 	Best      best
 	Observed  observationStats // of all observations before this update
 	Rewards   rewardScaler
-	// Evaluated is what the last evaluation found, f32[3·ways]: episode.FiniteOf in each way to act. It is NaN before
+	// Evaluated is what the last evaluation found, f32[3·ways]: episode.FiniteOf in each way to act. It is -1 before
 	// the first one, and nil without evaluations.
 	Evaluated *graph.Array `tree:"optional"`
 }

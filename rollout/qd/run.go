@@ -45,7 +45,7 @@ func (r *Run) Step(context.Context) (run.Metrics, error) {
 	m.Values = append(m.Values, run.Value{Name: run.EnvSteps, Number: *r.EnvSteps()},
 		run.Value{Name: run.ComputedSteps, Number: float64(m.Step) * m.Work})
 	if r.config.EvalDue(m.Step) && m.Step > 1 { // before the first generation there is no elite
-		m.Values = append(m.Values, run.NewEvaluation(v[len(names):], r.config.Episodes).Values()...)
+		m.Values = append(m.Values, run.EvalValues(run.NewEvaluation(v[len(names):], r.config.Episodes))...)
 	}
 	m.Done = r.Reached(m.Number)
 	for _, name := range slices.Sorted(maps.Keys(r.rare)) {

@@ -23,7 +23,7 @@ func EvalDueIn(step, every *graph.Array) *graph.Array {
 	return step.Rem(every).Eq(0).Or(power)
 }
 
-// EvalMeasures lists the names of Evaluation.Values.
+// EvalMeasures lists the names of EvalValues.
 func (e *EvalSettings) EvalMeasures() []string {
 	if e.EvalEnvs == 0 {
 		return nil

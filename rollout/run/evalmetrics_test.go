@@ -26,7 +26,7 @@ func TestEvaluation(t *testing.T) {
 		{3, []float64{2, 2, 2, 2, 6, 2}, "[{eval_return 4} {eval_std_error 1.2909944487358056} {eval_num_episodes 6} " +
 			"{eval_failed 2}]"},
 	} {
-		require.Equal(t, x.want, fmt.Sprint(NewEvaluation(x.v, x.episodes).Values()))
+		require.Equal(t, x.want, fmt.Sprint(EvalValues(NewEvaluation(x.v, x.episodes))))
 	}
 }
 

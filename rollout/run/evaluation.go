@@ -6,17 +6,10 @@ import (
 	"xlarun/rollout/episode"
 )
 
-// Evaluation is what an evaluation finds.
-type Evaluation struct {
-	Return   float64 // mean of the episodes that did not fail; -Inf if all failed
-	Error    float64 // standard error of Return; NaN of fewer than two such episodes
-	Episodes float64 // number of episodes, those that failed too
-	Failed   float64 // number of episodes whose return is not finite
-}
-
-// NewEvaluation returns the evaluation of members that played so many episodes each. v has three numbers for each
-// member: episode.Summary.Finite.
-func NewEvaluation(v []float64, episodes int) Evaluation {
+// NewEvaluation returns the score of an evaluation by members that played so many episodes each. v has three numbers for
+// each member: episode.Summary.Finite. The mean is -Inf if all episodes failed, and the error is NaN if fewer than two
+// did not.
+func NewEvaluation(v []float64, episodes int) episode.EvalScore {
 	n, sum, squares := 0., 0., 0.
 	for i := 0; i < len(v); i += 3 {
 		n, sum = n+v[i], sum+v[i]*v[i+1]
@@ -25,17 +18,17 @@ func NewEvaluation(v []float64, episodes int) Evaluation {
 	for i := 0; i < len(v); i += 3 {
 		squares += v[i+2] + v[i]*(v[i+1]-mean)*(v[i+1]-mean)
 	}
-	e := Evaluation{mean, math.NaN(), float64(len(v) / 3 * episodes), 0}
-	if e.Failed = e.Episodes - n; n == 0 {
-		e.Return = math.Inf(-1)
+	e := episode.EvalScore{Mean: mean, Error: math.NaN(), Episodes: len(v) / 3 * episodes}
+	if e.Failed = e.Episodes - int(n); n == 0 {
+		e.Mean = math.Inf(-1)
 	} else if n > 1 {
 		e.Error = math.Sqrt(squares / (n - 1) / n)
 	}
 	return e
 }
 
-// EvaluationOf returns the evaluation of episodes with these returns.
-func EvaluationOf(returns []float64) Evaluation {
+// EvaluationOf returns the score of episodes with these returns.
+func EvaluationOf(returns []float64) episode.EvalScore {
 	var v []float64
 	for _, x := range returns {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -47,18 +40,13 @@ func EvaluationOf(returns []float64) Evaluation {
 	return NewEvaluation(v, 1)
 }
 
-// EvalNames are the metrics of an evaluation, in the order of Evaluation's fields.
+// EvalNames are the metrics of an evaluation.
 func EvalNames() []string { return []string{EvalReturn, EvalError, EvalEpisodes, EvalFailed} }
 
-// Values returns the metrics.
-func (e Evaluation) Values() []Value {
-	return []Value{{EvalReturn, e.Return}, {EvalError, e.Error}, {EvalEpisodes, e.Episodes}, {EvalFailed, e.Failed}}
-}
-
-// Compare is episode.EvalResult.Compare: fewer failures are better, then the larger mean.
-func (e Evaluation) Compare(other Evaluation) int {
-	return episode.EvalResult{Mean: e.Return, Failed: int(e.Failed)}.Compare(
-		episode.EvalResult{Mean: other.Return, Failed: int(other.Failed)})
+// EvalValues returns the metrics of an evaluation, in the order of EvalNames.
+func EvalValues(e episode.EvalScore) []Value {
+	return []Value{{EvalReturn, e.Mean}, {EvalError, e.Error}, {EvalEpisodes, float64(e.Episodes)},
+		{EvalFailed, float64(e.Failed)}}
 }
 
 // EvalReached reports whether an evaluation with these metrics, NaN if they are not known, has reached a target: it has

@@ -97,7 +97,7 @@ func (t *Training) evaluate(key random.Key) (values []run.Value, err error) {
 		values = append(values, run.Value{Name: names[i], Number: r.score / float64(r.games)})
 	}
 	// The search without a network is the same opponent in all runs of a game.
-	values = append(values, run.EvaluationOf(results[1].points).Values()...)
+	values = append(values, run.EvalValues(run.EvaluationOf(results[1].points))...)
 	if t.perfect == nil {
 		return values, nil
 	}

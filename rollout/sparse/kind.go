@@ -202,7 +202,7 @@ func (t *training) evaluateAll() ([]run.Value, error) {
 	return append([]run.Value{{Name: "test_loss", Number: mean(test.Loss)},
 		{Name: "best_test_accuracy", Number: slices.Max(test.Accuracy)},
 		{Name: "mean_test_accuracy", Number: mean(test.Accuracy)}},
-		run.NewEvaluation(found, t.data.Test.Len()).Values()...), nil
+		run.EvalValues(run.NewEvaluation(found, t.data.Test.Len()))...), nil
 }
 
 // Closing tests the members of a run that ends between two tests.

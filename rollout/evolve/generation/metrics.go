@@ -119,7 +119,7 @@ func (c *Search) Metrics(v []float64, step int64, r Reports, bestEver, envSteps 
 		{Name: run.ComputedSteps, Number: float64(step * perGeneration)},
 	}}
 	if c.EvalDue(step) {
-		m.Values = append(m.Values, run.NewEvaluation(eval, c.Episodes).Values()...)
+		m.Values = append(m.Values, run.EvalValues(run.NewEvaluation(eval, c.Episodes))...)
 	}
 	for i, name := range r.Policy {
 		m.Values = append(m.Values, run.Value{Name: name, Number: episode.MeanOfFinite(v[(3+i)*n : (4+i)*n])})
