@@ -41,12 +41,7 @@ func Command(streams console.Streams) *cobra.Command {
 			"and the elites' objectives, by their means over new episodes once the run has played these.",
 		Example: "  xlarun plot runs/20260102-150405-CartPole-v1\n  xlarun plot runs/* --metric best_fitness --x " +
 			"env_steps --by strategy --out curves.svg",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return console.BadInput("got no argument, wants the folders of runs")
-			}
-			return nil
-		},
+		Args: someRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
 			drew, leftOut, err := o.plot(args)
 			if err != nil {
@@ -70,6 +65,14 @@ func Command(streams console.Streams) *cobra.Command {
 	f.StringVar(&o.out, "out", "", "file of the picture, its ending selects the format: "+
 		strings.Join(endings(), ", ")+" (default plot.png, in the run's folder if there is only one)")
 	return cmd
+}
+
+// someRuns refuses a command without folders of runs.
+func someRuns(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return console.BadInput("got no argument, wants the folders of runs")
+	}
+	return nil
 }
 
 // plot draws the runs in the folders. It returns the picture's path and, if the runs have no evaluations, what it

@@ -43,12 +43,7 @@ func Compare(streams console.Streams) *cobra.Command {
 			"algorithm are too few for an interval.",
 		Example: "  xlarun compare runs/*\n  xlarun compare runs/* --by strategy --format markdown --out " +
 			"profile.svg\n  xlarun compare runs/* --metric eval_return --at 1000000",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return console.BadInput("got no argument, wants the folders of runs")
-			}
-			return nil
-		},
+		Args: someRuns,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.compare(streams, args) },
 	}
 	f := cmd.Flags()
@@ -233,10 +228,7 @@ func (c *comparison) profileChart() *chart.Chart {
 	picture := &chart.Chart{Title: c.environment, XLabel: "score: " + c.score,
 		YLabel: "share of runs with a higher score", Y: &chart.Range{Min: 0, Max: 1}}
 	for i, a := range c.algorithms {
-		line := chart.Line{Color: colors[i%len(colors)], Width: 2}
-		if i >= len(colors) {
-			line.Dashes = []float64{float64(3 * (i / len(colors))), 3}
-		}
+		line := styled(i)
 		band := chart.Band{Color: line.Color}
 		add := func(x float64, p aggregate.Interval) {
 			line.Points = append(line.Points, chart.Point{X: x, Y: p.Point})

@@ -69,10 +69,8 @@ func curvesChart(title, x string, measures []measure, all []group) (*chart.Chart
 			if m.pale {
 				number = i
 			}
-			line := chart.Line{Points: xys(b.x, b.center), Color: colors[number%len(colors)], Width: 2}
-			if number >= len(colors) {
-				line.Dashes = []float64{float64(3 * (number / len(colors))), 3}
-			}
+			line := styled(number)
+			line.Points = xys(b.x, b.center)
 			if m.pale {
 				line.Color, line.Width = paler(line.Color), 1.3
 			}
@@ -132,6 +130,15 @@ func (g group) legend(briefly bool) string {
 		text = g.label + ": " + text
 	}
 	return text
+}
+
+// styled returns the line of a curve: its color, and dashes where the colors are used up.
+func styled(number int) chart.Line {
+	line := chart.Line{Color: colors[number%len(colors)], Width: 2}
+	if number >= len(colors) {
+		line.Dashes = []float64{float64(3 * (number / len(colors))), 3}
+	}
+	return line
 }
 
 // paler returns a color between it and white.

@@ -1,11 +1,12 @@
 package plots
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +16,6 @@ import (
 	"xlarun/internal/quantity"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/run"
-	"xlarun/rollout/run/runfolder"
 )
 
 // scoring says which number of a run is its score.
@@ -99,12 +99,12 @@ func scores(runs []*savedRun, s scoring) (out []scored, what string, err error) 
 // evaluation. If a run has neither, all scores are of last evaluations, and that is said.
 func evaluationScores(runs []*savedRun) (out []scored, what string, err error) {
 	var without *savedRun
-	for _, r := range runs {
-		some := r.judged()
-		if some == nil && without == nil {
+	judged := make([][]scored, len(runs))
+	for i, r := range runs {
+		if judged[i] = r.judged(); judged[i] == nil && without == nil {
 			without = r
 		}
-		out = append(out, some...)
+		out = append(out, judged[i]...)
 	}
 	if without == nil {
 		return out, described(out), nil
@@ -113,8 +113,8 @@ func evaluationScores(runs []*savedRun) (out []scored, what string, err error) {
 		return nil, "", err
 	}
 	out = nil
-	for _, r := range runs {
-		some := r.judged()
+	for i, r := range runs {
+		some := judged[i]
 		if some == nil || some[0].of != ofAgent {
 			score, err := scoring{metric: run.EvalReturn}.score(r)
 			if err != nil {
@@ -226,26 +226,18 @@ func lowestIfNotFinite(x float64) float64 {
 // judged returns a run with the score of its result, a run of several agents as one for each agent with that of its
 // last evaluation; nil if it has none.
 func (r *savedRun) judged() []scored {
-	folder, err := runfolder.Read(r.dir, runfolder.Options{})
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = folder.Close() }()
 	if agents, ok := r.settings["agents"]; ok && agents != "1" {
-		text, err := folder.ReadFile("agents.json")
+		text, err := os.ReadFile(filepath.Join(r.dir, "agents.json"))
 		if err != nil {
 			return nil
 		}
 		return r.agents(text)
 	}
-	text, err := folder.ReadFile(run.BestMember + ".safetensors")
+	best, err := safetensors.Open(filepath.Join(r.dir, run.BestMember+".safetensors"))
 	if err != nil {
 		return nil
 	}
-	best, err := safetensors.New(bytes.NewReader(text), int64(len(text)))
-	if err != nil {
-		return nil
-	}
+	defer func() { _ = best.Close() }()
 	score, err := episode.SavedScore(best.Metadata())
 	if err != nil {
 		return nil
