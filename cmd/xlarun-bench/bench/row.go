@@ -90,34 +90,6 @@ func rows(w Workload, ours *side, peers []*side) (all []row) {
 	return all
 }
 
-// gains adds the gains of the rows of the suite journey. A workload that was not measured leaves the next without a
-// gain.
-func gains(table []row) []row {
-	all := journeyWorkloads(Options{})
-	for i, w := range all {
-		at := func(w Workload) int { return slices.IndexFunc(table, func(r row) bool { return r.Name == w.Name }) }
-		here := at(w)
-		if here < 0 || w.There == (There{}) {
-			continue
-		}
-		r := &table[here]
-		if r.There, r.GainThere = w.There.Rate, w.There.Gain; i == 0 {
-			continue
-		}
-		if before := all[i-1].There.Rate; before > 0 && r.There > 0 {
-			r.GainThere = r.There / before
-		}
-		if before := at(all[i-1]); before >= 0 {
-			b := table[before]
-			r.Gain = r.Rate / b.Rate
-			if b.Processor > 0 && r.Processor > 0 { // of the work of a run, Rate x Ours
-				r.GainCPU = r.Rate * r.Ours / r.Processor * b.Processor / (b.Rate * b.Ours)
-			}
-		}
-	}
-	return table
-}
-
 // p99 returns the 99th of a hundred of times in order, or 0 for fewer than a hundred.
 func p99(seconds []float64) float64 {
 	const least = 100

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"slices"
 
 	"xlarun/cmd/xlarun-bench/bench/journey"
 	"xlarun/rollout/plan"
@@ -13,7 +14,7 @@ import (
 const updatesFromStart = 4
 
 // journeyWorkloads is the same algorithm in ever faster ways, then a regression in three parts and its repair. The
-// rates are those of a pipeline for a GPU that went the same way.
+// rates were measured by others, on a GPU, in a pipeline that went the same way.
 func journeyWorkloads(Options) []Workload {
 	from := func(w Workload, collect journey.Collect) Workload { // the start of the process
 		w.Start, w.Work = coldStart, updatesFromStart*journeyEnvs*journeySteps
@@ -57,6 +58,34 @@ func journeyWorkloads(Options) []Workload {
 		all[i].Unit = "steps"
 	}
 	return all
+}
+
+// gains adds the gains of the rows of the suite journey. A workload that was not measured leaves the next without a
+// gain.
+func gains(table []row) []row {
+	all := journeyWorkloads(Options{})
+	for i, w := range all {
+		at := func(w Workload) int { return slices.IndexFunc(table, func(r row) bool { return r.Name == w.Name }) }
+		here := at(w)
+		if here < 0 || w.There == (There{}) {
+			continue
+		}
+		r := &table[here]
+		if r.There, r.GainThere = w.There.Rate, w.There.Gain; i == 0 {
+			continue
+		}
+		if before := all[i-1].There.Rate; before > 0 && r.There > 0 {
+			r.GainThere = r.There / before
+		}
+		if before := at(all[i-1]); before >= 0 {
+			b := table[before]
+			r.Gain = r.Rate / b.Rate
+			if b.Processor > 0 && r.Processor > 0 { // of the work of a run, Rate x Ours
+				r.GainCPU = r.Rate * r.Ours / r.Processor * b.Processor / (b.Rate * b.Ours)
+			}
+		}
+	}
+	return table
 }
 
 // The size of an update, as in the suite ppo.
