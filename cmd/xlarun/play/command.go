@@ -393,20 +393,18 @@ func (o *options) print(streams console.Streams, r Result) {
 	}
 }
 
-// meanText returns a mean return of a member's metadata with its standard error and its failures. prefix is that of
-// the keys.
+// meanText returns a mean return of a member's metadata with its standard error and its failures, as EvalScore has it.
+// The keys begin with prefix. Files of earlier versions have no failures.
 func meanText(meta map[string]string, prefix string) string {
 	mean, err := strconv.ParseFloat(meta[prefix+"mean_return"], 64)
 	if err != nil {
 		return meta[prefix+"mean_return"]
 	}
-	text, _ := quantity.Mean(mean, math.NaN())
-	if e, err := strconv.ParseFloat(meta[prefix+"standard_error"], 64); err == nil {
-		rounded, spread := quantity.Mean(mean, e)
-		text = rounded + " ± " + spread
+	score := episode.EvalScore{Mean: mean, Error: math.NaN()}
+	if x, err := strconv.ParseFloat(meta[prefix+"standard_error"], 64); err == nil {
+		score.Error = x
 	}
-	if n := meta[prefix+"failed_episodes"]; n != "" && n != "0" {
-		text += fmt.Sprintf(" (%s of %s episodes failed)", n, meta["episodes"])
-	}
-	return text
+	score.Failed, _ = strconv.Atoi(meta[prefix+"failed_episodes"])
+	score.Episodes, _ = strconv.Atoi(meta["episodes"])
+	return score.String()
 }
