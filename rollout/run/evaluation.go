@@ -6,9 +6,9 @@ import (
 	"xlarun/rollout/episode"
 )
 
-// NewEvaluation returns the score of an evaluation by members that played so many episodes each. v has three numbers for
-// each member: episode.Summary.Finite. The mean is -Inf if all episodes failed, and the error is NaN if fewer than two
-// did not.
+// NewEvaluation returns the score of an evaluation by members that played so many episodes each. v has three numbers
+// for each member: episode.Summary.Finite. The mean is -Inf if all episodes failed, and the error is NaN if fewer than
+// two did not.
 func NewEvaluation(v []float64, episodes int) episode.EvalScore {
 	n, sum, squares := 0., 0., 0.
 	for i := 0; i < len(v); i += 3 {

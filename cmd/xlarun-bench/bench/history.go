@@ -141,7 +141,7 @@ type fall struct {
 	Subject string  `json:"subject,omitempty"`
 }
 
-// tracks are those of a history, in the order of their first lines.
+// tracks returns the tracks of a history, in the order of their first lines.
 func tracks(all []speed) (out []track) {
 	type key struct{ workload, machine string }
 	groups := map[key][]speed{}

@@ -31,7 +31,7 @@ func (t tier) spec(trials int, as string) string {
 		fmt.Sprintf("policy = \"mlp:16,16\"\nsteps = 200\npop = %d\ngenerations = %d", t.population, t.generations))
 }
 
-// peer runs trials of this size in Python. threads are those of BLAS in a worker, 0 for all cores.
+// peer runs trials of this size in Python. threads is the number of BLAS threads of a worker, 0 for all cores.
 func (t tier) peer(name, how string, threads, workers, trials int, more ...string) Peer {
 	args := []string{how}
 	for _, n := range []int{threads, workers, trials, t.population, t.generations, t.seeds} {

@@ -16,7 +16,7 @@ type Suite struct {
 	// Turn is the time for which a side runs before the next side's turn.
 	Turn    time.Duration
 	Devices int // of our processes; 0: what --devices says
-	// Summary adds to the rows what follows from several. nil: nothing.
+	// Summary adds numbers that follow from several rows, such as gains. nil: there are none.
 	Summary   func(table []row) []row
 	Workloads func(Options) []Workload
 }
@@ -40,7 +40,7 @@ type Workload struct {
 }
 
 // There is what another program reports of the same step of a journey, on another machine: a rate, or a gain over the
-// workload before. Without a Gain it is that of the rates.
+// workload before. Without a Gain the gain is the ratio of both rates.
 type There struct{ Rate, Gain float64 }
 
 type startKind int

@@ -55,7 +55,7 @@ func TestHallOfFame(t *testing.T) {
 		require.NoError(t, f.Close())
 	}
 	// The largest of several means is too large on average, so the best member's is of other episodes. It is the first
-	// of the hall of fame, too, and has one result: the two once had different ones.
+	// of the hall of fame, too, and has one result: each name once had another result.
 	require.Equal(t, "best_ever", r["best_member"])
 	require.NotEqual(t, r["best_member_mean_return"], r["best_member_choice_mean_return"])
 	for _, key := range []string{"mean_return", "choice_mean_return", "evaluated_on"} {

@@ -106,7 +106,8 @@ func TestEvaluationsAreDrawn(t *testing.T) {
 	require.Equal(t, taller("eval_return", "mean_fitness"), taller("mean_fitness"), "it has a chart for itself")
 }
 
-// judge writes the result of a run, on 100 episodes of which some failed. No mean is known if all did.
+// judge writes the result of a run, on 100 episodes of which some failed. The file has no mean if all of them did: then
+// mean is "".
 func judge(t *testing.T, dir, mean string, failed int) string {
 	t.Helper()
 	about := map[string]string{"failed_episodes": fmt.Sprint(failed), "episodes": "100"}

@@ -37,7 +37,7 @@ func (s scoring) String() string {
 	return fmt.Sprintf("%s at %s %s", spaced(s.metric), strconv.FormatFloat(s.at, 'f', -1, 64), unit)
 }
 
-// agentSetting is the setting by which the agents of one run are told apart.
+// agentSetting is a setting that each agent of a run gets: its number.
 const agentSetting = "agent"
 
 // scored is a run, or an agent of one, with its score. A mean that is not finite is -Inf: it is below all others.

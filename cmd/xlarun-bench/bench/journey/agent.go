@@ -93,7 +93,7 @@ type transition struct {
 // batch is what is learned from, [steps x environments].
 type batch struct{ Observation, Action, LogProb, Value, Advantage, Target *graph.Array }
 
-// Metrics are those of a minibatch, each f32[].
+// Metrics are the metrics of a minibatch, each f32[].
 type Metrics struct{ Loss, Policy, Value, Entropy, KL, GradientNorm, Scale *graph.Array }
 
 func (a *agent) start(key random.Key) State {
@@ -183,7 +183,7 @@ func (a *agent) step(params any, v values, g game, keys stepKeys) (game, transit
 	return a.move(g, a.act(params, v, g.Observation, keys.Act), keys.Move)
 }
 
-// stepAll takes one step of all environments, and starts those anew whose episode has ended, by a select.
+// stepAll takes one step of all environments. A select resets each environment whose episode has ended.
 func (a *agent) stepAll(params any, v values, games game, keys stepKeys) (game, transition) {
 	return graph.VMap2(func(g game, keys stepKeys) graph.Pair[game, transition] {
 		next, t := a.step(params, v, g, keys)

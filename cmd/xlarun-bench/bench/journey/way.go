@@ -11,7 +11,7 @@ import (
 
 // Way is how an update is computed.
 type Way struct {
-	// Environments and Steps are those of an update.
+	// Environments and Steps are the size of an update.
 	Environments, Steps int
 	Half                bool // the network computes in bfloat16
 	Branch              bool // values are read behind a branch
