@@ -158,7 +158,7 @@ var families = []family{
 			"SpaceInvaders-MinAtar-v1"}},
 	{"bsuite", "Steering, exploration, memory and credit assignment (`go doc xlarun/envs/small`). gymnax's\n" +
 		"MNISTBandit is `--env mnist:` (`go doc xlarun/envs/mnist`). It needs pictures, which\n" +
-		"`xlarun sparse --steps 1 --out none` fetches.",
+		"`xlarun sparse --updates 1 --out none` fetches.",
 		[]string{"Catch-bsuite-v1", "DeepSea-bsuite-v1", "MemoryChain-bsuite-v1", "UmbrellaChain-bsuite-v1",
 			"DiscountingChain-bsuite-v1", "SimpleBandit-bsuite-v1"}},
 	{"Small tasks", "Those in misc are as in gymnax. TMaze asks for memory: remember a sign until the junction.\n" +

@@ -1,7 +1,7 @@
 // Package mnist has a bandit over pictures of digits, bsuite's "mnist" (Osband et al., "Behaviour Suite for
 // Reinforcement Learning", 2020). Its id is "mnist:" with the pictures of MNIST, which
 //
-//	xlarun sparse --steps 1 --out none
+//	xlarun sparse --updates 1 --out none
 //
 // fetches, or "mnist:FOLDER" with those of a folder that has train-images-idx3-ubyte and train-labels-idx1-ubyte.
 package mnist
@@ -26,7 +26,7 @@ import (
 const Scheme = "mnist"
 
 // fetchHint is the command that fetches the data set.
-const fetchHint = "xlarun sparse --steps 1 --out none"
+const fetchHint = "xlarun sparse --updates 1 --out none"
 
 func init() { envs.MustRegisterScheme(Scheme, Open) }
 

@@ -90,5 +90,5 @@ func TestRefusals(t *testing.T) {
 	// Without the data set, the command that fetches it is named.
 	t.Setenv("XLARUN_CACHE", t.TempDir())
 	_, err := envs.Make("mnist:")
-	require.ErrorContains(t, err, "run xlarun sparse --steps 1 --out none, or give a folder")
+	require.ErrorContains(t, err, "run xlarun sparse --updates 1 --out none, or give a folder")
 }

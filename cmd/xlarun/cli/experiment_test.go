@@ -159,7 +159,7 @@ func TestWarmupSparseOnTheRealThing(t *testing.T) {
 	file := func(name, text string) string {
 		path := filepath.Join(work, name)
 		require.NoError(t, os.WriteFile(path, []byte("kind = 'sparse'\ndata = '"+filepath.Join(work, "set")+
-			"'\ndevices = 2\npop = 3\nsteps = 70\nbatch = 8\nmutate-every = 4\ntune = 'full'\n"+text), 0o600))
+			"'\ndevices = 2\npop = 3\nupdates = 70\nbatch = 8\nmutate-every = 4\ntune = 'full'\n"+text), 0o600))
 		return path
 	}
 	first, same, other := file("a.toml", ""), file("b.toml", "seed = 7\nlr = 0.1\n"),
