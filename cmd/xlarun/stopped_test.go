@@ -40,7 +40,7 @@ func TestStoppedRunsResume(t *testing.T) {
 			"--episodes", "3"), true},
 		{3, "simplega, an odd population", append(evolve, "Acrobot-v1", "--pop", "13", "--strategy", "simplega"), true},
 		{4, "sparse, mutations between checkpoints", []string{"sparse", "--data", "pictures", "--pop", "3", "--batch",
-			"7", "--hidden", "9,5", "--steps", "83", "--mutate-every", "5", "--method", "kernel", "--seed", "3"}, true},
+			"7", "--hidden", "9,5", "--updates", "83", "--mutate-every", "5", "--method", "kernel", "--seed", "3"}, true},
 		{5, "selfplay, with a pool of older checkpoints", []string{"selfplay", "--vertices", "4", "--num-simulations",
 			"2", "--num-episodes", "6", "--game-batch-size", "4", "--training-batch-size", "8", "--network", "mlp:4",
 			"--arena-games", "2", "--arena-every", "3", "--num-iterations", "23", "--pool", "3", "--seed", "3"}, true},
