@@ -178,6 +178,9 @@ func (v *values) pieces(r run.DisplayRow) []string {
 		}
 		known = append(known, text)
 	}
+	if newest < 0 && !textOnly(r) {
+		return nil // a target without the metric that has to reach it
+	}
 	if newest >= 0 && newest < v.step {
 		known = append(known, fmt.Sprintf(" (%s %d)", v.unit, newest))
 	}
