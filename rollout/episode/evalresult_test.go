@@ -100,6 +100,26 @@ func TestCompareResults(t *testing.T) {
 	require.Equal(t, "2", of(2).String())
 }
 
+// A target that one evaluation passed by luck ended runs: the mean less its standard error has to reach it.
+func TestPasses(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for i, c := range []struct {
+		score  EvalScore
+		target float64
+		want   bool
+	}{
+		{EvalScore{Mean: 45.4, Error: .5}, 45, false}, {EvalScore{Mean: 45.5, Error: .5}, 45, true},
+		{EvalScore{Mean: -99, Error: 2}, -100, false}, {EvalScore{Mean: -98, Error: 2}, -100, true},
+		{EvalScore{Mean: 500}, 500, true}, {EvalScore{Mean: 499}, 500, false}, // all returns are equal
+		{EvalScore{Mean: 500, Error: nan}, 475, true}, {EvalScore{Mean: 470, Error: nan}, 475, false}, // one episode
+		{EvalScore{Mean: 500, Failed: 1}, 475, false}, {EvalScore{Mean: inf}, 475, false},
+		{EvalScore{Mean: inf, Error: inf}, 475, false}, {EvalScore{Mean: 500}, nan, false},
+		{EvalScore{Mean: nan}, 1, false},
+	} {
+		require.Equal(t, c.want, c.score.Passes(c.target), "case %d", i+1)
+	}
+}
+
 // A member whose episodes all failed has no mean in its file. It is below all others, and no member without a result.
 func TestSavedScore(t *testing.T) {
 	s, err := SavedScore(map[string]string{"mean_return": "2", "standard_error": "0.5", "failed_episodes": "1",

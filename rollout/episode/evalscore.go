@@ -34,6 +34,17 @@ func (s EvalScore) Compare(other EvalScore) int {
 	return cmp.Or(cmp.Compare(s.Failed, other.Failed), cmp.Compare(other.Mean, s.Mean))
 }
 
+// Passes reports whether the score passes a target: its mean less its standard error is at least that, so that a little
+// luck does not pass. Where no error is known, of one episode, the mean is at least that. No score with failures
+// passes, nor does any pass NaN.
+func (s EvalScore) Passes(target float64) bool {
+	least := s.Mean
+	if !math.IsNaN(s.Error) {
+		least -= s.Error
+	}
+	return s.Failed == 0 && least >= target && !math.IsInf(least, 0)
+}
+
 // SavedScore reads the score of an evaluated member from the metadata of its file. The mean is -Inf if all episodes
 // failed. Errors: the member was not evaluated.
 func SavedScore(metadata map[string]string) (s EvalScore, err error) {

@@ -69,7 +69,8 @@ func TestEvaluationIsOfWhatIsSaved(t *testing.T) {
 			}
 			n := float64(members)
 			require.InEpsilon(t, sum/n, of(t, m, run.EvalReturn), 1e-5)
-			require.Equal(t, "eval return "+generation.Number(of(t, m, run.EvalReturn)), e.Ending(m))
+			require.Equal(t, of(t, m, run.EvalReturn), e.newest.Mean)
+			require.Equal(t, "eval return "+e.newest.String(), e.Ending(m))
 			require.EqualValues(t, members*x.episodes, of(t, m, run.EvalEpisodes))
 			require.Zero(t, of(t, m, run.EvalFailed))
 			if x.episodes == 1 {
@@ -95,15 +96,16 @@ func TestEndingHasTheNewestEvaluation(t *testing.T) {
 	c.Env, c.Policy, c.Population, c.Steps, c.Target, c.EvalEnvs = "Pendulum-v1", "linear", 4, 5, "-1", 2
 	e := start(t, &xlabridge.Reference{}, c)
 	all := steps(t, e, 7)
-	newest := of(t, all[3], run.EvalReturn)
-	require.Equal(t, fmt.Sprintf("eval return %s in generation 4, the target is -1", generation.Number(newest)),
+	require.Equal(t, of(t, all[3], run.EvalReturn), e.newest.Mean)
+	require.Equal(t, fmt.Sprintf("eval return %v in generation 4, the target is -1", e.newest.EvalScore),
 		e.Ending(all[6]))
 	s, err := e.Snapshot(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, e.Restore(t.Context(), s))
 	require.Equal(t, "mean "+generation.Number(of(t, all[6], "mean_fitness")), e.Ending(all[6]))
 	next := steps(t, e, 1)[0]
-	require.Contains(t, e.Ending(next), "eval return "+generation.Number(of(t, next, run.EvalReturn))+", the target is")
+	require.Contains(t, e.Ending(next), fmt.Sprintf("eval return %v, the target is", e.newest.EvalScore))
+	require.EqualValues(t, 8, e.newest.Step)
 }
 
 // The same compiled: evaluations, in tiles of their own, change no byte of the state, nor any number of a search.

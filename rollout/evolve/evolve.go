@@ -52,7 +52,7 @@ type Evolution struct {
 	target   float64           // NaN: none
 	bestEver float64
 	last     generation.Summary // of the last generation
-	newest   generation.Evaluated
+	newest   run.Evaluated
 	features []feature
 	stale    bool // the features want another search than the current one
 
@@ -200,7 +200,7 @@ func (e *Evolution) Restore(ctx context.Context, s run.Snapshot) error {
 		return err
 	}
 	best, err := graph.Float(s.Arrays["best.fitness"])
-	e.bestEver, e.newest = best, generation.Evaluated{}
+	e.bestEver, e.newest = best, run.Evaluated{}
 	return err
 }
 
@@ -319,8 +319,12 @@ func (e *Evolution) summary(last run.Metrics) string {
 	name := e.config.GoalMetric(e.setup.Strategy)
 	text := ""
 	switch reached, known := last.Get(name); {
-	case name == run.EvalReturn && e.newest.Generation > 0:
-		text = e.newest.Text(last.Step)
+	case name == run.EvalReturn && e.newest.Step > 0:
+		target := e.target
+		if last.Stalled && !last.Done {
+			target = math.NaN()
+		}
+		return e.newest.Text("generation", last, target)
 	case !known:
 		mean, _ := last.Get("mean_fitness")
 		return "mean " + generation.Number(mean)

@@ -61,8 +61,8 @@ type part struct {
 // parts are all features, in the order in which a run calls them.
 var parts = []part{
 	{setting: "validation-target", on: func(c *Config) bool { return c.ValidationTarget != 0 },
-		check: (*Config).checkValidation, measures: []string{validationReturn}, board: (*Config).validationBoard,
-		open: openValidation},
+		check: (*Config).checkValidation, measures: []string{validationReturn, validationError},
+		board: (*Config).validationBoard, open: openValidation},
 	{setting: "patience", on: func(c *Config) bool { return c.Patience > 0 }, prefix: patiencePrefix, kept: true,
 		open: openPatience},
 	{setting: "restarts", on: (*Config).restarts, prefix: restartsPrefix, check: (*Config).checkRestarts,

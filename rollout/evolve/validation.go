@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
@@ -19,7 +20,7 @@ import (
 // champions of Stanley and Miikkulainen, "Evolving neural networks through augmenting topologies" (2002), had to
 // balance two poles for 100,000 steps.
 type ValidationSettings struct {
-	ValidationTarget float64 `set:"validation-target" program:"no" resume:"goal" max:"3e38" zero:"no validation" help:"return that the mean of the search must have in a validation, too, before the run ends at its target; with --target 0 each evaluation has a validation, and none ends the run; 0: no validation"`
+	ValidationTarget float64 `set:"validation-target" program:"no" resume:"goal" max:"3e38" zero:"no validation" help:"return that the mean of the search, less its standard error, must have in a validation, too, before the run ends at its target; with --target 0 each evaluation has a validation, and none ends the run; 0: no validation"`
 	// ValidationEpisodes is the number of a validation's new episodes.
 	ValidationEpisodes int `set:"validation-episodes" needs:"validation-target=!0" program:"no" resume:"goal" min:"1" max:"65536" help:"new episodes of a validation"`
 	ValidationSteps    int `set:"validation-steps" needs:"validation-target=!0" program:"no" resume:"goal" min:"0" max:"16777216" zero:"as --steps" help:"environment steps of a validation's episode; 0: as --steps"`
@@ -30,6 +31,9 @@ type ValidationSettings struct {
 // validationReturn is the metric of the return in a validation: -Inf where an episode had a return that is not finite.
 // The row of a generation without a validation has none.
 const validationReturn = "validation_return"
+
+// validationError is the metric of the standard error of that; NaN of one episode.
+const validationError = "validation_std_error"
 
 // validationKey is folded into the seed's key for the episodes of validations. No training and no judge uses it.
 const validationKey = 0x6578616d
@@ -104,20 +108,17 @@ func newValidation(b xlabridge.Backend, c *Config, member any) (*episode.ActingE
 	return episode.NewActingEvaluator(b, r, member, 1, c.ValidationEpisodes, math.MaxInt, c.Purpose()+", validation")
 }
 
-// validationScore returns the mean return of a member, in the way to act in which it is higher; -Inf if an episode
+// validationScore returns the score of a member in the way to act in which it is better. Its mean is -Inf if an episode
 // failed in each way.
-func validationScore(validation *episode.ActingEvaluator, member any, key random.Key) (mean float64, err error) {
+func validationScore(validation *episode.ActingEvaluator, member any, key random.Key) (s episode.EvalScore, err error) {
 	judgments, err := validation.PlayAll([]any{member}, key)
 	if err != nil {
-		return 0, err
+		return s, err
 	}
-	mean = math.Inf(-1)
-	for _, j := range judgments[0] {
-		if j.Failed == 0 {
-			mean = max(mean, j.Mean)
-		}
+	if s = slices.MinFunc(judgments[0], episode.EvalResult.Compare).Score(); s.Failed > 0 {
+		s.Mean, s.Error = math.Inf(-1), math.NaN()
 	}
-	return mean, nil
+	return s, nil
 }
 
 // mean returns the strategy's Mean. Only the arrays that it depends on leave the devices.
@@ -173,21 +174,23 @@ func (x *validation) after(ctx context.Context, e *Evolution, m *run.Metrics) er
 	if err != nil {
 		return err
 	}
-	m.Done = ends && score >= e.config.ValidationTarget
+	m.Done = ends && score.Passes(e.config.ValidationTarget)
 	if ends && !m.Done && !x.failed {
 		x.failed = true
 		m.Notices = append(m.Notices, fmt.Sprintf("the target is reached, but the mean has not passed the "+
-			"validation: %s of the %s wanted (--validation-target); the run goes on", generation.Number(score),
-			generation.Number(e.config.ValidationTarget)))
+			"validation: %v of the %.6g wanted (--validation-target); the run goes on", score,
+			e.config.ValidationTarget))
 	}
-	m.Values = append(m.Values, run.Value{Name: validationReturn, Number: score})
+	m.Values = append(m.Values, run.Value{Name: validationReturn, Number: score.Mean},
+		run.Value{Name: validationError, Number: score.Error})
 	return nil
 }
 
 // validationBoard shows the return in the last validation.
 func (c *Config) validationBoard() []run.DisplayRow {
-	return []run.DisplayRow{{Label: "validation", Plain: true, Gaps: true,
-		Parts: []run.Part{{Metric: validationReturn, Behind: " of " + generation.Number(c.ValidationTarget)}}}}
+	return []run.DisplayRow{{Label: "validation", Plain: true, Gaps: true, Parts: []run.Part{{Metric: validationReturn},
+		{Before: " ± ", Metric: validationError}, {Before: fmt.Sprintf(" of %.6g", c.ValidationTarget)},
+		{Before: " + ", Metric: validationError}}}}
 }
 
 func (x *validation) ending(e *Evolution, last run.Metrics) string {
@@ -198,8 +201,8 @@ func (x *validation) ending(e *Evolution, last run.Metrics) string {
 	if math.IsInf(score, -1) {
 		return "; the validation failed: returns of its episodes are not finite"
 	}
-	return fmt.Sprintf("; %s in the validation, which wants %s", generation.Number(score),
-		generation.Number(e.config.ValidationTarget))
+	return fmt.Sprintf("; %v in the validation, which wants %.6g",
+		episode.EvalScore{Mean: score, Error: last.Number(validationError)}, e.config.ValidationTarget)
 }
 
 func (x *validation) close() error {

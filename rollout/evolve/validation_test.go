@@ -21,7 +21,7 @@ func TestValidation(t *testing.T) {
 	c.Policy, c.Population, c.Steps, c.Target, c.Tune = "linear", 8, 12, "5", "off"
 	c.EvalEnvs, c.EvalEvery = 4, 1
 	c.ValidationEpisodes, c.ValidationSteps, c.ValidationParam = 3, 30, settings.Pairs{"gravity": "20"}
-	validation := func(c Config) (m run.Metrics, mean float64) {
+	validation := func(c Config) (m run.Metrics, mean, spread float64) {
 		e := start(t, &xlabridge.Reference{}, c)
 		m = steps(t, e, 1)[0]
 		s, err := e.Snapshot(t.Context())
@@ -33,39 +33,45 @@ func TestValidation(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 30, r.Steps)
 		key := random.FoldIn(random.FoldIn(random.New(c.Seed), validationKey), 1) // other episodes in each generation
+		squares := 0.
 		for i := range c.ValidationEpisodes {
 			got, err := graph.Eval(r.Episode(all[0].Params, random.FoldIn(key, i)))
 			require.NoError(t, err)
 			x, err := graph.Float(got.Return)
 			require.NoError(t, err)
-			mean += x / float64(c.ValidationEpisodes)
+			mean, squares = mean+x/float64(c.ValidationEpisodes), squares+x*x/float64(c.ValidationEpisodes)
 		}
-		return m, mean
+		return m, mean, math.Sqrt((squares - mean*mean) / float64(c.ValidationEpisodes-1))
 	}
 	c.ValidationTarget = 29.9
-	m, mean := validation(c)
+	m, mean, spread := validation(c)
 	require.False(t, m.Done)
 	require.InDelta(t, mean, of(t, m, validationReturn), 1e-4)
-	require.Contains(t, c.Measures(), validationReturn)
+	require.InDelta(t, spread, of(t, m, validationError), 1e-4)
+	require.Subset(t, c.Measures(), []string{validationReturn, validationError})
 
 	e := start(t, &xlabridge.Reference{}, c)
 	require.NotNil(t, judgeOf(e), "it is compiled at the start")
-	m.Values = append(m.Values[:len(m.Values)-1], run.Value{Name: validationReturn, Number: math.Inf(-1)})
+	require.Regexp(t, `; \S+ ± \S+ in the validation, which wants 29.9$`, e.Ending(m))
+	m.Values = append(m.Values[:len(m.Values)-2], run.Value{Name: validationReturn, Number: math.Inf(-1)})
 	require.Contains(t, e.Ending(m), "; the validation failed: returns of its episodes are not finite")
 
-	c.ValidationTarget = mean - .01
-	m, _ = validation(c)
-	require.True(t, m.Done)
+	require.Positive(t, spread)
+	for above, passes := range map[float64]bool{-.01: true, .01: false} { // the mean less its error decides
+		c.ValidationTarget = mean - spread + above
+		m, _, _ = validation(c)
+		require.Equal(t, passes, m.Done)
+	}
 
 	c.Target = "12" // which no evaluation reaches, so that there is no validation
-	m, _ = validation(c)
+	m, _, _ = validation(c)
 	require.False(t, m.Done)
 	_, held := m.Get(validationReturn)
 	require.False(t, held)
 
 	c.Target = "0" // each evaluation has a validation, which ends nothing
-	c.ValidationTarget = mean - .01
-	m, mean = validation(c)
+	c.ValidationTarget = mean - spread - .01
+	m, mean, _ = validation(c)
 	require.False(t, m.Done)
 	require.InDelta(t, mean, of(t, m, validationReturn), 1e-4)
 	c.EvalEvery = 4
@@ -158,5 +164,5 @@ func TestValidationIsShown(t *testing.T) {
 	require.ErrorContains(t, err, "closed", "a search that cannot start leaves no validation open")
 	rows := c.Board()
 	require.Equal(t, "validation", rows[len(rows)-1].Label)
-	require.Equal(t, " of 200", rows[len(rows)-1].Parts[0].Behind)
+	require.Equal(t, " of 200", rows[len(rows)-1].Parts[2].Before)
 }

@@ -32,7 +32,7 @@ type Archipelago struct {
 	means    []float64          // each island's mean fitness in the last generation; nil before the first
 	bests    []float64          // each island's best fitness in the last generation
 	last     generation.Summary // of the last generation of all islands
-	newest   generation.Evaluated
+	newest   run.Evaluated
 	reports  []string // names of what environment and policy report of a member's episodes
 }
 
@@ -273,7 +273,7 @@ func (a *Archipelago) Restore(ctx context.Context, s run.Snapshot) error {
 	if err == nil {
 		a.bestEver = slices.Max(best)
 	}
-	a.means, a.bests, a.newest = nil, nil, generation.Evaluated{}
+	a.means, a.bests, a.newest = nil, nil, run.Evaluated{}
 	return err
 }
 
@@ -330,13 +330,13 @@ func (a *Archipelago) HallEntries(s run.Snapshot) (all []run.HallEntry, err erro
 func (a *Archipelago) Ending(last run.Metrics) string {
 	foreign, _ := last.Get("foreign")
 	mean, _ := last.Get("best_mean")
-	text, compares := "best island's mean "+generation.Number(mean), a.config.EvalEnvs == 0
-	if a.newest.Generation > 0 {
-		text, compares = a.newest.Text(last.Step), true
-	}
-	if last.Done {
+	text := "best island's mean " + generation.Number(mean)
+	switch {
+	case a.newest.Step > 0:
+		text = a.newest.Text("generation", last, a.target)
+	case last.Done:
 		text += fmt.Sprintf(" of the %s wanted", generation.Number(a.target))
-	} else if compares && !math.IsNaN(a.target) {
+	case a.config.EvalEnvs == 0 && !math.IsNaN(a.target):
 		text += ", the target is " + generation.Number(a.target)
 	}
 	return text + fmt.Sprintf("; %.0f %% of the islands' descent is from others", 100*foreign) + a.last.FailedText()

@@ -7,7 +7,6 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
@@ -55,7 +54,8 @@ func TestIslandsEvaluateTheBestIsland(t *testing.T) {
 	require.InEpsilon(t, sum/float64(each*c.Islands), m.Number(run.EvalReturn), 1e-6)
 	require.EqualValues(t, each*c.Islands, m.Number(run.EvalEpisodes))
 	require.Less(t, m.Number(run.EnvSteps), m.Number(run.ComputedSteps))
-	newest := generation.Number(m.Number(run.EvalReturn))
+	newest := a.newest.String()
+	require.Equal(t, m.Number(run.EvalReturn), a.newest.Mean)
 	require.Contains(t, a.Ending(m), "eval return "+newest+";")
 	m, err = a.Step(t.Context())
 	require.NoError(t, err)

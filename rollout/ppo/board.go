@@ -1,7 +1,6 @@
 package ppo
 
 import (
-	"math"
 	"strings"
 
 	"xlarun/envs"
@@ -18,12 +17,9 @@ func (c *Config) Board() []run.DisplayRow {
 
 // board returns the rows of an algorithm. The rows extra stand between the rows of episodes and of gradients.
 func (c *Config) board(a algorithm, extra ...run.DisplayRow) []run.DisplayRow {
-	goal := ""
+	goal := run.TargetText(c.Env, c.Goal)
 	var objectives, names []string
 	if env, err := envs.Make(c.Env); err == nil {
-		if t := c.Goal(env.Spec()); !math.IsNaN(t) {
-			goal = " of " + number(t)
-		}
 		objectives = env.Spec().Objectives
 		names = metricNames(a, env.Spec(), false)
 	}

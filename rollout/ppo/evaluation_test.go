@@ -141,7 +141,8 @@ func TestEvaluationOfAgents(t *testing.T) {
 	require.Len(t, each, 5)
 	require.InDelta(t, total(each)/5, all[1].Number(run.EvalReturn), 1e-5)
 	require.False(t, all[1].Done)
-	require.Contains(t, r.Ending(all[1]), "eval return")
+	require.Regexp(t, `^eval return \S+ ± \S+, the target is 500;`, r.Ending(all[1]))
+	require.Regexp(t, `^eval return \S+ ± \S+ in update 2, the target is 500;`, r.Ending(all[2]))
 	files, err := r.Files(run.Snapshot{}, true)
 	require.NoError(t, err)
 	require.Equal(t, jsonNumbers(each), files[len(files)-1].JSON.(map[string]any)[run.EvalReturn])
@@ -151,13 +152,14 @@ func TestEvaluationOfAgents(t *testing.T) {
 	require.NoError(t, r.Restore(t.Context(), s))
 	require.Equal(t, each, r.evaluated[run.EvalReturn], "a resumed run knows the last evaluation")
 
-	reached := func(x, failed float64) bool {
+	reached := func(x, spread, failed float64) bool {
 		return r.reaches(func(name string) float64 {
-			return map[string]float64{run.EvalReturn: x, run.EvalFailed: failed, "recent_return": 700}[name]
+			return map[string]float64{run.EvalReturn: x, run.EvalError: spread, run.EvalFailed: failed,
+				"recent_return": 700}[name]
 		}, nil)
 	}
-	require.Equal(t, []bool{true, false, false, false}, []bool{reached(500, 0), reached(499, 0), reached(500, 1),
-		reached(math.Inf(1), 0)})
+	require.Equal(t, []bool{true, false, false, false, false}, []bool{reached(500, 0, 0), reached(499, 0, 0),
+		reached(500, 1, 0), reached(500, 0, 1), reached(math.Inf(1), 0, 0)})
 }
 
 // An evaluation has the same numbers on any number of devices: of an agent whose work is cut over them, and of several

@@ -266,10 +266,6 @@ func (t *Training) Ending(last run.Metrics) string {
 
 func (t *Training) ending(last run.Metrics) string {
 	recent, _ := last.Get("recent_return")
-	what, got := "recent return", number(recent)
-	if each := t.evaluated[run.EvalReturn]; each != nil {
-		what, got = "eval return", number(overAgents(run.EvalReturn, each))
-	}
 	skipped, _ := last.Get("skipped")
 	minibatches, _ := last.Get("minibatches")
 	failed, _ := last.Get("failed")
@@ -287,12 +283,27 @@ func (t *Training) ending(last run.Metrics) string {
 		return fmt.Sprintf("recent return %s, without %.0f of the %.0f episodes that ended in the last update: their "+
 			"returns are not finite, and a run is not solved while episodes fail", number(recent), failed,
 			failed+episodes)
+	case t.evaluated != nil:
+		return t.newest(last.Step).Text("update", last, t.target)
 	case math.IsNaN(t.target):
-		return what + " " + got
+		return "recent return " + number(recent)
 	case last.Done:
-		return fmt.Sprintf("%s %s of the %s wanted", what, got, number(t.target))
+		return fmt.Sprintf("recent return %s of the %s wanted", number(recent), number(t.target))
 	}
-	return fmt.Sprintf("%s %s, the target is %s", what, got, number(t.target))
+	return fmt.Sprintf("recent return %s, the target is %s", number(recent), number(t.target))
+}
+
+// newest returns the last evaluation, which t.evaluated has, after a number of updates.
+func (t *Training) newest(updates int64) (e run.Evaluated) {
+	m := run.Metrics{Step: updates}
+	for !t.program.evaluation.EvalDue(m.Step) {
+		m.Step--
+	}
+	for _, name := range run.EvalNames() {
+		m.Values = append(m.Values, run.Value{Name: name, Number: overAgents(name, t.evaluated[name])})
+	}
+	e.Note(m)
+	return e
 }
 
 // endless says that no episode has ended after a number of updates, and whether the environment is wrong.

@@ -122,7 +122,7 @@ func (c *Config) Board() []run.DisplayRow {
 				One: " member without a finite fitness or descriptor"}}},
 	}
 	if c.EvalEnvs > 0 {
-		rows = append(rows, run.EvalRow(""))
+		rows = append(rows, run.EvalRow(run.TargetText(c.Env, c.Goal)))
 	}
 	if p, err := c.program(); err == nil {
 		rows = append(rows, p.Container.Traits().Rows...)

@@ -1,6 +1,7 @@
 package qd
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,6 +49,8 @@ func TestEvaluationIsOfTheBestElite(t *testing.T) {
 	require.InEpsilon(t, mean, all[0].Number(run.EvalReturn), 1e-6)
 	require.EqualValues(t, c.EvalEnvs, all[0].Number(run.EvalEpisodes))
 	require.Less(t, all[0].Number(run.EnvSteps), all[0].Number(run.ComputedSteps), "poles that have fallen")
+	require.Regexp(t, `, best \S+; eval return \S+ ± \S+$`, r.Ending(all[0]))
+	require.Contains(t, r.Ending(all[0]), fmt.Sprint("; eval return ", r.newest.EvalScore))
 
 	c.EvalEnvs = 0
 	without := start(t, &xlabridge.Reference{}, c)

@@ -20,6 +20,7 @@ type Run struct {
 	config  Config
 	program *Program
 	target  float64 // NaN: none
+	newest  run.Evaluated
 	backend xlabridge.Backend
 	inputs  Inputs
 	rare    map[string]string // further names of metrics, in generations in which they are above 0
@@ -47,6 +48,7 @@ func (r *Run) Step(context.Context) (run.Metrics, error) {
 	if r.config.EvalDue(m.Step) && m.Step > 1 { // before the first generation there is no elite
 		m.Values = append(m.Values, run.EvalValues(run.NewEvaluation(v[len(names):], r.config.Episodes))...)
 	}
+	r.newest.Note(m)
 	m.Done = r.Reached(m.Number)
 	for _, name := range slices.Sorted(maps.Keys(r.rare)) {
 		if n, _ := m.Get(name); n > 0 {
@@ -96,12 +98,16 @@ func (r *Run) empty(m run.Metrics) error {
 		"fitness that you expect", mean, r.config.Annealing.Min.Value)
 }
 
-// Ending sums the run up.
+// Ending sums the run up: the archive, and the newest evaluation.
 func (r *Run) Ending(last run.Metrics) string {
-	return r.program.Container.Summary(func(name string) float64 {
+	text := r.program.Container.Summary(func(name string) float64 {
 		x, _ := last.Get(name)
 		return x
 	})
+	if r.newest.Step > 0 {
+		text += "; " + r.newest.Text("generation", last, r.target)
+	}
+	return text
 }
 
 // state returns a snapshot as a tree, on the host.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,6 +28,42 @@ func TestEvaluation(t *testing.T) {
 			"{eval_failed 2}]"},
 	} {
 		require.Equal(t, x.want, fmt.Sprint(EvalValues(NewEvaluation(x.v, x.episodes))))
+	}
+}
+
+// A run's last line has its newest evaluation with its error beside the target, and says why a mean above the target
+// has not passed it. Rows without an evaluation change nothing, and reach no target.
+func TestEvaluatedText(t *testing.T) {
+	row := func(step int64, done bool, v ...float64) Metrics {
+		m := Metrics{Step: step, Done: done}
+		if len(v) > 0 {
+			m.Values = EvalValues(EvaluationOf(v))
+		}
+		return m
+	}
+	none := math.NaN()
+	for i, c := range []struct {
+		rows   []Metrics
+		target float64
+		want   string
+		passes bool
+	}{
+		{[]Metrics{row(8, true, 45, 46, 47, 46)}, 45, "eval return 46.00 ± 0.41 of the 45 wanted", true},
+		{[]Metrics{row(8, false, 45, 46, 47, 46), row(9, false)}, 45.75,
+			"eval return 46.00 ± 0.41 in round 8, less than its error above the target, 45.75", false},
+		{[]Metrics{row(8, false, 45, 46, 47, 46)}, 50, "eval return 46.00 ± 0.41, the target is 50", false},
+		{[]Metrics{row(8, false, 45, 46, none, 47)}, 40,
+			"eval return 46.00 ± 0.58 (1 of 4 episodes failed), the target is 40", false},
+		{[]Metrics{row(1, false, 9), row(2, true, 7)}, 7, "eval return 7 of the 7 wanted", true},
+		{[]Metrics{row(8, false, 1, 2), row(11, false)}, none, "eval return 1.50 ± 0.50 in round 8", false},
+	} {
+		var e Evaluated
+		for _, m := range c.rows {
+			e.Note(m)
+		}
+		last := c.rows[len(c.rows)-1]
+		require.Equal(t, c.want, e.Text("round", last, c.target), "case %d", i+1)
+		require.Equal(t, c.passes, EvalReached(last.Number, c.target), "case %d", i+1)
 	}
 }
 

@@ -1,8 +1,10 @@
 package run
 
 import (
+	"fmt"
 	"math"
 
+	"xlarun/envs"
 	"xlarun/rollout/episode"
 )
 
@@ -49,19 +51,31 @@ func EvalValues(e episode.EvalScore) []Value {
 		{EvalFailed, float64(e.Failed)}}
 }
 
-// EvalReached reports whether an evaluation with these metrics, NaN if they are not known, has reached a target: it has
-// not if an episode failed.
+// EvalReached reports whether an evaluation with these metrics, NaN if they are not known, passes a target: see
+// episode.EvalScore.Passes. A row without an evaluation does not.
 func EvalReached(metric func(name string) float64, target float64) bool {
-	x := metric(EvalReturn)
-	return metric(EvalFailed) == 0 && x >= target && !math.IsInf(x, 0)
+	e := episode.EvalScore{Mean: metric(EvalReturn), Error: metric(EvalError)}
+	return metric(EvalFailed) == 0 && e.Passes(target)
 }
 
-// EvalRow returns the display's row of the newest evaluation, with the target behind its mean.
-func EvalRow(goal string) DisplayRow {
+// TargetText is what a display writes behind a metric that has to reach a target in an environment: " of 45", "" for
+// none.
+func TargetText(env string, goal func(envs.Spec) float64) string {
+	if e, err := envs.Make(env); err == nil {
+		if target := goal(e.Spec()); !math.IsNaN(target) {
+			return fmt.Sprintf(" of %.4g", target)
+		}
+	}
+	return ""
+}
+
+// EvalRow returns the display's row of the newest evaluation, with a TargetText behind it. Its mean has to reach
+// that and its error, which stands there again; see EvalReached.
+func EvalRow(target string) DisplayRow {
 	row := DisplayRow{Label: "eval", Plain: true, Gaps: true, Curve: EvalReturn, Color: "green",
 		Parts: []Part{{Metric: EvalReturn}, {Before: " ± ", Metric: EvalError}}}
-	if goal != "" {
-		row.Parts = append(row.Parts, Part{Behind: goal})
+	if target != "" {
+		row.Parts = append(row.Parts, Part{Behind: target}, Part{Before: " + ", Metric: EvalError})
 	}
 	return row
 }

@@ -33,7 +33,7 @@ type EnvSettings struct {
 // GoalSettings says when a run whose members play is done, and how members are evaluated.
 type GoalSettings struct {
 	// Target is the mean return at which the run ends: a number, "auto" for the environment's, "0" for none.
-	Target string `set:"target" program:"no" resume:"goal" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"mean return that ends the run; 0: none; auto: the environment's"`
+	Target string `set:"target" program:"no" resume:"goal" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"mean return less its error to end at; 0: none; auto: the environment's"`
 	// EvalEpisodes is the number of new episodes on which a member is evaluated.
 	EvalEpisodes int `set:"eval-episodes" advanced:"" program:"no" resume:"any" min:"1" max:"65536" help:"new episodes by which members are judged before one of them is called the best"`
 }

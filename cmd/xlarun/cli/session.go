@@ -25,7 +25,7 @@ import (
 )
 
 // pictureFrames is the largest number of frames of best.gif. A longer episode is shown with steps left out.
-const pictureFrames = 200
+const pictureFrames = 100
 
 // runTask runs a task: a new run, or one that o.resume names.
 func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {

@@ -371,4 +371,6 @@ func TestGaps(t *testing.T) {
 		r.Gaps = c.gaps
 		require.Equal(t, c.want, strings.Join(known.pieces(r), ""), "case %d", i+1)
 	}
+	none := values{}
+	require.Empty(t, none.pieces(run.EvalRow(" of 475")), "a target alone")
 }

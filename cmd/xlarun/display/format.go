@@ -119,38 +119,55 @@ func shares(phases []run.Phase) []string {
 	return texts
 }
 
-// values holds the last value of each metric.
-type values map[string]float64
+// values holds the last value of each metric, and the step that it is of.
+type values struct {
+	unit string // of the steps
+	step int64  // the newest
+	last map[string]dated
+}
+
+type dated struct {
+	number float64
+	step   int64
+}
 
 // add stores the metrics m. It reports whether a plain row has a metric that was not in the metrics before. For a rare
 // row, appeared is true only at the metric's first value.
-func (v values) add(m, before run.Metrics, rows []run.DisplayRow) (appeared bool) {
+func (v *values) add(m, before run.Metrics, rows []run.DisplayRow) (appeared bool) {
 	for _, r := range rows {
 		for _, p := range r.Parts {
 			_, now := m.Get(p.Metric)
 			_, then := before.Get(p.Metric)
 			if r.Rare {
-				_, then = v[p.Metric]
+				_, then = v.last[p.Metric]
 			}
 			appeared = appeared || r.Plain && now && !then
 		}
 	}
+	if v.last == nil {
+		v.last = map[string]dated{}
+	}
+	v.step = m.Step
 	for _, x := range m.Values {
-		v[x.Name] = x.Number
+		v.last[x.Name] = dated{x.Number, m.Step}
 	}
 	return appeared
 }
 
-// pieces returns the parts of a row whose values are known. The first has no comma before it.
-func (v values) pieces(r run.DisplayRow) []string {
+// pieces returns the parts of a row whose values are known, and the step that they are of if that is an earlier one.
+// The first has no comma before it.
+func (v *values) pieces(r run.DisplayRow) []string {
 	var known []string
+	newest := int64(-1) // -1: no part has a value
 	for _, p := range r.Parts {
 		text := p.Before + p.Behind
 		if p.Metric != "" {
-			x, ok := v[p.Metric]
+			last, ok := v.last[p.Metric]
+			x := last.number
 			if !ok || r.Gaps && math.IsNaN(x) {
 				continue
 			}
+			newest = max(newest, last.step)
 			text = p.Before + number(x, p.Format) + p.Behind
 			if x == 1 && p.One != "" {
 				text = p.Before + number(x, p.Format) + p.One
@@ -160,6 +177,12 @@ func (v values) pieces(r run.DisplayRow) []string {
 			text = strings.TrimLeft(text, ", ")
 		}
 		known = append(known, text)
+	}
+	if newest < 0 && !textOnly(r) {
+		return nil // a target without the metric that has to reach it
+	}
+	if newest >= 0 && newest < v.step {
+		known = append(known, fmt.Sprintf(" (%s %d)", v.unit, newest))
 	}
 	return known
 }

@@ -36,7 +36,7 @@ type live struct {
 
 func newLive(s *screen, b Board, now func() time.Time) *live {
 	l := &live{board: b, screen: s, now: now, stop: make(chan struct{}), done: make(chan struct{}), phase: "starting",
-		values: values{}, curves: map[string]*history{}}
+		values: values{unit: b.Unit}, curves: map[string]*history{}}
 	for _, r := range b.Rows {
 		if r.Curve != "" {
 			l.curves[r.Curve] = &history{}

@@ -118,7 +118,8 @@ folder      elsewhere/cartpole
 now         writing a checkpoint`), screenOf(l))
 }
 
-// A metric without a new value keeps its last one. A metric that never had a value is not shown as a number.
+// A metric without a new value keeps its last one, with the step that it is of. A metric that never had a value is not
+// shown as a number.
 func TestMetricsStayUntilTheNext(t *testing.T) {
 	l, _ := at(90, 30, steps(), newClock())
 	for i := range int64(8) {
@@ -131,7 +132,8 @@ func TestMetricsStayUntilTheNext(t *testing.T) {
 	require.Contains(t, screenOf(l), "test        mean 55.00 %", "without the comma of what is missing before it")
 	l.Report(RoundReport{Metrics: run.Metrics{Step: 10, Values: []run.Value{value("best_test", .65)}}})
 	got := screenOf(l)
-	for _, want := range []string{"10 of 20", "96.00 %", "88.00 %", "0.1250", "test        best 65.00 %, mean 55.00 %",
+	for _, want := range []string{"10 of 20", "96.00 % (step 8)", "88.00 % (step 8)", "0.1250 (step 8)",
+		"test        best 65.00 %, mean 55.00 %\n",
 		"12.00 to 96.00 %",
 		"accuracy    of the members, on the examples that they learn from", "speed       not known yet"} {
 		require.Contains(t, got, want)

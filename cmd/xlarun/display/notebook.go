@@ -32,7 +32,8 @@ type cell struct {
 }
 
 func newCell(out io.Writer, b Board, now func() time.Time) *cell {
-	c := &cell{out: out, board: b, now: now, phase: "starting", values: values{}, curves: map[string]*notebook.Curves{}}
+	c := &cell{out: out, board: b, now: now, phase: "starting", values: values{unit: b.Unit},
+		curves: map[string]*notebook.Curves{}}
 	for _, r := range b.Rows {
 		if r.Curve != "" {
 			c.order = append(c.order, r)

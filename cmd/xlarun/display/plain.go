@@ -26,7 +26,7 @@ type log struct {
 }
 
 func newLog(out io.Writer, b Board, now func() time.Time) *log {
-	return &log{out: out, board: b, now: now, values: values{}}
+	return &log{out: out, board: b, now: now, values: values{unit: b.Unit}}
 }
 
 // line writes a line, and the head before the first one. Unexported methods need the mutex.

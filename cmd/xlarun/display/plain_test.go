@@ -88,7 +88,7 @@ program: cache hit, trace 0.00 s, compile 0.00 s; 2 cpu devices
 step 2010: best 30.00 %, mean 20.00 %, loss 1.5000, 2 K steps/s, 0:00
 step 2012: best 30.00 %, mean 20.00 %, loss 1.5000, test best 65.00 %, mean 55.00 %, 2 K steps/s, 0:00
 step 2014: best 30.00 %, mean 20.00 %, loss 1.5000, test best NaN %, mean 60.00 %, 2 K steps/s, 0:00
-step 2015: best 30.00 %, mean 20.00 %, loss 1.5000, test best NaN %, mean 60.00 %, 2 K steps/s, 0:00
+step 2015: best 30.00 %, mean 20.00 %, loss 1.5000, test best NaN %, mean 60.00 % (step 2014), 2 K steps/s, 0:00
 `, "\n"), out.String())
 }
 

@@ -2,9 +2,7 @@ package generation
 
 import (
 	"fmt"
-	"math"
 
-	"xlarun/envs"
 	"xlarun/rollout/run"
 )
 
@@ -13,12 +11,7 @@ func Number(x float64) string { return fmt.Sprintf("%.4g", x) }
 
 // Board returns the rows of a display: fitness with its spread, and the target.
 func (c *Search) Board() []run.DisplayRow {
-	goal := ""
-	if env, err := envs.Make(c.Env); err == nil {
-		if t := c.Goal(env.Spec()); !math.IsNaN(t) {
-			goal = " of " + Number(t)
-		}
-	}
+	goal := run.TargetText(c.Env, c.Goal)
 	rows := []run.DisplayRow{{Label: "best ever", Plain: true, Parts: []run.Part{{Metric: "best_ever"}}}}
 	if c.EvalEnvs > 0 {
 		rows, goal = append(rows, run.EvalRow(goal)), ""
@@ -29,8 +22,7 @@ func (c *Search) Board() []run.DisplayRow {
 		{Label: "spread", Parts: []run.Part{{Before: "std ", Metric: "std_fitness"},
 			{Before: ", worst ", Metric: "worst_fitness"}}},
 		{Label: "failed", Plain: true, Rare: true, Parts: []run.Part{
-			{Before: "generation ", Metric: "failed_generation", Format: run.Whole},
-			{Before: ": ", Metric: "failed_members", Format: run.Whole, Behind: " members"},
+			{Metric: "failed_members", Format: run.Whole, Behind: " members"},
 			{Before: ", the first ", Metric: "failed_member", Format: run.Whole},
 			{Before: " in step ", Metric: "failed_step", Format: run.Whole}}},
 	}...)
