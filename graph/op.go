@@ -180,6 +180,9 @@ func apply(op *Op, attrs any, inputs []*Array, bodies ...*Graph) []*Array {
 		n.pos = s.trace.pos
 		s.nodes = append(s.nodes, n)
 	} else {
+		if t := currentTrace(); t != nil {
+			n.pos = t.pos
+		}
 		for _, a := range inputs {
 			if a.node == nil && a.data == nil {
 				throw(op.Name, "input %s is abstract: it has a shape but no value", a.shape)

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"math/cmplx"
@@ -252,7 +253,7 @@ var (
 				return -1
 			}
 			return x
-		}, func(x int64) int64 { return int64(compareOrdered(x, 0)) }, nil))
+		}, func(x int64) int64 { return int64(cmp.Compare(x, 0)) }, nil))
 	_ = unaryOp("not", bitty, "stablehlo.not", domain{-9, 9}, true, []DType{Bool, Int32, Uint8}, nil,
 		evalBits(func(v uint64, d DType) uint64 {
 			if d == Bool {

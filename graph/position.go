@@ -77,14 +77,14 @@ func capture(skip int) position {
 
 // recall returns the position of a stack, and whether it was seen before; unknown if it has to be searched.
 func (s *stack) recall() (p position, seen bool) {
-	stacks.RLock()
-	defer stacks.RUnlock()
 	var k known
+	stacks.RLock()
 	for from := 0; from < stackDepth; from += stepSize {
 		if k, seen = stacks.known[s.step(k.number, from)]; k.position != unknown || !seen {
 			break
 		}
 	}
+	stacks.RUnlock()
 	return k.position, seen
 }
 

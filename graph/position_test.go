@@ -183,3 +183,21 @@ func TestPositionsBeyondTheReach(t *testing.T) {
 		}
 	}
 }
+
+// Constants of a lazy array, and what a transform makes of constants alone, are at the line of the op that they are
+// for.
+func TestPositionsOfConstants(t *testing.T) {
+	_, _, line, _ := runtime.Caller(0)
+	p, err := Trace("f", VMap(func(x *Array) *Array {
+		c := Mul(Scalar(2), 3)
+		return Add(x, c)
+	}), Float32s([]float32{1, 2}))
+	require.NoError(t, err)
+	places := map[string][]string{}
+	for _, n := range p.Traced.Nodes {
+		places[n.Op.Name] = append(places[n.Op.Name], n.Where())
+	}
+	of := func(n int) string { return fmt.Sprintf("position_test.go:%d", line+n) }
+	require.Equal(t, map[string][]string{"constant": {of(2), of(2)}, "mul": {of(2)}, "broadcast_in_dim": {of(3)},
+		"add": {of(3)}}, places)
+}

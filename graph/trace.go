@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -70,7 +71,10 @@ func oneGoroutine(op string, a *Array) {
 
 // use makes a usable inside s: values of enclosing scopes and large concrete arrays as they are (closing the scope
 // captures them), lazy and small concrete ones as nodes of s.
-func (s *scope) use(a *Array) *Array {
+func (s *scope) use(a *Array) *Array { return s.useAt(a, s.trace.pos) }
+
+// useAt is use with the position of the constants that it makes. Those of a lazy array have its position.
+func (s *scope) useAt(a *Array, pos position) *Array {
 	if a.scope != nil {
 		return a
 	}
@@ -89,7 +93,7 @@ func (s *scope) use(a *Array) *Array {
 		if err != nil {
 			throw("use", "cannot read a captured %s: %v", a.shape, err)
 		}
-		n := &Node{Op: constantOp, Attrs: constantAttrs{a.shape, string(b)}, pos: s.trace.pos}
+		n := &Node{Op: constantOp, Attrs: constantAttrs{a.shape, string(b)}, pos: pos}
 		if n.pos == unknown {
 			n.pos = capture(2)
 		}
@@ -99,7 +103,7 @@ func (s *scope) use(a *Array) *Array {
 	case a.node != nil:
 		in := make([]*Array, len(a.node.Inputs))
 		for i, x := range a.node.Inputs {
-			in[i] = s.use(x)
+			in[i] = s.useAt(x, cmp.Or(pos, a.node.pos))
 		}
 		n := &Node{Op: a.node.Op, Attrs: a.node.Attrs, Inputs: in, Bodies: a.node.Bodies, pos: a.node.pos}
 		for i, o := range a.node.Outs {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 )
@@ -411,26 +412,17 @@ func holdsArrays(t reflect.Type, seen map[reflect.Type]bool) bool {
 
 func sortedKeys(v reflect.Value) []reflect.Value {
 	keys := v.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int {
+	sort.Slice(keys, func(i, j int) bool {
+		a, b := keys[i], keys[j]
 		switch {
 		case a.CanInt():
-			return compareOrdered(a.Int(), b.Int())
+			return a.Int() < b.Int()
 		case a.CanUint():
-			return compareOrdered(a.Uint(), b.Uint())
+			return a.Uint() < b.Uint()
 		case a.Kind() == reflect.String:
-			return strings.Compare(a.String(), b.String())
+			return a.String() < b.String()
 		}
-		return strings.Compare(fmt.Sprint(a.Interface()), fmt.Sprint(b.Interface()))
+		return fmt.Sprint(a.Interface()) < fmt.Sprint(b.Interface())
 	})
 	return keys
-}
-
-func compareOrdered[T int64 | uint64](a, b T) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

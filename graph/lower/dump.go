@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sort"
 
 	"xlarun/graph"
 )
@@ -75,6 +76,6 @@ func Ops(g *graph.Graph) []OpCount {
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		out = append(out, OpCount{name, counts[name]})
 	}
-	slices.SortStableFunc(out, func(a, b OpCount) int { return b.Count - a.Count })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Count > out[j].Count })
 	return out
 }

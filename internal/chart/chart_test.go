@@ -72,18 +72,26 @@ func sampleChart() *Chart {
 }
 
 func TestRasterFormats(t *testing.T) {
+	var first image.Image
 	for _, format := range []string{"png", "jpg", "tiff"} {
 		data, err := Draw(format, 400, 300, []*Chart{sampleChart(), sampleChart()})
 		require.NoError(t, err)
 		picture, _, err := image.Decode(bytes.NewReader(data))
 		require.NoError(t, err, format)
 		require.Equal(t, 400, picture.Bounds().Dx())
+		if first == nil {
+			first = picture
+		}
 		require.Equal(t, 300+2*int(lineHeight), picture.Bounds().Dy(), "%s: the legend takes no room of the marks",
 			format)
 		count := func(match func(r, g, b int) bool) (n int) {
 			for y := range picture.Bounds().Dy() {
 				for x := range picture.Bounds().Dx() {
-					r, g, b, _ := picture.At(x, y).RGBA()
+					r, g, b, a := picture.At(x, y).RGBA()
+					if format == "tiff" { // no pixel is lost
+						wr, wg, wb, wa := first.At(x, y).RGBA()
+						require.Equal(t, [4]uint32{wr, wg, wb, wa}, [4]uint32{r, g, b, a}, "%d, %d", x, y)
+					}
 					if match(int(r>>8), int(g>>8), int(b>>8)) {
 						n++
 					}

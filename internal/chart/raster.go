@@ -9,8 +9,6 @@ import (
 	"image/png"
 	"math"
 
-	"golang.org/x/image/tiff"
-
 	pixels "xlarun/internal/raster"
 )
 
@@ -108,7 +106,7 @@ func (r *raster) encode() ([]byte, error) {
 	case "jpg":
 		err = jpeg.Encode(&out, r.image, &jpeg.Options{Quality: 92})
 	case "tiff":
-		err = tiff.Encode(&out, r.image, &tiff.Options{Compression: tiff.Deflate})
+		return encodeTIFF(r.image)
 	default:
 		err = png.Encode(&out, r.image)
 	}

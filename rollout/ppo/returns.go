@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"text/tabwriter"
 
@@ -62,8 +63,8 @@ func (t *Training) configurations() (names []string, all []configuration) {
 		}
 		all[i].returns, all[i].agents = append(all[i].returns, x), append(all[i].agents, agent)
 	}
-	slices.SortStableFunc(all, func(a, b configuration) int { // the highest first; cmp puts NaN last
-		return cmp.Compare(aggregate.IQM(aggregate.Of(b.returns)), aggregate.IQM(aggregate.Of(a.returns)))
+	sort.SliceStable(all, func(i, j int) bool { // the highest first; cmp puts NaN last
+		return cmp.Less(aggregate.IQM(aggregate.Of(all[j].returns)), aggregate.IQM(aggregate.Of(all[i].returns)))
 	})
 	return names, all
 }

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
+	"sort"
 
 	"xlarun/envs/board"
 )
@@ -121,7 +122,7 @@ func (p *perfect) classes() (all []colors, err error) {
 		}
 		level = next
 	}
-	slices.SortFunc(all, func(a, b colors) int { return slices.Compare(a[:], b[:]) })
+	sort.Slice(all, func(i, j int) bool { return slices.Compare(all[i][:], all[j][:]) < 0 })
 	return all, nil
 }
 

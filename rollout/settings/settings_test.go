@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
-	"xlarun/xlabridge"
 )
 
 // common is embedded in all.
@@ -302,7 +301,7 @@ func TestBind(t *testing.T) {
 	s := defaults()
 	in := Inputs(s, "box.")
 	require.Len(t, in, 1)
-	f := xlabridge.Jit(&xlabridge.Reference{}, func(in map[string]*graph.Array) []*graph.Array {
+	p, err := graph.Trace("bind", func(in map[string]*graph.Array) []*graph.Array {
 		bound := Bind(s, in, "box.")
 		require.True(t, bound.Sigma.Array().IsTraced())
 		require.Equal(t, .1, bound.Sigma.Value)
@@ -310,12 +309,13 @@ func TestBind(t *testing.T) {
 		require.False(t, s.Sigma.Array().IsTraced(), "the original is as it was")
 		require.False(t, Bind(s, in, "other.").Sigma.Array().IsTraced())
 		return []*graph.Array{bound.Sigma.Array().Mul(2), s.Sigma.Array().Mul(2)}
-	})
-	out, err := f(in)
+	}, in)
+	require.NoError(t, err)
+	out, err := p.Interpret(graph.Leaves(in), nil)
 	require.NoError(t, err)
 	require.InDelta(t, .2, must(graph.Float(out[0])), 1e-6)
 	in["box.sigma"] = graph.Scalar(5)
-	out, err = f(in)
+	out, err = p.Interpret(graph.Leaves(in), nil)
 	require.NoError(t, err)
 	require.InDelta(t, 10, must(graph.Float(out[0])), 1e-6, "no other program")
 	require.InDelta(t, .2, must(graph.Float(out[1])), 1e-6)

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -84,7 +84,7 @@ func readCache(read func(*cache.Cache) ([]cache.Entry, error)) (cacheContent, er
 			}
 		}
 	}
-	slices.SortStableFunc(k.Entries, func(a, b cacheEntry) int { return b.LastUsed.Compare(a.LastUsed) })
+	sort.SliceStable(k.Entries, func(i, j int) bool { return k.Entries[i].LastUsed.After(k.Entries[j].LastUsed) })
 	return k, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"text/tabwriter"
 
@@ -98,7 +99,7 @@ func partsOf(kinds ...run.Kind) (all []settings.Part) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b settings.Part) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
 	return all
 }
 

@@ -8,6 +8,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -143,8 +144,9 @@ func (a *archive) frontChart() *chart.Chart {
 // paretoFront returns the non-dominated points, from left to right.
 func paretoFront(points []chart.Point) (front []chart.Point) {
 	sorted := slices.Clone(points)
-	slices.SortFunc(sorted, func(a, b chart.Point) int {
-		return cmp.Or(cmp.Compare(b.X, a.X), cmp.Compare(b.Y, a.Y))
+	sort.Slice(sorted, func(i, j int) bool {
+		a, b := sorted[i], sorted[j]
+		return cmp.Or(cmp.Compare(b.X, a.X), cmp.Compare(b.Y, a.Y)) < 0
 	})
 	for _, p := range sorted {
 		if len(front) == 0 || p.Y > front[len(front)-1].Y {

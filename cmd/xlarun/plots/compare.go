@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -207,9 +208,10 @@ func (o compareOptions) comparison(runs []*savedRun) (*comparison, error) {
 		a.low, a.high = slices.Min(a.scores), slices.Max(a.scores)
 		c.algorithms = append(c.algorithms, a)
 	}
-	slices.SortStableFunc(c.algorithms, func(a, b algorithm) int {
+	sort.SliceStable(c.algorithms, func(i, j int) bool {
+		a, b := c.algorithms[i], c.algorithms[j]
 		return cmp.Or(cmp.Compare(b.iqm.Point, a.iqm.Point), // -Inf of both is equal
-			cmp.Compare(aggregate.IQM(aggregate.Of(b.ranks)), aggregate.IQM(aggregate.Of(a.ranks))))
+			cmp.Compare(aggregate.IQM(aggregate.Of(b.ranks)), aggregate.IQM(aggregate.Of(a.ranks)))) < 0
 	})
 	for i, a := range c.algorithms {
 		for _, b := range c.algorithms[i+1:] {

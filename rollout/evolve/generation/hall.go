@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 
 	"xlarun/graph"
 	"xlarun/rollout/population"
@@ -103,8 +104,9 @@ func (h hall) Members(p *Program) (all []run.HallEntry, err error) {
 
 // SortHall sorts members: the highest fitness first, the earliest among equal ones.
 func SortHall(all []run.HallEntry) {
-	slices.SortStableFunc(all, func(a, b run.HallEntry) int {
-		return cmp.Or(cmp.Compare(b.Fitness, a.Fitness), cmp.Compare(a.Step, b.Step))
+	sort.SliceStable(all, func(i, j int) bool {
+		a, b := all[i], all[j]
+		return cmp.Or(cmp.Compare(b.Fitness, a.Fitness), cmp.Compare(a.Step, b.Step)) < 0
 	})
 }
 

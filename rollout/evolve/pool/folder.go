@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -124,7 +124,7 @@ func (f *folder) entries() (all []found) {
 				own = append(own, found{name, n, path, func() (*safetensors.File, error) { return openEntry(path) }})
 			}
 		}
-		slices.SortFunc(own, func(a, b found) int { return cmp.Compare(b.generation, a.generation) })
+		sort.Slice(own, func(i, j int) bool { return own[i].generation > own[j].generation })
 		all = append(all, own...)
 	}
 	return all

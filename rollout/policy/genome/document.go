@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"xlarun/graph"
 )
@@ -226,9 +227,8 @@ func (n *Network) Genome(d Document) (g Genome, err error) {
 	}
 	innovation, from, to := make([]int32, n.Connections), make([]int32, n.Connections), make([]int32, n.Connections)
 	weight, enabled := make([]float32, n.Connections), make([]bool, n.Connections)
-	ordered := slices.SortedFunc(slices.Values(d.Connections), func(a, b ConnectionDocument) int {
-		return a.Innovation - b.Innovation
-	})
+	ordered := slices.Clone(d.Connections)
+	sort.Slice(ordered, func(i, j int) bool { return ordered[i].Innovation < ordered[j].Innovation })
 	for i := range innovation {
 		if innovation[i] = None; i >= len(ordered) {
 			continue

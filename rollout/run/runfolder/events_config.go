@@ -3,7 +3,7 @@ package runfolder
 import (
 	"bytes"
 	"math"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -110,7 +110,7 @@ func configSettings(config []byte) (all []configSetting) {
 		}
 		all = append(all, configSetting{table + strings.Trim(name, `'"`), protoValue(value)})
 	}
-	slices.SortFunc(all, func(a, b configSetting) int { return strings.Compare(a.name, b.name) })
+	sort.Slice(all, func(i, j int) bool { return all[i].name < all[j].name })
 	return all
 }
 

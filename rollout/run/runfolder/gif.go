@@ -10,6 +10,7 @@ import (
 	"image/gif"
 	"maps"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -115,9 +116,11 @@ func frequentColors(patches []patch) color.Palette {
 			count[r.color] += int(r.pixels)
 		}
 	}
-	sorted := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int {
+	sorted := slices.Collect(maps.Keys(count))
+	sort.Slice(sorted, func(i, j int) bool {
+		a, b := sorted[i], sorted[j]
 		return cmp.Or(count[b]-count[a], cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B),
-			cmp.Compare(a.A, b.A))
+			cmp.Compare(a.A, b.A)) < 0
 	})
 	var colors color.Palette
 	for _, c := range sorted[:min(len(sorted), 256)] {

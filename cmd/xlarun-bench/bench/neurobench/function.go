@@ -16,8 +16,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// generations returns a workload: generations of a strategy on the sphere function (ask, evaluate, tell).
-func generations(name string, n, members int) Workload {
+// Generations returns a workload: generations of a strategy on the sphere function (ask, evaluate, tell).
+func Generations(name string, n, members int) Workload {
 	return Workload{
 		Name: name,
 		What: fmt.Sprintf("a generation of %s on the sphere of %d dimensions, %d members", name, n, members),

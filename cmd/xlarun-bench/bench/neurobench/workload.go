@@ -118,10 +118,10 @@ func All(s Size) []Workload {
 	}
 	breakout := play("breakout", "gymnax, flax", "Breakout-MinAtar-v1", "cnn:16", 512, 500)
 	breakout.PeerArgs = []string{"breakout", "512", "500", "16", "32"}
-	wide := generations("cmaes", 1000, 256)
+	wide := Generations("cmaes", 1000, 256)
 	wide.Name = "cmaes-1000"
 	return append(all,
-		generations("cmaes", 100, 256), wide, generations("openes", 10000, 1024), breakout,
+		Generations("cmaes", 100, 256), wide, Generations("openes", 10000, 1024), breakout,
 		play("gru", "jax", "Forage-L2-v1", "gru:32", 512, 500, "play", "Forage-L2-v1"),
 		play("forage", "jax", "Forage-L1-v1", "mlp:32,32", 1024, 200, "play", "Forage-L1-v1"))
 }

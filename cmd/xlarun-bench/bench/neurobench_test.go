@@ -1,7 +1,8 @@
-package neurobench
+package bench_test
 
 import (
 	"encoding/json"
+	"math/big"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/xlarun-bench/bench/neurobench"
 	"xlarun/envs"
 	_ "xlarun/envs/all"
 	"xlarun/graph"
@@ -23,7 +25,7 @@ import (
 // The peer's Forage levels are ours: an episode of the same key and actions has the same rewards and observations.
 // testdata is what `neuro_jax.py rewards ENV 7 200 1,1,2,0,3,1,4,0` prints.
 func TestPeersLevelsAreOurs(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.json")
+	files, err := filepath.Glob("neurobench/testdata/*.json")
 	require.NoError(t, err)
 	require.Len(t, files, 2)
 	for _, file := range files {
@@ -66,18 +68,18 @@ func TestPeersLevelsAreOurs(t *testing.T) {
 
 func TestSizes(t *testing.T) {
 	day := time.Date(2026, 11, 22, 23, 0, 0, 0, time.UTC)
-	size := SizeOn(day)
-	require.Equal(t, size, SizeOn(day.Add(-20*time.Hour)), "one size a day")
-	require.NotEqual(t, size, SizeOn(day.AddDate(0, 0, 1)))
+	size := neurobench.SizeOn(day)
+	require.Equal(t, size, neurobench.SizeOn(day.Add(-20*time.Hour)), "one size a day")
+	require.NotEqual(t, size, neurobench.SizeOn(day.AddDate(0, 0, 1)))
 	for _, n := range append([]int{size.Population, size.Steps}, size.Hidden...) {
-		require.True(t, isPrime(n), "%d", n)
+		require.True(t, big.NewInt(int64(n)).ProbablyPrime(0), "%d", n)
 	}
-	again, err := ReadSize(size.String())
+	again, err := neurobench.ReadSize(size.String())
 	require.NoError(t, err)
 	require.Equal(t, size, again)
 	for i, wrong := range []string{"", "x", "614", "614x40", "614x40x", "614x40,x271", "0x40x271", "614x-40x271",
 		"614x40,40x271x3", "many x 40 x 3"} {
-		_, err := ReadSize(wrong)
+		_, err := neurobench.ReadSize(wrong)
 		require.Error(t, err, "%d: %q", i+1, wrong)
 	}
 }
@@ -89,8 +91,8 @@ func TestGenerationsDescend(t *testing.T) {
 		strategy   string
 		n, members int
 	}{{"cmaes", 10, 200}, {"openes", 300, 258}} { // tiles that are not full
-		w := generations(c.strategy, c.n, c.members)
-		r, err := w.Open(t.Context(), b, Options{})
+		w := neurobench.Generations(c.strategy, c.n, c.members)
+		r, err := w.Open(t.Context(), b, neurobench.Options{})
 		require.NoError(t, err)
 		seconds, first, err := r.Run(1)
 		require.NoError(t, err)
@@ -106,7 +108,8 @@ func TestGenerationsDescend(t *testing.T) {
 // form interprets one device.
 func TestPlay(t *testing.T) {
 	mean := func(b xlabridge.Backend, devices int) float64 {
-		p, err := OpenPlay(t.Context(), b, Experiment("CartPole-v1", "mlp:5", 37, 50, Options{devices, plan.TuneOff}))
+		p, err := neurobench.OpenPlay(t.Context(), b, neurobench.Experiment("CartPole-v1", "mlp:5", 37, 50,
+			neurobench.Options{Devices: devices, Tune: plan.TuneOff}))
 		require.NoError(t, err)
 		_, mean, err := p.Run(2)
 		require.NoError(t, err)
@@ -125,7 +128,7 @@ func TestPlay(t *testing.T) {
 
 func TestScalingRows(t *testing.T) {
 	most := 0
-	for _, s := range Scaling() {
+	for _, s := range neurobench.Scaling() {
 		c := s.Experiment(plan.TuneOff, 2)
 		require.NoError(t, c.Check(plan.Machine{Devices: 2, CPU: true}), "%s %s", s.Axis, s.At)
 		most = max(most, s.Population)
