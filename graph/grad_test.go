@@ -95,7 +95,7 @@ func checkDerivative(t *testing.T, c Case, w wrapping, r *rand.Rand) {
 		if w.lead {
 			s = s.insert(0, lanes)
 		}
-		in[i] = randomCaseTensor(r, s, c)
+		in[i] = c.tensor(r, s)
 		tan[i] = randomTensor(r, s, -1, 1)
 		if !isFloat(s.DType) {
 			tan[i] = in[i]

@@ -118,7 +118,7 @@ func TestSecondDerivatives(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(8, 9))
 			draw := func() *graph.Array {
-				return graph.RandomCaseInput(r, graph.ShapeOf(graph.Float64, 4, 4), graph.Case{Lo: -2, Hi: 2})
+				return graph.Case{Lo: -2, Hi: 2}.Input(r, graph.ShapeOf(graph.Float64, 4, 4))
 			}
 			x, p := draw(), draw()
 			_, hvp := graph.Jvp(graph.Grad(f), x, p)

@@ -235,8 +235,7 @@ func TestMatrixKernels(t *testing.T) {
 			const batch = 3
 			var in arrays
 			for _, dims := range c.dims {
-				in = append(in, graph.RandomCaseInput(r, graph.ShapeOf(d, append([]int{batch}, dims...)...), graph.Case{
-					Lo: -1, Hi: 1}))
+				in = append(in, graph.Case{Lo: -1, Hi: 1}.Input(r, graph.ShapeOf(d, append([]int{batch}, dims...)...)))
 			}
 			calls = append(calls, sample{fmt.Sprintf("case %d: %s %s", i+1, c.what, d), graph.VMap(c.f), in})
 		}

@@ -58,7 +58,7 @@ func TestLinalgOnXLA(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, d := range []graph.DType{graph.Float32, graph.Float64} {
 		draw := func(dims ...int) *graph.Array {
-			return graph.RandomCaseInput(r, graph.ShapeOf(d, dims...), graph.Case{Lo: -1, Hi: 1})
+			return graph.Case{Lo: -1, Hi: 1}.Input(r, graph.ShapeOf(d, dims...))
 		}
 		for _, c := range functions {
 			made := c.name == "inverse" || c.name == "slogdet" // of lu
