@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/graph"
+	. "xlarun/graph"
 	"xlarun/graph/graphtest"
 	"xlarun/graph/linalg"
 	"xlarun/graph/signal"
@@ -36,96 +36,88 @@ type functionAttrs struct {
 	Mode           string
 }
 
-type affine struct{ A, B *graph.Array }
+type affine struct{ A, B *Array }
 
 func (f affine) then(g affine) affine {
-	return affine{graph.Mul(g.A, f.A), graph.Add(graph.Mul(g.A, f.B), g.B)}
+	return affine{Mul(g.A, f.A), Add(Mul(g.A, f.B), g.B)}
 }
 
-type list = []*graph.Array
+type list = []*Array
 
-func segment(f func(x, ids *graph.Array, segments int) *graph.Array) func(functionAttrs, list) list {
+func segment(f func(x, ids *Array, segments int) *Array) func(functionAttrs, list) list {
 	return func(a functionAttrs, x list) list { return list{f(x[0], x[1], a.N)} }
 }
 
-func overAxes(f func(x *graph.Array, axes ...int) *graph.Array) func(functionAttrs, list) list {
+func overAxes(f func(x *Array, axes ...int) *Array) func(functionAttrs, list) list {
 	return func(a functionAttrs, x list) list { return list{f(x[0], a.Axes...)} }
 }
 
-func single(f func(a functionAttrs, x list) *graph.Array) func(functionAttrs, list) list {
+func single(f func(a functionAttrs, x list) *Array) func(functionAttrs, list) list {
 	return func(a functionAttrs, x list) list { return list{f(a, x)} }
 }
 
-func (a functionAttrs) direction() []graph.CumulativeOption {
+func (a functionAttrs) direction() []CumulativeOption {
 	if a.Reverse {
-		return []graph.CumulativeOption{graph.Reversed()}
+		return []CumulativeOption{Reversed()}
 	}
 	return nil
 }
 
 // functions names ours for each of JAX's.
 var functions = map[string]func(functionAttrs, list) list{
-	"segment_sum": segment(graph.SegmentSum), "segment_max": segment(graph.SegmentMax),
-	"segment_min":  segment(graph.SegmentMin),
-	"segment_prod": segment(graph.SegmentProd),
-	"associative_scan affine": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.AssociativeScan(affine.then, affine{x[0], x[1]}, a.direction()...).B
+	"segment_sum": segment(SegmentSum), "segment_max": segment(SegmentMax),
+	"segment_min":  segment(SegmentMin),
+	"segment_prod": segment(SegmentProd),
+	"associative_scan affine": single(func(a functionAttrs, x list) *Array {
+		return AssociativeScan(affine.then, affine{x[0], x[1]}, a.direction()...).B
 	}),
-	"associative_scan matmul": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.AssociativeScan(graph.Dot, x[0], a.direction()...)
+	"associative_scan matmul": single(func(a functionAttrs, x list) *Array {
+		return AssociativeScan(Dot, x[0], a.direction()...)
 	}),
-	"associative_scan max": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.AssociativeScan(func(a, b *graph.Array) *graph.Array { return graph.Max(a, b) }, x[0])
+	"associative_scan max": single(func(a functionAttrs, x list) *Array {
+		return AssociativeScan(func(a, b *Array) *Array { return Max(a, b) }, x[0])
 	}),
-	"fori_loop": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.ForiLoop(0, a.N, func(i, c *graph.Array) *graph.Array {
-			return graph.Add(graph.Mul(graph.Sin(c), x[0]), graph.Mul(graph.Convert(i, graph.Float32), .1))
+	"fori_loop": single(func(a functionAttrs, x list) *Array {
+		return ForiLoop(0, a.N, func(i, c *Array) *Array {
+			return Add(Mul(Sin(c), x[0]), Mul(Convert(i, Float32), .1))
 		}, x[0])
 	}),
 	"nansum": overAxes(stats.NanSum), "nanprod": overAxes(stats.NanProd), "nanmax": overAxes(stats.NanMax),
 	"nanmin":  overAxes(stats.NanMin),
 	"nanmean": overAxes(stats.NanMean), "nanvar": overAxes(stats.NanVariance), "nanstd": overAxes(stats.NanStd),
-	"nanquantile": single(func(a functionAttrs, x list) *graph.Array {
-		return stats.NanQuantile(x[0], a.Q, a.Axis)
-	}),
-	"nanargmax":  single(func(a functionAttrs, x list) *graph.Array { return stats.NanArgMax(x[0], a.Axis) }),
-	"nanargmin":  single(func(a functionAttrs, x list) *graph.Array { return stats.NanArgMin(x[0], a.Axis) }),
-	"nan_to_num": single(func(a functionAttrs, x list) *graph.Array { return graph.NanToNum(x[0], a.Values...) }),
-	"bincount": single(func(a functionAttrs, x list) *graph.Array {
-		return stats.Bincount(x[0], a.N, x[1:]...)
-	}),
-	"digitize": single(func(a functionAttrs, x list) *graph.Array {
-		return stats.Digitize(x[0], x[1], a.Right)
-	}),
-	"histogram edges": single(func(a functionAttrs, x list) *graph.Array { return stats.HistogramOf(x[0], x[1]) }),
+	"nanquantile":     single(func(a functionAttrs, x list) *Array { return stats.NanQuantile(x[0], a.Q, a.Axis) }),
+	"nanargmax":       single(func(a functionAttrs, x list) *Array { return stats.NanArgMax(x[0], a.Axis) }),
+	"nanargmin":       single(func(a functionAttrs, x list) *Array { return stats.NanArgMin(x[0], a.Axis) }),
+	"nan_to_num":      single(func(a functionAttrs, x list) *Array { return NanToNum(x[0], a.Values...) }),
+	"bincount":        single(func(a functionAttrs, x list) *Array { return stats.Bincount(x[0], a.N, x[1:]...) }),
+	"digitize":        single(func(a functionAttrs, x list) *Array { return stats.Digitize(x[0], x[1], a.Right) }),
+	"histogram edges": single(func(a functionAttrs, x list) *Array { return stats.HistogramOf(x[0], x[1]) }),
 	"histogram": func(a functionAttrs, x list) list {
-		counts, edges := stats.Histogram(x[0], a.N, graph.ReduceMin(x[0]), graph.ReduceMax(x[0]))
-		return list{graph.Convert(counts, graph.Float32), edges} // JAX counts in x's dtype
+		counts, edges := stats.Histogram(x[0], a.N, ReduceMin(x[0]), ReduceMax(x[0]))
+		return list{Convert(counts, Float32), edges} // JAX counts in x's dtype
 	},
 	"unique": func(a functionAttrs, x list) list {
-		u := graph.Unique(x[0], a.N)
+		u := Unique(x[0], a.N)
 		return list{u.Values, u.Indices, u.Inverse, u.Counts}
 	},
-	"unique fill": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.Unique(x[0], a.N, a.Fill).Values
-	}),
-	"nonzero":       func(a functionAttrs, x list) list { return graph.Nonzero(x[0], a.N, a.Fill) },
-	"unravel_index": func(a functionAttrs, x list) list { return graph.UnravelIndex(x[0], a.Dims...) },
-	"tensordot":     single(func(a functionAttrs, x list) *graph.Array { return graph.Tensordot(x[0], x[1], a.N) }),
-	"kron":          single(func(a functionAttrs, x list) *graph.Array { return graph.Kron(x[0], x[1]) }),
+	"unique fill":   single(func(a functionAttrs, x list) *Array { return Unique(x[0], a.N, a.Fill).Values }),
+	"nonzero":       func(a functionAttrs, x list) list { return Nonzero(x[0], a.N, a.Fill) },
+	"unravel_index": func(a functionAttrs, x list) list { return UnravelIndex(x[0], a.Dims...) },
+	"tensordot":     single(func(a functionAttrs, x list) *Array { return Tensordot(x[0], x[1], a.N) }),
+	"kron":          single(func(a functionAttrs, x list) *Array { return Kron(x[0], x[1]) }),
 	"meshgrid": func(a functionAttrs, x list) list {
 		if a.Mode == "ij" {
-			return graph.MeshgridIJ(x...)
+			return MeshgridIJ(x...)
 		}
-		return graph.Meshgrid(x...)
+		return Meshgrid(x...)
 	},
-	"convolve":   single(func(a functionAttrs, x list) *graph.Array { return signal.Convolve(x[0], x[1], a.Mode) }),
-	"percentile": single(func(a functionAttrs, x list) *graph.Array { return stats.Percentile(x[0], a.Q, a.Axis) }),
-	"isclose":    single(func(a functionAttrs, x list) *graph.Array { return graph.IsClose(x[0], x[1], 1e-5, 1e-8) }),
-	"allclose":   single(func(a functionAttrs, x list) *graph.Array { return graph.AllClose(x[0], x[1], 1e-5, 1e-8) }),
-	"xlogy":      single(func(a functionAttrs, x list) *graph.Array { return special.XLogY(x[0], x[1]) }),
-	"xlog1py":    single(func(a functionAttrs, x list) *graph.Array { return special.XLog1pY(x[0], x[1]) }),
-	"expm":       single(func(a functionAttrs, x list) *graph.Array { return linalg.Expm(x[0]) }),
+	"convolve":   single(func(a functionAttrs, x list) *Array { return signal.Convolve(x[0], x[1], a.Mode) }),
+	"percentile": single(func(a functionAttrs, x list) *Array { return stats.Percentile(x[0], a.Q, a.Axis) }),
+	"isclose":    single(func(a functionAttrs, x list) *Array { return IsClose(x[0], x[1], 1e-5, 1e-8) }),
+	"allclose":   single(func(a functionAttrs, x list) *Array { return AllClose(x[0], x[1], 1e-5, 1e-8) }),
+	"xlogy":      single(func(a functionAttrs, x list) *Array { return special.XLogY(x[0], x[1]) }),
+	"xlog1py":    single(func(a functionAttrs, x list) *Array { return special.XLog1pY(x[0], x[1]) }),
+	"expm":       single(func(a functionAttrs, x list) *Array { return linalg.Expm(x[0]) }),
 	"lstsq": func(a functionAttrs, x list) list {
 		var rcond []float64
 		if a.RCond > 0 {
@@ -135,7 +127,7 @@ var functions = map[string]func(functionAttrs, list) list{
 		s := linalg.Lstsq(x[0], x[1], rcond...)
 		return list{s.X, s.Rank, s.Singular}
 	},
-	"lstsq x": single(func(a functionAttrs, x list) *graph.Array { return linalg.Lstsq(x[0], x[1]).X }),
+	"lstsq x": single(func(a functionAttrs, x list) *Array { return linalg.Lstsq(x[0], x[1]).X }),
 }
 
 func fromOracles(in []oracles.Array) list {
@@ -217,11 +209,11 @@ func (c functionCase) call(f func(functionAttrs, list) list, in, weights list) l
 	if len(c.Gradients) == 0 {
 		return results
 	}
-	return append(results, graph.Grad(func(x list) *graph.Array {
-		total := graph.Scalar(0)
+	return append(results, Grad(func(x list) *Array {
+		total := Scalar(0)
 		for k, y := range f(c.Attrs, x) {
-			if y.DType().IsFloat() || y.DType() == graph.Complex64 {
-				total = graph.Add(total, graph.Sum(graph.Real(graph.Mul(y, weights[k]))))
+			if y.DType().IsFloat() || y.DType() == Complex64 {
+				total = Add(total, Sum(Real(Mul(y, weights[k]))))
 			}
 		}
 		return total
