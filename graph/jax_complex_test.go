@@ -15,82 +15,55 @@ import (
 	"xlarun/graph/stats"
 )
 
-func transform(f func(fft.Fourier, *Array) *Array) func(functionAttrs, list) list {
-	return single(func(a functionAttrs, x list) *Array {
-		return f(fft.Fourier{Axes: a.Axes, Length: a.Dims, Norm: a.Mode}, x[0])
-	})
-}
-
-func points(f func(n int, d float64) *Array) func(functionAttrs, list) list {
-	return single(func(a functionAttrs, _ list) *Array { return f(a.N, a.Q) })
-}
-
 // complexFunctions names ours for each of JAX's.
-var complexFunctions = map[string]func(functionAttrs, list) list{
-	"real": unary(Real), "imag": unary(Imag), "conj": unary(Conj),
-	"angle": unary(Angle), "abs": unary(Abs), "sign": unary(Sign),
-	"complex": binary(Complex),
-	"exp":     unary(Exp), "log": unary(Log), "sqrt": unary(Sqrt),
-	"sin": unary(Sin), "cos": unary(Cos), "tan": unary(Tan),
-	"sinh": unary(Sinh), "cosh": unary(Cosh), "tanh": unary(Tanh),
-	"expm1": unary(Expm1), "log1p": unary(Log1p), "negative": unary(Neg),
-	"square": unary(Square), "reciprocal": unary(Reciprocal),
-	"rsqrt": unary(Rsqrt), "logistic": unary(Logistic),
-	"add": binary(Add), "subtract": binary(Sub), "multiply": binary(Mul),
-	"divide": binary(Div), "power": binary(Pow),
-	"equal": binary(Eq), "not_equal": binary(Ne),
-	"where":    single(func(_ functionAttrs, x list) *Array { return Where(x[0], x[1], x[2]) }),
-	"isfinite": unary(IsFinite), "isreal": unary(IsReal),
-	"iscomplex": unary(IsComplex),
-	"sum":       overAxes(Sum), "prod": overAxes(Prod), "mean": overAxes(Mean),
-	"var": overAxes(Variance), "std": overAxes(Std),
-	"cumsum":  single(func(a functionAttrs, x list) *Array { return CumSum(x[0], a.Axis) }),
-	"cumprod": single(func(a functionAttrs, x list) *Array { return CumProd(x[0], a.Axis) }),
-	"matmul":  single(func(_ functionAttrs, x list) *Array { return Dot(x[0], x[1]) }),
-	"vdot":    single(func(_ functionAttrs, x list) *Array { return Vdot(x[0], x[1]) }),
-	"batched": single(func(_ functionAttrs, x list) *Array { return Einsum("bij,bjk->bik", x[0], x[1]) }),
-	"scatter": single(func(_ functionAttrs, x list) *Array { return ScatterAdd(x[0], Of([]int32{1, 3, 1}), x[1]) }),
-	"take":    single(func(_ functionAttrs, x list) *Array { return Take(x[0], Of([]int32{2, 0, 2}), 0) }),
-	"pad": single(func(_ functionAttrs, x list) *Array {
+var complexFunctions = map[string]any{
+	"real": Real, "imag": Imag, "conj": Conj, "angle": Angle, "abs": Abs, "sign": Sign, "complex": Complex,
+	"exp": Exp, "log": Log, "sqrt": Sqrt, "sin": Sin, "cos": Cos, "tan": Tan, "sinh": Sinh, "cosh": Cosh, "tanh": Tanh,
+	"expm1": Expm1, "log1p": Log1p, "negative": Neg, "square": Square, "reciprocal": Reciprocal, "rsqrt": Rsqrt,
+	"logistic": Logistic, "add": Add, "subtract": Sub, "multiply": Mul, "divide": Div, "power": Pow, "equal": Eq,
+	"not_equal": Ne, "isfinite": IsFinite, "isreal": IsReal, "iscomplex": IsComplex, "sum": Sum, "prod": Prod,
+	"mean": Mean, "var": Variance, "std": Std, "matmul": Dot, "vdot": Vdot,
+	"where":   func(_ functionAttrs, x list) *Array { return Where(x[0], x[1], x[2]) },
+	"cumsum":  func(a functionAttrs, x list) *Array { return CumSum(x[0], a.Axis) },
+	"cumprod": func(a functionAttrs, x list) *Array { return CumProd(x[0], a.Axis) },
+	"batched": func(_ functionAttrs, x list) *Array { return Einsum("bij,bjk->bik", x[0], x[1]) },
+	"scatter": func(_ functionAttrs, x list) *Array { return ScatterAdd(x[0], Of([]int32{1, 3, 1}), x[1]) },
+	"take":    func(_ functionAttrs, x list) *Array { return Take(x[0], Of([]int32{2, 0, 2}), 0) },
+	"pad": func(_ functionAttrs, x list) *Array {
 		return Pad(Transpose(Reverse(x[0], 0)), 0, []int{1, 0}, []int{0, 2})
-	}),
+	},
 	"scan": func(_ functionAttrs, x list) list {
 		c, y := Scan(func(c, x *Array) (*Array, *Array) { return Add(Mul(c, x), 1i), Abs(c) }, x[0], x[1])
 		return list{c, y}
 	},
-	"vmap": single(func(_ functionAttrs, x list) *Array {
+	"vmap": func(_ functionAttrs, x list) *Array {
 		return VMap2(func(x, w *Array) *Array { return Sum(Mul(Exp(x), w)) })(x[0], x[1])
-	}),
-	"while": single(func(_ functionAttrs, x list) *Array {
+	},
+	"while": func(_ functionAttrs, x list) *Array {
 		return ForiLoop(0, 4, func(_, c *Array) *Array { return Add(Mul(Mul(c, c), .5), x[0]) }, x[0])
-	}),
-	"holomorphic": single(func(_ functionAttrs, x list) *Array {
+	},
+	"holomorphic": func(_ functionAttrs, x list) *Array {
 		return GradHolomorphic(func(x *Array) *Array { return Sum(Mul(Sin(x), x)) })(x[0])
-	}),
-	"gradient descent": single(func(_ functionAttrs, x list) *Array {
+	},
+	"gradient descent": func(_ functionAttrs, x list) *Array {
 		return Grad(func(x *Array) *Array { return Sum(Square(Abs(Sub(x, 1+2i)))) })(x[0])
-	}),
+	},
 	"jvp": func(_ functionAttrs, x list) list {
 		f := func(x *Array) *Array { return Mul(Abs(x), Exp(x)) }
 		y, t := Jvp(f, x[0], x[1])
 		return list{y, t}
 	},
-	"norm": single(func(_ functionAttrs, x list) *Array { return linalg.VectorNorm(x[0], 1, 2) }),
-	"cov":  single(func(_ functionAttrs, x list) *Array { return stats.Cov(x[0], 1) }),
-	"fft":  transform(fft.Fourier.FFT), "ifft": transform(fft.Fourier.IFFT),
-	"rfft": transform(fft.Fourier.RFFT), "irfft": transform(fft.Fourier.IRFFT),
-	"hfft": transform(fft.Fourier.HFFT), "ihfft": transform(fft.Fourier.IHFFT),
-	"fftn": transform(fft.Fourier.FFT), "ifftn": transform(fft.Fourier.IFFT),
-	"rfftn": transform(fft.Fourier.RFFT), "irfftn": transform(fft.Fourier.IRFFT),
-	"fft of real numbers": transform(fft.Fourier.FFT),
-	"vmap of rfft": single(func(_ functionAttrs, x list) *Array {
+	"norm": func(_ functionAttrs, x list) *Array { return linalg.VectorNorm(x[0], 1, 2) },
+	"cov":  func(_ functionAttrs, x list) *Array { return stats.Cov(x[0], 1) },
+	"fft":  fft.Fourier.FFT, "ifft": fft.Fourier.IFFT, "rfft": fft.Fourier.RFFT, "irfft": fft.Fourier.IRFFT,
+	"hfft": fft.Fourier.HFFT, "ihfft": fft.Fourier.IHFFT, "fftn": fft.Fourier.FFT, "ifftn": fft.Fourier.IFFT,
+	"rfftn": fft.Fourier.RFFT, "irfftn": fft.Fourier.IRFFT, "fft of real numbers": fft.Fourier.FFT,
+	"vmap of rfft": func(_ functionAttrs, x list) *Array {
 		return VMap(func(x *Array) *Array { return fft.IRFFT(Mul(fft.RFFT(x), 2)) }, InAxes(1), OutAxis(1))(x[0])
-	}),
-	"fftfreq": points(fft.FFTFreq), "rfftfreq": points(fft.RFFTFreq),
-	"fftshift": overAxes(fft.FFTShift), "ifftshift": overAxes(fft.IFFTShift),
-	"fftconvolve": single(func(a functionAttrs, x list) *Array {
-		return signal.FFTConvolve(x[0], x[1], a.Mode, a.Axes...)
-	}),
+	},
+	"fftfreq": fft.FFTFreq, "rfftfreq": fft.RFFTFreq,
+	"fftshift": fft.FFTShift, "ifftshift": fft.IFFTShift,
+	"fftconvolve": func(a functionAttrs, x list) *Array { return signal.FFTConvolve(x[0], x[1], a.Mode, a.Axes...) },
 }
 
 // Every vector of complex numbers and Fourier transforms from JAX, with gradients, on the reference interpreter and on

@@ -15,14 +15,6 @@ import (
 	"xlarun/xlabridge"
 )
 
-func unary(f func(x any) *Array) func(functionAttrs, list) list {
-	return single(func(a functionAttrs, x list) *Array { return f(x[0]) })
-}
-
-func binary(f func(x, y any) *Array) func(functionAttrs, list) list {
-	return single(func(a functionAttrs, x list) *Array { return f(x[0], x[1]) })
-}
-
 // reduced is the reduction that a call names.
 func reduced(a functionAttrs, r Reduction, x *Array) *Array {
 	r.Axes, r.DDof = a.Axes, a.DDof
@@ -38,46 +30,40 @@ type raveled struct {
 func raveledOf(x list) raveled { return raveled{x[0], x[1:]} }
 
 // numpyFunctions names ours for each of JAX's.
-var numpyFunctions = map[string]func(functionAttrs, list) list{
-	"arange": single(func(a functionAttrs, x list) *Array { return Arange(a.Dims[0], a.Dims[1], a.Dims[2]) }),
-	"arange of floats": single(func(a functionAttrs, x list) *Array {
-		return Arange(a.Values[0], a.Values[1], a.Values[2])
-	}),
-	"geomspace": single(func(a functionAttrs, x list) *Array { return Geomspace(a.Values[0], a.Values[1], a.N) }),
-	"logspace": single(func(a functionAttrs, x list) *Array {
+var numpyFunctions = map[string]any{
+	"arange":           func(a functionAttrs, x list) *Array { return Arange(a.Dims[0], a.Dims[1], a.Dims[2]) },
+	"arange of floats": func(a functionAttrs, x list) *Array { return Arange(a.Values[0], a.Values[1], a.Values[2]) },
+	"geomspace":        func(a functionAttrs, x list) *Array { return Geomspace(a.Values[0], a.Values[1], a.N) },
+	"logspace": func(a functionAttrs, x list) *Array {
 		return Logspace(a.Values[0], a.Values[1], a.N, a.Values[2])
-	}),
-	"ravel_pytree": single(func(a functionAttrs, x list) *Array {
+	},
+	"ravel_pytree": func(a functionAttrs, x list) *Array {
 		flat, _ := Ravel(raveledOf(x))
 		return flat
-	}),
+	},
 	"ravel_pytree and back": func(a functionAttrs, x list) list {
 		flat, unravel := Ravel(raveledOf(x))
 		return Leaves(unravel(flat.Mul(2)))
 	},
-	"reductions that keep axes": single(func(a functionAttrs, x list) *Array {
+	"reductions that keep axes": func(a functionAttrs, x list) *Array {
 		return reduced(a, Reduction{KeepDims: true}, x[0])
-	}),
-	"reductions where": single(func(a functionAttrs, x list) *Array {
-		return reduced(a, Reduction{Where: x[1]}, x[0])
-	}),
-	"reductions of nothing": single(func(a functionAttrs, x list) *Array {
-		return reduced(a, Reduction{Where: x[1]}, x[0])
-	}),
-	"ddof": single(func(a functionAttrs, x list) *Array {
+	},
+	"reductions where":      func(a functionAttrs, x list) *Array { return reduced(a, Reduction{Where: x[1]}, x[0]) },
+	"reductions of nothing": func(a functionAttrs, x list) *Array { return reduced(a, Reduction{Where: x[1]}, x[0]) },
+	"ddof": func(a functionAttrs, x list) *Array {
 		if len(x) > 1 {
 			return reduced(a, Reduction{Where: x[1]}, x[0])
 		}
 		return reduced(a, Reduction{}, x[0])
-	}),
-	"cov":      single(func(a functionAttrs, x list) *Array { return stats.Cov(x[0], a.DDof) }),
-	"corrcoef": single(func(a functionAttrs, x list) *Array { return stats.CorrCoef(x[0]) }),
-	"average":  single(func(a functionAttrs, x list) *Array { return stats.Average(x[0], x[1], a.Axes...) }),
-	"ptp":      overAxes(stats.Range), "count_nonzero": overAxes(stats.CountNonzero),
-	"correlate": single(func(a functionAttrs, x list) *Array { return signal.Correlate(x[0], x[1], a.Mode) }),
-	"hypot":     binary(Hypot), "copysign": binary(CopySign),
-	"heaviside": binary(Heaviside), "fmax": binary(FMax), "fmin": binary(FMin),
-	"logaddexp2": binary(LogAddExp2), "signbit": unary(SignBit),
+	},
+	"cov":      func(a functionAttrs, x list) *Array { return stats.Cov(x[0], a.DDof) },
+	"corrcoef": stats.CorrCoef,
+	"average":  func(a functionAttrs, x list) *Array { return stats.Average(x[0], x[1], a.Axes...) },
+	"ptp":      stats.Range, "count_nonzero": stats.CountNonzero,
+	"correlate": func(a functionAttrs, x list) *Array { return signal.Correlate(x[0], x[1], a.Mode) },
+	"hypot":     Hypot, "copysign": CopySign,
+	"heaviside": Heaviside, "fmax": FMax, "fmin": FMin,
+	"logaddexp2": LogAddExp2, "signbit": SignBit,
 	"divmod": func(a functionAttrs, x list) list {
 		q, r := DivMod(x[0], x[1])
 		return list{q, r}
@@ -86,19 +72,19 @@ var numpyFunctions = map[string]func(functionAttrs, list) list{
 		f, w := Modf(x[0])
 		return list{f, w}
 	},
-	"degrees": unary(Degrees), "radians": unary(Radians), "sinc": unary(Sinc),
-	"interp":            single(func(a functionAttrs, x list) *Array { return signal.Interp(x[0], x[1], x[2]) }),
-	"trapezoid":         single(func(a functionAttrs, x list) *Array { return signal.Trapezoid(x[0], a.Q, a.Axis) }),
-	"gradient":          single(func(a functionAttrs, x list) *Array { return signal.Gradient(x[0], a.Q, a.Axis) }),
-	"polyval":           single(func(a functionAttrs, x list) *Array { return signal.PolyVal(x[0], x[1]) }),
-	"polyfit":           single(func(a functionAttrs, x list) *Array { return signal.PolyFit(x[0], x[1], a.N) }),
-	"vander":            single(func(a functionAttrs, x list) *Array { return signal.Vander(x[0], a.N) }),
-	"unwrap":            single(func(a functionAttrs, x list) *Array { return signal.Unwrap(x[0], a.Q, a.Axis) }),
-	"toeplitz":          single(func(a functionAttrs, x list) *Array { return linalg.Toeplitz(x[0], x[1:]...) }),
-	"block_diag":        single(func(a functionAttrs, x list) *Array { return linalg.BlockDiag(x...) }),
-	"swapaxes":          single(func(a functionAttrs, x list) *Array { return SwapAxes(x[0], a.Dims[0], a.Dims[1]) }),
-	"rot90":             single(func(a functionAttrs, x list) *Array { return Rot90(x[0], a.N) }),
-	"ravel_multi_index": single(func(a functionAttrs, x list) *Array { return RavelMultiIndex(x, a.Dims...) }),
+	"degrees": Degrees, "radians": Radians, "sinc": Sinc,
+	"interp":            func(a functionAttrs, x list) *Array { return signal.Interp(x[0], x[1], x[2]) },
+	"trapezoid":         func(a functionAttrs, x list) *Array { return signal.Trapezoid(x[0], a.Q, a.Axis) },
+	"gradient":          func(a functionAttrs, x list) *Array { return signal.Gradient(x[0], a.Q, a.Axis) },
+	"polyval":           signal.PolyVal,
+	"polyfit":           func(a functionAttrs, x list) *Array { return signal.PolyFit(x[0], x[1], a.N) },
+	"vander":            func(a functionAttrs, x list) *Array { return signal.Vander(x[0], a.N) },
+	"unwrap":            func(a functionAttrs, x list) *Array { return signal.Unwrap(x[0], a.Q, a.Axis) },
+	"toeplitz":          func(a functionAttrs, x list) *Array { return linalg.Toeplitz(x[0], x[1:]...) },
+	"block_diag":        func(a functionAttrs, x list) *Array { return linalg.BlockDiag(x...) },
+	"swapaxes":          func(a functionAttrs, x list) *Array { return SwapAxes(x[0], a.Dims[0], a.Dims[1]) },
+	"rot90":             func(a functionAttrs, x list) *Array { return Rot90(x[0], a.N) },
+	"ravel_multi_index": func(a functionAttrs, x list) *Array { return RavelMultiIndex(x, a.Dims...) },
 	"tril_indices": func(a functionAttrs, x list) list {
 		r, c := TrilIndices(a.Dims[0], a.Dims[1])
 		return list{r, c}
@@ -107,14 +93,14 @@ var numpyFunctions = map[string]func(functionAttrs, list) list{
 		r, c := TriuIndices(a.Dims[0], a.Dims[1])
 		return list{r, c}
 	},
-	"ndtr": unary(special.Ndtr), "log_ndtr": unary(special.LogNdtr), "ndtri": unary(special.Ndtri),
-	"logit": unary(special.Logit), "gammainc": binary(special.GammaInc),
-	"gammaincc": binary(special.GammaIncC), "zeta": binary(special.Zeta),
-	"polygamma": single(func(a functionAttrs, x list) *Array { return special.Polygamma(a.N, x[0]) }),
-	"betaln":    binary(special.BetaLn),
-	"betainc":   single(func(a functionAttrs, x list) *Array { return special.BetaInc(x[0], x[1], x[2]) }),
-	"entr":      unary(special.Entr), "rel_entr": binary(special.RelEntr), "kl_div": binary(special.KLDiv),
-	"isin": single(func(a functionAttrs, x list) *Array { return IsIn(x[0], x[1]) }),
+	"ndtr": special.Ndtr, "log_ndtr": special.LogNdtr, "ndtri": special.Ndtri,
+	"logit": special.Logit, "gammainc": special.GammaInc,
+	"gammaincc": special.GammaIncC, "zeta": special.Zeta,
+	"polygamma": func(a functionAttrs, x list) *Array { return special.Polygamma(a.N, x[0]) },
+	"betaln":    special.BetaLn,
+	"betainc":   func(a functionAttrs, x list) *Array { return special.BetaInc(x[0], x[1], x[2]) },
+	"entr":      special.Entr, "rel_entr": special.RelEntr, "kl_div": special.KLDiv,
+	"isin": IsIn,
 }
 
 // Every vector of functions of jax.numpy, with gradients.
