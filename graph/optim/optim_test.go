@@ -61,7 +61,7 @@ func every() map[string]optim.Transform {
 }
 
 // Every optimizer finds the minimum, as the body of a Scan, with its state as the carry and its shapes and dtypes kept:
-// interpreted, and in the long form compiled. TestAgreesWithOptax compiles them all.
+// interpreted, and in the long form compiled.
 func TestEveryOptimizerLearns(t *testing.T) {
 	type carry struct {
 		Params model
