@@ -68,9 +68,26 @@ type accurate struct {
 	f    func(x list) *graph.Array
 }
 
+// family is the methods of a distribution of two parameters. Where one is given to Entropy the first is 0.
+func family[D interface {
+	distribution.Distribution
+	KL(q D) *graph.Array
+}](name string, of func(a, b any) D, logProb, entropy, kl inaccuracy) []accurate {
+	return []accurate{
+		{name + ".LogProb", logProb, func(x list) *graph.Array { return of(x[0], x[1]).LogProb(x[2]) }},
+		{name + ".Entropy", entropy, func(x list) *graph.Array {
+			if len(x) == 1 {
+				return of(0, x[0]).Entropy()
+			}
+			return of(x[0], x[1]).Entropy()
+		}},
+		{name + ".KL", kl, func(x list) *graph.Array { return of(x[0], x[1]).KL(of(x[2], x[3])) }},
+	}
+}
+
 // accuracy is the table of what the documentation says. The errors are those of both backends, and some more, because
 // processors differ.
-var accuracy = []accurate{
+var accuracy = slices.Concat([]accurate{
 	{"Lgamma", inaccuracy{18, 40, 1, nil}, one(graph.Lgamma)},
 	{"Digamma", inaccuracy{4, 5, 1, nil}, one(graph.Digamma)},
 	{"Trigamma", inaccuracy{2, 3, 1, nil}, one(graph.Trigamma)},
@@ -104,24 +121,6 @@ var accuracy = []accurate{
 	{"RandomGammaGrad", inaccuracy{50, 8, 1, nil}, func(x list) *graph.Array {
 		return special.RandomGammaGrad(x[0], x[1])
 	}},
-	{"Gamma.LogProb", inaccuracy{30, 16, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewGamma(x[0], x[1]).LogProb(x[2])
-	}},
-	{"Gamma.Entropy", inaccuracy{3, 4, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewGamma(x[0], x[1]).Entropy()
-	}},
-	{"Gamma.KL", inaccuracy{9, 16, 1, everywhere}, func(x list) *graph.Array {
-		return distribution.NewGamma(x[0], x[1]).KL(distribution.NewGamma(x[2], x[3]))
-	}},
-	{"Beta.LogProb", inaccuracy{50, 30, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewBeta(x[0], x[1]).LogProb(x[2])
-	}},
-	{"Beta.Entropy", inaccuracy{30, 50, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewBeta(x[0], x[1]).Entropy()
-	}},
-	{"Beta.KL", inaccuracy{420, 50, 1, everywhere}, func(x list) *graph.Array {
-		return distribution.NewBeta(x[0], x[1]).KL(distribution.NewBeta(x[2], x[3]))
-	}},
 	{"Dirichlet.LogProb", inaccuracy{7, 5, 1, nil}, func(x list) *graph.Array {
 		return dirichlet(x[:3]).LogProb(graph.Stack(x[3:], -1))
 	}},
@@ -138,35 +137,8 @@ var accuracy = []accurate{
 	{"Poisson.KL", inaccuracy{1, 1, 1, nil}, func(x list) *graph.Array {
 		return distribution.NewPoisson(x[0]).KL(distribution.NewPoisson(x[1]))
 	}},
-	{"Normal.LogProb", inaccuracy{2, 2, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewNormal(x[0], x[1]).LogProb(x[2])
-	}},
-	{"Normal.Entropy", inaccuracy{2, 1, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewNormal(0, x[0]).Entropy()
-	}},
-	{"Normal.KL", inaccuracy{1, 1, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewNormal(x[0], x[1]).KL(distribution.NewNormal(x[2], x[3]))
-	}},
 	{"SquashedNormal.LogProb", inaccuracy{2, 2, 1, nil}, func(x list) *graph.Array {
 		return distribution.NewSquashedNormal(x[0], x[1]).LogProb(x[2])
-	}},
-	{"Laplace.LogProb", inaccuracy{2, 1, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewLaplace(x[0], x[1]).LogProb(x[2])
-	}},
-	{"Laplace.Entropy", inaccuracy{1, 1, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewLaplace(0, x[0]).Entropy()
-	}},
-	{"Laplace.KL", inaccuracy{2, 2, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewLaplace(x[0], x[1]).KL(distribution.NewLaplace(x[2], x[3]))
-	}},
-	{"Gumbel.LogProb", inaccuracy{2, 2, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewGumbel(x[0], x[1]).LogProb(x[2])
-	}},
-	{"Gumbel.Entropy", inaccuracy{2, 1, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewGumbel(0, x[0]).Entropy()
-	}},
-	{"Gumbel.KL", inaccuracy{3, 4, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewGumbel(x[0], x[1]).KL(distribution.NewGumbel(x[2], x[3]))
 	}},
 	{"Logistic.LogProb", inaccuracy{2, 1, 1, nil}, func(x list) *graph.Array {
 		return distribution.NewLogistic(x[0], x[1]).LogProb(x[2])
@@ -212,7 +184,17 @@ var accuracy = []accurate{
 	{"Categorical.KL", inaccuracy{2, 2, 1, farLogits}, func(x list) *graph.Array {
 		return categorical(x[:3]).KL(categorical(x[3:]))
 	}},
-}
+},
+	family("Gamma", distribution.NewGamma, inaccuracy{30, 16, 1, nil},
+		inaccuracy{3, 4, 1, nil}, inaccuracy{9, 16, 1, everywhere}),
+	family("Beta", distribution.NewBeta, inaccuracy{50, 30, 1, nil},
+		inaccuracy{30, 50, 1, nil}, inaccuracy{420, 50, 1, everywhere}),
+	family("Normal", distribution.NewNormal, inaccuracy{2, 2, 1, nil},
+		inaccuracy{2, 1, 1, nil}, inaccuracy{1, 1, 1, nil}),
+	family("Laplace", distribution.NewLaplace, inaccuracy{2, 1, 1, nil},
+		inaccuracy{1, 1, 1, nil}, inaccuracy{2, 2, 1, nil}),
+	family("Gumbel", distribution.NewGumbel, inaccuracy{2, 2, 1, nil},
+		inaccuracy{2, 1, 1, nil}, inaccuracy{3, 4, 1, nil}))
 
 // farLogits returns whether the differences of two categorical distributions' logits are 10 or more apart.
 func farLogits(x []float64) bool {
