@@ -222,8 +222,7 @@ func TestComposition(t *testing.T) {
 		require.NoError(t, p.Graph.Verify())
 		out, err := p.Interpret([]*Array{x}, nil)
 		require.NoError(t, err)
-		v, err := Floats(out[0])
-		require.NoError(t, err)
+		v := floatsOf(t, out[0])
 		return v
 	}
 	xs := []float64{.3, -.7, 1.1}

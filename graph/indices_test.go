@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	. "xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/stats"
 	"xlarun/internal/long"
 	"xlarun/xlabridge"
@@ -174,8 +175,7 @@ func TestIndicesOfAllDTypes(t *testing.T) {
 				o, of := ops[c.op], cases[c.number]
 				kind := [...]string{"argument", "constant"}[c.kind]
 				what := fmt.Sprint(o.name, " with ", of.indices.Shape(), " as ", kind)
-				got, err := Floats(out[i])
-				require.NoError(t, err, what)
+				got := graphtest.Floats(t, out[i])
 				requireIndexed(t, o, of.values, got, what)
 			}
 		})
@@ -260,8 +260,7 @@ func TestStartIndicesOfDifferentDTypes(t *testing.T) {
 			require.NoError(t, err)
 			for i, o := range out {
 				c := b.cases[i/4%len(b.cases)]
-				v, err := Floats(o)
-				require.NoError(t, err)
+				v := graphtest.Floats(t, o)
 				require.Equal(t, float64(c.want), v[0], "%T(%v), %T(%v), way %d", c.row, c.row, c.column, c.column, i)
 			}
 		})
@@ -274,18 +273,15 @@ func TestWideIndices(t *testing.T) {
 	unsigned := Of([]uint64{1 << 63, math.MaxUint64, 3})
 	for _, i := range []*Array{wide, unsigned} {
 		hot := OneHot(i, 5, Int32)
-		got, err := Floats(hot)
-		require.NoError(t, err)
+		got := graphtest.Floats(t, hot)
 		require.Equal(t, []float64{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0}, got)
 	}
-	hot, err := Floats(OneHot(Of([]bool{true, false}), 3, Float32))
-	require.NoError(t, err)
+	hot := graphtest.Floats(t, OneHot(Of([]bool{true, false}), 3, Float32))
 	require.Equal(t, []float64{0, 1, 0, 1, 0, 0}, hot)
 
 	at := RavelMultiIndex([]*Array{Of(int32(1 << 20)), Of(uint8(7))}, 1<<21, 1<<21)
 	require.Equal(t, "i64[]", at.Shape().String())
-	place, err := Floats(at)
-	require.NoError(t, err)
+	place := graphtest.Floats(t, at)
 	require.Equal(t, []float64{1<<41 + 7}, place)
 	require.Equal(t, "i32[]", RavelMultiIndex([]*Array{Of(int8(3))}, 200).Shape().String())
 	for _, c := range []struct {
@@ -340,8 +336,7 @@ func TestTakeOfEmptyArrays(t *testing.T) {
 		TakeAlongAxis(empty(0, 2), zeros(2, 2), 0, FillOrDrop),
 	} {
 		require.Equal(t, "f32[2,2]", x.Shape().String())
-		v, err := Floats(x)
-		require.NoError(t, err)
+		v := graphtest.Floats(t, x)
 		for _, v := range v {
 			require.True(t, math.IsNaN(v))
 		}

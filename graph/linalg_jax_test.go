@@ -137,12 +137,10 @@ func TestSingularSystems(t *testing.T) {
 	x := Float64s([]float64{1, 2, 0, 0, 2, 4, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, 4, 4)
 	sign, log := linalg.SlogDet(x)
 	for i, y := range []*Array{sign, log, linalg.Det(x)} {
-		v, err := Floats(y)
-		require.NoError(t, err)
+		v := graphtest.Floats(t, y)
 		require.Equal(t, []float64{[]float64{0, math.Inf(-1), 0}[i]}, v)
 	}
-	v, err := Floats(linalg.Solve(x, Ones(ShapeOf(Float64, 4))))
-	require.NoError(t, err)
+	v := graphtest.Floats(t, linalg.Solve(x, Ones(ShapeOf(Float64, 4))))
 	require.True(t, math.IsInf(v[0], 0) || math.IsNaN(v[0]))
 }
 

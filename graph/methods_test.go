@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	. "xlarun/graph"
+	"xlarun/graph/graphtest"
 )
 
 // Each method is the function of its name: the same op on the same operands in the same order.
@@ -63,10 +64,8 @@ func TestPair(t *testing.T) {
 	x := Float32s([]float32{1, 2, 3}, 3)
 	twice, half := VMap(func(x *Array) Pair[*Array, *Array] { return PairOf(x.Mul(2), x.Div(2)) })(x).Unpack()
 	for want, got := range map[*Array]*Array{x.Mul(2): twice, x.Div(2): half} {
-		w, err := Floats(want)
-		require.NoError(t, err)
-		g, err := Floats(got)
-		require.NoError(t, err)
+		w := graphtest.Floats(t, want)
+		g := graphtest.Floats(t, got)
 		require.Equal(t, w, g)
 	}
 }

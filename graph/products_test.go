@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	. "xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
@@ -25,12 +26,10 @@ func TestProductsOfBools(t *testing.T) {
 				return list{Gt(counts, 0), Dot(x, y), MatMul(x, y), each, Einsum("ij,jk->ik", x, y)}
 			})(bits(4, inner), bits(inner, 5))
 			require.NoError(t, err)
-			want, err := Floats(Convert(got[0], Int32))
-			require.NoError(t, err)
+			want := graphtest.Floats(t, Convert(got[0], Int32))
 			for i, g := range got[1:] {
 				require.Equal(t, Bool, g.DType())
-				have, err := Floats(Convert(g, Int32))
-				require.NoError(t, err)
+				have := graphtest.Floats(t, Convert(g, Int32))
 				require.Equal(t, want, have, "%s, %d contracted, product %d", where, inner, i)
 			}
 		}

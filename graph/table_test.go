@@ -302,8 +302,7 @@ func TestSpecialValues(t *testing.T) {
 			})(f(0, 0))
 		}, []float64{.5, 2}},
 	} {
-		got, err := Floats(c.f())
-		require.NoError(t, err)
+		got := floatsOf(t, c.f())
 		require.Len(t, got, len(c.want))
 		for k, want := range c.want {
 			require.True(t, want == got[k] || math.IsNaN(want) && math.IsNaN(got[k]), "case %d %s: got %v, want %v", i+

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	. "xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/stats"
 )
 
@@ -240,8 +241,7 @@ func TestOnceWrong(t *testing.T) {
 			return Zeros(ShapeOf(Float32, 1<<62, 4, 0))
 		}, nil},
 	} {
-		got, err := Floats(c.got())
-		require.NoError(t, err, "%d: %s", c.number, c.what)
+		got := graphtest.Floats(t, c.got())
 		require.Len(t, got, len(c.want), "%d: %s", c.number, c.what)
 		for i, w := range c.want {
 			if math.IsNaN(w) {
@@ -326,10 +326,8 @@ func TestBranchesNotTaken(t *testing.T) {
 				for i := range x.Dim(0) {
 					x1, w1 := Grads2(order.alone)(Index(x, i), Index(w, i))
 					for by, pair := range [][2]*Array{{x1, Index(dx, i)}, {w1, Index(dw, i)}} {
-						want, err := Floats(pair[0])
-						require.NoError(t, err)
-						got, err := Floats(pair[1])
-						require.NoError(t, err)
+						want := graphtest.Floats(t, pair[0])
+						got := graphtest.Floats(t, pair[1])
 						if !math.IsNaN(want[0]) {
 							require.InDelta(t, want[0], got[0], 1e-4, "%s, lane %d, by operand %d", order.name, i, by)
 						}

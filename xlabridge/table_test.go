@@ -103,6 +103,19 @@ func together(t *testing.T, b Backend, calls []sample) (results [][]*array) {
 	return results
 }
 
+// sameTogether compares samples, some a program, with the reference.
+func sameTogether(t *testing.T, b Backend, calls []sample, some int, tolerance map[graph.DType]float64) {
+	t.Helper()
+	for calls := range slices.Chunk(calls, some) {
+		want, got := together(t, &Reference{}, calls), together(t, b, calls)
+		for i, c := range calls {
+			for k := range want[i] {
+				closeArrays(t, want[i][k], got[i][k], tolerance[c.in[0].DType()], fmt.Sprint(c.name, ", result ", k))
+			}
+		}
+	}
+}
+
 // closeArrays compares two concrete arrays; tol 0 means 2e-6.
 func closeArrays(t *testing.T, want, got *graph.Array, tol float64, msg string) {
 	t.Helper()

@@ -327,8 +327,7 @@ func TestSpecialFunctions(t *testing.T) {
 				})(in)
 				require.NoError(t, err)
 				for i, a := range rows {
-					got, err := graph.Floats(out[i])
-					require.NoError(t, err)
+					got := floats(t, out[i])
 					for k, w := range want[i] {
 						unit := f.ulp(w)
 						if a.most.ofOne != nil && a.most.ofOne(at[i][k]) {
@@ -408,8 +407,7 @@ func TestSpecialFunctionsAtTheirEnds(t *testing.T) {
 		"LogNdtr": {special.LogNdtr(v(inf, -inf, nan)), []float64{0, -inf, nan}},
 		"Ndtri":   {special.Ndtri(v(0, 1, -.1, nan)), []float64{-inf, inf, nan, nan}},
 	} {
-		got, err := graph.Floats(c.got)
-		require.NoError(t, err)
+		got := floats(t, c.got)
 		for k := range got {
 			got[k] += 0 // no negative zeros
 		}
@@ -436,8 +434,7 @@ func TestDerivativesOfTails(t *testing.T) {
 		{beta.A, -0.0010106831013840844}, {beta.B, 0.0005055306481903212}, {beta.X, 454.8061795734725},
 		{narrow.A, -1.8393975718003106e-08}, {narrow.B, 0.10645936911811749}, {narrow.X, 1839397.848647469},
 	} {
-		got, err := graph.Floats(c.got)
-		require.NoError(t, err)
+		got := floats(t, c.got)
 		require.InEpsilon(t, c.want, got[0], 1e-9, i)
 	}
 	for _, x := range []*graph.Array{none[1], one.B, one.X, other.A, other.X} {
@@ -466,17 +463,14 @@ func TestBetaIncByConcentrations(t *testing.T) {
 	a, b := graph.Of([]float64{.7, 2, 5}), graph.Of([]float64{1.5, .4, 3})
 	for k, got := range []*graph.Array{graph.Grad(func(a *graph.Array) *graph.Array { return sum(a, b) })(a),
 		graph.Grad(func(b *graph.Array) *graph.Array { return sum(a, b) })(b)} {
-		slopes, err := graph.Floats(got)
-		require.NoError(t, err)
-		for i, slope := range slopes {
+		for i, slope := range floats(t, got) {
 			const h = 1e-5
 			step := graph.Mul(graph.Convert(graph.Eq(graph.Iota(3), i), graph.Float64), h)
 			ends := make([]float64, 2)
 			for side, sign := range []float64{1, -1} {
 				p := []*graph.Array{a, b}
 				p[k] = graph.Add(p[k], graph.Mul(sign, step))
-				ends[side], err = graph.Float(sum(p[0], p[1]))
-				require.NoError(t, err)
+				ends[side] = floats(t, sum(p[0], p[1]))[0]
 			}
 			require.InDelta(t, (ends[0]-ends[1])/(2*h), slope, 1e-6) // the loop stops when the value stands still
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/linalg"
 	"xlarun/graph/lower"
 	"xlarun/graph/stablehlo"
@@ -80,10 +81,8 @@ func near(t *testing.T, want, got *graph.Array) {
 		near(t, graph.Imag(want), graph.Imag(got))
 		return
 	}
-	w, err := graph.Floats(want)
-	require.NoError(t, err)
-	g, err := graph.Floats(got)
-	require.NoError(t, err)
+	w := graphtest.Floats(t, want)
+	g := graphtest.Floats(t, got)
 	require.InDeltaSlice(t, w, g, 1e-4)
 }
 
