@@ -60,8 +60,7 @@ func TestAssociativeScanOfTrees(t *testing.T) {
 	got := AssociativeScan(func(a, b state) state {
 		return state{Or(a.First, b.First), Select(b.First, b.Count, Add(a.Count, b.Count))}
 	}, state{Of([]bool{false, false, true, false, false}), Ones(ShapeOf(Int32, 5))})
-	v, err := Floats(got.Count)
-	require.NoError(t, err)
+	v := floatsOf(t, got.Count)
 	require.Equal(t, []float64{1, 2, 1, 2, 3}, v)
 	x := Log(Float32s([]float32{1, 0, -1, 1})) // 0 -Inf NaN 0
 	last := func(a, b *Array) *Array { return b }

@@ -19,11 +19,11 @@ type Case struct {
 	Tol float64
 }
 
-// RandomCaseInput draws a concrete input of the given shape within a case's domain; integers are rounded, unsigned ones
-// made positive.
-func RandomCaseInput(r *rand.Rand, s Shape, c Case) *Array { return randomCaseTensor(r, s, c).Array() }
+// Input draws a concrete input of the given shape within the case's domain; integers are rounded, unsigned ones made
+// positive.
+func (c Case) Input(r *rand.Rand, s Shape) *Array { return c.tensor(r, s).Array() }
 
-func randomCaseTensor(r *rand.Rand, s Shape, c Case) *Tensor {
+func (c Case) tensor(r *rand.Rand, s Shape) *Tensor {
 	t := newTensor(s)
 	if c.Lo == 0 && c.Hi == 0 {
 		c.Lo, c.Hi = -2, 2
@@ -46,15 +46,16 @@ func randomCaseTensor(r *rand.Rand, s Shape, c Case) *Tensor {
 	return t
 }
 
-// Extremes are what ExtremeInputs may put among a case's ordinary inputs.
+// Extremes are what ExtremeInputs may put among a case's ordinary inputs, by their Kind.
 var Extremes = []string{"NaN", "infinities and -0", "denormals and the largest"}
 
-// ExtremeInputs makes inputs like those of RandomCaseInput with a third of the elements replaced: floats by the values
-// of one of Extremes, integers by the ends of their dtype. Each argument gets the values in turn, so that none is left
+// ExtremeInputs makes inputs like those of Case.Input with a third of the elements replaced: floats by the values of
+// one of Extremes, integers by the ends of their dtype. Each argument gets the values in turn, so that none is left
 // out.
 type ExtremeInputs struct {
+	Name string // other places and numbers for each
+	Kind int
 	r    *rand.Rand
-	kind int
 	next map[extremeArgument]int // the values placed so far
 }
 
@@ -63,21 +64,19 @@ type extremeArgument struct {
 	dtype    DType
 }
 
-// NewExtremeInputs makes inputs for the cases of an op, other places and numbers for each name.
-func NewExtremeInputs(name string, kind int) *ExtremeInputs {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(name))
-	return &ExtremeInputs{rand.New(rand.NewPCG(h.Sum64(), uint64(kind))), kind, map[extremeArgument]int{}}
-}
-
 // Input makes the numbered argument of a case.
 func (e *ExtremeInputs) Input(c Case, argument int, s Shape) *Array {
-	t := randomCaseTensor(e.r, s, c)
+	if e.r == nil {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(e.Name))
+		e.r, e.next = rand.New(rand.NewPCG(h.Sum64(), uint64(e.Kind))), map[extremeArgument]int{}
+	}
+	t := c.tensor(e.r, s)
 	if len(t.V) == 0 || s.DType == Bool {
 		return t.Array()
 	}
 	a := extremeArgument{argument, s.DType}
-	values := extremeValues(s.DType, e.kind)
+	values := extremeValues(s.DType, e.Kind)
 	n := e.next[a]
 	for i := range t.V {
 		if e.r.IntN(3) == 0 {
@@ -92,7 +91,7 @@ func (e *ExtremeInputs) Input(c Case, argument int, s Shape) *Array {
 // Complete reports whether each argument had every value, in a case of each of its dtypes.
 func (e *ExtremeInputs) Complete() bool {
 	for a, n := range e.next {
-		if n < len(extremeValues(a.dtype, e.kind)) {
+		if n < len(extremeValues(a.dtype, e.Kind)) {
 			return false
 		}
 	}

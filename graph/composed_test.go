@@ -24,9 +24,9 @@ func TestComposed(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(i), 7))
 			single := traceCase(t, c, c.Inputs)
 			for mask := 1; mask < 1<<len(c.Inputs); mask++ {
-				checkVMap(t, c, r, single, mask, 3, 0, randomCaseTensor)
-				checkVMap(t, c, r, single, mask, 3, -1, randomCaseTensor, BatchLast())
-				checkVMap(t, c, r, single, mask, 0, 0, randomCaseTensor)
+				checkVMap(t, c, r, single, mask, 3, 0, Case.tensor)
+				checkVMap(t, c, r, single, mask, 3, -1, Case.tensor, BatchLast())
+				checkVMap(t, c, r, single, mask, 0, 0, Case.tensor)
 			}
 			if c.Rough || len(floatInputs(c)) == 0 {
 				return

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/graph"
+	. "xlarun/graph"
 	"xlarun/graph/graphtest"
 	"xlarun/internal/long"
 	"xlarun/xlabridge"
@@ -24,37 +24,34 @@ func TestComposedAgainstXLA(t *testing.T) {
 	client := xlatest.OpenCPU(t, 0)
 	n := 0
 	number := regexp.MustCompile(`[0-9,].*`)
-	all := long.Sample(graph.Composed(), func(c graph.Case) string { return number.ReplaceAllString(c.Name, "") })
-	all = slices.DeleteFunc(slices.Clone(all), func(c graph.Case) bool {
+	all := long.Sample(Composed(), func(c Case) string { return number.ReplaceAllString(c.Name, "") })
+	all = slices.DeleteFunc(slices.Clone(all), func(c Case) bool {
 		return !long.On() && (c.Rough || c.Name != "" && number.MatchString(c.Name[:1]))
 	})
 	for cases := range slices.Chunk(all, 8) {
 		t.Run(fmt.Sprint(n, " ", cases[0].Name), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
-			in := make([][]*graph.Array, len(cases))
+			in := make([][]*Array, len(cases))
 			for i, c := range cases {
 				for _, s := range c.Inputs {
-					in[i] = append(in[i],
-						graph.RandomCaseInput(r, graph.ShapeOf(s.DType, append([]int{3}, s.Dims...)...), c))
+					in[i] = append(in[i], c.Input(r, ShapeOf(s.DType, append([]int{3}, s.Dims...)...)))
 				}
 			}
-			results := func(in [][]*graph.Array) [][]*graph.Array {
-				out := make([][]*graph.Array, len(in))
+			results := func(in [][]*Array) [][]*Array {
+				out := make([][]*Array, len(in))
 				for i, c := range cases {
-					first := make([]*graph.Array, len(in[i]))
+					first := make([]*Array, len(in[i]))
 					for k, x := range in[i] {
-						first[k] = graph.Index(x, 0)
+						first[k] = Index(x, 0)
 					}
-					out[i] = []*graph.Array{graph.VMap(c.Fn)(in[i])}
+					out[i] = []*Array{VMap(c.Fn)(in[i])}
 					if long.On() {
 						out[i] = append(out[i], c.Fn(first))
 					}
 					if c.Rough || !out[i][0].DType().IsFloat() {
 						continue
 					}
-					out[i] = append(out[i], graph.VMap(graph.Grad(func(x []*graph.Array) *graph.Array {
-						return graph.Sum(graph.Sin(c.Fn(x)))
-					}))(in[i])...)
+					out[i] = append(out[i], VMap(Grad(func(x []*Array) *Array { return Sum(Sin(c.Fn(x))) }))(in[i])...)
 				}
 				return out
 			}

@@ -218,9 +218,7 @@ func ValueAndGradAux[A, B, X any](f func(A, B) (*Array, X)) func(A, B) (*Array, 
 func JacFwd(f func(*Array) *Array) func(*Array) *Array {
 	return func(x *Array) *Array {
 		needFloats("JacFwd", x)
-		basis := Reshape(Eye(x.DType(), x.Size()), append([]int{x.Size()}, x.Dims()...)...)
-		cols := VMap(func(t *Array) *Array { _, d := Jvp(f, x, t); return d }, OutAxis(-1))(basis)
-		return Reshape(cols, append(slices.Clone(cols.Dims()[:cols.Rank()-1]), x.Dims()...)...)
+		return JacFwdTree(f)(x)[0]
 	}
 }
 
@@ -228,10 +226,7 @@ func JacFwd(f func(*Array) *Array) func(*Array) *Array {
 func JacRev(f func(*Array) *Array) func(*Array) *Array {
 	return func(x *Array) *Array {
 		needFloats("JacRev", x)
-		y, pull := Vjp(f, x)
-		basis := Reshape(Eye(y.DType(), y.Size()), append([]int{y.Size()}, y.Dims()...)...)
-		rows := VMap(pull)(basis)
-		return Reshape(rows, append(slices.Clone(y.Dims()), x.Dims()...)...)
+		return JacRevTree(f)(x)[0]
 	}
 }
 

@@ -95,7 +95,7 @@ func checkDerivative(t *testing.T, c Case, w wrapping, r *rand.Rand) {
 		if w.lead {
 			s = s.insert(0, lanes)
 		}
-		in[i] = randomCaseTensor(r, s, c)
+		in[i] = c.tensor(r, s)
 		tan[i] = randomTensor(r, s, -1, 1)
 		if !isFloat(s.DType) {
 			tan[i] = in[i]
@@ -119,17 +119,7 @@ func checkDerivative(t *testing.T, c Case, w wrapping, r *rand.Rand) {
 		tol = 2e-3
 	}
 	shift := func(h float64) *Tensor {
-		moved := make([]*Tensor, n)
-		for i, x := range in {
-			moved[i] = x
-			if isFloat(x.Shape.DType) {
-				moved[i] = newTensor(x.Shape)
-				for k := range x.V {
-					moved[i].SetF(k, x.F(k)+h*tan[i].F(k))
-				}
-			}
-		}
-		return run1(t, "f", func(x []*Array) any { return f(x) }, moved)[0]
+		return run1(t, "f", func(x []*Array) any { return f(x) }, moved(in, tan, h))[0]
 	}
 	h := 1e-5
 	if tol > 1e-4 {
@@ -166,6 +156,20 @@ func checkDerivative(t *testing.T, c Case, w wrapping, r *rand.Rand) {
 	}
 }
 
+// moved are the inputs a step along the tangents.
+func moved(in, tan []*Tensor, step float64) []*Tensor {
+	out := slices.Clone(in)
+	for i, x := range in {
+		if isFloat(x.Shape.DType) {
+			out[i] = newTensor(x.Shape)
+			for k := range x.V {
+				out[i].SetF(k, x.F(k)+step*tan[i].F(k))
+			}
+		}
+	}
+	return out
+}
+
 // checkSecond compares second derivatives along tan: forward over reverse with central differences of the reverse
 // pass, and reverse over reverse with forward over reverse, which are equal because second derivatives commute.
 func checkSecond(t *testing.T, f func([]*Array) *Array, in, tan []*Tensor, ct *Tensor) {
@@ -178,17 +182,7 @@ func checkSecond(t *testing.T, f func([]*Array) *Array, in, tan []*Tensor, ct *T
 	const h = 1e-5
 	ends := map[float64][]*Tensor{}
 	for _, d := range []float64{h, -h} {
-		moved := make([]*Tensor, n)
-		for i, x := range in {
-			moved[i] = x
-			if isFloat(x.Shape.DType) {
-				moved[i] = newTensor(x.Shape)
-				for k := range x.V {
-					moved[i].SetF(k, x.F(k)+d*tan[i].F(k))
-				}
-			}
-		}
-		ends[d] = run1(t, "back", func(x []*Array) any { return back(x[:n], x[n]) }, append(moved, ct))
+		ends[d] = run1(t, "back", func(x []*Array) any { return back(x[:n], x[n]) }, append(moved(in, tan, d), ct))
 	}
 	both := run1(t, "second", func(x []*Array) any {
 		x, v, c := x[:n], x[n:2*n], x[2*n]
@@ -228,8 +222,7 @@ func TestComposition(t *testing.T) {
 		require.NoError(t, p.Graph.Verify())
 		out, err := p.Interpret([]*Array{x}, nil)
 		require.NoError(t, err)
-		v, err := Floats(out[0])
-		require.NoError(t, err)
+		v := floatsOf(t, out[0])
 		return v
 	}
 	xs := []float64{.3, -.7, 1.1}

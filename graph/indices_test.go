@@ -8,7 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/graph"
+	. "xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/stats"
 	"xlarun/internal/long"
 	"xlarun/xlabridge"
@@ -16,21 +17,21 @@ import (
 )
 
 type indexCase struct {
-	indices *graph.Array
+	indices *Array
 	values  []int64
 }
 
 // indexCases are index vectors of every integer dtype, with what they say as int64: math.MaxInt64 stands for all larger
 // numbers.
 var indexCases = []indexCase{
-	{graph.Of([]int8{7, 100, -1, -128}), []int64{7, 100, -1, -128}},
-	{graph.Of([]int16{7, 299, -1, math.MinInt16}), []int64{7, 299, -1, math.MinInt16}},
-	{graph.Of([]int32{7, 299, -1, math.MinInt32, 300}), []int64{7, 299, -1, math.MinInt32, 300}},
-	{graph.Of([]int64{7, 200, 1 << 32, -1}), []int64{7, 200, 1 << 32, -1}},
-	{graph.Of([]uint8{7, 200, 255, 0}), []int64{7, 200, 255, 0}},
-	{graph.Of([]uint16{7, 299, math.MaxUint16, 1 << 15}), []int64{7, 299, math.MaxUint16, 1 << 15}},
-	{graph.Of([]uint32{7, 200, math.MaxUint32, 1 << 31}), []int64{7, 200, math.MaxUint32, 1 << 31}},
-	{graph.Of([]uint64{7, 1 << 32, math.MaxUint64, 1 << 63}), []int64{7, 1 << 32, math.MaxInt64, math.MaxInt64}},
+	{Of([]int8{7, 100, -1, -128}), []int64{7, 100, -1, -128}},
+	{Of([]int16{7, 299, -1, math.MinInt16}), []int64{7, 299, -1, math.MinInt16}},
+	{Of([]int32{7, 299, -1, math.MinInt32, 300}), []int64{7, 299, -1, math.MinInt32, 300}},
+	{Of([]int64{7, 200, 1 << 32, -1}), []int64{7, 200, 1 << 32, -1}},
+	{Of([]uint8{7, 200, 255, 0}), []int64{7, 200, 255, 0}},
+	{Of([]uint16{7, 299, math.MaxUint16, 1 << 15}), []int64{7, 299, math.MaxUint16, 1 << 15}},
+	{Of([]uint32{7, 200, math.MaxUint32, 1 << 31}), []int64{7, 200, math.MaxUint32, 1 << 31}},
+	{Of([]uint64{7, 1 << 32, math.MaxUint64, 1 << 63}), []int64{7, 1 << 32, math.MaxInt64, math.MaxInt64}},
 }
 
 // axisSize is the size of the axis that indices are of: more than narrow dtypes hold.
@@ -40,16 +41,16 @@ const axisSize = 300
 // places of the ones in the sum of all.
 type indexOp struct {
 	name string
-	f    func(i *graph.Array) *graph.Array
+	f    func(i *Array) *Array
 	want func(i int64) float64
 	// count: the result counts the places that want gives, [axisSize], instead of listing them.
 	count bool
 }
 
 func indexOps() []indexOp {
-	line := graph.Convert(graph.Iota(axisSize), graph.Float32)
-	zeros := graph.Zeros(graph.ShapeOf(graph.Float32, axisSize))
-	ones := func(i *graph.Array) *graph.Array { return graph.Ones(graph.ShapeOf(graph.Float32, i.Size())) }
+	line := Convert(Iota(axisSize), Float32)
+	zeros := Zeros(ShapeOf(Float32, axisSize))
+	ones := func(i *Array) *Array { return Ones(ShapeOf(Float32, i.Size())) }
 	clip := func(i int64) float64 { return float64(min(max(i, 0), axisSize-1)) }
 	fromEnd := func(i int64) int64 {
 		if i < 0 {
@@ -63,75 +64,69 @@ func indexOps() []indexOp {
 		}
 		return float64(i)
 	}
-	branches := make([]func() *graph.Array, 150)
+	branches := make([]func() *Array, 150)
 	for k := range branches {
-		branches[k] = func() *graph.Array { return graph.Scalar(float64(k)) }
+		branches[k] = func() *Array { return Scalar(float64(k)) }
 	}
-	each := func(f func(i *graph.Array) *graph.Array) func(i *graph.Array) *graph.Array {
-		return func(i *graph.Array) *graph.Array {
-			var out []*graph.Array
+	each := func(f func(i *Array) *Array) func(i *Array) *Array {
+		return func(i *Array) *Array {
+			var out []*Array
 			for k := range i.Size() {
-				out = append(out, f(graph.Index(i, k)))
+				out = append(out, f(Index(i, k)))
 			}
-			return graph.Stack(out, 0)
+			return Stack(out, 0)
 		}
 	}
-	at := func(i *graph.Array) *graph.Array { return graph.DynamicIndex(line, i, 0) }
-	mark := func(i *graph.Array) *graph.Array { return graph.DynamicUpdateIndex(zeros, graph.Scalar(1), i, 0) }
+	at := func(i *Array) *Array { return DynamicIndex(line, i, 0) }
+	mark := func(i *Array) *Array { return DynamicUpdateIndex(zeros, Scalar(1), i, 0) }
 	return []indexOp{
 		{"DynamicIndex", each(at), clip, false},
-		{"VMap DynamicIndex", graph.VMap(at), clip, false},
-		{"Scan DynamicIndex", func(i *graph.Array) *graph.Array { return graph.Map(at, i) }, clip, false},
-		{"unrolled DynamicIndex", func(i *graph.Array) *graph.Array { return graph.Map(at, i, graph.Unroll(8)) }, clip,
-			false},
-		{"DynamicUpdateIndex", func(i *graph.Array) *graph.Array { return graph.Sum(each(mark)(i), 0) }, clip, true},
-		{"VMap DynamicUpdateIndex", func(i *graph.Array) *graph.Array {
-			return graph.Sum(graph.VMap(mark)(i), 0)
-		}, clip, true},
-		{"Take", func(i *graph.Array) *graph.Array { return graph.Take(line, i, 0) },
+		{"VMap DynamicIndex", VMap(at), clip, false},
+		{"Scan DynamicIndex", func(i *Array) *Array { return Map(at, i) }, clip, false},
+		{"unrolled DynamicIndex", func(i *Array) *Array { return Map(at, i, Unroll(8)) }, clip, false},
+		{"DynamicUpdateIndex", func(i *Array) *Array { return Sum(each(mark)(i), 0) }, clip, true},
+		{"VMap DynamicUpdateIndex", func(i *Array) *Array { return Sum(VMap(mark)(i), 0) }, clip, true},
+		{"Take", func(i *Array) *Array { return Take(line, i, 0) },
 			func(i int64) float64 { return clip(fromEnd(i)) }, false},
-		{"Take FillOrDrop", func(i *graph.Array) *graph.Array { return graph.Take(line, i, 0, graph.FillOrDrop) },
+		{"Take FillOrDrop", func(i *Array) *Array { return Take(line, i, 0, FillOrDrop) },
 			func(i int64) float64 { return inside(fromEnd(i)) }, false},
-		{"TakeAlongAxis", func(i *graph.Array) *graph.Array { return graph.TakeAlongAxis(line, i, 0) },
+		{"TakeAlongAxis", func(i *Array) *Array { return TakeAlongAxis(line, i, 0) },
 			func(i int64) float64 { return clip(fromEnd(i)) }, false},
-		{"Gather", func(i *graph.Array) *graph.Array {
-			return graph.Gather(line, graph.ExpandDims(i, 1), graph.GatherDims{Collapsed: []int{0},
+		{"Gather", func(i *Array) *Array {
+			return Gather(line, ExpandDims(i, 1), GatherDims{Collapsed: []int{0},
 				Coordinates: []int{0}, Sizes: []int{1}})
 		}, clip, false},
-		{"ScatterAdd", func(i *graph.Array) *graph.Array { return graph.ScatterAdd(zeros, i, ones(i)) },
+		{"ScatterAdd", func(i *Array) *Array { return ScatterAdd(zeros, i, ones(i)) },
 			func(i int64) float64 { return inside(fromEnd(i)) }, true},
-		{"ScatterAdd ClipIndex", func(i *graph.Array) *graph.Array {
-			return graph.ScatterAdd(zeros, i, ones(i), graph.ClipIndex)
+		{"ScatterAdd ClipIndex", func(i *Array) *Array {
+			return ScatterAdd(zeros, i, ones(i), ClipIndex)
 		}, func(i int64) float64 { return clip(fromEnd(i)) }, true},
-		{"SegmentSum", func(i *graph.Array) *graph.Array { return graph.SegmentSum(ones(i), i, axisSize) }, inside,
-			true},
-		{"Bincount", func(i *graph.Array) *graph.Array { return stats.Bincount(i, axisSize) }, inside, true},
-		{"OneHot", func(i *graph.Array) *graph.Array {
-			return graph.Sum(graph.OneHot(i, axisSize, graph.Float32), 0)
-		}, inside, true},
-		{"SearchSorted", func(i *graph.Array) *graph.Array {
-			return graph.SearchSorted(graph.Iota(axisSize), i, false)
+		{"SegmentSum", func(i *Array) *Array { return SegmentSum(ones(i), i, axisSize) }, inside, true},
+		{"Bincount", func(i *Array) *Array { return stats.Bincount(i, axisSize) }, inside, true},
+		{"OneHot", func(i *Array) *Array { return Sum(OneHot(i, axisSize, Float32), 0) }, inside, true},
+		{"SearchSorted", func(i *Array) *Array {
+			return SearchSorted(Iota(axisSize), i, false)
 		}, func(i int64) float64 { return float64(min(max(i, 0), axisSize)) }, false},
-		{"UnravelIndex", func(i *graph.Array) *graph.Array {
-			x := graph.UnravelIndex(i, 15, 20)
-			return graph.RavelMultiIndex(x, 15, 20)
+		{"UnravelIndex", func(i *Array) *Array {
+			x := UnravelIndex(i, 15, 20)
+			return RavelMultiIndex(x, 15, 20)
 		}, func(i int64) float64 { return clip(fromEnd(i)) }, false},
-		{"RavelMultiIndex", func(i *graph.Array) *graph.Array {
-			return graph.RavelMultiIndex([]*graph.Array{i, i}, 20, 200)
+		{"RavelMultiIndex", func(i *Array) *Array {
+			return RavelMultiIndex([]*Array{i, i}, 20, 200)
 		}, func(i int64) float64 { return float64(min(max(i, 0), 19)*200 + min(max(i, 0), 199)) }, false},
-		{"Switch", each(func(i *graph.Array) *graph.Array { return graph.Switch(i, branches[:3]...) }),
+		{"Switch", each(func(i *Array) *Array { return Switch(i, branches[:3]...) }),
 			func(i int64) float64 { return float64(min(max(i, 0), 2)) }, false},
-		{"VMap Switch", graph.VMap(func(i *graph.Array) *graph.Array { return graph.Switch(i, branches...) }),
+		{"VMap Switch", VMap(func(i *Array) *Array { return Switch(i, branches...) }),
 			func(i int64) float64 { return float64(min(max(i, 0), 149)) }, false},
-		{"Clamp", func(i *graph.Array) *graph.Array { return graph.Clamp(0, i, 100) },
+		{"Clamp", func(i *Array) *Array { return Clamp(0, i, 100) },
 			func(i int64) float64 { return float64(min(max(i, 0), 100)) }, false},
-		{"Max", func(i *graph.Array) *graph.Array { return graph.Min(graph.Max(i, 50), 100) },
+		{"Max", func(i *Array) *Array { return Min(Max(i, 50), 100) },
 			func(i int64) float64 { return float64(min(max(i, 50), 100)) }, false},
-		{"Lt", func(i *graph.Array) *graph.Array { return graph.Lt(i, 100) }, func(i int64) float64 {
+		{"Lt", func(i *Array) *Array { return Lt(i, 100) }, func(i int64) float64 {
 			return map[bool]float64{true: 1}[i < 100]
 		}, false},
-		{"Convert", func(i *graph.Array) *graph.Array {
-			return graph.Min(graph.Convert(i, graph.Float32), 0x1p63)
+		{"Convert", func(i *Array) *Array {
+			return Min(Convert(i, Float32), 0x1p63)
 		}, func(i int64) float64 { return float64(float32(i)) }, false},
 	}
 }
@@ -149,10 +144,10 @@ func TestIndicesOfAllDTypes(t *testing.T) {
 		cases := indexCases
 		if _, interpreted := b.backend.(*xlabridge.Reference); !interpreted && !long.On() {
 			cases = slices.DeleteFunc(slices.Clone(cases), func(c indexCase) bool {
-				return c.indices.DType() != graph.Uint8 && c.indices.DType() != graph.Int64
+				return c.indices.DType() != Uint8 && c.indices.DType() != Int64
 			})
 		}
-		var arguments []*graph.Array
+		var arguments []*Array
 		for _, c := range cases {
 			arguments = append(arguments, c.indices)
 		}
@@ -167,9 +162,9 @@ func TestIndicesOfAllDTypes(t *testing.T) {
 				}
 			}
 		}
-		all := func(in []*graph.Array) (out []*graph.Array) {
+		all := func(in []*Array) (out []*Array) {
 			for _, c := range calls {
-				out = append(out, ops[c.op].f([][]*graph.Array{in, arguments}[c.kind][c.number]))
+				out = append(out, ops[c.op].f([][]*Array{in, arguments}[c.kind][c.number]))
 			}
 			return out
 		}
@@ -180,8 +175,7 @@ func TestIndicesOfAllDTypes(t *testing.T) {
 				o, of := ops[c.op], cases[c.number]
 				kind := [...]string{"argument", "constant"}[c.kind]
 				what := fmt.Sprint(o.name, " with ", of.indices.Shape(), " as ", kind)
-				got, err := graph.Floats(out[i])
-				require.NoError(t, err, what)
+				got := graphtest.Floats(t, out[i])
 				requireIndexed(t, o, of.values, got, what)
 			}
 		})
@@ -214,7 +208,7 @@ func requireIndexed(t *testing.T, o indexOp, values []int64, got []float64, what
 
 // Start indices of different dtypes keep their values. The short form compiles two of the cases.
 func TestStartIndicesOfDifferentDTypes(t *testing.T) {
-	x := graph.Reshape(graph.Iota(4*500), 4, 500)
+	x := Reshape(Iota(4*500), 4, 500)
 	type start struct{ row, column any }
 	type startCase struct {
 		start
@@ -226,30 +220,27 @@ func TestStartIndicesOfDifferentDTypes(t *testing.T) {
 		{start{int64(2), uint64(1 << 63)}, 1499}, {start{uint8(255), uint8(200)}, 1700},
 		{start{int16(3), uint32(math.MaxUint32)}, 1999},
 	}
-	read := func(row, column *graph.Array) *graph.Array {
-		return graph.Reshape(graph.DynamicSlice(x, []*graph.Array{row, column}, []int{1, 1}))
-	}
-	write := func(row, column *graph.Array) *graph.Array {
-		one := graph.Ones(graph.ShapeOf(graph.Int32, 1, 1))
-		y := graph.DynamicUpdateSlice(graph.ZerosLike(x), one, []*graph.Array{row, column})
-		return graph.ArgMax(graph.Flatten1D(y), 0)
+	read := func(row, column *Array) *Array { return Reshape(DynamicSlice(x, []*Array{row, column}, []int{1, 1})) }
+	write := func(row, column *Array) *Array {
+		one := Ones(ShapeOf(Int32, 1, 1))
+		y := DynamicUpdateSlice(ZerosLike(x), one, []*Array{row, column})
+		return ArgMax(Flatten1D(y), 0)
 	}
 	compiled := cases
 	if !long.On() {
 		compiled = cases[2:4]
 	}
-	var rows, columns []*graph.Array // of the cases that run
-	all := func(in [2][]*graph.Array) (out []*graph.Array) {
-		for _, f := range []func(row, column *graph.Array) *graph.Array{read, write} {
-			for _, pair := range [][2][]*graph.Array{in, {rows, columns}} {
+	var rows, columns []*Array // of the cases that run
+	all := func(in [2][]*Array) (out []*Array) {
+		for _, f := range []func(row, column *Array) *Array{read, write} {
+			for _, pair := range [][2][]*Array{in, {rows, columns}} {
 				for i := range rows {
 					row, column := pair[0][i], pair[1][i]
-					lanes := func(a *graph.Array) *graph.Array { return graph.BroadcastTo(a, 2) }
+					lanes := func(a *Array) *Array { return BroadcastTo(a, 2) }
 					out = append(out, f(row, column),
-						graph.Index(graph.VMap2(f)(lanes(row), lanes(column)), 1),
-						graph.Index(graph.VMap2(f, graph.InAxes(0, graph.Unmapped))(lanes(row), column), 1),
-						graph.Index(graph.Map(func(row *graph.Array) *graph.Array { return f(row, column) },
-							lanes(row)), 1))
+						Index(VMap2(f)(lanes(row), lanes(column)), 1),
+						Index(VMap2(f, InAxes(0, Unmapped))(lanes(row), column), 1),
+						Index(Map(func(row *Array) *Array { return f(row, column) }, lanes(row)), 1))
 				}
 			}
 		}
@@ -263,14 +254,13 @@ func TestStartIndicesOfDifferentDTypes(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			rows, columns = nil, nil
 			for _, c := range b.cases {
-				rows, columns = append(rows, graph.Of(c.row)), append(columns, graph.Of(c.column))
+				rows, columns = append(rows, Of(c.row)), append(columns, Of(c.column))
 			}
-			out, err := xlabridge.Jit(b.backend, all)([2][]*graph.Array{rows, columns})
+			out, err := xlabridge.Jit(b.backend, all)([2][]*Array{rows, columns})
 			require.NoError(t, err)
 			for i, o := range out {
 				c := b.cases[i/4%len(b.cases)]
-				v, err := graph.Floats(o)
-				require.NoError(t, err)
+				v := graphtest.Floats(t, o)
 				require.Equal(t, float64(c.want), v[0], "%T(%v), %T(%v), way %d", c.row, c.row, c.column, c.column, i)
 			}
 		})
@@ -279,65 +269,59 @@ func TestStartIndicesOfDifferentDTypes(t *testing.T) {
 
 // What only wide values of 64-bit indices show, and the dtypes of results.
 func TestWideIndices(t *testing.T) {
-	wide := graph.Of([]int64{1 << 40, math.MinInt64, 3})
-	unsigned := graph.Of([]uint64{1 << 63, math.MaxUint64, 3})
-	for _, i := range []*graph.Array{wide, unsigned} {
-		hot := graph.OneHot(i, 5, graph.Int32)
-		got, err := graph.Floats(hot)
-		require.NoError(t, err)
+	wide := Of([]int64{1 << 40, math.MinInt64, 3})
+	unsigned := Of([]uint64{1 << 63, math.MaxUint64, 3})
+	for _, i := range []*Array{wide, unsigned} {
+		hot := OneHot(i, 5, Int32)
+		got := graphtest.Floats(t, hot)
 		require.Equal(t, []float64{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0}, got)
 	}
-	hot, err := graph.Floats(graph.OneHot(graph.Of([]bool{true, false}), 3, graph.Float32))
-	require.NoError(t, err)
+	hot := graphtest.Floats(t, OneHot(Of([]bool{true, false}), 3, Float32))
 	require.Equal(t, []float64{0, 1, 0, 1, 0, 0}, hot)
 
-	at := graph.RavelMultiIndex([]*graph.Array{graph.Of(int32(1 << 20)), graph.Of(uint8(7))}, 1<<21, 1<<21)
+	at := RavelMultiIndex([]*Array{Of(int32(1 << 20)), Of(uint8(7))}, 1<<21, 1<<21)
 	require.Equal(t, "i64[]", at.Shape().String())
-	place, err := graph.Floats(at)
-	require.NoError(t, err)
+	place := graphtest.Floats(t, at)
 	require.Equal(t, []float64{1<<41 + 7}, place)
-	require.Equal(t, "i32[]", graph.RavelMultiIndex([]*graph.Array{graph.Of(int8(3))}, 200).Shape().String())
+	require.Equal(t, "i32[]", RavelMultiIndex([]*Array{Of(int8(3))}, 200).Shape().String())
 	for _, c := range []struct {
 		want string
-		call func() *graph.Array
+		call func() *Array
 	}{
-		{"RavelMultiIndex: indices are f32[], want integers", func() *graph.Array {
-			return graph.RavelMultiIndex([]*graph.Array{graph.Scalar(1)}, 3)
+		{"RavelMultiIndex: indices are f32[], want integers", func() *Array {
+			return RavelMultiIndex([]*Array{Scalar(1)}, 3)
 		}},
-		{"RavelMultiIndex: got dims [-1], want sizes of at least 0", func() *graph.Array {
-			return graph.RavelMultiIndex([]*graph.Array{graph.Of(int8(3))}, -1)
+		{"RavelMultiIndex: got dims [-1], want sizes of at least 0", func() *Array {
+			return RavelMultiIndex([]*Array{Of(int8(3))}, -1)
 		}},
-		{"start index 1 is f32[], want an integer scalar", func() *graph.Array {
-			return graph.DynamicSlice(graph.Iota(4).Reshape(2, 2), []*graph.Array{graph.Of(int8(3)), graph.Scalar(1)},
-				[]int{1, 1})
+		{"start index 1 is f32[], want an integer scalar", func() *Array {
+			return DynamicSlice(Iota(4).Reshape(2, 2), []*Array{Of(int8(3)), Scalar(1)}, []int{1, 1})
 		}},
 	} {
-		require.ErrorContains(t, graph.Try(func() { c.call() }), c.want)
+		require.ErrorContains(t, Try(func() { c.call() }), c.want)
 	}
 }
 
 // No lanes and no steps are sizes as others are; negative ones are refused by name.
 func TestSizesOfZeroAreGiven(t *testing.T) {
-	x := graph.Scalar(2)
-	y := graph.VMap(func(x *graph.Array) *graph.Array { return graph.Sin(x) }, graph.InAxes(graph.Unmapped),
-		graph.AxisSize(0))(x)
+	x := Scalar(2)
+	y := VMap(func(x *Array) *Array { return Sin(x) }, InAxes(Unmapped), AxisSize(0))(x)
 	require.Equal(t, "f32[0]", y.Shape().String())
-	_, ys := graph.Scan(func(c *graph.Array, _ graph.None) (*graph.Array, *graph.Array) { return c, c }, x,
-		graph.None{}, graph.Length(0))
+	_, ys := Scan(func(c *Array, _ None) (*Array, *Array) { return c, c }, x, None{}, Length(0))
 	require.Equal(t, "f32[0]", ys.Shape().String())
-	require.ErrorContains(t, graph.Try(func() { graph.AxisSize(-1) }), "AxisSize: got -1 lanes, want at least 0")
-	require.ErrorContains(t, graph.Try(func() { graph.Length(-1) }), "Length: got -1 steps, want at least 0")
-	require.ErrorContains(t, graph.Try(func() {
-		graph.VMap(func(x *graph.Array) *graph.Array { return x }, graph.AxisSize(0))(graph.Iota(3))
+	require.ErrorContains(t, Try(func() { AxisSize(-1) }), "AxisSize: got -1 lanes, want at least 0")
+	require.ErrorContains(t, Try(func() { Length(-1) }), "Length: got -1 steps, want at least 0")
+	require.ErrorContains(t, Try(func() {
+		VMap(func(x *Array) *Array { return x }, AxisSize(0))(Iota(3))
 	}), "has 3 lanes along axis 0, others have 0")
 }
 
 // Taking from arrays without elements, as JAX does.
 func TestTakeOfEmptyArrays(t *testing.T) {
-	empty := func(dims ...int) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, dims...)) }
-	zeros := func(dims ...int) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Int32, dims...)) }
+	empty := func(dims ...int) *Array { return Zeros(ShapeOf(Float32, dims...)) }
+	zeros := func(dims ...int) *Array { return Zeros(ShapeOf(Int32, dims...)) }
 	for _, c := range []struct {
-		x, indices *graph.Array
+		x, indices *Array
 		axis       int
 		want       string
 	}{
@@ -345,19 +329,18 @@ func TestTakeOfEmptyArrays(t *testing.T) {
 		{empty(1, 8, 0), zeros(1, 8, 1), 1, "f32[1,8,0]"}, {empty(2, 0, 8), zeros(2, 0, 3), 2, "f32[2,0,3]"},
 		{empty(0, 3), zeros(0, 3), 0, "f32[0,3]"}, {empty(0, 3), zeros(0, 2), 1, "f32[0,2]"},
 	} {
-		require.Equal(t, c.want, graph.TakeAlongAxis(c.x, c.indices, c.axis).Shape().String())
+		require.Equal(t, c.want, TakeAlongAxis(c.x, c.indices, c.axis).Shape().String())
 	}
-	for _, x := range []*graph.Array{
-		graph.Take(empty(0, 2), graph.Iota(2), 0, graph.FillOrDrop),
-		graph.TakeAlongAxis(empty(0, 2), zeros(2, 2), 0, graph.FillOrDrop),
+	for _, x := range []*Array{
+		Take(empty(0, 2), Iota(2), 0, FillOrDrop),
+		TakeAlongAxis(empty(0, 2), zeros(2, 2), 0, FillOrDrop),
 	} {
 		require.Equal(t, "f32[2,2]", x.Shape().String())
-		v, err := graph.Floats(x)
-		require.NoError(t, err)
+		v := graphtest.Floats(t, x)
 		for _, v := range v {
 			require.True(t, math.IsNaN(v))
 		}
 	}
-	require.ErrorContains(t, graph.Try(func() { graph.TakeAlongAxis(empty(0, 2), zeros(2, 2), 0) }),
+	require.ErrorContains(t, Try(func() { TakeAlongAxis(empty(0, 2), zeros(2, 2), 0) }),
 		"TakeAlongAxis: axis 0 of f32[0,2] is empty, so there is nothing for the indices i32[2,2] to take")
 }

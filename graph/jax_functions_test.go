@@ -7,7 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/graph"
+	. "xlarun/graph"
+	"xlarun/graph/fft"
 	"xlarun/graph/graphtest"
 	"xlarun/graph/linalg"
 	"xlarun/graph/signal"
@@ -36,96 +37,98 @@ type functionAttrs struct {
 	Mode           string
 }
 
-type affine struct{ A, B *graph.Array }
+type affine struct{ A, B *Array }
 
 func (f affine) then(g affine) affine {
-	return affine{graph.Mul(g.A, f.A), graph.Add(graph.Mul(g.A, f.B), g.B)}
+	return affine{Mul(g.A, f.A), Add(Mul(g.A, f.B), g.B)}
 }
 
-type list = []*graph.Array
+type list = []*Array
 
-func segment(f func(x, ids *graph.Array, segments int) *graph.Array) func(functionAttrs, list) list {
-	return func(a functionAttrs, x list) list { return list{f(x[0], x[1], a.N)} }
+// call calls a function of arrays, of axes, of segments, of a Fourier transform, or of the attributes.
+func (a functionAttrs) call(f any, x list) list {
+	switch f := f.(type) {
+	case func(any) *Array:
+		return list{f(x[0])}
+	case func(x, y any) *Array:
+		return list{f(x[0], x[1])}
+	case func(*Array) *Array:
+		return list{f(x[0])}
+	case func(x, y *Array) *Array:
+		return list{f(x[0], x[1])}
+	case func(x *Array, axes ...int) *Array:
+		return list{f(x[0], a.Axes...)}
+	case func(x, ids *Array, segments int) *Array:
+		return list{f(x[0], x[1], a.N)}
+	case func(fft.Fourier, *Array) *Array:
+		return list{f(fft.Fourier{Axes: a.Axes, Length: a.Dims, Norm: a.Mode}, x[0])}
+	case func(n int, d float64) *Array:
+		return list{f(a.N, a.Q)}
+	case func(functionAttrs, list) *Array:
+		return list{f(a, x)}
+	}
+	return f.(func(functionAttrs, list) list)(a, x)
 }
 
-func overAxes(f func(x *graph.Array, axes ...int) *graph.Array) func(functionAttrs, list) list {
-	return func(a functionAttrs, x list) list { return list{f(x[0], a.Axes...)} }
-}
-
-func single(f func(a functionAttrs, x list) *graph.Array) func(functionAttrs, list) list {
-	return func(a functionAttrs, x list) list { return list{f(a, x)} }
-}
-
-func (a functionAttrs) direction() []graph.CumulativeOption {
+func (a functionAttrs) direction() []CumulativeOption {
 	if a.Reverse {
-		return []graph.CumulativeOption{graph.Reversed()}
+		return []CumulativeOption{Reversed()}
 	}
 	return nil
 }
 
 // functions names ours for each of JAX's.
-var functions = map[string]func(functionAttrs, list) list{
-	"segment_sum": segment(graph.SegmentSum), "segment_max": segment(graph.SegmentMax),
-	"segment_min":  segment(graph.SegmentMin),
-	"segment_prod": segment(graph.SegmentProd),
-	"associative_scan affine": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.AssociativeScan(affine.then, affine{x[0], x[1]}, a.direction()...).B
-	}),
-	"associative_scan matmul": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.AssociativeScan(graph.Dot, x[0], a.direction()...)
-	}),
-	"associative_scan max": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.AssociativeScan(func(a, b *graph.Array) *graph.Array { return graph.Max(a, b) }, x[0])
-	}),
-	"fori_loop": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.ForiLoop(0, a.N, func(i, c *graph.Array) *graph.Array {
-			return graph.Add(graph.Mul(graph.Sin(c), x[0]), graph.Mul(graph.Convert(i, graph.Float32), .1))
+var functions = map[string]any{
+	"segment_sum": SegmentSum, "segment_max": SegmentMax, "segment_min": SegmentMin, "segment_prod": SegmentProd,
+	"associative_scan affine": func(a functionAttrs, x list) *Array {
+		return AssociativeScan(affine.then, affine{x[0], x[1]}, a.direction()...).B
+	},
+	"associative_scan matmul": func(a functionAttrs, x list) *Array {
+		return AssociativeScan(Dot, x[0], a.direction()...)
+	},
+	"associative_scan max": func(a functionAttrs, x list) *Array {
+		return AssociativeScan(func(a, b *Array) *Array { return Max(a, b) }, x[0])
+	},
+	"fori_loop": func(a functionAttrs, x list) *Array {
+		return ForiLoop(0, a.N, func(i, c *Array) *Array {
+			return Add(Mul(Sin(c), x[0]), Mul(Convert(i, Float32), .1))
 		}, x[0])
-	}),
-	"nansum": overAxes(stats.NanSum), "nanprod": overAxes(stats.NanProd), "nanmax": overAxes(stats.NanMax),
-	"nanmin":  overAxes(stats.NanMin),
-	"nanmean": overAxes(stats.NanMean), "nanvar": overAxes(stats.NanVariance), "nanstd": overAxes(stats.NanStd),
-	"nanquantile": single(func(a functionAttrs, x list) *graph.Array {
-		return stats.NanQuantile(x[0], a.Q, a.Axis)
-	}),
-	"nanargmax":  single(func(a functionAttrs, x list) *graph.Array { return stats.NanArgMax(x[0], a.Axis) }),
-	"nanargmin":  single(func(a functionAttrs, x list) *graph.Array { return stats.NanArgMin(x[0], a.Axis) }),
-	"nan_to_num": single(func(a functionAttrs, x list) *graph.Array { return graph.NanToNum(x[0], a.Values...) }),
-	"bincount": single(func(a functionAttrs, x list) *graph.Array {
-		return stats.Bincount(x[0], a.N, x[1:]...)
-	}),
-	"digitize": single(func(a functionAttrs, x list) *graph.Array {
-		return stats.Digitize(x[0], x[1], a.Right)
-	}),
-	"histogram edges": single(func(a functionAttrs, x list) *graph.Array { return stats.HistogramOf(x[0], x[1]) }),
+	},
+	"nansum": stats.NanSum, "nanprod": stats.NanProd, "nanmax": stats.NanMax, "nanmin": stats.NanMin,
+	"nanmean": stats.NanMean, "nanvar": stats.NanVariance, "nanstd": stats.NanStd,
+	"nanquantile":     func(a functionAttrs, x list) *Array { return stats.NanQuantile(x[0], a.Q, a.Axis) },
+	"nanargmax":       func(a functionAttrs, x list) *Array { return stats.NanArgMax(x[0], a.Axis) },
+	"nanargmin":       func(a functionAttrs, x list) *Array { return stats.NanArgMin(x[0], a.Axis) },
+	"nan_to_num":      func(a functionAttrs, x list) *Array { return NanToNum(x[0], a.Values...) },
+	"bincount":        func(a functionAttrs, x list) *Array { return stats.Bincount(x[0], a.N, x[1:]...) },
+	"digitize":        func(a functionAttrs, x list) *Array { return stats.Digitize(x[0], x[1], a.Right) },
+	"histogram edges": func(a functionAttrs, x list) *Array { return stats.HistogramOf(x[0], x[1]) },
 	"histogram": func(a functionAttrs, x list) list {
-		counts, edges := stats.Histogram(x[0], a.N, graph.ReduceMin(x[0]), graph.ReduceMax(x[0]))
-		return list{graph.Convert(counts, graph.Float32), edges} // JAX counts in x's dtype
+		counts, edges := stats.Histogram(x[0], a.N, ReduceMin(x[0]), ReduceMax(x[0]))
+		return list{Convert(counts, Float32), edges} // JAX counts in x's dtype
 	},
 	"unique": func(a functionAttrs, x list) list {
-		u := graph.Unique(x[0], a.N)
+		u := Unique(x[0], a.N)
 		return list{u.Values, u.Indices, u.Inverse, u.Counts}
 	},
-	"unique fill": single(func(a functionAttrs, x list) *graph.Array {
-		return graph.Unique(x[0], a.N, a.Fill).Values
-	}),
-	"nonzero":       func(a functionAttrs, x list) list { return graph.Nonzero(x[0], a.N, a.Fill) },
-	"unravel_index": func(a functionAttrs, x list) list { return graph.UnravelIndex(x[0], a.Dims...) },
-	"tensordot":     single(func(a functionAttrs, x list) *graph.Array { return graph.Tensordot(x[0], x[1], a.N) }),
-	"kron":          single(func(a functionAttrs, x list) *graph.Array { return graph.Kron(x[0], x[1]) }),
+	"unique fill":   func(a functionAttrs, x list) *Array { return Unique(x[0], a.N, a.Fill).Values },
+	"nonzero":       func(a functionAttrs, x list) list { return Nonzero(x[0], a.N, a.Fill) },
+	"unravel_index": func(a functionAttrs, x list) list { return UnravelIndex(x[0], a.Dims...) },
+	"tensordot":     func(a functionAttrs, x list) *Array { return Tensordot(x[0], x[1], a.N) },
+	"kron":          Kron,
 	"meshgrid": func(a functionAttrs, x list) list {
 		if a.Mode == "ij" {
-			return graph.MeshgridIJ(x...)
+			return MeshgridIJ(x...)
 		}
-		return graph.Meshgrid(x...)
+		return Meshgrid(x...)
 	},
-	"convolve":   single(func(a functionAttrs, x list) *graph.Array { return signal.Convolve(x[0], x[1], a.Mode) }),
-	"percentile": single(func(a functionAttrs, x list) *graph.Array { return stats.Percentile(x[0], a.Q, a.Axis) }),
-	"isclose":    single(func(a functionAttrs, x list) *graph.Array { return graph.IsClose(x[0], x[1], 1e-5, 1e-8) }),
-	"allclose":   single(func(a functionAttrs, x list) *graph.Array { return graph.AllClose(x[0], x[1], 1e-5, 1e-8) }),
-	"xlogy":      single(func(a functionAttrs, x list) *graph.Array { return special.XLogY(x[0], x[1]) }),
-	"xlog1py":    single(func(a functionAttrs, x list) *graph.Array { return special.XLog1pY(x[0], x[1]) }),
-	"expm":       single(func(a functionAttrs, x list) *graph.Array { return linalg.Expm(x[0]) }),
+	"convolve":   func(a functionAttrs, x list) *Array { return signal.Convolve(x[0], x[1], a.Mode) },
+	"percentile": func(a functionAttrs, x list) *Array { return stats.Percentile(x[0], a.Q, a.Axis) },
+	"isclose":    func(a functionAttrs, x list) *Array { return IsClose(x[0], x[1], 1e-5, 1e-8) },
+	"allclose":   func(a functionAttrs, x list) *Array { return AllClose(x[0], x[1], 1e-5, 1e-8) },
+	"xlogy":      special.XLogY,
+	"xlog1py":    special.XLog1pY,
+	"expm":       linalg.Expm,
 	"lstsq": func(a functionAttrs, x list) list {
 		var rcond []float64
 		if a.RCond > 0 {
@@ -135,7 +138,7 @@ var functions = map[string]func(functionAttrs, list) list{
 		s := linalg.Lstsq(x[0], x[1], rcond...)
 		return list{s.X, s.Rank, s.Singular}
 	},
-	"lstsq x": single(func(a functionAttrs, x list) *graph.Array { return linalg.Lstsq(x[0], x[1]).X }),
+	"lstsq x": func(a functionAttrs, x list) *Array { return linalg.Lstsq(x[0], x[1]).X },
 }
 
 func fromOracles(in []oracles.Array) list {
@@ -157,7 +160,7 @@ var likeOthers = []string{"lstsq x", "histogram edges", "unique fill", "polyfit"
 // checkCalls compares the calls of a file with ours, by the functions that have their names: on XLA, in the short form,
 // one call of every second function, without likeOthers. Several calls are one program. TestTableAgainstXLA compiles
 // the ops that they consist of.
-func checkCalls(t *testing.T, file string, least int, functions map[string]func(functionAttrs, list) list) {
+func checkCalls(t *testing.T, file string, least int, functions map[string]any) {
 	t.Helper()
 	var doc struct{ Cases []functionCase }
 	require.NoError(t, oracles.Read(file, &doc))
@@ -212,16 +215,16 @@ func checkCalls(t *testing.T, file string, least int, functions map[string]func(
 }
 
 // call returns the function's results and, if the case has them, the gradients of their sum times weights.
-func (c functionCase) call(f func(functionAttrs, list) list, in, weights list) list {
-	results := f(c.Attrs, in)
+func (c functionCase) call(f any, in, weights list) list {
+	results := c.Attrs.call(f, in)
 	if len(c.Gradients) == 0 {
 		return results
 	}
-	return append(results, graph.Grad(func(x list) *graph.Array {
-		total := graph.Scalar(0)
-		for k, y := range f(c.Attrs, x) {
-			if y.DType().IsFloat() || y.DType() == graph.Complex64 {
-				total = graph.Add(total, graph.Sum(graph.Real(graph.Mul(y, weights[k]))))
+	return append(results, Grad(func(x list) *Array {
+		total := Scalar(0)
+		for k, y := range c.Attrs.call(f, x) {
+			if y.DType().IsFloat() || y.DType() == Complex64 {
+				total = Add(total, Sum(Real(Mul(y, weights[k]))))
 			}
 		}
 		return total

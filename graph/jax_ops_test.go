@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/stretchr/testify/require"
 
-	"xlarun/graph"
+	. "xlarun/graph"
 	"xlarun/graph/graphtest"
 	"xlarun/third_party/oracles"
 )
@@ -59,202 +59,147 @@ type jaxAttrs struct {
 	ScatterBatching []int `json:"scatter_indices_batching_dims"`
 }
 
-func unaryJAX(f func(any) *graph.Array) func(jaxAttrs, []*graph.Array) []*graph.Array {
-	return func(_ jaxAttrs, x []*graph.Array) []*graph.Array { return []*graph.Array{f(x[0])} }
-}
-
-func binaryJAX(f func(x, y any) *graph.Array) func(jaxAttrs, []*graph.Array) []*graph.Array {
-	return func(_ jaxAttrs, x []*graph.Array) []*graph.Array { return []*graph.Array{f(x[0], x[1])} }
-}
-
-func cumulativeJAX(f func(*graph.Array, int, ...graph.CumulativeOption) *graph.Array) func(jaxAttrs,
-	[]*graph.Array) []*graph.Array {
-	return func(a jaxAttrs, x []*graph.Array) []*graph.Array {
+// callJAX calls a function of jaxOps.
+func callJAX(f any, a jaxAttrs, x []*Array) []*Array {
+	switch f := f.(type) {
+	case func(any) *Array:
+		return []*Array{f(x[0])}
+	case func(x, y any) *Array:
+		return []*Array{f(x[0], x[1])}
+	case func(*Array, int, ...CumulativeOption) *Array:
 		if a.Reverse {
-			return []*graph.Array{f(x[0], a.Axis, graph.Reversed())}
+			return []*Array{f(x[0], a.Axis, Reversed())}
 		}
-		return []*graph.Array{f(x[0], a.Axis)}
+		return []*Array{f(x[0], a.Axis)}
+	case func(jaxAttrs, []*Array) *Array:
+		return []*Array{f(a, x)}
 	}
+	return f.(func(jaxAttrs, []*Array) []*Array)(a, x)
 }
 
-func one(f func(a jaxAttrs, x []*graph.Array) *graph.Array) func(jaxAttrs, []*graph.Array) []*graph.Array {
-	return func(a jaxAttrs, x []*graph.Array) []*graph.Array { return []*graph.Array{f(a, x)} }
-}
-
-var indexModes = map[string]graph.IndexMode{"clip": graph.ClipIndex, "drop": graph.FillOrDrop, "fill": graph.FillOrDrop,
-	"wrap": graph.WrapIndex}
+var indexModes = map[string]IndexMode{"clip": ClipIndex, "drop": FillOrDrop, "fill": FillOrDrop, "wrap": WrapIndex}
 
 // laxDiv divides integers with truncation.
-func laxDiv(x, y any) *graph.Array {
-	if x.(*graph.Array).DType().IsFloat() {
-		return graph.Div(x, y)
+func laxDiv(x, y any) *Array {
+	if x.(*Array).DType().IsFloat() {
+		return Div(x, y)
 	}
-	return graph.Quo(x, y)
+	return Quo(x, y)
 }
 
-// jaxOps names our function for each of JAX's.
-var jaxOps = map[string]func(jaxAttrs, []*graph.Array) []*graph.Array{
-	"exponential": unaryJAX(graph.Exp), "exponential_minus_one": unaryJAX(graph.Expm1), "log": unaryJAX(graph.Log),
-	"log_plus_one": unaryJAX(graph.Log1p),
-	"logistic":     unaryJAX(graph.Logistic), "tanh": unaryJAX(graph.Tanh), "erf": unaryJAX(graph.Erf),
-	"erfc":    unaryJAX(graph.Erfc),
-	"erf_inv": unaryJAX(graph.ErfInv),
-	"lgamma":  unaryJAX(graph.Lgamma), "digamma": unaryJAX(graph.Digamma), "sqrt": unaryJAX(graph.Sqrt),
-	"rsqrt": unaryJAX(graph.Rsqrt),
-	"cbrt":  unaryJAX(graph.Cbrt),
-	"sine":  unaryJAX(graph.Sin), "cosine": unaryJAX(graph.Cos), "tan": unaryJAX(graph.Tan),
-	"asin": unaryJAX(graph.Asin),
-	"acos": unaryJAX(graph.Acos), "atan": unaryJAX(graph.Atan),
-	"sinh": unaryJAX(graph.Sinh), "cosh": unaryJAX(graph.Cosh), "asinh": unaryJAX(graph.Asinh),
-	"acosh": unaryJAX(graph.Acosh),
-	"atanh": unaryJAX(graph.Atanh),
-	"floor": unaryJAX(graph.Floor), "ceil": unaryJAX(graph.Ceil), "sign": unaryJAX(graph.Sign),
-	"negate":    unaryJAX(graph.Neg),
-	"abs":       unaryJAX(graph.Abs),
-	"is_finite": unaryJAX(graph.IsFinite), "round": unaryJAX(graph.RoundAway), "round_half_even": unaryJAX(graph.Round),
-	"not":    unaryJAX(graph.Not),
-	"popcnt": unaryJAX(graph.PopCount), "count_leading_zeros": unaryJAX(graph.CountLeadingZeros),
+// jaxOps names our function for each of JAX's: of numbers, or of the case's attributes and inputs.
+var jaxOps = map[string]any{
+	"exponential": Exp, "exponential_minus_one": Expm1, "log": Log, "log_plus_one": Log1p, "logistic": Logistic,
+	"tanh": Tanh, "erf": Erf, "erfc": Erfc, "erf_inv": ErfInv, "lgamma": Lgamma, "digamma": Digamma, "sqrt": Sqrt,
+	"rsqrt": Rsqrt, "cbrt": Cbrt, "sine": Sin, "cosine": Cos, "tan": Tan, "asin": Asin, "acos": Acos, "atan": Atan,
+	"sinh": Sinh, "cosh": Cosh, "asinh": Asinh, "acosh": Acosh, "atanh": Atanh, "floor": Floor, "ceil": Ceil,
+	"sign": Sign, "negate": Neg, "abs": Abs, "is_finite": IsFinite, "round": RoundAway, "round_half_even": Round,
+	"not": Not, "popcnt": PopCount, "count_leading_zeros": CountLeadingZeros,
 
-	"add": binaryJAX(graph.Add), "subtract": binaryJAX(graph.Sub), "multiply": binaryJAX(graph.Mul),
-	"atan2":  binaryJAX(graph.Atan2),
-	"power":  binaryJAX(graph.Pow),
-	"divide": binaryJAX(laxDiv), "rem": binaryJAX(graph.Rem), "remainder": binaryJAX(graph.Mod),
-	"floor_divide": binaryJAX(graph.FloorDiv),
-	"maximum":      binaryJAX(graph.Max), "minimum": binaryJAX(graph.Min), "nextafter": binaryJAX(graph.NextAfter),
-	"and": binaryJAX(graph.And),
-	"or":  binaryJAX(graph.Or), "xor": binaryJAX(graph.Xor),
-	"shift_left": binaryJAX(graph.ShiftLeft), "shift_right_logical": binaryJAX(graph.ShiftRightLogical),
-	"shift_right_arithmetic": binaryJAX(graph.ShiftRightArithmetic),
-	"clamp": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
-		return graph.Clamp(x[0], x[1], x[2])
-	}),
-	"select": one(func(a jaxAttrs,
-		x []*graph.Array) *graph.Array {
-		return graph.Select(x[0], x[1], x[2])
-	}),
-	"integer_pow": one(func(a jaxAttrs,
-		x []*graph.Array) *graph.Array {
-		return graph.Pow(x[0], a.Exponent)
-	}),
-	"convert": one(func(a jaxAttrs,
-		x []*graph.Array) *graph.Array {
-		return graph.Convert(x[0], dtypes.MapOfNames[a.DType])
-	}),
+	"add": Add, "subtract": Sub, "multiply": Mul, "atan2": Atan2, "power": Pow, "divide": laxDiv, "rem": Rem,
+	"remainder": Mod, "floor_divide": FloorDiv, "maximum": Max, "minimum": Min, "nextafter": NextAfter, "and": And,
+	"or": Or, "xor": Xor, "shift_left": ShiftLeft, "shift_right_logical": ShiftRightLogical,
+	"shift_right_arithmetic": ShiftRightArithmetic,
 
-	"reduce": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
-		return map[string]func(*graph.Array, ...int) *graph.Array{"sum": graph.Sum, "prod": graph.Prod,
-			"max": graph.ReduceMax, "min": graph.ReduceMin,
-			"and": graph.ReduceAnd, "or": graph.ReduceOr, "xor": graph.ReduceXor}[a.Kind](x[0], a.Axes...)
-	}),
-	"cumsum": cumulativeJAX(graph.CumSum), "cumprod": cumulativeJAX(graph.CumProd),
-	"cummax":       cumulativeJAX(graph.CumMax),
-	"cummin":       cumulativeJAX(graph.CumMin),
-	"cumlogsumexp": cumulativeJAX(graph.CumLogSumExp),
+	"clamp":       func(a jaxAttrs, x []*Array) *Array { return Clamp(x[0], x[1], x[2]) },
+	"select":      func(a jaxAttrs, x []*Array) *Array { return Select(x[0], x[1], x[2]) },
+	"integer_pow": func(a jaxAttrs, x []*Array) *Array { return Pow(x[0], a.Exponent) },
+	"convert":     func(a jaxAttrs, x []*Array) *Array { return Convert(x[0], dtypes.MapOfNames[a.DType]) },
+	"reduce": func(a jaxAttrs, x []*Array) *Array {
+		return map[string]func(*Array, ...int) *Array{"sum": Sum, "prod": Prod, "max": ReduceMax, "min": ReduceMin,
+			"and": ReduceAnd, "or": ReduceOr, "xor": ReduceXor}[a.Kind](x[0], a.Axes...)
+	},
+	"cumsum": CumSum, "cumprod": CumProd, "cummax": CumMax, "cummin": CumMin, "cumlogsumexp": CumLogSumExp,
 	// JAX gives int64 indices, we give int32.
-	"argmax": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
-		return graph.Convert(graph.ArgMax(x[0], a.Axis),
-			graph.Int64)
-	}),
-	"argmin": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
-		return graph.Convert(graph.ArgMin(x[0], a.Axis),
-			graph.Int64)
-	}),
-	"sort": func(a jaxAttrs, x []*graph.Array) []*graph.Array { return graph.SortKV(x, a.Axis, a.NumKeys) },
-	"top_k": func(a jaxAttrs, x []*graph.Array) []*graph.Array {
-		v, i := graph.TopK(x[0], a.K)
-		return []*graph.Array{v, i}
+	"argmax": func(a jaxAttrs, x []*Array) *Array { return Convert(ArgMax(x[0], a.Axis), Int64) },
+	"argmin": func(a jaxAttrs, x []*Array) *Array { return Convert(ArgMin(x[0], a.Axis), Int64) },
+	"sort":   func(a jaxAttrs, x []*Array) []*Array { return SortKV(x, a.Axis, a.NumKeys) },
+	"top_k": func(a jaxAttrs, x []*Array) []*Array {
+		v, i := TopK(x[0], a.K)
+		return []*Array{v, i}
 	},
 
-	"conv":          one(convJAX),
-	"reduce_window": one(reduceWindowJAX),
-	"pad": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
+	"conv":          convJAX,
+	"reduce_window": reduceWindowJAX,
+	"pad": func(a jaxAttrs, x []*Array) *Array {
 		var low, high, interior []int
 		for _, c := range a.Config {
 			low, high, interior = append(low, c[0]), append(high, c[1]), append(interior, c[2])
 		}
-		return graph.PadConfig(x[0], x[1], low, high, interior)
-	}),
-	"dynamic_slice": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
-		return graph.DynamicSlice(x[0], startsJAX(x[0], x[1]), a.Sizes)
-	}),
-	"dynamic_update_slice": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
-		return graph.DynamicUpdateSlice(x[0], x[1], startsJAX(x[0], x[2]))
-	}),
-	"gather": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
-		return graph.Gather(x[0], x[1], graph.GatherDims{Window: a.OffsetDims, Collapsed: a.Collapsed,
-			Batch:       a.OperandBatching,
-			IndexBatch:  a.IndexBatching,
-			Coordinates: a.StartIndexMap, Sizes: a.SliceSizes}, indexModes[a.Mode])
-	}),
-	"scatter": one(scatterJAX),
-	"take": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
+		return PadConfig(x[0], x[1], low, high, interior)
+	},
+	"dynamic_slice": func(a jaxAttrs, x []*Array) *Array {
+		return DynamicSlice(x[0], startsJAX(x[0], x[1]), a.Sizes)
+	},
+	"dynamic_update_slice": func(a jaxAttrs, x []*Array) *Array {
+		return DynamicUpdateSlice(x[0], x[1], startsJAX(x[0], x[2]))
+	},
+	"gather": func(a jaxAttrs, x []*Array) *Array {
+		return Gather(x[0], x[1], GatherDims{Window: a.OffsetDims, Collapsed: a.Collapsed, Batch: a.OperandBatching,
+			IndexBatch: a.IndexBatching, Coordinates: a.StartIndexMap, Sizes: a.SliceSizes}, indexModes[a.Mode])
+	},
+	"scatter": scatterJAX,
+	"take": func(a jaxAttrs, x []*Array) *Array {
 		// a difference: in jax.numpy.take's clip mode alone negative indices do not count from the end
 		if a.Mode == "clip" {
-			x[1] = graph.Max(x[1], 0)
+			x[1] = Max(x[1], 0)
 		}
-		return graph.Take(x[0], x[1], a.Axis, indexModes[a.Mode])
-	}),
-	"take_along_axis": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
-		return graph.TakeAlongAxis(x[0], x[1],
-			a.Axis)
-	}),
-	"at": one(func(a jaxAttrs, x []*graph.Array) *graph.Array {
-		return map[string]func(x, i, u *graph.Array, mode ...graph.IndexMode) *graph.Array{"set": graph.ScatterSet,
-			"add": graph.ScatterAdd,
-			"max": graph.ScatterMax, "min": graph.ScatterMin,
-			"mul": graph.ScatterMul}[a.Kind](x[0], x[1], x[2], indexModes[a.Mode])
-	}),
-	"dot_general": one(dotJAX),
-	"dot_general_vjp": func(a jaxAttrs, x []*graph.Array) []*graph.Array {
-		_, back := graph.Vjp(func(in [2]*graph.Array) *graph.Array { return dotJAX(a, in[:]) },
-			[2]*graph.Array{x[0], x[1]})
+		return Take(x[0], x[1], a.Axis, indexModes[a.Mode])
+	},
+	"take_along_axis": func(a jaxAttrs, x []*Array) *Array { return TakeAlongAxis(x[0], x[1], a.Axis) },
+	"at": func(a jaxAttrs, x []*Array) *Array {
+		return map[string]func(x, i, u *Array, mode ...IndexMode) *Array{"set": ScatterSet, "add": ScatterAdd,
+			"max": ScatterMax, "min": ScatterMin, "mul": ScatterMul}[a.Kind](x[0], x[1], x[2], indexModes[a.Mode])
+	},
+	"dot_general": dotJAX,
+	"dot_general_vjp": func(a jaxAttrs, x []*Array) []*Array {
+		_, back := Vjp(func(in [2]*Array) *Array { return dotJAX(a, in[:]) }, [2]*Array{x[0], x[1]})
 		cotangents := back(x[2])
 		return cotangents[:]
 	},
-	"einsum": one(func(a jaxAttrs, x []*graph.Array) *graph.Array { return graph.Einsum(a.Equation, x...) }),
+	"einsum": func(a jaxAttrs, x []*Array) *Array { return Einsum(a.Equation, x...) },
 }
 
 // startsJAX makes a difference good: jax.lax lets negative starts count from the end, ours move to 0, as StableHLO's
 // do.
-func startsJAX(x, starts *graph.Array) []*graph.Array {
-	at := graph.Unstack(starts, 0)
+func startsJAX(x, starts *Array) []*Array {
+	at := Unstack(starts, 0)
 	for axis, s := range at {
-		at[axis] = graph.Select(graph.Lt(s, 0), graph.Add(s, x.Dim(axis)), s)
+		at[axis] = Select(Lt(s, 0), Add(s, x.Dim(axis)), s)
 	}
 	return at
 }
 
-func dotJAX(a jaxAttrs, x []*graph.Array) *graph.Array {
-	var options []graph.DotOption
+func dotJAX(a jaxAttrs, x []*Array) *Array {
+	var options []DotOption
 	if a.DType != "" {
-		options = append(options, graph.PreferredDType(dtypes.MapOfNames[a.DType]))
+		options = append(options, PreferredDType(dtypes.MapOfNames[a.DType]))
 	}
-	return graph.DotGeneral(x[0], x[1], a.Batch[0], a.Batch[1], a.Contract[0], a.Contract[1], options...)
+	return DotGeneral(x[0], x[1], a.Batch[0], a.Batch[1], a.Contract[0], a.Contract[1], options...)
 }
 
-func convJAX(a jaxAttrs, x []*graph.Array) *graph.Array {
-	opts := []graph.WindowOption{graph.Strides(a.Strides...), graph.BaseDilation(a.LHSDilation...),
-		graph.WindowDilation(a.RHSDilation...),
-		graph.FeatureGroups(a.FeatureGroup), graph.BatchGroups(a.BatchGroup)}
+func convJAX(a jaxAttrs, x []*Array) *Array {
+	opts := []WindowOption{Strides(a.Strides...), BaseDilation(a.LHSDilation...), WindowDilation(a.RHSDilation...),
+		FeatureGroups(a.FeatureGroup), BatchGroups(a.BatchGroup)}
 	if a.LHS != "NHWC" { // the layout that Conv has by itself is tested without naming it
-		opts = append(opts, graph.Layout(a.LHS, a.RHS, a.Out))
+		opts = append(opts, Layout(a.LHS, a.RHS, a.Out))
 	}
 	switch a.PaddingName {
 	case "SAME":
-		opts = append(opts, graph.SamePadding())
+		opts = append(opts, SamePadding())
 	case "explicit":
-		opts = append(opts, graph.Padding(a.Padding...))
+		opts = append(opts, Padding(a.Padding...))
 	}
-	return graph.Conv(x[0], x[1], opts...)
+	return Conv(x[0], x[1], opts...)
 }
 
-func reduceWindowJAX(a jaxAttrs, x []*graph.Array) *graph.Array {
-	return graph.ReduceWindow(x[0], a.Kind, a.Window, graph.Strides(a.Strides...), graph.Padding(a.Padding...),
-		graph.BaseDilation(a.BaseDilation...), graph.WindowDilation(a.WinDilation...))
+func reduceWindowJAX(a jaxAttrs, x []*Array) *Array {
+	return ReduceWindow(x[0], a.Kind, a.Window, Strides(a.Strides...), Padding(a.Padding...),
+		BaseDilation(a.BaseDilation...), WindowDilation(a.WinDilation...))
 }
 
-func scatterJAX(a jaxAttrs, x []*graph.Array) *graph.Array {
-	d := graph.GatherDims{Window: a.UpdateWindow, Collapsed: a.Inserted, Batch: a.OperandBatching,
+func scatterJAX(a jaxAttrs, x []*Array) *Array {
+	d := GatherDims{Window: a.UpdateWindow, Collapsed: a.Inserted, Batch: a.OperandBatching,
 		IndexBatch: a.ScatterBatching, Coordinates: a.ToOperand}
 	// jax.lax takes the window sizes from the updates.
 	d.Sizes = make([]int, x[0].Rank())
@@ -267,7 +212,7 @@ func scatterJAX(a jaxAttrs, x []*graph.Array) *graph.Array {
 		}
 	}
 	kind := map[string]string{"set": "set", "add": "sum", "min": "min", "max": "max", "mul": "prod"}[a.Kind]
-	return graph.Scatter(kind, x[0], x[1], x[2], d, indexModes[a.Mode])
+	return Scatter(kind, x[0], x[1], x[2], d, indexModes[a.Mode])
 }
 
 func readJAX(t *testing.T, v any) {
@@ -286,13 +231,13 @@ func TestOpsAgainstJAX(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/%d", c.Op, i), func(t *testing.T) {
 			f := jaxOps[c.Op]
 			require.NotNil(t, f, "no function for %s", c.Op)
-			var outs []*graph.Array
-			require.NoError(t, graph.Try(func() {
-				var in []*graph.Array
+			var outs []*Array
+			require.NoError(t, Try(func() {
+				var in []*Array
 				for _, a := range c.Inputs {
 					in = append(in, graphtest.FromOracle(a))
 				}
-				outs = f(c.Attrs, in)
+				outs = callJAX(f, c.Attrs, in)
 			}), string(text))
 			require.Len(t, outs, len(c.Outputs))
 			tolerance := graphtest.Tolerance{Abs: c.ATol, Rel: c.RTol}
@@ -329,28 +274,26 @@ func TestPromotionAgainstJAX(t *testing.T) {
 		pairs++
 		// The difference: for uint64 with a signed integer JAX gives float64, we float32, which is what every other op
 		// here makes of integers (Div, Mean, Exp).
-		if a == graph.Uint64 && b.IsInt() && !b.IsUnsigned() ||
-			b == graph.Uint64 && a.IsInt() && !a.IsUnsigned() {
-			require.Equal(t, graph.Float64, want)
-			want = graph.Float32
+		if a == Uint64 && b.IsInt() && !b.IsUnsigned() ||
+			b == Uint64 && a.IsInt() && !a.IsUnsigned() {
+			require.Equal(t, Float64, want)
+			want = Float32
 		}
-		require.Equal(t, want, graph.Add(graph.Ones(graph.ShapeOf(a, 2)), graph.Ones(graph.ShapeOf(b, 2))).DType(),
-			"%s + %s", p.A, p.B)
+		require.Equal(t, want, Add(Ones(ShapeOf(a, 2)), Ones(ShapeOf(b, 2))).DType(), "%s + %s", p.A, p.B)
 	}
 	require.Equal(t, 13*13, pairs)
 	values := map[string]any{"bool": true, "int": 1, "float": 1.0}
 	for _, s := range doc.Scalars {
 		a, want := dtypes.MapOfNames[s.A], dtypes.MapOfNames[s.Out]
-		if wide := graph.ItemSize(a) == 8; s.X64 != wide {
+		if wide := ItemSize(a) == 8; s.X64 != wide {
 			continue
 		}
 		scalars++
 		if s.Scalar == "float" && !a.IsFloat() && s.X64 {
-			require.Equal(t, graph.Float64, want)
-			want = graph.Float32
+			require.Equal(t, Float64, want)
+			want = Float32
 		}
-		require.Equal(t, want, graph.Add(graph.Ones(graph.ShapeOf(a, 2)), values[s.Scalar]).DType(), "%s + %s", s.A,
-			s.Scalar)
+		require.Equal(t, want, Add(Ones(ShapeOf(a, 2)), values[s.Scalar]).DType(), "%s + %s", s.A, s.Scalar)
 	}
 	require.Equal(t, 13*3, scalars)
 }

@@ -28,21 +28,17 @@ func TestLazyGradientsOfALoop(t *testing.T) {
 	require.NoError(t, err)
 	out, err := traced.Interpret(Leaves(p), nil)
 	require.NoError(t, err)
-	want, err := Floats(out[0])
-	require.NoError(t, err)
+	want := floatsOf(t, out[0])
 	require.NotContains(t, want, 0.)
-	got, err := Floats(norms(p))
-	require.NoError(t, err)
+	got := floatsOf(t, norms(p))
 	require.InDeltaSlice(t, want, got, 1e-6)
 
 	each, err := Eval(Grad(loss)(p))
 	require.NoError(t, err)
 	alone := Grad(loss)(p)
 	for i, a := range Leaves(each) {
-		want, err := Floats(Leaves(alone)[i])
-		require.NoError(t, err)
-		got, err := Floats(a)
-		require.NoError(t, err)
+		want := floatsOf(t, Leaves(alone)[i])
+		got := floatsOf(t, a)
 		require.Equal(t, want, got, i)
 	}
 }

@@ -174,10 +174,8 @@ func TestEigOfManyMatrices(t *testing.T) {
 			one := Linalg.Eig(part(many))
 			for _, pair := range [][2]*Array{{one.Re, part(all.Re)}, {one.Im, part(all.Im)}, {one.Re, part(re)},
 				{one.Im, part(im)}, {one.VectorsRe, part(all.VectorsRe)}, {one.VectorsIm, part(all.VectorsIm)}} {
-				want, err := Floats(pair[0])
-				require.NoError(t, err)
-				got, err := Floats(pair[1])
-				require.NoError(t, err)
+				want := floatsOf(t, pair[0])
+				got := floatsOf(t, pair[1])
 				assert.Equal(t, want, got)
 			}
 		}
@@ -188,8 +186,7 @@ func TestEigOfManyMatrices(t *testing.T) {
 func TestEigEdges(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	values := func(x *Array) []float64 {
-		numbers, err := Floats(x)
-		require.NoError(t, err)
+		numbers := floatsOf(t, x)
 		return numbers
 	}
 	for _, dims := range [][]int{{0, 0}, {2, 0, 0}} {
@@ -250,8 +247,7 @@ func TestEigOfOneElementHasNoNegativeZero(t *testing.T) {
 		program, op := francisEig(a, true), Linalg.Eig(a).parts()
 		for i, want := range []float64{x, 0, 1, 0} {
 			for _, got := range []*Array{program[i], op[i]} {
-				numbers, err := Floats(got)
-				require.NoError(t, err)
+				numbers := floatsOf(t, got)
 				assert.Equal(t, []uint64{math.Float64bits(want)}, []uint64{math.Float64bits(numbers[0])},
 					"result %d of %v: %v", i, x, numbers)
 			}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/graph"
+	. "xlarun/graph"
 	"xlarun/graph/graphtest"
 	"xlarun/graph/linalg"
 	"xlarun/third_party/oracles"
@@ -24,10 +24,10 @@ type linalgCase struct {
 	Inputs, Outputs, Cotangents, Gradients []oracles.Array
 }
 
-func (c linalgCase) function() func(x []*graph.Array) []*graph.Array {
-	return map[string]func(x []*graph.Array) []*graph.Array{
-		"cholesky": func(x []*graph.Array) []*graph.Array { return []*graph.Array{linalg.Cholesky(x[0])} },
-		"triangular_solve": func(x []*graph.Array) []*graph.Array {
+func (c linalgCase) function() func(x []*Array) []*Array {
+	return map[string]func(x []*Array) []*Array{
+		"cholesky": func(x []*Array) []*Array { return []*Array{linalg.Cholesky(x[0])} },
+		"triangular_solve": func(x []*Array) []*Array {
 			var opts []linalg.TriangularOption
 			for _, o := range []struct {
 				on  bool
@@ -39,24 +39,21 @@ func (c linalgCase) function() func(x []*graph.Array) []*graph.Array {
 					opts = append(opts, o.opt)
 				}
 			}
-			return []*graph.Array{linalg.TriangularSolve(x[0], x[1], opts...)}
+			return []*Array{linalg.TriangularSolve(x[0], x[1], opts...)}
 		},
-		"solve":   func(x []*graph.Array) []*graph.Array { return []*graph.Array{linalg.Solve(x[0], x[1])} },
-		"inv":     func(x []*graph.Array) []*graph.Array { return []*graph.Array{linalg.Inv(x[0])} },
-		"det":     func(x []*graph.Array) []*graph.Array { return []*graph.Array{linalg.Det(x[0])} },
-		"slogdet": func(x []*graph.Array) []*graph.Array { s, l := linalg.SlogDet(x[0]); return []*graph.Array{s, l} },
-		"lu":      func(x []*graph.Array) []*graph.Array { lu, _, _ := linalg.LU(x[0]); return []*graph.Array{lu} },
-		"qr":      func(x []*graph.Array) []*graph.Array { q, r := linalg.QR(x[0]); return []*graph.Array{q, r} },
-		"eigh":    func(x []*graph.Array) []*graph.Array { w, v := linalg.Eigh(x[0]); return []*graph.Array{w, v} },
-		"svd": func(x []*graph.Array) []*graph.Array {
+		"solve":   func(x []*Array) []*Array { return []*Array{linalg.Solve(x[0], x[1])} },
+		"inv":     func(x []*Array) []*Array { return []*Array{linalg.Inv(x[0])} },
+		"det":     func(x []*Array) []*Array { return []*Array{linalg.Det(x[0])} },
+		"slogdet": func(x []*Array) []*Array { s, l := linalg.SlogDet(x[0]); return []*Array{s, l} },
+		"lu":      func(x []*Array) []*Array { lu, _, _ := linalg.LU(x[0]); return []*Array{lu} },
+		"qr":      func(x []*Array) []*Array { q, r := linalg.QR(x[0]); return []*Array{q, r} },
+		"eigh":    func(x []*Array) []*Array { w, v := linalg.Eigh(x[0]); return []*Array{w, v} },
+		"svd": func(x []*Array) []*Array {
 			u, s,
 				vt := linalg.SVD(x[0])
-			return []*graph.Array{u, s, vt}
+			return []*Array{u, s, vt}
 		},
-		"norm": func(x []*graph.Array) []*graph.Array {
-			return []*graph.Array{linalg.MatrixNorm(x[0],
-				c.Attrs.Kind)}
-		},
+		"norm": func(x []*Array) []*Array { return []*Array{linalg.MatrixNorm(x[0], c.Attrs.Kind)} },
 	}[c.Op]
 }
 
@@ -70,16 +67,16 @@ func TestLinalgAgainstJAX(t *testing.T) {
 			f := c.function()
 			require.NotNil(t, f)
 			if c.Attrs.Batch {
-				f = graph.VMap(f)
+				f = VMap(f)
 			}
 			in := append(fromOracles(c.Inputs), fromOracles(c.Cotangents)...)
 			want := append(fromOracles(c.Outputs), fromOracles(c.Gradients)...)
 			n := len(c.Inputs)
-			y, pull := graph.Vjp(f, in[:n])
+			y, pull := Vjp(f, in[:n])
 			got := append(y, pull(in[n:])...)
 			require.Len(t, got, len(want))
 			tol := graphtest.Tolerance{Abs: 1e-10, Largest: 1e-10} // relative to the whole matrix
-			if want[0].DType() == graph.Float32 {
+			if want[0].DType() == Float32 {
 				tol = graphtest.Tolerance{Abs: 5e-5, Largest: 5e-5}
 			}
 			for k := range want {
@@ -91,79 +88,74 @@ func TestLinalgAgainstJAX(t *testing.T) {
 
 // Second derivatives of a smooth function through each factorisation, against differences of first ones.
 func TestSecondDerivatives(t *testing.T) {
-	weights := func(x *graph.Array) *graph.Array { // no two alike
-		return graph.Sin(graph.Add(graph.Convert(graph.Reshape(graph.Iota(x.Size()), x.Dims()...), x.DType()), 1))
+	weights := func(x *Array) *Array { // no two alike
+		return Sin(Add(Convert(Reshape(Iota(x.Size()), x.Dims()...), x.DType()), 1))
 	}
-	loss := func(outs ...*graph.Array) *graph.Array {
-		total := graph.Scalar(0, graph.Float64)
+	loss := func(outs ...*Array) *Array {
+		total := Scalar(0, Float64)
 		for _, o := range outs {
-			total = graph.Add(total, graph.Sum(graph.Mul(graph.Square(o), weights(o))))
+			total = Add(total, Sum(Mul(Square(o), weights(o))))
 		}
 		return total
 	}
-	for name, f := range map[string]func(*graph.Array) *graph.Array{
-		"cholesky": func(x *graph.Array) *graph.Array { return loss(linalg.Cholesky(positive(x))) },
-		"qr":       func(x *graph.Array) *graph.Array { q, r := linalg.QR(x); return loss(q, r) },
-		"eigh":     func(x *graph.Array) *graph.Array { w, v := linalg.Eigh(apart(x)); return loss(w, v) },
-		"eig": func(x *graph.Array) *graph.Array {
+	for name, f := range map[string]func(*Array) *Array{
+		"cholesky": func(x *Array) *Array { return loss(linalg.Cholesky(positive(x))) },
+		"qr":       func(x *Array) *Array { q, r := linalg.QR(x); return loss(q, r) },
+		"eigh":     func(x *Array) *Array { w, v := linalg.Eigh(apart(x)); return loss(w, v) },
+		"eig": func(x *Array) *Array {
 			e := linalg.Eig(apart(x))
-			return loss(e.Re, e.Im, e.VectorsRe,
-				e.VectorsIm)
+			return loss(e.Re, e.Im, e.VectorsRe, e.VectorsIm)
 		},
-		"svd":     func(x *graph.Array) *graph.Array { u, s, vt := linalg.SVD(apart(x)); return loss(u, s, vt) },
-		"lu":      func(x *graph.Array) *graph.Array { lu, _, _ := linalg.LU(apart(x)); return loss(lu) },
-		"inverse": func(x *graph.Array) *graph.Array { return loss(linalg.Inv(apart(x))) },
-		"logdet":  func(x *graph.Array) *graph.Array { return linalg.LogDet(x) },
+		"svd":     func(x *Array) *Array { u, s, vt := linalg.SVD(apart(x)); return loss(u, s, vt) },
+		"lu":      func(x *Array) *Array { lu, _, _ := linalg.LU(apart(x)); return loss(lu) },
+		"inverse": func(x *Array) *Array { return loss(linalg.Inv(apart(x))) },
+		"logdet":  func(x *Array) *Array { return linalg.LogDet(x) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(8, 9))
-			draw := func() *graph.Array {
-				return graph.RandomCaseInput(r, graph.ShapeOf(graph.Float64, 4, 4), graph.Case{Lo: -2, Hi: 2})
-			}
+			draw := func() *Array { return Case{Lo: -2, Hi: 2}.Input(r, ShapeOf(Float64, 4, 4)) }
 			x, p := draw(), draw()
-			_, hvp := graph.Jvp(graph.Grad(f), x, p)
+			_, hvp := Jvp(Grad(f), x, p)
 			const h = 1e-5
-			up, down := graph.Grad(f)(x.Add(p.Mul(h))), graph.Grad(f)(x.Sub(p.Mul(h)))
+			up, down := Grad(f)(x.Add(p.Mul(h))), Grad(f)(x.Sub(p.Mul(h)))
 			graphtest.Same(t, up.Sub(down).Div(2*h), hvp, graphtest.Tolerance{Abs: 1e-5, Largest: 1e-5})
 		})
 	}
 }
 
 // positive makes a positive definite matrix of a square one, apart one whose eigenvalues lie well apart.
-func positive(x *graph.Array) *graph.Array {
-	return graph.MatMul(x, graph.MatrixTranspose(x)).Add(graph.Eye(x.DType(), x.Dim(0)))
+func positive(x *Array) *Array {
+	return MatMul(x, MatrixTranspose(x)).Add(Eye(x.DType(), x.Dim(0)))
 }
 
-func apart(x *graph.Array) *graph.Array {
-	return x.Add(graph.Diag(graph.Iota(x.Dim(0)).Convert(x.DType()).Mul(3)))
+func apart(x *Array) *Array {
+	return x.Add(Diag(Iota(x.Dim(0)).Convert(x.DType()).Mul(3)))
 }
 
 // Systems of a singular matrix.
 func TestSingularSystems(t *testing.T) {
-	x := graph.Float64s([]float64{1, 2, 0, 0, 2, 4, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, 4, 4)
+	x := Float64s([]float64{1, 2, 0, 0, 2, 4, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, 4, 4)
 	sign, log := linalg.SlogDet(x)
-	for i, y := range []*graph.Array{sign, log, linalg.Det(x)} {
-		v, err := graph.Floats(y)
-		require.NoError(t, err)
+	for i, y := range []*Array{sign, log, linalg.Det(x)} {
+		v := graphtest.Floats(t, y)
 		require.Equal(t, []float64{[]float64{0, math.Inf(-1), 0}[i]}, v)
 	}
-	v, err := graph.Floats(linalg.Solve(x, graph.Ones(graph.ShapeOf(graph.Float64, 4))))
-	require.NoError(t, err)
+	v := graphtest.Floats(t, linalg.Solve(x, Ones(ShapeOf(Float64, 4))))
 	require.True(t, math.IsInf(v[0], 0) || math.IsNaN(v[0]))
 }
 
 func TestLinalgErrors(t *testing.T) {
-	m := func(dims ...int) *graph.Array { return graph.Ones(graph.ShapeOf(graph.Float32, dims...)) }
+	m := func(dims ...int) *Array { return Ones(ShapeOf(Float32, dims...)) }
 	for want, f := range map[string]func(){
 		"want a square matrix":           func() { linalg.Cholesky(m(2, 3)) },
 		"use VMap for a batch":           func() { linalg.Lstsq(m(2, 2, 2), m(2)) },
-		"convert it to float32":          func() { linalg.Eigh(graph.Ones(graph.ShapeOf(graph.BFloat16, 2, 2))) },
+		"convert it to float32":          func() { linalg.Eigh(Ones(ShapeOf(BFloat16, 2, 2))) },
 		"want one of dims [2] or [2, k]": func() { linalg.Solve(m(2, 2), m(3)) },
 		"want one of dims [2] or [k, 2]": func() { linalg.TriangularSolve(m(2, 2), m(2, 3), linalg.RightSide()) },
 		`got the kind "max"`:             func() { linalg.MatrixNorm(m(2, 2), "max") },
-		"want at least two axes":         func() { graph.Tril(m(3), 0) },
+		"want at least two axes":         func() { Tril(m(3), 0) },
 	} {
-		err := graph.Try(f)
+		err := Try(f)
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, err, "linalg_jax_test.go:")
 	}
@@ -171,13 +163,13 @@ func TestLinalgErrors(t *testing.T) {
 
 // The error of leading axes that do not broadcast names the op that was called.
 func TestStackedSystemsNameTheirOp(t *testing.T) {
-	a, b := graph.Ones(graph.ShapeOf(graph.Float32, 3, 2, 2)), graph.Ones(graph.ShapeOf(graph.Float32, 4, 2, 1))
+	a, b := Ones(ShapeOf(Float32, 3, 2, 2)), Ones(ShapeOf(Float32, 4, 2, 1))
 	for name, solve := range map[string]func(){
 		"Solve":           func() { linalg.Solve(a, b) },
 		"TriangularSolve": func() { linalg.TriangularSolve(a, b) },
 	} {
-		var e *graph.Error
-		require.ErrorAs(t, graph.Try(solve), &e)
+		var e *Error
+		require.ErrorAs(t, Try(solve), &e)
 		require.Equal(t, name, e.Op)
 	}
 }

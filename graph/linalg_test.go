@@ -181,8 +181,7 @@ func TestDegenerateMatrices(t *testing.T) {
 		var out [][]float64
 		require.NoError(t, Try(func() {
 			for _, y := range f(Float64s(slices.Concat(rows...), len(rows), len(rows[0]))) {
-				v, err := Floats(y)
-				require.NoError(t, err)
+				v := floatsOf(t, y)
 				out = append(out, v)
 			}
 		}))

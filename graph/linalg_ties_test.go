@@ -8,7 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/graph"
+	. "xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/linalg"
 	"xlarun/third_party/oracles"
 )
@@ -16,20 +17,17 @@ import (
 // Gradients at matrices whose singular values tie or vanish are those of differences where the function is smooth, and
 // finite elsewhere; JAX's are NaN or wrong at some of them. Where JAX's agree with the differences, ours are JAX's.
 func TestLinalgTiesAgainstJAX(t *testing.T) {
-	side := func(x *graph.Array) *graph.Array {
-		return graph.Sin(graph.Add(graph.Convert(graph.Iota(x.Dim(0)),
-			x.DType()), 1))
-	}
-	functions := map[string]func(x *graph.Array) *graph.Array{
+	side := func(x *Array) *Array { return Sin(Add(Convert(Iota(x.Dim(0)), x.DType()), 1)) }
+	functions := map[string]func(x *Array) *Array{
 		"det":             linalg.Det,
-		"nuclear":         func(x *graph.Array) *graph.Array { return linalg.MatrixNorm(x, linalg.Nuclear) },
-		"spectral":        func(x *graph.Array) *graph.Array { return linalg.MatrixNorm(x, linalg.Spectral) },
-		"singular values": func(x *graph.Array) *graph.Array { _, s, _ := linalg.SVD(x); return s },
-		"eigenvalues":     func(x *graph.Array) *graph.Array { w, _ := linalg.Eigh(x); return w },
-		"pinv":            func(x *graph.Array) *graph.Array { return linalg.Pinv(x) },
-		"lstsq":           func(x *graph.Array) *graph.Array { return linalg.Lstsq(x, side(x)).X },
+		"nuclear":         func(x *Array) *Array { return linalg.MatrixNorm(x, linalg.Nuclear) },
+		"spectral":        func(x *Array) *Array { return linalg.MatrixNorm(x, linalg.Spectral) },
+		"singular values": func(x *Array) *Array { _, s, _ := linalg.SVD(x); return s },
+		"eigenvalues":     func(x *Array) *Array { w, _ := linalg.Eigh(x); return w },
+		"pinv":            func(x *Array) *Array { return linalg.Pinv(x) },
+		"lstsq":           func(x *Array) *Array { return linalg.Lstsq(x, side(x)).X },
 		"expm":            linalg.Expm,
-		"power":           func(x *graph.Array) *graph.Array { return linalg.MatrixPower(x, 3) },
+		"power":           func(x *Array) *Array { return linalg.MatrixPower(x, 3) },
 	}
 	var doc struct {
 		Cases []struct {
@@ -42,13 +40,12 @@ func TestLinalgTiesAgainstJAX(t *testing.T) {
 	for _, c := range doc.Cases {
 		name := fmt.Sprint(c.Op, " of ", c.Kind, c.Input.Shape)
 		var value, gradient []float64
-		require.NoError(t, graph.Try(func() {
-			f, x := functions[c.Op], graph.Float64s(c.Input.Floats(), c.Input.Shape...)
+		require.NoError(t, Try(func() {
+			f, x := functions[c.Op], Float64s(c.Input.Floats(), c.Input.Shape...)
 			var err error
-			value, err = graph.Floats(f(x))
-			require.NoError(t, err)
-			gradient, err = graph.Floats(graph.Grad(func(x *graph.Array) *graph.Array {
-				return graph.Sum(graph.Mul(f(x), graph.Float64s(c.Cotangent.Floats(), c.Cotangent.Shape...)))
+			value = graphtest.Floats(t, f(x))
+			gradient, err = Floats(Grad(func(x *Array) *Array {
+				return Sum(Mul(f(x), Float64s(c.Cotangent.Floats(), c.Cotangent.Shape...)))
 			})(x))
 			require.NoError(t, err)
 		}), name)
@@ -95,14 +92,12 @@ func TestLinalgTiesAgainstJAX(t *testing.T) {
 func TestDetOfShift(t *testing.T) {
 	for n := 4; n <= 10; n++ {
 		error32 := max(3e-6, 1.1*math.Exp2(-100/float64(n)))
-		for dtype, delta := range map[graph.DType]float64{graph.Float32: error32, graph.Float64: 1e-14} {
+		for dtype, delta := range map[DType]float64{Float32: error32, Float64: 1e-14} {
 			for _, unit := range []float64{1, 1e-4, 1e4} {
 				want := make([]float64, n*n)
 				want[(n-1)*n] = float64(1 - 2*((n-1)%2))
-				x := graph.Mul(graph.Convert(graph.Eq(graph.Sub(graph.Iota(n), graph.ExpandDims(graph.Iota(n), 1)), 1),
-					dtype), unit)
-				got, err := graph.Floats(graph.Grad(linalg.Det)(x))
-				require.NoError(t, err)
+				x := Mul(Convert(Eq(Sub(Iota(n), ExpandDims(Iota(n), 1)), 1), dtype), unit)
+				got := graphtest.Floats(t, Grad(linalg.Det)(x))
 				for i := range got {
 					got[i] /= math.Pow(unit, float64(n-1))
 				}

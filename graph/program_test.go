@@ -6,12 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/graph"
+	. "xlarun/graph"
 )
 
 // What makes a kept value may ask for another one: it waited for itself. All callers of a key get one value.
 func TestKept(t *testing.T) {
-	p, err := graph.Trace("p", func(x *graph.Array) *graph.Array { return x }, graph.Float32s([]float32{1}))
+	p, err := Trace("p", func(x *Array) *Array { return x }, Float32s([]float32{1}))
 	require.NoError(t, err)
 	made := 0
 	got := make([]any, 8)
@@ -33,10 +33,10 @@ func TestKept(t *testing.T) {
 
 // What makes a kept value, or one that it asks for, may not ask for the same value: it waited for itself.
 func TestKeptRefusesItsOwnKey(t *testing.T) {
-	p, err := graph.Trace("p", func(x *graph.Array) *graph.Array { return x }, graph.Float32s([]float32{1}))
+	p, err := Trace("p", func(x *Array) *Array { return x }, Float32s([]float32{1}))
 	require.NoError(t, err)
 	for range 2 { // every call panics alike
-		err = graph.Try(func() {
+		err = Try(func() {
 			p.Kept("a", func() any { return p.Kept("b", func() any { return p.Kept("a", func() any { return 1 }) }) })
 		})
 		require.ErrorContains(t, err, "Program.Kept: what makes the value of the key a asks for that value")

@@ -23,10 +23,8 @@ func TestScatterOfNothing(t *testing.T) {
 					gradient := Grad(func(v [2]*Array) *Array { return Sum(scatter(v)) })([2]*Array{x, u})
 					for i, want := range []struct{ got, want *Array }{
 						{scatter([2]*Array{x, u}), x}, {gradient[0], x}, {gradient[1], ZerosLike(u)}} {
-						got, err := Floats(want.got)
-						require.NoError(t, err)
-						expected, err := Floats(want.want)
-						require.NoError(t, err)
+						got := floatsOf(t, want.got)
+						expected := floatsOf(t, want.want)
 						require.Equal(t, want.want.Dims(), want.got.Dims(), "%d", i)
 						require.Equal(t, expected, got, "%d", i)
 					}

@@ -49,8 +49,7 @@ func TestGradientOfScatterMul(t *testing.T) {
 			})([2]*Array{Convert(Of(c.x), Float32), Convert(Of(c.u), Float32)}))
 			require.NoError(t, err)
 			for i, want := range [][]float64{wantX, wantU} {
-				got, err := Floats(gradient[i])
-				require.NoError(t, err)
+				got := floatsOf(t, gradient[i])
 				for k := range want {
 					require.InDelta(t, want[k], got[k], 1e-6*math.Abs(want[k]), "%d", k)
 				}

@@ -39,8 +39,7 @@ func TestSegments(t *testing.T) {
 		{"min", SegmentMin, []float64{1, nan, 6, inf}},
 		{"prod", SegmentProd, []float64{3, nan, inf, 1}},
 	} {
-		got, err := Floats(c.f(x, Int32s([]int32{0, 1, 0, 2, -1, 2, 9, 4}), 4))
-		require.NoError(t, err)
+		got := floatsOf(t, c.f(x, Int32s([]int32{0, 1, 0, 2, -1, 2, 9, 4}), 4))
 		for k := range c.want {
 			require.True(t, c.want[k] == got[k] || math.IsNaN(c.want[k]) && math.IsNaN(got[k]),
 				"%d %s: segment %d is %v, want %v", i+1, c.name, k, got[k], c.want[k])
@@ -49,11 +48,9 @@ func TestSegments(t *testing.T) {
 			c.name)
 		require.Equal(t, []int{2}, c.f(Zeros(ShapeOf(Float32, 0)), Iota(0), 2).Dims(), "%d %s: no rows", i+1, c.name)
 	}
-	counts, err := Floats(SegmentSum(Of([]bool{true, true, false, true}), Int32s([]int32{0, 0, 0, 1}), 2))
-	require.NoError(t, err)
+	counts := floatsOf(t, SegmentSum(Of([]bool{true, true, false, true}), Int32s([]int32{0, 0, 0, 1}), 2))
 	require.Equal(t, []float64{2, 1}, counts)
-	any, err := Floats(SegmentMax(Of([]bool{false, true, false}), Int32s([]int32{0, 0, 1}), 3))
-	require.NoError(t, err)
+	any := floatsOf(t, SegmentMax(Of([]bool{false, true, false}), Int32s([]int32{0, 0, 1}), 3))
 	require.Equal(t, []float64{1, 0, 0}, any)
 }
 
@@ -62,11 +59,9 @@ func TestSegmentProdOfZeros(t *testing.T) {
 	ids := Int32s([]int32{0, 1, 0, 0, 1})
 	f := func(x *Array) *Array { return Sum(SegmentProd(x, ids, 2)) }
 	x := Float32s([]float32{0, 3, 2, 5, 0})
-	got, err := Floats(Grad(f)(x))
-	require.NoError(t, err)
+	got := floatsOf(t, Grad(f)(x))
 	require.Equal(t, []float64{10, 0, 0, 0, 3}, got)
-	second, err := Floats(Hessian(f)(Float32s([]float32{0, 3, 0, 5, 0})))
-	require.NoError(t, err)
+	second := floatsOf(t, Hessian(f)(Float32s([]float32{0, 3, 0, 5, 0})))
 	require.Equal(t, []float64{
 		0, 0, 5, 0, 0,
 		0, 0, 0, 0, 1,

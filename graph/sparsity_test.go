@@ -13,8 +13,7 @@ func numbersOf(t *testing.T, f func() *Array) (values []int) {
 	require.NoError(t, err)
 	out, err := p.Interpret(nil, nil)
 	require.NoError(t, err)
-	numbers, err := Floats(out[0])
-	require.NoError(t, err)
+	numbers := floatsOf(t, out[0])
 	for _, x := range numbers {
 		values = append(values, int(x))
 	}

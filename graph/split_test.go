@@ -76,7 +76,7 @@ func TestSplitAxes(t *testing.T) {
 		}), 1},
 	} {
 		name := fmt.Sprintf("case %d: %s", i+1, c.what)
-		x := RandomCaseInput(rand.New(rand.NewPCG(1, 2)), ShapeOf(Float32, c.dims...), Case{})
+		x := Case{}.Input(rand.New(rand.NewPCG(1, 2)), ShapeOf(Float32, c.dims...))
 		p, err := Trace(c.what, c.f, x)
 		require.NoError(t, err, name)
 		require.NoError(t, p.Graph.Verify(), name)

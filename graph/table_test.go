@@ -47,7 +47,7 @@ func TestTableIsTotal(t *testing.T) {
 var runOnce = []string{"checkpoint", "custom_jvp", "custom_lin", "custom_vjp", "function", "switch", "with_kernel"}
 
 func randomTensor(r *rand.Rand, s Shape, lo, hi float64) *Tensor {
-	return randomCaseTensor(r, s, Case{Lo: lo, Hi: hi})
+	return Case{Lo: lo, Hi: hi}.tensor(r, s)
 }
 
 func traceCase(t *testing.T, c Case, shapes []Shape) *Program {
@@ -114,11 +114,11 @@ func TestVMapIsLoop(t *testing.T) {
 		masks := 1<<len(c.Inputs) - 1
 		for mask := 1; mask <= masks; mask++ {
 			for _, lanes := range []int{3, 1, 0} {
-				checkVMap(t, c, r, single, mask, lanes, 0, randomCaseTensor)
+				checkVMap(t, c, r, single, mask, lanes, 0, Case.tensor)
 				if lanes == 3 {
-					checkVMap(t, c, r, single, mask, lanes, -1, randomCaseTensor)
-					checkVMap(t, c, r, single, mask, lanes, 0, randomCaseTensor, BatchLast())
-					checkVMap(t, c, r, single, mask, lanes, -1, randomCaseTensor, BatchLast())
+					checkVMap(t, c, r, single, mask, lanes, -1, Case.tensor)
+					checkVMap(t, c, r, single, mask, lanes, 0, Case.tensor, BatchLast())
+					checkVMap(t, c, r, single, mask, lanes, -1, Case.tensor, BatchLast())
 				}
 			}
 		}
@@ -133,9 +133,9 @@ func TestVMapIsLoopForExtremes(t *testing.T) {
 			if slices.ContainsFunc(single.Graph.Nodes, func(n *Node) bool { return n.Op.Name == "while" }) && kind > 0 {
 				continue // what the loop waits for may never come
 			}
-			e := NewExtremeInputs(t.Name(), kind)
+			e := ExtremeInputs{Name: t.Name(), Kind: kind}
 			for argument := 0; argument == 0 || !e.Complete(); {
-				checkVMap(t, c, r, single, 1<<len(c.Inputs)-1, 3, 0, func(r *rand.Rand, s Shape, c Case) *Tensor {
+				checkVMap(t, c, r, single, 1<<len(c.Inputs)-1, 3, 0, func(c Case, _ *rand.Rand, s Shape) *Tensor {
 					x, err := ToTensor(e.Input(c, argument%len(c.Inputs), s))
 					require.NoError(t, err)
 					argument++
@@ -147,7 +147,7 @@ func TestVMapIsLoopForExtremes(t *testing.T) {
 }
 
 func checkVMap(t *testing.T, c Case, r *rand.Rand, single *Program, mask, lanes, axis int,
-	input func(*rand.Rand, Shape, Case) *Tensor, opts ...VMapOption) {
+	input func(Case, *rand.Rand, Shape) *Tensor, opts ...VMapOption) {
 	t.Helper()
 	shapes := make([]Shape, len(c.Inputs))
 	args := make([]*Array, len(c.Inputs))
@@ -162,7 +162,7 @@ func checkVMap(t *testing.T, c Case, r *rand.Rand, single *Program, mask, lanes,
 			shapes[i] = s.insert(at, lanes)
 		}
 		args[i] = Abstract(shapes[i])
-		in[i] = input(r, shapes[i], c)
+		in[i] = input(c, r, shapes[i])
 	}
 	p, err := TraceArgs("vmap", []any{args}, TraceOptions{}, func(a []any) any {
 		xs := a[0].([]*Array)
@@ -219,7 +219,7 @@ func checkVMap(t *testing.T, c Case, r *rand.Rand, single *Program, mask, lanes,
 func TestExtremeInputs(t *testing.T) {
 	for _, o := range sortedOps() {
 		for kind, label := range Extremes {
-			e := NewExtremeInputs(o.Name, kind)
+			e := ExtremeInputs{Name: o.Name, Kind: kind}
 			placed := map[extremeArgument]map[uint64]bool{}
 			for round := 0; round == 0 || !e.Complete(); round++ {
 				require.Less(t, round, 1000)
@@ -302,8 +302,7 @@ func TestSpecialValues(t *testing.T) {
 			})(f(0, 0))
 		}, []float64{.5, 2}},
 	} {
-		got, err := Floats(c.f())
-		require.NoError(t, err)
+		got := floatsOf(t, c.f())
 		require.Len(t, got, len(c.want))
 		for k, want := range c.want {
 			require.True(t, want == got[k] || math.IsNaN(want) && math.IsNaN(got[k]), "case %d %s: got %v, want %v", i+

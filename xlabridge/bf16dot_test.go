@@ -28,7 +28,7 @@ func eachSet(t *testing.T, narrow kernels.Narrow, f func(t *testing.T)) {
 
 // halves makes bfloat16 numbers from -1 to 1.
 func halves(r *rand.Rand, dims ...int) *graph.Array {
-	return graph.RandomCaseInput(r, graph.ShapeOf(graph.BFloat16, dims...), graph.Case{Lo: -1, Hi: 1})
+	return graph.Case{Lo: -1, Hi: 1}.Input(r, graph.ShapeOf(graph.BFloat16, dims...))
 }
 
 // product is an Einsum of two bfloat16 arrays.

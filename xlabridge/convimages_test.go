@@ -32,7 +32,7 @@ func TestConvImages(t *testing.T) {
 		what := fmt.Sprintf("case %d: %d images %dx%dx%d, kernel %v, %d out, strides %v, pads %v", i, images, height,
 			width, ins, kernel, outs, strides, pads)
 		random := func(dims ...int) *graph.Array {
-			return graph.RandomCaseInput(r, graph.ShapeOf(graph.Float32, dims...), graph.Case{Lo: -1, Hi: 1})
+			return graph.Case{Lo: -1, Hi: 1}.Input(r, graph.ShapeOf(graph.Float32, dims...))
 		}
 		in := arrays{random(images, height, width, ins), random(kernel[0], kernel[1], ins, outs)}
 		all := func(conv func(x, w *graph.Array) *graph.Array) func(in arrays) arrays {

@@ -40,8 +40,7 @@ func TestCounters(t *testing.T) {
 		for i, n := range []int32{0, 1, 5} {
 			got, err := run(inputs{graph.Of(n), first.Input()})
 			require.NoError(t, err)
-			v, err := graph.Floats(got)
-			require.NoError(t, err)
+			v := floats(t, got)
 			sum := float64(n * (n - 1) / 2)
 			require.Equal(t, []float64{sum, sum, sum}, v, name)
 			require.EqualValues(t, []int{0, 1, 6}[i], first.Value(), name)

@@ -57,7 +57,7 @@ func checkExtremes(t *testing.T, ops []tableOp, compiled func(in [][][]*array) (
 				in[k] = op.in
 				continue // what the loop waits for may never come
 			}
-			inputs[k] = graph.NewExtremeInputs(op.name, kind)
+			inputs[k] = &graph.ExtremeInputs{Name: op.name, Kind: kind}
 		}
 		for round := 0; ; round++ {
 			asked := make([]bool, len(ops))

@@ -21,8 +21,7 @@ func TestKernels(t *testing.T) {
 		require.True(t, c.HasKernels())
 		got, err := Jit(c, call(reverse, x.Shape()))(x)
 		require.NoError(t, err)
-		v, err := graph.Floats(got)
-		require.NoError(t, err)
+		v := floats(t, got)
 		require.Equal(t, []float64{3, 2, 1}, v)
 	}
 	c := open(t, Options{})

@@ -235,19 +235,10 @@ func TestMatrixKernels(t *testing.T) {
 			const batch = 3
 			var in arrays
 			for _, dims := range c.dims {
-				in = append(in, graph.RandomCaseInput(r, graph.ShapeOf(d, append([]int{batch}, dims...)...), graph.Case{
-					Lo: -1, Hi: 1}))
+				in = append(in, graph.Case{Lo: -1, Hi: 1}.Input(r, graph.ShapeOf(d, append([]int{batch}, dims...)...)))
 			}
 			calls = append(calls, sample{fmt.Sprintf("case %d: %s %s", i+1, c.what, d), graph.VMap(c.f), in})
 		}
 	}
-	for some := range slices.Chunk(calls, 16) {
-		want, got := together(t, &Reference{}, some), together(t, client, some)
-		for i, c := range some {
-			tolerance := map[graph.DType]float64{graph.Float32: 2e-4, graph.Float64: 1e-10}[c.in[0].DType()]
-			for k := range want[i] {
-				closeArrays(t, want[i][k], got[i][k], tolerance, fmt.Sprint(c.name, ", result ", k))
-			}
-		}
-	}
+	sameTogether(t, client, calls, 16, map[graph.DType]float64{graph.Float32: 2e-4, graph.Float64: 1e-10})
 }

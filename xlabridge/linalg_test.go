@@ -3,7 +3,6 @@ package xlabridge
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"xlarun/graph"
@@ -58,7 +57,7 @@ func TestLinalgOnXLA(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, d := range []graph.DType{graph.Float32, graph.Float64} {
 		draw := func(dims ...int) *graph.Array {
-			return graph.RandomCaseInput(r, graph.ShapeOf(d, dims...), graph.Case{Lo: -1, Hi: 1})
+			return graph.Case{Lo: -1, Hi: 1}.Input(r, graph.ShapeOf(d, dims...))
 		}
 		for _, c := range functions {
 			made := c.name == "inverse" || c.name == "slogdet" // of lu
@@ -81,13 +80,5 @@ func TestLinalgOnXLA(t *testing.T) {
 				results{in}})
 		}
 	}
-	for some := range slices.Chunk(calls, 2) {
-		want, got := together(t, &Reference{}, some), together(t, client, some)
-		for k, c := range some {
-			tolerance := map[graph.DType]float64{graph.Float32: 2e-4, graph.Float64: 1e-11}[c.in[0].DType()]
-			for i := range want[k] {
-				closeArrays(t, want[k][i], got[k][i], tolerance, fmt.Sprint(c.name, ", result ", i))
-			}
-		}
-	}
+	sameTogether(t, client, calls, 2, map[graph.DType]float64{graph.Float32: 2e-4, graph.Float64: 1e-11})
 }

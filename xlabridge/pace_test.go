@@ -26,8 +26,7 @@ func TestDroppedResultsAreFreed(t *testing.T) {
 	}
 	require.Less(t, most, int64(rounds*size/2))
 	for i, y := range kept {
-		v, err := graph.Floats(y)
-		require.NoError(t, err)
+		v := floats(t, y)
 		require.EqualValues(t, i*every, v[len(v)-1])
 	}
 	Free(kept)

@@ -45,7 +45,7 @@ func TestTableAgainstXLA(t *testing.T) {
 				in := make([][]*graph.Array, len(cases))
 				for i, c := range cases {
 					for _, s := range c.Inputs {
-						in[i] = append(in[i], graph.RandomCaseInput(r, s, c))
+						in[i] = append(in[i], c.Input(r, s))
 					}
 				}
 				ops = append(ops, tableOp{name, cases, in, func(in [][]*graph.Array) (out []*graph.Array) {
@@ -101,6 +101,19 @@ func together(t *testing.T, b Backend, calls []sample) (results [][]*array) {
 	})(in)
 	require.NoError(t, err)
 	return results
+}
+
+// sameTogether compares samples, some a program, with the reference.
+func sameTogether(t *testing.T, b Backend, calls []sample, some int, tolerance map[graph.DType]float64) {
+	t.Helper()
+	for calls := range slices.Chunk(calls, some) {
+		want, got := together(t, &Reference{}, calls), together(t, b, calls)
+		for i, c := range calls {
+			for k := range want[i] {
+				closeArrays(t, want[i][k], got[i][k], tolerance[c.in[0].DType()], fmt.Sprint(c.name, ", result ", k))
+			}
+		}
+	}
 }
 
 // closeArrays compares two concrete arrays; tol 0 means 2e-6.

@@ -59,7 +59,7 @@ func TestTiledProducts(t *testing.T) {
 		}
 		r := rand.New(rand.NewPCG(uint64(i), 7))
 		draw := func(dims []int) *graph.Array {
-			return graph.RandomCaseInput(r, graph.ShapeOf(graph.Float32, dims...), graph.Case{Lo: -1, Hi: 1})
+			return graph.Case{Lo: -1, Hi: 1}.Input(r, graph.ShapeOf(graph.Float32, dims...))
 		}
 		x, y := draw(c.x), draw(c.y)
 		l := lowered2(t, client.Target(), f, graph.Abstract(x.Shape()), graph.Abstract(y.Shape()))

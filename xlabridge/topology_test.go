@@ -111,8 +111,7 @@ func TestTopologyCalls(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		got, err := graph.Floats(y)
-		require.NoError(t, err)
+		got := floats(t, y)
 		require.Equal(t, make([]float64, 8), got)
 	}
 }

@@ -68,9 +68,26 @@ type accurate struct {
 	f    func(x list) *graph.Array
 }
 
+// family is the methods of a distribution of two parameters. Where one is given to Entropy the first is 0.
+func family[D interface {
+	distribution.Distribution
+	KL(q D) *graph.Array
+}](name string, of func(a, b any) D, logProb, entropy, kl inaccuracy) []accurate {
+	return []accurate{
+		{name + ".LogProb", logProb, func(x list) *graph.Array { return of(x[0], x[1]).LogProb(x[2]) }},
+		{name + ".Entropy", entropy, func(x list) *graph.Array {
+			if len(x) == 1 {
+				return of(0, x[0]).Entropy()
+			}
+			return of(x[0], x[1]).Entropy()
+		}},
+		{name + ".KL", kl, func(x list) *graph.Array { return of(x[0], x[1]).KL(of(x[2], x[3])) }},
+	}
+}
+
 // accuracy is the table of what the documentation says. The errors are those of both backends, and some more, because
 // processors differ.
-var accuracy = []accurate{
+var accuracy = slices.Concat([]accurate{
 	{"Lgamma", inaccuracy{18, 40, 1, nil}, one(graph.Lgamma)},
 	{"Digamma", inaccuracy{4, 5, 1, nil}, one(graph.Digamma)},
 	{"Trigamma", inaccuracy{2, 3, 1, nil}, one(graph.Trigamma)},
@@ -104,24 +121,6 @@ var accuracy = []accurate{
 	{"RandomGammaGrad", inaccuracy{50, 8, 1, nil}, func(x list) *graph.Array {
 		return special.RandomGammaGrad(x[0], x[1])
 	}},
-	{"Gamma.LogProb", inaccuracy{30, 16, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewGamma(x[0], x[1]).LogProb(x[2])
-	}},
-	{"Gamma.Entropy", inaccuracy{3, 4, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewGamma(x[0], x[1]).Entropy()
-	}},
-	{"Gamma.KL", inaccuracy{9, 16, 1, everywhere}, func(x list) *graph.Array {
-		return distribution.NewGamma(x[0], x[1]).KL(distribution.NewGamma(x[2], x[3]))
-	}},
-	{"Beta.LogProb", inaccuracy{50, 30, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewBeta(x[0], x[1]).LogProb(x[2])
-	}},
-	{"Beta.Entropy", inaccuracy{30, 50, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewBeta(x[0], x[1]).Entropy()
-	}},
-	{"Beta.KL", inaccuracy{420, 50, 1, everywhere}, func(x list) *graph.Array {
-		return distribution.NewBeta(x[0], x[1]).KL(distribution.NewBeta(x[2], x[3]))
-	}},
 	{"Dirichlet.LogProb", inaccuracy{7, 5, 1, nil}, func(x list) *graph.Array {
 		return dirichlet(x[:3]).LogProb(graph.Stack(x[3:], -1))
 	}},
@@ -138,35 +137,8 @@ var accuracy = []accurate{
 	{"Poisson.KL", inaccuracy{1, 1, 1, nil}, func(x list) *graph.Array {
 		return distribution.NewPoisson(x[0]).KL(distribution.NewPoisson(x[1]))
 	}},
-	{"Normal.LogProb", inaccuracy{2, 2, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewNormal(x[0], x[1]).LogProb(x[2])
-	}},
-	{"Normal.Entropy", inaccuracy{2, 1, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewNormal(0, x[0]).Entropy()
-	}},
-	{"Normal.KL", inaccuracy{1, 1, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewNormal(x[0], x[1]).KL(distribution.NewNormal(x[2], x[3]))
-	}},
 	{"SquashedNormal.LogProb", inaccuracy{2, 2, 1, nil}, func(x list) *graph.Array {
 		return distribution.NewSquashedNormal(x[0], x[1]).LogProb(x[2])
-	}},
-	{"Laplace.LogProb", inaccuracy{2, 1, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewLaplace(x[0], x[1]).LogProb(x[2])
-	}},
-	{"Laplace.Entropy", inaccuracy{1, 1, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewLaplace(0, x[0]).Entropy()
-	}},
-	{"Laplace.KL", inaccuracy{2, 2, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewLaplace(x[0], x[1]).KL(distribution.NewLaplace(x[2], x[3]))
-	}},
-	{"Gumbel.LogProb", inaccuracy{2, 2, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewGumbel(x[0], x[1]).LogProb(x[2])
-	}},
-	{"Gumbel.Entropy", inaccuracy{2, 1, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewGumbel(0, x[0]).Entropy()
-	}},
-	{"Gumbel.KL", inaccuracy{3, 4, 1, nil}, func(x list) *graph.Array {
-		return distribution.NewGumbel(x[0], x[1]).KL(distribution.NewGumbel(x[2], x[3]))
 	}},
 	{"Logistic.LogProb", inaccuracy{2, 1, 1, nil}, func(x list) *graph.Array {
 		return distribution.NewLogistic(x[0], x[1]).LogProb(x[2])
@@ -212,7 +184,17 @@ var accuracy = []accurate{
 	{"Categorical.KL", inaccuracy{2, 2, 1, farLogits}, func(x list) *graph.Array {
 		return categorical(x[:3]).KL(categorical(x[3:]))
 	}},
-}
+},
+	family("Gamma", distribution.NewGamma, inaccuracy{30, 16, 1, nil},
+		inaccuracy{3, 4, 1, nil}, inaccuracy{9, 16, 1, everywhere}),
+	family("Beta", distribution.NewBeta, inaccuracy{50, 30, 1, nil},
+		inaccuracy{30, 50, 1, nil}, inaccuracy{420, 50, 1, everywhere}),
+	family("Normal", distribution.NewNormal, inaccuracy{2, 2, 1, nil},
+		inaccuracy{2, 1, 1, nil}, inaccuracy{1, 1, 1, nil}),
+	family("Laplace", distribution.NewLaplace, inaccuracy{2, 1, 1, nil},
+		inaccuracy{1, 1, 1, nil}, inaccuracy{2, 2, 1, nil}),
+	family("Gumbel", distribution.NewGumbel, inaccuracy{2, 2, 1, nil},
+		inaccuracy{2, 1, 1, nil}, inaccuracy{3, 4, 1, nil}))
 
 // farLogits returns whether the differences of two categorical distributions' logits are 10 or more apart.
 func farLogits(x []float64) bool {
@@ -345,8 +327,7 @@ func TestSpecialFunctions(t *testing.T) {
 				})(in)
 				require.NoError(t, err)
 				for i, a := range rows {
-					got, err := graph.Floats(out[i])
-					require.NoError(t, err)
+					got := floats(t, out[i])
 					for k, w := range want[i] {
 						unit := f.ulp(w)
 						if a.most.ofOne != nil && a.most.ofOne(at[i][k]) {
@@ -426,8 +407,7 @@ func TestSpecialFunctionsAtTheirEnds(t *testing.T) {
 		"LogNdtr": {special.LogNdtr(v(inf, -inf, nan)), []float64{0, -inf, nan}},
 		"Ndtri":   {special.Ndtri(v(0, 1, -.1, nan)), []float64{-inf, inf, nan, nan}},
 	} {
-		got, err := graph.Floats(c.got)
-		require.NoError(t, err)
+		got := floats(t, c.got)
 		for k := range got {
 			got[k] += 0 // no negative zeros
 		}
@@ -454,8 +434,7 @@ func TestDerivativesOfTails(t *testing.T) {
 		{beta.A, -0.0010106831013840844}, {beta.B, 0.0005055306481903212}, {beta.X, 454.8061795734725},
 		{narrow.A, -1.8393975718003106e-08}, {narrow.B, 0.10645936911811749}, {narrow.X, 1839397.848647469},
 	} {
-		got, err := graph.Floats(c.got)
-		require.NoError(t, err)
+		got := floats(t, c.got)
 		require.InEpsilon(t, c.want, got[0], 1e-9, i)
 	}
 	for _, x := range []*graph.Array{none[1], one.B, one.X, other.A, other.X} {
@@ -484,17 +463,14 @@ func TestBetaIncByConcentrations(t *testing.T) {
 	a, b := graph.Of([]float64{.7, 2, 5}), graph.Of([]float64{1.5, .4, 3})
 	for k, got := range []*graph.Array{graph.Grad(func(a *graph.Array) *graph.Array { return sum(a, b) })(a),
 		graph.Grad(func(b *graph.Array) *graph.Array { return sum(a, b) })(b)} {
-		slopes, err := graph.Floats(got)
-		require.NoError(t, err)
-		for i, slope := range slopes {
+		for i, slope := range floats(t, got) {
 			const h = 1e-5
 			step := graph.Mul(graph.Convert(graph.Eq(graph.Iota(3), i), graph.Float64), h)
 			ends := make([]float64, 2)
 			for side, sign := range []float64{1, -1} {
 				p := []*graph.Array{a, b}
 				p[k] = graph.Add(p[k], graph.Mul(sign, step))
-				ends[side], err = graph.Float(sum(p[0], p[1]))
-				require.NoError(t, err)
+				ends[side] = floats(t, sum(p[0], p[1]))[0]
 			}
 			require.InDelta(t, (ends[0]-ends[1])/(2*h), slope, 1e-6) // the loop stops when the value stands still
 		}

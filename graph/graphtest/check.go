@@ -16,7 +16,7 @@ func Values(r *rand.Rand) []*graph.Array {
 		if s.DType == graph.Int32 {
 			c = graph.Case{Lo: 0, Hi: 2}
 		}
-		out = append(out, graph.RandomCaseInput(r, s, c))
+		out = append(out, c.Input(r, s))
 	}
 	return out
 }

@@ -143,8 +143,7 @@ func TestRefusedArguments(t *testing.T) {
 // TestHugeDiagonals: Tril and Triu took the number of a diagonal modulo 2^32.
 func TestHugeDiagonals(t *testing.T) {
 	x := graph.Reshape(graph.Convert(graph.Iota(12), graph.Float32), 3, 4)
-	all, err := graph.Floats(x)
-	require.NoError(t, err)
+	all := Floats(t, x)
 	none := make([]float64, len(all))
 	for _, k := range []int{3, 4, math.MaxInt32, 1 << 32, math.MaxInt64, -4, math.MinInt32, -1 << 32, math.MinInt64} {
 		low, high := all, none
@@ -153,11 +152,9 @@ func TestHugeDiagonals(t *testing.T) {
 		} else if k == 3 { // the last one that has an element
 			high = append(append([]float64{}, none[:3]...), append([]float64{3}, none[4:]...)...)
 		}
-		got, err := graph.Floats(graph.Tril(x, k))
-		require.NoError(t, err)
+		got := Floats(t, graph.Tril(x, k))
 		assert.Equal(t, low, got, "Tril from diagonal %d", k)
-		got, err = graph.Floats(graph.Triu(x, k))
-		require.NoError(t, err)
+		got = Floats(t, graph.Triu(x, k))
 		assert.Equal(t, high, got, "Triu from diagonal %d", k)
 	}
 }
@@ -174,8 +171,7 @@ func TestNothing(t *testing.T) {
 func TestScheduleOfLateSteps(t *testing.T) {
 	s := optim.Polynomial(1, .25, 1, 10, math.MinInt32)
 	for _, count := range []int32{0, 5, math.MaxInt32} {
-		v, err := graph.Floats(s(graph.Of(count)))
-		require.NoError(t, err)
+		v := Floats(t, s(graph.Of(count)))
 		assert.Equal(t, []float64{.25}, v, "step %d", count)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -35,6 +37,64 @@ var sizes = []int{0, -1, -2, 3, math.MinInt64, math.MaxInt64, math.MinInt32, mat
 
 func f32(dims ...int) graph.Shape { return graph.ShapeOf(graph.Float32, dims...) }
 
+// taker is a function and its arguments. N among them is the integer, ints are an []int, shaped is a float32 shape.
+type (
+	taker   []any
+	ints    []any
+	shaped  []any
+	integer struct{}
+)
+
+// N stands for any integer.
+var N integer
+
+// name is the function's name, with the places of N.
+func (c taker) name() string {
+	name := path.Base(runtime.FuncForPC(reflect.ValueOf(c[0]).Pointer()).Name())
+	for i, a := range c[1:] {
+		if strings.Contains(fmt.Sprintf("%T", a), "graphtest.") {
+			name += fmt.Sprint(" ", i)
+		}
+	}
+	return name
+}
+
+// of calls the function with n in the place of N and returns its results.
+func (c taker) of(n int) any {
+	sizes := func(all []any) []int {
+		out := make([]int, len(all))
+		for i, a := range all {
+			out[i], _ = a.(int)
+			if a == any(N) {
+				out[i] = n
+			}
+		}
+		return out
+	}
+	f := reflect.ValueOf(c[0])
+	in := make([]reflect.Value, len(c)-1)
+	for i, a := range c[1:] {
+		switch sized := a.(type) {
+		case integer:
+			a = n
+		case ints:
+			a = sizes(sized)
+		case shaped:
+			a = f32(sizes(sized)...)
+		}
+		of := f.Type().In(min(i, f.Type().NumIn()-1))
+		if f.Type().IsVariadic() && i >= f.Type().NumIn()-1 {
+			of = of.Elem()
+		}
+		in[i] = reflect.ValueOf(a).Convert(of)
+	}
+	var out []any
+	for _, r := range f.Call(in) {
+		out = append(out, r.Interface())
+	}
+	return out
+}
+
 // sizeTakers are the functions that take integers, each as a function of one of them.
 func sizeTakers() map[string]func(n int) any {
 	x := graph.Reshape(graph.Convert(graph.Iota(12), graph.Float32), 3, 4)
@@ -50,12 +110,9 @@ func sizeTakers() map[string]func(n int) any {
 	increment := func(x array) array { return graph.Add(x, 1) }
 	first := func(x []array) array { return x[0] }
 	m := map[string]func(n int) any{
-		"BroadcastTo":      func(n int) any { return graph.BroadcastTo(v, n, 3) },
-		"BroadcastTo last": func(n int) any { return graph.BroadcastTo(v, 3, n) },
 		"BroadcastDims": func(n int) any {
 			return graph.Of(fmt.Sprint(graph.BroadcastDims("f", []int{n}, []int{3})) == "")
 		},
-		"Concatenate":        func(n int) any { return graph.Concatenate(n, x, x) },
 		"ConvImages strides": func(n int) any { return graph.ConvImages(images, kernel, [2]int{n, 1}, [2][2]int{}) },
 		"ConvImages pads": func(n int) any {
 			return graph.ConvImages(images, kernel, [2]int{1, 1}, [2][2]int{{n, 0}, {0, n}})
@@ -74,143 +131,27 @@ func sizeTakers() map[string]func(n int) any {
 		"Conv base dilation": func(n int) any { return graph.Conv(images, kernel, graph.BaseDilation(n, n)) },
 		"Conv groups":        func(n int) any { return graph.Conv(images, kernel, graph.FeatureGroups(n)) },
 		"Conv batch groups":  func(n int) any { return graph.Conv(images, kernel, graph.BatchGroups(n)) },
-		"MaxPool":            func(n int) any { return graph.MaxPool(image, []int{n, n}) },
-		"MaxPool same":       func(n int) any { return graph.MaxPool(image, []int{n, n}, graph.SamePadding()) },
-		"AvgPool excluding": func(n int) any {
-			return graph.AvgPool(image, []int{2, n}, graph.SamePadding(), graph.ExcludePadding())
-		},
-		"AvgPool strides": func(n int) any { return graph.AvgPool(image, []int{2, 2}, graph.Strides(n, n)) },
+		"AvgPool strides":    func(n int) any { return graph.AvgPool(image, []int{2, 2}, graph.Strides(n, n)) },
 		"MinPool padding": func(n int) any {
 			return graph.MinPool(image, []int{2, 2}, graph.Padding([2]int{n, 0}, [2]int{0, n}))
 		},
-		"ReduceWindow": func(n int) any { return graph.ReduceWindow(x, "sum", []int{n, 1}) },
 		"ReduceWindow dilation": func(n int) any {
 			return graph.ReduceWindow(x, "max", []int{2, 1}, graph.WindowDilation(n, 1))
 		},
-		"CumSum":           func(n int) any { return graph.CumSum(x, n) },
-		"CumLogSumExp":     func(n int) any { return graph.CumLogSumExp(x, n) },
-		"Diag":             func(n int) any { return graph.Diag(v, n) },
-		"Diagonal axis":    func(n int) any { return graph.Diagonal(x, n, 1) },
-		"Diagonal second":  func(n int) any { return graph.Diagonal(x, 0, n) },
-		"Diagonal offset":  func(n int) any { return graph.Diagonal(x, 0, 1, n) },
-		"Diff":             func(n int) any { return graph.Diff(x, n) },
-		"DotGeneral":       func(n int) any { return graph.DotGeneral(x, x, nil, nil, []int{n}, []int{n}) },
-		"DotGeneral batch": func(n int) any { return graph.DotGeneral(x, x, []int{n}, []int{n}, []int{1}, []int{1}) },
-		"DynamicIndex":     func(n int) any { return graph.DynamicIndex(x, graph.Of(int32(1)), n) },
-		"DynamicSlice": func(n int) any {
-			return graph.DynamicSlice(x, []array{graph.Of(int32(1)), graph.Of(int32(1))}, []int{n, 1})
-		},
-		"DynamicUpdateIndex": func(n int) any { return graph.DynamicUpdateIndex(x, v, graph.Of(int32(1)), n) },
-		"Eye":                func(n int) any { return graph.Eye(graph.Float32, n) },
-		"ExpandDims":         func(n int) any { return graph.ExpandDims(x, n) },
-		"Squeeze":            func(n int) any { return graph.Squeeze(graph.Ones(f32(1, 2)), n) },
-		"Full":               func(n int) any { return graph.Full(f32(n), 1) },
-		"Full of two":        func(n int) any { return graph.Full(f32(n, n), 1) },
-		"Zeros":              func(n int) any { return graph.Zeros(f32(2, n)) },
-		"Abstract":           func(n int) any { return graph.Of(fmt.Sprint(graph.Abstract(f32(n, n)).Size()) == "") },
+		"Abstract": func(n int) any { return graph.Of(fmt.Sprint(graph.Abstract(f32(n, n)).Size()) == "") },
 		"Shape": func(n int) any {
 			return graph.Of(fmt.Sprint(f32(n, n).Bytes(), f32(n, n).Size(), f32(n).Rank()) == "")
 		},
-		"Histogram":          func(n int) any { a, b := stats.Histogram(v, n, 0, 4); return []array{a, b} },
-		"Bincount":           func(n int) any { return stats.Bincount(i, n) },
-		"Index":              func(n int) any { return graph.Index(x, n) },
-		"IndexAxis":          func(n int) any { return graph.IndexAxis(x, n, 0) },
-		"IndexAxis index":    func(n int) any { return graph.IndexAxis(x, 1, n) },
-		"Iota":               func(n int) any { return graph.Iota(n) },
-		"IotaAxis":           func(n int) any { return graph.IotaAxis(f32(2, 3), n) },
-		"IotaAxis size":      func(n int) any { return graph.IotaAxis(f32(2, n), 0) },
-		"Linspace":           func(n int) any { return graph.Linspace(0, 1, n) },
-		"MatrixPower":        func(n int) any { return linalg.MatrixPower(square, n) },
-		"Trace":              func(n int) any { return linalg.Trace(x, n) },
-		"Median":             func(n int) any { return stats.Median(x, n) },
-		"NanMedian":          func(n int) any { return stats.NanMedian(x, n) },
-		"Quantile":           func(n int) any { return stats.Quantile(x, .5, n) },
-		"NanQuantile":        func(n int) any { return stats.NanQuantile(x, .5, n) },
-		"Percentile":         func(n int) any { return stats.Percentile(x, float64(n), 0) },
-		"NanArgMax":          func(n int) any { return stats.NanArgMax(x, n) },
-		"ArgMax":             func(n int) any { return graph.ArgMax(x, n) },
-		"ArgSort":            func(n int) any { return graph.ArgSort(x, n) },
-		"Sort":               func(n int) any { return graph.Sort(x, n) },
-		"SortKV":             func(n int) any { return graph.SortKV([]array{v, v}, 0, n) },
-		"Sum":                func(n int) any { return graph.Sum(x, n) },
-		"Sum twice":          func(n int) any { return graph.Sum(x, 0, n) },
-		"Sum0":               func(n int) any { return graph.Sum0(x, []int{n}) },
-		"Mean":               func(n int) any { return graph.Mean(x, n) },
-		"Variance":           func(n int) any { return graph.Variance(x, n) },
-		"Std":                func(n int) any { return graph.Std(x, n) },
-		"Prod":               func(n int) any { return graph.Prod(x, n) },
-		"ReduceMax":          func(n int) any { return graph.ReduceMax(x, n) },
-		"ReduceXor":          func(n int) any { return graph.ReduceXor(i, n) },
-		"All":                func(n int) any { return graph.All(graph.Gt(x, 0), n) },
-		"LogSumExp":          func(n int) any { return graph.LogSumExp(x, n) },
-		"NanSum":             func(n int) any { return stats.NanSum(x, n) },
-		"NanMean":            func(n int) any { return stats.NanMean(x, n) },
-		"NanStd":             func(n int) any { return stats.NanStd(x, n) },
-		"Softmax":            func(n int) any { return graph.Softmax(x, n) },
-		"LogSoftmax":         func(n int) any { return graph.LogSoftmax(x, n) },
-		"MergeAxes first":    func(n int) any { return graph.MergeAxes(x, n, 1) },
-		"MergeAxes count":    func(n int) any { return graph.MergeAxes(x, 0, n) },
-		"MoveAxis from":      func(n int) any { return graph.MoveAxis(x, n, 0) },
-		"MoveAxis to":        func(n int) any { return graph.MoveAxis(x, 0, n) },
-		"Nonzero":            func(n int) any { return graph.Nonzero(x, n) },
-		"Nonzero fill":       func(n int) any { return graph.Nonzero(x, 2, n) },
-		"Unique":             func(n int) any { return graph.Unique(i, n) },
-		"Unique fill":        func(n int) any { return graph.Unique(i, 4, n) },
-		"OneHot":             func(n int) any { return graph.OneHot(i, n, graph.Float32) },
-		"Pad":                func(n int) any { return graph.Pad(v, 0, []int{n}, []int{0}) },
-		"Pad after":          func(n int) any { return graph.Pad(v, 0, []int{0}, []int{n}) },
-		"Pad both":           func(n int) any { return graph.Pad(v, 0, []int{n}, []int{n}) },
-		"PadConfig":          func(n int) any { return graph.PadConfig(v, 0, []int{n}, []int{-n}, []int{0}) },
-		"PadConfig interior": func(n int) any { return graph.PadConfig(v, 0, []int{0}, []int{0}, []int{n}) },
-		"Repeat":             func(n int) any { return graph.Repeat(x, n, 0) },
-		"Repeat axis":        func(n int) any { return graph.Repeat(x, 2, n) },
-		"Reshape":            func(n int) any { return graph.Reshape(x, n, 4) },
-		"Reshape of none":    func(n int) any { return graph.Reshape(graph.Zeros(f32(0)), n, -1) },
-		"Reshape of two":     func(n int) any { return graph.Reshape(x, n, n) },
-		"Reverse":            func(n int) any { return graph.Reverse(x, n) },
-		"Ring":               func(n int) any { return graph.Of(fmt.Sprint(len(graph.Ring(3, n))) == "") },
-		"Ring size":          func(n int) any { return graph.Of(fmt.Sprint(len(graph.Ring(n, 1))) == "") },
-		"Roll":               func(n int) any { return graph.Roll(x, n, 0) },
-		"Roll axis":          func(n int) any { return graph.Roll(x, 1, n) },
-		"SegmentSum":         func(n int) any { return graph.SegmentSum(v, i, n) },
-		"SegmentMax":         func(n int) any { return graph.SegmentMax(v, i, n) },
-		"SegmentProd":        func(n int) any { return graph.SegmentProd(v, i, n) },
-		"Slice start":        func(n int) any { return graph.Slice(v, []int{n}, []int{3}) },
-		"Slice limit":        func(n int) any { return graph.Slice(v, []int{0}, []int{n}) },
-		"Slice ranks":        func(n int) any { return graph.Slice(v, []int{0, n}, []int{3}) },
-		"SliceAxis":          func(n int) any { return graph.SliceAxis(x, n, 0, 1) },
-		"SliceAxis start":    func(n int) any { return graph.SliceAxis(x, 0, n, 3) },
-		"SliceAxis limit":    func(n int) any { return graph.SliceAxis(x, 0, 0, n) },
-		"StridedSlice":       func(n int) any { return graph.StridedSlice(v, []int{0}, []int{3}, []int{n}) },
-		"Split":              func(n int) any { return graph.Split(x, n, 0) },
-		"Split of none":      func(n int) any { return graph.Split(graph.Zeros(f32(0)), n, 0) },
-		"Split axis":         func(n int) any { return graph.Split(x, 1, n) },
-		"SplitAxis":          func(n int) any { return graph.SplitAxis(x, n, 1, 3) },
-		"SplitAxis sizes":    func(n int) any { return graph.SplitAxis(x, 1, n, 2) },
-		"Stack":              func(n int) any { return graph.Stack([]array{x, x}, n) },
-		"Unstack":            func(n int) any { return graph.Unstack(x, n) },
-		"Unstack of none":    func(n int) any { return graph.Unstack(graph.Zeros(f32(n, 0)), 0) },
-		"Take":               func(n int) any { return graph.Take(x, i, n) },
-		"TakeAlongAxis":      func(n int) any { return graph.TakeAlongAxis(v, i, n) },
-		"Tensordot":          func(n int) any { return graph.Tensordot(square, square, n) },
-		"ThreeFryBits": func(n int) any {
-			return graph.Random.ThreeFryBits(graph.Of(uint32(1)), graph.Of(uint32(2)), n)
-		},
+		"Percentile":      func(n int) any { return stats.Percentile(x, float64(n), 0) },
+		"PadConfig":       func(n int) any { return graph.PadConfig(v, 0, []int{n}, []int{-n}, []int{0}) },
+		"Ring":            func(n int) any { return graph.Of(fmt.Sprint(len(graph.Ring(3, n))) == "") },
+		"Ring size":       func(n int) any { return graph.Of(fmt.Sprint(len(graph.Ring(n, 1))) == "") },
+		"Unstack of none": func(n int) any { return graph.Unstack(graph.Zeros(f32(n, 0)), 0) },
 		"ThreeFryWords": func(n int) any {
 			a, b := graph.Random.ThreeFryWords(graph.Of(uint32(1)), graph.Of(uint32(2)), n, n)
 			return []array{a, b}
 		},
-		"Tile":           func(n int) any { return graph.Tile(v, n) },
-		"Tile twice":     func(n int) any { return graph.Tile(v, n, n) },
-		"TopK":           func(n int) any { a, b := graph.TopK(v, n); return []array{a, b} },
-		"Transpose":      func(n int) any { return graph.Transpose(x, n, 0) },
-		"Tril":           func(n int) any { return graph.Tril(x, n) },
-		"Triu":           func(n int) any { return graph.Triu(x, n) },
-		"UnravelIndex":   func(n int) any { return graph.UnravelIndex(i, n, 2) },
-		"VectorNorm":     func(n int) any { return linalg.VectorNorm(x, n, 2) },
 		"VectorNorm ord": func(n int) any { return linalg.VectorNorm(x, 0, float64(n)) },
-		"Float32s":       func(n int) any { return graph.Float32s([]float32{1, 2}, n) },
-		"Float64s":       func(n int) any { return graph.Float64s(nil, n, 0) },
 		"Dim":            func(n int) any { return graph.Of(fmt.Sprint(x.Dim(n)) == "") },
 		"Scatter":        func(n int) any { return graph.ScatterAdd(x, i, x, graph.IndexMode(n)) },
 		"Take mode":      func(n int) any { return graph.Take(x, i, 0, graph.IndexMode(n)) },
@@ -348,18 +289,6 @@ func sizeTakers() map[string]func(n int) any {
 		"Switch": func(n int) any {
 			return graph.Switch(graph.Of(int64(n)), func() array { return v }, func() array { return v })
 		},
-
-		"nn.NewDense in":         func(n int) any { return nn.NewDense(key, n, 3) },
-		"nn.NewDense out":        func(n int) any { return nn.NewDense(key, 3, n) },
-		"nn.NewDense orthogonal": func(n int) any { return nn.NewDense(key, 3, n, nn.Weights(nn.Orthogonal(1))) },
-		"nn.NewDense normal": func(n int) any {
-			return nn.NewDense(key, n, n, nn.Weights(nn.TruncatedNormal(1, -2, 2)))
-		},
-		"nn.NewMLP":         func(n int) any { return nn.NewMLP(key, []int{2, n, 3}) },
-		"nn.NewMLP in":      func(n int) any { return nn.NewMLP(key, []int{n, 3}) },
-		"nn.NewConv kernel": func(n int) any { return nn.NewConv(key, []int{n, 3}, 4, 8) },
-		"nn.NewConv in":     func(n int) any { return nn.NewConv(key, []int{3, 3}, n, 8) },
-		"nn.NewConv out":    func(n int) any { return nn.NewConv(key, []int{3, 3}, 4, n) },
 		"nn.NewConv groups": func(n int) any { return nn.NewConv(key, []int{3, 3}, 4, 8, nn.Groups(n)).Apply(image) },
 		"nn.NewConv strides": func(n int) any {
 			return nn.NewConv(key, []int{3, 3}, 4, 8, nn.Strides(n, n)).Apply(image)
@@ -373,9 +302,8 @@ func sizeTakers() map[string]func(n int) any {
 		"nn.Conv": func(n int) any {
 			return nn.Conv{W: kernel, Strides: []int{n}, Dilation: []int{n}, Groups: n}.Apply(image)
 		},
-		"nn.Conv groups":         func(n int) any { return nn.Conv{W: kernel, Groups: n}.Apply(image) },
-		"nn.NewConvTranspose":    func(n int) any { return nn.NewConvTranspose(key, []int{n, 3}, 4, 8).Apply(image) },
-		"nn.NewConvTranspose in": func(n int) any { return nn.NewConvTranspose(key, []int{3, 3}, n, 8) },
+		"nn.Conv groups":      func(n int) any { return nn.Conv{W: kernel, Groups: n}.Apply(image) },
+		"nn.NewConvTranspose": func(n int) any { return nn.NewConvTranspose(key, []int{n, 3}, 4, 8).Apply(image) },
 		"nn.NewConvTranspose steps": func(n int) any {
 			return nn.NewConvTranspose(key, []int{3, 3}, 4, 8, nn.Strides(n, n)).Apply(image)
 		},
@@ -388,35 +316,15 @@ func sizeTakers() map[string]func(n int) any {
 		"nn.NewConvTranspose pads": func(n int) any {
 			return nn.NewConvTranspose(key, []int{3, 3}, 4, 8, nn.Pads([2]int{n, n}, [2]int{n, 0})).Apply(image)
 		},
-		"nn.NewEmbedding":          func(n int) any { return nn.NewEmbedding(key, n, 3) },
-		"nn.NewEmbedding width":    func(n int) any { return nn.NewEmbedding(key, 3, n) },
-		"nn.NewGroupNorm":          func(n int) any { return nn.NewGroupNorm(n, 2) },
-		"nn.NewGroupNorm groups":   func(n int) any { return nn.NewGroupNorm(4, n).Apply(image) },
-		"nn.GroupNorm groups":      func(n int) any { return nn.GroupNorm{Groups: n, Epsilon: 1e-6}.Apply(image) },
-		"nn.NewLayerNorm":          func(n int) any { return nn.NewLayerNorm(n) },
-		"nn.NewRMSNorm":            func(n int) any { return nn.NewRMSNorm(n) },
-		"nn.NewBatchNorm":          func(n int) any { a, b := nn.NewBatchNorm(n, "i"); return []any{a, b} },
-		"nn.NewGRU":                func(n int) any { return nn.NewGRU(key, 3, n) },
-		"nn.NewGRU in":             func(n int) any { return nn.NewGRU(key, n, 3) },
-		"nn.NewLSTM":               func(n int) any { return nn.NewLSTM(key, 3, n) },
-		"nn.NewLSTM in":            func(n int) any { return nn.NewLSTM(key, n, 3) },
-		"nn.NewRNN":                func(n int) any { return nn.NewRNN(key, 3, n) },
-		"nn.NewMinGRU":             func(n int) any { return nn.NewMinGRU(key, 3, n) },
-		"nn.NewMinGRU in":          func(n int) any { return nn.NewMinGRU(key, n, 3) },
-		"nn.NewMultiHeadAttention": func(n int) any { return nn.NewMultiHeadAttention(key, n, 8) },
-		"nn.Attention width":       func(n int) any { return nn.NewMultiHeadAttention(key, 2, n) },
-		"nn.NewLIF":                func(n int) any { return nn.NewLIF(key, n) },
-		"nn.NewLI":                 func(n int) any { return nn.NewLI(n) },
-		"nn.NewALIF":               func(n int) any { return nn.NewALIF(key, n) },
-		"nn.NewCuBaLIF":            func(n int) any { return nn.NewCuBaLIF(key, n) },
-		"nn.NewLIF feedback":       func(n int) any { return nn.NewLIF(key, n, nn.Feedback()) },
-		"nn.LIF.Start":             func(n int) any { return nn.NewLIF(key, 3).Start(n) },
-		"nn.LI.Start":              func(n int) any { return nn.NewLI(3).Start(n) },
-		"nn.ALIF.Start":            func(n int) any { return nn.NewALIF(key, 3).Start(n) },
-		"nn.CuBaLIF.Start":         func(n int) any { return nn.NewCuBaLIF(key, 3).Start(n) },
-		"nn.Delta.Start":           func(n int) any { return nn.Delta{Threshold: 1}.Start(n) },
-		"nn.Delay.Start":           func(n int) any { return nn.Delay{Steps: graph.Scalar(1), Longest: 3}.Start(n) },
-		"nn.Delay":                 func(n int) any { return nn.Delay{Steps: graph.Scalar(1), Longest: n}.Start(2) },
+		"nn.NewGroupNorm groups": func(n int) any { return nn.NewGroupNorm(4, n).Apply(image) },
+		"nn.GroupNorm groups":    func(n int) any { return nn.GroupNorm{Groups: n, Epsilon: 1e-6}.Apply(image) },
+		"nn.LIF.Start":           func(n int) any { return nn.NewLIF(key, 3).Start(n) },
+		"nn.LI.Start":            func(n int) any { return nn.NewLI(3).Start(n) },
+		"nn.ALIF.Start":          func(n int) any { return nn.NewALIF(key, 3).Start(n) },
+		"nn.CuBaLIF.Start":       func(n int) any { return nn.NewCuBaLIF(key, 3).Start(n) },
+		"nn.Delta.Start":         func(n int) any { return nn.Delta{Threshold: 1}.Start(n) },
+		"nn.Delay.Start":         func(n int) any { return nn.Delay{Steps: graph.Scalar(1), Longest: 3}.Start(n) },
+		"nn.Delay":               func(n int) any { return nn.Delay{Steps: graph.Scalar(1), Longest: n}.Start(2) },
 		"nn.Delay step": func(n int) any {
 			d := nn.Delay{Steps: graph.Scalar(1), Longest: 3}
 			s := d.Start(3)
@@ -424,73 +332,103 @@ func sizeTakers() map[string]func(n int) any {
 			_, y := d.Step(s, v)
 			return y
 		},
-		"nn.GLU":        func(n int) any { return nn.GLU(x, n) },
-		"nn.CausalMask": func(n int) any { return nn.CausalMask(n) },
 		"nn.InChunks": func(n int) any {
 			a, b := nn.InChunks(n, func(s, x array) (array, array) { return s, x }, v, x)
 			return []array{a, b}
 		},
-		"nn.LatencyCode":    func(n int) any { return nn.LatencyCode(v, n, .01) },
-		"nn.RateCode":       func(n int) any { return nn.RateCode(key, v, n) },
-		"nn.RegularCode":    func(n int) any { return nn.RegularCode(v, n) },
-		"nn.PopulationCode": func(n int) any { return nn.PopulationCode(v, n, 0, 1) },
-		"nn.MaxPool":        func(n int) any { return nn.MaxPool(n, 2).Apply(image) },
-		"nn.AvgPool":        func(n int) any { return nn.AvgPool(2, n).Apply(image) },
+		"nn.MaxPool": func(n int) any { return nn.MaxPool(n, 2).Apply(image) },
+		"nn.AvgPool": func(n int) any { return nn.AvgPool(2, n).Apply(image) },
 		"nn.Pool": func(n int) any {
 			return nn.Pool{Kind: "avg", Window: []int{2, n}, Strides: []int{n, 1}, Same: true}.Apply(image)
 		},
 		"nn.Pool strides": func(n int) any {
 			return nn.Pool{Kind: "max", Window: []int{2, 2}, Strides: []int{n, n}, Same: true}.Apply(image)
 		},
-		"nn.HeNormal":             func(n int) any { return nn.HeNormal(key, f32(n, 3)) },
-		"nn.XavierUniform":        func(n int) any { return nn.XavierUniform(key, f32(3, n)) },
-		"nn.LecunNormal of three": func(n int) any { return nn.LecunNormal(key, f32(n, n, 3)) },
-		"nn.Orthogonal":           func(n int) any { return nn.Orthogonal(1)(key, f32(n, 3)) },
-
+		"nn.Orthogonal":        func(n int) any { return nn.Orthogonal(1)(key, f32(n, 3)) },
 		"random.Split":         func(n int) any { return random.Split(key, n).Data },
 		"random.SplitN":        func(n int) any { return graph.Of(len(random.SplitN(key, n))) },
 		"random.Key.At":        func(n int) any { return random.Split(key, 3).At(n).Data },
 		"random.FoldIn":        func(n int) any { return random.FoldIn(key, n).Data },
 		"random.New":           func(n int) any { return random.New(int64(n)).Data },
-		"random.Bernoulli":     func(n int) any { return random.Bernoulli(key, .5, n) },
-		"random.Beta":          func(n int) any { return random.Beta(key, f32(n), 1, 2) },
-		"random.Bits":          func(n int) any { return random.Bits(key, graph.Uint8, n) },
-		"random.Bits of two":   func(n int) any { return random.Bits(key, graph.Uint64, n, n) },
-		"random.Categorical":   func(n int) any { return random.Categorical(key, v, n) },
 		"random.Categorical n": func(n int) any { return random.Categorical(key, v, 0, random.Draws(n)) },
 		"random.Categorical w/o": func(n int) any {
 			return random.Categorical(key, v, 0, random.Draws(n), random.WithoutReplacement())
 		},
-		"random.Choice":       func(n int) any { return random.Choice(key, n) },
 		"random.Choice draws": func(n int) any { return random.Choice(key, 3, random.Draws(n)) },
 		"random.Choice w/o": func(n int) any {
 			return random.Choice(key, 3, random.Draws(n), random.WithoutReplacement())
 		},
-		"random.Choice of n w/o": func(n int) any {
-			return random.Choice(key, n, random.Draws(2), random.WithoutReplacement())
-		},
-		"random.Choice weights":   func(n int) any { return random.Choice(key, n, random.Weights(v)) },
-		"random.ChoiceOf":         func(n int) any { return random.ChoiceOf(key, x, n) },
-		"random.ChoiceOf draws":   func(n int) any { return random.ChoiceOf(key, x, 0, random.Draws(n, 2)) },
-		"random.Dirichlet":        func(n int) any { return random.Dirichlet(key, v, n) },
-		"random.Exponential":      func(n int) any { return random.Exponential(key, f32(n)) },
-		"random.Gamma":            func(n int) any { return random.Gamma(key, f32(n), 2) },
-		"random.Gumbel":           func(n int) any { return random.Gumbel(key, f32(n, 2)) },
-		"random.Laplace":          func(n int) any { return random.Laplace(key, f32(n)) },
-		"random.MultivariateN":    func(n int) any { return random.MultivariateNormal(key, v, square, n) },
-		"random.Normal":           func(n int) any { return random.Normal(key, f32(n)) },
-		"random.Permutation":      func(n int) any { return random.Permutation(key, n) },
-		"random.PermutationOf":    func(n int) any { return random.PermutationOf(key, x, n) },
-		"random.Poisson":          func(n int) any { return random.Poisson(key, 3, n) },
-		"random.Randint":          func(n int) any { return random.Randint(key, graph.ShapeOf(graph.Int32, 2), 0, n) },
-		"random.Randint from":     func(n int) any { return random.Randint(key, graph.ShapeOf(graph.Int32, 2), n, 5) },
-		"random.Randint of int8":  func(n int) any { return random.Randint(key, graph.ShapeOf(graph.Int8, 2), n, n) },
-		"random.Randint dims":     func(n int) any { return random.Randint(key, graph.ShapeOf(graph.Int32, n), 0, 5) },
-		"random.Shuffle":          func(n int) any { return random.Shuffle(key, x, n) },
-		"random.TruncatedNormal":  func(n int) any { return random.TruncatedNormal(key, f32(n), -1, 1) },
-		"random.TruncatedNormal2": func(n int) any { return random.TruncatedNormal(key, f32(2), n, 1) },
-		"random.Uniform":          func(n int) any { return random.Uniform(key, f32(n), 0, 1) },
-		"random.Uniform bounds":   func(n int) any { return random.Uniform(key, f32(3), n, 1) },
+		"random.ChoiceOf draws": func(n int) any { return random.ChoiceOf(key, x, 0, random.Draws(n, 2)) },
+		"random.Randint dims":   func(n int) any { return random.Randint(key, graph.ShapeOf(graph.Int32, n), 0, 5) },
+	}
+	for _, c := range []taker{
+		{graph.BroadcastTo, v, N, 3}, {graph.BroadcastTo, v, 3, N}, {graph.Concatenate, N, x, x},
+		{graph.MaxPool, image, ints{N, N}}, {graph.MaxPool, image, ints{N, N}, graph.SamePadding()},
+		{graph.AvgPool, image, ints{2, N}, graph.SamePadding(), graph.ExcludePadding()},
+		{graph.ReduceWindow, x, "sum", ints{N, 1}}, {graph.CumSum, x, N}, {graph.CumLogSumExp, x, N},
+		{graph.Diag, v, N}, {graph.Diagonal, x, N, 1}, {graph.Diagonal, x, 0, N}, {graph.Diagonal, x, 0, 1, N},
+		{graph.Diff, x, N}, {graph.DotGeneral, x, x, []int(nil), []int(nil), ints{N}, ints{N}},
+		{graph.DotGeneral, x, x, ints{N}, ints{N}, []int{1}, []int{1}}, {graph.DynamicIndex, x, graph.Of(int32(1)), N},
+		{graph.DynamicSlice, x, []array{graph.Of(int32(1)), graph.Of(int32(1))}, ints{N, 1}},
+		{graph.DynamicUpdateIndex, x, v, graph.Of(int32(1)), N}, {graph.Eye, graph.Float32, N},
+		{graph.ExpandDims, x, N}, {graph.Squeeze, graph.Ones(f32(1, 2)), N}, {graph.Full, shaped{N}, 1},
+		{graph.Full, shaped{N, N}, 1}, {graph.Zeros, shaped{2, N}}, {stats.Bincount, i, N}, {graph.Index, x, N},
+		{graph.IndexAxis, x, N, 0}, {graph.IndexAxis, x, 1, N}, {graph.Iota, N}, {graph.IotaAxis, f32(2, 3), N},
+		{graph.IotaAxis, shaped{2, N}, 0}, {graph.Linspace, 0, 1, N}, {linalg.MatrixPower, square, N},
+		{linalg.Trace, x, N}, {stats.Median, x, N}, {stats.NanMedian, x, N}, {stats.Quantile, x, .5, N},
+		{stats.NanQuantile, x, .5, N}, {stats.NanArgMax, x, N}, {graph.ArgMax, x, N}, {graph.ArgSort, x, N},
+		{graph.Sort, x, N}, {graph.SortKV, []array{v, v}, 0, N}, {graph.Sum, x, N}, {graph.Sum, x, 0, N},
+		{graph.Sum0, x, ints{N}}, {graph.Mean, x, N}, {graph.Variance, x, N}, {graph.Std, x, N}, {graph.Prod, x, N},
+		{graph.ReduceMax, x, N}, {graph.ReduceXor, i, N}, {graph.All, graph.Gt(x, 0), N}, {graph.LogSumExp, x, N},
+		{stats.NanSum, x, N}, {stats.NanMean, x, N}, {stats.NanStd, x, N}, {graph.Softmax, x, N},
+		{graph.LogSoftmax, x, N}, {graph.MergeAxes, x, N, 1}, {graph.MergeAxes, x, 0, N}, {graph.MoveAxis, x, N, 0},
+		{graph.MoveAxis, x, 0, N}, {graph.Nonzero, x, N}, {graph.Nonzero, x, 2, N}, {graph.Unique, i, N},
+		{graph.Unique, i, 4, N}, {graph.OneHot, i, N, graph.Float32}, {graph.Pad, v, 0, ints{N}, []int{0}},
+		{graph.Pad, v, 0, []int{0}, ints{N}}, {graph.Pad, v, 0, ints{N}, ints{N}},
+		{graph.PadConfig, v, 0, []int{0}, []int{0}, ints{N}}, {graph.Repeat, x, N, 0}, {graph.Repeat, x, 2, N},
+		{graph.Reshape, x, N, 4}, {graph.Reshape, graph.Zeros(f32(0)), N, -1}, {graph.Reshape, x, N, N},
+		{graph.Reverse, x, N}, {graph.Roll, x, N, 0}, {graph.Roll, x, 1, N}, {graph.SegmentSum, v, i, N},
+		{graph.SegmentMax, v, i, N}, {graph.SegmentProd, v, i, N}, {graph.Slice, v, ints{N}, []int{3}},
+		{graph.Slice, v, []int{0}, ints{N}}, {graph.Slice, v, ints{0, N}, []int{3}}, {graph.SliceAxis, x, N, 0, 1},
+		{graph.SliceAxis, x, 0, N, 3}, {graph.SliceAxis, x, 0, 0, N},
+		{graph.StridedSlice, v, []int{0}, []int{3}, ints{N}}, {graph.Split, x, N, 0},
+		{graph.Split, graph.Zeros(f32(0)), N, 0}, {graph.Split, x, 1, N}, {graph.SplitAxis, x, N, 1, 3},
+		{graph.SplitAxis, x, 1, N, 2}, {graph.Stack, []array{x, x}, N}, {graph.Unstack, x, N}, {graph.Take, x, i, N},
+		{graph.TakeAlongAxis, v, i, N}, {graph.Tensordot, square, square, N},
+		{graph.Random.ThreeFryBits, graph.Of(uint32(1)), graph.Of(uint32(2)), N}, {graph.Tile, v, N},
+		{graph.Tile, v, N, N}, {graph.Transpose, x, N, 0}, {graph.Tril, x, N}, {graph.Triu, x, N},
+		{graph.UnravelIndex, i, N, 2}, {linalg.VectorNorm, x, N, 2}, {graph.Float32s, []float32{1, 2}, N},
+		{graph.Float64s, []float64(nil), N, 0},
+		{nn.NewDense, key, N, 3}, {nn.NewDense, key, 3, N}, {nn.NewDense, key, 3, N, nn.Weights(nn.Orthogonal(1))},
+		{nn.NewDense, key, N, N, nn.Weights(nn.TruncatedNormal(1, -2, 2))}, {nn.NewMLP, key, ints{2, N, 3}},
+		{nn.NewMLP, key, ints{N, 3}}, {nn.NewConv, key, ints{N, 3}, 4, 8}, {nn.NewConv, key, []int{3, 3}, N, 8},
+		{nn.NewConv, key, []int{3, 3}, 4, N}, {nn.NewConvTranspose, key, []int{3, 3}, N, 8},
+		{nn.NewEmbedding, key, N, 3}, {nn.NewEmbedding, key, 3, N}, {nn.NewGroupNorm, N, 2}, {nn.NewLayerNorm, N},
+		{nn.NewRMSNorm, N}, {nn.NewGRU, key, 3, N}, {nn.NewGRU, key, N, 3}, {nn.NewLSTM, key, 3, N},
+		{nn.NewLSTM, key, N, 3}, {nn.NewRNN, key, 3, N}, {nn.NewMinGRU, key, 3, N}, {nn.NewMinGRU, key, N, 3},
+		{nn.NewMultiHeadAttention, key, N, 8}, {nn.NewMultiHeadAttention, key, 2, N}, {nn.NewLIF, key, N},
+		{nn.NewLI, N}, {nn.NewALIF, key, N}, {nn.NewCuBaLIF, key, N}, {nn.NewLIF, key, N, nn.Feedback()},
+		{nn.GLU, x, N}, {nn.CausalMask, N}, {nn.LatencyCode, v, N, .01}, {nn.RateCode, key, v, N},
+		{nn.RegularCode, v, N}, {nn.PopulationCode, v, N, 0, 1}, {nn.HeNormal, key, shaped{N, 3}},
+		{nn.XavierUniform, key, shaped{3, N}}, {nn.LecunNormal, key, shaped{N, N, 3}},
+		{random.Bernoulli, key, .5, N}, {random.Beta, key, shaped{N}, 1, 2}, {random.Bits, key, graph.Uint8, N},
+		{random.Bits, key, graph.Uint64, N, N}, {random.Categorical, key, v, N}, {random.Choice, key, N},
+		{random.Choice, key, N, random.Draws(2), random.WithoutReplacement()},
+		{random.Choice, key, N, random.Weights(v)}, {random.ChoiceOf, key, x, N}, {random.Dirichlet, key, v, N},
+		{random.Exponential, key, shaped{N}}, {random.Gamma, key, shaped{N}, 2}, {random.Gumbel, key, shaped{N, 2}},
+		{random.Laplace, key, shaped{N}}, {random.MultivariateNormal, key, v, square, N},
+		{random.Normal, key, shaped{N}}, {random.Permutation, key, N}, {random.PermutationOf, key, x, N},
+		{random.Poisson, key, 3, N}, {random.Randint, key, graph.ShapeOf(graph.Int32, 2), 0, N},
+		{random.Randint, key, graph.ShapeOf(graph.Int32, 2), N, 5},
+		{random.Randint, key, graph.ShapeOf(graph.Int8, 2), N, N}, {random.Shuffle, key, x, N},
+		{random.TruncatedNormal, key, shaped{N}, -1, 1}, {random.TruncatedNormal, key, f32(2), N, 1},
+		{random.Uniform, key, shaped{N}, 0, 1}, {random.Uniform, key, f32(3), N, 1},
+	} {
+		name := c.name()
+		for m[name] != nil {
+			name += "+"
+		}
+		m[name] = c.of
 	}
 	for name, d := range map[string]interface {
 		Sample(key random.Key, dims ...int) array

@@ -36,7 +36,7 @@ func tensorOf(t *testing.T, a *graph.Array) *graph.Tensor {
 
 // randomInput is an input for a case of an op.
 func randomInput(t *testing.T, r *rand.Rand, s graph.Shape, c graph.Case) *graph.Tensor {
-	return tensorOf(t, graph.RandomCaseInput(r, s, c))
+	return tensorOf(t, c.Input(r, s))
 }
 
 // near compares two arrays; see graphtest.Near.

@@ -414,8 +414,7 @@ func near(t *testing.T, c jaxCase, want oracles.Array, got *graph.Array, msg str
 	t.Helper()
 	require.NotNil(t, got, msg)
 	require.Equal(t, want.Shape, append([]int{}, got.Dims()...), msg)
-	ours, err := graph.Floats(got)
-	require.NoError(t, err, msg)
+	ours := floats(t, got)
 	theirs := want.Floats()
 	largest := 0.0
 	for _, x := range theirs {

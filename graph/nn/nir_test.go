@@ -76,10 +76,8 @@ func rows(v [][]float64) *graph.Array {
 func alike(t *testing.T, want, got *graph.Array, tol float64, what string) {
 	t.Helper()
 	require.Equal(t, want.Dims(), got.Dims(), what)
-	w, err := graph.Floats(want)
-	require.NoError(t, err)
-	g, err := graph.Floats(got)
-	require.NoError(t, err)
+	w := floats(t, want)
+	g := floats(t, got)
 	require.InDeltaSlice(t, w, g, tol, what)
 }
 

@@ -60,8 +60,7 @@ func TestRandomLayers(t *testing.T) {
 							at := fmt.Sprintf("%s, %+v", k, c.Config)
 							require.NotNil(t, got[i][k], at)
 							require.Equal(t, want.Shape, slices.Clone(got[i][k].Dims()), at)
-							have, err := graph.Floats(got[i][k])
-							require.NoError(t, err, at)
+							have := floats(t, got[i][k])
 							numbers := want.Floats()
 							d, bound := apart(numbers, have), c.bound(k)
 							if bound > most && where == "xla" {
@@ -140,8 +139,7 @@ func TestFocalByTarget(t *testing.T) {
 					got := graph.Grad(func(t *graph.Array) *graph.Array {
 						return nn.Focal(graph.Float64s([]float64{logit}), t, alpha, gamma)
 					})(graph.Float64s([]float64{target}))
-					have, err := graph.Floats(got)
-					require.NoError(t, err)
+					have := floats(t, got)
 					at := fmt.Sprintf("gamma %v, alpha %v, target %v, logit %v", gamma, alpha, target, logit)
 					require.InDelta(t, want, have[0], 1e-8, at)
 				}

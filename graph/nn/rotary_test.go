@@ -22,8 +22,7 @@ func TestAttentionCache(t *testing.T) {
 		_, steps := graph.Scan(func(cache nn.AttentionCache, x *graph.Array) (nn.AttentionCache, *graph.Array) {
 			return m.Step(cache, x)
 		}, m.Cache(c.capacity), x)
-		got, err := graph.Floats(steps)
-		require.NoError(t, err)
+		got := floats(t, steps)
 		for i := range 7 {
 			from := max(0, i+1-c.capacity)
 			window := m.ApplyRotary(graph.SliceAxis(x, 0, from, i+1))

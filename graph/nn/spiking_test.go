@@ -122,10 +122,8 @@ func TestSpikingCellsAgreeWithSpyx(t *testing.T) {
 func within(t *testing.T, want, got *graph.Array, tol float64, what string) {
 	t.Helper()
 	require.Equal(t, want.Dims(), got.Dims(), what)
-	w, err := graph.Floats(want)
-	require.NoError(t, err)
-	g, err := graph.Floats(got)
-	require.NoError(t, err)
+	w := floats(t, want)
+	g := floats(t, got)
 	for i := range w {
 		require.LessOrEqual(t, math.Abs(w[i]-g[i]), tol*(1+math.Abs(w[i])), "%s: element %d is %v, want %v", what, i,
 			g[i], w[i])
@@ -138,11 +136,9 @@ func TestSpikesAtTheEdges(t *testing.T) {
 	v := graph.Float32s([]float32{1, float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 1.0000001, -5},
 		6)
 	next, spikes := l.Step(v, graph.Zeros(v.Shape()))
-	got, err := graph.Floats(spikes)
-	require.NoError(t, err)
+	got := floats(t, spikes)
 	require.Equal(t, []float64{0, 0, 1, 0, 1, 0}, got)
-	got, err = graph.Floats(next)
-	require.NoError(t, err)
+	got = floats(t, next)
 	require.True(t, math.IsNaN(got[1]))
 	require.InDelta(t, .9, got[0], 1e-6)
 	require.InDelta(t, -.1, got[4], 1e-6)
@@ -180,8 +176,7 @@ func TestSpikingLayersBadInput(t *testing.T) {
 func TestSpikingLayersAreDrawn(t *testing.T) {
 	key := random.New(1)
 	lif := nn.NewLIF(key, 4000)
-	beta, err := graph.Floats(lif.Beta)
-	require.NoError(t, err)
+	beta := floats(t, lif.Beta)
 	sum, least, most := 0., 1., 0.
 	for _, b := range beta {
 		sum, least, most = sum+b, min(least, b), max(most, b)

@@ -1,7 +1,6 @@
 package optim
 
 import (
-	"fmt"
 	"math"
 
 	"xlarun/graph"
@@ -26,7 +25,7 @@ type multiSteps struct {
 func MultiSteps(inner Transform, every int) Transform {
 	wantTransform("MultiSteps", inner)
 	if every < 1 || every > math.MaxInt32 {
-		return refuse(fmt.Errorf("MultiSteps: got a step every %d gradients, want from 1 to %d", every, math.MaxInt32))
+		refuse("MultiSteps: got a step every %d gradients, want from 1 to %d", every, math.MaxInt32)
 	}
 	return multiSteps{inner, every}
 }

@@ -21,20 +21,14 @@ type factoredRMS struct{ c config }
 // 2018). Its state is a FactoredState. Options: Decay (step t decays the average by 1 - t^-Decay, default 0.8),
 // FactoredFrom (default 128), Eps (added to the squares, default 1e-30).
 func ScaleByFactoredRMS(opts ...Option) Transform {
-	c, err := configure("ScaleByFactoredRMS", config{decay: .8, factoredFrom: 128, eps: 1e-30}, opts, "Decay",
+	c := configure("ScaleByFactoredRMS", config{decay: .8, factoredFrom: 128, eps: 1e-30}, opts, "Decay",
 		"FactoredFrom", "Eps")
-	if err != nil {
-		return refuse(err)
-	}
 	return factoredRMS{c}
 }
 
 // ClipByBlockRMS scales the updates of each leaf so that their root mean square is at most the threshold.
 func ClipByBlockRMS(threshold any) Transform {
-	most, err := number("ClipByBlockRMS", threshold)
-	if err != nil {
-		return refuse(err)
-	}
+	most := number("ClipByBlockRMS", threshold)
 	return Stateless(func(g, _ *graph.Array) *graph.Array {
 		rms := rootMeanSquare(g)
 		return g.Div(cast(rms.Div(like(most, rms)).Max(1), g))
@@ -53,11 +47,8 @@ func rootMeanSquare(x *graph.Array) *graph.Array { return x.Convert(wide(x)).Squ
 // updates, default none), WeightDecay (not times the learning rate, default none), DecayMask.
 func Adafactor(learningRate any, opts ...Option) Transform {
 	defaults := config{decay: .8, factoredFrom: 128, eps: 1e-30}
-	c, err := configure("Adafactor", defaults, opts, "Decay", "FactoredFrom", "Eps", "Momentum", "WeightDecay",
+	c := configure("Adafactor", defaults, opts, "Decay", "FactoredFrom", "Eps", "Momentum", "WeightDecay",
 		"DecayMask")
-	if err != nil {
-		return refuse(err)
-	}
 	parts := []Transform{factoredRMS{c}, ClipByBlockRMS(1), ScaleByLearningRate(learningRate), ScaleByParamBlockRMS()}
 	if c.momentum != nil {
 		parts = append(parts, EMA(c.momentum, false))

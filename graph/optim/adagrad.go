@@ -13,10 +13,7 @@ type scaleByRSS struct{ c config }
 // for online learning and stochastic optimization", 2011). Its state is a SquaresState. Options: Initial (the sum
 // before the first step, default 0.1), Eps (under the root, default 1e-7).
 func ScaleByRSS(opts ...Option) Transform {
-	c, err := configure("ScaleByRSS", config{initial: .1, eps: 1e-7}, opts, "Initial", "Eps")
-	if err != nil {
-		return refuse(err)
-	}
+	c := configure("ScaleByRSS", config{initial: .1, eps: 1e-7}, opts, "Initial", "Eps")
 	return scaleByRSS{c}
 }
 
@@ -56,10 +53,7 @@ type scaleByAdadelta struct{ c config }
 // gradients (Zeiler, "Adadelta: an adaptive learning rate method", 2012). Its state is an AdadeltaState. Options:
 // Decay (of both averages, default 0.9), Eps (under both roots, default 1e-6).
 func ScaleByAdadelta(opts ...Option) Transform {
-	c, err := configure("ScaleByAdadelta", config{decay: .9, eps: 1e-6}, opts, "Decay", "Eps")
-	if err != nil {
-		return refuse(err)
-	}
+	c := configure("ScaleByAdadelta", config{decay: .9, eps: 1e-6}, opts, "Decay", "Eps")
 	return scaleByAdadelta{c}
 }
 

@@ -9,17 +9,21 @@ type AdamState struct {
 	Nu    any          // average of their squares, like the parameters
 }
 
-type scaleByAdam struct{ c config }
+// adamLike is a transform with an AdamState. square gives the next Nu from the gradient, the next Mu and the last Nu,
+// update the update from the gradient, the next Mu and Nu and the count of the steps.
+type adamLike struct {
+	op     string
+	c      config
+	square func(c config, gradient, mean, old *graph.Array) *graph.Array
+	update func(c config, gradient, mean, square, count *graph.Array) *graph.Array
+}
 
 // ScaleByAdam divides the average of the gradients by the root of the average of their squares (Kingma and Ba,
 // "Adam: a method for stochastic optimization", 2015, with bias correction). Its state is an AdamState. Options: B1,
 // B2, Eps, EpsRoot, Nesterov (Dozat, 2016), MomentDType (of Mu).
 func ScaleByAdam(opts ...Option) Transform {
-	c, err := configure("ScaleByAdam", config{b1: .9, b2: .999, eps: 1e-8, epsRoot: 0.}, opts, adamOptions...)
-	if err != nil {
-		return refuse(err)
-	}
-	return scaleByAdam{c}
+	defaults := config{b1: .9, b2: .999, eps: 1e-8, epsRoot: 0.}
+	return scaleByAdam(configure("ScaleByAdam", defaults, opts, adamOptions...))
 }
 
 var adamOptions = []string{"B1", "B2", "Eps", "EpsRoot", "Nesterov", "MomentDType"}
@@ -33,11 +37,8 @@ func Adam(learningRate any, opts ...Option) Transform {
 // Options: Adam's, WeightDecay (default 1e-4), DecayMask.
 func AdamW(learningRate any, opts ...Option) Transform {
 	defaults := config{b1: .9, b2: .999, eps: 1e-8, epsRoot: 0., weightDecay: 1e-4}
-	c, err := configure("AdamW", defaults, opts, append([]string{"WeightDecay", "DecayMask"}, adamOptions...)...)
-	if err != nil {
-		return refuse(err)
-	}
-	return Chain(scaleByAdam{c}, AddDecayedWeights(c.weightDecay, c.mask), ScaleByLearningRate(learningRate))
+	c := configure("AdamW", defaults, opts, append([]string{"WeightDecay", "DecayMask"}, adamOptions...)...)
+	return Chain(scaleByAdam(c), AddDecayedWeights(c.weightDecay, c.mask), ScaleByLearningRate(learningRate))
 }
 
 // NAdam is Adam with Nesterov momentum (Dozat, "Incorporating Nesterov momentum into Adam", 2016); Adam's options.
@@ -50,23 +51,38 @@ func NAdamW(learningRate any, opts ...Option) Transform {
 	return AdamW(learningRate, append([]Option{Nesterov()}, opts...)...)
 }
 
-func (a scaleByAdam) Init(params any) State {
-	return AdamState{zeroCount(), zeros(params, a.c.momentDType), zeros(params, 0)}
+func (a adamLike) Init(params any) State {
+	mu, nu := zeros(params, a.c.momentDType), zeros(params, 0)
+	if a.c.initial != nil {
+		nu = zip(a.op, func(x []*graph.Array) *graph.Array { return x[0].Add(like(a.c.initial, x[0])) }, nu)
+		mu = nu
+	}
+	return AdamState{zeroCount(), mu, nu}
 }
 
-func (a scaleByAdam) Update(grads any, state State, _ any) (any, State) {
-	const op = "optim.Adam"
-	s := stateOf[AdamState](op, state)
+func (a adamLike) Update(grads any, state State, _ any) (any, State) {
+	s := stateOf[AdamState](a.op, state)
 	count := increment(s.Count)
-	mu := zip(op, func(x []*graph.Array) *graph.Array { return moment(x[0], x[1], a.c.b1) }, grads, s.Mu)
-	nu := zip(op, func(x []*graph.Array) *graph.Array { return moment(x[0].Square(), x[1], a.c.b2) }, grads, s.Nu)
-	updates := zip(op, func(x []*graph.Array) *graph.Array {
-		v := debias(x[2], a.c.b2, count)
-		m := a.c.direction(x[0], x[1], count)
-		root := v.Add(like(a.c.epsRoot, v)).Sqrt()
-		return m.Div(root.Add(like(a.c.eps, root)))
+	mu := zip(a.op, func(x []*graph.Array) *graph.Array { return moment(x[0], x[1], a.c.b1) }, grads, s.Mu)
+	nu := zip(a.op, func(x []*graph.Array) *graph.Array { return a.square(a.c, x[0], x[1], x[2]) }, grads, mu, s.Nu)
+	updates := zip(a.op, func(x []*graph.Array) *graph.Array {
+		return a.update(a.c, x[0], x[1], x[2], count)
 	}, grads, mu, nu)
-	return updates, AdamState{count, keep(op, mu, s.Mu), keep(op, nu, s.Nu)}
+	return updates, AdamState{count, keep(a.op, mu, s.Mu), keep(a.op, nu, s.Nu)}
+}
+
+// squares is the average of the squared gradients.
+func squares(c config, gradient, _, old *graph.Array) *graph.Array {
+	return moment(gradient.Square(), old, c.b2)
+}
+
+func scaleByAdam(c config) Transform {
+	return adamLike{"optim.Adam", c, squares, func(c config, gradient, mean, square, count *graph.Array) *graph.Array {
+		v := debias(square, c.b2, count)
+		m := c.direction(gradient, mean, count)
+		root := v.Add(like(c.epsRoot, v)).Sqrt()
+		return m.Div(root.Add(like(c.eps, root)))
+	}}
 }
 
 // direction returns the average of the gradients without its bias. With Nesterov it is the average as it will be after

@@ -7,14 +7,8 @@ import "xlarun/graph"
 // feature of the last axis; vectors and scalars are one unit (Brock et al., "High-performance large-scale image
 // recognition without normalization", 2021).
 func AdaptiveGradClip(factor, eps any) Transform {
-	k, err := number("AdaptiveGradClip", factor)
-	if err != nil {
-		return refuse(err)
-	}
-	least, err := number("AdaptiveGradClip", eps)
-	if err != nil {
-		return refuse(err)
-	}
+	k := number("AdaptiveGradClip", factor)
+	least := number("AdaptiveGradClip", eps)
 	return Stateless(func(g, p *graph.Array) *graph.Array {
 		most := unitNorm(p)
 		most = graph.Mul(like(k, most), most.Max(like(least, most)))

@@ -16,11 +16,8 @@ type scaleByAMSGrad struct{ c config }
 // al., "On the convergence of Adam and beyond", 2018), both averages with bias correction. Its state is an
 // AMSGradState. Options: B1, B2, Eps, EpsRoot, MomentDType (of Mu).
 func ScaleByAMSGrad(opts ...Option) Transform {
-	c, err := configure("ScaleByAMSGrad", config{b1: .9, b2: .999, eps: 1e-8, epsRoot: 0.}, opts, "B1", "B2", "Eps",
+	c := configure("ScaleByAMSGrad", config{b1: .9, b2: .999, eps: 1e-8, epsRoot: 0.}, opts, "B1", "B2", "Eps",
 		"EpsRoot", "MomentDType")
-	if err != nil {
-		return refuse(err)
-	}
 	return scaleByAMSGrad{c}
 }
 

@@ -18,10 +18,7 @@ type ema struct {
 //
 //	average, averageState = optim.Update(ema, params, averageState, params)
 func EMA(decay any, debias bool) Transform {
-	d, err := number("EMA", decay)
-	if err != nil {
-		return refuse(err)
-	}
+	d := number("EMA", decay)
 	return ema{d, debias}
 }
 
@@ -43,10 +40,7 @@ func (e ema) Update(grads any, state State, _ any) (any, State) {
 // averaging). step is a number or scalar array.
 func IncrementalUpdate[P any](newParams, oldParams P, step any) P {
 	const op = "optim.IncrementalUpdate"
-	st, err := number(op, step)
-	if err != nil {
-		graph.Throw(op, "%v", err)
-	}
+	st := number("IncrementalUpdate", step)
 	next, _ := zip(op, func(x []*graph.Array) *graph.Array {
 		n, old := x[0], x[1]
 		return cast(graph.Mul(like(st, n), n).Add(graph.Mul(like(sub(1., st), old), old)), old)

@@ -26,10 +26,7 @@ func GlobalNorm(tree any) *graph.Array {
 // ClipByGlobalNorm scales all updates by one factor so that their GlobalNorm is at most maxNorm (Pascanu et al., "On
 // the difficulty of training recurrent neural networks", 2013).
 func ClipByGlobalNorm(maxNorm any) Transform {
-	most, err := number("ClipByGlobalNorm", maxNorm)
-	if err != nil {
-		return refuse(err)
-	}
+	most := number("ClipByGlobalNorm", maxNorm)
 	return stateless{func(grads, _ any) any {
 		norm := GlobalNorm(grads)
 		small := norm.Lt(inType(most, norm.DType()))
@@ -42,10 +39,7 @@ func ClipByGlobalNorm(maxNorm any) Transform {
 
 // Clip limits every element of the updates to [-maxDelta, maxDelta].
 func Clip(maxDelta any) Transform {
-	most, err := number("Clip", maxDelta)
-	if err != nil {
-		return refuse(err)
-	}
+	most := number("Clip", maxDelta)
 	return Stateless(func(g, _ *graph.Array) *graph.Array {
 		return graph.Clamp(like(mul(-1., most), g), g, like(most, g))
 	})

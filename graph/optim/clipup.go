@@ -18,15 +18,8 @@ type clipUp struct {
 // evolution", 2020). Norms are over all leaves. Its state is a ClipUpState. Options: Momentum (default 0.9), MaxSpeed
 // (default twice the learning rate), Eps.
 func ClipUp(learningRate any, opts ...Option) Transform {
-	c, err := configure("ClipUp", config{momentum: .9, eps: 1e-8}, opts, "Momentum", "MaxSpeed", "Eps")
-	if err != nil {
-		return refuse(err)
-	}
-	r, err := readRate("ClipUp", learningRate)
-	if err != nil {
-		return refuse(err)
-	}
-	return clipUp{c, r}
+	c := configure("ClipUp", config{momentum: .9, eps: 1e-8}, opts, "Momentum", "MaxSpeed", "Eps")
+	return clipUp{c, readRate("ClipUp", learningRate)}
 }
 
 func (c clipUp) Init(params any) State { return ClipUpState{zeroCount(), zeros(params, 0)} }

@@ -81,10 +81,3 @@ func TestSchedulesOfNarrowCounts(t *testing.T) {
 		require.Equal(t, want, floats(t, s(graph.Scalar(7, graph.Uint8))), i)
 	}
 }
-
-// A warm-up of a negative number of steps is refused by its own name.
-func TestWarmupRefuses(t *testing.T) {
-	s := optim.Warmup(0, 1, -3, optim.Constant(1))
-	err := graph.Try(func() { s(graph.Scalar(0, graph.Int32)) })
-	require.ErrorContains(t, err, "optim.Warmup: got -3 steps, want from 0 to")
-}

@@ -1,7 +1,6 @@
 package optim
 
 import (
-	"fmt"
 	"math"
 
 	"xlarun/graph"
@@ -54,8 +53,7 @@ type applyIfFinite struct {
 func ApplyIfFinite(inner Transform, most int) Transform {
 	wantTransform("ApplyIfFinite", inner)
 	if most < 0 || most > math.MaxInt32 {
-		return refuse(fmt.Errorf("ApplyIfFinite: got at most %d steps in a row, want from 0 to %d", most,
-			math.MaxInt32))
+		refuse("ApplyIfFinite: got at most %d steps in a row, want from 0 to %d", most, math.MaxInt32)
 	}
 	return applyIfFinite{inner, most}
 }

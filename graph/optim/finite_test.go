@@ -54,30 +54,3 @@ func TestMuonIsOrthogonal(t *testing.T) {
 		require.Equal(t, make([]float64, dims[0]*dims[1]), floats(t, u))
 	}
 }
-
-func TestNewErrors(t *testing.T) {
-	x := graph.Float32s([]float32{1, 2})
-	step := func(make func() optim.Transform) func() {
-		return func() { opt := make(); optim.Step(opt, x, x, opt.Init(x)) }
-	}
-	for i, c := range []struct {
-		f    func()
-		want string
-	}{
-		{step(func() optim.Transform {
-			return optim.ApplyIfFinite(optim.SGD(1), -1)
-		}), "ApplyIfFinite: got at most -1 steps in a row, want from 0 to 2147483647"},
-		{step(func() optim.Transform {
-			return optim.ScaleByMuon()
-		}), "optim.Muon: got a gradient f32[2], want matrices: choose them with Masked"},
-		{step(func() optim.Transform { return optim.Muon(.1, optim.Nesterov()) }), "Muon: it has no option Nesterov"},
-		{step(func() optim.Transform {
-			return optim.SGD(optim.CosineOneCycle(1, 0, .3, 25, 100))
-		}), "optim.CosineOneCycle: got 0 steps, want from 1 to 2147483647"},
-		{step(func() optim.Transform {
-			return optim.SGD(optim.LinearOneCycle(1, 10, .8, .3, 25, 100))
-		}), "got the fractions 0.8 and 0.3 of its steps, want rising ones from 0 to 1"},
-	} {
-		require.ErrorContains(t, graph.Try(c.f), c.want, i+1)
-	}
-}

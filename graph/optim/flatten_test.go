@@ -34,20 +34,16 @@ func TestFlattened(t *testing.T) {
 		want, got := graph.Leaves(p), graph.Leaves(q)
 		for k := range want {
 			require.Equal(t, want[k].Shape(), got[k].Shape())
-			a, err := graph.Floats(want[k])
-			require.NoError(t, err)
-			b, err := graph.Floats(got[k])
-			require.NoError(t, err)
+			a := floats(t, want[k])
+			b := floats(t, got[k])
 			require.InDeltaSlice(t, a, b, 5e-6, "step %d, leaf %d", i, k)
 		}
 	}
 	joined := optim.Joined(draw(0, 1))
 	require.Equal(t, graph.Float64, joined.DType())
-	a, err := graph.Floats(joined)
-	require.NoError(t, err)
+	a := floats(t, joined)
 	require.Len(t, a, 12+4+1+4)
-	b, err := graph.Floats(optim.Joined(graph.None{}))
-	require.NoError(t, err)
+	b := floats(t, optim.Joined(graph.None{}))
 	require.Empty(t, b)
 }
 
@@ -63,8 +59,7 @@ func TestFlattenedOfOtherLeaves(t *testing.T) {
 	a, b := graph.Leaves(want), graph.Leaves(got)
 	for i := range a {
 		require.Equal(t, a[i].Shape(), b[i].Shape())
-		same, err := graph.Floats(a[i].Eq(b[i]).All())
-		require.NoError(t, err)
+		same := floats(t, a[i].Eq(b[i]).All())
 		require.Equal(t, []float64{1}, same, i)
 	}
 	require.ErrorContains(t, graph.Try(func() { flat.Init(graph.Iota(3)) }), "none is a float")

@@ -14,20 +14,14 @@ var lionOptions = []string{"B1", "B2", "MomentDType"}
 // ScaleByLion takes the sign of the gradient mixed with the momentum (Chen et al., "Symbolic discovery of optimization
 // algorithms", 2023). Its state is a LionState. Options: B1, B2, MomentDType.
 func ScaleByLion(opts ...Option) Transform {
-	c, err := configure("ScaleByLion", config{b1: .9, b2: .99}, opts, lionOptions...)
-	if err != nil {
-		return refuse(err)
-	}
+	c := configure("ScaleByLion", config{b1: .9, b2: .99}, opts, lionOptions...)
 	return scaleByLion{c}
 }
 
 // Lion is ScaleByLion with decoupled weight decay. Options: B1, B2, MomentDType, WeightDecay (default 1e-3), DecayMask.
 func Lion(learningRate any, opts ...Option) Transform {
-	c, err := configure("Lion", config{b1: .9, b2: .99, weightDecay: 1e-3}, opts,
+	c := configure("Lion", config{b1: .9, b2: .99, weightDecay: 1e-3}, opts,
 		append([]string{"WeightDecay", "DecayMask"}, lionOptions...)...)
-	if err != nil {
-		return refuse(err)
-	}
 	return Chain(scaleByLion{c}, AddDecayedWeights(c.weightDecay, c.mask), ScaleByLearningRate(learningRate))
 }
 

@@ -1,7 +1,6 @@
 package optim
 
 import (
-	"fmt"
 	"math"
 
 	"xlarun/graph"
@@ -25,14 +24,10 @@ type lookahead struct {
 // parameters of the caller are the fast ones; Slow of the state, a LookaheadState, are those to evaluate.
 func Lookahead(inner Transform, every int, rate any) Transform {
 	wantTransform("Lookahead", inner)
-	r, err := number("Lookahead", rate)
-	if err == nil && (every < 1 || every > math.MaxInt32) {
-		err = fmt.Errorf("Lookahead: got %d steps, want from 1 to %d", every, math.MaxInt32)
+	if every < 1 || every > math.MaxInt32 {
+		refuse("Lookahead: got %d steps, want from 1 to %d", every, math.MaxInt32)
 	}
-	if err != nil {
-		return refuse(err)
-	}
-	return lookahead{inner, every, r}
+	return lookahead{inner, every, number("Lookahead", rate)}
 }
 
 func (l lookahead) Init(params any) State {

@@ -10,10 +10,7 @@ func MatricesOnly(_ string, param *graph.Array) bool { return param.Rank() >= 2 
 
 // AddDecayedWeights adds decay times the parameters to the updates, for the leaves in the mask (nil: all).
 func AddDecayedWeights(decay any, mask Mask) Transform {
-	d, err := number("AddDecayedWeights", decay)
-	if err != nil {
-		return refuse(err)
-	}
+	d := number("AddDecayedWeights", decay)
 	t := Stateless(func(g, p *graph.Array) *graph.Array { return g.Add(graph.Mul(like(d, p), p)) })
 	if mask == nil {
 		return t

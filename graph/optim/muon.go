@@ -19,10 +19,7 @@ type scaleByMuon struct{ c config }
 // neural networks", 2024). All leaves must be matrices; see Masked. Its state is a MuonState. Options: Momentum (the
 // average's decay rate, default 0.95), Eps, MomentDType.
 func ScaleByMuon(opts ...Option) Transform {
-	c, err := configure("ScaleByMuon", config{momentum: .95, eps: 1e-8}, opts, "Momentum", "Eps", "MomentDType")
-	if err != nil {
-		return refuse(err)
-	}
+	c := configure("ScaleByMuon", config{momentum: .95, eps: 1e-8}, opts, "Momentum", "Eps", "MomentDType")
 	return scaleByMuon{c}
 }
 
@@ -32,11 +29,8 @@ func ScaleByMuon(opts ...Option) Transform {
 // DecayMask, and B1, B2, EpsRoot for AdamW.
 func Muon(learningRate any, opts ...Option) Transform {
 	defaults := config{b1: .9, b2: .999, eps: 1e-8, epsRoot: 0., momentum: .95, weightDecay: 0.}
-	c, err := configure("Muon", defaults, opts, "Momentum", "Eps", "MomentDType", "WeightDecay", "DecayMask", "B1",
+	c := configure("Muon", defaults, opts, "Momentum", "Eps", "MomentDType", "WeightDecay", "DecayMask", "B1",
 		"B2", "EpsRoot")
-	if err != nil {
-		return refuse(err)
-	}
 	adam := c
 	adam.nesterov = true
 	matrix := func(_ string, p *graph.Array) bool { return p.Rank() == 2 && isFloat(p) }
@@ -47,7 +41,7 @@ func Muon(learningRate any, opts ...Option) Transform {
 	return Chain(
 		Masked(Chain(scaleByMuon{c}, shape, AddDecayedWeights(c.weightDecay, c.mask),
 			ScaleByLearningRate(learningRate)), matrix),
-		Masked(Chain(scaleByAdam{adam}, ScaleByLearningRate(learningRate)), other),
+		Masked(Chain(scaleByAdam(adam), ScaleByLearningRate(learningRate)), other),
 	)
 }
 

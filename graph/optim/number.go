@@ -1,7 +1,6 @@
 package optim
 
 import (
-	"fmt"
 	"reflect"
 
 	"xlarun/graph"
@@ -11,24 +10,28 @@ import (
 // optax, so that 1-b2 is accurate.
 
 // number reads a hyper-parameter: a float64 for any Go number, or the scalar *graph.Array.
-func number(name string, v any) (any, error) {
+func number(name string, v any) any {
 	if a, ok := v.(*graph.Array); ok {
 		if a == nil || a.Rank() != 0 {
-			return nil, fmt.Errorf("%s: got %v, want a number or a scalar array", name, a)
+			refuse("%s: got %v, want a number or a scalar array", name, a)
 		}
-		return a, nil
+		return a
 	}
 	switch r := reflect.ValueOf(v); {
 	case !r.IsValid():
 	case r.CanFloat():
-		return r.Float(), nil
+		return r.Float()
 	case r.CanInt():
-		return float64(r.Int()), nil
+		return float64(r.Int())
 	case r.CanUint():
-		return float64(r.Uint()), nil
+		return float64(r.Uint())
 	}
-	return nil, fmt.Errorf("%s: got a %T, want a number or a scalar *graph.Array", name, v)
+	refuse("%s: got a %T, want a number or a scalar *graph.Array", name, v)
+	return nil
 }
+
+// refuse throws an error about a transform's options in its constructor, as the constructors of layers do.
+func refuse(format string, args ...any) { graph.Throw("optim", format, args...) }
 
 // like converts a hyper-parameter that is an array to a's dtype; numbers need no conversion.
 func like(v any, a *graph.Array) any { return inType(v, a.DType()) }

@@ -61,7 +61,7 @@ func every() map[string]optim.Transform {
 }
 
 // Every optimizer finds the minimum, as the body of a Scan, with its state as the carry and its shapes and dtypes kept:
-// interpreted, and in the long form compiled. TestAgreesWithOptax compiles them all.
+// interpreted, and in the long form compiled.
 func TestEveryOptimizerLearns(t *testing.T) {
 	type carry struct {
 		Params model
@@ -290,6 +290,25 @@ func TestErrors(t *testing.T) {
 		{"hyper without arrays", step(func() optim.Transform {
 			return optim.InjectHyperparams(.1, func(lr float64) optim.Transform { return optim.SGD(lr) })
 		}), "float64 holds no arrays"},
+		{"steps in a row", step(func() optim.Transform {
+			return optim.ApplyIfFinite(optim.SGD(1), -1)
+		}), "ApplyIfFinite: got at most -1 steps in a row, want from 0 to 2147483647"},
+		{"vectors", func() {
+			x, opt := graph.Float32s([]float32{1, 2}), optim.ScaleByMuon()
+			optim.Step(opt, x, x, opt.Init(x))
+		}, "optim.Muon: got a gradient f32[2], want matrices: choose them with Masked"},
+		{"nesterov twice", step(func() optim.Transform {
+			return optim.Muon(.1, optim.Nesterov())
+		}), "Muon: it has no option Nesterov"},
+		{"one cycle", step(func() optim.Transform {
+			return optim.SGD(optim.CosineOneCycle(1, 0, .3, 25, 100))
+		}), "optim.CosineOneCycle: got 0 steps, want from 1 to 2147483647"},
+		{"one cycle's fractions", step(func() optim.Transform {
+			return optim.SGD(optim.LinearOneCycle(1, 10, .8, .3, 25, 100))
+		}), "got the fractions 0.8 and 0.3 of its steps, want rising ones from 0 to 1"},
+		{"negative warm-up", step(func() optim.Transform {
+			return optim.SGD(optim.Warmup(0, 1, -3, optim.Constant(1)))
+		}), "optim.Warmup: got -3 steps, want from 0 to"},
 		{"hyper of another state", func() {
 			optim.SetHyper(graph.None{}, graph.Scalar(1))
 		}, "got a state of type graph.None"},

@@ -1,7 +1,6 @@
 package optim
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -12,7 +11,7 @@ import (
 // scalar arrays.
 type Option struct {
 	name string
-	set  func(*config) error
+	set  func(c *config, optimizer string)
 }
 
 // config holds every hyper-parameter; optimizers use those they know.
@@ -27,20 +26,17 @@ type config struct {
 }
 
 // configure applies opts to the defaults; allowed are the names that the optimizer takes.
-func configure(optimizer string, defaults config, opts []Option, allowed ...string) (config, error) {
+func configure(optimizer string, defaults config, opts []Option, allowed ...string) config {
 	for _, o := range opts {
 		if !slices.Contains(allowed, o.name) {
-			return defaults, fmt.Errorf("%s: it has no option %s, want one of %s", optimizer, o.name,
-				strings.Join(allowed, ", "))
+			refuse("%s: it has no option %s, want one of %s", optimizer, o.name, strings.Join(allowed, ", "))
 		}
-		if err := o.set(&defaults); err != nil {
-			return defaults, fmt.Errorf("%s: %w", optimizer, err)
-		}
+		o.set(&defaults, optimizer)
 	}
 	if defaults.nesterov && defaults.momentum == nil && slices.Contains(allowed, "Momentum") {
-		return defaults, fmt.Errorf("%s: got Nesterov without Momentum: give the momentum too", optimizer)
+		refuse("%s: got Nesterov without Momentum: give the momentum too", optimizer)
 	}
-	return defaults, nil
+	return defaults
 }
 
 // decayed is the weight decay that the options ask for.
@@ -52,14 +48,11 @@ func (c config) decayed() Transform {
 }
 
 func valueOption(name string, v any, field func(*config) *any) Option {
-	return Option{name, func(c *config) (err error) {
-		*field(c), err = number(name, v)
-		return err
-	}}
+	return Option{name, func(c *config, optimizer string) { *field(c) = number(optimizer+": "+name, v) }}
 }
 
 func flagOption(name string, set func(*config)) Option {
-	return Option{name, func(c *config) error { set(c); return nil }}
+	return Option{name, func(c *config, _ string) { set(c) }}
 }
 
 // B1 is the decay rate of the gradients' average (Adam, Lion), default 0.9.

@@ -1,7 +1,6 @@
 package optim
 
 import (
-	"fmt"
 	"math"
 
 	"xlarun/graph"
@@ -42,8 +41,8 @@ func ReduceOnPlateau(p Plateau) Transform {
 	}
 	if !(p.Factor > 0 && p.Factor < 1) || p.Patience < 1 || p.Patience > math.MaxInt32 || !(p.Relative > 0 &&
 		p.Relative <= 1) || p.Cooldown < 0 || p.Cooldown > math.MaxInt32 || !(p.Least >= 0) {
-		return refuse(fmt.Errorf("ReduceOnPlateau: got %+v, want a factor between 0 and 1, a patience of at least 1, "+
-			"a relative difference up to 1, a cooldown of at least 0 and a least scale of at least 0", p))
+		refuse("ReduceOnPlateau: got %+v, want a factor between 0 and 1, a patience of at least 1, a relative "+
+			"difference up to 1, a cooldown of at least 0 and a least scale of at least 0", p)
 	}
 	return reduceOnPlateau{p}
 }

@@ -22,15 +22,8 @@ type prodigy struct {
 // ProdigyState. Options: B1, B2, Eps, Initial (the first estimate, default 1e-6), WeightDecay (default 0).
 func Prodigy(learningRate any, opts ...Option) Transform {
 	defaults := config{b1: .9, b2: .999, eps: 1e-8, initial: 1e-6, weightDecay: 0.}
-	c, err := configure("Prodigy", defaults, opts, "B1", "B2", "Eps", "Initial", "WeightDecay")
-	if err != nil {
-		return refuse(err)
-	}
-	r, err := readRate("Prodigy", learningRate)
-	if err != nil {
-		return refuse(err)
-	}
-	return prodigy{c, r}
+	c := configure("Prodigy", defaults, opts, "B1", "B2", "Eps", "Initial", "WeightDecay")
+	return prodigy{c, readRate("Prodigy", learningRate)}
 }
 
 func (p prodigy) Init(params any) State {

@@ -12,11 +12,8 @@ const tractable = 5
 // the gradients. After that it is Adam's update times a factor that grows to 1. Its state is an AdamState. Options: B1,
 // B2, Eps, EpsRoot.
 func ScaleByRAdam(opts ...Option) Transform {
-	c, err := configure("ScaleByRAdam", config{b1: .9, b2: .999, eps: 1e-8, epsRoot: 0.}, opts, "B1", "B2", "Eps",
+	c := configure("ScaleByRAdam", config{b1: .9, b2: .999, eps: 1e-8, epsRoot: 0.}, opts, "B1", "B2", "Eps",
 		"EpsRoot")
-	if err != nil {
-		return refuse(err)
-	}
 	return scaleByRAdam{c}
 }
 
@@ -25,7 +22,7 @@ func RAdam(learningRate any, opts ...Option) Transform {
 	return Chain(ScaleByRAdam(opts...), ScaleByLearningRate(learningRate))
 }
 
-func (a scaleByRAdam) Init(params any) State { return scaleByAdam(a).Init(params) }
+func (a scaleByRAdam) Init(params any) State { return scaleByAdam(a.c).Init(params) }
 
 func (a scaleByRAdam) Update(grads any, state State, _ any) (any, State) {
 	const op = "optim.RAdam"

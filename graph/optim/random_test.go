@@ -50,9 +50,64 @@ type randomVectors struct {
 }
 
 // spec is the name of an optimizer or of a schedule, with its arguments.
-type spec = config
+type spec map[string]json.RawMessage
 
-func (c config) name() string { return arg[string](c, "name") }
+func arg[T any](c spec, name string) T {
+	var out T
+	if raw, ok := c[name]; ok {
+		if err := json.Unmarshal(raw, &out); err != nil {
+			panic(fmt.Sprintf("argument %s: %v", name, err))
+		}
+	}
+	return out
+}
+
+func (c spec) f(name string) float64 { return arg[float64](c, name) }
+func (c spec) i(name string) int     { return arg[int](c, name) }
+
+// options gives an optimizer's options from those arguments that the vector names.
+func (c spec) options() []optim.Option {
+	var out []optim.Option
+	for name, value := range map[string]func(any) optim.Option{
+		"b1": optim.B1, "b2": optim.B2, "eps": optim.Eps, "eps_root": optim.EpsRoot, "decay": optim.Decay,
+		"momentum": optim.Momentum, "weight_decay": optim.WeightDecay, "max_speed": optim.MaxSpeed,
+		"initial": optim.Initial,
+	} {
+		if _, ok := c[name]; ok {
+			out = append(out, value(c.f(name)))
+		}
+	}
+	for name, flag := range map[string]func() optim.Option{
+		"nesterov": optim.Nesterov, "centered": optim.Centered, "bias_correction": optim.BiasCorrection,
+	} {
+		if arg[bool](c, name) {
+			out = append(out, flag())
+		}
+	}
+	if _, ok := c["eps_in_sqrt"]; ok && !arg[bool](c, "eps_in_sqrt") {
+		out = append(out, optim.EpsOutsideRoot())
+	}
+	if _, ok := c["factored_from"]; ok {
+		out = append(out, optim.FactoredFrom(c.i("factored_from")))
+	}
+	if _, ok := c["mask"]; ok {
+		out = append(out, optim.DecayMask(masked(arg[[]string](c, "mask"))))
+	}
+	return out
+}
+
+// without is c without the named arguments.
+func (c spec) without(names ...string) spec {
+	out := spec{}
+	for k, v := range c {
+		if !slices.Contains(names, k) {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+func (c spec) name() string { return arg[string](c, "name") }
 
 // masked selects the leaves in the list that the argument holds.
 func masked(names []string) optim.Mask {
@@ -96,6 +151,13 @@ func randomSchedule(c spec) optim.Schedule {
 	panic("no schedule " + c.name())
 }
 
+// plain are the optimizers that take a learning rate and options.
+var plain = map[string]func(any, ...optim.Option) optim.Transform{"sgd": optim.SGD, "adam": optim.Adam,
+	"adamw": optim.AdamW, "radam": optim.RAdam, "rmsprop": optim.RMSProp, "lion": optim.Lion, "muon": optim.Muon,
+	"clipup": optim.ClipUp, "adagrad": optim.Adagrad, "adadelta": optim.Adadelta, "amsgrad": optim.AMSGrad,
+	"nadam": optim.NAdam, "nadamw": optim.NAdamW, "adamax": optim.Adamax, "adabelief": optim.AdaBelief,
+	"yogi": optim.Yogi, "lamb": optim.LAMB, "adafactor": optim.Adafactor, "prodigy": optim.Prodigy}
+
 // randomOptimizer is a transform of a random case.
 func randomOptimizer(c spec) optim.Transform {
 	var rate any
@@ -111,36 +173,18 @@ func randomOptimizer(c spec) optim.Transform {
 		return otherwise
 	}
 	inner := func() optim.Transform { return randomOptimizer(arg[spec](c, "inner")) }
-	options := c.options()
-	if names, ok := c["mask"]; ok && string(names) == "[]" {
-		options = append(options, optim.DecayMask(masked(nil)))
-	}
-	name := c.name()
+	options, name := c.options(), c.name()
 	if f := plain[name]; f != nil {
 		return f(rate, options...)
 	}
 	switch name {
-	case "sgd":
-		return optim.SGD(rate, options...)
-	case "adam":
-		return optim.Adam(rate, options...)
-	case "adamw":
-		return optim.AdamW(rate, options...)
 	case "adamaxw":
 		if _, ok := c["weight_decay"]; !ok {
 			options = append(options, optim.WeightDecay(1e-4))
 		}
 		return optim.Adamax(rate, options...)
-	case "radam":
-		return optim.RAdam(rate, options...)
-	case "rmsprop":
-		return optim.RMSProp(rate, options...)
-	case "lion":
-		return optim.Lion(rate, options...)
 	case "lars":
 		return optim.LARS(rate, .05, options...)
-	case "muon":
-		return optim.Muon(rate, options...)
 	case "sign_sgd":
 		return optim.SignSGD(rate)
 	case "signum":
@@ -270,12 +314,9 @@ func (c randomCase) steps(start, gradients tree) tree {
 			}, state)
 		}
 		_, all := graph.Scan(func(s training, g tree) (training, tree) {
-			if c.Feedback {
-				g = graph.MapTree2(func(g, p *graph.Array) *graph.Array { return g.Add(graph.Mul(.1, p)) }, g, s.Params)
-			}
-			s.Params, s.State = optim.Step(opt, s.Params, g, s.State)
+			s = s.step(opt, g, c.Feedback)
 			return s, s.Params
-		}, training{start, state, graph.None{}}, gradients)
+		}, training{start, state}, gradients)
 		return all
 	})(gradients)
 }
@@ -318,7 +359,8 @@ func TestRandomOptimizers(t *testing.T) {
 	if long.On() {
 		steps = v.Kept[len(v.Kept)-1]
 	}
-	compiled := map[string]bool{"apply_if_finite": true, "multi_steps": true, "adafactor": true}
+	compiled := map[string]bool{"apply_if_finite": true, "multi_steps": true, "adafactor": true, "adam": true,
+		"muon": true, "prodigy": true, "partition": true, "lookahead": true}
 	for where, backend := range xlatest.Backends(t) {
 		cases := v.Cases
 		if where == "xla" {

@@ -7,29 +7,25 @@ type RateState struct {
 	Count *graph.Array // int32 scalar: steps taken, the argument of the schedule
 }
 
-// rate is a learning rate from a number, a scalar array or a Schedule; err for other types.
+// rate is a learning rate from a number, a scalar array or a Schedule.
 type rate struct {
 	value    any // float64 or *graph.Array; nil: a schedule
 	schedule Schedule
 }
 
-func readRate(optimizer string, v any) (rate, error) {
+func readRate(optimizer string, v any) rate {
 	if s, ok := v.(func(*graph.Array) *graph.Array); ok {
 		v = Schedule(s)
 	}
 	if s, ok := v.(Schedule); ok && s != nil {
-		return rate{schedule: s}, nil
+		return rate{schedule: s}
 	}
-	value, err := number(optimizer+": learning rate", v)
-	return rate{value: value}, err
+	return rate{value: number(optimizer+": learning rate", v)}
 }
 
 // Scale multiplies updates by a number or scalar array.
 func Scale(factor any) Transform {
-	f, err := number("Scale", factor)
-	if err != nil {
-		return refuse(err)
-	}
+	f := number("Scale", factor)
 	return Stateless(func(g, _ *graph.Array) *graph.Array { return graph.Mul(like(f, g), g) })
 }
 
@@ -50,11 +46,8 @@ func ScaleBySchedule(s Schedule) Transform {
 // ScaleByLearningRate multiplies updates by minus the learning rate (a number, a scalar array or a Schedule). It is the
 // last transform of an optimizer that minimizes.
 func ScaleByLearningRate(learningRate any) Transform {
-	r, err := readRate("ScaleByLearningRate", learningRate)
-	switch {
-	case err != nil:
-		return refuse(err)
-	case r.schedule != nil:
+	r := readRate("ScaleByLearningRate", learningRate)
+	if r.schedule != nil {
 		return scaleBySchedule{r.schedule, -1}
 	}
 	return Scale(mul(-1., r.value))

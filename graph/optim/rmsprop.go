@@ -16,21 +16,15 @@ var rmsOptions = []string{"Decay", "Eps", "Centered", "EpsOutsideRoot", "BiasCor
 // ScaleByRMS divides gradients by the root of the average of their squares (Tieleman and Hinton, 2012). Its state is an
 // RMSPropState. Options: Decay, Eps, Centered (Graves, 2013), EpsOutsideRoot, BiasCorrection.
 func ScaleByRMS(opts ...Option) Transform {
-	c, err := configure("ScaleByRMS", config{decay: .9, eps: 1e-8}, opts, rmsOptions...)
-	if err != nil {
-		return refuse(err)
-	}
+	c := configure("ScaleByRMS", config{decay: .9, eps: 1e-8}, opts, rmsOptions...)
 	return scaleByRMS{c}
 }
 
 // RMSProp is ScaleByRMS times the learning rate, followed by Trace if Momentum is given. Options: ScaleByRMS's,
 // Momentum, Nesterov.
 func RMSProp(learningRate any, opts ...Option) Transform {
-	c, err := configure("RMSProp", config{decay: .9, eps: 1e-8}, opts, append([]string{"Momentum", "Nesterov"},
+	c := configure("RMSProp", config{decay: .9, eps: 1e-8}, opts, append([]string{"Momentum", "Nesterov"},
 		rmsOptions...)...)
-	if err != nil {
-		return refuse(err)
-	}
 	parts := []Transform{scaleByRMS{c}, ScaleByLearningRate(learningRate)}
 	if c.momentum != nil {
 		parts = append(parts, trace{c})

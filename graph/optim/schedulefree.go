@@ -24,15 +24,8 @@ type scheduleFree struct {
 // default 0.9).
 func ScheduleFree(base Transform, learningRate any, opts ...Option) Transform {
 	wantTransform("ScheduleFree", base)
-	c, err := configure("ScheduleFree", config{b1: .9}, opts, "B1")
-	if err != nil {
-		return refuse(err)
-	}
-	r, err := readRate("ScheduleFree", learningRate)
-	if err != nil {
-		return refuse(err)
-	}
-	return scheduleFree{base, c, r}
+	c := configure("ScheduleFree", config{b1: .9}, opts, "B1")
+	return scheduleFree{base, c, readRate("ScheduleFree", learningRate)}
 }
 
 func (f scheduleFree) Init(params any) State {
@@ -79,10 +72,7 @@ func averageOf(param, z *graph.Array, b1 any) *graph.Array {
 func ScheduleFreeParams[P any](state State, params P, b1 any) P {
 	const op = "optim.ScheduleFreeParams"
 	s := stateOf[ScheduleFreeState](op, state)
-	b, err := number(op, b1)
-	if err != nil {
-		graph.Throw(op, "%v", err)
-	}
+	b := number("ScheduleFreeParams", b1)
 	out, _ := zip(op, func(x []*graph.Array) *graph.Array { return cast(averageOf(x[0], x[1], b), x[0]) }, params,
 		s.Z).(P)
 	return out

@@ -6,10 +6,7 @@ import "xlarun/graph"
 // (Sutskever et al., "On the importance of initialization and momentum in deep learning", 2013; no dampening).
 // Options: Momentum, Nesterov, MomentDType.
 func SGD(learningRate any, opts ...Option) Transform {
-	c, err := configure("SGD", config{}, opts, "Momentum", "Nesterov", "MomentDType")
-	if err != nil {
-		return refuse(err)
-	}
+	c := configure("SGD", config{}, opts, "Momentum", "Nesterov", "MomentDType")
 	if c.momentum == nil {
 		return Chain(ScaleByLearningRate(learningRate))
 	}
@@ -25,11 +22,8 @@ type trace struct{ c config }
 
 // Trace sums past updates: trace = update + decay * trace. Options: Nesterov, MomentDType.
 func Trace(decay any, opts ...Option) Transform {
-	c, err := configure("Trace", config{}, append([]Option{Momentum(decay)}, opts...), "Momentum", "Nesterov",
+	c := configure("Trace", config{}, append([]Option{Momentum(decay)}, opts...), "Momentum", "Nesterov",
 		"MomentDType")
-	if err != nil {
-		return refuse(err)
-	}
 	return trace{c}
 }
 

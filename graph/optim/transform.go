@@ -122,12 +122,6 @@ func Stateless(f func(grad, param *graph.Array) *graph.Array) Transform {
 	}}
 }
 
-// refuse throws an error about a transform's options in its constructor, as the constructors of layers do.
-func refuse(err error) Transform {
-	graph.Throw("optim", "%s", err)
-	return nil
-}
-
 // stateOf converts a state to its type.
 func stateOf[S any](op string, state State) S {
 	s, ok := state.(S)

@@ -102,16 +102,42 @@ func (v vector) supported() bool {
 	return arg[string](v, "mode") != "high" && !emptyChoice
 }
 
+// Draws of a shape, by none, one and two parameters a and b.
+var (
+	ofShape = map[string]func(random.Key, graph.Shape) *graph.Array{
+		"normal": random.Normal, "exponential": random.Exponential, "gumbel": random.Gumbel,
+		"laplace": random.Laplace, "cauchy": random.Cauchy, "logistic": random.Logistic,
+		"maxwell": random.Maxwell, "rademacher": random.Rademacher, "orthogonal": random.Orthogonal,
+	}
+	ofOne = map[string]func(random.Key, graph.Shape, any) *graph.Array{
+		"gamma": random.Gamma, "loggamma": random.LogGamma, "lognormal": random.LogNormal,
+		"pareto": random.Pareto, "rayleigh": random.Rayleigh, "chisquare": random.Chisquare, "t": random.T,
+		"wald": random.Wald,
+	}
+	ofTwo = map[string]func(random.Key, graph.Shape, any, any) *graph.Array{
+		"beta": random.Beta, "weibull_min": random.WeibullMin, "f": random.F,
+		"double_sided_maxwell": random.DoubleSidedMaxwell,
+	}
+)
+
 // call makes the same call here.
 func (v vector) call(key random.Key) *graph.Array {
 	dims := arg[[]int](v, "shape")
 	shape := graph.ShapeOf(dtypes[arg[string](v, "dtype")], dims...)
+	a, b := value[float64](v, "a"), value[float64](v, "b")
+	if draw := ofShape[v.Op]; draw != nil {
+		return draw(key, shape)
+	} else if draw := ofOne[v.Op]; draw != nil {
+		return draw(key, shape, a)
+	} else if draw := ofTwo[v.Op]; draw != nil {
+		return draw(key, shape, a, b)
+	}
 	switch v.Op {
 	case "split":
 		if len(dims) == 1 {
 			return random.Split(key, dims[0]).Data
 		}
-		return random.Split(key, product(dims)).Data.Reshape(append(slices.Clone(dims), 2)...)
+		return random.Split(key, shape.Size()).Data.Reshape(append(slices.Clone(dims), 2)...)
 	case "fold_in":
 		return random.FoldIn(key, arg[int64](v, "data")).Data
 	case "bits":
@@ -120,20 +146,8 @@ func (v vector) call(key random.Key) *graph.Array {
 		return random.Uniform(key, shape, value[float64](v, "minval"), value[float64](v, "maxval"))
 	case "randint":
 		return random.Randint(key, shape, value[int64](v, "minval"), value[int64](v, "maxval"))
-	case "normal":
-		return random.Normal(key, shape)
 	case "truncated_normal":
 		return random.TruncatedNormal(key, shape, value[float64](v, "lower"), value[float64](v, "upper"))
-	case "exponential":
-		return random.Exponential(key, shape)
-	case "gumbel":
-		return random.Gumbel(key, shape)
-	case "laplace":
-		return random.Laplace(key, shape)
-	case "gamma":
-		return random.Gamma(key, shape, value[float64](v, "a"))
-	case "loggamma":
-		return random.LogGamma(key, shape, value[float64](v, "a"))
 	case "gamma_slope", "loggamma_slope":
 		draw := random.Gamma
 		if v.Op == "loggamma_slope" {
@@ -141,47 +155,17 @@ func (v vector) call(key random.Key) *graph.Array {
 		}
 		a := array(arg[oracles.Array](v, "a"))
 		return graph.Grad(func(a *graph.Array) *graph.Array { return draw(key, a.Shape(), a).Sum() })(a)
-	case "beta":
-		return random.Beta(key, shape, value[float64](v, "a"), value[float64](v, "b"))
 	case "dirichlet":
 		return random.Dirichlet(key, array(arg[oracles.Array](v, "alpha")), dims...)
 	case "multivariate_normal":
 		return random.MultivariateNormal(key, array(arg[oracles.Array](v, "mean")), array(arg[oracles.Array](v, "cov")),
 			dims...)
-	case "cauchy":
-		return random.Cauchy(key, shape)
-	case "logistic":
-		return random.Logistic(key, shape)
-	case "maxwell":
-		return random.Maxwell(key, shape)
-	case "rademacher":
-		return random.Rademacher(key, shape)
-	case "lognormal":
-		return random.LogNormal(key, shape, value[float64](v, "a"))
-	case "pareto":
-		return random.Pareto(key, shape, value[float64](v, "a"))
-	case "rayleigh":
-		return random.Rayleigh(key, shape, value[float64](v, "a"))
-	case "chisquare":
-		return random.Chisquare(key, shape, value[float64](v, "a"))
-	case "t":
-		return random.T(key, shape, value[float64](v, "a"))
-	case "wald":
-		return random.Wald(key, shape, value[float64](v, "a"))
-	case "weibull_min":
-		return random.WeibullMin(key, shape, value[float64](v, "a"), value[float64](v, "b"))
-	case "f":
-		return random.F(key, shape, value[float64](v, "a"), value[float64](v, "b"))
 	case "triangular":
-		return random.Triangular(key, shape, value[float64](v, "a"), value[float64](v, "b"), value[float64](v, "c"))
-	case "double_sided_maxwell":
-		return random.DoubleSidedMaxwell(key, shape, value[float64](v, "a"), value[float64](v, "b"))
+		return random.Triangular(key, shape, a, b, value[float64](v, "c"))
 	case "generalized_normal":
 		return random.GeneralizedNormal(key, shape, arg[float64](v, "p"))
 	case "ball":
 		return random.Ball(key, shape, arg[float64](v, "p"))
-	case "orthogonal":
-		return random.Orthogonal(key, shape)
 	case "geometric":
 		return random.Geometric(key, shape, value[float64](v, "p"))
 	case "binomial":
@@ -228,14 +212,6 @@ func (v vector) call(key random.Key) *graph.Array {
 		}
 	}
 	panic("no such op: " + v.String())
-}
-
-func product(dims []int) int {
-	n := 1
-	for _, d := range dims {
-		n *= d
-	}
-	return n
 }
 
 // check compares a result with JAX's. roundedOnce says that the backend rounds u*(hi-lo)+lo once, as JAX does.

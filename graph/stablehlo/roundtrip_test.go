@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/linalg"
 	"xlarun/graph/lower"
 	"xlarun/graph/stablehlo"
@@ -62,7 +63,7 @@ func TestExportsAreRead(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
 			var in []*graph.Array
 			for _, s := range c.Inputs {
-				in = append(in, graph.RandomCaseInput(r, s, c.Case))
+				in = append(in, c.Case.Input(r, s))
 			}
 			out, err := xlabridge.Jit(&xlabridge.Reference{}, func(in []*graph.Array) [2][]*graph.Array {
 				return [2][]*graph.Array{f(in), g.Call(in...)}
@@ -80,10 +81,8 @@ func near(t *testing.T, want, got *graph.Array) {
 		near(t, graph.Imag(want), graph.Imag(got))
 		return
 	}
-	w, err := graph.Floats(want)
-	require.NoError(t, err)
-	g, err := graph.Floats(got)
-	require.NoError(t, err)
+	w := graphtest.Floats(t, want)
+	g := graphtest.Floats(t, got)
 	require.InDeltaSlice(t, w, g, 1e-4)
 }
 
