@@ -102,22 +102,6 @@ func TestCartPoleIsSolved(t *testing.T) {
 	require.Len(t, judged[0].Return, 50)
 }
 
-// The other strategies learn, too: the mean return of the population triples. In the short form TestStrategiesClimb and
-// TestCartPoleIsSolved show that strategies learn, and that runs do.
-func TestOtherStrategiesLearn(t *testing.T) {
-	long.Only(t)
-	b := xlatest.Open(t, min(2, runtime.NumCPU()))
-	for _, strategy := range []string{"simplega", "pgpe"} {
-		t.Run(strategy, func(t *testing.T) {
-			c := DefaultConfig()
-			c.Strategy, c.Seed = strategy, 1
-			m := steps(t, start(t, b, c), 60)
-			require.Greater(t, of(t, m[59], "mean_fitness"), 3*of(t, m[0], "mean_fitness"))
-			require.Greater(t, of(t, m[59], "mean_fitness"), 100.)
-		})
-	}
-}
-
 // Padding of the last tile changes no result.
 func TestPaddingIsMasked(t *testing.T) {
 	b := &xlabridge.Reference{}

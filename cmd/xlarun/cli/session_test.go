@@ -200,14 +200,6 @@ func TestRunThatFails(t *testing.T) {
 	require.Empty(t, b.files(t))
 }
 
-// Checkpoints are written after so many steps, and the newest stay.
-func TestCheckpointCadence(t *testing.T) {
-	b := newBed(t)
-	require.Equal(t, StatusOK, b.drift("--target", "0", "--generations", "20", "--checkpoint-every", "4", "--keep", "2",
-		"--out", "run"), "%s", b.err)
-	require.Equal(t, []string{"000016.safetensors", "000020.safetensors"}, checkpoints(t, "run"))
-}
-
 func checkpoints(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, "checkpoints"))
