@@ -254,11 +254,6 @@ func TestPQNRefuses(t *testing.T) {
 			q.Env = "Pendulum-v1"
 		}, "an environment with discrete actions, each of which has a value"},
 		{func(q *PQN) { q.Env = "Shelf-v0" }, "an environment whose actions are always legal"},
-		{func(q *PQN) { q.Epsilon = settings.Num(1.5) }, "epsilon: got 1.5"},
-		{func(q *PQN) { q.EpsilonEnd = settings.Num(-1) }, "epsilon-end: got -1"},
-		{func(q *PQN) { q.EpsilonOver = settings.Num(math.NaN()) }, "epsilon-over: got NaN"},
-		{func(q *PQN) { q.RewardScale = settings.Num(0) }, "reward-scale: got 0"},
-		{func(q *PQN) { q.Envs = 0 }, "envs: got 0"},
 		{func(q *PQN) { q.Steps = 10 }, "steps: got 10, want at least 64"},
 		{func(q *PQN) { q.LearningRate = settings.Number{Each: "1e-3,1e-4"} }, "learning-rate: got"},
 		{func(q *PQN) {

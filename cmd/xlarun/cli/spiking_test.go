@@ -1,11 +1,7 @@
 package cli
 
 import (
-	"bytes"
-	"context"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,32 +30,4 @@ func TestSpikingRun(t *testing.T) {
 	defer func() { require.NoError(t, file.Close()) }()
 	require.Contains(t, file.Names(), "Layers.0.Threshold")
 	require.Equal(t, "fast", file.Metadata()["dynamics"])
-}
-
-// What cannot be is said in one sentence before anything is compiled, by the short names of flags too.
-func TestSpikingBadInput(t *testing.T) {
-	for _, c := range []struct {
-		number int
-		args   []string
-		want   string
-	}{
-		{1, []string{"--dynamics", "mecanistic"}, `--policy.dynamics got "mecanistic", wants one of fast, `},
-		{2, []string{"--dt", "2"},
-			`--policy.dt got 2, wants at most policy.synapse-min, 1.25: a substep that is longer than a time ` +
-				`constant oversteps it`},
-		{3, []string{"--policy.tau-min", "-3"}, `--policy.tau-min got -3, wants a number above 0 that a float32 holds`},
-		{4, []string{"--substeps", "0"}, `--policy.substeps got 0, wants a whole number from 1 to 4096`},
-		{5, []string{"--encoder", "poisson"},
-			`--policy.encoder got "poisson", wants one of current, rate, regular, latency, delta, population`},
-		{6, []string{"--surrogate", "sigmoid"},
-			`--policy.surrogate got "sigmoid", wants one of fast-sigmoid, arctan, triangular, boxcar, ` +
-				`straight-through`},
-	} {
-		var stdout, stderr bytes.Buffer
-		args := append([]string{"evolve", "Forage-L0-v1", "--policy", "spiking:7,5", "--out", "none"}, c.args...)
-		require.Equal(t, StatusUsage, Run(context.Background(), args, Streams{Out: &stdout, Err: &stderr,
-			Env: os.Getenv}), "case %d", c.number)
-		require.Contains(t, stderr.String(), c.want, "case %d", c.number)
-		require.Equal(t, 1, strings.Count(stderr.String(), "\n"), "case %d", c.number)
-	}
 }
