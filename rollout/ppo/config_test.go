@@ -18,7 +18,7 @@ import (
 type torn struct{ clock }
 
 // tornError names the line of the panic.
-const tornError = "config_test.go:27: panic: runtime error: index out of range"
+const tornError = "config_test.go:26: panic: runtime error: index out of range"
 
 func (torn) Spec() envs.Spec { s := clock{}.Spec(); s.ID = "Torn-v0"; return s }
 func (torn) Reset(random.Key, graph.None) (s clockState, obs *graph.Array) {
