@@ -74,10 +74,6 @@ func TestRegistry(t *testing.T) {
 		_, err := value.Make(c.name, c.own)
 		require.ErrorContains(t, err, c.want)
 	}
-	require.ErrorContains(t, value.Register("plain", func() value.Head {
-		return &value.Plain{}
-	}), "plain is registered already")
-	require.ErrorContains(t, value.Register("a:b", func() value.Head { return &value.Plain{} }), `got name "a:b"`)
 }
 
 // clippedSquares is the value loss of PPO.

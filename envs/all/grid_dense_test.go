@@ -1,10 +1,7 @@
 package all_test
 
 import (
-	"slices"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -136,36 +133,4 @@ func TestBitsEqualBytes(t *testing.T) {
 	}
 	bits, bytes := forms(t, b, 10, 30, 9, 8, 60)
 	require.Equal(t, floats(t, bits()), floats(t, bytes()))
-}
-
-// cpuTime returns the CPU time of this process, which other programs do not add to.
-func cpuTime(t testing.TB) time.Duration {
-	var u syscall.Rusage
-	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// BenchmarkBytes reports how many times more CPU time bytes take than bits, by turns in one process, the least of nine;
-// see docs/notes/grid.md.
-func BenchmarkBytes(b *testing.B) {
-	backend, err := xlabridge.Open(b.Context(), xlabridge.Options{Backend: "cpu"})
-	require.NoError(b, err)
-	defer func() { require.NoError(b, backend.Close()) }()
-	for _, size := range [][3]int{{16, 16, 7}, {32, 32, 9}, {64, 64, 9}} {
-		bits, bytes := forms(b, backend, size[0], size[1], size[2], 512, 128)
-		_, _ = graph.Floats(bits())
-		_, _ = graph.Floats(bytes())
-		const rounds = 9
-		var took [2][]time.Duration
-		for range rounds {
-			for i, f := range []func() *graph.Array{bits, bytes} {
-				start := cpuTime(b)
-				_, _ = graph.Floats(f())
-				took[i] = append(took[i], cpuTime(b)-start)
-			}
-		}
-		perStep := func(all []time.Duration) float64 { return float64(slices.Min(all).Nanoseconds()) / (512 * 128) }
-		b.Logf("%v: bits %.0f ns a step, bytes %.0f ns, ratio %.2f", size, perStep(took[0]), perStep(took[1]),
-			perStep(took[1])/perStep(took[0]))
-	}
 }

@@ -3,6 +3,7 @@ package board
 import (
 	"fmt"
 	"image"
+	"iter"
 	"math"
 	"math/bits"
 
@@ -220,32 +221,34 @@ func Canonical(vertices int, first, second uint32) (a, b uint32, err error) {
 		return a&last|b&last<<1 < c&last|d&last<<1
 	}
 	a, b = first, second
-	permutations(vertices, func(p []int) {
+	for p := range Permutations(vertices) {
 		to := Permuted(p)
 		if c, d := permuted(first, to), permuted(second, to); (c != a || d != b) && less(c, d, a, b) {
 			a, b = c, d
 		}
-	})
+	}
 	return a, b, nil
 }
 
 const mostCanonical = 8
 
-// permutations calls f with each permutation of the numbers below n.
-func permutations(n int, f func(p []int)) {
-	var extend func(p []int, used int)
-	extend = func(p []int, used int) {
-		if len(p) == n {
-			f(p)
-			return
-		}
-		for v := range n {
-			if used>>v&1 == 0 {
-				extend(append(p[:len(p):len(p)], v), used|1<<v)
+// Permutations are those of the numbers below n, in lexicographic order.
+func Permutations(n int) iter.Seq[[]int] {
+	return func(yield func(p []int) bool) {
+		var extend func(p []int, used int) bool
+		extend = func(p []int, used int) bool {
+			if len(p) == n {
+				return yield(p)
 			}
+			for v := range n {
+				if used>>v&1 == 0 && !extend(append(p[:len(p):len(p)], v), used|1<<v) {
+					return false
+				}
+			}
+			return true
 		}
+		extend(nil, 0)
 	}
-	extend(nil, 0)
 }
 
 // Permuted is the permutation of the edges that follows from a permutation of the vertices: edge e becomes edge

@@ -1,4 +1,4 @@
-// Command spiking trains eight spiking networks at once by surrogate gradients. docs/explanation/spiking.md quotes it.
+// Command spiking trains eight spiking networks at once by surrogate gradients. docs/explanation/spiking.md names it.
 package main
 
 import (

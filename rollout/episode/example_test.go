@@ -55,7 +55,6 @@ func ExampleMember() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// docs/how-to/members.md: begin
 	env, p := m.Env, m.Env.DefaultParams()
 	type moment struct {
 		State, Carry        any
@@ -86,7 +85,6 @@ func ExampleMember() {
 		over = v[0] == 1
 	}
 	fmt.Println(steps, "steps")
-	// docs/how-to/members.md: end
 	// Output: 500 steps
 }
 

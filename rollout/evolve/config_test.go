@@ -2,7 +2,6 @@ package evolve
 
 import (
 	"fmt"
-	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -25,8 +24,6 @@ func TestBadConfigs(t *testing.T) {
 	}{
 		{"unknown environment", func(c *Config) { c.Env = "CartPol-v1" },
 			`env: got "CartPol-v1", want one of ` + strings.Join(envs.IDs(), ", ") + `; did you mean CartPole-v1?`},
-		{"no environment", func(c *Config) { c.Env = "" },
-			`env: got "", want one of ` + strings.Join(envs.IDs(), ", ")},
 		{"unknown policy", func(c *Config) {
 			c.Policy = "mlpp:16"
 		},
@@ -34,9 +31,6 @@ func TestBadConfigs(t *testing.T) {
 		{"no sizes", func(c *Config) { c.Policy = "mlp:" },
 			`policy: got "mlp:", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, ` +
 				`as in "mlp:16,16"`},
-		{"size 0", func(c *Config) { c.Policy = "mlp:16,0" },
-			`policy: got "mlp:16,0", want the hidden layers' sizes, whole numbers from 1 to 16777216 between ` +
-				`commas, as in "mlp:16,16"`},
 		{"linear with sizes", func(c *Config) {
 			c.Policy = "linear:4"
 		}, `policy: got "linear:4", want "linear": this policy takes nothing after a colon`},
@@ -47,41 +41,15 @@ func TestBadConfigs(t *testing.T) {
 				`eggroll, gesmrga, gradientless, guidedes, hillclimbing, iamalgam, iamalgamu, lmmaes, maes, mr15ga, ` +
 				`neat, nres, openes, pes, pgpe, pso, randomsearch, rmes, samrga, sepcmaes, simplega, snes, svcmaes, ` +
 				`xnes; did you mean openes?`},
-		{"no population", func(c *Config) { c.Population = 0 }, `pop: got 0, want an even number from 2 to 16777216`},
-		{"negative population", func(c *Config) {
-			c.Population = -4
-		}, `pop: got -4, want an even number from 2 to 16777216`},
 		{"odd population", func(c *Config) { c.Population = 257 },
 			`pop: got 257, want an even number from 2 to 16777216: openes samples its members in groups of 2`},
-		{"endless population", func(c *Config) {
-			c.Population = math.MaxInt
-		}, `pop: got 9223372036854775807, want an even number from 2 to 16777216`},
 		{"no steps", func(c *Config) { c.Steps = 0 }, `steps: got 0, want a whole number from 1 to 16777216`},
-		{"negative episodes", func(c *Config) { c.Episodes = -1 },
-			`episodes: got -1, want a whole number from 1 to 65536`},
-		{"no generations", func(c *Config) {
-			c.Generations = 0
-		}, `generations: got 0, want a whole number from 1 to 1073741823`},
-		{"negative devices", func(c *Config) { c.Devices = -1 },
-			`devices: got -1, want a whole number from 1 to 1024, 0 for all that have work, on cpu one a core`},
 		{"odd tile", func(c *Config) { c.Tile = 3 },
 			`tile: got 3, want an even number from 0 to 16777216, 0 for the default: openes samples its members in ` +
 				`groups of 2`},
 		{"no learning rate", func(c *Config) {
 			*c = c.With("strategy.learning-rate", 0)
 		}, `strategy.learning-rate: got 0, want a number above 0 that a float32 holds`},
-		{"unroll", func(c *Config) { c.Unroll = 65 },
-			`unroll: got 65, want a whole number from 1 to 64, 0 for the default`},
-		{"unknown tuner", func(c *Config) { c.Tune = "quik" },
-			`tune: got "quik", want one of auto, off, quick, full; did you mean quick?`},
-		{"negative memory", func(c *Config) { c.Memory = -1 },
-			`memory: got -1, want a number of bytes such as 2G, 500M or 1.5GiB`},
-		{"no number", func(c *Config) {
-			*c = c.With("strategy.sigma", math.NaN())
-		}, `strategy.sigma: got NaN, want a number above 0 that a float32 holds`},
-		{"infinite", func(c *Config) {
-			*c = c.With("strategy.sigma-decay", math.Inf(1))
-		}, `strategy.sigma-decay: got +Inf, want a number above 0 that a float32 holds`},
 		{"setting of another", func(c *Config) { *c = c.With("strategy.std-learning-rate", 1) },
 			`strategy.std-learning-rate: got a value, want one of the settings that the strategy openes has: ` +
 				`strategy.learning-rate, strategy.sigma, strategy.sigma-decay, strategy.shaping, ` +
@@ -91,23 +59,12 @@ func TestBadConfigs(t *testing.T) {
 		}, `pop: got 3, want a whole number from 4 to 16777216: de needs 4 members at least`},
 		{"nobody to compare with", func(c *Config) { c.Strategy, c.Population = "cmaes", 1 },
 			`pop: got 1, want a whole number from 2 to 16777216: cmaes needs 2 members at least`},
-		{"unknown shaping", func(c *Config) {
-			*c = c.With("strategy.shaping", "zscore")
-		}, `strategy.shaping: got "zscore", want one of ranks, z-score, raw; did you mean z-score?`},
-		{"negative weight decay", func(c *Config) {
-			*c = c.With("strategy.weight-decay", -1)
-		}, `strategy.weight-decay: got -1, want a number from 0 on`},
-		{"unknown optimizer", func(c *Config) { *c = c.With("strategy.optimizer", "sgd"); c.Strategy = "pgpe" },
-			`strategy.optimizer: got "sgd", want one of adam, clipup`},
 		{"setting of nothing", func(c *Config) {
 			*c = c.With("head.sigma", 1)
 		}, `head.sigma: got 1, want strategy.NAME or policy.NAME`},
 		{"target", func(c *Config) {
 			c.Target = "many"
 		}, `target: got "many", want a mean return, 0 for none, or auto for the environment's`},
-		{"too small", func(c *Config) {
-			*c = c.With("strategy.sigma", 1e-60)
-		}, `strategy.sigma: got 1e-60, want a number above 0 that a float32 holds`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			config := DefaultConfig()

@@ -1,9 +1,7 @@
 package evolve
 
 import (
-	"bytes"
 	"fmt"
-	"maps"
 	"slices"
 	"testing"
 
@@ -16,15 +14,6 @@ import (
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
-
-// sameBytes compares two states.
-func sameBytes(t *testing.T, want, got map[string][]byte, what string) {
-	t.Helper()
-	require.Equal(t, slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got)))
-	for name := range want {
-		require.True(t, bytes.Equal(want[name], got[name]), "%s: %s", what, name)
-	}
-}
 
 // determinism is one row of the matrix: half of the generations, a snapshot, and the other half.
 type determinism struct {

@@ -7,14 +7,12 @@ import (
 	"math"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"xlarun/internal/long"
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/evolve/vectorized"
-	"xlarun/rollout/islands"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -146,72 +144,5 @@ func TestLanesRefuse(t *testing.T) {
 		}
 		err := runLanes(t.Context(), &c, &xlabridge.Reference{}, x.lanes, nil)
 		require.ErrorContains(t, err, x.says, "case %d: %s", x.number, x.what)
-	}
-}
-
-// BenchmarkLanes measures the rate of trivial trials: 4 members, one step, 2 generations.
-func BenchmarkLanes(b *testing.B) {
-	client, err := xlabridge.Open(b.Context(), xlabridge.Options{CacheDir: xlatest.CacheDir(b)})
-	require.NoError(b, err)
-	defer func() { require.NoError(b, client.Close()) }()
-	c := smallTrial("openes")
-	c.Population, c.Steps, c.Generations, c.Target, c.Tile = 4, 1, 2, "0", 4
-	all := make([]run.Lane, 10*vectorized.MaxLanes)
-	for i := range all {
-		all[i] = run.Lane{Seed: int64(i), Numbers: map[string]float64{"strategy.sigma": .01 * float64(i%100+1)}}
-	}
-	count := func(some []run.Lane) {
-		require.NoError(b, runLanes(b.Context(), &c, client, some, func(int, run.Metrics) bool { return false }))
-	}
-	count(all[:vectorized.MaxLanes]) // compiled
-	for b.Loop() {
-		from := time.Now()
-		count(all)
-		b.ReportMetric(float64(len(all))/time.Since(from).Seconds(), "trials/s")
-	}
-}
-
-// BenchmarkSearches compares 16 searches of 64 members on CartPole, one after the other over all devices, with the same
-// searches as lanes: the median of 7 pairs.
-func BenchmarkSearches(b *testing.B) {
-	client, err := xlabridge.Open(b.Context(), xlabridge.Options{CacheDir: xlatest.CacheDir(b)})
-	require.NoError(b, err)
-	defer func() { require.NoError(b, client.Close()) }()
-	const searches = 16
-	c := islands.DefaultIslands()
-	c.Islands, c.MigrateEvery, c.Target, c.Tune = searches, 0, "0", "off"
-	together, err := islands.NewArchipelago(b.Context(), client, c)
-	require.NoError(b, err)
-	defer func() { require.NoError(b, together.Close()) }()
-	var each []*Evolution
-	for i := range searches {
-		one := DefaultConfig()
-		one.Population, one.Target, one.Tune = c.Population, "0", "off"
-		one.Seed = int64(i)
-		e, err := New(b.Context(), client, one)
-		require.NoError(b, err)
-		defer func() { require.NoError(b, e.Close()) }()
-		each = append(each, e)
-	}
-	for b.Loop() {
-		var ratios []float64
-		for range 7 {
-			from := time.Now()
-			for range 20 {
-				_, err := together.Step(b.Context())
-				require.NoError(b, err)
-			}
-			lanes := time.Since(from)
-			from = time.Now()
-			for range 20 {
-				for _, e := range each {
-					_, err := e.Step(b.Context())
-					require.NoError(b, err)
-				}
-			}
-			ratios = append(ratios, float64(time.Since(from))/float64(lanes))
-		}
-		slices.Sort(ratios)
-		b.ReportMetric(ratios[3], "times")
 	}
 }

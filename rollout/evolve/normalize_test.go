@@ -1,7 +1,6 @@
 package evolve
 
 import (
-	"fmt"
 	"math"
 	"path/filepath"
 	"testing"
@@ -13,13 +12,11 @@ import (
 	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/graph/safetensors"
-	"xlarun/internal/long"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
 	"xlarun/xlabridge"
-	"xlarun/xlabridge/xlatest"
 )
 
 // normalized returns an experiment with normalized observations, padded tiles and several episodes.
@@ -93,48 +90,6 @@ func TestObservedIsALoop(t *testing.T) {
 				require.Positive(t, variance)
 			}
 		}
-	}
-}
-
-// Runs with normalized observations are equal to the byte on any number of devices, with stored and regenerated noise,
-// and after a resume. In the short form TestDeterminismMatrix has them.
-func TestNormalizedRunsDoNotDependOnDevices(t *testing.T) {
-	long.Only(t)
-	clients := map[int]*xlabridge.Client{}
-	for _, d := range []int{1, 2, 4, 8} {
-		clients[d] = xlatest.Open(t, d)
-	}
-	rows := []struct {
-		strategy, policy string
-		episodes         int
-		batchLast        bool
-		devices          []int
-	}{{"simplega", "mlp:5", 2, true, []int{8}}, {"openes", "mlp:8", 1, false, []int{2, 4, 8}},
-		{"simplega", "gru:4", 2, false, []int{8}}}
-	for _, x := range rows {
-		t.Run(fmt.Sprint(x), func(t *testing.T) {
-			c := normalized(x.strategy, x.policy, x.episodes, 1)
-			c.Population, c.BatchLast = 78, x.batchLast // ten tiles, of which the last is padded
-			whole := start(t, clients[1], c)
-			first, half := steps(t, whole, 2), bytesOf(t, whole)
-			s, err := whole.Snapshot(t.Context())
-			require.NoError(t, err)
-			second, want := steps(t, whole, 2), bytesOf(t, whole)
-			for _, c.Devices = range x.devices {
-				other := start(t, clients[c.Devices], c)
-				require.Equal(t, first, steps(t, other, 2))
-				sameBytes(t, half, bytesOf(t, other), fmt.Sprint(c.Devices, " devices"))
-			}
-			resumed := start(t, clients[8], c)
-			require.NoError(t, resumed.Restore(t.Context(), s))
-			require.Equal(t, second, steps(t, resumed, 2))
-			sameBytes(t, want, bytesOf(t, resumed), "resumed")
-			if x.strategy == "simplega" {
-				drawn := redrawing(t, clients[8], c)
-				steps(t, drawn, 4)
-				sameBytes(t, want, bytesOf(t, drawn), "redrawn")
-			}
-		})
 	}
 }
 

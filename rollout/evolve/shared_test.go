@@ -10,7 +10,6 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/lower"
 	"xlarun/graph/random"
-	"xlarun/internal/long"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/evolve/strategy"
@@ -43,27 +42,6 @@ func TestSharedProductsAreOneForATile(t *testing.T) {
 	}
 	require.NotRegexp(t, `f32\[(8|4|2,4),32,16\]`, text.String(),
 		"no matrix for each member, nor for each pair in tell")
-}
-
-// Runs with shared matrices are equal to the byte on any number of devices, with regenerated noise, and after a resume
-// on another number. In the short form TestDeterminismMatrix has them.
-func TestSharedRunsAreTheSameOnAnyDevices(t *testing.T) {
-	long.Only(t)
-	b := xlatest.Open(t, 8)
-	c := sharing("mlp:16,7")
-	c.Population, c.Devices = 52, 1 // 7 tiles, of which one is not full
-	one := start(t, b, c)
-	want := steps(t, one, 2)
-	snapshot, err := one.Snapshot(t.Context())
-	require.NoError(t, err)
-	want = append(want, steps(t, one, 2)...)
-	require.NoError(t, one.Restore(t.Context(), snapshot))
-	require.Equal(t, want[2:], steps(t, one, 2))
-	c.Devices = 8
-	resumed := redrawing(t, b, c)
-	require.NoError(t, resumed.Restore(t.Context(), snapshot))
-	require.Equal(t, want[2:], steps(t, resumed, 2))
-	sameBytes(t, bytesOf(t, one), bytesOf(t, resumed), "resumed")
 }
 
 // The first state of a large member, computed on the devices, equals the interpreter's up to rounding.

@@ -150,7 +150,7 @@ func TestTreesAreGenomes(t *testing.T) {
 // Trees of several dtypes give the same results with stored and regenerated noise, and in the long form on one device
 // and two, compiled and interpreted. In the short form TestDeterminismMatrix has trees.
 func TestTreesAreTheSameHoweverTheyAreComputed(t *testing.T) {
-	after := func(e *Evolution) map[string][]byte {
+	after := func(e *Evolution) map[string]string {
 		steps(t, e, 4)
 		return bytesOf(t, e)
 	}

@@ -1,10 +1,8 @@
 package islands
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -20,6 +18,7 @@ import (
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
+	"xlarun/rollout/run/runtest"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -41,30 +40,11 @@ func archipelago(t *testing.T, b xlabridge.Backend, c Islands) *Archipelago {
 	return a
 }
 
+var of, sameBytes, rawBytes = runtest.Number, runtest.SameBytes, runtest.Bytes
+
 // advance runs some generations, and returns their metrics and the last state.
 func advance(t *testing.T, r run.Run, generations int) ([]run.Metrics, run.Snapshot) {
-	t.Helper()
-	var all []run.Metrics
-	for range generations {
-		m, err := r.Step(t.Context())
-		require.NoError(t, err)
-		all = append(all, m)
-	}
-	s, err := r.Snapshot(t.Context())
-	require.NoError(t, err)
-	return all, s
-}
-
-func rawBytes(t *testing.T, s run.Snapshot) map[string][]byte {
-	t.Helper()
-	out := map[string][]byte{}
-	for name, a := range s.Arrays {
-		data, err := a.Data()
-		require.NoError(t, err)
-		out[name], err = data.HostBytes()
-		require.NoError(t, err)
-	}
-	return out
+	return runtest.Steps(t, r, generations), runtest.Snapshot(t, r)
 }
 
 func floatsOf(t *testing.T, s run.Snapshot, name string) []float64 {
@@ -212,7 +192,7 @@ func TestImmigrantsMoveTheSearch(t *testing.T) {
 		if slices.Contains([]string{"annealing", "gradientless", "hillclimbing"}, name) {
 			c.Steps, rounds = 64, 8 // an immigrant moves them only if it is the best of a generation
 		}
-		var states [2][]map[string][]byte
+		var states [2][]map[string]string
 		for i, every := range []int{0, 2} {
 			c.MigrateEvery = every
 			a := archipelago(t, b, c)
@@ -237,8 +217,7 @@ func TestImmigrantsMoveTheSearch(t *testing.T) {
 				require.Equal(t, states[0][step][array], states[1][step][array], "%s: %s in generation %d", name, array,
 					step+1)
 			}
-			moved = moved || strings.HasPrefix(array, "lanes.strategy.") && !bytes.Equal(states[0][2][array],
-				states[1][2][array])
+			moved = moved || strings.HasPrefix(array, "lanes.strategy.") && states[0][2][array] != states[1][2][array]
 		}
 		require.True(t, moved, "%s: migration does nothing", name)
 	}
@@ -336,23 +315,6 @@ func ints(t *testing.T, a *graph.Array) (all []int) {
 		all = append(all, int(x))
 	}
 	return all
-}
-
-// of returns a metric.
-func of(t *testing.T, m run.Metrics, name string) float64 {
-	t.Helper()
-	x, ok := m.Get(name)
-	require.True(t, ok, name)
-	return x
-}
-
-// sameBytes compares two states.
-func sameBytes(t *testing.T, want, got map[string][]byte, what string) {
-	t.Helper()
-	require.Equal(t, slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got)))
-	for name := range want {
-		require.True(t, bytes.Equal(want[name], got[name]), "%s: %s", what, name)
-	}
 }
 
 // Settings that islands cannot have do not exist.

@@ -362,7 +362,7 @@ func TestFaultyTraits(t *testing.T) {
 
 func TestRegister(t *testing.T) {
 	maker := &own{Level: settings.Num(.5), Times: 1}
-	require.NoError(t, Register("test-own", maker))
+	MustRegister("test-own", maker)
 	require.Contains(t, Names(), "test-own")
 	unbounded := envs.Box{Low: []float64{-math.MaxFloat32}, High: []float64{math.MaxFloat32}, Dims: []int{1},
 		DType: graph.Float32}
@@ -395,8 +395,8 @@ func TestRegister(t *testing.T) {
 		_, _, err := Make(c.spec, c.own, observation, unbounded)
 		require.EqualError(t, err, c.want)
 	}
-	require.EqualError(t, Register("test-own", maker), "policy.Register: test-own is registered already: choose "+
-		"another name")
-	require.ErrorContains(t, Register("a:b", maker), "without colons")
-	require.ErrorContains(t, Register[Maker]("nothing", nil), "returns nil for nothing")
+	require.PanicsWithError(t, "policy.Register: test-own is registered already: choose another name", func() {
+		MustRegister("test-own", maker)
+	})
+	require.Panics(t, func() { MustRegister[Maker]("nothing", nil) })
 }

@@ -38,26 +38,16 @@ func TraitsOf(m any) (t MakerTraits) {
 	return t
 }
 
-// Register adds a policy, for Make and the command line. defaults are its default settings. traits, one at most, says
-// what they can do beyond Make. Register refuses a name with a colon and a name that is taken.
+// MustRegister adds a policy, for Make and the command line. defaults are its default settings. traits, one at most,
+// says what they can do beyond Make. It panics for a name with a colon and a name that is taken.
 //
 // Checkpoints and saved members identify a policy by its name, and no version covers the meaning of its parameters. A
 // checkpoint of a strategy among vectors has only their number. If the meaning of parameters changes, register the
 // policy under another name: otherwise old files are played with wrong numbers.
-func Register[M Maker](name string, defaults M, traits ...func(M) MakerTraits) error {
-	err := registry.Register(name, func() Maker { return settings.Copy(defaults) })
-	for _, of := range traits {
-		if err == nil {
-			makerTraits.Store(reflect.TypeOf(defaults), func(m any) MakerTraits { return of(m.(M)) })
-		}
-	}
-	return err
-}
-
-// MustRegister is Register for init functions.
 func MustRegister[M Maker](name string, defaults M, traits ...func(M) MakerTraits) {
-	if err := Register(name, defaults, traits...); err != nil {
-		panic(err)
+	registry.MustRegister(name, func() Maker { return settings.Copy(defaults) })
+	for _, of := range traits {
+		makerTraits.Store(reflect.TypeOf(defaults), func(m any) MakerTraits { return of(m.(M)) })
 	}
 }
 

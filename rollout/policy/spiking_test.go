@@ -335,20 +335,8 @@ func TestWhatSpikingRefuses(t *testing.T) {
 		{3, "spiking", settings.Values{"dt": 3},
 			`policy.dt: got 3, want at most policy.synapse-min, 1.25: a substep that is longer than a time constant ` +
 				`oversteps it`},
-		{4, "spiking", settings.Values{"tau-min": -5},
-			`policy.tau-min: got -5, want a number above 0 that a float32 holds`},
-		{5, "spiking", settings.Values{"substeps": 0}, `policy.substeps: got 0, want a whole number from 1 to 4096`},
-		{6, "spiking", settings.Values{"encoder": "poisson"},
-			`policy.encoder: got "poisson", want one of current, rate, regular, latency, delta, population`},
-		{7, "spiking", settings.Values{"decoder": "mean"},
-			`policy.decoder: got "mean", want one of membrane, rate, first-spike, population-vector`},
-		{8, "spiking", settings.Values{"surrogate": "sigmoid"},
-			`policy.surrogate: got "sigmoid", want one of fast-sigmoid, arctan`},
 		{9, "spiking", settings.Values{"hidden": ""},
 			`policy.hidden: got "", want a layer of neurons or more, as in spiking:32,16`},
-		{10, "spiking", settings.Values{"delay": -1}, `policy.delay: got -1, want a whole number from 0 to 1024`},
-		{11, "spiking", settings.Values{"dt": "NaN"}, `policy.dt: got NaN, want a number above 0 that a float32 holds`},
-		{12, "spiking", settings.Values{"change": 0}, `policy.change: got 0, want a number above 0`},
 		{13, "spiking", settings.Values{"reset": -70}, `policy.reset: got -70, want policy.rest, -65`},
 	} {
 		_, _, err := Make(c.spec, c.own, observation, envs.Discrete{N: 2})

@@ -1,17 +1,9 @@
 package ppo
 
 import (
-	"math"
-	"testing"
-
-	"github.com/stretchr/testify/require"
-
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/internal/long"
-	"xlarun/rollout/settings"
-	"xlarun/xlabridge/xlatest"
 )
 
 // shelf is an environment of one step: of four actions the one after the state's number is right, the one before it
@@ -44,19 +36,4 @@ func (e shelf) Step(_ random.Key, s, action *graph.Array,
 	illegal := graph.Eq(action, graph.Rem(graph.Add(s, 3), 4))
 	reward = graph.Select(illegal, -1000., graph.Convert(right, graph.Float32))
 	return s, e.Observe(s, p), reward, graph.Scalar(true), graph.Scalar(false)
-}
-
-// Illegal actions are never played, and the best legal action is learned.
-func TestLearnsUnderMasks(t *testing.T) {
-	long.Only(t) // TestLearnsSeveralChoices has masks, too
-	r := start(t, xlatest.Open(t, 1), small(func(c *Config) {
-		c.Env, c.Policy, c.Envs, c.LearningRate, c.Steps = "Shelf-v0", "linear", 16, settings.Num(.02), 16*16*40
-	}))
-	all := steps(t, r, 40)
-	for i, m := range all {
-		require.GreaterOrEqual(t, of(t, m, "min_return"), 0., "update %d: an illegal action was played", i)
-		require.LessOrEqual(t, of(t, m, "entropy"), math.Log(3)+1e-5, "of three legal actions")
-	}
-	require.Less(t, of(t, all[0], "mean_return"), .5)
-	require.Greater(t, of(t, all[39], "mean_return"), .95)
 }

@@ -90,7 +90,7 @@ func TestShardsOverDevices(t *testing.T) {
 	}
 	t.Run("pqn", func(t *testing.T) {
 		long.Only(t)
-		on := func(devices int) map[string][]byte {
+		on := func(devices int) map[string]string {
 			r := startPQN(t, b, smallPQN(func(q *PQN) {
 				q.Envs, q.Minibatches, q.Devices, q.Steps = 64, 2, devices, 4096
 			}))

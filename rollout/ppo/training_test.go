@@ -1,7 +1,6 @@
 package ppo
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/internal/long"
 	"xlarun/rollout/run"
+	"xlarun/rollout/run/runtest"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -26,21 +26,11 @@ func start(t *testing.T, b xlabridge.Backend, c Config) *Training {
 	return r
 }
 
-func steps(t *testing.T, r run.Run, n int) (all []run.Metrics) {
-	t.Helper()
-	for range n {
-		m, err := r.Step(t.Context())
-		require.NoError(t, err)
-		all = append(all, m)
-	}
-	return all
-}
+var steps, of, requireSameBytes = runtest.Steps, runtest.Number, runtest.SameBytes
 
-func of(t *testing.T, m run.Metrics, name string) float64 {
-	t.Helper()
-	x, ok := m.Get(name)
-	require.True(t, ok, name)
-	return x
+// snapshotBytes returns the bytes of a run's state.
+func snapshotBytes(t *testing.T, r *Training) map[string]string {
+	return runtest.Bytes(t, runtest.Snapshot(t, r))
 }
 
 // small is a config that compiles and runs in little time.
@@ -94,28 +84,6 @@ func hostBytes(t *testing.T, a *graph.Array) []byte {
 	b, err := graph.HostBytes(a)
 	require.NoError(t, err)
 	return b
-}
-
-// snapshotBytes returns the bytes of all arrays of a snapshot.
-func snapshotBytes(t *testing.T, r *Training) map[string][]byte {
-	t.Helper()
-	s, err := r.Snapshot(t.Context())
-	require.NoError(t, err)
-	all := map[string][]byte{}
-	for name, a := range s.Arrays {
-		all[name] = hostBytes(t, a)
-	}
-	require.NotEmpty(t, all)
-	return all
-}
-
-// requireSameBytes compares two snapshots.
-func requireSameBytes(t *testing.T, want, got map[string][]byte, what string) {
-	t.Helper()
-	require.Len(t, got, len(want), what)
-	for name, x := range want {
-		require.True(t, bytes.Equal(x, got[name]), "%s: %s", what, name)
-	}
 }
 
 func recentOf(t *testing.T, r *Training) []float64 {

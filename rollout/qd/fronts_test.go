@@ -136,7 +136,7 @@ func TestSeveralObjectivesOnAnyDevices(t *testing.T) {
 			continue
 		}
 		var metrics []run.Metrics
-		var state map[string][]byte
+		var state map[string]string
 		most := 1
 		if long.On() {
 			most = 2

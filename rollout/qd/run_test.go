@@ -15,6 +15,7 @@ import (
 	"xlarun/rollout/episode"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
+	"xlarun/rollout/run/runtest"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -34,29 +35,10 @@ func start(t *testing.T, b xlabridge.Backend, c Config) *Run {
 	return r.(*Run)
 }
 
-func advance(t *testing.T, s *Run, generations int) ([]run.Metrics, map[string][]byte) {
-	t.Helper()
-	var all []run.Metrics
-	for range generations {
-		m, err := s.Step(t.Context())
-		require.NoError(t, err)
-		all = append(all, m)
-	}
-	snapshot, err := s.Snapshot(t.Context())
-	require.NoError(t, err)
-	return all, rawBytes(t, snapshot)
-}
+var rawBytes = runtest.Bytes
 
-func rawBytes(t *testing.T, s run.Snapshot) map[string][]byte {
-	t.Helper()
-	out := map[string][]byte{}
-	for name, a := range s.Arrays {
-		require.NoError(t, graph.View(a, func(b []byte) error {
-			out[name] = append([]byte(nil), b...)
-			return nil
-		}))
-	}
-	return out
+func advance(t *testing.T, s *Run, generations int) ([]run.Metrics, map[string]string) {
+	return runtest.Steps(t, s, generations), rawBytes(t, runtest.Snapshot(t, s))
 }
 
 // Metrics and state are the same bytes on one device and on two, and after a resume.
@@ -66,7 +48,7 @@ func TestSameOnAnyDevicesAndResumed(t *testing.T) {
 			continue // the bandit has it, too
 		}
 		var metrics []run.Metrics
-		var state map[string][]byte
+		var state map[string]string
 		for devices := 1; devices <= 2; devices++ {
 			c := small()
 			if c.Emitter, c.Devices = emitter, devices; emitter == "bandit" {

@@ -98,10 +98,6 @@ func TestPlaying(t *testing.T) {
 		{7, func(x *turns) { x.Target = "nan" }, `target: got "nan", want a mean return`},
 		{8, func(x *turns) { x.Target = "" }, ""},
 		{12, func(x *turns) { x.Target = "inf" }, `target: got "inf", want a mean return`},
-		{13, func(x *turns) { x.Target = "-Inf" }, `target: got "-Inf", want a mean return`},
-		{14, func(x *turns) { x.Target = "1e999" }, `target: got "1e999", want a mean return`},
-		{9, func(x *turns) { x.Steps = 0 }, "steps: got 0"},
-		{10, func(x *turns) { x.Devices = -1 }, "devices: got -1"},
 		{11, func(x *turns) {
 			x.Env = "Duel-v0"
 		},

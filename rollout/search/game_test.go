@@ -178,36 +178,6 @@ func uniform(actions int) Network[graph.None] {
 	}
 }
 
-// Without a network, the search finds a win in one move, and the only move that does not lose. In the short form,
-// Example does.
-func TestTacticsAreFound(t *testing.T) {
-	long.Only(t)
-	g := board.TicTacToe()
-	m := NewModel(g, uniform(9), 1)
-	for _, p := range []Policy{DefaultPUCT(400), Gumbel{Options: Options{Simulations: 400}, Considered: 9, Scale: 0,
-		Transform: ByMixedValue}} {
-		f := func(moves *graph.Array) *graph.Array {
-			s, _ := g.Reset(random.New(0), board.Params{})
-			s, _ = graph.Scan(func(s board.State[board.Lines], a *graph.Array) (board.State[board.Lines], graph.None) {
-				next, _, _, _, _ := g.Step(random.New(0), s, a, board.Params{})
-				return next, graph.None{}
-			}, s, moves)
-			root := m.Root(graph.None{}, s)
-			root.Temperature = graph.Scalar(0)
-			return Run(p, graph.None{}, random.New(3), root, m.Step).Action
-		}
-		run := xlabridge.Jit(client(t), graph.VMap(f))
-		got, err := run(graph.Int32s([]int32{
-			0, 3, 1, 4, // 2 wins
-			4, 0, 8, 2, // 1 blocks
-			0, 4, 8, 1, // 7 blocks
-		}, 3, 4))
-		require.NoError(t, err)
-		moves := graphtest.Floats(t, got)
-		require.Equal(t, []float64{2, 1, 7}, moves, "%T", p)
-	}
-}
-
 // Outputs of a network that are NaN do not lead the search out of its tree: PUCT's interpreted, in the long form
 // compiled.
 func TestOutputsThatAreNoNumbers(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"xlarun/internal/long"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
+	"xlarun/rollout/run/runtest"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -80,42 +81,22 @@ func startedOn(t testing.TB, b xlabridge.Backend, c Config) *Training {
 	return x
 }
 
-func iterations(t testing.TB, x *Training, n int) (all []run.Metrics) {
+func iterations(t testing.TB, x *Training, n int) []run.Metrics {
 	t.Helper()
-	for range n {
-		m, err := x.Step(t.Context())
-		require.NoError(t, err)
-		m.Timings = nil
-		all = append(all, m)
+	all := runtest.Steps(t, x, n)
+	for i := range all {
+		all[i].Timings = nil
 	}
 	return all
 }
 
-func bytesOf(t testing.TB, s run.Snapshot) map[string]string {
-	t.Helper()
-	out := map[string]string{}
-	for name, a := range s.Arrays {
-		b, err := graph.HostBytes(a)
-		require.NoError(t, err)
-		out[name] = a.Shape().String() + string(b)
-	}
-	return out
-}
+var bytesOf = runtest.Bytes
 
-func snapshot(t testing.TB, x *Training) run.Snapshot {
-	t.Helper()
-	s, err := x.Snapshot(t.Context())
-	require.NoError(t, err)
-	return s
-}
+func snapshot(t testing.TB, x *Training) run.Snapshot { return runtest.Snapshot(t, x) }
 
 func same(t testing.TB, want, got run.Snapshot, words string) {
 	t.Helper()
-	w, g := bytesOf(t, want), bytesOf(t, got)
-	require.Equal(t, slices.Sorted(maps.Keys(w)), slices.Sorted(maps.Keys(g)), words)
-	for name := range w {
-		require.True(t, w[name] == g[name], "%s: %s differs", words, name)
-	}
+	runtest.SameBytes(t, bytesOf(t, want), bytesOf(t, got), words)
 }
 
 // The same seed is the same games, the same learning and the same ratings, to the byte: on one device and on two, and

@@ -67,7 +67,7 @@ func permutations(g *game, rotated bool) (s symmetries) {
 	case rotated:
 		of = affinePermutations
 	case g.vertices <= 6:
-		of = allPermutations
+		of = func(n int) [][]int { return slices.Collect(board.Permutations(n)) }
 	}
 	edges := g.vertices * (g.vertices - 1) / 2
 	for _, p := range of(g.vertices) {
@@ -97,23 +97,6 @@ func affinePermutations(n int) (all [][]int) {
 				all = append(all, p)
 			}
 		}
-	}
-	return all
-}
-
-// allPermutations returns the permutations of n numbers in lexicographic order.
-func allPermutations(n int) [][]int {
-	all := [][]int{nil}
-	for range n { // all begins of one more number
-		var longer [][]int
-		for _, p := range all {
-			for v := range n {
-				if !slices.Contains(p, v) {
-					longer = append(longer, append(p[:len(p):len(p)], v))
-				}
-			}
-		}
-		all = longer
 	}
 	return all
 }

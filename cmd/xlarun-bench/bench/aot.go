@@ -76,17 +76,11 @@ func aotCommand(h *host) *cobra.Command {
 }
 
 func (o *aotFlags) run(ctx context.Context, h *host, names []string) error {
-	all := aotbench.Rows()
-	known := each(all, func(r aotbench.Row) string { return r.Name })
-	chosen := all
+	chosen := aotbench.Rows()
 	if len(names) > 0 {
-		chosen = nil
-		for _, name := range names {
-			i := slices.Index(known, name)
-			if i < 0 {
-				return noWorkload(name, known)
-			}
-			chosen = append(chosen, all[i])
+		var err error
+		if chosen, err = named(names, chosen, func(r aotbench.Row) string { return r.Name }); err != nil {
+			return err
 		}
 	}
 	for _, name := range o.topologies {

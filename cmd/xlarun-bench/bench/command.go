@@ -166,13 +166,7 @@ func rootCommand(h *host) *cobra.Command {
 	o.add(cmd.Flags(), h.suites[0])
 	a.add(cmd.Flags())
 	for _, s := range h.suites {
-		c := suiteCommand(h, s)
-		if s.Name == "study" { // as it was called before
-			old := samplersCommand(h)
-			old.Hidden = true
-			c.AddCommand(old)
-		}
-		cmd.AddCommand(c)
+		cmd.AddCommand(suiteCommand(h, s))
 	}
 	cmd.AddCommand(bbobCommand(h), samplersCommand(h), sparseCommand(h), aotCommand(h),
 		historyCommand(h))

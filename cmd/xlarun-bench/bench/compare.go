@@ -128,7 +128,7 @@ func readKept[T any](path string) (all []T, err error) {
 	return all, nil
 }
 
-// keep appends a line to what --keep names.
+// keep appends a line of JSON to a file; "" keeps nothing.
 func keep(path string, v any) error {
 	if path == "" {
 		return nil
@@ -141,6 +141,6 @@ func keep(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(line, '\n'))
+	_, err = f.Write(append(line, '\n')) // one write: two processes do not mix their lines
 	return errors.Join(err, f.Close())
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/xlarun-bench/bench/neurobench"
 	"xlarun/cmd/xlarun/console"
 	"xlarun/xlabridge"
 )
@@ -201,8 +202,9 @@ func TestStartsAreTimedFromTheStart(t *testing.T) {
 func TestWorkerAnswers(t *testing.T) {
 	runs := 0
 	b := newBed(t, Workload{Name: "one", Open: func(context.Context, *host, xlabridge.Backend,
-		Options) (Runner, error) {
-		return timed(func() (float64, error) { runs++; return float64(runs), nil }, func() error { return nil }), nil
+		Options) (*Runner, error) {
+		once := func() (float64, error) { runs++; return float64(runs), nil }
+		return neurobench.Timed(once, func() error { return nil }), nil
 	}})
 	b.In = strings.NewReader("1\n3\n")
 	require.Equal(t, 0, b.do("one", "--worker"), b.err)

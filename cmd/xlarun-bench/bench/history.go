@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -68,7 +67,9 @@ func appendHistory(ctx context.Context, path, suite, commit string, all []row) e
 	if err != nil {
 		return err
 	}
-	var text []byte
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
 	known := map[string]bool{} // a row for each peer has the same numbers of ours
 	for _, r := range all {
 		name := r.Name
@@ -79,24 +80,14 @@ func appendHistory(ctx context.Context, path, suite, commit string, all []row) e
 			continue
 		}
 		known[name] = true
-		line, err := json.Marshal(speed{Workload: suite + "/" + name, Commit: commit, Committed: at,
+		if err := keep(path, speed{Workload: suite + "/" + name, Commit: commit, Committed: at,
 			Date: time.Now().UTC().Truncate(time.Second), Machine: machine.CPUKind(), Seconds: digits(r.Ours),
 			Processor: digits(r.Processor), Compile: digits(r.Compile), Rate: digits(r.Rate), Unit: r.Unit,
-			PeakBytes: r.PeakBytes, Load: load()})
-		if err != nil {
+			PeakBytes: r.PeakBytes, Load: load()}); err != nil {
 			return err
 		}
-		text = append(append(text, line...), '\n')
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text) // one write: two processes do not mix their lines
-	return errors.Join(err, f.Close())
+	return nil
 }
 
 // readHistory reads a history.

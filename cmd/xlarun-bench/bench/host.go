@@ -44,7 +44,12 @@ func choose(names []string, all []Workload) (chosen []Workload, err error) {
 	if len(names) == 0 {
 		return slices.DeleteFunc(slices.Clone(all), func(w Workload) bool { return w.Explicit }), nil
 	}
-	known := each(all, func(w Workload) string { return w.Name })
+	return named(names, all, func(w Workload) string { return w.Name })
+}
+
+// named returns the elements with these names, in the names' order.
+func named[T any](names []string, all []T, nameOf func(T) string) (chosen []T, err error) {
+	known := each(all, nameOf)
 	for _, name := range names {
 		i := slices.Index(known, name)
 		if i < 0 {

@@ -13,7 +13,7 @@ import (
 
 // newInference compiles a program that passes observations through one network, on all devices: tiles of so many lanes,
 // one after the other. An output moves the next observation a little, so that no step can be left out.
-func newInference(b xlabridge.Backend, size largeSize, devices, lanes int) (Runner, error) {
+func newInference(b xlabridge.Backend, size largeSize, devices, lanes int) (*Runner, error) {
 	c := size.config("eggroll")
 	r, err := c.Rollout()
 	if err != nil {

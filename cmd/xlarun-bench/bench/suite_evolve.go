@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"time"
 
 	"xlarun/cmd/xlarun-bench/bench/neurobench"
 	"xlarun/internal/quantity"
@@ -31,8 +32,8 @@ func evolveWorkloads(Options) []Workload {
 		sparseWorkload("sparse", "auto"),
 		sparseWorkload("sparse-masked", "masked"),
 		{Name: "open", What: "a process that opens the plugin alone, from its start", Start: coldStart, Explicit: true,
-			Open: func(context.Context, *host, xlabridge.Backend, Options) (Runner, error) {
-				return timed(func() (float64, error) { return 0, nil }, func() error { return nil }), nil
+			Open: func(context.Context, *host, xlabridge.Backend, Options) (*Runner, error) {
+				return neurobench.Timed(func() (float64, error) { return 0, nil }, func() error { return nil }), nil
 			}},
 	}
 }
@@ -59,7 +60,7 @@ func rolloutWorkload(name string, population, hidden, episodes int) Workload {
 		What: fmt.Sprintf("CartPole-v1, %d x mlp:%d,%d, %s of 500 steps", population, hidden, hidden,
 			quantity.Count(episodes, "episode", "episodes")),
 		Work: float64(population * 500 * episodes), Unit: "steps",
-		Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+		Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (*Runner, error) {
 			c := cartPole(population, hidden)
 			c.Episodes, c.Devices, c.Tune = episodes, o.Devices, o.Tune
 			return neurobench.OpenPlay(ctx, b, c)
@@ -84,7 +85,7 @@ func generationWorkload(name string, population, hidden int, start startKind) Wo
 
 // generations runs generations of an experiment.
 func generations(c evolve.Config) openRunner {
-	return func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+	return func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (*Runner, error) {
 		c := c
 		if c.Devices == 0 {
 			c.Devices = o.Devices
@@ -105,34 +106,20 @@ type stepper interface {
 	Close() error
 }
 
-// stepped is the Runner of a stepper.
-type stepped struct {
-	runner
-	plan  string
-	scale *float64 // of the last step
-}
-
-func (s stepped) Plan() string { return s.plan }
-
-// Scale is the seconds that are given for one of a step.
-func (s stepped) Scale() float64 { return *s.scale }
-
 // steps times the steps of a run. If per is above 0, times are scaled to per units of work.
-func steps(ctx context.Context, s stepper, per float64) Runner {
+func steps(ctx context.Context, s stepper, per float64) *Runner {
 	scale := 1.
-	r := timed(func() (float64, error) {
+	r := neurobench.Repeated(func() (seconds, result float64, err error) {
+		start := time.Now()
 		m, err := s.Step(ctx)
+		seconds = time.Since(start).Seconds()
 		if per > 0 && m.Work > 0 {
 			scale = per / m.Work
 		}
-		return float64(m.Step), err
-	}, s.Close).(runner)
-	once := r.once
-	r.once = func() (seconds, result float64, err error) {
-		seconds, result, err = once()
-		return seconds * scale, result, err
-	}
-	return stepped{r, s.Profile().Plan, &scale}
+		return seconds * scale, float64(m.Step), err
+	}, s.Close)
+	r.Plan, r.Scale = s.Profile().Plan, &scale
+	return r
 }
 
 // sparseExamples is the number of examples of a step.
@@ -142,14 +129,14 @@ const sparseExamples = 512
 func sparseWorkload(name, method string) Workload {
 	return Workload{Name: name, What: "an update of 200 sparse networks on 512 examples each, method " + method,
 		Work: 200 * sparseExamples, Unit: "examples", Peers: []Peer{{Name: "C", Source: "sparse_mnist.c"}},
-		Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+		Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (*Runner, error) {
 			c := sparse.DefaultConfig()
 			c.Batch, c.Updates, c.MutateEvery, c.Method, c.Devices = sparseExamples, 1<<30-1, 0, method, o.Devices
 			p, err := sparse.New(ctx, b, c, randomPictures(sparseExamples))
 			if err != nil {
 				return nil, err
 			}
-			return timed(func() (float64, error) {
+			return neurobench.Timed(func() (float64, error) {
 				_, _, err := p.Train(1)
 				return float64(p.Updates()), err
 			}, p.Close), nil

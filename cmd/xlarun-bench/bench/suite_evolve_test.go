@@ -26,7 +26,7 @@ func TestStepsAreScaled(t *testing.T) {
 		r := steps(t.Context(), fixedSteps{}, per)
 		seconds, _, err := r.Run(1)
 		require.NoError(t, err)
-		require.Equal(t, want, r.(scaler).Scale())
+		require.Equal(t, want, *r.Scale)
 		require.GreaterOrEqual(t, seconds[0], want*time.Millisecond.Seconds())
 	}
 }

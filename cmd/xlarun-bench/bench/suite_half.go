@@ -166,12 +166,12 @@ func lowRankOf(d graph.DType, members, units int) openRunner {
 
 // halfProgram compiles a function for a program that runs alone.
 func halfProgram(f func([]any) any, args func() []any) openRunner {
-	return func(_ context.Context, _ *host, b xlabridge.Backend, _ Options) (Runner, error) {
+	return func(_ context.Context, _ *host, b xlabridge.Backend, _ Options) (*Runner, error) {
 		in, start := args(), time.Now()
 		p, err := graph.TraceArgs("half", in, graph.TraceOptions{}, f)
 		if err != nil {
 			return nil, err
 		}
-		return compileProgram(b, xlabridge.CompileOptions{AllCores: true}, start, p, in)
+		return compileProgram(b, xlabridge.CompileOptions{AllCores: true}, start, p, in, nil)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"xlarun/cmd/xlarun-bench/bench/journey"
+	"xlarun/cmd/xlarun-bench/bench/neurobench"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/ppo"
 	"xlarun/xlabridge"
@@ -94,7 +95,7 @@ const journeyEnvs, journeySteps = 64, 128
 // journeyOf is runs of some updates by a way. With 0 updates a run is one, after a warm-up that leaves the state as it
 // was.
 func journeyOf(w journey.Way, updates int) openRunner {
-	return func(_ context.Context, _ *host, b xlabridge.Backend, _ Options) (Runner, error) {
+	return func(_ context.Context, _ *host, b xlabridge.Backend, _ Options) (*Runner, error) {
 		if w.Environments == 0 {
 			w.Environments, w.Steps = journeyEnvs, journeySteps
 		}
@@ -106,7 +107,7 @@ func journeyOf(w journey.Way, updates int) openRunner {
 		if err != nil {
 			return nil, err
 		}
-		return timed(func() (float64, error) {
+		return neurobench.Timed(func() (float64, error) {
 			for range max(updates, 1) {
 				if err := t.Update(true); err != nil {
 					return 0, err

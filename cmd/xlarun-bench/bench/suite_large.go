@@ -34,7 +34,7 @@ func largeWorkloads(Options) []Workload {
 	inference := func(name string, lanes int) Workload {
 		return Workload{Name: name, Explicit: true,
 			What: fmt.Sprintf("as many forward passes of one network as %s, %d lanes at once", lowRankSize, lanes),
-			Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+			Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (*Runner, error) {
 				return newInference(b, lowRankSize, o.Devices, lanes)
 			}}
 	}
@@ -65,7 +65,7 @@ func largeWorkloads(Options) []Workload {
 
 // rulePlan runs generations by the plan of the rule: one that is tuned may differ from run to run.
 func rulePlan(c evolve.Config) openRunner {
-	return func(ctx context.Context, h *host, b xlabridge.Backend, o Options) (Runner, error) {
+	return func(ctx context.Context, h *host, b xlabridge.Backend, o Options) (*Runner, error) {
 		o.Tune = plan.TuneOff
 		return generations(c)(ctx, h, b, o)
 	}

@@ -18,6 +18,7 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"golang.org/x/sys/unix"
 
+	"xlarun/cmd/xlarun-bench/bench/neurobench"
 	"xlarun/internal/network"
 	"xlarun/rollout/evolve/hosts/hostsim"
 	"xlarun/xlabridge"
@@ -64,10 +65,9 @@ func machinesWorkloads(Options) []Workload {
 			Workload: ideal}}, What: fmt.Sprintf("a generation of 2 s by %d hosts, simulated: real "+
 			"messages, computed times", n)},
 			explicit(Workload{Name: ideal, What: "the same without messages", Open: func(context.Context, *host,
-				xlabridge.Backend, Options) (Runner, error) {
-				return elsewhere{runner{once: func() (float64, float64, error) {
-					return modelGeneration.Seconds(), 0, nil
-				}, close: func() error { return nil }}}, nil
+				xlabridge.Backend, Options) (*Runner, error) {
+				return elsewhere(func() (float64, error) { return modelGeneration.Seconds(), nil },
+					func() error { return nil }), nil
 			}}))
 	}
 	return all
@@ -89,7 +89,7 @@ const (
 
 // modelOf simulates hosts, once. The result is the time of a generation by the simulated clock.
 func modelOf(n int) openRunner {
-	return func(context.Context, *host, xlabridge.Backend, Options) (Runner, error) {
+	return func(context.Context, *host, xlabridge.Backend, Options) (*Runner, error) {
 		simulated := sync.OnceValues(func() (float64, error) {
 			r := hostsim.Run(hostsim.Options{Hosts: n, Chunks: n * modelChunks, Generations: modelRounds,
 				RowBytes: 12 * modelMembers, Chunk: (modelGeneration - modelUpdate) / modelChunks,
@@ -100,18 +100,19 @@ func modelOf(n int) openRunner {
 			}
 			return (r.Ends[modelRounds-1] - r.Ends[0]).Seconds() / (modelRounds - 1), nil
 		})
-		return elsewhere{runner{once: func() (float64, float64, error) {
-			seconds, err := simulated()
-			return seconds, 0, err
-		}, close: func() error { return nil }}}, nil
+		return elsewhere(simulated, func() error { return nil }), nil
 	}
 }
 
-// elsewhere is a Runner whose work is done by other processes, or by none.
-type elsewhere struct{ runner }
-
-// TimesPart says that the CPU time of this process is not that of the work.
-func (elsewhere) TimesPart() {}
+// elsewhere is the Runner of work that other processes do, or none.
+func elsewhere(once func() (seconds float64, err error), close func() error) *Runner {
+	r := neurobench.Repeated(func() (float64, float64, error) {
+		seconds, err := once()
+		return seconds, 0, err
+	}, close)
+	r.Part = true
+	return r
+}
 
 // hostsGenerations is the number of generations of a measured run. The first ones are left out.
 const hostsGenerations, hostsFirst = 44, 4
@@ -119,7 +120,7 @@ const hostsGenerations, hostsFirst = 44, 4
 // hostsOf runs hosts, each a process on a core of its own, and returns the time of a generation. Hosts that are apart
 // compute a population each.
 func hostsOf(n int, g sharedRun, delay time.Duration, apart bool) openRunner {
-	return func(ctx context.Context, _ *host, _ xlabridge.Backend, _ Options) (Runner, error) {
+	return func(ctx context.Context, _ *host, _ xlabridge.Backend, _ Options) (*Runner, error) {
 		dir, err := os.MkdirTemp("", "xlarun-hosts-*")
 		if err != nil {
 			return nil, err
@@ -138,28 +139,27 @@ func hostsOf(n int, g sharedRun, delay time.Duration, apart bool) openRunner {
 		}
 		far.Set(network.Link{Delay: delay})
 		made := 0
-		return elsewhere{runner{once: func() (float64, float64, error) {
+		return elsewhere(func() (float64, error) {
 			made++
 			return timeHosts(ctx, filepath.Join(dir, strconv.Itoa(made)), n, g, far.Address(), apart)
-		}, close: func() error {
+		}, func() error {
 			server.Shutdown()
 			far.Down()
 			return os.RemoveAll(dir)
-		}}}, nil
+		}), nil
 	}
 }
 
 // timeHosts runs hosts and returns the time of a generation of the first: the lower quartile, because what others do on
 // the machine makes two hosts wait more often than one.
-func timeHosts(ctx context.Context, dir string, n int, g sharedRun, server string, apart bool) (quartile, none float64,
-	err error) {
+func timeHosts(ctx context.Context, dir string, n int, g sharedRun, server string, apart bool) (float64, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	cores, err := ownCores()
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	var all sync.WaitGroup
 	errs := make([]error, n)
@@ -178,26 +178,26 @@ func timeHosts(ctx context.Context, dir string, n int, g sharedRun, server strin
 	}
 	all.Wait()
 	if err := errors.Join(errs...); err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "0", "timings.jsonl"))
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	var seconds []float64
 	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 		var row struct{ Seconds float64 }
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			return 0, 0, err
+			return 0, err
 		}
 		seconds = append(seconds, row.Seconds)
 	}
 	if len(seconds) != hostsGenerations {
-		return 0, 0, fmt.Errorf("a host has the times of %d generations, want %d", len(seconds), hostsGenerations)
+		return 0, fmt.Errorf("a host has the times of %d generations, want %d", len(seconds), hostsGenerations)
 	}
 	seconds = seconds[hostsFirst:]
 	slices.Sort(seconds)
-	return seconds[len(seconds)/4], 0, nil
+	return seconds[len(seconds)/4], nil
 }
 
 // ownCores returns the cores of this process.

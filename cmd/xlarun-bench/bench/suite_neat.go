@@ -94,7 +94,7 @@ func playWorkload(name string, c evolve.Config, init func(p policy.Policy, key r
 	return Workload{Name: name, Work: float64(c.Population * c.Steps), Unit: "steps", Peers: peers,
 		What: fmt.Sprintf("%s, %d x %s, an episode of %d steps, evaluation alone", c.Env, c.Population, c.Policy,
 			c.Steps),
-		Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+		Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (*Runner, error) {
 			c := c
 			c.Devices, c.Tune = o.Devices, o.Tune
 			return neurobench.OpenPlayOf(ctx, b, c, init)

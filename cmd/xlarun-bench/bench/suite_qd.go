@@ -48,7 +48,7 @@ func eliteWorkload(name, env, policy, bounds string, cells, batch int) Workload 
 		What: fmt.Sprintf("a generation of MAP-Elites on %s, %d x %s, %d cells of a CVT", env, batch, policy, cells),
 		Peers: []Peer{{Name: "QDax", Script: "qdax_mapelites.py", Other: true,
 			Args: []string{env, strconv.Itoa(cells), strconv.Itoa(batch)}}},
-		Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+		Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (*Runner, error) {
 			c := c
 			c.Devices = o.Devices
 			r, err := c.Start(ctx, b)

@@ -15,7 +15,7 @@ import (
 func scalingWorkloads(Options) (all []Workload) {
 	for _, s := range neurobench.Scaling() {
 		all = append(all, Workload{Name: s.Axis + "-" + s.At, Work: s.Work(), Unit: "steps", What: s.What(),
-			Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+			Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (*Runner, error) {
 				return neurobench.OpenPlay(ctx, b, s.Experiment(o.Tune, o.Devices))
 			}})
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"xlarun/cmd/xlarun-bench/bench/neurobench"
 	"xlarun/studies/rdb"
 	"xlarun/studies/study"
 	"xlarun/xlabridge"
@@ -110,23 +111,20 @@ type ownStudy struct {
 
 // ownStudies is the Runner of a function that returns seconds.
 func ownStudies(f func(s *ownStudy) (float64, error)) openRunner {
-	return func(ctx context.Context, h *host, _ xlabridge.Backend, _ Options) (Runner, error) {
+	return func(ctx context.Context, h *host, _ xlabridge.Backend, _ Options) (*Runner, error) {
 		dir, err := os.MkdirTemp("", "xlarun-study-*")
 		if err != nil {
 			return nil, err
 		}
 		s := &ownStudy{ctx: ctx, h: h, dir: dir}
-		return studyRunner{runner{once: func() (float64, float64, error) {
+		r := neurobench.Repeated(func() (float64, float64, error) {
 			seconds, err := f(s)
 			return seconds, 0, err
-		}, close: func() error { return os.RemoveAll(dir) }}}, nil
+		}, func() error { return os.RemoveAll(dir) })
+		r.Compile = new(float64) // by other processes
+		return r, nil
 	}
 }
-
-// studyRunner compiles nothing itself.
-type studyRunner struct{ runner }
-
-func (studyRunner) CompileSeconds() float64 { return 0 }
 
 // run runs a study and returns its seconds, by its own account.
 func (s *ownStudy) run(spec string, args ...string) (float64, error) {

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"xlarun/rollout/ppo"
@@ -54,7 +53,7 @@ func explicit(w Workload) Workload {
 func ppoWorkload(name, what string, change func(*ppo.Config), script, args string) Workload {
 	return Workload{Name: name, What: what, Work: million, Unit: "steps",
 		Peers: []Peer{{Name: "jax", Script: script, Args: strings.Fields(args)}},
-		Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+		Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (*Runner, error) {
 			c := ppo.DefaultConfig()
 			c.Steps, c.Target, c.EvalEnvs = 1<<30, "0", 0 // peers do not evaluate
 			change(&c)
@@ -87,7 +86,7 @@ func selfplayWorkloads(Options) []Workload {
 			fmt.Sprintf("batch 14 %d", n)))
 	}
 	iteration := Workload{Name: "selfplay-iteration", What: "an iteration of 64 games by the defaults, no evaluation",
-		Explicit: true, Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+		Explicit: true, Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (*Runner, error) {
 			c := selfplay.DefaultConfig()
 			c.NumIterations, c.NumEpisodes, c.ArenaEvery = 1_000_000, 64, 0
 			t, err := selfplay.New(b, c)
@@ -99,29 +98,23 @@ func selfplayWorkloads(Options) []Workload {
 	return append(all, iteration)
 }
 
-// phaseRunner times one phase of an iteration of self-play.
-type phaseRunner struct {
-	io.Closer // the training
-	// phase times the phase.
-	phase func(repeats int) ([]run.Phase, error)
-	scale float64 // units of the phase's work in a run
-	units int     // units in a timed call
-}
-
-func (r *phaseRunner) Run(n int) (seconds []float64, result float64, err error) {
-	phases, err := r.phase(max(1, n/r.units))
-	if err != nil {
-		return nil, 0, err
+// phaseRunner times one phase of an iteration of self-play, scaled to the work of a run.
+func phaseRunner(phase func(repeats int) ([]run.Phase, error), scale float64, close func() error) *Runner {
+	units := 1                            // in a timed call
+	r := Runner{Part: true, Close: close} // it also copies the state and warms up
+	r.Run = func(n int) (seconds []float64, result float64, err error) {
+		phases, err := phase(max(1, n/units))
+		if err != nil {
+			return nil, 0, err
+		}
+		units = phases[0].Units
+		for _, s := range phases[0].Runs {
+			seconds = append(seconds, s*scale)
+		}
+		return seconds, 0, nil
 	}
-	r.units = phases[0].Units
-	for _, s := range phases[0].Runs {
-		seconds = append(seconds, s*r.scale)
-	}
-	return seconds, 0, nil
+	return &r
 }
-
-// TimesPart says that a run does more than is timed: it copies the state and warms up.
-func (r *phaseRunner) TimesPart() {}
 
 // selfplayWorkload is one phase of an iteration. The time of games is the time of a million simulations: ours counts
 // those of played moves, the peer's counts all that it computes.
@@ -132,7 +125,7 @@ func selfplayWorkload(name, what string, vertices, k int, search string, episode
 	if phase == selfplay.PhaseGames {
 		w.Work, w.Unit = million, "simulations"
 	}
-	w.Open = func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+	w.Open = func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (*Runner, error) {
 		c := selfplay.DefaultConfig()
 		c.ArenaEvery, c.Replay, c.Epochs = 0, 1, settings.Num(1)
 		c.Vertices, c.K, c.Search, c.Network = vertices, []int{k}, search, "mlp:64,64"
@@ -152,8 +145,8 @@ func selfplayWorkload(name, what string, vertices, k int, search string, episode
 		if phase == selfplay.PhaseGames {
 			scale = million / m.Work
 		}
-		return &phaseRunner{t, func(repeats int) ([]run.Phase, error) { return t.PhasesOf(ctx, repeats, phase) }, scale,
-			1}, nil
+		return phaseRunner(func(repeats int) ([]run.Phase, error) { return t.PhasesOf(ctx, repeats, phase) }, scale,
+			t.Close), nil
 	}
 	return w
 }

@@ -32,17 +32,17 @@ func (h *host) work(ctx context.Context, flags console.BackendFlags, w Workload,
 	}
 	defer func() { _ = r.Close() }()
 	first := ready{Compile: time.Since(start).Seconds()}
-	if c, ok := r.(interface{ CompileSeconds() float64 }); ok {
-		first.Compile = c.CompileSeconds()
+	if r.Compile != nil {
+		first.Compile = *r.Compile
 	}
 	if _, _, err := r.Run(1); err != nil {
 		return err
 	}
-	if p, ok := r.(planner); ok {
-		first.Plan = p.Plan()
-	}
-	if c, ok := r.(checker); ok {
-		first.Checks = c.Checks()
+	first.Plan = r.Plan
+	if r.Checks != nil {
+		if first.Checks, err = r.Checks(); err != nil {
+			return err
+		}
 	}
 	if err := h.PrintJSON(first); err != nil {
 		return err
@@ -59,10 +59,10 @@ func (h *host) work(ctx context.Context, flags console.BackendFlags, w Workload,
 			return err
 		}
 		a := answer{Seconds: seconds, Result: result}
-		if _, part := r.(partTimer); !part {
+		if !r.Part {
 			a.Processor = (processorTime(b) - before).Seconds() / float64(n)
-			if s, ok := r.(scaler); ok {
-				a.Processor *= s.Scale()
+			if r.Scale != nil {
+				a.Processor *= *r.Scale
 			}
 		}
 		if a.Peak, err = peakSoFar(); err != nil {

@@ -71,51 +71,7 @@ type Options struct {
 }
 
 // openRunner compiles a workload and makes its Runner.
-type openRunner = func(ctx context.Context, h *host, b xlabridge.Backend, o Options) (Runner, error)
+type openRunner = func(ctx context.Context, h *host, b xlabridge.Backend, o Options) (*Runner, error)
 
 // Runner is a workload of ours that is compiled.
-type Runner interface {
-	// Run runs about n times. It returns the seconds of runs and the result of the last.
-	Run(n int) (seconds []float64, result float64, err error)
-	Close() error
-}
-
-// planner is a Runner with a plan, in words.
-type planner interface{ Plan() string }
-
-// partTimer is a Runner that times a part of what it does. So the CPU time of its runs is not known.
-type partTimer interface{ TimesPart() }
-
-// scaler is a Runner that gives the seconds of another amount of work than that of a run: Scale times as much.
-type scaler interface{ Scale() float64 }
-
-// checker is a Runner with numbers that peers must agree with.
-type checker interface{ Checks() []float64 }
-
-// runner makes a Runner of functions.
-type runner struct {
-	once  func() (seconds, result float64, err error)
-	close func() error
-}
-
-// timed returns a Runner whose runs are timed from outside.
-func timed(f func() (float64, error), close func() error) Runner {
-	return runner{once: func() (float64, float64, error) {
-		start := time.Now()
-		result, err := f()
-		return time.Since(start).Seconds(), result, err
-	}, close: close}
-}
-
-func (r runner) Run(n int) (seconds []float64, result float64, err error) {
-	for range n {
-		var s float64
-		if s, result, err = r.once(); err != nil {
-			return nil, 0, err
-		}
-		seconds = append(seconds, s)
-	}
-	return seconds, result, nil
-}
-
-func (r runner) Close() error { return r.close() }
+type Runner = neurobench.Runner

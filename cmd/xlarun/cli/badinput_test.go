@@ -236,9 +236,7 @@ func TestPluginThatIsNone(t *testing.T) {
 		filepath.Join(b.dir, "none.so"): "cannot be opened",
 		b.dir:                           "holds no cpu plugin",
 	} {
-		b.err.b.Reset()
-		require.Equal(t, StatusUsage, b.do("evolve", "--plugin", path), "%s", b.err)
-		require.Contains(t, b.err.String(), want)
+		b.refused(t, want, "evolve", "--plugin", path)
 		require.Equal(t, 1, strings.Count(b.err.String(), "\n"))
 		require.Equal(t, []string{"text.so"}, b.files(t))
 		require.NoDirExists(t, filepath.Join(b.dir, "runs"))

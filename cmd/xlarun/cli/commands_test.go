@@ -29,7 +29,7 @@ func TestHelpNamesTheCommands(t *testing.T) {
 	}
 	require.Contains(t, b.out.String(), "source <(xlarun completion bash)")
 	require.NotContains(t, b.out.String(), "\n  man")
-	require.Equal(t, StatusOK, b.do("evolve", "--help"))
+	b.ok(t, "evolve --help")
 	require.Contains(t, b.out.String(), "--strategy text")
 	require.NotContains(t, b.out.String(), "--strategy.learning-rate")
 	require.Empty(t, b.err.String())
@@ -59,7 +59,7 @@ func TestHelpOfParts(t *testing.T) {
 	b := newBed(t)
 	shown := func(args ...string) string {
 		b.out.b.Reset()
-		require.Equal(t, StatusOK, b.do(args...), "%s", b.err)
+		b.ok(t, args...)
 		return b.out.String()
 	}
 	for _, name := range []string{"evolve", "islands", "ppo", "pqn", "selfplay", "sparse", "profile", "inspect",
@@ -89,14 +89,11 @@ func TestHelpOfParts(t *testing.T) {
 	require.Contains(t, shown("__complete", "evolve", ""), "CartPole-v1\n")
 	require.Contains(t, shown("__complete", "evolve", "--strategy", ""), "openes\n")
 	require.Contains(t, shown("__complete", "profile", "--strategy=o"), "openes\n")
-	require.Equal(t, StatusUsage, b.do("help", "strategies", "pgp"))
-	require.Contains(t, b.err.String(), "did you mean pgpe?")
-	require.Equal(t, StatusUsage, b.do("help", "environments", "CartPole"))
-	require.Contains(t, b.err.String(), `there is no environment "CartPole", did you mean CartPole-v1? (there are A`)
-	require.Equal(t, StatusUsage, b.do("help", "envs"))
-	require.Contains(t, b.err.String(), `there is no command "envs", did you mean environments?`)
-	require.Equal(t, StatusUsage, b.do("help", "strategiess"))
-	require.Contains(t, b.err.String(), "did you mean strategies?")
+	b.refused(t, "did you mean pgpe?", "help strategies pgp")
+	b.refused(t, `there is no environment "CartPole", did you mean CartPole-v1? (there are A`,
+		"help environments CartPole")
+	b.refused(t, `there is no command "envs", did you mean environments?`, "help envs")
+	b.refused(t, "did you mean strategies?", "help strategiess")
 	require.Regexp(t, `(?m)^CartPole-v1 .*\nDescriptor, .*\n.*--env-param NAME=VALUE:\n`+
 		`  gravity +a number +\(default 9\.8\)$`,
 		shown("help", "environments", "CartPole-v1"))
@@ -115,7 +112,7 @@ func TestHelpOfAdvancedFlags(t *testing.T) {
 	b := newBed(t)
 	shown := func(args ...string) string {
 		b.out.b.Reset()
-		require.Equal(t, StatusOK, b.do(args...), "%s", b.err)
+		b.ok(t, args...)
 		return b.out.String()
 	}
 	for _, kind := range allKinds() {
@@ -147,7 +144,7 @@ func TestManual(t *testing.T) {
 	program := filepath.Join(b.dir, "program")
 	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho page of $3 > $2/xlarun-$3.1\n"), 0o755))
 	b.find = func(string) (string, error) { return program, nil }
-	require.Equal(t, StatusOK, b.do("man", dir), "%s", b.err)
+	b.ok(t, "man", dir)
 	for _, c := range newRoot(b.App).Commands() {
 		page, err := os.ReadFile(filepath.Join(dir, "xlarun-"+c.Name()+".1"))
 		if c.Hidden || c.Name() == "help" {
@@ -174,9 +171,7 @@ func TestManual(t *testing.T) {
 // bench starts processes of evolve and reads these from their last line.
 func TestEvolveTellsWhatBenchReads(t *testing.T) {
 	b := newBed(t)
-	require.Equal(t, StatusOK, b.do("evolve", "--generations", "1", "--target", "0", "--eval-episodes", "1", "--pop",
-		"4",
-		"--steps", "2", "--policy", "linear", "--out", "none", "--json"), "%s", b.err)
+	b.ok(t, "evolve --generations 1 --target 0 --eval-episodes 1 --pop 4 --steps 2 --policy linear --out none --json")
 	for _, key := range []string{"cache", "time_to_first_generation_seconds", "peak_memory_bytes"} {
 		require.Contains(t, result(t, b), key)
 	}
@@ -184,18 +179,18 @@ func TestEvolveTellsWhatBenchReads(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	b := newBed(t)
-	require.Equal(t, StatusOK, b.do("version"))
+	b.ok(t, "version")
 	require.Regexp(t, `^xlarun \d+\.\d+\.\d+\S*, go1\.\S+ \w+/\w+\n$`, b.out.String())
 	text := b.out.String()
 	for _, args := range [][]string{{"--version"}, {"-v"}, {"--version", "evolve"}, {"--version", ""},
 		{"-v", "study", "run"}} {
 		b.out.b.Reset()
-		require.Equal(t, StatusOK, b.do(args...))
+		b.ok(t, args...)
 		require.Equal(t, text, b.out.String())
 	}
 	for args, shown := range map[string]bool{"--help": true, "help": false} {
 		b.out.b.Reset()
-		require.Equal(t, StatusOK, b.do(args))
+		b.ok(t, args)
 		require.Equal(t, shown, strings.Contains(b.out.String(), "-v, --version"), args)
 	}
 }
@@ -203,7 +198,7 @@ func TestVersion(t *testing.T) {
 func TestPluginCommands(t *testing.T) {
 	b := newBed(t)
 	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", "")
-	require.Equal(t, StatusOK, b.do("plugin", "list"), "%s", b.err)
+	b.ok(t, "plugin list")
 	require.Contains(t, b.out.String(), "not installed")
 	require.Equal(t, StatusFailed, b.do("plugin", "path"), "nothing is installed in an empty cache folder")
 	require.Contains(t, b.err.String(), "xlarun plugin path: ")
@@ -213,13 +208,13 @@ func TestPluginCommands(t *testing.T) {
 	b.write(t, "my.so", "anything")
 	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", file)
 	b.out.b.Reset()
-	require.Equal(t, StatusOK, b.do("plugin", "path", "--backend", "cpu"))
+	b.ok(t, "plugin path --backend cpu")
 	require.Equal(t, file+"\n", b.out.String())
 }
 
 func TestCacheCommands(t *testing.T) {
 	b := newBed(t)
-	require.Equal(t, StatusOK, b.do("cache", "list"), "%s", b.err)
+	b.ok(t, "cache list")
 	require.Contains(t, b.out.String(), "0 programs, 0 B, in ")
 
 	dir := must(cache.DefaultDir())
@@ -229,20 +224,20 @@ func TestCacheCommands(t *testing.T) {
 			CompileSeconds: 1.5}, make([]byte, 5000)))
 	}
 	b.out.b.Reset()
-	require.Equal(t, StatusOK, b.do("cache", "list"))
+	b.ok(t, "cache list")
 	require.Contains(t, b.out.String(), "one")
 	require.Contains(t, b.out.String(), "evolve two")
 	require.Contains(t, b.out.String(), " 1.5 s ")
 	require.Contains(t, b.out.String(), "2 programs, 1")
 	b.out.b.Reset()
-	require.Equal(t, StatusOK, b.do("cache", "verify"))
+	b.ok(t, "cache verify")
 	require.Contains(t, b.out.String(), "; all well, in ")
 
 	plan := cache.NewKey([]byte("plan"))
 	require.NoError(t, c.Plans().Put(plan, cache.Metadata{Name: "tiles of 48 (quick)", Purpose: "evolve two",
 		CompileSeconds: 2.5}, make([]byte, 500)))
 	b.out.b.Reset()
-	require.Equal(t, StatusOK, b.do("cache", "list"))
+	b.ok(t, "cache list")
 	require.Regexp(t, `(?m)^plan +tiles of 48 \(quick\) +\d+ B +2\.5 s .* evolve two$`, b.out.String())
 	// List said "all well" of programs that it had not read.
 	require.Regexp(t, `2 programs, 10\.\d kB, and 1 plan, \d+ B, in .*cache\n`, b.out.String())
@@ -290,17 +285,17 @@ func TestCacheCommands(t *testing.T) {
 	require.NoError(t, c.Put(cache.NewKey([]byte("one")), cache.Metadata{Name: "one"}, make([]byte, 5000)))
 	require.NoError(t, c.Plans().Put(plan, cache.Metadata{Name: "tiles of 48 (quick)"}, make([]byte, 500)))
 	b.out.b.Reset()
-	require.Equal(t, StatusOK, b.do("cache", "clear", "--damaged"))
+	b.ok(t, "cache clear --damaged")
 	require.Regexp(t, `^removed 1 program, \d+ B\n`, b.out.String())
 	require.Len(t, must(c.Verify()), 2)
 
 	old := time.Now().Add(-time.Hour) // the plan was used longest ago
 	require.NoError(t, os.Chtimes(filepath.Join(c.Plans().Dir(), plan.String()+".xlaplan"), old, old))
 	b.out.b.Reset()
-	require.Equal(t, StatusOK, b.do("cache", "prune", "--max", "6k"))
+	b.ok(t, "cache prune --max 6k")
 	require.Regexp(t, `^removed 1 program, .* kB, and 1 plan, `, b.out.String())
 	b.out.b.Reset()
-	require.Equal(t, StatusOK, b.do("cache", "clear"))
+	b.ok(t, "cache clear")
 	require.Contains(t, b.out.String(), "removed 1 program,")
 	require.Empty(t, must(c.List()))
 }

@@ -93,8 +93,7 @@ func TestConfigsThatAreNone(t *testing.T) {
 	} {
 		b := newBed(t)
 		b.write(t, "file.toml", c.text)
-		require.Equal(t, StatusUsage, b.do("profile", "file.toml"), "%d: %s: %s", i, c.what, b.err)
-		require.Contains(t, b.err.String(), c.want, "%d: %s", i, c.what)
+		b.refused(t, c.want, "profile file.toml")
 		require.Contains(t, b.err.String(), "file.toml", "%d: %s", i, c.what)
 		require.Equal(t, 1, strings.Count(b.err.String(), "\n"), "%d: %s", i, c.what)
 		require.Less(t, len(b.err.String()), 1000, "%d: %s: %.300s", i, c.what, b.err.String())
@@ -113,7 +112,7 @@ func TestConfigFilesThatAreNone(t *testing.T) {
 	require.NoError(t, os.Truncate("large.toml", 1<<40)) // with holes: it takes no room
 	require.NoError(t, os.Mkdir("run", 0o755))
 	require.NoError(t, syscall.Mkfifo(filepath.Join("run", "config.toml"), 0o600))
-	for i, c := range []struct{ args, want string }{
+	for _, c := range []struct{ args, want string }{
 		{"evolve --config pipe.toml", "--config pipe.toml is no regular file: give the path of a TOML file"},
 		{"profile pipe.toml", "the config pipe.toml is no regular file"},
 		{"evolve --config folder.toml", "--config folder.toml is a folder: give the path of a TOML file"},
@@ -123,9 +122,7 @@ func TestConfigFilesThatAreNone(t *testing.T) {
 		{"evolve --config /dev/zero", "--config /dev/zero is no regular file"},
 		{"evolve --resume run", "config.toml is no regular file"},
 	} {
-		b.err.b.Reset()
-		require.Equal(t, StatusUsage, b.do(strings.Fields(c.args)...), "%d", i)
-		require.Contains(t, b.err.String(), c.want, "%d", i)
+		b.refused(t, c.want, c.args)
 	}
 	require.Zero(t, b.opened)
 }

@@ -25,9 +25,8 @@ func TestBackendFirst(t *testing.T) {
 		require.Equal(t, strings.Fields(c.want), got, "case %d", i+1)
 	}
 	b := newBed(t)
-	require.Equal(t, StatusOK, b.do("--backend", "reference"), "%s", b.err)
+	b.ok(t, "--backend reference")
 	require.Contains(t, b.out.String(), "reference device")
 	require.Contains(t, b.out.String(), "xlarun --help lists the commands")
-	require.Equal(t, StatusUsage, b.do("--backend", "cpuu"))
-	require.Contains(t, b.err.String(), `--backend got "cpuu", wants one of cpu, cuda, rocm, tpu, reference`)
+	b.refused(t, `--backend got "cpuu", wants one of cpu, cuda, rocm, tpu, reference`, "--backend cpuu")
 }

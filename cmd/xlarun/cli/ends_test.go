@@ -15,9 +15,7 @@ import (
 // A run ends after the rounds, the steps or the time that the user gives, whatever its kind, beyond its default length,
 // and goes on from there.
 func TestEndsOfAnyRun(t *testing.T) {
-	small := []string{"--pop", "4", "--policy", "linear", "--steps", "2", "--eval-episodes", "1", "--target", "0",
-		"--backend",
-		"reference"}
+	small := strings.Fields("--pop 4 --policy linear --steps 2 --eval-episodes 1 --target 0 --backend reference")
 	ppo := []string{"--envs", "2", "--horizon", "4", "--epochs", "1", "--minibatches", "1", "--policy", "linear",
 		"--eval-episodes", "1", "--target", "0", "--backend", "reference"}
 	for _, c := range []struct {
@@ -51,25 +49,23 @@ func TestEndsOfAnyRun(t *testing.T) {
 	}
 	b := onInterpreter(t)
 	for _, bad := range []string{"--for 0s", "--for -1s", "--for soon", "--rounds -1", "--total-steps -1"} {
-		require.Equal(t, StatusUsage, b.do(append([]string{"evolve"}, strings.Fields(bad)...)...), bad)
-		require.Contains(t, b.err.String(), strings.Fields(bad)[0]+" got", bad)
+		b.refused(t, strings.Fields(bad)[0]+" got", append([]string{"evolve"}, strings.Fields(bad)...)...)
 	}
 }
 
 // A run that ended early goes on to the bytes of one that did not.
 func TestEarlyEndGoesOn(t *testing.T) {
 	b := onInterpreter(t)
-	args := []string{"evolve", "--pop", "4", "--policy", "linear", "--steps", "2", "--eval-episodes", "1", "--target",
-		"0",
-		"--backend", "reference", "--checkpoint-every", "1"}
-	require.Equal(t, StatusOK, b.do(append(args, "-g", "5", "--out", "whole")...), "%s", b.err)
-	require.Equal(t, StatusOK, b.do(append(args, "-g", "5", "--rounds", "2", "--out", "a")...), "%s", b.err)
-	require.Equal(t, StatusOK, b.do("evolve", "--resume", "a", "--rounds", "0"), "%s", b.err)
+	args := strings.Fields("evolve --pop 4 --policy linear --steps 2 --eval-episodes 1 --target 0 " +
+		"--backend reference --checkpoint-every 1")
+	b.ok(t, append(args, "-g", "5", "--out", "whole")...)
+	b.ok(t, append(args, "-g", "5", "--rounds", "2", "--out", "a")...)
+	b.ok(t, "evolve --resume a --rounds 0")
 	requireSame(t, "whole", "a", "metrics.jsonl", "best.safetensors", "config.toml")
 	// steps count over the whole run
-	require.Equal(t, StatusOK, b.do(append(args, "--total-steps", "16", "--out", "b", "--json")...), "%s", b.err)
+	b.ok(t, append(args, "--total-steps", "16", "--out", "b", "--json")...)
 	require.Equal(t, 2., result(t, b)["generations"])
-	require.Equal(t, StatusOK, b.do("evolve", "--resume", "b", "--total-steps", "24", "--json"), "%s", b.err)
+	b.ok(t, "evolve --resume b --total-steps 24 --json")
 	require.Equal(t, 3., result(t, b)["generations"])
 }
 
@@ -82,7 +78,7 @@ func TestResumeWithEnds(t *testing.T) {
 		args := []string{"evolve", "--pop", "4", "--policy", "linear", "--steps", "2", "--eval-episodes", "1",
 			"--target", "0",
 			"--backend", "reference", "--checkpoint-every", "1", "--out", dir}
-		require.Equal(t, StatusOK, b.do(append(args, ends...)...), "%s", b.err)
+		b.ok(t, append(args, ends...)...)
 	}
 	start("length", "-g", "3")
 	start("rounds", "--rounds", "3")
@@ -113,9 +109,8 @@ func TestResumeWithEnds(t *testing.T) {
 	} {
 		for _, dir := range []string{"length", "rounds", "steps"} {
 			files := b.files(t)
-			require.Equal(t, StatusUsage, b.do(append([]string{"evolve", "--resume", dir},
-				strings.Fields(c.flags)...)...), "%v", c)
-			require.Contains(t, b.err.String(), "--resume "+dir+": "+c.want, "%v", c)
+			b.refused(t, "--resume "+dir+": "+c.want,
+				append([]string{"evolve", "--resume", dir}, strings.Fields(c.flags)...)...)
 			require.Equal(t, files, b.files(t), "%v", c)
 		}
 	}
@@ -139,11 +134,10 @@ func TestResumeWithEnds(t *testing.T) {
 // evaluation before, whose best.safetensors was gone.
 func TestConfigOfAnEvaluationAnew(t *testing.T) {
 	b := onInterpreter(t)
-	require.Equal(t, StatusOK, b.do("evolve", "--pop", "4", "--policy", "linear", "--steps", "2",
-		"--eval-episodes", "1", "--target", "0", "--backend", "reference", "--rounds", "2", "--out", "a"), "%s", b.err)
+	b.ok(t, "evolve --pop 4 --policy linear --steps 2 --eval-episodes 1 --target 0 --backend reference --rounds 2 "+
+		"--out a")
 	config := read(t, "a", "config.toml")
-	require.Equal(t, StatusOK, b.do("evolve", "--resume", "a", "--eval-episodes", "3", "--rounds", "0",
-		"-g", "2"), "%s", b.err)
+	b.ok(t, "evolve --resume a --eval-episodes 3 --rounds 0 -g 2")
 	require.Contains(t, b.out.String(), "nothing was left to do")
 	require.Equal(t, strings.Replace(config, "eval-episodes = 1", "eval-episodes = 3", 1), read(t, "a", "config.toml"))
 	f, err := safetensors.Open("a/best.safetensors")
@@ -156,11 +150,10 @@ func TestConfigOfAnEvaluationAnew(t *testing.T) {
 // generation. What was not measured then is null in the JSON; it was 0.
 func TestResumeWithAGoalThatIsReached(t *testing.T) {
 	b := onInterpreter(t)
-	require.Equal(t, StatusOK, b.do("qd", "CartPole-v1", "--archive", "grid:4", "--batch", "8", "--policy", "linear",
-		"--steps", "90", "--eval-episodes", "1", "--eval-every", "1", "--backend", "reference", "-g", "2", "--out",
-		"a"), "%s", b.err)
+	b.ok(t, "qd CartPole-v1 --archive grid:4 --batch 8 --policy linear --steps 90 --eval-episodes 1 --eval-every 1 "+
+		"--backend reference -g 2 --out a")
 	rows := read(t, "a", "metrics.jsonl")
-	require.Equal(t, StatusOK, b.do("qd", "--resume", "a", "-g", "3", "--target", "2", "--json"), "%s", b.err)
+	b.ok(t, "qd --resume a -g 3 --target 2 --json")
 	require.Equal(t, rows, read(t, "a", "metrics.jsonl"))
 	r := result(t, b)
 	require.Equal(t, "goal", r["ended_by"])
@@ -168,7 +161,7 @@ func TestResumeWithAGoalThatIsReached(t *testing.T) {
 		require.Contains(t, r, name)
 		require.Nil(t, r[name], name)
 	}
-	require.Equal(t, StatusOK, b.do("qd", "--resume", "a", "-g", "3", "--target", "90", "--json"), "%s", b.err)
+	b.ok(t, "qd --resume a -g 3 --target 90 --json")
 	require.EqualValues(t, 3, result(t, b)["generations"], "a goal that is farther away")
 }
 
@@ -206,13 +199,11 @@ func TestResumedLearningWhoseGoalIsReached(t *testing.T) {
 	b := onInterpreter(t)
 	for _, c := range []struct{ kind, agents string }{{"ppo", "1"}, {"ppo", "2"}, {"pqn", "1"}} {
 		out := c.kind + c.agents
-		require.Equal(t, StatusOK, b.do(c.kind, "CartPole-v1", "--policy", "linear", "--agents", c.agents, "--envs",
-			"8", "--horizon", "40", "--epochs", "1", "--minibatches", "2", "--eval-episodes", "1", "--backend",
-			"reference", "--eval-envs", "2", "--eval-every", "2",
-			"--target", "400", "--rounds", "2", "--out", out), "%s", b.err)
+		b.ok(t, c.kind, "CartPole-v1", "--policy", "linear", "--agents", c.agents, "--envs", "8", "--horizon", "40",
+			"--epochs", "1", "--minibatches", "2", "--eval-episodes", "1", "--backend", "reference", "--eval-envs", "2",
+			"--eval-every", "2", "--target", "400", "--rounds", "2", "--out", out)
 		rows := read(t, out, "metrics.jsonl")
-		require.Equal(t, StatusOK, b.do(c.kind, "--resume", out, "--rounds", "0", "--target", "2", "--json"), "%s",
-			b.err)
+		b.ok(t, c.kind, "--resume", out, "--rounds", "0", "--target", "2", "--json")
 		require.Equal(t, "goal", result(t, b)["ended_by"], out)
 		require.Equal(t, rows, read(t, out, "metrics.jsonl"), out)
 		require.Contains(t, b.out.String(), "nothing was left to do: the run had ended with update 2 (it had reached")
@@ -222,32 +213,29 @@ func TestResumedLearningWhoseGoalIsReached(t *testing.T) {
 // --resume auto starts a run, goes on with it, and starts it anew if it was killed before its first checkpoint.
 func TestResumeAuto(t *testing.T) {
 	b := onInterpreter(t)
-	args := []string{"evolve", "CartPole-v1", "--pop", "4", "--policy", "linear", "--steps", "2", "--eval-episodes",
-		"1",
-		"--target", "0", "--backend", "reference", "--checkpoint-every", "1", "-g", "4"}
+	args := strings.Fields("evolve CartPole-v1 --pop 4 --policy linear --steps 2 --eval-episodes 1 --target 0 " +
+		"--backend reference --checkpoint-every 1 -g 4")
 	auto := append(args, "--out", "a", "--resume", "auto")
-	require.Equal(t, StatusOK, b.do(append(args, "--out", "whole")...), "%s", b.err)
-	require.Equal(t, StatusOK, b.do(append(auto, "--rounds", "2")...), "%s", b.err)
+	b.ok(t, append(args, "--out", "whole")...)
+	b.ok(t, append(auto, "--rounds", "2")...)
 	require.Equal(t, []string{"000001.safetensors", "000002.safetensors"}, checkpoints(t, "a"))
-	require.Equal(t, StatusOK, b.do(append(auto, "--rounds", "0")...), "%s", b.err)
+	b.ok(t, append(auto, "--rounds", "0")...)
 	requireSame(t, "whole", "a", "metrics.jsonl", "best.safetensors", "config.toml")
-	require.Equal(t, StatusOK, b.do(append(auto, "--rounds", "0")...), "%s", b.err)
+	b.ok(t, append(auto, "--rounds", "0")...)
 	require.Contains(t, b.out.String(), "nothing was left to do")
 
 	for _, bad := range []struct{ args, want string }{
 		{"--seed 3", "--seed got 3, but the run in a was started with 0"},
 		{"--strategy pgpe", "--strategy got pgpe"},
 	} {
-		require.Equal(t, StatusUsage, b.do(append(auto, strings.Fields(bad.args)...)...))
-		require.Contains(t, b.err.String(), bad.want)
+		b.refused(t, bad.want, append(auto, strings.Fields(bad.args)...)...)
 	}
 	other := append([]string{"evolve", "Acrobot-v1"}, auto[2:]...)
-	require.Equal(t, StatusUsage, b.do(other...))
-	require.Contains(t, b.err.String(), "Acrobot-v1")
+	b.refused(t, "Acrobot-v1", other...)
 
 	// a kill before the first checkpoint
 	require.NoError(t, os.RemoveAll(filepath.Join("a", "checkpoints")))
-	require.Equal(t, StatusOK, b.do(append(auto, "--rounds", "0")...), "%s", b.err)
+	b.ok(t, append(auto, "--rounds", "0")...)
 	requireSame(t, "whole", "a", "metrics.jsonl", "best.safetensors", "config.toml")
 
 	// checkpoints that are all damaged are not thrown away
@@ -259,18 +247,15 @@ func TestResumeAuto(t *testing.T) {
 		"(checkpoints/000004.safetensors: ")
 	require.Equal(t, "damaged", read(t, "a", "checkpoints", "000004.safetensors"))
 
-	require.Equal(t, StatusUsage, b.do("evolve", "--resume", "auto"))
-	require.Contains(t, b.err.String(), "wants --out FOLDER")
-	require.Equal(t, StatusUsage, b.do(append(args, "--out", "whole")...))
-	require.Contains(t, b.err.String(), "--out whole: it holds a run already: continue it by --resume whole")
+	b.refused(t, "wants --out FOLDER", "evolve --resume auto")
+	b.refused(t, "--out whole: it holds a run already: continue it by --resume whole",
+		append(args, "--out", "whole")...)
 }
 
 // Rows that are lost end a resume, and --drop-rows goes on without them.
 func TestDropRows(t *testing.T) {
 	b := onInterpreter(t)
-	require.Equal(t, StatusOK, b.do("evolve", "--pop", "4", "--policy", "linear", "--steps", "2", "--eval-episodes",
-		"1",
-		"--target", "0", "--backend", "reference", "--out", "a", "-g", "4"), "%s", b.err)
+	b.ok(t, "evolve --pop 4 --policy linear --steps 2 --eval-episodes 1 --target 0 --backend reference --out a -g 4")
 	rows := strings.SplitAfter(read(t, "a", "metrics.jsonl"), "\n")
 	for _, keep := range []int{0, 1, 3} {
 		cut := strings.Join(rows[:keep], "") + `{"generation":`
@@ -278,11 +263,11 @@ func TestDropRows(t *testing.T) {
 		require.Equal(t, StatusFailed, b.do("evolve", "--resume", "a"))
 		require.Contains(t, b.err.String(), "--drop-rows")
 		require.Equal(t, cut, read(t, "a", "metrics.jsonl"))
-		require.Equal(t, StatusOK, b.do("evolve", "--resume", "a", "--drop-rows"), "%s", b.err)
+		b.ok(t, "evolve --resume a --drop-rows")
 		require.Contains(t, b.out.String(), "without the others")
 		require.Equal(t, strings.Join(rows[:keep], ""), read(t, "a", "metrics.jsonl"))
 	}
-	require.Equal(t, StatusOK, b.do("evolve", "--resume", "a", "--drop-rows", "-g", "6"), "%s", b.err)
+	b.ok(t, "evolve --resume a --drop-rows -g 6")
 	require.Equal(t, 5, strings.Count(read(t, "a", "metrics.jsonl"), "\n"))
 }
 
@@ -296,10 +281,8 @@ func TestForeignNames(t *testing.T) {
 		{"ppo", "--total_timesteps 8", "--steps?"}, {"sparse", "--learning-rate 1", "--lr?"},
 		{"selfplay", "--num-sims 3", "--num-simulations?"}, {"evolve", "--gpu", "--backend?"},
 	} {
-		require.Equal(t, StatusUsage, b.do(append([]string{c[0]}, strings.Fields(c[1])...)...))
-		require.Contains(t, b.err.String(), "did you mean "+c[2], "%v", c)
+		b.refused(t, "did you mean "+c[2], append([]string{c[0]}, strings.Fields(c[1])...)...)
 	}
 	require.NoError(t, os.WriteFile("a.toml", []byte("num_envs = 3\n"), 0o600))
-	require.Equal(t, StatusUsage, b.do("ppo", "a.toml"))
-	require.Contains(t, b.err.String(), "did you mean envs?")
+	b.refused(t, "did you mean envs?", "ppo a.toml")
 }

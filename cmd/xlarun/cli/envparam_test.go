@@ -65,19 +65,16 @@ func TestEnvParamsAreGathered(t *testing.T) {
 // A run with parameters from ranges goes on to the byte, with no others; its members keep them.
 func TestEnvParamsOfARun(t *testing.T) {
 	b := onInterpreter(t)
-	args := []string{"evolve", "CartPole-v1", "--backend", "reference", "--policy", "linear", "--pop", "8", "--steps",
-		"6", "--eval-episodes", "3", "--target", "0", "--env-param", "max-steps=2..5", "--env-param", "tau=0.03",
-		"--checkpoint-every", "1", "--keep", "100"}
-	require.Equal(t, StatusOK, b.do(append(args, "--generations", "4", "--out", "whole")...), "%s", b.err)
-	require.Equal(t, StatusOK, b.do(append(args, "--generations", "2", "--out", "part")...), "%s", b.err)
+	args := strings.Fields("evolve CartPole-v1 --backend reference --policy linear --pop 8 --steps 6 " +
+		"--eval-episodes 3 --target 0 --env-param max-steps=2..5 --env-param tau=0.03 --checkpoint-every 1 --keep 100")
+	b.ok(t, append(args, "--generations", "4", "--out", "whole")...)
+	b.ok(t, append(args, "--generations", "2", "--out", "part")...)
 	require.Contains(t, read(t, "whole", "config.toml"), "\n[env-param]\nmax-steps = '2..5'\ntau = 0.03\n")
-	require.Equal(t, StatusUsage, b.do("evolve", "--resume", "part", "--env-param", "tau=0.02"))
-	require.Contains(t, b.err.String(), "--env-param got max-steps=2..5,tau=0.02, but the run in part was started "+
-		"with max-steps=2..5,tau=0.03")
-	require.Equal(t, StatusOK, b.do("evolve", "--resume", "part", "--generations", "4", "--env-param", "tau=.03"), "%s",
-		b.err)
+	b.refused(t,
+		"--env-param got max-steps=2..5,tau=0.02, but the run in part was started "+"with max-steps=2..5,tau=0.03",
+		"evolve --resume part --env-param tau=0.02")
+	b.ok(t, "evolve --resume part --generations 4 --env-param tau=.03")
 	requireSame(t, "whole", "part", "metrics.jsonl", "best.safetensors", "final.safetensors", "best.gif")
-	require.Equal(t, StatusOK, b.do("play", "whole", "--backend", "reference", "--episodes", "40", "--gif", "none"),
-		"%s", b.err)
+	b.ok(t, "play whole --backend reference --episodes 40 --gif none")
 	require.True(t, strings.Contains(b.out.String(), "from 2.0 to 5.0"), b.out.String())
 }

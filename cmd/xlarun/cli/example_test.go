@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/envs"
@@ -43,9 +44,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	status := cli.Run(context.Background(), []string{"evolve", "Corridor-v0", "--backend", "reference", "--policy",
-		"mlp:4", "--pop", "16",
-		"--steps", "8", "--generations", "20", "--out", "none"}, cli.Streams{Out: io.Discard, Err: os.Stdout})
+	status := cli.Run(context.Background(), strings.Fields("evolve Corridor-v0 --backend reference --policy mlp:4 "+
+		"--pop 16 --steps 8 --generations 20 --out none"), cli.Streams{Out: io.Discard, Err: os.Stdout})
 	fmt.Println("status", status)
 	// Output: status 0
 }

@@ -105,9 +105,7 @@ func TestExperimentsAreRefused(t *testing.T) {
 			"kind of run",
 		"evolve s.toml": "s.toml is a config of sparse: run xlarun sparse --config s.toml",
 	} {
-		b.err.b.Reset()
-		require.Equal(t, StatusUsage, b.do(strings.Fields(args)...), args)
-		require.Contains(t, b.err.String(), want, args)
+		b.refused(t, want, args)
 		require.Equal(t, 1, strings.Count(b.err.String(), "\n"))
 	}
 	require.Zero(t, b.opened)
@@ -120,7 +118,7 @@ func TestProfileSparse(t *testing.T) {
 	b.write(t, "e.toml", "kind = 'sparse'\ndata = 'set'\npop = 2\nupdates = 6\nbatch = 8\nhidden = '8,6'\ndensity = "+
 		"0.5\nmutate-every = 2\nbackend = 'reference'\n")
 	before := b.files(t)
-	require.Equal(t, StatusOK, b.do("profile", "e.toml", "--repeats", "3", "--json"), "%s", b.err)
+	b.ok(t, "profile e.toml --repeats 3 --json")
 	require.Empty(t, b.err.String())
 	for _, want := range []string{"sparse 2 x 16-8-6-2, connections 64 24 6, batch 8, f32, on 1 reference device",
 		"plan (static): masked",

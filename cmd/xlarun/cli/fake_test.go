@@ -243,6 +243,26 @@ func newBed(t *testing.T) *bed {
 
 func (b *bed) do(args ...string) int { return b.run(context.Background(), args) }
 
+// ok runs a command line, given as a text or as its words, which must end well.
+func (b *bed) ok(t *testing.T, args ...string) {
+	t.Helper()
+	if len(args) == 1 {
+		args = strings.Fields(args[0])
+	}
+	require.Equal(t, StatusOK, b.do(args...), "%v: %s", args, b.err)
+}
+
+// refused runs a command line, given as a text or as its words, which must be refused with a sentence.
+func (b *bed) refused(t *testing.T, sentence string, args ...string) {
+	t.Helper()
+	if len(args) == 1 {
+		args = strings.Fields(args[0])
+	}
+	b.err.b.Reset()
+	require.Equal(t, StatusUsage, b.do(args...), "%v: %s", args, b.err)
+	require.Contains(t, b.err.String(), sentence, "%v", args)
+}
+
 // drift runs the fake kind, whose members are evaluated in no time.
 func (b *bed) drift(args ...string) int {
 	return b.do(append([]string{"drift", "--policy", "linear", "--eval-episodes", "2", "--steps", "3"}, args...)...)

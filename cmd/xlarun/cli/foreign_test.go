@@ -17,9 +17,7 @@ func TestForeignFlags(t *testing.T) {
 	span := regexp.MustCompile("`([^`]*)`")
 	asked, b := 0, newBed(t)
 	ask := func(command, theirs, want string) {
-		b.err.b.Reset()
-		require.Equal(t, StatusUsage, b.do(append(strings.Fields(command), "--"+theirs, "1")...))
-		require.Contains(t, b.err.String(), "did you mean --"+want+"?", "%s --%s", command, theirs)
+		b.refused(t, "did you mean --"+want+"?", append(strings.Fields(command), "--"+theirs, "1")...)
 		asked++
 	}
 	for line := range strings.Lines(string(page)) {

@@ -60,8 +60,7 @@ func TestFromStudyIsRefused(t *testing.T) {
 		{"mine.db", "panic", "--from-study mine.db: the sentence on stderr\n"},
 	} {
 		answer = c.answer
-		require.Equal(t, StatusUsage, b.do("evolve", "CartPole-v1", "--from-study", c.study), c.study)
-		require.Contains(t, b.err.String(), c.want)
+		b.refused(t, c.want, "evolve", "CartPole-v1", "--from-study", c.study)
 		require.NotContains(t, b.err.String(), "--study")
 		require.NotContains(t, b.err.String(), "--trial")
 	}

@@ -16,16 +16,13 @@ import (
 )
 
 // small is a run of evolve that the interpreter does in no time.
-var small = []string{"evolve", "--backend", "reference", "--pop", "4", "--steps", "60", "--policy", "linear",
-	"--eval-episodes",
-	"3", "--target", "0"}
+var small = strings.Fields("evolve --backend reference --pop 4 --steps 60 --policy linear --eval-episodes 3 --target 0")
 
 // The hall of fame lies in the folder, evaluated, the best first; play names its members; the line of JSON lists it. A
 // run that was stopped and went on leaves the same files.
 func TestHallOfFame(t *testing.T) {
 	b := newBed(t)
-	require.Equal(t, StatusOK, b.do(append(small, "--generations", "6", "--hall-of-fame", "3", "--out", "run",
-		"--json")...), "%s", b.err)
+	b.ok(t, append(small, "--generations", "6", "--hall-of-fame", "3", "--out", "run", "--json")...)
 	r := result(t, b)
 	require.Equal(t, "last", r["ended_by"])
 	fame := r["hall_of_fame_members"].([]any)
@@ -68,9 +65,8 @@ func TestHallOfFame(t *testing.T) {
 		b.out.String())
 	require.NoFileExists(t, "run/hall-of-fame-4.safetensors")
 
-	require.Equal(t, StatusOK, b.do(append(small, "--generations", "3", "--hall-of-fame", "3", "--out", "again")...),
-		"%s", b.err)
-	require.Equal(t, StatusOK, b.do("evolve", "--resume", "again", "--generations", "6"), "%s", b.err)
+	b.ok(t, append(small, "--generations", "3", "--hall-of-fame", "3", "--out", "again")...)
+	b.ok(t, "evolve --resume again --generations 6")
 	for _, f := range []string{"hall-of-fame-1.safetensors", "hall-of-fame-2.safetensors", "hall-of-fame-3.safetensors",
 		"best.safetensors",
 		"final.safetensors", "metrics.jsonl"} {
@@ -78,22 +74,15 @@ func TestHallOfFame(t *testing.T) {
 	}
 
 	b.out.b.Reset()
-	require.Equal(t, StatusOK, b.do("play", "run", "--member", "hall-of-fame-2", "--episodes", "2", "--gif", "none",
-		"--backend", "reference"), "%s", b.err)
+	b.ok(t, "play run --member hall-of-fame-2 --episodes 2 --gif none --backend reference")
 	require.Contains(t, b.out.String(), "hall-of-fame-2")
-	b.err.b.Reset()
-	require.Equal(t, StatusUsage, b.do("play", "run", "--member", "hall-of-fame-4"))
-	require.Contains(t, b.err.String(), "has no member hall-of-fame-4; it has best, final, hall-of-fame-1, "+
-		"hall-of-fame-2, hall-of-fame-3: leave "+
-		"--member out")
-	b.err.b.Reset()
-	require.Equal(t, StatusUsage, b.do("play", "run", "--member", "hall-of-fame-0"))
-	require.Contains(t, b.err.String(),
-		`--member got "hall-of-fame-0", wants best, final or one of the hall of fame, hall-of-fame-1, hall-of-fame-2`)
+	b.refused(t, "has no member hall-of-fame-4; it has best, final, hall-of-fame-1, hall-of-fame-2, hall-of-fame-3: "+
+		"leave --member out", "play run --member hall-of-fame-4")
+	b.refused(t, `--member got "hall-of-fame-0", wants best, final or one of the hall of fame, hall-of-fame-1, `+
+		"hall-of-fame-2", "play run --member hall-of-fame-0")
 
 	b.out.b.Reset()
-	require.Equal(t, StatusOK, b.do(append(small, "--generations", "2", "--hall-of-fame", "0", "--out", "none",
-		"--json")...), "%s", b.err)
+	b.ok(t, append(small, "--generations", "2", "--hall-of-fame", "0", "--out", "none", "--json")...)
 	require.NotContains(t, result(t, b), "hall_of_fame_members")
 	require.NotContains(t, b.out.String(), "hall of fame:")
 }
@@ -105,7 +94,7 @@ func TestPatience(t *testing.T) {
 	b := newBed(t)
 	args := append(small, "--generations", "50", "--patience", "2", "--min-improvement", "1e6", "--eval-every", "1",
 		"--json", "--out", "run")
-	require.Equal(t, StatusOK, b.do(args...), "%s", b.err)
+	b.ok(t, args...)
 	r := result(t, b)
 	require.Equal(t, "patience", r["ended_by"])
 	require.EqualValues(t, 3, r["generations"])
@@ -113,20 +102,18 @@ func TestPatience(t *testing.T) {
 		`than \S+ for 2 generations\n`, b.out.String())
 	before := read(t, "run", "metrics.jsonl")
 	b.out.b.Reset()
-	require.Equal(t, StatusOK, b.do("evolve", "--resume", "run", "--json"), "%s", b.err)
+	b.ok(t, "evolve --resume run --json")
 	require.Contains(t, b.out.String(), "nothing was left to do: the run had ended with generation 3")
 	require.Equal(t, "patience", result(t, b)["ended_by"])
 	require.Equal(t, before, read(t, "run", "metrics.jsonl"))
 	b.out.b.Reset()
-	require.Equal(t, StatusOK, b.do("evolve", "--resume", "run", "--patience", "5", "--json"), "%s", b.err)
+	b.ok(t, "evolve --resume run --patience 5 --json")
 	require.EqualValues(t, 6, result(t, b)["generations"])
 	require.True(t, strings.HasPrefix(read(t, "run", "metrics.jsonl"), before))
 	_, err := os.Stat("run/checkpoints/000006.safetensors")
 	require.NoError(t, err)
 
-	b.err.b.Reset()
-	require.Equal(t, StatusUsage, b.do("evolve", "--min-improvement", "3"))
-	require.Contains(t, b.err.String(), "--min-improvement got 3, wants --patience other than 0 beside it")
+	b.refused(t, "--min-improvement got 3, wants --patience other than 0 beside it", "evolve --min-improvement 3")
 }
 
 // A run that has computed for long enough leaves a picture of its curves; one that is short, or that is drawn in vain,
@@ -138,14 +125,14 @@ func TestCurvesAtTheEnd(t *testing.T) {
 	require.Equal(t, StatusOK, b.drift("--out", "short"), "%s", b.err)
 	require.NoFileExists(t, "short/curves.png")
 	curvesAfter = 0
-	require.Equal(t, StatusOK, b.do(append(small, "--generations", "3", "--out", "run")...), "%s", b.err)
+	b.ok(t, append(small, "--generations", "3", "--out", "run")...)
 	picture, err := os.ReadFile("run/curves.png")
 	require.NoError(t, err)
 	_, err = png.DecodeConfig(bytes.NewReader(picture))
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll("bad/curves.png", 0o755)) // which cannot be written
 	require.NoError(t, os.CopyFS("bad", os.DirFS("short")))
-	require.Equal(t, StatusOK, b.do("drift", "--resume", "bad", "--target", "0", "--generations", "9"), "%s", b.err)
+	b.ok(t, "drift --resume bad --target 0 --generations 9")
 	require.Empty(t, b.err.String())
 }
 
@@ -153,11 +140,9 @@ func TestCurvesAtTheEnd(t *testing.T) {
 // come to the returns that the next generation has. A run goes on after it as if nobody had looked.
 func TestSample(t *testing.T) {
 	b := newBed(t)
-	require.Equal(t, StatusOK, b.do(append(small, "--generations", "2", "--sample", "4", "--out", "run")...), "%s",
-		b.err)
+	b.ok(t, append(small, "--generations", "2", "--sample", "4", "--out", "run")...)
 	b.out.b.Reset()
-	require.Equal(t, StatusOK, b.do("sample", "run", "--members", "9", "--out", "all.safetensors", "--backend",
-		"reference"), "%s", b.err)
+	b.ok(t, "sample run --members 9 --out all.safetensors --backend reference")
 	require.Regexp(t, `member 3 of generation 3: \d+ steps, return \d+, ended by (terminated|steps)\n`, b.out.String())
 	require.Contains(t, b.out.String(), "the episodes are in all.safetensors\n")
 	require.Equal(t, read(t, "all.safetensors"), read(t, "run/trajectories.safetensors"))
@@ -190,7 +175,7 @@ func TestSample(t *testing.T) {
 		best, mean = max(best, sum), mean+sum/4
 	}
 	b.out.b.Reset()
-	require.Equal(t, StatusOK, b.do("evolve", "--resume", "run", "--generations", "3", "--json"), "%s", b.err)
+	b.ok(t, "evolve --resume run --generations 3 --json")
 	r := result(t, b)
 	require.Equal(t, best, r["best_fitness"])
 	require.Equal(t, mean, r["mean_fitness"])
@@ -209,8 +194,6 @@ func TestSample(t *testing.T) {
 		{"sample", "got 0 arguments, wants one: the folder of a run"},
 		{"evolve --sample -1", "--sample got -1, wants a whole number from 0 to 1000"},
 	} {
-		b.err.b.Reset()
-		require.Equal(t, StatusUsage, b.do(strings.Fields(c.args)...), c.args)
-		require.Contains(t, b.err.String(), c.want)
+		b.refused(t, c.want, c.args)
 	}
 }

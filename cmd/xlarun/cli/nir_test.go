@@ -33,7 +33,7 @@ func TestRunOfANIRFileGoesOnToTheByte(t *testing.T) {
 	fileOf(t, "network.nir", 6, map[string]string{"gain": "2"})
 	args := []string{"evolve", "Pendulum-v1", "--backend", "reference", "--policy", "nir:network.nir", "--pop", "4",
 		"--steps", "3", "--eval-episodes", "2", "--target", "0", "--keep", "100", "--checkpoint-every", "1"}
-	require.Equal(t, StatusOK, b.do(append(args, "--generations", "4", "--out", "whole")...), "%s", b.err)
+	b.ok(t, append(args, "--generations", "4", "--out", "whole")...)
 	config := read(t, "whole", "config.toml")
 	for _, line := range []string{"gain = 2.0", "layers = 'affine:6:4,lif:4,affine:4:1'", "encoder = 'current'"} {
 		require.Contains(t, config, line)
@@ -54,14 +54,14 @@ func TestRunOfANIRFileGoesOnToTheByte(t *testing.T) {
 		requireSame(t, "whole", name, same...)
 		write(bytes)
 	}
-	require.Equal(t, StatusOK, b.do(append(again, "anew")...), "%s", b.err)
+	b.ok(t, append(again, "anew")...)
 	requireSame(t, "whole", "anew", "metrics.jsonl", "final.safetensors")
 
 	killed(t, "whole", "elsewhere", "000002.safetensors")
 	dir, err := os.Getwd()
 	require.NoError(t, err)
 	t.Chdir(t.TempDir())
-	require.Equal(t, StatusOK, b.do("evolve", "--resume", filepath.Join(dir, "elsewhere")), "%s", b.err)
+	b.ok(t, "evolve", "--resume", filepath.Join(dir, "elsewhere"))
 	requireSame(t, filepath.Join(dir, "whole"), filepath.Join(dir, "elsewhere"), same...)
 }
 

@@ -36,13 +36,12 @@ func TestOtherPrograms(t *testing.T) {
 	require.Equal(t, handed, b.handed)
 
 	b.handed = nil
-	require.Equal(t, StatusOK, b.do("__complete", "stu"))
+	b.ok(t, "__complete stu")
 	require.Contains(t, b.out.String(), "study\tSearch hyper-parameters")
 	require.Nil(t, b.handed, "this program knows the names of the commands")
 
 	b.find = func(string) (string, error) { return "", console.BadInput("it is not there") }
-	require.Equal(t, StatusUsage, b.do("study", "run"))
-	require.Contains(t, b.err.String(), "xlarun study: it is not there")
+	b.refused(t, "xlarun study: it is not there", "study run")
 	b.find = func(string) (string, error) { return "", errors.New("it cannot be built") }
 	require.Equal(t, StatusFailed, b.do("bench"))
 }
@@ -55,7 +54,7 @@ func TestHelpOfOtherPrograms(t *testing.T) {
 		"xlarun-study": {"study", "serve", "work"}} {
 		b := newBed(t)
 		b.program = program
-		require.Equal(t, StatusOK, b.do("--help"))
+		b.ok(t, "--help")
 		help := b.out.String()
 		require.Regexp(t, `^`+program+` is a part of xlarun, which starts it: xlarun `, help)
 		require.Contains(t, help, "\n  "+program+" COMMAND\n")

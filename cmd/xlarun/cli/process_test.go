@@ -27,10 +27,8 @@ func TestMain(m *testing.M) {
 func TestFilesRunNoCommands(t *testing.T) {
 	b := onInterpreter(t)
 	env := "exec:" + simulated.Command("", 0)
-	common := []string{"--backend", "reference", "--pop", "4", "--eval-episodes", "2", "--target", "0", "--keep", "100",
-		"--checkpoint-every", "1"}
-	require.Equal(t, StatusOK, b.do(append([]string{"evolve", env, "--generations", "3", "--out", "run"},
-		common...)...), "%s", b.err)
+	common := strings.Fields("--backend reference --pop 4 --eval-episodes 2 --target 0 --keep 100 --checkpoint-every 1")
+	b.ok(t, append([]string{"evolve", env, "--generations", "3", "--out", "run"}, common...)...)
 	require.Equal(t, StatusOK, b.do("play", "run", "--episodes", "2", "--backend", "reference"), "it runs already")
 	other := "exec:" + simulated.Command("", 99)
 	for _, file := range []string{"config.toml", "best.safetensors"} {
@@ -38,21 +36,18 @@ func TestFilesRunNoCommands(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	refused := "names a command, which only the command line may do: give --env \""
-	require.Equal(t, StatusUsage, b.do("evolve", "--config", "config.toml", "--out", "none"))
-	require.Contains(t, b.err.String(), "config.toml: key \"env\" got ")
+	b.refused(t, "config.toml: key \"env\" got ", "evolve --config config.toml --out none")
 	require.Contains(t, b.err.String(), refused)
 	require.NotEqual(t, StatusOK, b.do("evolve", "--config", "config.toml", "--env", "exec:true", "--out", "none"))
 	killed(t, "run", "part", "000001.safetensors")
-	require.Equal(t, StatusOK, b.do("evolve", "--resume", "part", "--env", env), "%s", b.err)
+	b.ok(t, "evolve", "--resume", "part", "--env", env)
 	requireSame(t, "run", "part", "metrics.jsonl", "best.safetensors")
 	require.Equal(t, StatusUsage, b.do("evolve", "--resume", "part", "--env", other))
-	require.Equal(t, StatusOK, b.do("evolve", "--config", "config.toml", "--env", other, "--out", "none"), "%s", b.err)
-	require.Equal(t, StatusUsage, b.do("play", "run", "--env", "CartPole-v1"))
-	require.Contains(t, b.err.String(), `--env got "CartPole-v1", wants exec:COMMAND: other environments stand`)
-	require.Equal(t, StatusUsage, b.do("evolve", env, "--devices", "2", "--out", "none"))
-	require.Contains(t, b.err.String(), "--devices got 2, wants 1 for the environment exec:")
-	require.Equal(t, StatusUsage, b.do("ppo", env, "--agents", "2", "--out", "none", "--backend", "reference"))
-	require.Contains(t, b.err.String(), "--agents got 2, wants 1 for the environment exec:")
+	b.ok(t, "evolve", "--config", "config.toml", "--env", other, "--out", "none")
+	b.refused(t, `--env got "CartPole-v1", wants exec:COMMAND: other environments stand`, "play run --env CartPole-v1")
+	b.refused(t, "--devices got 2, wants 1 for the environment exec:", "evolve", env, "--devices", "2", "--out", "none")
+	b.refused(t, "--agents got 2, wants 1 for the environment exec:", "ppo", env, "--agents", "2", "--out", "none",
+		"--backend", "reference")
 }
 
 // A run whose process dies ends with one sentence, keeps its checkpoints, and goes on to the same bytes.
@@ -63,12 +58,12 @@ func TestRunKeepsItsStateWhenTheProcessDies(t *testing.T) {
 	args := []string{"evolve", env, "--backend", "reference", "--pop", "4", "--eval-episodes", "2", "--target", "0",
 		"--keep",
 		"100", "--checkpoint-every", "1", "--generations", "5", "--out"}
-	require.Equal(t, StatusOK, b.do(append(args, "whole")...), "%s", b.err)
+	b.ok(t, append(args, "whole")...)
 	killed(t, "whole", "part", "000002.safetensors")
 	require.NoError(t, os.WriteFile(flag, nil, 0o600))
 	require.Equal(t, StatusFailed, b.do("evolve", "--resume", "part", "--env", env))
 	require.Contains(t, b.err.String(), "the process ended by exit status 3, its last words: the simulator exploded")
 	require.NoError(t, os.Remove(flag))
-	require.Equal(t, StatusOK, b.do("evolve", "--resume", "part", "--env", env), "%s", b.err)
+	b.ok(t, "evolve", "--resume", "part", "--env", env)
 	requireSame(t, "whole", "part", "metrics.jsonl", "best.safetensors", "final.safetensors")
 }

@@ -18,7 +18,7 @@ func TestJSONOfARunThatHadEnded(t *testing.T) {
 	require.Equal(t, StatusOK, b.drift("--target", "0", "--generations", "3", "--json", "--out", "run"), "%s", b.err)
 	first := result(t, b)
 	b.out.b.Reset()
-	require.Equal(t, StatusOK, b.do("drift", "--resume", "run", "--json"), "%s", b.err)
+	b.ok(t, "drift --resume run --json")
 	again := result(t, b)
 	for name, want := range first {
 		require.Contains(t, again, name)
@@ -88,9 +88,7 @@ func TestNothingGiven(t *testing.T) {
 		{[]string{"evolve", ""}, "xlarun evolve: argument 1 is empty"},
 		{[]string{"warmup", "a.toml", ""}, "argument 2 is empty"},
 	} {
-		b.err.b.Reset()
-		require.Equal(t, StatusUsage, b.do(c.args...), "%q", c.args)
-		require.Contains(t, b.err.String(), c.want, "%q", c.args)
+		b.refused(t, c.want, c.args...)
 	}
 	require.Empty(t, b.files(t))
 }
@@ -107,7 +105,7 @@ func TestResumeOfAnOddFolder(t *testing.T) {
 
 	require.NoError(t, os.Remove(filepath.Join("run", "timings.jsonl")))
 	b.err.b.Reset()
-	require.Equal(t, StatusOK, b.do("drift", "--resume", "run", "--generations", "5"), "%s", b.err)
+	b.ok(t, "drift --resume run --generations 5")
 	require.Contains(t, b.out.String(), "run/timings.jsonl is gone: it begins again")
 	require.Equal(t, 2, strings.Count(read(t, "run", "timings.jsonl"), "\n"))
 	require.Equal(t, 5, strings.Count(read(t, "run", "metrics.jsonl"), "\n"))

@@ -53,11 +53,10 @@ func TestEvolveGoesOnToTheByte(t *testing.T) {
 		t.Run(words, func(t *testing.T) {
 			b := onInterpreter(t)
 			same := []string{"config.toml", "metrics.jsonl", "best.safetensors", "final.safetensors", "best.gif"}
-			args := []string{"evolve", "--backend", "reference", "--policy", "linear", "--pop", "8", "--steps", "6",
-				"--eval-episodes", "3", "--target", "0", "--seed", "5",
-				"--checkpoint-every", "1", "--keep", "100", "--strategy"}
+			args := strings.Fields("evolve --backend reference --policy linear --pop 8 --steps 6 --eval-episodes 3 " +
+				"--target 0 --seed 5 --checkpoint-every 1 --keep 100 --strategy")
 			args = append(args, strings.Fields(words)...)
-			require.Equal(t, StatusOK, b.do(append(args, "--generations", "6", "--out", "whole")...), "%s", b.err)
+			b.ok(t, append(args, "--generations", "6", "--out", "whole")...)
 			require.Len(t, checkpoints(t, "whole"), 6)
 
 			// 1: killed at any checkpoint, the first and the last too.
@@ -69,8 +68,8 @@ func TestEvolveGoesOnToTheByte(t *testing.T) {
 			require.Contains(t, b.out.String(), "nothing was left to do: the run had ended with generation 6")
 
 			// 2: ended early, and taken further than was meant.
-			require.Equal(t, StatusOK, b.do(append(args, "--generations", "2", "--out", "short")...), "%s", b.err)
-			require.Equal(t, StatusOK, b.do("evolve", "--resume", "short", "--generations", "6", "--json"), "%s", b.err)
+			b.ok(t, append(args, "--generations", "2", "--out", "short")...)
+			b.ok(t, "evolve --resume short --generations 6 --json")
 			requireSame(t, "whole", "short", same...)
 			require.EqualValues(t, 6, result(t, b)["generations"])
 
@@ -79,7 +78,7 @@ func TestEvolveGoesOnToTheByte(t *testing.T) {
 			newest := filepath.Join("damaged", "checkpoints", "000004.safetensors")
 			require.NoError(t, os.Truncate(newest, 200))
 			b.out.b.Reset()
-			require.Equal(t, StatusOK, b.do("evolve", "--resume", "damaged"), "%s", b.err)
+			b.ok(t, "evolve --resume damaged")
 			require.Contains(t, b.out.String(), "000004.safetensors", "it is told")
 			requireSame(t, "whole", "damaged", same...)
 		})
@@ -89,9 +88,8 @@ func TestEvolveGoesOnToTheByte(t *testing.T) {
 func TestSparseGoesOnToTheByte(t *testing.T) {
 	b := onInterpreter(t)
 	halves(t, filepath.Join(b.dir, "set"))
-	require.Equal(t, StatusOK, b.do("sparse", "--data", "set", "--pop", "2", "--updates", "8", "--batch", "8",
-		"--hidden", "6", "--density", "0.5", "--mutate-every", "3",
-		"--backend", "reference", "--checkpoint-every", "1", "--keep", "100", "--out", "whole"), "%s", b.err)
+	b.ok(t, "sparse --data set --pop 2 --updates 8 --batch 8 --hidden 6 --density 0.5 --mutate-every 3 --backend "+
+		"reference --checkpoint-every 1 --keep 100 --out whole")
 	for _, at := range checkpoints(t, "whole") {
 		killed(t, "whole", at, at)
 		require.Equal(t, StatusOK, b.do("sparse", "--resume", at), "%s: %s", at, b.err)
@@ -106,7 +104,7 @@ func TestResumeWithoutConfig(t *testing.T) {
 		"run"), "%s", b.err)
 	config := read(t, "run", "config.toml")
 	b.write(t, "run/config.toml", "")
-	require.Equal(t, StatusOK, b.do("drift", "--resume", "run"), "%s", b.err)
+	b.ok(t, "drift --resume run")
 	require.Contains(t, b.out.String(), "run/config.toml is empty: the settings are those of the checkpoint of step "+
 		"5, and it is written again")
 	require.Equal(t, config, read(t, "run", "config.toml"))
@@ -116,9 +114,9 @@ func TestResumeWithoutConfig(t *testing.T) {
 func TestResumeOfASolvedRun(t *testing.T) {
 	b := newBed(t)
 	require.Equal(t, StatusOK, b.drift("--target", "200", "--out", "run"), "%s", b.err)
-	require.Equal(t, StatusOK, b.do("drift", "--resume", "run"), "%s", b.err)
+	b.ok(t, "drift --resume run")
 	require.Contains(t, b.out.String(), "nothing was left to do: the run had ended with generation 2")
-	require.Equal(t, StatusOK, b.do("drift", "--resume", "run", "--target", "450", "--json"), "%s", b.err)
+	b.ok(t, "drift --resume run --target 450 --json")
 	require.EqualValues(t, 5, result(t, b)["generations"])
 	require.Equal(t, 5, strings.Count(read(t, "run", "metrics.jsonl"), "\n"))
 	require.Contains(t, read(t, "run", "config.toml"), "target = '450'")
@@ -139,7 +137,7 @@ func TestInterruptAndResume(t *testing.T) {
 		"2",
 		"--steps", "3", "--target", "0", "--generations", "60", "--out", "run"))
 	fakes.shape.step = nil
-	require.Equal(t, StatusOK, b.do("drift", "--resume", "run"), "%s", b.err)
+	b.ok(t, "drift --resume run")
 	went := fakes.made[2]
 	require.Equal(t, 60, went.done)
 	require.Less(t, went.stepped, 60)

@@ -40,9 +40,8 @@ func read(t *testing.T, path ...string) string {
 // A run that chooses its precision says which it took. Without a folder nothing did.
 func TestChosenPrecisionIsSaid(t *testing.T) {
 	b := newBed(t)
-	require.Equal(t, StatusOK, b.do("ppo", "Pendulum-v1", "--backend", "reference", "--policy", "mlp:3", "--envs", "4",
-		"--horizon", "4", "--epochs", "1", "--minibatches", "1", "--steps", "16", "--env-param", "max-steps=5",
-		"--eval-episodes", "1", "--precision", "auto", "--out", "none"), "%s", b.err)
+	b.ok(t, "ppo Pendulum-v1 --backend reference --policy mlp:3 --envs 4 --horizon 4 --epochs 1 --minibatches 1 "+
+		"--steps 16 --env-param max-steps=5 --eval-episodes 1 --precision auto --out none")
 	require.Regexp(t, `\nprogram: .*, precision f32\n`, b.out.String())
 }
 
@@ -112,9 +111,7 @@ func TestRunConfigFile(t *testing.T) {
 	b := newBed(t)
 	b.write(t, "file.toml", "env = 'Acrobot-v1'\npop = 64\nlearning_rate = 1\nseed = 9\njit = true\ntarget = "+
 		"150.0\n[policy]\nname = 'mlp:4'\n")
-	require.Equal(t, StatusOK, b.do("drift", "--config", "file.toml", "--pop", "32", "--steps=10", "--eval-episodes=1",
-		"--out",
-		"a"), "%s", b.err)
+	b.ok(t, "drift --config file.toml --pop 32 --steps=10 --eval-episodes=1 --out a")
 	c := fakes.made[0].config
 	require.Equal(t, "Acrobot-v1", c.Env)
 	require.Equal(t, 32, c.Population, "the flag wins")
@@ -124,8 +121,8 @@ func TestRunConfigFile(t *testing.T) {
 	require.EqualValues(t, 1, c.Parted["strategy.learning-rate"])
 
 	// The resolved config repeats the run.
-	require.Equal(t, StatusOK, b.do("drift", "--config", "a/config.toml", "--out", "b"), "%s", b.err)
-	require.Equal(t, StatusOK, b.do("drift", "a", "--out", "c"), "%s", b.err)
+	b.ok(t, "drift --config a/config.toml --out b")
+	b.ok(t, "drift a --out c")
 	for _, again := range []string{"b", "c"} {
 		for _, file := range []string{"config.toml", "metrics.jsonl", "best.safetensors"} {
 			require.Equal(t, read(t, "a", file), read(t, again, file))
@@ -133,8 +130,7 @@ func TestRunConfigFile(t *testing.T) {
 	}
 
 	// A folder that holds a run is not written over.
-	require.Equal(t, StatusUsage, b.do("drift", "--out", "a"))
-	require.Contains(t, b.err.String(), "--out a: it holds a run already: continue it by --resume a")
+	b.refused(t, "--out a: it holds a run already: continue it by --resume a", "drift --out a")
 }
 
 // Settings of parts are written with the part's name or without it, with dashes or underscores, as flags or in tables.
@@ -198,14 +194,6 @@ func TestRunThatFails(t *testing.T) {
 	require.Equal(t, StatusFailed, b.drift("--backend", "cuda"))
 	require.Equal(t, "xlarun drift: backend cuda: no GPU is visible\n", b.err.String())
 	require.Empty(t, b.files(t))
-}
-
-// Checkpoints are written after so many steps, and the newest stay.
-func TestCheckpointCadence(t *testing.T) {
-	b := newBed(t)
-	require.Equal(t, StatusOK, b.drift("--target", "0", "--generations", "20", "--checkpoint-every", "4", "--keep", "2",
-		"--out", "run"), "%s", b.err)
-	require.Equal(t, []string{"000016.safetensors", "000020.safetensors"}, checkpoints(t, "run"))
 }
 
 func checkpoints(t *testing.T, dir string) (names []string) {

@@ -93,7 +93,7 @@ func TestSparse(t *testing.T) {
 	}
 
 	// The resolved config gives the same run.
-	require.Equal(t, StatusOK, b.do("sparse", "--config", "run/config.toml", "--out", "again"), "%s", b.err)
+	b.ok(t, "sparse --config run/config.toml --out again")
 	first, err := os.ReadFile(filepath.Join(b.dir, "run", "metrics.jsonl"))
 	require.NoError(t, err)
 	second, err := os.ReadFile(filepath.Join(b.dir, "again", "metrics.jsonl"))
@@ -101,8 +101,7 @@ func TestSparse(t *testing.T) {
 	require.Equal(t, string(first), string(second))
 
 	// The last row of a run that another limit ends has the test of its end.
-	require.Equal(t, StatusOK, b.do("sparse", "--config", "again/config.toml", "--test-every", "500", "--rounds", "2",
-		"--out", "rounds"), "%s", b.err)
+	b.ok(t, "sparse --config again/config.toml --test-every 500 --rounds 2 --out rounds")
 	require.NotContains(t, b.out.String(), "new episodes")
 	rows, err := os.ReadFile(filepath.Join(b.dir, "rounds", "metrics.jsonl"))
 	require.NoError(t, err)
@@ -111,9 +110,8 @@ func TestSparse(t *testing.T) {
 
 	// A run goes on with more steps, to the bytes of the run that had them from the start.
 	require.Contains(t, string(config), "test-every = 2")
-	require.Equal(t, StatusOK, b.do("sparse", "--resume", "run", "--updates", "13"), "%s", b.err)
-	require.Equal(t, StatusOK, b.do("sparse", "--config", "again/config.toml", "--updates", "13", "--out", "long"),
-		"%s", b.err)
+	b.ok(t, "sparse --resume run --updates 13")
+	b.ok(t, "sparse --config again/config.toml --updates 13 --out long")
 	for _, name := range []string{"metrics.jsonl", "members.json", "best.safetensors"} {
 		want, err := os.ReadFile(filepath.Join(b.dir, "long", name))
 		require.NoError(t, err)
@@ -148,33 +146,15 @@ func TestSparseBadInput(t *testing.T) {
 		{"sparse x", "", []string{`got the argument "x", wants none`}},
 		{"sparse file.toml", "kind = 'evolve'", []string{"file.toml is a config of evolve: run xlarun evolve " +
 			"--config file.toml"}},
-		{"sparse --pop 0", "", []string{"--pop got 0, wants a whole number from 1"}},
-		{"sparse --pop many", "", []string{`--pop got "many", wants a whole number from 1 to 1048576`}},
-		{"sparse --updates 0", "", []string{"--updates got 0"}},
-		{"sparse --batch -3", "", []string{"--batch got -3"}},
-		{"sparse --lr 0", "", []string{"--lr got 0"}},
 		{"sparse --density 2", "", []string{`--density got 2, wants numbers between commas above 0, at most 1`}},
 		{"sparse --density 0.1,0.2,0.3,0.4", "",
 			[]string{
 				`--density got 0.1,0.2,0.3,0.4, wants 1 to 3 numbers, as there are 3 layers: 2 hidden and the last`}},
 		{"sparse --hidden 9 --density 0.1,0.2,0.3", "",
 			[]string{`--density got 0.1,0.2,0.3, wants 1 to 2 numbers, as there are 2 layers: 1 hidden and the last`}},
-		{"sparse --mutate-every -1", "", []string{"--mutate-every got -1"}},
-		{"sparse --mutate-fraction 2", "", []string{"--mutate-fraction got 2"}},
-		{"sparse --dtype f16", "", []string{`--dtype got "f16", wants one of f32, bf16`}},
-		{"sparse --method kernal", "", []string{`--method got "kernal", wants one of auto, kernel, masked, blocks`}},
-		{"sparse --tune fast", "", []string{`--tune got "fast", wants one of auto, off, quick, full`}},
-		{"sparse --memory lots", "",
-			[]string{`--memory got "lots", wants a number of bytes such as 2G, 500M or 1.5GiB`}},
-		{"sparse --memory -1", "", []string{`--memory got "-1", wants a number of bytes`}},
 		{"sparse --method kernel --backend cuda", "",
 			[]string{`--method got "kernel", wants masked, blocks or auto: kernels in C run on the cpu backend only`}},
-		{"sparse --devices -1", "", []string{"--devices got -1"}},
-		{"sparse --dvices 1", "", []string{"there is no flag --dvices, did you mean --devices?"}},
 		{"sparse --data nowhere", "", []string{`--data got "nowhere"`, "cannot be read", "four IDX files"}},
-		{"sparse --config file.toml", "popp = 3", []string{`there is no key "popp", did you mean pop?`}},
-		{"sparse --config file.toml", `lr = "fast"`, []string{`key "lr" got "fast", wants a number`}},
-		{"sparse --out taken", "", []string{"--out taken cannot be written"}},
 	} {
 		t.Run(c.args+c.toml, func(t *testing.T) {
 			requireBadInput(t, c.args, c.toml, c.want)

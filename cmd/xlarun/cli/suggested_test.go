@@ -82,12 +82,12 @@ func TestSuggestionsAreSettings(t *testing.T) {
 // A run says what was suggested, and goes on with it.
 func TestSuggestionsStay(t *testing.T) {
 	b := onInterpreter(t)
-	require.Equal(t, StatusOK, b.do("ppo", "Pendulum-v1", "--backend", "reference", "--steps", "32", "--horizon", "2",
-		"--epochs", "1", "--minibatches", "1", "--policy", "linear", "--eval-episodes", "1", "--out", "a"), "%s", b.err)
+	b.ok(t, "ppo Pendulum-v1 --backend reference --steps 32 --horizon 2 --epochs 1 --minibatches 1 --policy linear "+
+		"--eval-episodes 1 --out a")
 	require.Contains(t, b.out.String(), "settings for Pendulum-v1: --entropy-coef 0 --envs 16 --gamma 0.95")
 	require.Contains(t, read(t, "a", "config.toml"), "gamma = 0.95\n")
-	require.Equal(t, StatusOK, b.do("ppo", "--resume", "a", "--steps", "64"), "%s", b.err)
-	require.Equal(t, StatusOK, b.do("ppo", "a/config.toml", "--out", "b"), "%s", b.err)
+	b.ok(t, "ppo --resume a --steps 64")
+	b.ok(t, "ppo a/config.toml --out b")
 	require.NoError(t, os.RemoveAll("a"))
 }
 

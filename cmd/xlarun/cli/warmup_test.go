@@ -21,8 +21,7 @@ func TestWarmupCompilesEachProgramOnce(t *testing.T) {
 	b.write(t, "c.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 128\n")
 	b.write(t, "d.toml", "kind = 'drift'\nenv = 'Acrobot-v1'\ndevices = 3\n")                  // another backend
 	b.write(t, "e.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\neval-episodes = 3\n") // what judges is another
-	require.Equal(t, StatusOK, b.do("warmup", "a.toml", "b.toml", "c.toml", "d.toml", "e.toml", "drift", "--policy",
-		"mlp:8", "--json"), "%s", b.err)
+	b.ok(t, "warmup a.toml b.toml c.toml d.toml e.toml drift --policy mlp:8 --json")
 	require.Empty(t, b.err.String())
 	require.Equal(t, 2, b.opened, "once for each set of devices")
 	var got struct {
@@ -80,7 +79,7 @@ func TestWarmupMeasuresAloneAndCompilesTogether(t *testing.T) {
 	}
 	b.write(t, "a.toml", "kind = 'drift'\npop = 64\n")
 	b.write(t, "b.toml", "kind = 'drift'\npop = 128\ntune = 'off'\n")
-	require.Equal(t, StatusOK, b.do("warmup", "a.toml", "b.toml", "--jobs", "2", "--json"), "%s", b.err)
+	b.ok(t, "warmup a.toml b.toml --jobs 2 --json")
 	require.Equal(t, []string{"tune 64 quick", "tuned 64", "tune 128 off", "tuned 128"}, events[:4],
 		"quick is the default")
 	require.ElementsMatch(t, []string{"compile auto", "compile off"}, events[4:])
@@ -144,7 +143,7 @@ func TestProfile(t *testing.T) {
 	b := newBed(t)
 	b.write(t, "e.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\nsteps = 100\ngenerations = 3\nbackend = "+
 		"'reference'\n")
-	require.Equal(t, StatusOK, b.do("profile", "e.toml", "--repeats", "3", "--json"), "%s", b.err)
+	b.ok(t, "profile e.toml --repeats 3 --json")
 	require.Empty(t, b.err.String())
 	require.Equal(t, 4, fakes.made[0].stepped)
 	require.Equal(t, 1, fakes.made[0].done, "the run began anew after its last generation")

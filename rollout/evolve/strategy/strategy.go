@@ -47,26 +47,17 @@ type Evaluation struct {
 
 var registry = settings.NewRegistry[any]("strategy", "strategy", "strategy")
 
-// Register adds a strategy, for evolve and the command line. defaults is a pointer to its default settings. Register
-// refuses a name that is taken.
+// MustRegister adds a strategy, for evolve and the command line. defaults is a pointer to its default settings. It
+// panics if the name is taken.
 //
 // Checkpoints identify a strategy by its name, and its state by the names and shapes of the leaves (run.LeafName).
 // run.Kind.Version does not cover a strategy's state. If the meaning of a leaf changes, but not its name or shape,
 // rename the leaf or register the strategy under another name: otherwise old checkpoints continue with wrong numbers.
-func Register[S, G, D any](name string, defaults Strategy[S, G, D]) error {
-	return register(name, defaults)
-}
+func MustRegister[S, G, D any](name string, defaults Strategy[S, G, D]) { register(name, defaults) }
 
-// register is Register without types: generic code would be compiled again for each strategy.
-func register(name string, defaults any) error {
-	return registry.Register(name, func() any { return settings.Copy(defaults) })
-}
-
-// MustRegister is Register for init functions.
-func MustRegister[S, G, D any](name string, defaults Strategy[S, G, D]) {
-	if err := register(name, defaults); err != nil {
-		panic(err)
-	}
+// register is MustRegister without types: generic code would be compiled again for each strategy.
+func register(name string, defaults any) {
+	registry.MustRegister(name, func() any { return settings.Copy(defaults) })
 }
 
 // Names lists the registered strategies, sorted.

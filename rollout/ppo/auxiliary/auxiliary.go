@@ -51,11 +51,8 @@ type Transition struct {
 
 var registry = settings.NewRegistry[Loss]("auxiliary", "auxiliary", "auxiliary loss")
 
-// Register makes a term known to Make, and so to the command line. create returns it with its default settings. A name
-// that is taken is refused.
-func Register(name string, create func() Loss) error { return registry.Register(name, create) }
-
-// MustRegister is Register for init functions.
+// MustRegister makes a term known to Make, and so to the command line. create returns it with its default settings. It
+// panics if the name is taken.
 func MustRegister(name string, create func() Loss) { registry.MustRegister(name, create) }
 
 // Names lists the registered terms, sorted.

@@ -41,14 +41,11 @@ type Head interface {
 
 var registry = settings.NewRegistry[Head]("value", "value", "value head")
 
-// Register makes a head known to Make, and so to the command line. create returns it with its default settings. A name
-// that is taken is refused.
+// MustRegister makes a head known to Make, and so to the command line. create returns it with its default settings. It
+// panics if the name is taken.
 //
 // Checkpoints know a head by its name, and its state by the names and shapes of the leaves. If the meaning of a leaf
 // changes, rename the leaf or register the head under another name.
-func Register(name string, create func() Head) error { return registry.Register(name, create) }
-
-// MustRegister is Register for init functions.
 func MustRegister(name string, create func() Head) { registry.MustRegister(name, create) }
 
 // Names lists the registered heads, sorted.

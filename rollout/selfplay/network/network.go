@@ -39,11 +39,8 @@ const partName = "network"
 
 var registry = settings.NewRegistry[Maker]("network", partName, "network")
 
-// Register adds a network under a name without colons and blanks. maker returns its default settings. A name that is
-// taken is refused. If the meaning of the parameters changes, take another name: saved networks are loaded by it.
-func Register(name string, maker func() Maker) error { return registry.Register(name, maker) }
-
-// MustRegister is Register for init functions.
+// MustRegister adds a network under a name without colons and blanks. maker returns its default settings. It panics if
+// the name is taken. If the meaning of the parameters changes, take another name: saved networks are loaded by it.
 func MustRegister(name string, maker func() Maker) { registry.MustRegister(name, maker) }
 
 // Names lists the registered networks, sorted.

@@ -161,6 +161,4 @@ func TestRefusals(t *testing.T) {
 		_, err := Make(c.spec, c.own, c.game)
 		require.ErrorContains(t, err, c.want, "case %d", c.number)
 	}
-	require.ErrorContains(t, Register("mlp", func() Maker { return nil }), "registered already")
-	require.ErrorContains(t, Register("a b", nil), "without colons")
 }

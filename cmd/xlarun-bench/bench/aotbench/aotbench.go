@@ -319,7 +319,7 @@ func play(name string, population, hidden int) Row {
 			if err != nil {
 				return "", err
 			}
-			return p.Plan(), p.Close()
+			return p.Plan, p.Close()
 		}}
 }
 

@@ -14,9 +14,7 @@ import (
 func RankSum(a, b []float64) (p float64, sign int) {
 	n, all := len(a), append(slices.Clone(a), b...)
 	for i, x := range all {
-		if math.IsNaN(x) {
-			all[i] = math.Inf(1)
-		}
+		all[i] = numbered(x)
 	}
 	ranks := twiceRanks(all)
 	sum, total := 0, 0
@@ -43,12 +41,16 @@ func RankSum(a, b []float64) (p float64, sign int) {
 		}
 	}
 	// Compared in whole numbers: times both sizes, so that the expectation n·total/(n+m) is one.
-	away := func(s int) int { return s*len(all) - n*total }
-	least := max(away(sum), -away(sum))
+	return extremes(ways[n], sum, func(s int) int { return s*len(all) - n*total })
+}
+
+// extremes is the share of the ways, numbers of choices by their rank sum, that are at least as far away from the
+// expectation as sum is, and the side of sum.
+func extremes(ways []float64, sum int, away func(sum int) int) (p float64, sign int) {
 	extreme, any := 0., 0.
-	for s, w := range ways[n] {
+	for s, w := range ways {
 		any += w
-		if max(away(s), -away(s)) >= least {
+		if max(away(s), -away(s)) >= max(away(sum), -away(sum)) {
 			extreme += w
 		}
 	}
@@ -64,16 +66,10 @@ func SignedRank(a, b []float64) (p float64, sign int) {
 	if len(a) != len(b) {
 		panic(fmt.Sprintf("bbob.SignedRank: got %d and %d values, wants pairs", len(a), len(b)))
 	}
-	number := func(x float64) float64 {
-		if math.IsNaN(x) {
-			return math.Inf(1)
-		}
-		return x
-	}
 	var sizes []float64
 	var up []bool
 	for i := range a {
-		if x, y := number(a[i]), number(b[i]); x != y {
+		if x, y := numbered(a[i]), numbered(b[i]); x != y {
 			sizes, up = append(sizes, math.Abs(x-y)), append(up, x > y)
 		}
 	}
@@ -93,15 +89,15 @@ func SignedRank(a, b []float64) (p float64, sign int) {
 			ways[s] += ways[s-r]
 		}
 	}
-	away := func(s int) int { return 2*s - total }
-	least := max(away(sum), -away(sum))
-	extreme := 0.
-	for s, w := range ways {
-		if max(away(s), -away(s)) >= least {
-			extreme += w
-		}
+	return extremes(ways, sum, func(s int) int { return 2*s - total })
+}
+
+// numbered is a number, infinity for NaN.
+func numbered(x float64) float64 {
+	if math.IsNaN(x) {
+		return math.Inf(1)
 	}
-	return extreme / math.Exp2(float64(len(ranks))), cmp.Compare(away(sum), 0)
+	return x
 }
 
 // twiceRanks returns twice the ranks, from 1 on. Equal numbers have the mean of their ranks.

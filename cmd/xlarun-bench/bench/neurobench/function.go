@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -23,7 +22,7 @@ func Generations(name string, n, members int) Workload {
 		What: fmt.Sprintf("a generation of %s on the sphere of %d dimensions, %d members", name, n, members),
 		Peer: "evosax", PeerArgs: []string{"generation", name, strconv.Itoa(n), strconv.Itoa(members)},
 		Work: float64(members),
-		Open: func(_ context.Context, b xlabridge.Backend, o Options) (Runner, error) {
+		Open: func(_ context.Context, b xlabridge.Backend, o Options) (*Runner, error) {
 			return openFunction(b, o, name, n, members)
 		},
 	}
@@ -42,16 +41,11 @@ type asked struct {
 	Fitness *graph.Array // f32[sides, lanes]
 }
 
-// function is a search of the sphere's minimum, from ones on.
-type function struct {
-	*run.Loop
-	plan string
-}
-
 // functionLanes are the groups of a tile: as many as keep products of matrices whole.
 const functionLanes = 64
 
-func openFunction(b xlabridge.Backend, o Options, name string, n, members int) (Runner, error) {
+// openFunction opens a search of the sphere's minimum, from ones on.
+func openFunction(b xlabridge.Backend, o Options, name string, n, members int) (*Runner, error) {
 	s, err := strategy.Make(name, settings.Values{})
 	if err != nil {
 		return nil, err
@@ -80,7 +74,15 @@ func openFunction(b xlabridge.Backend, o Options, name string, n, members int) (
 	if err != nil {
 		return nil, err
 	}
-	return function{loop, layout.String()}, nil
+	r := Timed(func() (float64, error) {
+		v, err := loop.Numbers()
+		if err != nil {
+			return 0, err
+		}
+		return v[0], nil
+	}, loop.Close)
+	r.Plan = layout.String()
+	return r, nil
 }
 
 // step is one generation: the next state, and the members' mean.
@@ -114,20 +116,4 @@ func step(s *strategy.Erased, tiles population.Tiles, members int, state functio
 	told := s.Tell(state.Strategy, reached, population.Stored(tiles, count, kept.Draws))
 	next := functionState{told, state.Key, graph.Add(state.Generation, 1)}
 	return next, graph.Neg(graph.Mean(fitness))
-}
-
-// Plan returns the plan, in words.
-func (f function) Plan() string { return f.plan }
-
-// Run returns the seconds of each of n generations, and the members' mean in the last.
-func (f function) Run(n int) (seconds []float64, mean float64, err error) {
-	for range n {
-		start := time.Now()
-		v, err := f.Numbers()
-		if err != nil {
-			return nil, 0, err
-		}
-		seconds, mean = append(seconds, time.Since(start).Seconds()), v[0]
-	}
-	return seconds, mean, nil
 }

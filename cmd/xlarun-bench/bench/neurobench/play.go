@@ -12,27 +12,22 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Play is a population that plays its episodes, each member with its own parameters. Its result is the mean return.
-type Play struct {
-	Program
-	plan string
-}
-
-// played are the arguments of the program.
+// played are the arguments of a program in which a population plays.
 type played struct {
 	Count   *graph.Array // tiles of a device
 	Members any          // [tiles, lanes, …]
 	Keys    *graph.Array // u32[tiles, lanes, 2]
 }
 
-// OpenPlay draws an experiment's members and compiles their episodes, laid out as the experiment is.
-func OpenPlay(ctx context.Context, b xlabridge.Backend, c evolve.Config) (*Play, error) {
+// OpenPlay draws an experiment's members and compiles their episodes, laid out as the experiment is. The result is the
+// mean return.
+func OpenPlay(ctx context.Context, b xlabridge.Backend, c evolve.Config) (*Runner, error) {
 	return OpenPlayOf(ctx, b, c, policy.Policy.Init)
 }
 
 // OpenPlayOf is OpenPlay with members that init draws.
 func OpenPlayOf(ctx context.Context, b xlabridge.Backend, c evolve.Config,
-	init func(p policy.Policy, key random.Key) any) (*Play, error) {
+	init func(p policy.Policy, key random.Key) any) (*Runner, error) {
 	e, err := evolve.New(ctx, b, c)
 	if err != nil {
 		return nil, err
@@ -75,7 +70,9 @@ func OpenPlayOf(ctx context.Context, b xlabridge.Backend, c evolve.Config,
 		xlabridge.Free(out)
 		return nil, err
 	}
-	return &Play{Program{program, out}, layout}, nil
+	r := Calls(program, out, number)
+	r.Plan = layout
+	return r, nil
 }
 
 // members draws the members of each tile and their keys.
@@ -104,6 +101,3 @@ func meanReturn(rollout *episode.Rollout, tiles population.Tiles, p played) *gra
 	all := graph.Reshape(tiles.Gather(rows), tiles.Total()*tiles.Lanes)
 	return graph.Mean(graph.SliceAxis(all, 0, 0, tiles.Items))
 }
-
-// Plan returns the plan of the population, in words.
-func (p *Play) Plan() string { return p.plan }

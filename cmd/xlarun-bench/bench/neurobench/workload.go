@@ -21,21 +21,13 @@ type Workload struct {
 	PeerArgs   []string // of neuro_jax.py
 	// Environment steps of all members in a run; without an environment, evaluations of members.
 	Work float64
-	Open func(ctx context.Context, b xlabridge.Backend, o Options) (Runner, error)
+	Open func(ctx context.Context, b xlabridge.Backend, o Options) (*Runner, error)
 }
 
 // Options say how a workload of ours is run.
 type Options struct {
 	Devices int
 	Tune    string // as for evolve: a plan.Tune…
-}
-
-// Runner is a compiled workload.
-type Runner interface {
-	// Run returns the seconds of each of n runs and the result of the last: the members' mean return, or their mean
-	// value of the function.
-	Run(n int) (seconds []float64, result float64, err error)
-	Close() error
 }
 
 // Size is the size of a population and of its episodes.
@@ -133,7 +125,7 @@ func play(name, peer, env, policy string, population, steps int, peerArgs ...str
 		Name: name, What: fmt.Sprintf("%s, %d x %s, %d steps", env, population, policy, steps), Peer: peer,
 		PeerArgs: append(peerArgs, strconv.Itoa(population), strconv.Itoa(steps), policy),
 		Work:     float64(population) * float64(steps),
-		Open: func(ctx context.Context, b xlabridge.Backend, o Options) (Runner, error) {
+		Open: func(ctx context.Context, b xlabridge.Backend, o Options) (*Runner, error) {
 			return OpenPlay(ctx, b, Experiment(env, policy, population, steps, o))
 		},
 	}

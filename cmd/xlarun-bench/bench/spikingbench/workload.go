@@ -21,7 +21,7 @@ type Workload struct {
 	Args       []string // of spiking_jax.py, after the peer's name
 	Peers      []Peer
 	Work       float64 // of a run: steps of all members and examples
-	Open       func(ctx context.Context, b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error)
+	Open       func(ctx context.Context, b xlabridge.Backend, o neurobench.Options) (*neurobench.Runner, error)
 }
 
 // Peer is a library to compare with.
@@ -91,7 +91,7 @@ func forward(name string, examples int) Workload {
 			hidden2, outputs, steps, members, examples),
 		Args: []string{"forward", fmt.Sprint(members), fmt.Sprint(examples), fmt.Sprint(steps)}, Peers: peers,
 		Work: float64(members * examples * steps),
-		Open: func(_ context.Context, b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error) {
+		Open: func(_ context.Context, b xlabridge.Backend, o neurobench.Options) (*neurobench.Runner, error) {
 			lanes, chunk := 8, 50
 			if examples > 1 { // the products of one network are large enough
 				lanes, chunk = 1, 10
@@ -119,7 +119,7 @@ func gradient(name string, examples int) Workload {
 			hidden2, outputs, steps, examples),
 		Args: []string{"gradient", fmt.Sprint(examples), fmt.Sprint(steps)}, Peers: peers,
 		Work: float64(examples * steps),
-		Open: func(_ context.Context, b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error) {
+		Open: func(_ context.Context, b xlabridge.Backend, o neurobench.Options) (*neurobench.Runner, error) {
 			if examples%o.Devices != 0 {
 				o.Devices = 1
 			}
@@ -149,7 +149,7 @@ func forage(name string, members, steps, substeps int, hidden string) Workload {
 		Args: []string{"forage", fmt.Sprint(members), fmt.Sprint(steps), fmt.Sprint(substeps), hidden}, Peers: []Peer{
 			{Name: "jax"}},
 		Work: float64(members * steps),
-		Open: func(ctx context.Context, b xlabridge.Backend, o neurobench.Options) (neurobench.Runner, error) {
+		Open: func(ctx context.Context, b xlabridge.Backend, o neurobench.Options) (*neurobench.Runner, error) {
 			c := neurobench.Experiment("Forage-L0-v1", "spiking:"+hidden, members, steps, o)
 			return neurobench.OpenPlay(ctx, b, c.With("policy.substeps", substeps))
 		},
@@ -157,7 +157,7 @@ func forage(name string, members, steps, substeps int, hidden string) Workload {
 }
 
 // open compiles a function of args, whose first result is a number.
-func open(b xlabridge.Backend, devices int, args []any, f func(args []any) any) (neurobench.Runner, error) {
+func open(b xlabridge.Backend, devices int, args []any, f func(args []any) any) (*neurobench.Runner, error) {
 	p, err := graph.TraceArgs("spiking", args, graph.TraceOptions{Replicas: devices}, f)
 	if err != nil {
 		return nil, err
