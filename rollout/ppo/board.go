@@ -4,7 +4,6 @@ import (
 	"math"
 	"strings"
 
-	"xlarun/envs"
 	"xlarun/rollout/run"
 )
 
@@ -20,12 +19,12 @@ func (c *Config) Board() []run.DisplayRow {
 func (c *Config) board(a algorithm, extra ...run.DisplayRow) []run.DisplayRow {
 	goal := ""
 	var objectives, names []string
-	if env, err := envs.Make(c.Env); err == nil {
-		if t := c.Goal(env.Spec()); !math.IsNaN(t) {
+	if r, err := c.Rollout(); err == nil {
+		spec := r.Env.Spec()
+		if t := c.Goal(spec); !math.IsNaN(t) {
 			goal = " of " + number(t)
 		}
-		objectives = env.Spec().Objectives
-		names = metricNames(a, env.Spec(), false)
+		objectives, names = spec.Objectives, metricNames(a, r, false)
 	}
 	rows := []run.DisplayRow{
 		{Label: "return", Plain: true, Parts: []run.Part{{Metric: "recent_return", Behind: goal}},
