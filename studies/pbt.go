@@ -133,9 +133,9 @@ func (s *Spec) runSegment(ctx context.Context, runs Runs, one segment, from *che
 	return end, err
 }
 
-// LastRoundOfPBT runs a trial of population-based training again, after the trials that it goes on from, and returns the
-// state of the run of each seed before its last round; nil if that is its first one. What a run saves may depend on its
-// last round. trials holds the study's trials by number.
+// LastRoundOfPBT runs a trial of population-based training again, after the trials that it goes on from, and returns
+// the state of the run of each seed before its last round; nil if that is its first one. What a run saves may depend on
+// its last round. trials holds the study's trials by number.
 func (s *Spec) LastRoundOfPBT(ctx context.Context, runs Runs, trials []*study.FrozenTrial,
 	t *study.FrozenTrial) (before []*run.Snapshot, err error) {
 	job, err := s.pbtJob(trials, t)

@@ -52,8 +52,8 @@ func (o compareOptions) referencesOf(environments []string) (map[string]referenc
 	}
 	for _, name := range environments {
 		if _, ok := all[name]; !ok && len(all) > 0 {
-			return nil, console.BadInput("--reference is missing for %s: give one of each environment, %s=RANDOM..TARGET",
-				name, name)
+			return nil, console.BadInput("--reference is missing for %s: give one of each environment, "+
+				"%s=RANDOM..TARGET", name, name)
 		}
 	}
 	return all, nil

@@ -142,8 +142,8 @@ func (c *Search) EnvSteps(lengths []float64) (sum float64) {
 
 // Measures lists the names of a run's metrics, except those of failed members.
 func (c *Search) Measures() []string {
-	return slices.Concat([]string{"best_fitness", "mean_fitness", "std_fitness", "worst_fitness", "best_ever", "mean_length",
-		"failed", run.EnvSteps, run.ComputedSteps}, c.EvalMeasures(), c.ReportNames())
+	return slices.Concat([]string{"best_fitness", "mean_fitness", "std_fitness", "worst_fitness", "best_ever",
+		"mean_length", "failed", run.EnvSteps, run.ComputedSteps}, c.EvalMeasures(), c.ReportNames())
 }
 
 // ReportNames lists the metrics that environment, policy and strategy report; none if one of them is mistaken.
