@@ -96,13 +96,16 @@ func (o compareOptions) compare(streams console.Streams, dirs []string) error {
 	}
 	result := all[0].json()
 	if over != nil {
-		result = over.json()
 		var each []any
 		for _, c := range all {
 			each = append(each, c.json())
 		}
+		result = over.json()
 		result["environments"] = each
-		all = append(all, over)
+		if all = append(all, over); len(over.algorithms) == 0 {
+			all = all[:len(all)-1] // its lines say why
+			all[0].leftOut = append(all[0].leftOut, over.leftOut...)
+		}
 	}
 	var pictures []*chart.Chart
 	for _, c := range all {
@@ -147,6 +150,7 @@ type comparison struct {
 // algorithm holds the runs that differ only in their seeds.
 type algorithm struct {
 	name            string
+	over            string           // its name over several environments: with --by all of these settings
 	runs            []string         // folders, with the agent
 	scores          aggregate.Scores // -Inf of a run that failed episodes
 	ranks           aggregate.Scores // the more, the better: by failures first
@@ -224,6 +228,9 @@ func (o compareOptions) comparison(runs []*savedRun) (*comparison, error) {
 	c := &comparison{environment: environments(runs), score: what, leftOut: append(leftOut, out...)}
 	for _, g := range found {
 		a := algorithm{name: cmp.Or(g.label, g.runs[0].kind)}
+		if a.over = a.name; len(o.by) > 0 {
+			a.over = strings.TrimSuffix(g.runs[0].kind+", "+words(g.runs[0], o.by), ", ")
+		}
 		for _, r := range g.runs {
 			name := filepath.Clean(r.dir)
 			if agent, ok := r.settings[agentSetting]; ok {

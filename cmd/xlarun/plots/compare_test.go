@@ -367,6 +367,14 @@ strategy openes             strategy snes  0.5273       0.3319 to 0.7344
 	for _, title := range []string{"CartPole-v1", "Acrobot-v1", "2 environments"} {
 		require.Contains(t, string(drawn), ">"+title+"<")
 	}
+	references := []string{"--by", "strategy", "--reference", "CartPole-v1=22..522", "--reference", "Acrobot-v1=-500"}
+	text, err = compare(t, append([]string{args[0], args[2]}, references...)...)
+	require.NoError(t, err)
+	require.Contains(t, text, "\n2 environments: normalized scores, 0 of random actions and 1 of the target\n")
+	require.Contains(t, text, "\nevolve, strategy snes  1     0  ", "also where one environment has no other strategy")
+	text, err = compare(t, append([]string{args[0], args[3]}, references...)...)
+	require.NoError(t, err)
+	require.NotContains(t, text, "2 environments", "no algorithm has runs in both")
 }
 
 func TestCompareRefuses(t *testing.T) {

@@ -67,7 +67,7 @@ func (o compareOptions) overEnvironments(each []*comparison) (*comparison, error
 	for _, c := range each {
 		names = append(names, c.environment)
 		for _, a := range c.algorithms {
-			found[a.name] = append(found[a.name], a)
+			found[a.over] = append(found[a.over], a)
 		}
 	}
 	references, err := o.referencesOf(names)
