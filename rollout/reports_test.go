@@ -8,11 +8,17 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/graph/nn"
 	"xlarun/graph/random"
 	"xlarun/rollout/evolve"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/islands"
 	"xlarun/rollout/plan"
+	"xlarun/rollout/policy"
 	"xlarun/rollout/ppo"
+	"xlarun/rollout/qd"
 	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
@@ -28,6 +34,36 @@ func init() {
 		{"CountingFitness-v2", []string{"ones", "worst_fitness"}}, {"CountingKL-v2", []string{"ones", "kl"}}} {
 		envs.MustRegister(e)
 	}
+	strategy.MustRegister("spread", &spread{strategy.SNES{LearningRate: settings.Num(1), Sigma: settings.Num(1)}})
+	policy.MustRegister("clock", &clock{})
+}
+
+// spread is SNES, which reports its largest standard deviation, and NaN.
+type spread struct{ strategy.SNES }
+
+func (e *spread) Traits() strategy.Traits[strategy.SNESState, *graph.Array, *graph.Array] {
+	t := e.SNES.Traits()
+	t.Reports, t.Report = []string{"largest_std", "nothing"}, func(s strategy.SNESState) *graph.Array {
+		return graph.Stack([]*graph.Array{s.Std.ReduceMax(0), graph.Scalar(math.NaN())}, 0)
+	}
+	return t
+}
+
+// clock is a linear layer, which counts its steps and reports them.
+type clock struct{ inputs, outputs int }
+
+func (*clock) Make(observation envs.Space, outputs int) (policy.Policy, error) {
+	inputs, err := policy.FlatSize(observation)
+	return policy.Erase(&clock{inputs, outputs}), err
+}
+func (*clock) Traits() (t policy.Traits[nn.Dense, *graph.Array]) {
+	t.Reports, t.Report = []string{"steps_counted"}, func(steps *graph.Array) *graph.Array { return steps.Reshape(1) }
+	return t
+}
+func (c *clock) Init(key random.Key) nn.Dense { return nn.NewDense(key, c.inputs, c.outputs) }
+func (*clock) Start(nn.Dense) *graph.Array    { return graph.Scalar(0) }
+func (*clock) Act(p nn.Dense, steps, observation *graph.Array, _ random.Key) (*graph.Array, policy.Output) {
+	return steps.Add(1), policy.Output{Action: p.Apply(observation)}
 }
 
 type countingState struct{ Ones, Time *graph.Array }
@@ -120,6 +156,58 @@ func TestReportsInPPO(t *testing.T) {
 		successes := m.Number("success") * m.Number("episodes")
 		require.InDelta(t, successes, math.Round(successes), 1e-4)
 		require.False(t, math.IsNaN(m.Number("log_ones")) || math.IsInf(m.Number("log_ones"), 0))
+	}
+}
+
+// In ppo a policy reports, too; in half precision as well.
+func TestReportsOfPoliciesInPPO(t *testing.T) {
+	for _, precision := range []string{"f32", "bf16"} {
+		c := ppoConfig("Counting-v3")
+		c.Policy, c.Precision = "clock", precision
+		require.Subset(t, c.Measures(), []string{"ones", "steps_counted"})
+		training, err := ppo.New(&xlabridge.Reference{}, *c)
+		require.NoError(t, err)
+		m, err := training.Step(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 3., m.Number("steps_counted"), "steps of each episode in %s", precision)
+		require.NoError(t, training.Close())
+	}
+}
+
+// In qd what environment and policy report are means over the members of a generation. What a strategy reports is the
+// mean over the emitter's searches, on islands that over the islands.
+func TestReportsInQDAndIslands(t *testing.T) {
+	c := qd.DefaultConfig()
+	c.Env, c.Policy, c.Steps, c.Episodes, c.Batch, c.Archive, c.EvalEnvs = "Counting-v3", "clock", 3, 2, 12, "grid:3", 4
+	c.Descriptor, c.Emitter, c.Strategy = "observations", "searches", "spread"
+	c.Parted = c.Parted.With("emitter.searches", 2)
+	i := islands.DefaultIslands()
+	i.Env, i.Policy, i.Steps, i.Population, i.Islands, i.Strategy = "Counting-v3", "clock", 3, 8, 2, "spread"
+	i.Migrants, i.EvalEnvs, i.Target = 1, 4, "0"
+	names := []string{"ones", "success", "log_ones", "steps_counted", "largest_std", "nothing"}
+	for _, e := range []run.Experiment{&c, &i} {
+		job := e.Job()
+		require.Subset(t, job.Measures(), names)
+		require.NoError(t, run.Kind{Unit: "generation"}.Check(e, job, plan.Machine{Devices: 1}))
+		r, err := job.Start(t.Context(), &xlabridge.Reference{})
+		require.NoError(t, err)
+		for range 2 {
+			m, err := r.Step(t.Context())
+			require.NoError(t, err)
+			starts := m.Number("ones") - m.Number("mean_fitness") // ones that Reset drew
+			require.Greater(t, starts, .1)
+			require.Less(t, starts, .9)
+			require.Greater(t, m.Number("success"), 0.)
+			require.LessOrEqual(t, m.Number("success"), 1.)
+			require.False(t, math.IsNaN(m.Number("log_ones")) || math.IsInf(m.Number("log_ones"), 0))
+			require.Equal(t, 3., m.Number("steps_counted"))
+			require.InDelta(t, 1, m.Number("largest_std"), .5)
+			require.True(t, math.IsNaN(m.Number("nothing")))
+			for _, v := range m.Values {
+				require.Contains(t, job.Measures(), v.Name)
+			}
+		}
+		require.NoError(t, r.Close())
 	}
 }
 

@@ -118,26 +118,26 @@ func (s *Spec) segmentOf(t *study.FrozenTrial) (one segment, err error) {
 	return one, err
 }
 
-// runSegment runs a trial from a state, nil for the start, and returns the state at its end. alive is called after each
-// round.
+// runSegment runs a trial from a state, nil for the start, and returns the state at its end. after is called after each
+// round with what returns the state then.
 func (s *Spec) runSegment(ctx context.Context, runs Runs, one segment, from *checkpoint,
-	alive func()) (end *checkpoint, err error) {
+	after func(state func() (*checkpoint, error)) error) (end *checkpoint, err error) {
 	t := &study.FrozenTrial{}
 	if err := errors.Join(json.Unmarshal(one.Params, &t.Params), json.Unmarshal(one.Distributions,
 		&t.Distributions)); err != nil {
 		return nil, err
 	}
 	h := hooks{from: from, until: one.Until, end: func(p *checkpoint) { end = p },
-		report:     func(int64, int64, float64) (bool, error) { return false, nil },
-		checkpoint: func(func() (*checkpoint, error)) error { alive(); return nil }}
+		report: func(int64, int64, float64) (bool, error) { return false, nil }, checkpoint: after}
 	_, err = s.objective(ctx, runs, t.External(), h)
 	return end, err
 }
 
-// EndOfPBT runs a trial of population-based training again, after the trials that it goes on from, and returns the
-// state of the run of each seed at its end. trials holds the study's trials by number.
-func (s *Spec) EndOfPBT(ctx context.Context, runs Runs, trials []*study.FrozenTrial,
-	t *study.FrozenTrial) (ends []run.Snapshot, err error) {
+// LastRoundOfPBT runs a trial of population-based training again, after the trials that it goes on from, and returns
+// the state of the run of each seed before its last round; nil if that is its first one. What a run saves may depend on
+// its last round. trials holds the study's trials by number.
+func (s *Spec) LastRoundOfPBT(ctx context.Context, runs Runs, trials []*study.FrozenTrial,
+	t *study.FrozenTrial) (before []*run.Snapshot, err error) {
 	job, err := s.pbtJob(trials, t)
 	if err != nil {
 		return nil, err
@@ -147,19 +147,47 @@ func (s *Spec) EndOfPBT(ctx context.Context, runs Runs, trials []*study.FrozenTr
 		return nil, err
 	}
 	var end *checkpoint
-	for _, one := range append(job.Before, last) {
-		if end, err = s.runSegment(ctx, runs, one, end, func() {}); err != nil {
+	for _, one := range job.Before {
+		if end, err = s.runSegment(ctx, runs, one, end, noted(func() {})); err != nil {
 			return nil, fmt.Errorf("trial %d: %w", one.Number, err)
 		}
 	}
-	for _, seed := range end.Seeds {
-		snapshot, err := seed.snapshot()
-		if err != nil {
-			return nil, err
+	states := make([][2]seedCheckpoint, s.Seeds) // of each seed before its newest round and after it; Step 0: the start
+	if end != nil {
+		for i, seed := range end.Seeds {
+			states[i][1] = seed
 		}
-		ends = append(ends, snapshot)
 	}
-	return ends, nil
+	if _, err = s.runSegment(ctx, runs, last, end, func(state func() (*checkpoint, error)) error {
+		now, err := state()
+		if err != nil {
+			return err
+		}
+		for i, seed := range now.Seeds {
+			if seed.Step > states[i][1].Step {
+				states[i] = [2]seedCheckpoint{states[i][1], seed}
+			}
+		}
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("trial %d: %w", last.Number, err)
+	}
+	before = make([]*run.Snapshot, s.Seeds)
+	for i, seed := range states {
+		if seed[0].Step > 0 {
+			snapshot, err := seed[0].snapshot()
+			if err != nil {
+				return nil, err
+			}
+			before[i] = &snapshot
+		}
+	}
+	return before, nil
+}
+
+// noted returns a function for runSegment that calls f after each round.
+func noted(f func()) func(func() (*checkpoint, error)) error {
+	return func(func() (*checkpoint, error)) error { f(); return nil }
 }
 
 // endOf returns the name of the object with the state at the end of a trial.
@@ -200,7 +228,7 @@ func (a *attempt) parentState(ctx context.Context) (from *checkpoint, err error)
 	}
 	for _, one := range before[k:] {
 		fmt.Fprintf(os.Stderr, "trial %d goes on from trial %d, whose end is computed anew\n", a.job.Number, one.Number)
-		if from, err = a.spec.runSegment(ctx, a.runs, one, from, a.noteStep); err != nil {
+		if from, err = a.spec.runSegment(ctx, a.runs, one, from, noted(a.noteStep)); err != nil {
 			return nil, fmt.Errorf("trial %d, from which it goes on: %w", one.Number, err)
 		}
 		a.storeEnd(ctx, one.Number, from)

@@ -72,15 +72,22 @@ func pbtGoesOn(t *testing.T, at string) {
 	text, err := os.ReadFile(trace)
 	require.NoError(t, err)
 	require.Equal(t, 5*9*2, strings.Count(string(text), "."), "no step is computed twice")
-	// The end of a trial is computed again from the parameters of all before it.
+	// The last round of a trial is computed again from the parameters of all before it.
 	for _, number := range []int{0, 7, 24} {
-		again, err := s.EndOfPBT(t.Context(), bowls{}, trials, trials[number])
+		x := trials[number]
+		again, err := s.LastRoundOfPBT(t.Context(), bowls{}, trials, x)
 		require.NoError(t, err)
 		require.Len(t, again, 2)
-		for seed, end := range again {
-			sum, err := graph.Floats(end.Arrays["sum"])
+		for seed, before := range again {
+			sum, err := graph.Floats(before.Arrays["sum"])
 			require.NoError(t, err)
-			require.Equal(t, ends[int64(number)][seed], sum[0], "trial %d", number)
+			run := &bowling{bowl: &bowl{How: "well", Wait: "0s", X: x.Params["x"], Y: int(x.Params["y"])},
+				step: before.Step}
+			run.Seed, run.sum = int64(seed), sum[0]
+			_, err = run.Step(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, x.Intermediate[0].Step, run.step)
+			require.Equal(t, ends[int64(number)][seed], run.sum, "trial %d", number)
 		}
 	}
 }

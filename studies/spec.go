@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/studies/rdb"
 	"xlarun/studies/study"
@@ -91,7 +92,14 @@ func (s *Spec) Directions() (all []study.Direction) {
 // last step.
 var sessionEnds = []string{"for", "rounds", "total-steps"}
 
-const endsNoTrial = "does not end a trial: use the setting that is the length of the kind's runs, such as generations"
+// endsNoTrial says what ends a trial instead.
+func (s *Spec) endsNoTrial() string {
+	length := "the setting that is the length of the kind's runs, such as generations"
+	if kind, ok := run.Lookup(s.Kind); ok && kind.Length != "" {
+		length = kind.Length
+	}
+	return "does not end a trial: use " + length
+}
 
 func (s *Spec) check() error {
 	if err := asSpecError(settings.Check(s)); err != nil {
@@ -127,12 +135,12 @@ func (s *Spec) check() error {
 			return wrong("param."+p.Name, "cannot be searched: the study gives each run its own (seeds, threads)")
 		}
 		if slices.Contains(sessionEnds, p.Name) {
-			return wrong("param."+p.Name, endsNoTrial)
+			return wrong("param."+p.Name, "%s", s.endsNoTrial())
 		}
 	}
 	for _, name := range sessionEnds {
 		if _, given := s.Fixed[name]; given {
-			return wrong("run."+name, endsNoTrial)
+			return wrong("run."+name, "%s", s.endsNoTrial())
 		}
 	}
 	for _, name := range []string{"seed", "devices"} {

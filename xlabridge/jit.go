@@ -43,6 +43,10 @@ func newJit(b Backend, options []JitOptions, f func(args []any) any) *jit {
 }
 
 func (j *jit) call(args []any) (any, error) {
+	if j.backend == nil {
+		return nil, fmt.Errorf("xlabridge: Jit %s: got no backend: give what Open returns, or a *Reference",
+			j.options.Name)
+	}
 	var leaves []*graph.Array
 	var tree *graph.Tree
 	if err := graph.Try(func() { leaves, tree = graph.Flatten(args) }); err != nil {

@@ -41,3 +41,16 @@ func TestNilArguments(t *testing.T) {
 	numbers := graphtest.Floats(t, got)
 	assert.Equal(t, []float64{1}, numbers)
 }
+
+// Without a backend a Jit says so. It was a nil dereference.
+func TestJitWithoutBackend(t *testing.T) {
+	for _, f := range []func() error{
+		func() error { _, err := Jit(nil, func(x *graph.Array) any { return x })(graph.Scalar(1)); return err },
+		func() error {
+			_, err := Jit2(nil, func(_, x *graph.Array) any { return x })(nil, graph.Scalar(1))
+			return err
+		},
+	} {
+		require.EqualError(t, f(), "xlabridge: Jit jit: got no backend: give what Open returns, or a *Reference")
+	}
+}

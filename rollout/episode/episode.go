@@ -181,7 +181,7 @@ func begin[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (st
 		if descriptor != nil {
 			next.Descriptor = graph.SelectTree(c.Alive, descriptor.Step(c.Descriptor, s, envParams), c.Descriptor)
 		}
-		if reports := r.report(s.After, envParams, memory); reports != nil {
+		if reports := ReportsOf(r.Env, r.Policy, s.After, envParams, memory); reports != nil {
 			next.Summary.Reports = graph.Select(c.Alive, reports, c.Summary.Reports)
 		}
 		if c.Sums != nil {
@@ -293,11 +293,11 @@ func (r *Rollout) Reports() []string {
 	return append(slices.Clone(r.Env.Spec().Reports), r.Policy.Traits().Reports...)
 }
 
-// report returns the reports of an episode so far, given the state and the policy's carry after a step; nil if there
-// are none.
-func (r *Rollout) report(state, p, carry any) *graph.Array {
-	own := envs.ReportOf(r.Env, state, p)
-	if report := r.Policy.Traits().Report; report != nil && own != nil {
+// ReportsOf returns what an environment with params and a policy report of an episode so far, given the state and the
+// policy's carry after a step: f32[r], as Rollout.Reports names them; nil if there are none.
+func ReportsOf(env envs.Environment, p policy.Policy, state, params, carry any) *graph.Array {
+	own := envs.ReportOf(env, state, params)
+	if report := p.Traits().Report; report != nil && own != nil {
 		return graph.Concatenate(0, own, report(carry))
 	} else if report != nil {
 		return report(carry)

@@ -33,7 +33,7 @@ type Archipelago struct {
 	bests    []float64          // each island's best fitness in the last generation
 	last     generation.Summary // of the last generation of all islands
 	newest   run.Evaluated
-	reports  []string // names of what environment and policy report of a member's episodes
+	reports  generation.Reports
 }
 
 // State is the carry from one generation of islands to the next.
@@ -71,7 +71,7 @@ func NewArchipelago(ctx context.Context, b xlabridge.Backend, c Islands) (*Archi
 		return nil, err
 	}
 	a := &Archipelago{config: c, one: x.Search, backend: b, lanes: l, target: c.Goal(x.Rollout.Env.Spec()),
-		bestEver: math.Inf(-1), reports: x.Rollout.Reports()}
+		bestEver: math.Inf(-1), reports: generation.ReportsOf(x.Rollout, x.Strategy)}
 	var first State
 	if err := graph.Try(func() { first = c.start(l, each) }); err != nil {
 		return nil, err
@@ -178,6 +178,7 @@ func (a *Archipelago) Step(context.Context) (run.Metrics, error) {
 	tail := v[len(v)-4:]
 	each := (len(v) - 4) / c.Islands // of one island
 	var fitness, lengths, steps, eval []float64
+	own := make([][]float64, len(a.reports.Strategy)) // of each island's strategy
 	a.means, a.bests = nil, nil
 	solved := false // by the mean of an island without failed members
 	for i := range c.Islands {
@@ -185,6 +186,9 @@ func (a *Archipelago) Step(context.Context) (run.Metrics, error) {
 		eval = append(eval, evaluated...)
 		fitness, lengths, steps = append(fitness, rows[:pop]...), append(lengths, rows[pop:2*pop]...),
 			append(steps, rows[2*pop:3*pop]...)
+		for k, x := range rows[len(rows)-len(own):] {
+			own[k] = append(own[k], x)
+		}
 		m := generation.Summarize(rows[:pop], rows[pop:2*pop], rows[2*pop:3*pop])
 		a.means, a.bests = append(a.means, m.Mean), append(a.bests, m.Best)
 		solved = solved || c.EvalEnvs == 0 && m.Failed == 0 && m.Mean >= a.target
@@ -205,12 +209,15 @@ func (a *Archipelago) Step(context.Context) (run.Metrics, error) {
 		{Name: "diversity", Number: tail[0]}, {Name: "diversity_within", Number: tail[1]},
 		{Name: "foreign", Number: tail[2]}, {Name: "immigrants", Number: tail[3]},
 	}}
-	for k, name := range a.reports {
+	for k, name := range a.reports.Policy {
 		var all []float64
 		for i := range c.Islands {
 			all = append(all, v[i*each+(3+k)*pop:i*each+(4+k)*pop]...)
 		}
 		m.Values = append(m.Values, run.Value{Name: name, Number: episode.MeanOfFinite(all)})
+	}
+	for k, name := range a.reports.Strategy {
+		m.Values = append(m.Values, run.Value{Name: name, Number: episode.MeanOfFinite(own[k])})
 	}
 	for i := range c.curves() {
 		m.Values = append(m.Values, run.Value{Name: curveOf(i), Number: a.means[i]})

@@ -295,10 +295,7 @@ func (c *Islands) Measures() []string {
 	names := []string{"best_fitness", "best_mean", "mean_fitness", "std_fitness", "worst_fitness", "best_ever",
 		"mean_length", "failed", run.EnvSteps, run.ComputedSteps, "diversity", "diversity_within", "foreign",
 		"immigrants"}
-	if r, err := c.Rollout(); err == nil {
-		names = append(names, r.Reports()...)
-	}
-	names = append(names, c.EvalMeasures()...)
+	names = append(append(names, c.EvalMeasures()...), c.ReportNames()...)
 	for i := range c.curves() {
 		names = append(names, curveOf(i))
 	}

@@ -3,7 +3,6 @@ package ppo
 import (
 	"strings"
 
-	"xlarun/envs"
 	"xlarun/rollout/run"
 )
 
@@ -19,9 +18,9 @@ func (c *Config) Board() []run.DisplayRow {
 func (c *Config) board(a algorithm, extra ...run.DisplayRow) []run.DisplayRow {
 	goal := run.TargetText(c.Env, c.Goal)
 	var objectives, names []string
-	if env, err := envs.Make(c.Env); err == nil {
-		objectives = env.Spec().Objectives
-		names = metricNames(a, env.Spec(), false)
+	if r, err := c.Rollout(); err == nil {
+		spec := r.Env.Spec()
+		objectives, names = spec.Objectives, metricNames(a, r, false)
 	}
 	rows := []run.DisplayRow{
 		{Label: "return", Plain: true, Parts: []run.Part{{Metric: "recent_return", Behind: goal}},

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/rollout/episode"
 	"xlarun/rollout/ppo/auxiliary"
 	"xlarun/rollout/run"
 )
@@ -52,10 +52,10 @@ func overAgents(name string, each []float64) float64 {
 // auxiliaryLoss is the metric of an auxiliary loss. It is there if there is one.
 const auxiliaryLoss = "auxiliary_loss"
 
-// metricNames returns the names of an algorithm's metrics, then the reports of an auxiliary loss and of the
-// environment, such as success, and then the names of the environment's objectives, such as true_return and
+// metricNames returns the names of an algorithm's metrics, then the reports of an auxiliary loss, of the environment,
+// such as success, and of the policy, and then the names of the environment's objectives, such as true_return and
 // proxy_return.
-func metricNames(a algorithm, spec envs.Spec, auxiliary bool, reports ...string) (names []string) {
+func metricNames(a algorithm, play *episode.Rollout, auxiliary bool, reports ...string) (names []string) {
 	for _, m := range metrics {
 		names = append(names, m.name)
 	}
@@ -63,12 +63,12 @@ func metricNames(a algorithm, spec envs.Spec, auxiliary bool, reports ...string)
 	if auxiliary {
 		names = append(names, auxiliaryLoss)
 	}
-	names = append(append(names, reports...), spec.Reports...)
-	return append(names, objectiveNames(spec.Objectives, names)...)
+	names = append(append(names, reports...), play.Reports()...)
+	return append(names, objectiveNames(play.Env.Spec().Objectives, names)...)
 }
 
 func (g *program) metricNames() []string {
-	return metricNames(g.algorithm, g.play.Env.Spec(), g.auxiliary != nil, auxiliary.TraitsOf(g.auxiliary).Reports...)
+	return metricNames(g.algorithm, g.play, g.auxiliary != nil, auxiliary.TraitsOf(g.auxiliary).Reports...)
 }
 
 // objectiveNames returns the metrics of an environment's objectives. Names that others has already get a prefix.
@@ -93,7 +93,7 @@ func (c *Config) Measures() []string {
 	if err != nil {
 		return nil
 	}
-	names := metricNames(&proximal{}, r.Env.Spec(), further != nil, auxiliary.TraitsOf(further).Reports...)
+	names := metricNames(&proximal{}, r, further != nil, auxiliary.TraitsOf(further).Reports...)
 	return append(append(names, c.evalNames(2)...), run.EnvSteps)
 }
 
@@ -103,8 +103,8 @@ func (c *Config) Measures() []string {
 type episodes struct {
 	Count, Return, Least, Most, Length, Failed *graph.Array
 	Objectives                                 *graph.Array `tree:"optional"`
-	// Reports are the sums of the environment's finite reports, f32[k], and Reported how many there are, f32[k]; nil if
-	// it has none.
+	// Reports are the sums of the finite reports of environment and policy, f32[k], and Reported how many there are,
+	// f32[k]; nil if there are none.
 	Reports, Reported *graph.Array `tree:"optional"`
 }
 
@@ -186,7 +186,7 @@ func (u *update) metricsRow(s, next State, values, targets *graph.Array, e episo
 	for i, name := range auxiliary.TraitsOf(u.auxiliary).Reports {
 		numbers[name] = ofLosses(m.Losses.Reports.Index(i))
 	}
-	for i, name := range u.play.Env.Spec().Reports {
+	for i, name := range u.play.Reports() {
 		count := e.Reported.Index(i)
 		numbers[name] = graph.Select(count.Gt(0), e.Reports.Index(i).Div(count.Max(1)), math.NaN())
 	}

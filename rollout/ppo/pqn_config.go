@@ -152,7 +152,7 @@ func (q *PQN) Measures() []string {
 		return nil
 	}
 	c := q.config()
-	return append(metricNames(&q.QLearning, r.Env.Spec(), false), append(c.evalNames(1), run.EnvSteps)...)
+	return append(metricNames(&q.QLearning, r, false), append(c.evalNames(1), run.EnvSteps)...)
 }
 
 // Board returns the rows of the display.

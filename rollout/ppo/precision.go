@@ -28,11 +28,17 @@ func (c halfPolicy) Act(params, carry any, observation *graph.Array, key random.
 	return next, out
 }
 
-// Traits say that parameters of half precision are prepared, so that they are cast once.
+// Traits say that parameters of half precision are prepared, so that they are cast once, and have the policy's reports.
 func (c halfPolicy) Traits() policy.Traits[any, any] {
-	return policy.Traits[any, any]{PreparesAlike: true, Prepared: &policy.Form{Prepare: func(params any) any {
+	t := policy.Traits[any, any]{PreparesAlike: true, Prepared: &policy.Form{Prepare: func(params any) any {
 		return prepared(c.Policy, precision.Cast(c.half, params))
 	}}}
+	if inner := c.Policy.Traits(); inner.Report != nil {
+		t.Reports, t.Report = inner.Reports, func(carry any) *graph.Array {
+			return inner.Report(precision.Cast(graph.Float32, carry))
+		}
+	}
+	return t
 }
 
 // half returns the dtype of networks, and whether it has half precision. Precision is not auto.

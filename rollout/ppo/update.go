@@ -32,7 +32,7 @@ type transition struct {
 	Length          *graph.Array // i32[]: steps of the episode so far, this step included
 	// Objectives are the environment's objectives of the episode so far, f32[k]; nil if it has none.
 	Objectives *graph.Array `tree:"optional"`
-	// Reports are the environment's reports of the episode so far, f32[k]; nil if it has none.
+	// Reports are what environment and policy report of the episode so far, f32[k]; nil for nothing.
 	Reports *graph.Array `tree:"optional"`
 
 	// evaluate adds these. Values have the units of scaled rewards (scaleRewards, --normalize-rewards).
@@ -62,7 +62,7 @@ func (u *update) envStep(p Params, actor any, s EnvState, keys stepKeys) (EnvSta
 	if traits.Objectives != nil {
 		t.Objectives = traits.Objectives(state, params)
 	}
-	t.Reports = envs.ReportOf(u.play.Env, state, params)
+	t.Reports = episode.ReportsOf(u.play.Env, u.actor, state, params, carry)
 	// evaluate moves the critic's carry.
 	return EnvState{State: state, Observation: observation, Drawn: s.Drawn, Actor: carry, Critic: s.Critic,
 		Return: t.Return, Length: t.Length}, t

@@ -218,6 +218,10 @@ func (c *Config) makeProgram() (*Program, error) {
 			return nil, err
 		}
 	}
+	emitter = p.Emitter.Traits() // with the reports of its strategy
+	if msg := envs.CheckReports(emitter.Reports, emitter.Report != nil); msg != "" {
+		return nil, envs.ResultError(p.Emitter, "emitter", "Traits", msg)
+	}
 	if c.Sample > 0 {
 		return nil, settings.Wrong("sample", c.Sample, "0: xlarun play RUN --cell N plays an elite")
 	}

@@ -44,4 +44,8 @@ type EmitterTraits struct {
 	// generation. It is called before all other methods. Strategy returns it.
 	SetStrategy func(s *strategy.Erased, batch int)
 	Strategy    func() *strategy.Erased
+	// Reports are the names of the emitter's own numbers about a generation, as metrics are named. Report returns them,
+	// f32[len(Reports)], given what Tell returned.
+	Reports []string
+	Report  func(state any) *graph.Array
 }

@@ -1,6 +1,7 @@
 package qd
 
 import (
+	"math"
 	"slices"
 
 	"xlarun/envs"
@@ -62,6 +63,8 @@ type evaluation struct {
 	Inside *graph.Array // bool[]: the descriptor was within its bounds
 	Length *graph.Array // f32[]: mean steps of an episode
 	Finite *graph.Array // f32[3]: see episode.Summary
+	// Reports, f32[r], are the numbers that the environment and the policy report; nil for none.
+	Reports *graph.Array `tree:"optional"`
 }
 
 // Run is one generation. Each device plays a part of the members; the insertion is the same on all. It returns the next
@@ -93,6 +96,12 @@ func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	next := State{Key: s.Key, Generation: s.Generation.Add(1), Archive: archive}
 	next.Emitter = emitter.Tell(tell, s.Emitter, archive, members.Child, members.Batch, change)
 	numbers := graph.Stack(append(archive.Metrics(change, *scoring), members.metrics()...), 0)
+	if members.Reports != nil {
+		numbers = graph.Concatenate(0, numbers, meanOfFinite(members.Reports))
+	}
+	if report := emitter.Traits().Report; report != nil {
+		numbers = graph.Concatenate(0, numbers, report(next.Emitter))
+	}
 	if p.EvalMembers > 0 {
 		evaluated := p.rows(all, p.Play.Tiles.Items, p.Play.Tiles.Items+p.EvalMembers).Finite
 		numbers = graph.Concatenate(0, numbers, graph.Flatten1D(evaluated))
@@ -143,7 +152,8 @@ func (p *Program) score(child Child, s episode.Summary, tables any) evaluation {
 	if b.Objectives != nil {
 		b.Valid = b.Valid.And(b.Objectives.IsFinite().All())
 	}
-	e := evaluation{Child: child, Inside: graph.Scalar(true), Length: s.Length, Finite: s.FiniteReturns()}
+	e := evaluation{Child: child, Inside: graph.Scalar(true), Length: s.Length, Finite: s.FiniteReturns(),
+		Reports: s.Reports}
 	if len(p.Space.Dims) > 0 {
 		b.Unit, e.Inside = scaled(p.Space, s.Descriptor)
 		b.Valid = b.Valid.And(s.Descriptor.IsFinite().All())
@@ -166,7 +176,17 @@ func (m evaluation) metrics() []*graph.Array {
 	return []*graph.Array{mean, count(valid.Not()), count(valid.And(m.Inside.Not())), m.Length.Mean()}
 }
 
-// metricNames returns the names of the numbers that Run returns.
+// meanOfFinite returns the means of the columns of x, f32[n, r], over the rows in which they are finite: f32[r], NaN
+// where there is none.
+func meanOfFinite(x *graph.Array) *graph.Array {
+	finite := x.IsFinite()
+	count := finite.Convert(graph.Float32).Sum(0)
+	return graph.Select(count.Gt(0), graph.Select(finite, x, 0.).Sum(0).Div(count.Max(1)), math.NaN())
+}
+
+// metricNames returns the names of the numbers that Run returns: of the archive, of the members, and what environment,
+// policy and emitter report.
 func (p *Program) metricNames() []string {
-	return append(slices.Clone(p.Container.Metrics()), memberMetrics...)
+	names := append(slices.Clone(p.Container.Metrics()), memberMetrics...)
+	return slices.Concat(names, p.Play.Reports(), p.Emitter.Traits().Reports)
 }

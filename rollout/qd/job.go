@@ -54,9 +54,9 @@ func (c *Config) unused() (names []string) {
 
 // measures returns the names of all metrics, of mistaken settings those of an archive with one elite in each cell.
 func (c *Config) measures() []string {
-	p, err := c.program()
-	if err != nil {
-		p = &Program{Container: eliteCells{}}
+	names := slices.Concat(eliteCells{}.Metrics(), memberMetrics)
+	if p, err := c.program(); err == nil {
+		names = p.metricNames()
 	}
-	return append(append(p.metricNames(), run.EnvSteps, run.ComputedSteps), c.EvalMeasures()...)
+	return append(append(names, run.EnvSteps, run.ComputedSteps), c.EvalMeasures()...)
 }

@@ -73,10 +73,18 @@ func (e *Searches) members(batch int) (members, groups int) {
 	return batch / e.Number, batch / e.Number / e.strategy.GroupSize
 }
 
-// Traits say that each search has a strategy, which decides what sizes there can be.
+// Traits say that each search has a strategy, which decides what sizes there can be, and of whose reports there are
+// the means over the searches.
 func (e *Searches) Traits() EmitterTraits {
-	return EmitterTraits{Check: e.Check, Strategy: func() *strategy.Erased { return e.strategy },
+	t := EmitterTraits{Check: e.Check, Strategy: func() *strategy.Erased { return e.strategy },
 		SetStrategy: func(s *strategy.Erased, batch int) { e.strategy, e.batch = s, batch }}
+	if e.strategy != nil && e.strategy.Report != nil {
+		t.Reports = e.strategy.Reports
+		t.Report = func(state any) *graph.Array {
+			return meanOfFinite(graph.VMap(e.strategy.Report)(state.(SearchesState).Strategy))
+		}
+	}
+	return t
 }
 
 // Check refuses a batch that does not divide evenly, and a strategy that cannot emit.

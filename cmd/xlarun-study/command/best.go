@@ -202,18 +202,18 @@ func (b *best) train(ctx context.Context, source string, spec *studies.Spec, t *
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	var ends []run.Snapshot // of a trial that goes on from others, by seed
+	var before []*run.Snapshot // the last round of a trial that goes on from others, by seed
 	if spec.GoesOn() {
 		fmt.Fprintf(b.app.Out, "repeating it, after the trials that it goes on from\n")
 		runs := newMaker(b.app, source)
-		ends, err = spec.EndOfPBT(ctx, runs, b.trials, t)
+		before, err = spec.LastRoundOfPBT(ctx, runs, b.trials, t)
 		if err = errors.Join(err, runs.close()); err != nil { // the run below opens a backend of its own
 			return err
 		}
 	}
 	members := make([]member, spec.Seeds)
 	for seed := range members {
-		if members[seed], err = b.repeat(ctx, source, spec, t, dir, seed, ends); err != nil {
+		if members[seed], err = b.repeat(ctx, source, spec, t, dir, seed, before); err != nil {
 			return err
 		}
 	}
@@ -248,10 +248,10 @@ type member struct {
 // byScore orders members by their scores, the best first.
 func byScore(a, b member) int { return a.score.Compare(b.score) }
 
-// repeat repeats a run of a trial in a folder, and returns its best member. If ends are given, it takes the run's end
-// from there, and only the members are evaluated.
+// repeat repeats a run of a trial in a folder, and returns its best member. If states before the last rounds are given,
+// it repeats that round.
 func (b *best) repeat(ctx context.Context, source string, spec *studies.Spec, t *study.FrozenTrial, dir string,
-	seed int, ends []run.Snapshot) (best member, err error) {
+	seed int, before []*run.Snapshot) (best member, err error) {
 	text, err := b.app.ConfigOf(spec.Kind, source, spec.Values(t.External(), seed))
 	if err != nil {
 		return member{}, err
@@ -264,13 +264,16 @@ func (b *best) repeat(ctx context.Context, source string, spec *studies.Spec, t 
 	var shown strings.Builder
 	streams.Out, streams.Err = io.Discard, &shown
 	args := []string{spec.Kind, "--config", config, "--out", folder}
-	if ends != nil {
-		args = []string{spec.Kind, "--resume", folder, "--drop-rows"}
-		if err := endedRun(folder, spec.Kind, text, ends[seed]); err != nil {
+	switch {
+	case before == nil:
+		fmt.Fprintf(b.app.Out, "repeating its run with the seed %d\n", seed)
+	case before[seed] == nil:
+		args = append(args, "--rounds", "1")
+	default:
+		args = []string{spec.Kind, "--resume", folder, "--drop-rows", "--rounds", "1"}
+		if err := stoppedRun(folder, spec.Kind, text, *before[seed]); err != nil {
 			return member{}, err
 		}
-	} else {
-		fmt.Fprintf(b.app.Out, "repeating its run with the seed %d\n", seed)
 	}
 	if cli.Run(ctx, args, streams) != cli.StatusOK {
 		if ctx.Err() != nil {
@@ -296,14 +299,14 @@ func (b *best) repeat(ctx context.Context, source string, spec *studies.Spec, t 
 	return member{path: path, score: score}, errors.Join(err, file.Close())
 }
 
-// endedRun makes the folder of a run that has ended in a state. Its rows are not known.
-func endedRun(dir, kind, config string, end run.Snapshot) error {
+// stoppedRun makes the folder of a run that was stopped in a state. Its rows are not known.
+func stoppedRun(dir, kind, config string, at run.Snapshot) error {
 	folder, err := runfolder.Create(dir, runfolder.Options{})
 	if err != nil {
 		return err
 	}
 	k, _ := run.Lookup(kind)
-	_, err = folder.SaveCheckpoint(runfolder.Checkpoint{Step: end.Step, Kind: k.Name, Format: k.Version, Config: config,
-		Arrays: end.Arrays, Info: map[string]string{session.InfoVersion: console.Version(), session.InfoDone: "true"}})
+	_, err = folder.SaveCheckpoint(runfolder.Checkpoint{Step: at.Step, Kind: k.Name, Format: k.Version, Config: config,
+		Arrays: at.Arrays, Info: map[string]string{session.InfoVersion: console.Version(), session.InfoDone: "false"}})
 	return errors.Join(err, folder.Write("config.toml", []byte(config)), folder.Close())
 }

@@ -92,6 +92,12 @@ func (o options) plot(dirs []string) (drew string, leftOut []string, err error) 
 	if err != nil {
 		return "", nil, err
 	}
+	for _, r := range runs {
+		if first := runs[0]; r.kind != first.kind && r.environment() != first.environment() {
+			return "", nil, console.BadInput("%s is a run of %s in %s, %s one of %s in %s: kinds are drawn together "+
+				"in one environment", r.dir, r.kind, r.environment(), first.dir, first.kind, first.environment())
+		}
+	}
 	if runs[0].kind == "qd" && len(runs) == 1 && len(o.metrics) == 0 && o.x == "" && len(o.by) == 0 {
 		charts, err := archiveCharts(dirs[0])
 		if err != nil {
@@ -138,7 +144,7 @@ func (o options) plot(dirs []string) (drew string, leftOut []string, err error) 
 	return drew, leftOut, save(path, []*chart.Chart{c}, width, height)
 }
 
-// readRuns reads the folders of runs. Runs of different kinds have one environment.
+// readRuns reads the folders of runs.
 func readRuns(dirs []string) (runs []*savedRun, err error) {
 	for _, dir := range dirs {
 		r, err := readRun(dir)
@@ -146,11 +152,6 @@ func readRuns(dirs []string) (runs []*savedRun, err error) {
 			return nil, err
 		}
 		runs = append(runs, r)
-		first := runs[0]
-		if r.kind != first.kind && r.environment() != first.environment() {
-			return nil, console.BadInput("%s is a run of %s in %s, %s one of %s in %s: kinds are compared in one "+
-				"environment", dir, r.kind, r.environment(), first.dir, first.kind, first.environment())
-		}
 	}
 	return runs, nil
 }

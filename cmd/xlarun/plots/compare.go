@@ -20,10 +20,11 @@ import (
 // compareOptions holds the flags of compare.
 type compareOptions struct {
 	scoring
-	by     []string
-	format string
-	json   bool
-	out    string
+	by         []string
+	references []string // ENV=RANDOM..TARGET or ENV=RANDOM
+	format     string
+	json       bool
+	out        string
 }
 
 // formats are the formats of the table.
@@ -35,15 +36,19 @@ func Compare(streams console.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare RUN...",
 		Short: "Compare the results of runs as rliable does",
-		Long: "Compare compares runs of any kinds in one environment. Runs that differ only in their seeds and " +
+		Long: "Compare compares runs of any kinds, in each environment. Runs that differ only in their seeds and " +
 			"lengths are runs of one algorithm, and so are the agents of ppo. Their scores are the returns of their " +
 			"results on new episodes, or a metric. " +
 			"It prints the interquartile mean of each algorithm and the probability that a " +
 			"run of one has a higher score than a run of another (equal ones count half), with 95 % intervals by " +
 			"stratified bootstrap, as rliable defines them (Agarwal et al., 2021). Fewer than 8 runs of an " +
-			"algorithm are too few for an interval.",
+			"algorithm are too few for an interval.\n" +
+			"Over several environments an algorithm is what has the same name in each. The probability of " +
+			"improvement is the mean over the environments. With --reference scores are normalized, so that random " +
+			"actions have 0 and the target 1, and their interquartile mean is over the runs in all environments.",
 		Example: "  xlarun compare runs/*\n  xlarun compare runs/* --by strategy --format markdown --out " +
-			"profile.svg\n  xlarun compare runs/* --metric eval_return --at 1000000",
+			"profile.svg\n  xlarun compare runs/* --metric eval_return --at 1000000\n" +
+			"  xlarun compare runs/* --reference CartPole-v1=22 --reference Acrobot-v1=-499",
 		Args: someRuns,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.compare(streams, args) },
 	}
@@ -56,6 +61,8 @@ func Compare(streams console.Streams) *cobra.Command {
 	f.StringVar(&o.x, "x", "", "what --at counts, another of the numbers (default as in plot)")
 	f.StringSliceVar(&o.by, "by", nil, "settings that make an algorithm of its own, between commas (default all "+
 		"except the seed and the length)")
+	f.StringArrayVar(&o.references, "reference", nil, "scores of random actions and of the target in an environment, "+
+		"CartPole-v1=22..475, or CartPole-v1=22 with the target that it names; of each environment one")
 	f.StringVar(&o.format, "format", "text", "format of the table: "+strings.Join(formats, ", "))
 	f.StringVar(&o.out, "out", "", "file of a picture of the performance profiles, the share of runs above each "+
 		"score; its ending selects the format: "+strings.Join(endings(), ", "))
@@ -80,26 +87,42 @@ func (o compareOptions) compare(streams console.Streams, dirs []string) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range runs {
-		// The data of sparse may be the same in two folders.
-		if r.kind != "sparse" && r.environment() != runs[0].environment() {
-			return console.BadInput("%s is a run in %s, %s one in %s: compare runs in one environment", r.dir,
-				r.environment(), runs[0].dir, runs[0].environment())
-		}
-	}
-	c, err := o.comparison(runs)
+	all, err := o.inEnvironments(runs)
 	if err != nil {
 		return err
 	}
-	for _, line := range c.leftOut {
-		_, _ = fmt.Fprintln(streams.Err, line)
+	over, err := o.overEnvironments(all)
+	if err != nil {
+		return err
+	}
+	result := all[0].json()
+	if over != nil {
+		var each []any
+		for _, c := range all {
+			each = append(each, c.json())
+		}
+		result = over.json()
+		result["environments"] = each
+		if all = append(all, over); len(over.algorithms) == 0 {
+			all = all[:len(all)-1] // its lines say why
+			all[0].leftOut = append(all[0].leftOut, over.leftOut...)
+		}
+	}
+	var pictures []*chart.Chart
+	for _, c := range all {
+		for _, line := range c.leftOut {
+			_, _ = fmt.Fprintln(streams.Err, line)
+		}
+		if !c.onlyRanks {
+			pictures = append(pictures, c.profileChart())
+		}
 	}
 	if o.out != "" {
-		if err := save(o.out, []*chart.Chart{c.profileChart()}, width, height); err != nil {
+		if err := save(o.out, pictures, width, height*float64(len(pictures))); err != nil {
 			return err
 		}
 	}
-	text := map[string]func() string{"text": c.text, "markdown": c.markdown, "csv": c.csv}[o.format]()
+	text := map[string]func([]*comparison) string{"text": text, "markdown": markdown, "csv": csvOf}[o.format](all)
 	if _, err := fmt.Fprint(streams.Out, text); err != nil {
 		return err
 	}
@@ -109,15 +132,16 @@ func (o compareOptions) compare(streams console.Streams, dirs []string) error {
 		}
 	}
 	if o.json {
-		return streams.PrintJSON(c.json())
+		return streams.PrintJSON(result)
 	}
 	return nil
 }
 
-// comparison is what compare finds.
+// comparison is what compare finds in one environment, or over several.
 type comparison struct {
 	environment  string
 	score        string
+	onlyRanks    bool        // scores of several environments are on other scales: only improvements count
 	algorithms   []algorithm // the highest interquartile mean first
 	improvements []improvement
 	thresholds   []float64 // of the performance profiles
@@ -127,11 +151,12 @@ type comparison struct {
 // algorithm holds the runs that differ only in their seeds.
 type algorithm struct {
 	name            string
-	runs            []string  // folders, with the agent
-	scores          []float64 // -Inf of a run that failed episodes
-	ranks           []float64 // the more, the better: by failures first
-	failed          []int     // episodes of each run
-	failing         int       // runs that failed episodes
+	over            string           // its name over several environments: with --by all of these settings
+	runs            []string         // folders, with the agent
+	scores          aggregate.Scores // -Inf of a run that failed episodes
+	ranks           aggregate.Scores // the more, the better: by failures first
+	failed          []int            // episodes of each run
+	failing         int              // scores of runs that failed episodes
 	iqm             aggregate.Interval
 	mean, low, high float64              // of the scores
 	profile         []aggregate.Interval // at each threshold
@@ -146,6 +171,33 @@ type improvement struct {
 // profilePoints is the number of thresholds of a performance profile.
 const profilePoints = 101
 
+// inEnvironments returns the comparison in each environment of the runs, in the order of the first runs.
+func (o compareOptions) inEnvironments(runs []*savedRun) (all []*comparison, err error) {
+	name := func(r *savedRun) string {
+		if r.kind == "sparse" { // its data may be the same in two folders
+			return r.kind
+		}
+		return r.environment()
+	}
+	for len(runs) > 0 {
+		var here, others []*savedRun
+		for _, r := range runs {
+			if name(r) == name(runs[0]) {
+				here = append(here, r)
+			} else {
+				others = append(others, r)
+			}
+		}
+		c, err := o.comparison(here)
+		if err != nil {
+			return nil, err
+		}
+		all, runs = append(all, c), others
+	}
+	return all, nil
+}
+
+// comparison compares runs in one environment.
 func (o compareOptions) comparison(runs []*savedRun) (*comparison, error) {
 	var leftOut []string
 	if len(o.by) == 0 { // what is left out does not choose the score either
@@ -161,16 +213,12 @@ func (o compareOptions) comparison(runs []*savedRun) (*comparison, error) {
 	}
 	of, rank := map[*savedRun]scored{}, map[*savedRun]float64{}
 	var each []*savedRun
-	low, high := math.Inf(1), math.Inf(-1)
 	for _, s := range all {
 		of[s.savedRun], each = s, append(each, s.savedRun)
 		for _, other := range all {
 			if other.Compare(s.EvalScore) < 0 {
 				rank[s.savedRun]--
 			}
-		}
-		if x := s.number(); !math.IsInf(x, 0) {
-			low, high = min(low, x), max(high, x)
 		}
 	}
 	found, out, err := groups(each, o.by)
@@ -179,6 +227,37 @@ func (o compareOptions) comparison(runs []*savedRun) (*comparison, error) {
 	}
 	what = strings.Replace(what, spaced(run.EvalReturn), runs[0].named(run.EvalReturn), 1)
 	c := &comparison{environment: environments(runs), score: what, leftOut: append(leftOut, out...)}
+	for _, g := range found {
+		a := algorithm{name: cmp.Or(g.label, g.runs[0].kind)}
+		if a.over = a.name; len(o.by) > 0 {
+			a.over = strings.TrimSuffix(g.runs[0].kind+", "+words(g.runs[0], o.by), ", ")
+		}
+		for _, r := range g.runs {
+			name := filepath.Clean(r.dir)
+			if agent, ok := r.settings[agentSetting]; ok {
+				name += ", agent " + agent
+			}
+			a.runs, a.scores = append(a.runs, name), append(a.scores, []float64{of[r].number()})
+			a.ranks, a.failed = append(a.ranks, []float64{rank[r]}), append(a.failed, of[r].Failed)
+			if of[r].Failed > 0 {
+				a.failing++
+			}
+		}
+		c.algorithms = append(c.algorithms, a)
+	}
+	return c, c.estimate()
+}
+
+// estimate adds what the scores and ranks of the algorithms say.
+func (c *comparison) estimate() error {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, a := range c.algorithms {
+		for _, x := range slices.Concat(a.scores...) {
+			if !math.IsInf(x, 0) {
+				low, high = min(low, x), max(high, x)
+			}
+		}
+	}
 	var profile []aggregate.Statistic
 	if low <= high {
 		for i := range profilePoints {
@@ -186,43 +265,32 @@ func (o compareOptions) comparison(runs []*savedRun) (*comparison, error) {
 			profile = append(profile, aggregate.Above(c.thresholds[i]))
 		}
 	}
-	for _, g := range found {
-		a := algorithm{name: cmp.Or(g.label, g.runs[0].kind)}
-		for _, r := range g.runs {
-			name := filepath.Clean(r.dir)
-			if agent, ok := r.settings[agentSetting]; ok {
-				name += ", agent " + agent
-			}
-			a.runs, a.scores = append(a.runs, name), append(a.scores, of[r].number())
-			a.ranks, a.failed = append(a.ranks, rank[r]), append(a.failed, of[r].Failed)
-			if of[r].Failed > 0 {
-				a.failing++
-			}
-		}
-		estimates, err := aggregate.Intervals(aggregate.Of(a.scores), aggregate.Options{},
+	for i := range c.algorithms {
+		a := &c.algorithms[i]
+		estimates, err := aggregate.Intervals(a.scores, aggregate.Options{},
 			append([]aggregate.Statistic{aggregate.IQM, aggregate.Mean}, profile...)...)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		a.iqm, a.mean, a.profile = estimates[0], estimates[1].Point, estimates[2:]
-		a.low, a.high = slices.Min(a.scores), slices.Max(a.scores)
-		c.algorithms = append(c.algorithms, a)
+		all := slices.Concat(a.scores...)
+		a.low, a.high = slices.Min(all), slices.Max(all)
 	}
 	sort.SliceStable(c.algorithms, func(i, j int) bool {
 		a, b := c.algorithms[i], c.algorithms[j]
 		return cmp.Or(cmp.Compare(b.iqm.Point, a.iqm.Point), // -Inf of both is equal
-			cmp.Compare(aggregate.IQM(aggregate.Of(b.ranks)), aggregate.IQM(aggregate.Of(a.ranks)))) < 0
+			cmp.Compare(aggregate.IQM(b.ranks), aggregate.IQM(a.ranks))) < 0
 	})
 	for i, a := range c.algorithms {
 		for _, b := range c.algorithms[i+1:] {
-			p, err := aggregate.Improvement(aggregate.Of(a.ranks), aggregate.Of(b.ranks), aggregate.Options{})
+			p, err := aggregate.Improvement(a.ranks, b.ranks, aggregate.Options{})
 			if err != nil {
-				return nil, err
+				return err
 			}
 			c.improvements = append(c.improvements, improvement{a.name, b.name, p})
 		}
 	}
-	return c, nil
+	return nil
 }
 
 // profileChart draws the performance profiles.

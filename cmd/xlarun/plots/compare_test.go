@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/xlarun/console"
+	_ "xlarun/envs/classic"
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
 	"xlarun/internal/chart"
@@ -184,11 +185,11 @@ evolve                      ppo   0.5833       too few runs
 	text, err = compare(t, append(seeds, "--format", "csv")...)
 	require.NoError(t, err)
 	lines := strings.Split(text, "\n")
-	require.Equal(t, "statistic,algorithm,over,threshold,value,low,high", lines[0])
-	require.Equal(t, "runs,evolve,,,8,,", lines[1])
-	require.Equal(t, "runs_with_failures,evolve,,,0,,", lines[2])
-	require.True(t, strings.HasPrefix(lines[3], "interquartile_mean,evolve,,,13.5,2.49"), lines[3])
-	require.Equal(t, "performance_profile,evolve,,0,0.875,0.625,1", lines[7])
+	require.Equal(t, "environment,statistic,algorithm,over,threshold,value,low,high", lines[0])
+	require.Equal(t, "CartPole-v1,runs,evolve,,,8,,", lines[1])
+	require.Equal(t, "CartPole-v1,runs_with_failures,evolve,,,0,,", lines[2])
+	require.True(t, strings.HasPrefix(lines[3], "CartPole-v1,interquartile_mean,evolve,,,13.5,2.49"), lines[3])
+	require.Equal(t, "CartPole-v1,performance_profile,evolve,,0,0.875,0.625,1", lines[7])
 	require.Len(t, lines, 7+profilePoints+1)
 
 	text, err = compare(t, append(args, "--metric", "eval_return", "--at", "125", "--x", "env_steps", "--json")...)
@@ -281,6 +282,101 @@ width 32                    width 64  1            too few runs
 	}
 }
 
+// Runs in two environments have a table in each, and one over both: of rliable's statistics for several tasks, by
+// scores that a random and a target score normalize, or of the probability of improvement alone.
+func TestEnvironments(t *testing.T) {
+	dir := t.TempDir()
+	var args []string
+	for seed := range 9 {
+		for i, env := range []string{"CartPole-v1", "Acrobot-v1"} {
+			for k, strategy := range []string{"snes", "openes"} {
+				if seed == 8 && i+k > 0 {
+					continue // snes has one run more in CartPole-v1
+				}
+				config := strings.NewReplacer("CartPole-v1", env, "openes", strategy).Replace(seeded(fmt.Sprint(seed)))
+				row := `{"generation":1,"mean_fitness":1,"env_steps":100,"eval_return":9}`
+				score := []int{22 + 100*seed - 50*k, -500 + 40*(seed+k)}[i]
+				args = append(args, judge(t, saveRun(t, dir, fmt.Sprint(env, strategy, seed), config, row),
+					fmt.Sprint(score), 0))
+			}
+		}
+	}
+	text, err := compare(t, args...)
+	require.NoError(t, err)
+	require.Equal(t, `CartPole-v1: mean return of each run's result on 100 new episodes
+ALGORITHM        RUNS  INTERQUARTILE MEAN  95 % INTERVAL  MEAN  LEAST  GREATEST
+strategy snes    9     422                 202 to 642     422   22     822
+strategy openes  8     322                 97 to 547      322   -28    672
+
+PROBABILITY OF IMPROVEMENT  OVER             PROBABILITY  95 % INTERVAL
+strategy snes               strategy openes  0.6111       0.3333 to 0.8611
+
+Acrobot-v1: mean return of each run's result on 100 new episodes
+ALGORITHM        RUNS  INTERQUARTILE MEAN  95 % INTERVAL  MEAN  LEAST  GREATEST
+strategy openes  8     -320                -410 to -230   -320  -460   -180
+strategy snes    8     -360                -450 to -270   -360  -500   -220
+
+PROBABILITY OF IMPROVEMENT  OVER           PROBABILITY  95 % INTERVAL
+strategy openes             strategy snes  0.6172       0.3359 to 0.8672
+
+2 environments: no --reference normalizes the scores
+PROBABILITY OF IMPROVEMENT  OVER           PROBABILITY  95 % INTERVAL
+strategy openes             strategy snes  0.5273       0.3319 to 0.7344
+`, text)
+
+	picture := filepath.Join(dir, "profile.svg")
+	text, err = compare(t, append(args, "--reference", "CartPole-v1=22..522", "--reference", "Acrobot-v1=-500",
+		"--format", "csv", "--json", "--out", picture)...)
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	var result struct {
+		Environment  string
+		Environments []struct{ Environment string }
+		Algorithms   []struct {
+			Name              string
+			Runs              []string
+			Scores            []float64
+			InterquartileMean float64   `json:"interquartile_mean"`
+			Interval          []float64 `json:"interval_95"`
+			Mean              float64
+		}
+		Improvements []struct{ Probability float64 } `json:"probabilities_of_improvement"`
+		LeftOut      []string                        `json:"left_out"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &result))
+	require.Equal(t, "2 environments", result.Environment)
+	require.Equal(t, "Acrobot-v1", result.Environments[1].Environment)
+	require.Len(t, result.Algorithms, 2)
+	openes, snes := result.Algorithms[0], result.Algorithms[1]
+	require.Equal(t, "strategy openes", openes.Name)
+	require.Equal(t, []float64{0, 0, .2, .1}, snes.Scores[:4], "by runs, and in each by environments")
+	require.Len(t, snes.Scores, 16)
+	require.Equal(t, filepath.Clean(args[len(args)-3]), snes.Runs[15])
+	// Of rliable 1.2, as its metrics have them for these arrays of 8 runs and 2 tasks.
+	require.InDelta(t, .5, openes.InterquartileMean, 1e-9)
+	require.InDelta(t, .4625, snes.InterquartileMean, 1e-9)
+	require.InDelta(t, .525, snes.Mean, 1e-9)
+	require.Equal(t, .52734375, result.Improvements[0].Probability)
+	require.Less(t, snes.Interval[0], .4)
+	require.Greater(t, snes.Interval[1], .5)
+	require.Equal(t, []string{"strategy snes has 9 runs in CartPole-v1: over all environments the first 8 count, as " +
+		"many as in each"}, result.LeftOut)
+	require.Contains(t, text, "\n2 environments,interquartile_mean,strategy snes,,,")
+	drawn, err := os.ReadFile(picture)
+	require.NoError(t, err)
+	for _, title := range []string{"CartPole-v1", "Acrobot-v1", "2 environments"} {
+		require.Contains(t, string(drawn), ">"+title+"<")
+	}
+	references := []string{"--by", "strategy", "--reference", "CartPole-v1=22..522", "--reference", "Acrobot-v1=-500"}
+	text, err = compare(t, append([]string{args[0], args[2]}, references...)...)
+	require.NoError(t, err)
+	require.Contains(t, text, "\n2 environments: normalized scores, 0 of random actions and 1 of the target\n")
+	require.Contains(t, text, "\nevolve, strategy snes  1     0  ", "also where one environment has no other strategy")
+	text, err = compare(t, append([]string{args[0], args[3]}, references...)...)
+	require.NoError(t, err)
+	require.NotContains(t, text, "2 environments", "no algorithm has runs in both")
+}
+
 func TestCompareRefuses(t *testing.T) {
 	dir := t.TempDir()
 	good := judge(t, saveRun(t, dir, "good", seeded("1"), evaluated["evolve"]...), "3", 0)
@@ -293,8 +389,12 @@ func TestCompareRefuses(t *testing.T) {
 		want string
 	}{
 		{nil, "got no argument, wants the folders of runs"},
-		{[]string{good, other}, other + " is a run in Acrobot-v1, " + good + " one in CartPole-v1: compare runs in " +
-			"one environment"},
+		{[]string{good, "--reference", "CartPole-v1"}, `--reference got "CartPole-v1", wants an environment and two ` +
+			"scores, such as CartPole-v1=22..475"},
+		{[]string{good, "--reference", "Acrobot-v1=1..2"}, "wants an environment of the runs: CartPole-v1"},
+		{[]string{good, "--reference", "CartPole-v1=475..475"}, "wants two finite scores that differ"},
+		{[]string{good, other, "--reference", "CartPole-v1=22"}, "--reference is missing for Acrobot-v1: give one of " +
+			"each environment, Acrobot-v1=RANDOM..TARGET"},
 		{[]string{good, old}, old + " has no judged result and no eval_return: give --metric, one of mean_fitness"},
 		{[]string{several}, several + " has no judged result and no eval_return: give --metric, one of recent_return"},
 		{[]string{good, "--metric", "mean"}, `--metric got "mean", wants a number that ` + good + " has"},

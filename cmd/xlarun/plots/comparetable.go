@@ -30,10 +30,14 @@ func (c *comparison) tables() [][][]string {
 	for _, i := range c.improvements {
 		improvements = append(improvements, []string{i.of, i.over, short(i.probability.Point), interval(i.probability)})
 	}
-	if len(c.improvements) == 0 {
-		return [][][]string{algorithms}
+	var all [][][]string
+	if !c.onlyRanks {
+		all = append(all, algorithms)
 	}
-	return [][][]string{algorithms, improvements}
+	if len(c.improvements) > 0 {
+		all = append(all, improvements)
+	}
+	return all
 }
 
 // interval returns the bounds of an interval, or that there are too few runs for one.
@@ -64,14 +68,9 @@ func (c *comparison) caption() string {
 }
 
 // text returns the tables in columns.
-func (c *comparison) text() string {
-	var b strings.Builder
-	fmt.Fprintln(&b, c.caption())
-	for i, table := range c.tables() {
-		if i > 0 {
-			fmt.Fprintln(&b)
-		}
-		w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+func text(all []*comparison) string {
+	return written(all, "", func(b *strings.Builder, table [][]string) {
+		w := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
 		for i, row := range table {
 			line := strings.Join(row, "\t")
 			if i == 0 {
@@ -80,33 +79,55 @@ func (c *comparison) text() string {
 			fmt.Fprintln(w, line)
 		}
 		_ = w.Flush() // a strings.Builder does not fail
-	}
-	return b.String()
+	})
 }
 
 // markdown returns the tables in Markdown.
-func (c *comparison) markdown() string {
-	var b strings.Builder
-	fmt.Fprintln(&b, c.caption())
-	for _, table := range c.tables() {
-		fmt.Fprintln(&b)
+func markdown(all []*comparison) string {
+	return written(all, "\n", func(b *strings.Builder, table [][]string) {
 		for i, row := range table {
 			for k, cell := range row {
 				row[k] = strings.ReplaceAll(cell, "|", `\|`)
 			}
-			fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+			fmt.Fprintf(b, "| %s |\n", strings.Join(row, " | "))
 			if i == 0 {
-				fmt.Fprintln(&b, "|"+strings.Repeat(" --- |", len(row)))
+				fmt.Fprintln(b, "|"+strings.Repeat(" --- |", len(row)))
 			}
+		}
+	})
+}
+
+// written returns the tables of comparisons, each under its caption and what follows that.
+func written(all []*comparison, caption string, write func(b *strings.Builder, table [][]string)) string {
+	var b strings.Builder
+	for i, c := range all {
+		if i > 0 {
+			fmt.Fprintln(&b)
+		}
+		fmt.Fprint(&b, c.caption(), "\n", caption)
+		for i, table := range c.tables() {
+			if i > 0 {
+				fmt.Fprintln(&b)
+			}
+			write(&b, table)
 		}
 	}
 	return b.String()
 }
 
-// csv returns a row for each number: of an algorithm, of an improvement over another, or of a profile at a threshold.
-func (c *comparison) csv() string {
+// csvOf returns a row for each number: of an algorithm, of an improvement over another, or of a profile at a threshold.
+func csvOf(all []*comparison) string {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
+	_ = w.Write([]string{"environment", "statistic", "algorithm", "over", "threshold", "value", "low", "high"})
+	for _, c := range all {
+		c.csv(w)
+	}
+	w.Flush() // a strings.Builder does not fail
+	return b.String()
+}
+
+func (c *comparison) csv(w *csv.Writer) {
 	number := func(x float64) string {
 		if math.IsNaN(x) {
 			return ""
@@ -114,13 +135,16 @@ func (c *comparison) csv() string {
 		return strconv.FormatFloat(x, 'g', -1, 64)
 	}
 	row := func(statistic, of, over, threshold string, x aggregate.Interval) {
-		_ = w.Write([]string{statistic, of, over, threshold, number(x.Point), number(x.Low), number(x.High)})
+		_ = w.Write([]string{c.environment, statistic, of, over, threshold, number(x.Point), number(x.Low),
+			number(x.High)})
 	}
 	only := func(x float64) aggregate.Interval {
 		return aggregate.Interval{Point: x, Low: math.NaN(), High: math.NaN()}
 	}
-	_ = w.Write([]string{"statistic", "algorithm", "over", "threshold", "value", "low", "high"})
 	for _, a := range c.algorithms {
+		if c.onlyRanks {
+			break
+		}
 		row("runs", a.name, "", "", only(float64(len(a.scores))))
 		row("runs_with_failures", a.name, "", "", only(float64(a.failing)))
 		row("interquartile_mean", a.name, "", "", a.iqm)
@@ -136,8 +160,6 @@ func (c *comparison) csv() string {
 			row("performance_profile", a.name, "", number(c.thresholds[k]), p)
 		}
 	}
-	w.Flush() // a strings.Builder does not fail
-	return b.String()
 }
 
 // json returns the comparison for a line of JSON. What is not finite is null.
@@ -150,8 +172,11 @@ func (c *comparison) json() map[string]any {
 	}
 	algorithms, improvements := []any{}, []any{}
 	for _, a := range c.algorithms {
+		if c.onlyRanks {
+			break
+		}
 		scores, shares, intervals := []any{}, []any{}, []any{}
-		for _, x := range a.scores {
+		for _, x := range slices.Concat(a.scores...) {
 			scores = append(scores, run.Finite(x))
 		}
 		for _, p := range a.profile {

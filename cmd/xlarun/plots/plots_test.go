@@ -96,7 +96,7 @@ func TestBadRuns(t *testing.T) {
 			"config.toml is no TOML"},
 		{8, "two kinds without one environment", []string{good, saveRun(t, dir, "sparse", "kind = 'sparse'\n",
 			`{"epoch":1,"mean_fitness":1}`)}, "is a run of sparse in MNIST, " + good + " one of evolve in " +
-			"CartPole-v1: kinds are compared in one environment"},
+			"CartPole-v1: kinds are drawn together in one environment"},
 		{9, "an unknown metric", []string{good, "--metric", "bst"}, `--metric got "bst", wants a number that ` + good +
 			` has, did you mean best?: generation, best, mean_fitness`},
 		{10, "over an unknown one", []string{good, "--x", "time"}, `--x got "time"`},

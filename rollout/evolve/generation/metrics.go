@@ -142,14 +142,18 @@ func (c *Search) EnvSteps(lengths []float64) (sum float64) {
 
 // Measures lists the names of a run's metrics, except those of failed members.
 func (c *Search) Measures() []string {
-	names := append([]string{"best_fitness", "mean_fitness", "std_fitness", "worst_fitness", "best_ever", "mean_length",
-		"failed", run.EnvSteps, run.ComputedSteps}, c.EvalMeasures()...)
+	return slices.Concat([]string{"best_fitness", "mean_fitness", "std_fitness", "worst_fitness", "best_ever",
+		"mean_length", "failed", run.EnvSteps, run.ComputedSteps}, c.EvalMeasures(), c.ReportNames())
+}
+
+// ReportNames lists the metrics that environment, policy and strategy report; none if one of them is mistaken.
+func (c *Search) ReportNames() []string {
 	r, err := c.Rollout()
 	s, wrong := strategy.Make(c.Strategy, c.Parted.Under("strategy."))
-	if err == nil && wrong == nil {
-		names = append(names, ReportsOf(r, s).Names()...)
+	if err != nil || wrong != nil {
+		return nil
 	}
-	return names
+	return ReportsOf(r, s).Names()
 }
 
 // Reports are the names of the numbers that environment and policy report of a member's episodes (Policy), and that the
