@@ -141,7 +141,7 @@ func (a nodeArgs) run() error {
 		return studies.JoinStudy(ctx, studies.Join{Wait: time.Minute,
 			Server: messaging.Server{URL: a.Join, Token: "secret"}}, waves{})
 	case a.Storage != "":
-		return studies.Worker(ctx, a.Storage, a.Study, 0, waves{})
+		return studies.Worker(ctx, a.Storage, a.Study, 0, "", waves{})
 	}
 	log, err := os.OpenFile(a.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
 	if err != nil {

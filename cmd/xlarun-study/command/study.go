@@ -215,7 +215,8 @@ func studyWorkCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "work", Short: "Run trials of a study as one of its workers", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := studies.Worker(cmd.Context(), storage, name, slot, newMaker(a, "the study's spec"))
+			err := studies.Worker(cmd.Context(), storage, name, slot, console.Version(),
+				newMaker(a, "the study's spec"))
 			if cmd.Context().Err() != nil {
 				return nil
 			}
