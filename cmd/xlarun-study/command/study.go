@@ -111,7 +111,7 @@ func runStudy(ctx context.Context, a *cli.App, s *studies.Spec, c *studies.Coord
 	start, ended, failed := machine.ProcessStart(), 0, 0
 	var last *study.FrozenTrial
 	say := func(format string, args ...any) { fmt.Fprintf(a.Out, format+"\n", args...) }
-	c.Spec = s
+	c.Spec, c.Version = s, console.Version()
 	c.Command = func(slot int) *exec.Cmd {
 		// The address has no password: a worker finds its coordinator by it and opens no database.
 		cmd := exec.Command(self, "study", "work", "--storage", s.Where(), "--study", s.Name, "--slot",
