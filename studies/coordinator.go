@@ -68,7 +68,7 @@ const (
 	// maxRestarts is the number of sessions in a row that may fail with no trial finished between them.
 	maxRestarts = 5
 	// restartWait is how long the first of them waits, and the next ones longer.
-	restartWait = 20 * time.Millisecond
+	restartWait = 100 * time.Millisecond
 )
 
 // Open opens the study's storage. It returns an error if another process runs the study, if the storage cannot be used,

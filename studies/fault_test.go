@@ -1,6 +1,7 @@
 package studies
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	crand "crypto/rand"
@@ -209,17 +210,20 @@ func TestFullDisk(t *testing.T) {
 	require.Equal(t, undisturbed(t, more), plainText(trialsOf(t, s)))
 }
 
-// TestServed runs a study with workers that join by TCP and have no database. One is killed, one has the wrong token.
+// TestServed runs a study with workers that join by TCP and have no database. One is killed, one has the wrong token,
+// and one comes after the end.
 func TestServed(t *testing.T) {
 	t.Parallel()
 	more := "trials = 12\nattempts = 1000\nlease = \"400ms\"\n[run]\nwait = \"5ms\"\n"
 	_, s := written(t, more)
 	at := make(chan string, 1)
 	c := coordinator(s)
-	c.Away, c.Listen, c.Listening = true, Listen{Address: "127.0.0.1:0", Token: "right"},
+	c.Away, c.Linger, c.Listen, c.Listening = true, time.Hour, Listen{Address: "127.0.0.1:0", Token: "right"},
 		func(address string) { at <- address }
 	done := make(chan error, 1)
-	go func() { done <- c.Run(t.Context()) }()
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	go func() { done <- c.Run(ctx) }()
 	url := "nats://" + <-at
 	guest := func(token string) *exec.Cmd {
 		cmd := again(asGuest, url)
@@ -240,6 +244,10 @@ func TestServed(t *testing.T) {
 	_ = killed.Wait()
 	out, err = guest("right").CombinedOutput()
 	require.NoError(t, err, "%s", out)
+	out, err = guest("right").CombinedOutput()
+	require.Error(t, err)
+	require.Equal(t, ErrOver.Error()+"\n", string(out))
+	leave()
 	require.NoError(t, <-done)
 	require.Equal(t, undisturbed(t, more), plainText(trialsOf(t, s)))
 }

@@ -24,8 +24,9 @@ const (
 	// on a link of so many bytes a second.
 	answerTimeout = 2 * time.Second
 	slowestLink   = 50e3
-	// askAgain is the least time between two requests of which the first has failed.
-	askAgain = 20 * time.Millisecond
+	// askAgain is how long a worker waits after a request that could not be sent, or that nobody took, at first. It waits
+	// twice as long each time, up to reconnectWait.
+	askAgain = 10 * time.Millisecond
 	// reconnectWait is how long a worker of another machine waits before it connects again, and up to as long again, so
 	// that many workers do not come at once. Both are a small part of a lease.
 	reconnectWait = 250 * time.Millisecond
@@ -280,7 +281,7 @@ func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err 
 	if err != nil {
 		return r, err
 	}
-	for {
+	for pause := askAgain; ; pause = min(2*pause, reconnectWait) {
 		short, cancel := w.untilReconnected(ctx, answerTimeout+time.Duration(len(data))*time.Second/slowestLink)
 		m, err := w.conn.RequestWithContext(short, requestPrefix+kind, data)
 		cancel()
@@ -310,6 +311,6 @@ func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err 
 			w.end(ErrNoCoordinator)
 			return r, ErrNoCoordinator
 		}
-		_ = wait(ctx, askAgain)
+		_ = wait(ctx, pause)
 	}
 }
