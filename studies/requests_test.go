@@ -136,8 +136,8 @@ func TestWhoHasATrial(t *testing.T) {
 	require.True(t, x.asks(x.next, b).Over)
 }
 
-// A coordinator that comes after another one keeps trials with a recent heartbeat back for a lease. The worker that runs
-// one has it with its next beat. Deaths are in the database.
+// A coordinator that comes after another one keeps trials with a recent heartbeat back for a lease. The worker that
+// runs one has it with its next beat. Deaths are in the database.
 func TestNextCoordinator(t *testing.T) {
 	t.Parallel()
 	x := newTestServer(t, "lease = \"15s\"\nattempts = 3\n")

@@ -361,7 +361,8 @@ func (s *server) bury() error {
 		}
 	}
 	for id, deaths := range hopeless {
-		reason := fmt.Sprintf("%s died while running it: see the logs", quantity.Count(deaths.All(), "worker", "workers"))
+		reason := fmt.Sprintf("%s died while running it: see the logs",
+			quantity.Count(deaths.All(), "worker", "workers"))
 		err := s.db.Finish(id, study.Result{State: study.Fail, Reason: reason})
 		if err != nil && !errors.As(err, new(*study.Nondeterminism)) { // it has finished meanwhile
 			return err

@@ -40,8 +40,8 @@ func (w workdir) slot(name string, i int) string {
 // longestSocket is the length in bytes that every system allows for the path of a socket.
 const longestSocket = 100
 
-// socket returns the path of the socket at which workers of this machine reach the coordinator. A path that would be too
-// long is replaced by one in the folder for temporary files.
+// socket returns the path of the socket at which workers of this machine reach the coordinator. A path that would be
+// too long is replaced by one in the folder for temporary files.
 func (w workdir) socket(name string) string {
 	path := filepath.Join(w.dir, name+".socket")
 	if len(path) <= longestSocket {

@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// answerTimeout is how long a worker waits for an answer before it asks again, beside the time that the request takes
-	// on a link of so many bytes a second.
+	// answerTimeout is how long a worker waits for an answer before it asks again, beside the time that the request
+	// takes on a link of so many bytes a second.
 	answerTimeout = 2 * time.Second
 	slowestLink   = 50e3
-	// askAgain is how long a worker waits after a request that could not be sent, or that nobody took, at first. It waits
-	// twice as long each time, up to reconnectWait.
+	// askAgain is how long a worker waits after a request that could not be sent, or that nobody took, at first. It
+	// waits twice as long each time, up to reconnectWait.
 	askAgain = 10 * time.Millisecond
 	// reconnectWait is how long a worker of another machine waits before it connects again, and up to as long again, so
 	// that many workers do not come at once. Both are a small part of a lease.
@@ -76,8 +76,8 @@ func Worker(ctx context.Context, storage, name string, slot int, version string,
 // TokenVariable is the environment variable with the token of the study.
 const TokenVariable = credentials.TokenVariable
 
-// JoinStudy runs trials of a study that another machine serves, until the study is over. It returns ErrOver if the study
-// was over before.
+// JoinStudy runs trials of a study that another machine serves, until the study is over. It returns ErrOver if the
+// study was over before.
 func JoinStudy(ctx context.Context, j Join, runs Runs) error { return join(ctx, newID(), j, runs) }
 
 // newID returns a new unique name of a worker.
