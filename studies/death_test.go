@@ -89,6 +89,23 @@ func TestHopelessTrials(t *testing.T) {
 	require.Contains(t, d.Hopeless(back+time.Second), int64(2), "all trials may be of the kind that kills workers")
 }
 
+// A coordinator that stood still has heard nobody: no worker loses its trial for that.
+func TestDeskThatStoodStill(t *testing.T) {
+	d := desk.New(10*time.Second, 1)
+	d.Update(0, []int64{1})
+	_, ok := d.Next(0, "a")
+	require.True(t, ok)
+	_, ok = d.Next(time.Hour, "b")
+	require.False(t, ok)
+	died := time.Duration(0)
+	for at := time.Hour; died == 0; at += time.Second {
+		if d.Free(at); len(d.Held()) == 0 {
+			died = at
+		}
+	}
+	require.Equal(t, time.Hour+10*time.Second, died)
+}
+
 // A study whose workers are all killed at once, more often than attempts allow, fails no trial.
 func TestAllWorkersKilledAtOnce(t *testing.T) {
 	t.Parallel()

@@ -32,8 +32,8 @@ type simulatedWorker struct {
 	stopped     int // until then it stands still
 }
 
-// TestDeskInHistories simulates coordinators and workers: messages are lost, doubled and late, workers stand still and
-// are killed, coordinators too. Each trial is committed, once, whoever sends its result. A worker gets the trial of
+// TestDeskInHistories simulates coordinators and workers: messages are lost, doubled and late, all of them stand still
+// and are killed. Each trial is committed, once, whoever sends its result. A worker gets the trial of
 // another one only after a lease of silence.
 func TestDeskInHistories(t *testing.T) {
 	histories := 200
@@ -74,7 +74,7 @@ func simulatedHistory(t *testing.T, seed uint64) (counts simulatedCounts) {
 	for i := range workers {
 		workers[i] = simulatedWorker{name: fmt.Sprint(i), trial: -1}
 	}
-	now, up := 0, 0
+	now, up, still := 0, 0, 0 // the coordinator is there from up on, and stands still until still
 	clock := func() time.Duration { return time.Duration(now) * time.Millisecond }
 	d := desk.New(lease*time.Millisecond, 1e6)
 	d.Update(0, open)
@@ -172,7 +172,9 @@ func simulatedHistory(t *testing.T, seed uint64) (counts simulatedCounts) {
 		if now > peace {
 			loss, kill = 0, 0
 		}
-		arrive(&requests, answer)
+		if now >= still {
+			arrive(&requests, answer)
+		}
 		arrive(&answers, hear)
 		for i := range workers {
 			w := &workers[i]
@@ -211,14 +213,17 @@ func simulatedHistory(t *testing.T, seed uint64) (counts simulatedCounts) {
 				ask(map[bool]string{true: "next", false: "result"}[w.trial < 0])
 			}
 		}
-		if now%attends == 0 && now >= up {
+		if now%attends == 0 && now >= max(up, still) {
 			d.Update(clock(), open)
 			for range d.Died() {
 				counts.deaths++
 			}
 			require.Empty(t, d.Hopeless(clock()))
 		}
-		if r.Float64() < kill {
+		switch {
+		case r.Float64() < kill:
+			still = now + r.IntN(4*lease)
+		case r.Float64() < kill:
 			counts.coordinators++
 			clear(heard)
 			up = now + r.IntN(2*lease)
