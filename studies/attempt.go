@@ -63,16 +63,15 @@ func (w *worker) runTrial(ctx context.Context, r reply) error {
 		_, _ = w.ask(last, releaseKind, request{Trial: a.trial}) // without an answer the lease ends by itself
 		return nil
 	}
-	if err := a.sendResult(ctx, result, limit != nil); errors.Is(err, errLost) {
+	err = a.sendResult(ctx, result, limit != nil)
+	if errors.Is(err, errLost) {
 		noticeLost(a.trial)
-		return nil
-	} else if err != nil {
-		return err
+		err = nil
 	}
-	if limit != nil {
+	if err == nil && limit != nil {
 		return limit // only the end of the process gives the memory back
 	}
-	return nil
+	return err
 }
 
 // noticeLost says that a trial was given to another worker.
