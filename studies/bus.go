@@ -144,9 +144,11 @@ func (b *bus) accept() {
 	}
 }
 
-// connect returns a connection of this process with the server.
+// connect returns a connection of this process with the server. It comes back if a process that stood still for long
+// has lost it.
 func (b *bus) connect(token string) (*nats.Conn, error) {
-	return nats.Connect("", nats.InProcessServer(b.server), nats.Token(token))
+	return nats.Connect("", nats.InProcessServer(b.server), nats.Token(token), nats.MaxReconnects(-1),
+		nats.ReconnectWait(20*time.Millisecond))
 }
 
 // address returns the address on which the server listens.
