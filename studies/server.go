@@ -293,16 +293,9 @@ func (s *server) release(q request) (reply, error) {
 // trial has finished already, its result has to be the same to the bit. That a machine was too slow or too small counts
 // only from the worker that has the trial.
 func (s *server) result(q request) (reply, error) {
-	s.mu.Lock()
-	s.hear(q)
-	at, now := s.instant()
-	if has := s.desk.Beat(now, q.Worker, q.Trial); !has && q.Limited {
-		s.decided(resultKind, q, false, at)
-		s.refused++
-		s.mu.Unlock()
+	if !s.has(beatKind, q) && q.Limited {
 		return reply{Lost: true}, nil
 	}
-	s.mu.Unlock()
 	err := s.db.Finish(q.Trial, q.Result)
 	note := ""
 	if n, ok := errors.AsType[*study.Nondeterminism](err); ok {
@@ -313,7 +306,7 @@ func (s *server) result(q request) (reply, error) {
 		return reply{}, err
 	}
 	s.mu.Lock()
-	at, _ = s.instant()
+	at, _ := s.instant()
 	s.decided(resultKind, q, true, at)
 	if w := s.workers[q.Worker]; w != nil {
 		w.Trial = -1
