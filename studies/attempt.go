@@ -13,8 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"xlarun/studies/study"
 )
 
@@ -24,42 +22,24 @@ type attempt struct {
 	spec    *Spec
 	job     *job
 	trial   int64
-	ack     string
 	reports []study.Reported
 	cancel  context.CancelCauseFunc
 
 	mu         sync.Mutex
-	fence      uint64
 	lastStep   time.Time // when the last round ended
 	lastStored time.Time // when the last checkpoint was stored
 }
 
-// runTrial runs the trial of a message of the queue. A message that is not acknowledged is delivered again: errors of
-// acknowledgements are ignored.
-func (w *worker) runTrial(ctx context.Context, msg jetstream.Msg) error {
-	trial, err := strconv.ParseInt(strings.TrimPrefix(msg.Subject(), queueName+"."), 10, 64)
-	if err != nil {
-		return msg.Term()
-	}
-	r, err := w.ask(ctx, claimKind, request{Trial: trial, Ack: msg.Reply()})
-	switch {
-	case err != nil:
-		return err
-	case r.Over:
-		_ = msg.Ack()
-		return nil
-	case r.Job == nil:
-		_ = msg.NakWithDelay(max(r.Busy, 10*time.Millisecond))
-		return nil
-	}
+// runTrial runs the trial that the worker has got.
+func (w *worker) runTrial(ctx context.Context, r reply) error {
 	spec, err := specFrom(r.Job.Spec, r.Job.Call)
 	if err != nil {
 		return err
 	}
 	attemptCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	a := &attempt{worker: w, spec: spec, job: r.Job, trial: trial, ack: msg.Reply(), cancel: cancel, fence: r.Fence,
-		lastStep: time.Now(), lastStored: time.Now()}
+	a := &attempt{worker: w, spec: spec, job: r.Job, trial: r.Job.ID, cancel: cancel, lastStep: time.Now(),
+		lastStored: time.Now()}
 	over := make(chan struct{})
 	go a.sendHeartbeats(attemptCtx, over)
 	go a.watchLimits(over)
@@ -72,25 +52,26 @@ func (w *worker) runTrial(ctx context.Context, msg jetstream.Msg) error {
 	case limit != nil:
 		result = study.Result{State: study.Fail, Reason: limit.Error()}
 	case errors.Is(cause, errLost):
-		noticeLost(trial)
+		noticeLost(a.trial)
 		return nil
+	case errors.Is(cause, errStalled): // perhaps of this machine: another worker gets it
+		_, err := w.ask(ctx, releaseKind, request{Trial: a.trial, Stalled: true})
+		return err
 	default: // the worker has to end: another one gets the trial
 		last, done := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
 		defer done()
-		_, _ = w.ask(last, releaseKind, a.request()) // without an answer the lease ends by itself
+		_, _ = w.ask(last, releaseKind, request{Trial: a.trial}) // without an answer the lease ends by itself
 		return nil
 	}
-	if err := a.sendResult(ctx, result); errors.Is(err, errLost) {
-		noticeLost(trial)
-		return nil
-	} else if err != nil {
-		return err
+	err = a.sendResult(ctx, result, limit != nil)
+	if errors.Is(err, errLost) {
+		noticeLost(a.trial)
+		err = nil
 	}
-	if limit != nil {
+	if err == nil && limit != nil {
 		return limit // only the end of the process gives the memory back
 	}
-	_ = msg.Ack()
-	return nil
+	return err
 }
 
 // noticeLost says that a trial was given to another worker.
@@ -99,23 +80,15 @@ func noticeLost(trial int64) {
 		"long as a lease: this worker takes the next trial\n", trial)
 }
 
-// request returns a request about the trial.
-func (a *attempt) request() request {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return request{Trial: a.trial, Ack: a.ack, Fence: a.fence}
-}
-
-// sendResult sends the result to the coordinator, also if the worker has to end.
-func (a *attempt) sendResult(ctx context.Context, r study.Result) error {
-	q := a.request()
-	q.Result = r
+// sendResult sends the result to the coordinator, also if the worker has to end. limited says whether the result
+// depends on this machine.
+func (a *attempt) sendResult(ctx context.Context, r study.Result, limited bool) error {
 	if ctx.Err() != nil {
 		last, done := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
 		defer done()
 		ctx = last
 	}
-	got, err := a.ask(ctx, resultKind, q)
+	got, err := a.ask(ctx, resultKind, request{Trial: a.trial, Result: r, Limited: limited})
 	if got.Note != "" {
 		fmt.Fprintln(os.Stderr, got.Note)
 	}
@@ -147,20 +120,15 @@ func (a *attempt) sendHeartbeats(ctx context.Context, over <-chan struct{}) {
 		still := time.Since(a.lastStep)
 		a.mu.Unlock()
 		if stall > 0 && still > stall {
-			a.end(errLost, over)
+			a.end(errStalled, over)
 			return
 		}
 		short, done := context.WithTimeout(ctx, ttl/4)
-		r, err := a.ask(short, beatKind, a.request())
+		r, err := a.ask(short, beatKind, request{Trial: a.trial})
 		done()
 		if err == nil && r.Lost {
 			a.end(errLost, over)
 			return
-		}
-		if err == nil {
-			a.mu.Lock()
-			a.fence = r.Fence
-			a.mu.Unlock()
 		}
 	}
 }
@@ -173,7 +141,7 @@ func (a *attempt) end(cause error, over <-chan struct{}) {
 	case <-time.After(graceTime):
 		if _, ok := errors.AsType[*limitError](cause); ok {
 			last, done := context.WithTimeout(context.Background(), answerTimeout)
-			_ = a.sendResult(last, study.Result{State: study.Fail, Reason: cause.Error()})
+			_ = a.sendResult(last, study.Result{State: study.Fail, Reason: cause.Error()}, true)
 			done()
 		}
 		fmt.Fprintln(os.Stderr, cause)
@@ -231,18 +199,19 @@ func (a *attempt) run(ctx context.Context) (r study.Result) {
 	if err != nil {
 		return study.Result{State: study.Fail, Reason: err.Error()}
 	}
-	from := a.storedCheckpoint(ctx)
-	if from != nil {
-		a.reports = from.Reported
+	var from *checkpoint
+	if a.job.Stored {
+		if from, err = a.fetch(ctx, trialFile(a.trial)); err != nil {
+			fmt.Fprintf(os.Stderr, "trial %d begins anew: its checkpoint cannot be read (%v)\n", a.job.Number, err)
+		} else {
+			a.reports = from.Reported
+		}
 	}
 	end, err := a.runFrom(ctx, params, from)
 	if errors.Is(err, errRestore) && from != nil {
 		fmt.Fprintf(os.Stderr, "trial %d begins anew: %v\n", a.job.Number, err)
 		a.reports = nil
 		end, err = a.runFrom(ctx, params, nil)
-	}
-	if errors.Is(err, ErrNoCoordinator) { // nothing is wrong with the trial
-		a.cancel(ErrNoCoordinator)
 	}
 	return resultOf(end, a.reports, err)
 }
@@ -290,9 +259,7 @@ func resultOf(end outcome, reports []study.Reported, err error) study.Result {
 func (a *attempt) report(ctx context.Context) func(step, last int64, value float64) (bool, error) {
 	return func(step, last int64, value float64) (bool, error) {
 		a.reports = append(a.reports, study.Reported{Step: step, Value: value})
-		q := a.request()
-		q.Step, q.Last, q.Value = step, last, value
-		r, err := a.ask(ctx, reportKind, q)
+		r, err := a.ask(ctx, reportKind, request{Trial: a.trial, Step: step, Last: last, Value: value})
 		if err == nil && r.Lost {
 			a.cancel(errLost)
 			return false, errLost

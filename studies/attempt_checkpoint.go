@@ -3,8 +3,7 @@ package studies
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
+	"slices"
 	"time"
 )
 
@@ -25,11 +24,9 @@ func (a *attempt) checkpointWhenDue(ctx context.Context) func(state func() (*che
 			return err
 		}
 		p.Reported = a.reports
-		data, err := encoded(p)
-		if err != nil {
-			return err
-		}
-		err = a.storeCheckpoint(ctx, data)
+		ttl, _ := a.spec.leaseTime() // it was checked
+		// The trial stands still meanwhile, also where the coordinator does not answer.
+		err = a.store(ctx, trialFile(a.trial), p, min(longestStore, ttl/2))
 		a.mu.Lock()
 		a.lastStored = time.Now()
 		a.mu.Unlock()
@@ -41,66 +38,59 @@ func (a *attempt) checkpointWhenDue(ctx context.Context) func(state func() (*che
 	}
 }
 
-// storeTime returns how long the server may take to store a checkpoint: least, or a second for each megabyte.
-func storeTime(data []byte, least time.Duration) time.Duration {
-	return max(least, time.Duration(len(data)/1e6)*time.Second)
-}
-
-// longestStore is how long the server may take to store a small checkpoint.
+// longestStore is how long the coordinator may take to store a small checkpoint.
 const longestStore = 10 * time.Second
 
-// storeCheckpoint stores a checkpoint under a new name, and asks the server to record it as that of the trial.
-func (a *attempt) storeCheckpoint(ctx context.Context, data []byte) error {
-	ttl, _ := a.spec.leaseTime() // it was checked
-	// The trial stands still meanwhile, also where the server has lost its store and does not answer.
-	short, done := a.untilReconnected(ctx, storeTime(data, min(longestStore, ttl/2)))
+// store has the coordinator store a checkpoint within a time, or a second for each megabyte.
+func (a *attempt) store(ctx context.Context, name string, p *checkpoint, within time.Duration) error {
+	data, err := encoded(p)
+	if err != nil {
+		return err
+	}
+	file := sealed(data)
+	within = max(within, time.Duration(len(file)/1e6)*time.Second)
+	ctx, done := context.WithTimeout(ctx, within)
 	defer done()
-	kept, err := a.js.ObjectStore(short, checkpointsName)
-	if err != nil {
-		return err
+	q := request{Trial: a.trial, File: name, Part: part{Digest: file[:8], Of: (len(file) + partSize - 1) / partSize}}
+	for data := range slices.Chunk(file, partSize) {
+		q.Part.Data = data
+		r, err := a.ask(ctx, keepKind, q)
+		switch {
+		case err != nil:
+			return err
+		case r.Lost:
+			return errLost
+		case r.Failed != "":
+			return errors.New(r.Failed)
+		}
+		q.Part.Number++
 	}
-	q := a.request()
-	q.Object = fmt.Sprintf("%d/%s/%d", a.trial, a.id, time.Since(a.start))
-	if _, err := kept.PutBytes(short, q.Object, data); err != nil {
-		return err
-	}
-	r, err := a.ask(short, checkpointKind, q)
-	if err == nil && r.Lost {
-		return errors.Join(errLost, kept.Delete(short, q.Object))
-	}
-	if err == nil {
-		a.mu.Lock()
-		a.fence = r.Fence
-		a.mu.Unlock()
-	}
-	return err
+	return nil
 }
 
-// storedCheckpoint returns the checkpoint to go on from; nil if there is none that can be used.
-func (a *attempt) storedCheckpoint(ctx context.Context) *checkpoint {
-	if a.job.Object == "" {
-		return nil
+// fetch reads a checkpoint that was stored. It never returns nil without an error.
+func (a *attempt) fetch(ctx context.Context, name string) (*checkpoint, error) {
+	var file []byte
+	q := request{Trial: a.trial, File: name}
+	for of := 1; q.Part.Number < of; q.Part.Number++ {
+		r, err := a.ask(ctx, fetchKind, q)
+		switch {
+		case err != nil:
+			return nil, err
+		case r.Failed != "":
+			return nil, errors.New(r.Failed)
+		case r.Part.Of == 0:
+			return nil, errors.New("it is not there")
+		}
+		of, file = r.Part.Of, append(file, r.Part.Data...)
 	}
-	p, err := a.fetchCheckpoint(ctx, a.job.Object)
+	data, err := unsealed(file)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "trial %d begins anew: its checkpoint cannot be read (%v)\n", a.job.Number, err)
-		return nil
+		return nil, err
 	}
-	return p
-}
-
-// fetchCheckpoint reads a checkpoint.
-func (a *attempt) fetchCheckpoint(ctx context.Context, object string) (*checkpoint, error) {
 	p := &checkpoint{}
-	return p, a.untilAnswered(ctx, time.Minute, func(ctx context.Context) error {
-		kept, err := a.js.ObjectStore(ctx, checkpointsName)
-		if err != nil {
-			return err
-		}
-		data, err := kept.GetBytes(ctx, object)
-		if err != nil {
-			return err
-		}
-		return decoded(data, p)
-	})
+	if err := decoded(data, p); err != nil {
+		return nil, err
+	}
+	return p, nil
 }

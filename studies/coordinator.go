@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -35,6 +36,10 @@ type Coordinator struct {
 	Notice func(string)
 	// Listening is called with the address at which workers join.
 	Listening func(address string)
+	// Linger is how long workers of other machines are told that the study is over, after its end.
+	Linger time.Duration
+	// Version is that of xlarun. Workers of another one are refused.
+	Version string
 
 	noticeLock sync.Mutex
 	lock       *flock.Flock
@@ -42,9 +47,8 @@ type Coordinator struct {
 	study      *study.Study
 	workdir    workdir
 	pool       *Pool
-	deaths     atomic.Int64 // of workers that crashed or were killed
-	server     *server
-	status     atomic.Pointer[server] // the same server, for WorkerStatus
+	deaths     atomic.Int64           // of workers that crashed or were killed
+	server     atomic.Pointer[server] // of workers; nil: there is none yet
 	lanes      bool                   // trials are lanes
 	notLanes   error                  // why trials are not lanes, if the spec leaves it open
 
@@ -60,8 +64,12 @@ type Coordinator struct {
 	threads   int    // see Threads
 }
 
-// maxRestarts is the number of sessions in a row that may fail with no trial finished between them.
-const maxRestarts = 5
+const (
+	// maxRestarts is the number of sessions in a row that may fail with no trial finished between them.
+	maxRestarts = 5
+	// restartWait is how long the first of them waits, and the next ones longer.
+	restartWait = 100 * time.Millisecond
+)
 
 // Open opens the study's storage. It returns an error if another process runs the study, if the storage cannot be used,
 // or if the study was started with other settings.
@@ -161,9 +169,29 @@ func (c *Coordinator) Run(ctx context.Context) (err error) {
 	defer c.pool.Stop()
 	lanes := &laneExecutor{c: c}
 	defer func() { err = errors.Join(err, lanes.close(err)) }()
+	var workers *workerExecutor
+	defer func() {
+		if workers != nil {
+			err = workers.close(ctx, err)
+		}
+		if err == nil {
+			err = c.workdir.clear(c.Spec.Name)
+		}
+	}()
+	session := func() (err error) {
+		if c.lanes {
+			return c.optimize(ctx, lanes)
+		}
+		if workers == nil {
+			if workers, err = c.openWorkers(ctx); err != nil {
+				return err
+			}
+		}
+		return c.optimize(ctx, workers)
+	}
 	restarts, before := 0, -1
 	for {
-		err := c.session(ctx, lanes)
+		err := session()
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
@@ -177,42 +205,24 @@ func (c *Coordinator) Run(ctx context.Context) (err error) {
 		}
 		paused, pauseErr := c.pause(ctx)
 		if pauseErr != nil {
-			return pauseErr
+			return &retryable{pauseErr} // by another coordinator
 		}
 		if before != c.asked {
 			restarts, before = 0, c.asked
 		}
 		if !paused {
-			restarts++
-		}
-		if restarts > maxRestarts {
-			return err
-		}
-		if !paused && !c.lanes {
-			c.notice("the message server is started anew, from the database: %v", err)
-			if err := os.RemoveAll(c.workdir.broker(c.Spec.Name)); err != nil {
+			if restarts++; restarts > maxRestarts {
+				return err
+			}
+			c.notice("the study goes on after an error: %v", err)
+			if err := wait(ctx, time.Duration(restarts)*restartWait); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// session runs the study with one executor.
-func (c *Coordinator) session(ctx context.Context, lanes *laneExecutor) error {
-	if c.lanes {
-		if err := c.optimize(ctx, lanes); err != nil {
-			return err
-		}
-		return c.workdir.clear(c.Spec.Name)
-	}
-	workers, err := c.openWorkers(ctx)
-	if err != nil {
-		return err
-	}
-	return workers.close(ctx, c.optimize(ctx, workers))
-}
-
-// retryable is an error after which a new session may go on with the study.
+// retryable is an error after which a new session, or another coordinator, may go on with the study.
 type retryable struct{ err error }
 
 func (e *retryable) Error() string { return e.err.Error() }

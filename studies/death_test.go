@@ -7,55 +7,103 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/studies/desk"
 	"xlarun/studies/study"
 )
 
-// Workers that die at the same time, or with their coordinator, died of something else than their trials.
+// Workers that die at the same time died of something else than their trials. A worker that was only silent has not
+// died.
 func TestExcusedDeaths(t *testing.T) {
-	start := time.Now()
-	at := start
-	now := func() time.Time { return at }
-	granted := func(worker string) *lease { return &lease{Worker: worker, Attempts: 1} }
+	const lease = 10 * time.Second
 	for name, c := range map[string]struct {
-		after  time.Duration // of the second death
-		silent bool
-		same   bool // the second death is of the same trial
-		want   bool
+		after          time.Duration // of the second death
+		silent, again  bool          // again: the first one's trial has the second death too
+		blamed, excuse int           // of the first trial
 	}{
-		"at once":               {after: 100 * time.Millisecond, want: true},
-		"one after the other":   {after: 2 * time.Second},
-		"silent within a lease": {after: 4 * time.Second, silent: true, want: true},
-		"silent, later":         {after: 6 * time.Second, silent: true},
-		"the same trial again":  {after: 100 * time.Millisecond, same: true},
+		"at once":               {after: 100 * time.Millisecond, excuse: 1},
+		"one after the other":   {after: 2 * time.Second, blamed: 1},
+		"silent within a lease": {after: 4 * time.Second, silent: true, excuse: 1},
+		"silent, later":         {after: 6 * time.Second, silent: true, blamed: 1},
+		"the same trial again":  {after: 100 * time.Millisecond, again: true, blamed: 2},
 	} {
-		at = start
-		a, b := granted("a"), granted("b")
-		second := int64(2)
-		if c.same {
-			second = 1
+		d := desk.New(lease, 3)
+		d.Update(0, []int64{1, 2})
+		now := time.Duration(0)
+		until := func(at time.Duration) { // the desk is asked all the time
+			for ; now < at; now += time.Second / 10 {
+				d.Free(now)
+			}
 		}
-		s := &server{now: now, ttl: 10 * time.Second, leases: map[int64]*lease{1: a, 2: b}}
-		s.recordDeath(1, a, at, c.silent)
-		require.False(t, s.excused(a), name)
-		blamed := granted("c") // the trial of a, in a second attempt
-		blamed.Attempts, blamed.blamed = 2, a.death
-		s.leases[1] = blamed
-		at = start.Add(c.after)
-		s.recordDeath(second, b, at, c.silent)
-		s.recordDeath(second, b, at.Add(time.Hour), c.silent) // it dies once
-		require.Equal(t, c.want, s.excused(a), name)
-		require.Equal(t, c.want, s.excused(b), name)
-		want := [2]int64{2, 0}
-		if c.want {
-			want = [2]int64{1, 1}
+		die := func(worker string, trial int64) {
+			require.True(t, d.Beat(now, worker, trial), name)
+			if !c.silent {
+				d.Gone(now, worker)
+			}
 		}
-		require.Equal(t, want, [2]int64{blamed.Attempts, blamed.Excused}, name)
+		die("a", 1)
+		until(c.after)
+		if c.again {
+			die("b", 1)
+		} else {
+			die("b", 2)
+		}
+		until(now + lease + time.Second)
+		require.Equal(t, desk.Deaths{Blamed: c.blamed, Excused: c.excuse}, d.Died()[1], name)
+		require.Empty(t, d.Died(), name)
 	}
-	s := &server{now: now, ttl: time.Second}
-	require.True(t, s.excused(&lease{Worker: "a", unheard: true}), "it died with the coordinator")
-	given := &lease{Worker: "a", released: true}
-	s.recordDeath(3, given, at, false)
-	require.Nil(t, given.death, "it gave the trial back")
+}
+
+// A trial fails when too many workers have died of it, once no other death can excuse the last one.
+func TestHopelessTrials(t *testing.T) {
+	d := desk.New(10*time.Second, 1)
+	d.Update(0, []int64{1, 2})
+	for i, worker := range []string{"a", "b"} {
+		trial, ok := d.Next(0, worker)
+		require.True(t, ok)
+		require.EqualValues(t, 1+i, trial)
+	}
+	d.Gone(0, "a")
+	require.Empty(t, d.Hopeless(time.Second/2), "b may die, too")
+	_, ok := d.Next(time.Second/2, "a")
+	require.False(t, ok, "a request of the dead comes late")
+	_, ok = d.Next(time.Second/2, "c")
+	require.False(t, ok, "nobody gets the trial")
+	require.Equal(t, map[int64]desk.Deaths{1: {Blamed: 1}}, d.Hopeless(time.Second))
+
+	const silent, back = 6 * time.Second, 17 * time.Second
+	for at := time.Second; at < back; at += time.Second { // b is silent, and comes back
+		if d.Free(at); at <= silent {
+			require.True(t, d.Beat(at, "b", 2))
+		}
+	}
+	require.Equal(t, desk.Deaths{Blamed: 1}, d.Died()[2])
+	require.True(t, d.Beat(back, "b", 2))
+	require.Equal(t, desk.Deaths{}, d.Died()[2], "it has not died")
+	require.True(t, d.Release(back, "b", 2, false))
+	require.False(t, d.Beat(back, "b", 2), "what it sent before comes late")
+	_, ok = d.Next(back, "b")
+	require.True(t, ok)
+	require.True(t, d.Release(back, "b", 2, true), "its run stood still")
+	require.Equal(t, desk.Deaths{Blamed: 1}, d.Died()[2])
+	d.Restore(back, 2, desk.Deaths{Excused: 10}, false)
+	require.Contains(t, d.Hopeless(back+time.Second), int64(2), "all trials may be of the kind that kills workers")
+}
+
+// A coordinator that stood still has heard nobody: no worker loses its trial for that.
+func TestDeskThatStoodStill(t *testing.T) {
+	d := desk.New(10*time.Second, 1)
+	d.Update(0, []int64{1})
+	_, ok := d.Next(0, "a")
+	require.True(t, ok)
+	_, ok = d.Next(time.Hour, "b")
+	require.False(t, ok)
+	died := time.Duration(0)
+	for at := time.Hour; died == 0; at += time.Second {
+		if d.Free(at); len(d.Held()) == 0 {
+			died = at
+		}
+	}
+	require.Equal(t, time.Hour+10*time.Second, died)
 }
 
 // A study whose workers are all killed at once, more often than attempts allow, fails no trial.

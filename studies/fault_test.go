@@ -1,7 +1,6 @@
 package studies
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -77,71 +76,52 @@ func TestTrialsGoOn(t *testing.T) {
 	require.Equal(t, alone, plainText(trials))
 }
 
-// hasCheckpoint reports whether a worker process has a lease on a trial with a stored checkpoint.
+// hasCheckpoint reports whether a worker process has a trial with a stored checkpoint.
 func hasCheckpoint(c *Coordinator, pid int) bool {
-	s := c.status.Load()
-	if s == nil {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, l := range s.leases {
-		if l.Object != "" && strings.Contains(l.Worker, fmt.Sprintf(":%d:", pid)) {
-			return true
+	for _, w := range c.WorkerStatus() {
+		for _, id := range w.Leased {
+			if strings.Contains(w.ID, fmt.Sprintf(":%d:", pid)) && c.server.Load().checkpoints.has(trialFile(id)) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// TestLostBroker deletes the broker's files, or flips bits of them, while the study runs and while it has no
-// coordinator: they are made anew from the database.
-func TestLostBroker(t *testing.T) {
+// TestLostCheckpoints kills workers and coordinator, and deletes the checkpoints, or flips bits of them: trials begin
+// anew, with the same results.
+func TestLostCheckpoints(t *testing.T) {
 	t.Parallel()
 	rounds := 1
 	if long.On() {
 		rounds = 50
 	}
-	more := "trials = " + strconv.Itoa(20+40*rounds) + "\nlease = \"500ms\"\nattempts = 1000\ncheckpoint-every = " +
-		"\"40ms\"\n[run]\nwait = \"2ms\"\n"
+	more := "trials = " + strconv.Itoa(8+12*rounds) + "\nlease = \"500ms\"\nattempts = 1000\ncheckpoint-every = " +
+		"\"1ms\"\n[run]\nsteps = 30\nwait = \"2ms\"\n"
 	path, s := written(t, more)
 	workdir, err := openWorkdir(s.Storage)
 	require.NoError(t, err)
-	store := workdir.broker(s.Name)
+	store := workdir.checkpoints(s.Name)
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 3))
-	output := new(bytes.Buffer)
-	begin := func(trials int) *exec.Cmd { // until so many more have finished
-		until := trials + finished(t, s)
-		cmd := again(asCoordinator, path)
-		output.Reset()
-		cmd.Stdout, cmd.Stderr = output, output
-		require.NoError(t, cmd.Start())
-		untilFinished(t, s, until)
-		return cmd
-	}
-	kill := func(cmd *exec.Cmd) {
-		require.NoError(t, cmd.Process.Kill())
-		_ = cmd.Wait()
-	}
-	deleted, flipped := 0, 0
+	flipped := 0
 	for range rounds {
-		cmd := begin(4)
-		// the broker writes meanwhile
-		require.Eventually(t, func() bool { return os.RemoveAll(store) == nil }, time.Minute, time.Millisecond)
-		deleted++
-		require.Eventually(t, func() bool {
-			made, err := filepath.Glob(filepath.Join(store, "*", "jetstream"))
-			return err == nil && len(made) > 0
-		}, time.Minute, 5*time.Millisecond, "it is made anew: %s", output)
-		time.Sleep(rand.N(100 * time.Millisecond))
-		kill(cmd)
-		kill(begin(2)) // it has the queue in its store, whatever the one before had time to write
-		flipped += flip(t, store, r)
-		kill(begin(2))
-		require.NoError(t, os.RemoveAll(store))
-		deleted++
+		for _, damage := range []func(){
+			func() { require.NoError(t, os.RemoveAll(store)) }, func() { flipped += flip(t, store, r) }} {
+			cmd := again(asCoordinator, path)
+			require.NoError(t, cmd.Start())
+			untilFinished(t, s, 2+finished(t, s))
+			require.Eventually(t, func() bool { return os.RemoveAll(store) == nil }, time.Minute, time.Millisecond)
+			require.Eventually(t, func() bool {
+				kept, err := filepath.Glob(filepath.Join(store, "*"))
+				return err == nil && len(kept) > 0
+			}, time.Minute, time.Millisecond, "the folder is made again")
+			killOne(s, 0, syscall.SIGKILL)
+			killOne(s, 1, syscall.SIGKILL)
+			require.NoError(t, cmd.Process.Kill())
+			_ = cmd.Wait()
+			damage()
+		}
 	}
-	t.Logf("%d deletions, %d files with flipped bits", deleted, flipped)
-	require.Equal(t, 2*rounds, deleted)
 	require.Positive(t, flipped)
 	out, err := again(asCoordinator, path).CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -230,17 +210,20 @@ func TestFullDisk(t *testing.T) {
 	require.Equal(t, undisturbed(t, more), plainText(trialsOf(t, s)))
 }
 
-// TestServed runs a study with workers that join by TCP and have no database. One is killed, one has the wrong token.
+// TestServed runs a study with workers that join by TCP and have no database. One is killed, one has the wrong token,
+// and one comes after the end.
 func TestServed(t *testing.T) {
 	t.Parallel()
 	more := "trials = 12\nattempts = 1000\nlease = \"400ms\"\n[run]\nwait = \"5ms\"\n"
 	_, s := written(t, more)
 	at := make(chan string, 1)
 	c := coordinator(s)
-	c.Away, c.Listen, c.Listening = true, Listen{Address: "127.0.0.1:0", Token: "right"},
+	c.Away, c.Linger, c.Listen, c.Listening = true, time.Hour, Listen{Address: "127.0.0.1:0", Token: "right"},
 		func(address string) { at <- address }
 	done := make(chan error, 1)
-	go func() { done <- c.Run(t.Context()) }()
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	go func() { done <- c.Run(ctx) }()
 	url := "nats://" + <-at
 	guest := func(token string) *exec.Cmd {
 		cmd := again(asGuest, url)
@@ -261,6 +244,10 @@ func TestServed(t *testing.T) {
 	_ = killed.Wait()
 	out, err = guest("right").CombinedOutput()
 	require.NoError(t, err, "%s", out)
+	out, err = guest("right").CombinedOutput()
+	require.Error(t, err)
+	require.Equal(t, ErrOver.Error()+"\n", string(out))
+	leave()
 	require.NoError(t, <-done)
 	require.Equal(t, undisturbed(t, more), plainText(trialsOf(t, s)))
 }
@@ -282,117 +269,6 @@ func TestListen(t *testing.T) {
 			require.ErrorContains(t, err, c.want, i)
 		}
 	}
-}
-
-// newTestServer returns a server with its engine and one open trial.
-func newTestServer(t *testing.T, more string) (*server, int64) {
-	t.Helper()
-	_, d, trial := newTestSession(t, more)
-	return d, trial
-}
-
-// newTestSession returns a coordinator, its server with its engine, and one open trial.
-func newTestSession(t *testing.T, more string) (*Coordinator, *server, int64) {
-	t.Helper()
-	_, s := written(t, more)
-	c := coordinator(s)
-	require.NoError(t, c.Open())
-	// The queue alone would wait for an hour.
-	e, err := openBroker(c.workdir.broker(s.Name), c.workdir.socket(s.Name), Listen{}, time.Hour)
-	require.NoError(t, err)
-	d, err := newServer(t.Context(), c, e)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		e.close()
-		require.NoError(t, c.Close())
-	})
-	x, err := c.study.AskSpace(s.Space, 0)
-	require.NoError(t, err)
-	require.NoError(t, d.reconcile(t.Context(), []int64{x.ID()}))
-	return c, d, x.ID()
-}
-
-// TestFences: requests of a worker that lost its trial change nothing.
-func TestFences(t *testing.T) {
-	t.Parallel()
-	d, trial := newTestServer(t, "lease = \"15s\"\n")
-	clock := time.Now()
-	d.now = func() time.Time { return clock }
-	a := request{Trial: trial, Worker: "a", Ack: "$JS.ACK.a"}
-	b := request{Trial: trial, Worker: "b", Ack: "$JS.ACK.b"}
-	asks := func(answer func(request) (reply, error), q request) reply {
-		r, err := answer(q)
-		require.NoError(t, err)
-		return r
-	}
-	got := asks(d.claim, a)
-	require.NotNil(t, got.Job)
-	a.Fence = got.Fence
-	require.Equal(t, got.Fence, asks(d.claim, a).Fence, "an answer that was lost is given again")
-	require.Positive(t, asks(d.claim, b).Busy)
-	a.Object = "one"
-	kept := asks(d.recordCheckpoint, a)
-	require.Greater(t, kept.Fence, a.Fence)
-	a.Object = "late"
-	require.True(t, asks(d.recordCheckpoint, a).Lost, "its revision is not the newest")
-	a.Fence = kept.Fence
-	clock = clock.Add(16 * time.Second) // a is stopped
-	got = asks(d.claim, b)
-	require.Equal(t, "one", got.Job.Object, "b goes on from a's checkpoint")
-	b.Fence = got.Fence
-	for i, answer := range []func(request) (reply, error){d.beat, d.report, d.recordCheckpoint, d.release, d.result} {
-		require.True(t, asks(answer, a).Lost, i)
-	}
-	require.Equal(t, 2, d.refused)
-	b.Result = study.Result{State: study.Complete, Values: []float64{1}}
-	require.Equal(t, reply{}, asks(d.result, b))
-	a.Result = b.Result
-	require.Equal(t, reply{}, asks(d.result, a), "late, and equal to the bit")
-	a.Result.Values = []float64{2}
-	require.Contains(t, asks(d.result, a).Note, "came to two results")
-	require.True(t, asks(d.claim, b).Over)
-}
-
-// TestNoLeaseLivesForEver: the server ends leases, although the queue would wait for an hour.
-func TestNoLeaseLivesForEver(t *testing.T) {
-	t.Parallel()
-	d, trial := newTestServer(t, "lease = \"100ms\"\n")
-	consumer, err := d.broker.js.Consumer(t.Context(), queueName, workersName)
-	require.NoError(t, err)
-	next := func() string {
-		msg, err := consumer.Next()
-		require.NoError(t, err)
-		require.Equal(t, subjectOf(trial), msg.Subject())
-		return msg.Reply()
-	}
-	stop := make(chan struct{})
-	var wait sync.WaitGroup
-	wait.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(10 * time.Millisecond):
-				if d.reconcile(context.Background(), []int64{trial}) != nil {
-					return
-				}
-			}
-		}
-	})
-	next() // and the worker dies before it claims
-	r, err := d.claim(request{Trial: trial, Worker: "a", Ack: next()})
-	require.NoError(t, err)
-	require.NotNil(t, r.Job) // and it dies
-	for b := (request{Trial: trial, Worker: "b", Ack: next()}); ; time.Sleep(r.Busy) {
-		r, err = d.claim(b)
-		require.NoError(t, err)
-		if r.Busy == 0 { // the trial may have been delivered again before a claimed it
-			break
-		}
-	}
-	require.NotNil(t, r.Job)
-	close(stop)
-	wait.Wait()
 }
 
 // TestForeignTrials: the study reports trials that another program adds, and does not count them. It does not wait for
@@ -489,7 +365,7 @@ func TestCertificates(t *testing.T) {
 	pool.AddCert(authority.Leaf)
 	l := Listen{Address: "127.0.0.1:0", TLS: &tls.Config{Certificates: []tls.Certificate{server}, ClientCAs: pool}}
 	dir := t.TempDir()
-	e, err := openBroker(filepath.Join(dir, "engine"), filepath.Join(dir, "socket"), l, time.Second)
+	e, err := openBus(l, filepath.Join(dir, "socket"))
 	require.NoError(t, err)
 	defer e.close()
 	for i, c := range []struct {

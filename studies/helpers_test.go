@@ -205,7 +205,7 @@ const asWorker, asCoordinator, asGuest = "XLARUN_TEST_WORKER", "XLARUN_TEST_COOR
 func TestMain(m *testing.M) {
 	if args := strings.Split(os.Getenv(asWorker), "|"); len(args) == 3 {
 		slot, _ := strconv.Atoi(args[2])
-		if err := Worker(context.Background(), args[0], args[1], slot, bowls{}); err != nil {
+		if err := Worker(context.Background(), args[0], args[1], slot, "", bowls{}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -1,7 +1,9 @@
 package studies
 
 import (
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"xlarun/studies/rdb"
@@ -30,10 +32,11 @@ func IsRunning(d *rdb.DB, st *study.Study, trials []*study.FrozenTrial) (bool, e
 			return false, err
 		}
 	}
-	last, err := d.LastHeartbeat(st.ID())
+	beats, err := d.Heartbeats(st.ID())
 	if err != nil {
 		return false, err
 	}
+	last := slices.MaxFunc(append(slices.Collect(maps.Values(beats)), time.Time{}), time.Time.Compare)
 	for _, t := range trials {
 		for _, seen := range []time.Time{t.Start, t.Complete} {
 			if t.SystemAttrs[study.SeesAttr] != nil && seen.After(last) {

@@ -9,10 +9,10 @@ import (
 
 // job is all that a worker needs to run a trial.
 type job struct {
-	Number, Sees          int64
+	ID, Number, Sees      int64
 	Params, Distributions []byte // JSON
 	Spec, Call            []byte
-	Object                string // checkpoint to go on from, "" for none
+	Stored                bool // there is a checkpoint to go on from
 	PBT                   pbtJob
 }
 

@@ -173,7 +173,7 @@ func TestStoppedWorker(t *testing.T) {
 	require.NoError(t, err)
 	require.Positive(t, fired)
 	t.Logf("%d stops past a lease; %d requests of workers that had lost their trial were refused", fired,
-		c.server.refused)
+		c.server.Load().refused)
 	trials := trialsOf(t, s)
 	require.Equal(t, undisturbed(t, more), plainText(trials))
 	for _, x := range trials {

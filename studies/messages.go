@@ -14,31 +14,12 @@ import (
 // ServeMessages runs a message server without a study until ctx ends: for runs that several hosts compute together. It
 // calls listening with its address, HOST:PORT.
 func ServeMessages(ctx context.Context, l Listen, listening func(address string)) error {
-	o := l.options()
-	if err := l.address(o); err != nil {
-		return err
-	}
-	var err error
-	// It keeps which runs are done, and what processes of one mesh tell each other.
-	var remove func()
-	if o.StoreDir, remove, err = newStore(os.TempDir()); err != nil {
-		return err
-	}
-	defer remove()
-	o.JetStream, o.DisableJetStreamBanner = true, true
-	o.JetStreamMaxMemory, o.JetStreamMaxStore = 64<<20, 64<<20
-	s, err := natsserver.NewServer(o)
+	b, err := openBus(l, "")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	}()
-	if err := started(s); err != nil {
-		return err
-	}
-	listening(s.Addr().String())
+	defer b.close()
+	listening(b.address())
 	<-ctx.Done()
 	return nil
 }
@@ -46,9 +27,6 @@ func ServeMessages(ctx context.Context, l Listen, listening func(address string)
 // address sets the address of a message server that listens itself. The server only logs what hinders it, so the
 // address is tried first.
 func (l Listen) address(o *natsserver.Options) error {
-	if l.Address == "" {
-		return nil
-	}
 	probe, err := net.Listen("tcp", l.Address)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ func TestStoresOfKilledServers(t *testing.T) {
 	killed, without, file := filepath.Join(in, "xlarun-serve-1"), filepath.Join(in, "xlarun-serve-2"),
 		filepath.Join(in, "xlarun-serve-3")
 	for _, dir := range []string{killed, without} {
-		require.NoError(t, os.MkdirAll(filepath.Join(dir, "jetstream"), 0o700))
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "kept"), 0o700))
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(killed, storeLock), nil, 0o600))
 	require.NoError(t, os.WriteFile(file, nil, 0o600))

@@ -14,7 +14,7 @@ import (
 )
 
 // samplerPBT is the sampler whose trials are rungs of population-based training: each starts from the state at the end
-// of another trial. The broker keeps these states. A worker computes a lost state again from the parameters of all
+// of another trial. The coordinator keeps these states. A worker computes a lost state again from the parameters of all
 // rungs before, which are in the database.
 const samplerPBT = "pbt"
 
@@ -59,9 +59,8 @@ func (s *Spec) checkRungs(last int64) error {
 
 // pbtJob is what a worker needs for a trial of population-based training besides its job.
 type pbtJob struct {
-	Until   int64 // step at which the trial ends; 0: it is no trial of pbt
-	Before  []segment
-	Useless []int64 // trials from which no trial will start any more
+	Until  int64 // step at which the trial ends; 0: it is no trial of pbt
+	Before []segment
 }
 
 // segment is an ancestor of a trial. Ancestors are listed from the oldest.
@@ -70,11 +69,11 @@ type segment struct {
 	Params, Distributions []byte
 }
 
-// pbtJob returns the ancestors of a trial.
-func (s *Spec) pbtJob(trials []*study.FrozenTrial, t *study.FrozenTrial) (j pbtJob, err error) {
+// pbtJob returns the ancestors of a trial, and the numbers of trials from which no trial will start any more.
+func (s *Spec) pbtJob(trials []*study.FrozenTrial, t *study.FrozenTrial) (j pbtJob, useless []int64, err error) {
 	place, ok := study.PlaceInPBT(t)
 	if !ok {
-		return j, fmt.Errorf("trial %d is none of population-based training", t.Number)
+		return j, nil, fmt.Errorf("trial %d is none of population-based training", t.Number)
 	}
 	j.Until = (place.Rung + 1) * s.ReportEvery
 	find := func(number int64) *study.FrozenTrial {
@@ -89,12 +88,12 @@ func (s *Spec) pbtJob(trials []*study.FrozenTrial, t *study.FrozenTrial) (j pbtJ
 	for number := place.Parent; number >= 0; {
 		parent := find(number)
 		if parent == nil {
-			return j, fmt.Errorf("trial %d goes on from trial %d, which is not there", t.Number, number)
+			return j, nil, fmt.Errorf("trial %d goes on from trial %d, which is not there", t.Number, number)
 		}
 		from, _ := study.PlaceInPBT(parent)
 		one, err := s.segmentOf(parent)
 		if err != nil {
-			return j, err
+			return j, nil, err
 		}
 		j.Before, number = append(j.Before, one), from.Parent
 	}
@@ -102,10 +101,10 @@ func (s *Spec) pbtJob(trials []*study.FrozenTrial, t *study.FrozenTrial) (j pbtJ
 	// All trials two rungs before have finished: no trial will start from the rung before those.
 	for _, old := range trials {
 		if p, ok := study.PlaceInPBT(old); ok && p.Member == place.Member && p.Rung == place.Rung-3 {
-			j.Useless = append(j.Useless, old.Number)
+			useless = append(useless, old.Number)
 		}
 	}
-	return j, nil
+	return j, useless, nil
 }
 
 // segmentOf returns a trial as an ancestor of others.
@@ -138,7 +137,7 @@ func (s *Spec) runSegment(ctx context.Context, runs Runs, one segment, from *che
 // its last round. trials holds the study's trials by number.
 func (s *Spec) LastRoundOfPBT(ctx context.Context, runs Runs, trials []*study.FrozenTrial,
 	t *study.FrozenTrial) (before []*run.Snapshot, err error) {
-	job, err := s.pbtJob(trials, t)
+	job, _, err := s.pbtJob(trials, t)
 	if err != nil {
 		return nil, err
 	}
@@ -190,27 +189,10 @@ func noted(f func()) func(func() (*checkpoint, error)) error {
 	return func(func() (*checkpoint, error)) error { f(); return nil }
 }
 
-// endOf returns the name of the object with the state at the end of a trial.
-func endOf(number int64) string { return fmt.Sprintf("end/%d", number) }
-
 // storeEnd stores the state at the end of a trial for the trials that start from it. If it cannot be stored they
 // compute it again.
 func (a *attempt) storeEnd(ctx context.Context, number int64, p *checkpoint) {
-	data, err := encoded(p)
-	if err == nil {
-		err = a.untilAnswered(ctx, storeTime(data, longestStore), func(ctx context.Context) error {
-			kept, err := a.js.ObjectStore(ctx, checkpointsName)
-			if err != nil {
-				return err
-			}
-			_, err = kept.PutBytes(ctx, endOf(number), data)
-			for _, old := range a.job.PBT.Useless {
-				_ = kept.Delete(ctx, endOf(old)) // it only takes room
-			}
-			return err
-		})
-	}
-	if err != nil {
+	if err := a.store(ctx, endFile(number), p, longestStore); err != nil {
 		fmt.Fprintf(os.Stderr, "the state at the end of trial %d is not stored, so trials that go on from it compute "+
 			"it again: %v\n", number, err)
 	}
@@ -221,8 +203,7 @@ func (a *attempt) parentState(ctx context.Context) (from *checkpoint, err error)
 	before := a.job.PBT.Before
 	k := len(before)
 	for ; k > 0 && from == nil; k-- {
-		if p, err := a.fetchCheckpoint(ctx, endOf(before[k-1].Number)); err == nil {
-			from = p
+		if from, err = a.fetch(ctx, endFile(before[k-1].Number)); err == nil {
 			break
 		}
 	}

@@ -2,18 +2,14 @@ package studies
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
@@ -92,8 +88,8 @@ func pbtGoesOn(t *testing.T, at string) {
 	}
 }
 
-// TestPBTSurvives kills workers and deletes the store of the message server, which has the final states of trials: the
-// study has the same results to the bit.
+// TestPBTSurvives kills workers and deletes the checkpoints, which have the final states of trials: the study has the
+// same results to the bit.
 func TestPBTSurvives(t *testing.T) {
 	t.Parallel()
 	more := pbtHead + "lease = \"500ms\"\ncheckpoint-every = \"30ms\"\n[run]\nsteps = 10\nwait = \"5ms\"\n"
@@ -116,7 +112,7 @@ func TestPBTSurvives(t *testing.T) {
 		}
 		require.NoError(t, cmd.Process.Kill())
 		_ = cmd.Wait()
-		require.NoError(t, os.RemoveAll(workdir.broker(s.Name)))
+		require.NoError(t, os.RemoveAll(workdir.checkpoints(s.Name)))
 		lost++
 	}
 	out, err := again(asCoordinator, path).CombinedOutput()
@@ -164,61 +160,13 @@ func TestPBTRefuses(t *testing.T) {
 	}
 }
 
-// withoutStore is a message server that stores nothing.
-type withoutStore struct{ jetstream.JetStream }
-
-func (withoutStore) ObjectStore(context.Context, string) (jetstream.ObjectStore, error) {
-	return nil, errors.New("no space left")
-}
-
-// silentStore does not answer the first request, during which the worker is connected again.
-type silentStore struct {
-	jetstream.JetStream
-	worker *worker
-	asked  int
-}
-
-func (s *silentStore) ObjectStore(ctx context.Context, _ string) (jetstream.ObjectStore, error) {
-	if s.asked++; s.asked == 1 {
-		s.worker.reconnected()
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	return nil, errors.New("an answer")
-}
-
-// A worker whose coordinator was killed while it read or stored a state asks the next one. It waited for the answer of
-// the one that was killed, for a minute.
-func TestStatesAreAskedForAgain(t *testing.T) {
-	for name, ask := range map[string]func(context.Context, *attempt) error{
-		"read": func(ctx context.Context, a *attempt) error {
-			_, err := a.fetchCheckpoint(ctx, "end/7")
-			return err
-		},
-		"stored": func(ctx context.Context, a *attempt) error {
-			a.storeEnd(ctx, 7, &checkpoint{})
-			return nil
-		},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			began := time.Now()
-			w := &worker{reconnection: make(chan struct{})}
-			s := &silentStore{worker: w}
-			w.js = s
-			var err error
-			told := stderrOf(t, func() { err = ask(t.Context(), &attempt{worker: w}) })
-			require.Contains(t, fmt.Sprint(err, told), "an answer", name)
-			require.Equal(t, 2, s.asked, name)
-			require.Zero(t, time.Since(began), name)
-		})
-	}
-}
-
 // The notice had the name of a variable instead of a word.
 func TestAnEndThatIsNotStoredIsTold(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
 	told := stderrOf(t, func() {
-		(&attempt{worker: &worker{js: withoutStore{}}}).storeEnd(t.Context(), 7, &checkpoint{})
+		(&attempt{worker: &worker{reconnection: make(chan struct{})}}).storeEnd(ended, 7, &checkpoint{})
 	})
 	require.Equal(t, "the state at the end of trial 7 is not stored, so trials that go on from it compute it again: "+
-		"no space left\n", told)
+		"context canceled\n", told)
 }

@@ -8,40 +8,53 @@ import (
 	"xlarun/studies/study"
 )
 
-// Kinds of requests of workers. A worker asks again if an answer is lost: the second time changes nothing.
+// protocol is the number of what this file says: a change of it raises the number.
+const protocol = 1
+
+// Subjects of messages. Workers ask, the coordinator answers. Requests and answers may be lost, doubled and late: a
+// worker asks again until it is answered, and the second time changes nothing.
 const (
-	helloKind      = "hello"   // the worker is there: it says so while it waits for a trial
-	claimKind      = "claim"   // may I run this trial of the queue?
-	beatKind       = "beat"    // the trial runs
-	reportKind     = "report"  // an intermediate value
-	checkpointKind = "keep"    // a checkpoint was stored
-	releaseKind    = "release" // the worker has to end: another one may run the trial
-	resultKind     = "result"  // the result of the trial
+	requestPrefix = "xlarun.study."     // with the kind of a request
+	freeSubject   = "xlarun.study.free" // a trial is free: workers that wait ask
+	overSubject   = "xlarun.study.over" // the study is over
+	nextKind      = "next"              // which trial do I run?
+	beatKind      = "beat"              // the trial runs
+	reportKind    = "report"            // an intermediate value
+	keepKind      = "keep"              // a part of a checkpoint
+	fetchKind     = "fetch"             // give me a part of a checkpoint
+	releaseKind   = "release"           // I have to end: another one may run the trial
+	resultKind    = "result"            // the result of the trial
 )
 
-// request is a message of a worker to the server.
+// request is a message of a worker to the coordinator.
 type request struct {
-	Trial      int64
 	Worker     string
-	Fence      uint64 // revision of its lease
-	Ack        string // subject on which the queue's message is acknowledged
+	Protocol   int
+	Version    string // of xlarun
+	Processor  string // its kind
+	Threads    int
+	Trial      int64
 	Step, Last int64
 	Value      float64
-	Object     string
+	File       string // of a checkpoint
+	Part       part
+	Stalled    bool // of a release: the run stood still
 	Result     study.Result
-	Threads    int
+	Limited    bool // of a result: it depends on the worker's machine
 }
 
 // reply is the answer to a request.
 type reply struct {
-	Lost  bool          // the worker has lost the trial
-	Over  bool          // the trial has finished
-	Busy  time.Duration // not 0: another worker runs the trial; ask again after this time
-	Stop  bool          // the pruner stops the trial
-	Fence uint64
-	Job   *job
-	Note  string        // a message about a result that was accepted
-	Lease time.Duration // how long a lease lasts; in an answer to a hello
+	Refused string        // the coordinator's version, which is another one
+	Over    bool          // the study is over
+	Lost    bool          // the worker has lost the trial
+	Job     *job          // the trial that the worker has got
+	Busy    time.Duration // there is no free trial: ask again after this time
+	Lease   time.Duration // how long a lease lasts
+	Stop    bool          // the pruner stops the trial
+	Part    part
+	Note    string // a message about a result that was accepted
+	Failed  string // why a checkpoint was not stored or read
 }
 
 // encoded returns the gob of a value.

@@ -32,7 +32,7 @@ func workdirOf(storage string) (workdir, error) {
 }
 
 func (w workdir) coordinator(name string) string { return filepath.Join(w.dir, name+".coordinator") }
-func (w workdir) broker(name string) string      { return filepath.Join(w.dir, name+".engine") }
+func (w workdir) checkpoints(name string) string { return filepath.Join(w.dir, name+".checkpoints") }
 func (w workdir) slot(name string, i int) string {
 	return filepath.Join(w.dir, fmt.Sprintf("%s.worker-%d", name, i))
 }
@@ -40,8 +40,8 @@ func (w workdir) slot(name string, i int) string {
 // longestSocket is the length in bytes that every system allows for the path of a socket.
 const longestSocket = 100
 
-// socket returns the path of the socket at which workers of this machine reach the broker. A path that would be too
-// long is replaced by one in the folder for temporary files.
+// socket returns the path of the socket at which workers of this machine reach the coordinator. A path that would be
+// too long is replaced by one in the folder for temporary files.
 func (w workdir) socket(name string) string {
 	path := filepath.Join(w.dir, name+".socket")
 	if len(path) <= longestSocket {
@@ -56,7 +56,7 @@ func (w workdir) socket(name string) string {
 
 // clear removes the files that are needed only while the study runs.
 func (w workdir) clear(name string) error {
-	return errors.Join(os.RemoveAll(w.broker(name)), os.RemoveAll(w.socket(name)))
+	return errors.Join(os.RemoveAll(w.checkpoints(name)), os.RemoveAll(w.socket(name)))
 }
 
 // log returns the file for a worker's stdout and stderr.

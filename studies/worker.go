@@ -2,6 +2,8 @@ package studies
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -11,17 +13,20 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"xlarun/internal/credentials"
+	"xlarun/internal/hardware"
 	"xlarun/internal/messaging"
 )
 
 const (
-	// pollQueue is the longest time that a worker waits for a trial before it looks whether the study is over.
-	pollQueue = 250 * time.Millisecond
-	// answerTimeout is how long a worker waits for an answer before it asks again.
+	// answerTimeout is how long a worker waits for an answer before it asks again, beside the time that the request
+	// takes on a link of so many bytes a second.
 	answerTimeout = 2 * time.Second
+	slowestLink   = 50e3
+	// askAgain is how long a worker waits after a request that could not be sent, or that nobody took, at first. It
+	// waits twice as long each time, up to reconnectWait.
+	askAgain = 10 * time.Millisecond
 	// reconnectWait is how long a worker of another machine waits before it connects again, and up to as long again, so
 	// that many workers do not come at once. Both are a small part of a lease.
 	reconnectWait = 250 * time.Millisecond
@@ -37,13 +42,15 @@ type Join struct {
 	Wait time.Duration // for a coordinator that is away
 	// Away is called about every five seconds while nobody answers, with the time since somebody did; nil: it is not.
 	Away func(since time.Duration)
+	// Version is that of xlarun. It has to be the coordinator's.
+	Version string
 
 	socket string // of a worker of the coordinator's machine, instead of the URL
 }
 
 // Worker runs trials of a study whose database is on this machine, until the study is over. It holds the lock of its
 // slot, so that there are never more workers than slots. It does nothing if another worker holds the lock.
-func Worker(ctx context.Context, storage, name string, slot int, runs Runs) error {
+func Worker(ctx context.Context, storage, name string, slot int, version string, runs Runs) error {
 	workdir, err := openWorkdir(storage)
 	if err != nil {
 		return err
@@ -57,10 +64,10 @@ func Worker(ctx context.Context, storage, name string, slot int, runs Runs) erro
 	if err := os.WriteFile(workdir.slot(name, slot)+".id", []byte(id), 0o666); err != nil {
 		return err
 	}
-	err = join(ctx, id, Join{Wait: orphanTimeout,
+	err = join(ctx, id, Join{Wait: orphanTimeout, Version: version,
 		Server: messaging.Server{URL: "nats://here", Token: os.Getenv(TokenVariable)},
 		socket: workdir.socket(name)}, runs)
-	if errors.Is(err, ErrNoCoordinator) {
+	if errors.Is(err, ErrNoCoordinator) || errors.Is(err, ErrOver) {
 		return nil
 	}
 	return err
@@ -69,7 +76,8 @@ func Worker(ctx context.Context, storage, name string, slot int, runs Runs) erro
 // TokenVariable is the environment variable with the token of the study.
 const TokenVariable = credentials.TokenVariable
 
-// JoinStudy runs trials of a study that another machine serves, until the study is over.
+// JoinStudy runs trials of a study that another machine serves, until the study is over. It returns ErrOver if the
+// study was over before.
 func JoinStudy(ctx context.Context, j Join, runs Runs) error { return join(ctx, newID(), j, runs) }
 
 // newID returns a new unique name of a worker.
@@ -78,19 +86,21 @@ func newID() string {
 	return fmt.Sprintf("%s:%d:%d", host, os.Getpid(), time.Now().UnixNano())
 }
 
-// ErrNoCoordinator and ErrRefused end a worker. Another worker in its place would end in the same way.
+// Errors that end a worker. Another worker in its place would end in the same way.
 var (
 	ErrNoCoordinator = errors.New("there is no coordinator: the study may be over, or it is not served there")
 	ErrRefused       = errors.New("the worker is refused")
+	ErrOver          = errors.New("the study was over before this worker came")
 )
 
 // Errors that end a worker or its trial.
 var (
-	errOver = errors.New("the study is over")
-	errLost = errors.New("the trial is another's")
+	errOver    = errors.New("the study is over")
+	errLost    = errors.New("the trial is another's")
+	errStalled = errors.New("the trial makes no progress")
 )
 
-// socketDialer dials the socket of the broker on this machine.
+// socketDialer dials the socket of the coordinator's bus on this machine.
 type socketDialer string
 
 // Dial implements nats.CustomDialer.
@@ -103,17 +113,18 @@ func (socketDialer) SkipTLSHandshake() bool { return true }
 type worker struct {
 	conn        *nats.Conn
 	dial        *messaging.Dialer
-	js          jetstream.JetStream
 	runs        Runs
 	id          string
+	version     string
+	at          string // the coordinator's address
 	wait        time.Duration
-	lastContact atomic.Int64 // when the coordinator was last there, nanoseconds after start
+	end         context.CancelCauseFunc // ends the worker
+	free        chan struct{}           // gets a value when a trial may be free
+	lastContact atomic.Int64            // when the coordinator was last there, nanoseconds after start
 	start       time.Time
 
 	mu           sync.Mutex
 	reconnection chan struct{} // closed when the worker is connected again
-
-	waits atomic.Bool // for a trial
 
 	onUnreachable func(since time.Duration) // Join.Away
 	lastNotice    atomic.Int64              // when it was last called, nanoseconds after start
@@ -125,9 +136,9 @@ const awayEvery = 5 * time.Second
 func join(ctx context.Context, id string, j Join, runs Runs) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &worker{runs: runs, id: id, wait: j.Wait, start: time.Now(), onUnreachable: j.Away,
-		reconnection: make(chan struct{}),
-		dial:         messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}
+	w := &worker{runs: runs, id: id, version: j.Version, at: j.URL, wait: j.Wait, end: cancel,
+		free: make(chan struct{}, 1), start: time.Now(), onUnreachable: j.Away, reconnection: make(chan struct{}),
+		dial: messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}
 	options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait, reconnectWait),
 		nats.ReconnectHandler(func(*nats.Conn) { w.reconnected() }),
@@ -157,11 +168,11 @@ func join(ctx context.Context, id string, j Join, runs Runs) error {
 	if _, err := w.conn.Subscribe(overSubject, func(*nats.Msg) { cancel(errOver) }); err != nil {
 		return err
 	}
-	if w.js, err = jetstream.New(w.conn); err != nil {
+	if _, err := w.conn.Subscribe(freeSubject, func(*nats.Msg) { w.wake() }); err != nil {
 		return err
 	}
 	err = w.work(ctx)
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) && !errors.Is(err, ErrOver) {
 		err = cause
 	}
 	if errors.Is(err, errOver) || errors.Is(err, context.Canceled) {
@@ -171,10 +182,10 @@ func join(ctx context.Context, id string, j Join, runs Runs) error {
 }
 
 // orphaned reports whether there has been no coordinator for longer than w.wait. It also calls Join.Away when
-// that is due.
-func (w *worker) orphaned() bool {
+// that is due. there says whether one may be there: it is only busy.
+func (w *worker) orphaned(there bool) bool {
 	now := int64(time.Since(w.start))
-	if w.conn.IsConnected() {
+	if there {
 		w.lastContact.Store(now)
 	}
 	since := now - w.lastContact.Load()
@@ -185,75 +196,53 @@ func (w *worker) orphaned() bool {
 	return since > int64(w.wait)
 }
 
-// work takes trials from the queue and runs them, until ctx ends.
+// wake lets a worker that waits for a trial ask again.
+func (w *worker) wake() {
+	select {
+	case w.free <- struct{}{}:
+	default:
+	}
+}
+
+// work asks for trials and runs them, until ctx ends.
 func (w *worker) work(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	w.waits.Store(true)
-	go w.sayHello(ctx)
-	var from jetstream.Consumer
-	for ctx.Err() == nil {
-		if w.orphaned() {
-			return ErrNoCoordinator
+	for first := true; ; {
+		select {
+		case <-w.free: // until now
+		default:
 		}
-		var msg jetstream.Msg
-		var err error
-		if from == nil && w.conn.IsConnected() {
-			short, cancel := context.WithTimeout(ctx, pollQueue)
-			from, err = w.js.Consumer(short, queueName, workersName)
-			cancel()
+		r, err := w.ask(ctx, nextKind, request{Trial: -1, Processor: processor()})
+		switch {
+		case first && errors.Is(err, errOver):
+			return ErrOver
+		case err != nil:
+			return err
 		}
-		if from != nil && err == nil {
-			short, cancel := context.WithTimeout(ctx, pollQueue)
-			msg, err = from.Next(jetstream.FetchContext(short))
-			cancel()
-		}
-		if msg == nil {
-			if err != nil && !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, context.DeadlineExceeded) {
-				from = nil
-			}
-			if err != nil || from == nil {
-				select {
-				case <-ctx.Done():
-				case <-time.After(10 * time.Millisecond):
-				}
+		first = false
+		// The lease also says after which silence a connection ends.
+		w.dial.SetSilence(min(longestSilence, max(r.Lease/2, shortestSilence)))
+		if r.Job != nil {
+			if err := w.runTrial(ctx, r); err != nil {
+				return err
 			}
 			continue
 		}
-		w.waits.Store(false)
-		if err := w.runTrial(ctx, msg); err != nil {
-			return err
-		}
-		w.waits.Store(true)
-	}
-	return ctx.Err()
-}
-
-// sayHello says hello as long as the worker waits for trials, until ctx ends.
-func (w *worker) sayHello(ctx context.Context) {
-	every := pollQueue
-	for ctx.Err() == nil {
-		if w.waits.Load() && w.conn.IsConnected() {
-			if lease, err := w.hello(ctx); err == nil {
-				every = max(lease/4, pollQueue)
-			}
-		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(every):
+			return ctx.Err()
+		case <-w.free:
+		case <-time.After(r.Busy):
 		}
 	}
 }
 
-// hello tells the coordinator that the worker waits for a trial, and learns how long a lease is. The lease also says
-// after which silence a connection ends.
-func (w *worker) hello(ctx context.Context) (lease time.Duration, err error) {
-	r, err := w.ask(ctx, helloKind, request{Trial: -1})
-	if err != nil || r.Lease == 0 {
-		return 0, err
-	}
-	w.dial.SetSilence(patience(r.Lease))
-	return r.Lease, nil
+// shortestSilence and longestSilence bound the silence after which a connection ends.
+const shortestSilence, longestSilence = 500 * time.Millisecond, 5 * time.Second
+
+// processor names the kind of this machine's processor.
+func processor() string {
+	sum := sha256.Sum256([]byte(hardware.Fingerprint()))
+	return hex.EncodeToString(sum[:4])
 }
 
 // reconnected lets requests without an answer be sent again: the server of the former connection may have ended.
@@ -262,6 +251,7 @@ func (w *worker) reconnected() {
 	defer w.mu.Unlock()
 	close(w.reconnection)
 	w.reconnection = make(chan struct{})
+	w.wake()
 }
 
 // untilReconnected returns a context that ends when the worker is connected again, or after a time.
@@ -280,48 +270,47 @@ func (w *worker) untilReconnected(ctx context.Context, after time.Duration) (con
 	return short, cancel
 }
 
-// untilAnswered calls f, which asks the server, within a time. It calls f again if the worker is connected again
-// meanwhile: what the server of the former connection was asked has no answer.
-func (w *worker) untilAnswered(ctx context.Context, after time.Duration, f func(context.Context) error) error {
-	ctx, done := context.WithTimeout(ctx, after)
-	defer done()
-	for {
-		short, cancel := w.untilReconnected(ctx, after)
-		err := f(short)
-		lost := err != nil && short.Err() != nil && ctx.Err() == nil
-		cancel()
-		if !lost {
-			return err
-		}
-	}
-}
-
-// ask sends a request until the coordinator answers, ctx ends, or there has been no coordinator for too long.
+// ask sends a request until the coordinator answers, ctx ends, or there has been no coordinator for too long. What ends
+// the worker ends ctx too.
 func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err error) {
-	q.Worker, q.Threads = w.id, threadCount(os.Getpid())
+	q.Worker, q.Protocol, q.Version = w.id, protocol, w.version
+	if kind != keepKind && kind != fetchKind {
+		q.Threads = threadCount(os.Getpid())
+	}
 	data, err := encoded(q)
 	if err != nil {
 		return r, err
 	}
-	for {
-		short, cancel := w.untilReconnected(ctx, answerTimeout)
+	for pause := askAgain; ; pause = min(2*pause, reconnectWait) {
+		short, cancel := w.untilReconnected(ctx, answerTimeout+time.Duration(len(data))*time.Second/slowestLink)
 		m, err := w.conn.RequestWithContext(short, requestPrefix+kind, data)
 		cancel()
 		if err == nil {
-			w.lastContact.Store(int64(time.Since(w.start)))
-			return r, decoded(m.Data, &r)
+			w.orphaned(true)
+			if err := decoded(m.Data, &r); err != nil {
+				return r, err
+			}
+			switch {
+			case r.Refused != "":
+				err = fmt.Errorf("%w: this worker is xlarun %s, the study at %s is served by %s: install the same on "+
+					"both", ErrRefused, w.version, w.at, r.Refused)
+			case r.Over:
+				err = errOver
+			}
+			if err != nil {
+				w.end(err)
+			}
+			return r, err
 		}
 		switch {
 		case ctx.Err() != nil:
 			return r, ctx.Err()
 		case errors.Is(err, nats.ErrMaxPayload):
 			return r, err
-		case w.orphaned():
+		case w.orphaned(w.conn.IsConnected() && !errors.Is(err, nats.ErrNoResponders)):
+			w.end(ErrNoCoordinator)
 			return r, ErrNoCoordinator
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(20 * time.Millisecond):
-		}
+		_ = wait(ctx, pause)
 	}
 }

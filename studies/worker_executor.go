@@ -3,7 +3,6 @@ package studies
 import (
 	"context"
 	"errors"
-	"net"
 	"os"
 	"time"
 
@@ -12,12 +11,12 @@ import (
 )
 
 // workerExecutor runs trials in worker processes, of this machine and of others that join. The workers ask a server,
-// which gives each trial to one of them.
+// which gives each trial to one of them. Both outlive a session: trials go on while the storage is away.
 type workerExecutor struct {
-	c      *Coordinator
-	broker *broker
-	server *server
-	cancel context.CancelFunc // ends the server's requests to the broker
+	c       *Coordinator
+	bus     *bus
+	server  *server
+	orphans bool // workers of an earlier coordinator may live
 
 	check *time.Ticker // supervise is called
 	beat  *time.Ticker // the database gets a heartbeat of each trial that runs
@@ -26,68 +25,52 @@ type workerExecutor struct {
 const (
 	// checkEvery is the time between two calls of supervise; it is less where leases are short.
 	checkEvery = 100 * time.Millisecond
-	// queuedPerWorker is the number of open trials per worker where trials are asked ahead: the queue never runs dry.
+	// queuedPerWorker is the number of open trials per worker where trials are asked ahead: there is always a free one.
 	queuedPerWorker = 4
 )
 
-// openWorkers starts the workers of this machine, the message broker and the server that answers workers. An error is
-// *retryable if the broker's files are at fault.
-func (c *Coordinator) openWorkers(ctx context.Context) (*workerExecutor, error) {
-	ttl, err := c.Spec.leaseTime()
-	if err != nil {
+// openWorkers starts the workers of this machine, the bus and the server that answers workers.
+func (c *Coordinator) openWorkers(ctx context.Context) (x *workerExecutor, err error) {
+	name := c.Spec.Name
+	x = &workerExecutor{c: c, orphans: c.Listen.Address != ""}
+	for slot := range c.pool.Size {
+		x.orphans = x.orphans || locked(c.workdir.slot(name, slot))
+	}
+	_ = c.pool.StartMissing() // workers start while the bus opens; supervise sees the errors
+	if x.bus, err = openBus(c.Listen, c.workdir.socket(name)); err != nil {
 		return nil, err
 	}
-	name := c.Spec.Name
-	dead := c.deadWorkers()
-	_ = c.pool.StartMissing() // workers start while the broker opens; supervise sees the errors
-	b, err := openBroker(c.workdir.broker(name), c.workdir.socket(name), c.Listen, ttl)
-	if errors.As(err, new(*net.OpError)) {
-		return nil, err // the address is in use: the files are fine
-	}
-	if err != nil {
+	if x.server, err = newServer(ctx, c, x.bus); err != nil {
+		x.bus.close()
 		return nil, &retryable{err}
 	}
-	if b.damage != "" {
-		c.notice("the store of the message server could not be used (%s): it is made anew, from the database", b.damage)
+	c.server.Store(x.server)
+	if c.Listen.Address != "" && c.Listening != nil {
+		c.Listening(x.bus.address())
 	}
-	if listening := b.address(); listening != "" && c.Listening != nil {
-		c.Listening(listening)
-	}
-	inner, cancel := context.WithCancel(context.WithoutCancel(ctx)) // workers that end give their trials back
-	if c.server, err = newServer(inner, c, b); err != nil {
-		cancel()
-		b.close()
-		return nil, &retryable{err}
-	}
-	for _, id := range dead {
-		c.server.workerDied(id)
-	}
-	return &workerExecutor{c: c, broker: b, server: c.server, cancel: cancel,
-		check: time.NewTicker(min(ttl/8, checkEvery)), beat: time.NewTicker(ttl / 4)}, nil
+	x.check, x.beat = time.NewTicker(min(x.server.ttl/8, checkEvery)), time.NewTicker(x.server.ttl/4)
+	return x, nil
 }
 
-// close ends the workers and the broker. err is how the study ended; close returns it. Workers live on if a new session
-// goes on with the study.
+// close ends the workers and the bus. err is how the study ended; close returns it.
 func (x *workerExecutor) close(ctx context.Context, err error) error {
-	defer x.broker.close()
-	defer x.cancel()
+	defer x.bus.close()
 	x.check.Stop()
 	x.beat.Stop()
 	for _, w := range x.server.workerStatus() {
 		x.c.threads = max(x.c.threads, w.Threads)
 	}
-	if errors.As(err, new(*retryable)) {
-		return err
+	if ctx.Err() == nil && !errors.As(err, new(*retryable)) {
+		x.server.end()
 	}
-	if ctx.Err() == nil {
-		x.broker.announceEnd()
-	}
-	x.c.pool.Stop() // while the server still answers
+	x.c.pool.Stop() // while the server still answers: workers that end give their trials back
 	if err != nil {
 		return err
 	}
-	x.broker.close()
-	return x.c.workdir.clear(x.c.Spec.Name)
+	if x.c.Listen.Address != "" { // the server still has to tell other machines
+		_ = wait(ctx, max(x.c.Linger, 50*time.Millisecond))
+	}
+	return nil
 }
 
 // room implements executor.
@@ -99,13 +82,9 @@ func (x *workerExecutor) room(p progress) int {
 	return n
 }
 
-// start implements executor: each open trial is in the queue, or a worker has it.
-func (x *workerExecutor) start(ctx context.Context, open []*study.FrozenTrial) error {
-	ids := make([]int64, len(open))
-	for i, t := range open {
-		ids[i] = t.ID
-	}
-	if err := x.server.reconcile(ctx, ids); err != nil {
+// start implements executor.
+func (x *workerExecutor) start(_ context.Context, open []*study.FrozenTrial) error {
+	if err := x.server.update(open, x.orphans); err != nil {
 		return &retryable{err}
 	}
 	return nil
@@ -133,16 +112,16 @@ func (x *workerExecutor) wait(ctx context.Context) (err error) {
 	return &retryable{err}
 }
 
-// supervise checks that the study and the broker's files are still there, and replaces workers that have died.
+// supervise checks that the study is still there, and replaces workers that have died.
 func (x *workerExecutor) supervise() error {
 	if err := x.c.db.Exists(x.c.study.ID()); errors.Is(err, rdb.ErrDeleted) {
 		return err
 	}
-	if err := x.broker.checkStore(); err != nil {
-		return err
-	}
 	for _, id := range x.c.deadWorkers() { // before new workers take their slots: their trials are free at once
 		x.server.workerDied(id)
+	}
+	if err := x.server.bury(); err != nil {
+		return err
 	}
 	return x.c.pool.StartMissing()
 }
@@ -162,8 +141,8 @@ func (c *Coordinator) newPool() *Pool {
 			if err != nil {
 				c.deaths.Add(1)
 			}
-			if id, e := os.ReadFile(c.workdir.slot(name, slot) + ".id"); e == nil && c.server != nil {
-				c.server.workerDied(string(id))
+			if id, e := os.ReadFile(c.workdir.slot(name, slot) + ".id"); e == nil && c.server.Load() != nil {
+				c.server.Load().workerDied(string(id))
 			}
 			if err != nil {
 				c.notice("worker %d ended: %v%s", slot, err, lastLogLine(c.workdir.log(name, slot)))

@@ -13,11 +13,13 @@ type WorkerStatus struct {
 	Done     int // trials that it has finished
 	LastSeen time.Time
 	Leased   []int64 // IDs of the trials that it has a lease on
+
+	waits bool // for a trial
 }
 
 // WorkerStatus returns the workers that run trials of the study. It may be called while the study runs.
 func (c *Coordinator) WorkerStatus() []WorkerStatus {
-	if s := c.status.Load(); s != nil {
+	if s := c.server.Load(); s != nil {
 		return s.workerStatus()
 	}
 	return nil
@@ -27,10 +29,11 @@ func (c *Coordinator) WorkerStatus() []WorkerStatus {
 func (s *server) workerStatus() (all []WorkerStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	held := s.desk.Held()
 	for _, w := range s.workers {
 		status := *w
-		for trial, l := range s.leases {
-			if l.Worker == w.ID && s.alive(l) {
+		for trial, worker := range held {
+			if worker == w.ID {
 				status.Leased = append(status.Leased, trial)
 			}
 		}
@@ -40,34 +43,33 @@ func (s *server) workerStatus() (all []WorkerStatus) {
 	return all
 }
 
-// noteWorker records a request of a worker. number is the trial that it has got; -1: it has got none. s.mu is held.
-func (s *server) noteWorker(q request, number int64) {
+// hear notes a request of a worker. That processors are of several kinds is said once. s.mu is held.
+func (s *server) hear(q request) {
 	w := s.workers[q.Worker]
 	if w == nil {
 		w = &WorkerStatus{ID: q.Worker, Trial: -1}
 		s.workers[q.Worker] = w
 	}
 	w.LastSeen, w.Threads = s.now(), max(w.Threads, q.Threads)
-	if number >= 0 {
-		w.Trial = number
+	switch {
+	case q.Processor == "" || s.processor == severalKinds:
+	case s.processor == "":
+		s.processor = q.Processor
+	case s.processor != q.Processor:
+		s.processor = severalKinds
+		s.notice("workers have processors of several kinds, such as that of %s: the last digits of a trial's result "+
+			"depend on which one runs it", q.Worker)
 	}
 }
 
-// noteIdle records that a worker runs no trial. s.mu is held.
-func (s *server) noteIdle(worker string) {
-	if w := s.workers[worker]; w != nil {
+// severalKinds stands for processors of which no one is the kind of all workers.
+const severalKinds = "several"
+
+// idle notes whether a worker that asked for a trial has got none.
+func (w *WorkerStatus) idle(is bool) {
+	if w.waits = is; is {
 		w.Trial = -1
 	}
-}
-
-// leased reports whether a worker has a lease that lasts. s.mu is held.
-func (s *server) leased(worker string) bool {
-	for _, l := range s.leases {
-		if l.Worker == worker && s.alive(l) {
-			return true
-		}
-	}
-	return false
 }
 
 // working returns the number of workers that were heard within two leases. One that waits for a trial is heard four

@@ -15,6 +15,15 @@ type Link struct {
 	Delay time.Duration // each way
 	Loss  float64       // share of the packets that are lost, in [0, 1]
 	Cut   bool          // nothing arrives, and nobody is told
+	Rate  float64       // bytes a second; 0: any number
+}
+
+// time returns how long the link takes to send so many bytes.
+func (l Link) time(bytes int) time.Duration {
+	if l.Rate == 0 {
+		return 0
+	}
+	return time.Duration(float64(bytes) / l.Rate * float64(time.Second))
 }
 
 // dropped reports whether a packet is lost.

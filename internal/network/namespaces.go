@@ -31,12 +31,15 @@ type namespace struct {
 type wire struct {
 	linkState
 	packets chan packet
+	free    time.Time // when a narrow link has sent all that was given to it
 }
 
 const (
 	longestPacket = 1 << 16
 	// queueLength bounds the packets on a wire. What is beyond is lost, as in a router.
 	queueLength = 1 << 12
+	// longestQueue is how long what is given to a narrow link waits at most. What is beyond is lost.
+	longestQueue = 500 * time.Millisecond
 )
 
 // address returns the IP address of a node.
@@ -153,8 +156,16 @@ func (n *namespaces) read(from int) {
 		if link.dropped() {
 			continue
 		}
+		now := time.Now()
+		if w.free.Before(now) {
+			w.free = now
+		}
+		if w.free.Sub(now) > longestQueue {
+			continue
+		}
+		w.free = w.free.Add(link.time(size))
 		select {
-		case w.packets <- packet{time.Now().Add(link.Delay), append([]byte{}, b[:size]...)}:
+		case w.packets <- packet{w.free.Add(link.Delay), append([]byte{}, b[:size]...)}:
 		default:
 		}
 	}

@@ -132,9 +132,11 @@ func (r *Relay) carry(to, from net.Conn) {
 	}()
 	for p := range packets {
 		sleepUntil(p.due)
-		for link, changed := r.link.get(); link.Cut; link, changed = r.link.get() {
+		link, changed := r.link.get()
+		for ; link.Cut; link, changed = r.link.get() {
 			<-changed
 		}
+		time.Sleep(link.time(len(p.data)))
 		if _, err := to.Write(p.data); err != nil {
 			return
 		}

@@ -93,7 +93,7 @@ func (s *simulated) turn(worker string, has *int) {
 		}
 		if t.state == "RUNNING" && !lasts && !(s.mistake == "forgets a trial" && i == 4) {
 			t.owner, t.heard, t.steps, *has = worker, s.now, 0, i
-			s.decide(claim, worker, i, true)
+			s.decide(next, worker, i, true)
 			return
 		}
 	}
@@ -146,7 +146,9 @@ func (s *simulated) history() {
 		s.Changes = append(s.Changes, change{2, "COMPLETE", ""})
 		s.Results = slices.Delete(s.Results, 2, 3)
 	case "gives a worker a trial that is in no row":
-		s.decide(claim, ":2:", 99, true)
+		s.decide(next, ":2:", 99, true)
+	case "hears a worker of another version":
+		s.Strangers = []string{":2:"}
 	case "two of them answer":
 		for i := range s.Events {
 			s.Events[i].Coordinator = 1 + i%2
@@ -173,6 +175,7 @@ func TestBrokenCoordinators(t *testing.T) {
 		"grants a trial whose lease lasts":         "owners",
 		"accepts what a former owner sends":        "owners",
 		"two of them answer":                       "coordinators",
+		"hears a worker of another version":        "version",
 		"does not hear a worker again":             "back",
 		"hears a worker late":                      "back",
 	} {

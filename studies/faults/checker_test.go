@@ -31,18 +31,21 @@ type record struct {
 	Changes []change
 	// Results and Undisturbed have a line for each trial, in the order of their numbers.
 	Results, Undisturbed []string
-	// Started are the times at which coordinators started. One that finds no store knows no leases.
+	// Started are the times at which coordinators started, which know no leases at first.
 	Started []time.Duration
-	Healed  time.Duration // when the last fault was over
-	Workers []string      // that were alive then: ":PID:" of their names
+	// Strangers are workers of another version: ":PID:" of their names.
+	Strangers []string
+	Healed    time.Duration // when the last fault was over
+	Workers   []string      // that were alive then: ":PID:" of their names
 }
 
 // Kinds of Decision.
-const claim, result, release = "claim", "result", "release"
+const next, result, release = "next", "result", "release"
 
 // violations says what is wrong with a history. Each begins with the name of a rule.
 func (r *record) violations() (all []string) {
-	return slices.Concat(r.toldOnce(), r.budget(), r.values(), r.oneOwner(), r.oneCoordinator(), r.back())
+	return slices.Concat(r.toldOnce(), r.budget(), r.values(), r.oneOwner(), r.oneCoordinator(), r.back(),
+		r.oneVersion())
 }
 
 // finished reports whether a trial in this state is over.
@@ -106,8 +109,8 @@ func (r *record) values() (all []string) {
 	return all
 }
 
-// oneOwner: after a trial was granted to a worker, nothing of an earlier one is accepted. It is not granted while the
-// lease of an earlier one lasts, unless that worker gave it back or another coordinator started meanwhile.
+// oneOwner: a worker gets the trial of another one only after a lease of silence, unless that gave it back or another
+// coordinator started meanwhile. A result counts whoever sends it.
 func (r *record) oneOwner() (all []string) {
 	type owner struct {
 		worker string
@@ -121,21 +124,26 @@ func (r *record) oneOwner() (all []string) {
 		}
 		was, owned := owners[e.Trial]
 		switch {
-		case owned && was.worker != e.Worker && e.Kind == claim:
-			if e.At-was.last < r.Lease && !r.started(was.last, e.At) {
-				all = append(all, fmt.Sprintf("owners: trial %d was granted to %s %v after %s, whose lease lasted, "+
-					"was heard", e.Trial, e.Worker, e.At-was.last, was.worker))
-			}
-		case owned && was.worker != e.Worker:
-			all = append(all, fmt.Sprintf("owners: %s of trial %d by %s was accepted, which %s has", e.Kind, e.Trial,
-				e.Worker, was.worker))
+		case e.Kind == result:
+			over[e.Trial] = true
+		case owned && was.worker != e.Worker && e.At-was.last < r.Lease && !r.started(was.last, e.At):
+			all = append(all, fmt.Sprintf("owners: %s of trial %d by %s was accepted %v after %s, whose lease lasted, "+
+				"was heard", e.Kind, e.Trial, e.Worker, e.At-was.last, was.worker))
 		}
 		owners[e.Trial] = owner{e.Worker, e.At}
-		switch e.Kind {
-		case release:
+		if e.Kind == release {
 			delete(owners, e.Trial)
-		case result:
-			over[e.Trial] = true
+		}
+	}
+	return all
+}
+
+// oneVersion: nothing of a worker of another version is accepted.
+func (r *record) oneVersion() (all []string) {
+	for _, e := range r.Events {
+		if slices.ContainsFunc(r.Strangers, func(w string) bool { return strings.Contains(e.Worker, w) }) {
+			all = append(all, fmt.Sprintf("version: %s of %s, which is of another version, was answered", e.Kind,
+				e.Worker))
 		}
 	}
 	return all

@@ -20,16 +20,18 @@ const (
 
 // Kinds of faults.
 const (
-	killed     = "killed"     // kill -9; then it starts anew
-	suspended  = "suspended"  // for longer than a lease
-	partition  = "partition"  // between two nodes nothing arrives
-	slow       = "slow"       // what two nodes send arrives late
-	lossy      = "lossy"      // part of what two nodes send is lost
-	clockSet   = "clock set"  // forward or back; at the end it is right again
-	fullDisk   = "full disk"  // of the coordinator, with a database in a file, or of the database's server
-	restart    = "restart"    // of the database: it ends as after a crash, and starts
-	storeGone  = "store gone" // the files of the message server are deleted
-	faultKinds = 9
+	killed     = "killed"    // kill -9; then it starts anew
+	suspended  = "suspended" // for longer than a lease
+	partition  = "partition" // between two nodes nothing arrives
+	slow       = "slow"      // what two nodes send arrives late
+	narrow     = "narrow"    // the link of two nodes carries 100 KB/s
+	lossy      = "lossy"     // part of what two nodes send is lost
+	clockSet   = "clock set" // forward or back; at the end it is right again
+	fullDisk   = "full disk" // of the coordinator, with a database in a file, or of the database's server
+	restart    = "restart"   // of the database: it ends as after a crash, and starts
+	moved      = "moved"     // the coordinator is killed; it starts anew at another address
+	version    = "version"   // the worker is killed; for a time one of another version is in its place
+	faultKinds = 11
 )
 
 // fault is something that happens to nodes for a time.
@@ -54,7 +56,7 @@ func (f fault) String() string {
 	text := fmt.Sprintf("%5d to %5d ms: %s, %s", f.At.Milliseconds(), (f.At + f.For).Milliseconds(), f.Kind,
 		name(f.Node))
 	switch f.Kind {
-	case partition:
+	case partition, narrow:
 		text += " and " + name(f.To)
 	case slow:
 		text += fmt.Sprintf(" and %s, %v each way", name(f.To), f.Link.Delay)
@@ -109,7 +111,12 @@ func faultsOf(random *rand.Rand, n int, within, lease time.Duration, server bool
 				continue
 			}
 		case 8:
-			f.Kind, f.For = storeGone, 0
+			f.Kind, f.For = narrow, between(lease/4, lease)
+			f.Link.Rate = 100e3
+		case 9:
+			f.Kind = moved
+		case 10:
+			f.Kind, f.Node = version, worker()
 		}
 		f.For = min(f.For, within-f.At+lease/2)
 		all = append(all, f)

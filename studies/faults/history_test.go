@@ -222,8 +222,10 @@ type node struct {
 	over      <-chan error // nil: it does not run
 	clock     *clock
 	down      int // faults that keep it from running
+	others    int // faults that make it one of another version
 	suspended int
-	done      bool // it has ended by itself, and well
+	elsewhere string // of the coordinator: another address to listen on
+	done      bool   // it has ended by itself, and well
 }
 
 // history is a study and what happens to it.
@@ -292,10 +294,8 @@ func (h *history) open(server bool, variant string) {
 		at = strings.Replace(direct, net.JoinHostPort(h.net.Host(database), strconv.Itoa(h.postgres.Port())), far, 1)
 	}
 	audited(t, h.storage)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ports, err := freePorts(2)
 	require.NoError(t, err)
-	port := l.Addr().(*net.TCPAddr).Port
-	require.NoError(t, l.Close())
 	h.nodes = make([]*node, nodes)
 	for i := range h.nodes {
 		n := &node{dir: h.dir}
@@ -311,13 +311,31 @@ func (h *history) open(server bool, variant string) {
 		if i == coordinator {
 			n.dir = h.disk.path
 			n.args.Spec, n.args.Log = h.z.text(at, variant, h.z.wait), filepath.Join(h.dir, "events")
-			n.args.Listen = net.JoinHostPort(h.net.Host(coordinator), strconv.Itoa(port))
+			n.args.Listen = net.JoinHostPort(h.net.Host(coordinator), strconv.Itoa(ports[0]))
+			n.elsewhere = net.JoinHostPort(h.net.Host(coordinator), strconv.Itoa(ports[1]))
 			continue
 		}
-		to, err := h.net.Address(i, coordinator, port)
-		require.NoError(t, err)
-		n.args.Join = "nats://" + to
+		var to []string
+		for _, port := range ports {
+			at, err := h.net.Address(i, coordinator, port)
+			require.NoError(t, err)
+			to = append(to, "nats://"+at)
+		}
+		n.args.Join = strings.Join(to, ",")
 	}
+}
+
+// freePorts returns ports on which nobody listens.
+func freePorts(n int) (ports []int, err error) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = l.Close() }()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
 }
 
 // close ends what still runs.
@@ -349,6 +367,9 @@ func (h *history) start(i int) {
 	require.NoError(h.t, err)
 	if i == coordinator {
 		h.record.Started = append(h.record.Started, monotonic())
+	}
+	if n.args.Version != "" {
+		h.record.Strangers = append(h.record.Strangers, fmt.Sprintf(":%d:", n.cmd.Process.Pid))
 	}
 }
 
@@ -402,9 +423,17 @@ func (h *history) happen(faults []fault) {
 func (h *history) begin(f fault) {
 	n := h.nodes[f.Node]
 	switch f.Kind {
+	case moved:
+		n.args.Listen, n.elsewhere = n.elsewhere, n.args.Listen
+		fallthrough
 	case killed:
 		n.down++
 		h.kill(f.Node)
+	case version:
+		n.others++
+		n.args.Version = "another"
+		h.kill(f.Node)
+		h.start(f.Node)
 	case suspended:
 		if n.suspended++; n.over != nil {
 			_ = n.cmd.Process.Signal(syscall.SIGSTOP)
@@ -412,7 +441,7 @@ func (h *history) begin(f fault) {
 	case partition:
 		f.Link.Cut = true
 		fallthrough
-	case slow, lossy:
+	case slow, lossy, narrow:
 		h.links[[2]int{f.Node, f.To}] = append(h.links[[2]int{f.Node, f.To}], f.Link)
 		h.setLink(f.Node, f.To)
 	case clockSet:
@@ -425,13 +454,6 @@ func (h *history) begin(f fault) {
 		if n.down++; n.down == 1 {
 			require.NoError(h.t, h.postgres.Down())
 		}
-	case storeGone:
-		stores, err := filepath.Glob(filepath.Join(h.nodes[coordinator].dir, "*.work", "*.engine"))
-		more, err2 := filepath.Glob(filepath.Join(h.nodes[coordinator].dir, "runs", "*.work", "*.engine"))
-		require.NoError(h.t, errors.Join(err, err2))
-		for _, path := range append(stores, more...) {
-			_ = os.RemoveAll(path) // the server writes meanwhile: part of it may stay
-		}
 	}
 }
 
@@ -439,9 +461,15 @@ func (h *history) begin(f fault) {
 func (h *history) end(f fault) {
 	n := h.nodes[f.Node]
 	switch f.Kind {
-	case killed:
+	case killed, moved:
 		n.down--
 		h.start(f.Node)
+	case version:
+		if n.others--; n.others == 0 {
+			n.args.Version = ""
+			h.kill(f.Node)
+			h.start(f.Node)
+		}
 	case suspended:
 		if n.suspended = max(n.suspended-1, 0); n.suspended == 0 && n.over != nil {
 			_ = n.cmd.Process.Signal(syscall.SIGCONT)
@@ -449,7 +477,7 @@ func (h *history) end(f fault) {
 	case partition:
 		f.Link.Cut = true
 		fallthrough
-	case slow, lossy:
+	case slow, lossy, narrow:
 		key := [2]int{f.Node, f.To}
 		i := slices.Index(h.links[key], f.Link)
 		h.links[key] = slices.Delete(h.links[key], i, i+1)
@@ -470,7 +498,8 @@ func (h *history) end(f fault) {
 func (h *history) setLink(a, b int) {
 	var all network.Link
 	for _, l := range h.links[[2]int{a, b}] {
-		all = network.Link{Delay: max(all.Delay, l.Delay), Loss: max(all.Loss, l.Loss), Cut: all.Cut || l.Cut}
+		all = network.Link{Delay: max(all.Delay, l.Delay), Loss: max(all.Loss, l.Loss), Rate: max(all.Rate, l.Rate),
+			Cut: all.Cut || l.Cut}
 	}
 	h.net.Set(a, b, all)
 }

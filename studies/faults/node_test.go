@@ -58,7 +58,9 @@ func (w *waving) Step(context.Context) (run.Metrics, error) {
 }
 
 func (w *waving) Snapshot(ctx context.Context) (run.Snapshot, error) {
-	return run.Snapshot{Step: w.step, Arrays: map[string]*graph.Array{"sum": graph.Float64s([]float64{w.sum}, 1)}}, nil
+	const pad = 10000 // numbers: a checkpoint has several parts
+	return run.Snapshot{Step: w.step, Arrays: map[string]*graph.Array{"sum": graph.Float64s([]float64{w.sum}, 1),
+		"pad": graph.Float64s(make([]float64, pad), pad)}}, nil
 }
 
 func (w *waving) Restore(ctx context.Context, s run.Snapshot) error {
@@ -94,7 +96,9 @@ type nodeArgs struct {
 	Spec   string // of a coordinator, the text of its spec
 	Listen string // of a coordinator
 	Log    string // of a coordinator: the file of its events
-	Join   string // of a worker: the URL
+	Join   string // of a worker: the URLs
+	// Version is that of xlarun.
+	Version string
 	// of a worker of the coordinator's machine
 	Storage, Study string
 }
@@ -138,10 +142,10 @@ func (a nodeArgs) run() error {
 	defer stop()
 	switch {
 	case a.Join != "":
-		return studies.JoinStudy(ctx, studies.Join{Wait: time.Minute,
+		return studies.JoinStudy(ctx, studies.Join{Wait: time.Minute, Version: a.Version,
 			Server: messaging.Server{URL: a.Join, Token: "secret"}}, waves{})
 	case a.Storage != "":
-		return studies.Worker(ctx, a.Storage, a.Study, 0, waves{})
+		return studies.Worker(ctx, a.Storage, a.Study, 0, "", waves{})
 	}
 	log, err := os.OpenFile(a.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
 	if err != nil {

@@ -102,6 +102,17 @@ func (a *attrs) write(tx *tx) error {
 	return nil
 }
 
+// SetTrialAttrs sets a system attribute of trials.
+func (d *DB) SetTrialAttrs(key string, values map[int64]json.RawMessage) error {
+	return d.do(func(tx *tx) error {
+		var all attrs
+		for trial, value := range values {
+			all.add(trial, nil, map[string]json.RawMessage{key: value})
+		}
+		return all.write(tx)
+	})
+}
+
 // ended collects values and reports to be written.
 type ended struct{ values, reports []any }
 

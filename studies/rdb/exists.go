@@ -24,21 +24,27 @@ func (d *DB) Exists(id study.StudyID) error {
 	return nil
 }
 
-// LastHeartbeat returns the time of the last heartbeat of a running trial of a study; zero if there is none.
-func (d *DB) LastHeartbeat(id study.StudyID) (time.Time, error) {
-	var text sql.NullString
-	if err := d.reads().QueryRow(
-		`SELECT CAST(MAX(h.heartbeat) AS TEXT) FROM trial_heartbeats h `+
-			`JOIN trials t ON t.trial_id = h.trial_id `+
-			`WHERE t.study_id = ? AND t.state = 'RUNNING'`, id).Scan(&text); err != nil {
-		return time.Time{}, fmt.Errorf("storage %s: %w", d.at, d.at.explained(err))
-	}
-	heartbeat, err := time.Parse(timeFormat, text.String)
+// Heartbeats returns the last heartbeats of the running trials of a study.
+func (d *DB) Heartbeats(id study.StudyID) (map[int64]time.Time, error) {
+	all := map[int64]time.Time{}
+	err := each(d.reads(), func(rows *sql.Rows) error {
+		var trial int64
+		var text string
+		if err := rows.Scan(&trial, &text); err != nil {
+			return err
+		}
+		at, err := time.Parse(timeFormat, text)
+		if err != nil {
+			at, err = time.Parse("2006-01-02 15:04:05", text)
+		}
+		if err == nil {
+			all[trial] = at
+		}
+		return nil
+	}, `SELECT h.trial_id, CAST(h.heartbeat AS TEXT) FROM trial_heartbeats h JOIN trials t ON t.trial_id = h.trial_id `+
+		`WHERE t.study_id = ? AND t.state = 'RUNNING'`, id)
 	if err != nil {
-		heartbeat, err = time.Parse("2006-01-02 15:04:05", text.String)
+		return nil, fmt.Errorf("storage %s: %w", d.at, d.at.explained(err))
 	}
-	if err != nil {
-		return time.Time{}, nil
-	}
-	return heartbeat, nil
+	return all, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,7 +17,7 @@ import (
 
 func serveCommand(a *cli.App) *cobra.Command {
 	values, access := map[string]string{}, &accessFlags{}
-	listen, shown, asJSON, away := "", "", false, false
+	listen, shown, asJSON, away, linger := "", "", false, false, time.Duration(0)
 	cmd := &cobra.Command{
 		Use: "serve [SPEC.toml]",
 		Long: "Serve runs a study as study run does, and listens for workers of other machines, which xlarun work " +
@@ -48,7 +49,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 					fmt.Fprintf(a.Out, by+"%s\n", host, also)
 				}
 			}
-			c := &studies.Coordinator{Listen: l, Away: away,
+			c := &studies.Coordinator{Listen: l, Away: away, Linger: linger,
 				Listening: joined("workers join by: xlarun work nats://%s")}
 			if err := c.Listen.Check(); err != nil {
 				return console.BadInput("--listen: %w", err)
@@ -82,6 +83,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().StringVar(&shown, "web", "127.0.0.1:0", "address of a page that shows the study, HOST:PORT; port 0 "+
 		"for any, none for no page")
 	cmd.Flags().BoolVar(&away, "no-workers", false, "start no workers on this machine")
+	cmd.Flags().DurationVar(&linger, "linger", 0, "time after the study's end in which workers that come learn of it")
 	access.add(cmd, "server")
 	return cmd
 }

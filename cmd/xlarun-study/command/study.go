@@ -111,7 +111,7 @@ func runStudy(ctx context.Context, a *cli.App, s *studies.Spec, c *studies.Coord
 	start, ended, failed := machine.ProcessStart(), 0, 0
 	var last *study.FrozenTrial
 	say := func(format string, args ...any) { fmt.Fprintf(a.Out, format+"\n", args...) }
-	c.Spec = s
+	c.Spec, c.Version = s, console.Version()
 	c.Command = func(slot int) *exec.Cmd {
 		// The address has no password: a worker finds its coordinator by it and opens no database.
 		cmd := exec.Command(self, "study", "work", "--storage", s.Where(), "--study", s.Name, "--slot",
@@ -215,7 +215,8 @@ func studyWorkCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "work", Short: "Run trials of a study as one of its workers", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := studies.Worker(cmd.Context(), storage, name, slot, newMaker(a, "the study's spec"))
+			err := studies.Worker(cmd.Context(), storage, name, slot, console.Version(),
+				newMaker(a, "the study's spec"))
 			if cmd.Context().Err() != nil {
 				return nil
 			}

@@ -54,6 +54,7 @@ func workCommand(a *cli.App) *cobra.Command {
 			}
 			runtime.GOMAXPROCS(threads)
 			err = studies.JoinStudy(cmd.Context(), studies.Join{Server: server, Wait: wait,
+				Version: console.Version(),
 				Away: func(since time.Duration) {
 					if os.Getenv(envQuiet) == "" {
 						fmt.Fprintf(a.Out, "nobody answers at %s since %v: does xlarun serve run there, and can this "+
@@ -63,6 +64,10 @@ func workCommand(a *cli.App) *cobra.Command {
 				}}, newMaker(a, "the study's spec"))
 			if cmd.Context().Err() != nil {
 				return console.ErrInterrupted
+			}
+			if errors.Is(err, studies.ErrOver) {
+				fmt.Fprintf(a.Out, "%v\n", err)
+				return nil
 			}
 			if errors.Is(err, studies.ErrNoCoordinator) || errors.Is(err, studies.ErrRefused) {
 				return console.StatusError{Status: statusNoServer, Code: console.CodeNoServer, Err: err}

@@ -8,9 +8,9 @@ import (
 
 // Decision is how a coordinator answered a request of a worker about a trial.
 type Decision struct {
-	// Kind is of the request: hello, claim, beat, keep, release, or result. A report counts as a beat.
+	// Kind is of the request: next, beat, keep, release, or result. A report counts as a beat.
 	Kind    string
-	Trial   int64 // its ID in the database; of a hello: -1
+	Trial   int64 // its ID in the database; -1: next has given none
 	Worker  string
 	Granted bool // the worker has the trial; of a result: it is accepted
 	// Instant is when it was decided, by the coordinator's monotonic clock. A lease that is granted or renewed lasts

@@ -1,0 +1,179 @@
+package studies
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// largestMessage in bytes is the size of a result with half a million reports.
+const largestMessage = 8 << 20
+
+// Listen says where workers of other machines join a study. With the zero value they cannot.
+type Listen struct {
+	Address string // HOST:PORT
+	Token   string // secret that workers have to send; "" for none
+	TLS     *tls.Config
+}
+
+// Check returns an error if everybody who can reach the machine could join.
+func (l Listen) Check() error {
+	if l.Address == "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(l.Address)
+	if err != nil {
+		return fmt.Errorf("the address to listen on, %q, wants HOST:PORT", l.Address)
+	}
+	ip := net.ParseIP(host)
+	if near := host == "localhost" || ip != nil && ip.IsLoopback(); !near && l.Token == "" &&
+		(l.TLS == nil || l.TLS.ClientCAs == nil) {
+		return fmt.Errorf("%s can be reached from other machines: give a token, or TLS with a client authority, or "+
+			"listen on 127.0.0.1", l.Address)
+	}
+	return nil
+}
+
+// options returns the settings of a message server with the token and the certificates.
+func (l Listen) options() *natsserver.Options {
+	o := &natsserver.Options{ServerName: "xlarun", DontListen: l.Address == "", NoLog: true, NoSigs: true,
+		MaxPayload: largestMessage, Authorization: l.Token, TLSTimeout: 5}
+	if l.TLS != nil {
+		o.TLSConfig = l.TLS.Clone()
+		if l.TLS.ClientCAs != nil {
+			o.TLSConfig.ClientAuth = tls.RequireAndVerifyClientCert
+		}
+	}
+	return o
+}
+
+// bus is a NATS server in this process. It carries the requests of workers, and where it listens for other machines
+// also the messages of hosts that compute one population.
+type bus struct {
+	server *natsserver.Server
+	socket net.Listener // for processes of this machine; nil: they use the address
+	remove func()       // removes what the server keeps
+}
+
+// openBus starts a bus. socket is the path of a Unix socket; "" for none.
+func openBus(l Listen, socket string) (b *bus, err error) {
+	o := l.options()
+	b = &bus{remove: func() {}}
+	if l.Address != "" {
+		if err := l.address(o); err != nil {
+			return nil, err
+		}
+		// Hosts have it keep which runs are done, and processes of one mesh what they tell each other.
+		if o.StoreDir, b.remove, err = newStore(os.TempDir()); err != nil {
+			return nil, err
+		}
+		o.JetStream, o.DisableJetStreamBanner = true, true
+		o.JetStreamMaxMemory, o.JetStreamMaxStore = 64<<20, 64<<20
+	}
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	if b.server, err = natsserver.NewServer(o); err != nil {
+		return b, err
+	}
+	if err := started(b.server); err != nil {
+		return b, err
+	}
+	if socket == "" {
+		return b, nil
+	}
+	_ = os.Remove(socket) // of one that was killed
+	if b.socket, err = net.Listen("unix", socket); err != nil {
+		return b, err
+	}
+	go b.accept()
+	return b, os.Chmod(socket, 0o600)
+}
+
+// started starts a message server and waits until it is ready.
+func started(s *natsserver.Server) error {
+	failure := &fatalError{}
+	s.SetLogger(failure, false, false)
+	s.Start()
+	if failure.err != nil {
+		return fmt.Errorf("the message server does not start: %w", failure.err)
+	}
+	if !s.ReadyForConnections(20 * time.Second) {
+		return errors.New("the message server does not start")
+	}
+	return nil
+}
+
+// fatalError is a logger of the message server that keeps its fatal error: Start does not return it.
+type fatalError struct{ err error }
+
+func (f *fatalError) Fatalf(format string, v ...any) { f.err = fmt.Errorf(format, v...) }
+func (*fatalError) Noticef(string, ...any)           {}
+func (*fatalError) Warnf(string, ...any)             {}
+func (*fatalError) Errorf(string, ...any)            {}
+func (*fatalError) Debugf(string, ...any)            {}
+func (*fatalError) Tracef(string, ...any)            {}
+
+// accept connects clients of the socket with the server, which has no listener for sockets.
+func (b *bus) accept() {
+	for {
+		client, err := b.socket.Accept()
+		if err != nil {
+			return
+		}
+		inner, err := b.server.InProcessConn()
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		for _, pair := range [][2]net.Conn{{client, inner}, {inner, client}} {
+			go func() {
+				_, _ = io.Copy(pair[0], pair[1]) // it ends when either side does
+				_, _ = pair[0].Close(), pair[1].Close()
+			}()
+		}
+	}
+}
+
+// connect returns a connection of this process with the server. It comes back if a process that stood still for long
+// has lost it.
+func (b *bus) connect(token string) (*nats.Conn, error) {
+	return nats.Connect("", nats.InProcessServer(b.server), nats.Token(token), nats.MaxReconnects(-1),
+		nats.ReconnectWait(20*time.Millisecond))
+}
+
+// address returns the address on which the server listens.
+func (b *bus) address() string { return b.server.Addr().String() }
+
+// closeTime is how long a server is waited for. One (2.15.2) that purges a stream while its disk is full waits for
+// itself for ever.
+const closeTime = 5 * time.Second
+
+// close ends the server.
+func (b *bus) close() {
+	if b.socket != nil {
+		_ = b.socket.Close()
+	}
+	over := make(chan struct{})
+	go func() {
+		if b.server != nil {
+			b.server.Shutdown()
+			b.server.WaitForShutdown()
+		}
+		close(over)
+	}()
+	select {
+	case <-over:
+	case <-time.After(closeTime):
+	}
+	b.remove()
+}
