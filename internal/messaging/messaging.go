@@ -52,8 +52,9 @@ func (s Server) Connect(name string, options ...nats.Option) (*nats.Conn, error)
 
 // ConnectError is the error of a server that cannot be reached, or that refuses the connection.
 type ConnectError struct {
-	Cause error
-	text  string
+	Cause   error
+	Refused bool
+	text    string
 }
 
 func (e *ConnectError) Error() string { return e.text }
@@ -61,14 +62,19 @@ func (e *ConnectError) Error() string { return e.text }
 func (e *ConnectError) Unwrap() error { return e.Cause }
 
 // ErrorCode returns the code of a line of JSON.
-func (e *ConnectError) ErrorCode() string { return "no_server" }
+func (e *ConnectError) ErrorCode() string {
+	if e.Refused {
+		return "refused"
+	}
+	return "no_server"
+}
 
 // Unreachable returns the error of a server that cannot be reached, a *ConnectError.
 func (s Server) Unreachable(err error) error {
 	if refusal := s.Refusal(err); refusal != nil {
 		return refusal
 	}
-	return &ConnectError{err, fmt.Sprintf("%s cannot be reached (%v): start xlarun serve or nats-server -js there, "+
+	return &ConnectError{err, false, fmt.Sprintf("%s cannot be reached (%v): start xlarun serve or nats-server -js there, "+
 		"or give its address", s.URL, err)}
 }
 
@@ -89,7 +95,7 @@ func (s Server) Refusal(err error) error {
 	default:
 		return nil
 	}
-	return &ConnectError{err, text}
+	return &ConnectError{err, true, text}
 }
 
 var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)

@@ -166,7 +166,7 @@ func TestAHostThatWaitsIsInterrupted(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		b := closing{&xlabridge.Reference{}, make(chan struct{})}
 		_, err := session.Run(ctx, session.Options{Kind: kind, Experiment: interrupted{&c, interrupt, early},
-			Grace: time.Hour,
+			Grace: func() time.Duration { return time.Hour },
 			Open:  func(context.Context, run.Progress) (xlabridge.Backend, error) { return b, nil }})
 		require.ErrorAs(t, err, new(session.InterruptedError))
 		require.EqualError(t, err, "interrupted before the first generation was done; nothing was written")

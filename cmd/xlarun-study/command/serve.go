@@ -1,10 +1,12 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,7 +18,7 @@ import (
 
 func serveCommand(a *cli.App) *cobra.Command {
 	values, access := map[string]string{}, &accessFlags{}
-	listen, shown, asJSON, away := "", "", false, false
+	listen, shown, asJSON, away, grace := "", "", false, false, time.Duration(0)
 	cmd := &cobra.Command{
 		Use: "serve [SPEC.toml]",
 		Long: "Serve runs a study as study run does, and listens for workers of other machines, which xlarun work " +
@@ -35,6 +37,9 @@ func serveCommand(a *cli.App) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := access.listen(listen)
+			if err == nil {
+				err = saves(cmd.Context(), grace)
+			}
 			if err != nil {
 				return err
 			}
@@ -59,6 +64,9 @@ func serveCommand(a *cli.App) *cobra.Command {
 				if errors.As(err, new(*net.OpError)) {
 					return console.BadInput("--listen got %s, but %w: give another port", listen, err)
 				}
+				if err == nil && context.Cause(cmd.Context()) == console.ErrTerminated {
+					return console.ErrInterrupted // 75: Ctrl-C is the usual end, SIGTERM an engine's
+				}
 				return err
 			}
 			page := l
@@ -77,6 +85,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	specFlags(cmd, values, &asJSON)
+	graceFlag(cmd, &grace)
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4222",
 		"address on which workers join, HOST:PORT; port 0 for any")
 	cmd.Flags().StringVar(&shown, "web", "127.0.0.1:0", "address of a page that shows the study, HOST:PORT; port 0 "+
@@ -90,7 +99,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 func noStudy(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "listen", "token-file", "tls-cert", "tls-key", "tls-ca":
+		case "grace", "listen", "token-file", "tls-cert", "tls-key", "tls-ca":
 		default:
 			err = console.BadInput("--%s got %q, but there is no study: give its file, or leave the flag out", f.Name,
 				f.Value)

@@ -44,7 +44,7 @@ func TestServeWithoutAStudy(t *testing.T) {
 	args = append(args, "--join", address+"/try", "--hosts", "2")
 	stranger := s.Command(append(args, "--out", "none")...)
 	require.NoError(t, stranger.Start())
-	require.Equal(t, 1, stranger.Ended())
+	require.Equal(t, 4, stranger.Ended())
 	require.Contains(t, stranger.Err.String(), "wants a token: give it by --token-file or the variable XLARUN_TOKEN")
 	args = append(args, "--token-file", "token")
 	other := s.Command(append(args, "--out", "two")...)

@@ -22,7 +22,7 @@ import (
 
 func workCommand(a *cli.App) *cobra.Command {
 	access := &accessFlags{}
-	count, threads, wait := 0, 1, 10*time.Minute
+	count, threads, wait, grace := 0, 1, 10*time.Minute, time.Duration(0)
 	cmd := &cobra.Command{
 		Use: "work nats://HOST:PORT",
 		Long: "Work runs trials of a study that xlarun serve runs elsewhere: as many worker processes as there " +
@@ -38,7 +38,10 @@ func workCommand(a *cli.App) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
+			err := saves(cmd.Context(), grace)
+			if err != nil {
+				return err
+			}
 			if count, err = workerCount(count, threads, runtime.NumCPU()); err != nil {
 				return err
 			}
@@ -64,15 +67,13 @@ func workCommand(a *cli.App) *cobra.Command {
 			if cmd.Context().Err() != nil {
 				return console.ErrInterrupted
 			}
-			if errors.Is(err, studies.ErrNoCoordinator) || errors.Is(err, studies.ErrRefused) {
-				return console.StatusError{Status: statusNoServer, Code: console.CodeNoServer, Err: err}
-			}
-			return err
+			return joinError(err)
 		},
 	}
 	cmd.Flags().IntVar(&count, "workers", 0, "worker processes; 0 for as many as there are cores for")
 	cmd.Flags().IntVar(&threads, "threads", 1, "cores of a worker, as the study's file has it")
 	cmd.Flags().DurationVar(&wait, "wait", wait, "time without the study's server after which the workers end")
+	graceFlag(cmd, &grace)
 	access.add(cmd, "workers")
 	return cmd
 }
@@ -107,9 +108,26 @@ func servedAddress(text string) bool {
 // envQuiet is set for all workers of a machine except one, which says that nobody answers.
 const envQuiet = "XLARUN_WORKER_QUIET"
 
-// statusNoServer is the exit status of a worker that finds no server, or that the server refuses. Another worker would
-// end in the same way, so none is started in its place.
-const statusNoServer = 3
+// joinError gives the error of a worker that finds no server, or that the server refuses, its code.
+func joinError(err error) error {
+	switch {
+	case errors.Is(err, studies.ErrRefused):
+		return console.CodedError{Code: console.CodeRefused, Err: err}
+	case errors.Is(err, studies.ErrNoCoordinator):
+		return console.CodedError{Code: console.CodeNoServer, Err: err}
+	}
+	return err
+}
+
+// noWorker returns the error of all workers of a machine after one has ended with a status; nil: another worker may
+// take its place. Where there is no server, or the server refuses, another one would end in the same way.
+func noWorker(status int) error {
+	code := map[int]string{console.StatusNoServer: console.CodeNoServer, console.StatusRefused: console.CodeRefused}
+	if code[status] == "" {
+		return nil
+	}
+	return console.CodedError{Code: code[status], Err: errors.New("no worker can work: each says why above")}
+}
 
 // superviseWorkers keeps several worker processes running. Each is this command with one worker.
 func superviseWorkers(ctx context.Context, a *cli.App, count, threads int, args []string) error {
@@ -130,10 +148,11 @@ func superviseWorkers(ctx context.Context, a *cli.App, count, threads int, args 
 		},
 		Log: func(int) string { return "" }}
 	p.Died = func(slot int, err error) {
-		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == statusNoServer {
-			p.NoRestart, noServer = true, console.StatusError{Status: statusNoServer, Code: console.CodeNoServer,
-				Err: errors.New("no worker can work: each says why above")}
-			return
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			if none := noWorker(exit.ExitCode()); none != nil {
+				p.NoRestart, noServer = true, none
+				return
+			}
 		}
 		if err == nil {
 			p.NoRestart, succeeded = true, true

@@ -28,6 +28,9 @@ type IdentityError struct {
 	Here, There string
 }
 
+// ErrorCode returns the code of a line of JSON.
+func (*IdentityError) ErrorCode() string { return "refused" }
+
 func (r *IdentityError) Error() string {
 	if r.Key == ProbeKey {
 		return fmt.Sprintf("this host rounds otherwise than host %s: a chunk of the first generation has the "+

@@ -26,6 +26,9 @@ type OverError struct {
 	Since      time.Duration
 }
 
+// ErrorCode returns the code of a line of JSON.
+func (*OverError) ErrorCode() string { return "over" }
+
 func (e *OverError) Error() string {
 	return fmt.Sprintf("the other hosts were done %v ago, after generation %d, and no more hosts join: leave out "+
 		"--hosts to compute all of it here, or give another name after the server's address",

@@ -297,7 +297,7 @@ func interruptAt(t *testing.T, dir, place string, stays bool, check func(*sessio
 		}
 	}
 	o := session.Options{Kind: run.Kind{Name: "pausing", Unit: "step", Round: "step", Version: 1}, Experiment: p,
-		Observer: &asked{at: p.at}, TimePhases: true, Cadence: session.Cadence{Steps: 1}, Grace: grace,
+		Observer: &asked{at: p.at}, TimePhases: true, Cadence: session.Cadence{Steps: 1}, Grace: func() time.Duration { return grace },
 		Config: func(settings.Values, bool) (string, error) { p.at("config"); return "", nil },
 		Open: func(context.Context, run.Progress) (xlabridge.Backend, error) {
 			p.at("open")

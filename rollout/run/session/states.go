@@ -361,7 +361,7 @@ func (s *session) finishing(ctx context.Context) (state, error) {
 		}
 	}
 	if interrupted {
-		if err := s.judge(true, s.Grace/8); err != nil {
+		if err := s.judge(true, s.evaluatorTime()); err != nil {
 			return nil, InterruptedError{err}
 		}
 		return nil, ErrInterrupted
