@@ -36,20 +36,21 @@ var codecs = serializer.NewCodecFactory(legacyscheme.Scheme, serializer.EnableSt
 // returns the pod that the object makes, if it makes one.
 func admit(t *testing.T, text []byte) (*corev1.PodTemplateSpec, error) {
 	t.Helper()
-	plain, _, err := codecs.UniversalDeserializer().Decode(text, nil, nil)
+	plain, kind, err := codecs.UniversalDeserializer().Decode(text, nil, nil)
 	if err != nil {
 		return nil, err
 	}
 	object, err := runtime.Decode(codecs.UniversalDecoder(), text)
 	require.NoError(t, err)
 	var strategy rest.RESTCreateStrategy
-	switch object.(type) {
+	switch x := object.(type) {
 	case *batch.Job:
 		strategy = job.Strategy
 	case *apps.StatefulSet:
 		strategy = statefulset.Strategy
 	case *core.Service:
 		strategy = service.Strategy
+		x.Spec.ClusterIPs = []string{x.Spec.ClusterIP} // the server's storage does this
 	case *core.PersistentVolumeClaim:
 		strategy = persistentvolumeclaim.Strategy
 	default:
@@ -59,6 +60,8 @@ func admit(t *testing.T, text []byte) (*corev1.PodTemplateSpec, error) {
 	require.NoError(t, err)
 	rest.FillObjectMetaSystemFields(fields)
 	ctx := request.WithNamespace(request.NewContext(), "default")
+	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{IsResourceRequest: true, Verb: "create",
+		APIGroup: kind.Group, APIVersion: kind.Version, Namespace: "default"})
 	if err := rest.BeforeCreate(strategy, ctx, object); err != nil {
 		return nil, err
 	}
