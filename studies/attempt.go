@@ -60,7 +60,7 @@ func (w *worker) runTrial(ctx context.Context, msg jetstream.Msg) error {
 	defer cancel(nil)
 	a := &attempt{worker: w, spec: spec, job: r.Job, trial: trial, ack: msg.Reply(), cancel: cancel, fence: r.Fence,
 		lastStep: time.Now(), lastStored: time.Now()}
-	over := make(chan struct{})
+	over, began := make(chan struct{}), time.Now()
 	go a.sendHeartbeats(attemptCtx, over)
 	go a.watchLimits(over)
 	result := a.run(attemptCtx)
@@ -85,6 +85,9 @@ func (w *worker) runTrial(ctx context.Context, msg jetstream.Msg) error {
 		return nil
 	} else if err != nil {
 		return err
+	}
+	if w.onEnded != nil {
+		w.onEnded(a.job.Number, result, time.Since(began))
 	}
 	if limit != nil {
 		return limit // only the end of the process gives the memory back

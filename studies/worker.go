@@ -15,6 +15,7 @@ import (
 
 	"xlarun/internal/credentials"
 	"xlarun/internal/messaging"
+	"xlarun/studies/study"
 )
 
 const (
@@ -37,6 +38,10 @@ type Join struct {
 	Wait time.Duration // for a coordinator that is away
 	// Away is called about every five seconds while nobody answers, with the time since somebody did; nil: it is not.
 	Away func(since time.Duration)
+	// Joined is called when the coordinator has answered for the first time, with the server's address, and Ended for
+	// each trial whose result it took; nil: they are not.
+	Joined func(address string)
+	Ended  func(number int64, r study.Result, took time.Duration)
 
 	socket string // of a worker of the coordinator's machine, instead of the URL
 }
@@ -116,7 +121,10 @@ type worker struct {
 	waits atomic.Bool // for a trial
 
 	onUnreachable func(since time.Duration) // Join.Away
-	lastNotice    atomic.Int64              // when it was last called, nanoseconds after start
+	onJoined      func(address string)
+	joined        sync.Once
+	onEnded       func(number int64, r study.Result, took time.Duration)
+	lastNotice    atomic.Int64 // when it was last called, nanoseconds after start
 }
 
 // awayEvery is the time between two calls of Join.Away.
@@ -126,6 +134,7 @@ func join(ctx context.Context, id string, j Join, runs Runs) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w := &worker{runs: runs, id: id, wait: j.Wait, start: time.Now(), onUnreachable: j.Away,
+		onJoined: j.Joined, onEnded: j.Ended,
 		reconnection: make(chan struct{}),
 		dial:         messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}
 	options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
@@ -253,6 +262,9 @@ func (w *worker) hello(ctx context.Context) (lease time.Duration, err error) {
 		return 0, err
 	}
 	w.dial.SetSilence(patience(r.Lease))
+	if w.onJoined != nil {
+		w.joined.Do(func() { w.onJoined(w.conn.ConnectedUrlRedacted()) })
+	}
 	return r.Lease, nil
 }
 

@@ -70,7 +70,7 @@ func bytesOf(t *testing.T, e *Evolution) map[string][]byte {
 func TestCartPoleIsSolved(t *testing.T) {
 	c := DefaultConfig()
 	c.Seed = 1
-	e := start(t, xlatest.Open(t, min(2, runtime.NumCPU())), c)
+	e := start(t, xlatest.Open(t, min(2, runtime.GOMAXPROCS(0))), c)
 	var m run.Metrics
 	for !m.Done {
 		var err error
@@ -106,7 +106,7 @@ func TestCartPoleIsSolved(t *testing.T) {
 // TestCartPoleIsSolved show that strategies learn, and that runs do.
 func TestOtherStrategiesLearn(t *testing.T) {
 	long.Only(t)
-	b := xlatest.Open(t, min(2, runtime.NumCPU()))
+	b := xlatest.Open(t, min(2, runtime.GOMAXPROCS(0)))
 	for _, strategy := range []string{"simplega", "pgpe"} {
 		t.Run(strategy, func(t *testing.T) {
 			c := DefaultConfig()

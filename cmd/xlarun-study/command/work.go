@@ -16,8 +16,11 @@ import (
 
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/machine"
 	"xlarun/internal/messaging"
+	"xlarun/internal/quantity"
 	"xlarun/studies"
+	"xlarun/studies/study"
 )
 
 func workCommand(a *cli.App) *cobra.Command {
@@ -42,7 +45,11 @@ func workCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if count, err = workerCount(count, threads, runtime.NumCPU()); err != nil {
+			cores, by := machine.Cores(a.Getenv)
+			if count > 0 {
+				by = "--workers"
+			}
+			if count, err = workerCount(count, threads, cores); err != nil {
 				return err
 			}
 			server := messaging.Server{URL: args[0], TokenSource: access.files().TokenSource()}
@@ -52,22 +59,39 @@ func workCommand(a *cli.App) *cobra.Command {
 			if server.TLS, err = access.tls(); err != nil {
 				return err
 			}
-			if count > 1 {
-				return superviseWorkers(cmd.Context(), a, count, threads, os.Args[1:])
+			slot := a.Getenv(envSlot)
+			t := &tally{out: a.Out, start: machine.ProcessStart()}
+			if slot == "" {
+				fmt.Fprintf(a.Out, "%d x %s (%s) join %s\n", count, quantity.Count(threads, "core", "cores"), by,
+					args[0])
 			}
-			runtime.GOMAXPROCS(threads)
-			err = studies.JoinStudy(cmd.Context(), studies.Join{Server: server, Wait: wait,
-				Away: func(since time.Duration) {
-					if os.Getenv(envQuiet) == "" {
-						fmt.Fprintf(a.Out, "nobody answers at %s since %v: does xlarun serve run there, and can this "+
+			if count > 1 {
+				err = superviseWorkers(cmd.Context(), a, t, count, threads, os.Args[1:])
+			} else {
+				runtime.GOMAXPROCS(threads)
+				out := t.lines()
+				j := studies.Join{Server: server, Wait: wait,
+					Ended: func(number int64, r study.Result, took time.Duration) {
+						fmt.Fprintln(out, workedLine(number, r, took))
+					}}
+				if slot == "" || slot == "0" { // one says what all of them see
+					j.Joined = func(address string) { fmt.Fprintf(out, "joined %s\n", address) }
+					j.Away = func(since time.Duration) {
+						fmt.Fprintf(out, "nobody answers at %s since %v: does xlarun serve run there, and can this "+
 							"machine reach it? The workers wait until %v have passed\n", args[0],
 							since.Round(time.Second), wait)
 					}
-				}}, newMaker(a, "the study's spec"))
-			if cmd.Context().Err() != nil {
-				return console.ErrInterrupted
+				}
+				err = joinError(studies.JoinStudy(cmd.Context(), j, newMaker(a, "the study's spec")))
 			}
-			return joinError(err)
+			switch {
+			case cmd.Context().Err() != nil:
+				return console.InterruptedError{Err: fmt.Errorf("interrupted after %s: the same command goes on",
+					t.sum())}
+			case err == nil && slot == "":
+				fmt.Fprintf(a.Out, "done: %s\n", t.sum())
+			}
+			return err
 		},
 	}
 	cmd.Flags().IntVar(&count, "workers", 0, "worker processes; 0 for as many as there are cores for")
@@ -85,10 +109,10 @@ func workerCount(workers, threads, cores int) (int, error) {
 		return 0, console.BadInput("--workers got %d, wants 1 or more, or 0 for as many as there are cores for",
 			workers)
 	case threads < 1 || threads > cores:
-		return 0, console.BadInput("--threads got %d, wants 1 to the %d cores of this machine", threads, cores)
+		return 0, console.BadInput("--threads got %d, wants 1 to the %d cores that this process may use", threads, cores)
 	case workers > cores/threads:
-		return 0, console.BadInput("--workers got %d of %d threads each, more than this machine's %d cores: runs "+
-			"would wait for each other", workers, threads, cores)
+		return 0, console.BadInput("--workers got %d of %d threads each, more than the %d cores that this "+
+			"process may use: runs would wait for each other", workers, threads, cores)
 	case workers == 0:
 		return cores / threads, nil
 	}
@@ -105,8 +129,8 @@ func servedAddress(text string) bool {
 	return u.Port() == "" || err == nil && port > 0
 }
 
-// envQuiet is set for all workers of a machine except one, which says that nobody answers.
-const envQuiet = "XLARUN_WORKER_QUIET"
+// envSlot is the number of a worker among those that one process keeps running; "": it runs alone.
+const envSlot = "XLARUN_WORKER_SLOT"
 
 // joinError gives the error of a worker that finds no server, or that the server refuses, its code.
 func joinError(err error) error {
@@ -130,7 +154,7 @@ func noWorker(status int) error {
 }
 
 // superviseWorkers keeps several worker processes running. Each is this command with one worker.
-func superviseWorkers(ctx context.Context, a *cli.App, count, threads int, args []string) error {
+func superviseWorkers(ctx context.Context, a *cli.App, t *tally, count, threads int, args []string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -140,10 +164,8 @@ func superviseWorkers(ctx context.Context, a *cli.App, count, threads int, args 
 	p := &studies.Pool{Size: count, Threads: threads, Limit: 20,
 		Command: func(slot int) *exec.Cmd {
 			cmd := exec.Command(self, append(append([]string{}, args...), "--workers=1")...)
-			if slot > 0 {
-				cmd.Env = append(os.Environ(), envQuiet+"=1")
-			}
-			cmd.Stdout, cmd.Stderr = a.Out, a.Err
+			cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", envSlot, slot))
+			cmd.Stdout, cmd.Stderr = t.lines(), a.Err
 			return cmd
 		},
 		Log: func(int) string { return "" }}

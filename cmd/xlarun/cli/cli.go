@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +27,7 @@ import (
 	"xlarun/cmd/xlarun/boardgame"
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/handover"
+	"xlarun/cmd/xlarun/machine"
 	"xlarun/cmd/xlarun/plots"
 	_ "xlarun/envs/all" // environments
 	_ "xlarun/rollout/evolve"
@@ -88,6 +90,9 @@ var signals = sync.OnceValue(untilSignal)
 func runHere(args []string) int {
 	// A write to a pipe without a reader must fail, not kill the process: it may have a state to save.
 	signal.Ignore(syscall.SIGPIPE)
+	if n, _ := machine.Cores(os.Getenv); n < runtime.GOMAXPROCS(0) {
+		runtime.GOMAXPROCS(n) // all else asks for that
+	}
 	return Run(signals(), args, Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv})
 }
 
