@@ -32,12 +32,10 @@ const (
 	graceTime = time.Second
 )
 
-// Join says how a worker finds its study.
+// Join says how a worker finds its study. Server.Wait holds for a coordinator that is away later, too, as Server.Away
+// does.
 type Join struct {
 	messaging.Server
-	Wait time.Duration // for a coordinator that is away
-	// Away is called about every five seconds while nobody answers, with the time since somebody did; nil: it is not.
-	Away func(since time.Duration)
 	// Joined is called when the coordinator has answered for the first time, with the server's address, and Ended for
 	// each trial whose result it took; nil: they are not.
 	Joined func(address string)
@@ -62,8 +60,8 @@ func Worker(ctx context.Context, storage, name string, slot int, runs Runs) erro
 	if err := os.WriteFile(workdir.slot(name, slot)+".id", []byte(id), 0o666); err != nil {
 		return err
 	}
-	err = join(ctx, id, Join{Wait: orphanTimeout,
-		Server: messaging.Server{URL: "nats://here", Token: os.Getenv(TokenVariable)},
+	err = join(ctx, id, Join{Server: messaging.Server{Address: messaging.Address{URLs: []string{"nats://here"}},
+		Token: os.Getenv(TokenVariable), Wait: orphanTimeout},
 		socket: workdir.socket(name)}, runs)
 	if errors.Is(err, ErrNoCoordinator) {
 		return nil
@@ -137,30 +135,33 @@ func join(ctx context.Context, id string, j Join, runs Runs) error {
 		onJoined: j.Joined, onEnded: j.Ended,
 		reconnection: make(chan struct{}),
 		dial:         messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}
-	options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
+	options := []nats.Option{nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait, reconnectWait),
 		nats.ReconnectHandler(func(*nats.Conn) { w.reconnected() }),
-		nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1),
+		nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1),
 		nats.SetCustomDialer(w.dial)}
 	options = append(options, nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
 		if refusal := j.Refusal(err); refusal != nil {
 			cancel(fmt.Errorf("%w: %w", ErrRefused, refusal))
 		}
 	}))
-	if j.Token != "" {
-		options = append(options, nats.Token(j.Token))
-	}
-	if j.TLS != nil {
-		options = append(options, nats.Secure(j.TLS))
-	}
 	if j.socket != "" {
 		options = append(options, nats.SetCustomDialer(socketDialer(j.socket)), nats.SkipHostLookup(),
 			nats.ReconnectWait(10*time.Millisecond),
 			nats.ReconnectJitter(10*time.Millisecond, 10*time.Millisecond))
 	}
 	var err error
-	if w.conn, err = nats.Connect(j.URL, options...); err != nil {
-		return fmt.Errorf("%s cannot be joined: %w", j.URL, err)
+	w.conn, err = j.Connect(ctx, id, options...)
+	unreached, _ := errors.AsType[*messaging.ConnectError](err)
+	switch {
+	case errors.Is(err, messaging.ErrOver) || errors.Is(err, context.Canceled):
+		return nil
+	case unreached != nil && unreached.Refused:
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	case unreached != nil:
+		return fmt.Errorf("%w: %w", ErrNoCoordinator, err)
+	case err != nil:
+		return err
 	}
 	defer w.conn.Close()
 	if _, err := w.conn.Subscribe(overSubject, func(*nats.Msg) { cancel(errOver) }); err != nil {

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -25,18 +23,19 @@ import (
 
 func workCommand(a *cli.App) *cobra.Command {
 	access := &accessFlags{}
-	count, threads, wait, grace := 0, 1, 10*time.Minute, time.Duration(0)
+	count, threads, wait, grace := 0, 1, messaging.UsualWait, time.Duration(0)
 	cmd := &cobra.Command{
-		Use: "work nats://HOST:PORT",
+		Use: "work nats://HOST:PORT|@FILE",
 		Long: "Work runs trials of a study that xlarun serve runs elsewhere: as many worker processes as there " +
 			"are cores for, each one trial at a time.\nOne that dies is replaced, and its trial goes on from its " +
-			"last checkpoint, here or elsewhere.",
+			"last checkpoint, here or elsewhere. Several addresses have commas between them. @FILE is a file with " +
+			"the address, as xlarun serve --address-file writes it: it may come later, and change.",
 		Example: "  xlarun work nats://head:4222 --token-file token\n  xlarun work nats://head:4222 --workers 4 " +
 			"--threads 2",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 || !servedAddress(args[0]) {
-				return console.BadInput("got %q, wants the address of a study that is served, nats://HOST:PORT",
-					strings.Join(args, " "))
+			if _, err := messaging.Parse(strings.Join(args, " ")); err != nil || len(args) != 1 {
+				return console.BadInput("got %q, wants the address of a study that is served, nats://HOST:PORT or "+
+					"@FILE", strings.Join(args, " "))
 			}
 			return nil
 		},
@@ -52,7 +51,11 @@ func workCommand(a *cli.App) *cobra.Command {
 			if count, err = workerCount(count, threads, cores); err != nil {
 				return err
 			}
-			server := messaging.Server{URL: args[0], TokenSource: access.files().TokenSource()}
+			address, err := messaging.Parse(args[0])
+			if err != nil {
+				return err
+			}
+			server := messaging.Server{Address: address, TokenSource: access.files().TokenSource(), Wait: wait}
 			if server.Token, err = access.secret(); err != nil {
 				return err
 			}
@@ -70,7 +73,7 @@ func workCommand(a *cli.App) *cobra.Command {
 			} else {
 				runtime.GOMAXPROCS(threads)
 				out := t.lines()
-				j := studies.Join{Server: server, Wait: wait,
+				j := studies.Join{Server: server,
 					Ended: func(number int64, r study.Result, took time.Duration) {
 						fmt.Fprintln(out, workedLine(number, r, took))
 					}}
@@ -109,7 +112,8 @@ func workerCount(workers, threads, cores int) (int, error) {
 		return 0, console.BadInput("--workers got %d, wants 1 or more, or 0 for as many as there are cores for",
 			workers)
 	case threads < 1 || threads > cores:
-		return 0, console.BadInput("--threads got %d, wants 1 to the %d cores that this process may use", threads, cores)
+		return 0, console.BadInput("--threads got %d, wants 1 to the %d cores that this process may use", threads,
+			cores)
 	case workers > cores/threads:
 		return 0, console.BadInput("--workers got %d of %d threads each, more than the %d cores that this "+
 			"process may use: runs would wait for each other", workers, threads, cores)
@@ -117,16 +121,6 @@ func workerCount(workers, threads, cores int) (int, error) {
 		return cores / threads, nil
 	}
 	return workers, nil
-}
-
-// servedAddress tells whether a text is nats://HOST:PORT, or tls:// for one that has certificates.
-func servedAddress(text string) bool {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Hostname() == "" {
-		return false
-	}
-	port, err := strconv.ParseUint(u.Port(), 10, 16)
-	return u.Port() == "" || err == nil && port > 0
 }
 
 // envSlot is the number of a worker among those that one process keeps running; "": it runs alone.

@@ -40,7 +40,7 @@ func doctorCommand(a *App) *cobra.Command {
 			if err := o.Check(); err != nil {
 				return err
 			}
-			mesh, leave, err := m.open()
+			mesh, leave, err := m.open(cmd.Context())
 			if err != nil {
 				return err
 			}

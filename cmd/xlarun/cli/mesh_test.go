@@ -6,6 +6,8 @@ import (
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/xlarun/console"
 )
 
 // Doctor joins a mesh by a server, and says what is wrong with the flags, the server and the backend.
@@ -27,7 +29,7 @@ func TestMesh(t *testing.T) {
 		require.Contains(t, b.err.String(), want)
 	}
 	b.err.b.Reset()
-	require.Equal(t, StatusFailed, b.do("doctor", "--coordinator", "nats://127.0.0.1:1/n", "--num-processes", "2"))
+	require.Equal(t, console.StatusNoServer, b.do("doctor", "--coordinator", "nats://127.0.0.1:1/n", "--num-processes", "2"))
 	require.Contains(t, b.err.String(), "nats://127.0.0.1:1 cannot be reached")
 
 	s, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true,
@@ -37,7 +39,7 @@ func TestMesh(t *testing.T) {
 	defer s.Shutdown()
 	require.True(t, s.ReadyForConnections(10*time.Second))
 	b.out.b.Reset()
-	require.Equal(t, StatusFailed, b.do("doctor", "--coordinator", "nats://"+s.Addr().String()+"/n", "--num-processes",
+	require.Equal(t, console.StatusNoServer, b.do("doctor", "--coordinator", "nats://"+s.Addr().String()+"/n", "--num-processes",
 		"2"))
 	require.Contains(t, b.out.String(), "its plugin forms no mesh of several processes")
 }

@@ -26,7 +26,8 @@ func TestBusySession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		b := &closes{}
-		s := &session{Options: Options{Grace: func() time.Duration { return 800 * time.Millisecond }, Observer: silent{}},
+		s := &session{Options: Options{Grace: func() time.Duration { return 800 * time.Millisecond },
+			Observer: silent{}},
 			offered: make(chan struct{}, 1)}
 		start := time.Now()
 		o, err := s.through(ctx, func(context.Context) error {
