@@ -102,7 +102,7 @@ func TestSlurm(t *testing.T) {
 			})
 		}
 		walk(string(text))
-		if strings.Contains(string(text), "RUN") {
+		if filepath.Base(name) == "population.sbatch" {
 			require.Contains(t, string(text), "RUN=${RUN:-runs/$SLURM_JOB_ID}")
 		}
 	}
