@@ -80,14 +80,17 @@ func (w *worker) runTrial(ctx context.Context, msg jetstream.Msg) error {
 		_, _ = w.ask(last, releaseKind, a.request()) // without an answer the lease ends by itself
 		return nil
 	}
-	if err := a.sendResult(ctx, result); errors.Is(err, errLost) {
+	err = a.sendResult(ctx, result)
+	if errors.Is(err, errLost) {
 		noticeLost(trial)
 		return nil
-	} else if err != nil {
-		return err
 	}
-	if w.onEnded != nil {
+	// The study may end with this result, before its answer arrives.
+	if w.onEnded != nil && (err == nil || errors.Is(context.Cause(ctx), errOver)) {
 		w.onEnded(a.job.Number, result, time.Since(began))
+	}
+	if err != nil {
+		return err
 	}
 	if limit != nil {
 		return limit // only the end of the process gives the memory back

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/graph/safetensors"
 	"xlarun/internal/credentials"
 	"xlarun/internal/messaging"
@@ -203,7 +204,13 @@ func (h *hosted) identity(b xlabridge.Backend, c *Config) (hosts.Identity, error
 	e := h.run
 	id := c.identity()
 	id["backend"], id["chunk"] = b.Backend(), fmt.Sprint(e.chunk.each)
-	id[hosts.ProtocolKey], id[hosts.ProgramKey] = hosts.Protocol, digest([]byte(e.Compiled().Program.Graph.String()))
+	// The text for any compiler: without the lines of the source, this machine's processor and the number of devices.
+	lowered, err := lower.Lower(e.Compiled().Program, graph.Target{})
+	if err != nil {
+		return nil, err
+	}
+	id[hosts.ProtocolKey] = hosts.Protocol
+	id[hosts.ProgramKey] = digest([]byte(lowered.Graph.StableHLO("update", nil, 1)))
 	if client, ok := b.(*xlabridge.Client); ok {
 		id[hosts.PluginKey] = digest([]byte(client.Fingerprint()))
 	}

@@ -331,7 +331,9 @@ func TestHostsThatGoOnHaveAllRows(t *testing.T) {
 	options := func(e run.Experiment) session.Options {
 		return session.Options{Kind: kind, Experiment: e,
 			Config: func(settings.Values, bool) (string, error) { return "", nil },
-			Open:   func(context.Context, run.Progress) (xlabridge.Backend, error) { return &xlabridge.Reference{}, nil }}
+			Open: func(context.Context, run.Progress) (xlabridge.Backend, error) {
+				return &xlabridge.Reference{}, nil
+			}}
 	}
 	dirs := [2]string{filepath.Join(t.TempDir(), "ahead"), filepath.Join(t.TempDir(), "behind")}
 	for i, rounds := range []int64{17, 3} {

@@ -29,7 +29,8 @@ func TestMesh(t *testing.T) {
 		require.Contains(t, b.err.String(), want)
 	}
 	b.err.b.Reset()
-	require.Equal(t, console.StatusNoServer, b.do("doctor", "--coordinator", "nats://127.0.0.1:1/n", "--num-processes", "2"))
+	require.Equal(t, console.StatusNoServer, b.do("doctor", "--coordinator", "nats://127.0.0.1:1/n", "--num-processes",
+		"2"))
 	require.Contains(t, b.err.String(), "nats://127.0.0.1:1 cannot be reached")
 
 	s, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true,
@@ -39,7 +40,7 @@ func TestMesh(t *testing.T) {
 	defer s.Shutdown()
 	require.True(t, s.ReadyForConnections(10*time.Second))
 	b.out.b.Reset()
-	require.Equal(t, console.StatusNoServer, b.do("doctor", "--coordinator", "nats://"+s.Addr().String()+"/n", "--num-processes",
+	require.Equal(t, StatusFailed, b.do("doctor", "--coordinator", "nats://"+s.Addr().String()+"/n", "--num-processes",
 		"2"))
 	require.Contains(t, b.out.String(), "its plugin forms no mesh of several processes")
 }

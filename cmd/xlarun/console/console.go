@@ -75,6 +75,7 @@ func Run(ctx context.Context, root *cobra.Command, args []string, s Streams) int
 	if endingOf(ctx) == nil {
 		ctx = WithEnding(ctx)
 	}
+	Saves(ctx, 0)                             // a command before this one may have said otherwise
 	root.SetArgs(append([]string{}, args...)) // for nil, cobra uses the arguments of the process
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
