@@ -3,12 +3,13 @@ package xlarun_test
 import (
 	"io"
 	"os"
-	"regexp"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // object is a part of a Kubernetes object.
@@ -29,61 +30,81 @@ func at(x any, path ...string) any {
 	return x
 }
 
-// The objects of docs/how-to/kubernetes.md parse, and their containers start commands of xlarun without a shell, which
-// would not pass SIGTERM on. A Job survives more than six evictions, and what a population computes is on a volume.
+// The containers of examples/kubernetes start commands of xlarun without a shell, which would not pass SIGTERM on.
+// examples/kubernetes has a module that shows the manifests to Kubernetes.
 func TestKubernetes(t *testing.T) {
-	page, err := os.ReadFile("docs/how-to/kubernetes.md")
+	files, err := filepath.Glob("examples/kubernetes/*.yaml")
 	require.NoError(t, err)
-	jobs := 0
-	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
-		documents := yaml.NewDecoder(strings.NewReader(block[1]))
-		for {
+	containers := 0
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for documents := yaml.NewDecoder(strings.NewReader(string(text))); ; {
 			var x object
 			err := documents.Decode(&x)
 			if err == io.EOF {
 				break
 			}
-			require.NoError(t, err, "%s", block[1])
-			require.NotEmpty(t, at(x, "metadata", "name"), "%v", x)
-			if at(x, "kind") == "Job" {
-				jobs++
-				require.Greater(t, at(x, "spec", "backoffLimit"), 100, "%v", x)
-			}
+			require.NoError(t, err, name)
 			container := at(x, "spec", "template", "spec", "containers")
 			if container == nil {
 				continue
 			}
-			var command []string
-			words, _ := at(container, "command").([]any)
-			for _, word := range words {
-				command = append(command, word.(string))
+			containers++
+			require.Nil(t, at(container, "command"), "%s: the image starts xlarun", name)
+			var args []string
+			for _, word := range at(container, "args").([]any) {
+				args = append(args, word.(string))
 			}
-			require.Equal(t, "xlarun", command[0])
-			require.NoError(t, parse(command[1:]), "%v", command)
-			if command[1] == "evolve" || command[1] == "serve" && len(command) > 4 {
-				require.NotNil(t, at(container, "volumeMounts"), "%v", command)
-			}
+			require.NoError(t, parse(args), "%s: %v", name, args)
 		}
 	}
-	require.Equal(t, 3, jobs)
+	require.Equal(t, 4, containers)
 }
 
-// A file of the host of an earlier submission passed the test of docs/how-to/slurm.md, and another submission wrote
-// into the same run folders.
+// The scripts of examples/slurm start commands of xlarun with flags that exist. Files of a job have its number in their
+// names: without it a second submission failed, or wrote into the folders of the first. .ci/slurm runs them.
 func TestSlurm(t *testing.T) {
-	page, err := os.ReadFile("docs/how-to/slurm.md")
+	files, err := filepath.Glob("examples/slurm/*.sbatch")
 	require.NoError(t, err)
-	submit := strings.Index(string(page), "sbatch serve.sbatch")
-	removed := strings.Index(string(page), "rm -f server ")
-	require.Positive(t, removed)
-	require.Less(t, removed, submit)
-	hosts := 0
-	for _, line := range strings.Split(strings.ReplaceAll(string(page), "\\\n", ""), "\n") {
-		if strings.Contains(line, "--join") && strings.HasPrefix(line, "exec") {
-			hosts++
-			require.Regexp(t, `--join "nats://[^"]*/\$SLURM_ARRAY_JOB_ID"`, line)
-			require.Regexp(t, `--out "runs/\$SLURM_ARRAY_JOB_ID-\$SLURM_ARRAY_TASK_ID" --resume auto`, line)
+	commands := 0
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.Regexp(t, `(?m)^#SBATCH --requeue --open-mode=append --signal=TERM@\d+$`, string(text), name)
+		var walk func(script string)
+		walk = func(script string) {
+			file, err := syntax.NewParser().Parse(strings.NewReader(script), name)
+			require.NoError(t, err, name)
+			syntax.Walk(file, func(n syntax.Node) bool {
+				call, ok := n.(*syntax.CallExpr)
+				if !ok {
+					return true
+				}
+				var words []string
+				for _, w := range call.Args {
+					words = append(words, literal(w.Parts))
+				}
+				for i, word := range words {
+					switch {
+					case word == "-c":
+						walk(words[i+1]) // of bash
+					case word == "xlarun":
+						commands++
+						require.NoError(t, parse(words[i+1:]), "%s: %v", name, words)
+					case word == "--out":
+						source := script[call.Args[i+1].Pos().Offset():call.Args[i+1].End().Offset()]
+						require.Regexp(t, `\$(SLURM_ARRAY_JOB_ID|RUN|runs)\b`, source, name)
+						require.Contains(t, words[i:], "--resume", name)
+					}
+				}
+				return true
+			})
+		}
+		walk(string(text))
+		if filepath.Base(name) == "population.sbatch" {
+			require.Contains(t, string(text), "RUN=${RUN:-runs/$SLURM_JOB_ID}")
 		}
 	}
-	require.Equal(t, 1, hosts)
+	require.Equal(t, 7, commands)
 }

@@ -40,7 +40,7 @@ func (w *worker) runTrial(ctx context.Context, r reply) error {
 	defer cancel(nil)
 	a := &attempt{worker: w, spec: spec, job: r.Job, trial: r.Job.ID, cancel: cancel, lastStep: time.Now(),
 		lastStored: time.Now()}
-	over := make(chan struct{})
+	over, began := make(chan struct{}), time.Now()
 	go a.sendHeartbeats(attemptCtx, over)
 	go a.watchLimits(over)
 	result := a.run(attemptCtx)
@@ -67,6 +67,8 @@ func (w *worker) runTrial(ctx context.Context, r reply) error {
 	if errors.Is(err, errLost) {
 		noticeLost(a.trial)
 		err = nil
+	} else if w.onEnded != nil && (err == nil || errors.Is(context.Cause(ctx), errOver)) {
+		w.onEnded(a.job.Number, result, time.Since(began)) // the study may end before the result's answer arrives
 	}
 	if err == nil && limit != nil {
 		return limit // only the end of the process gives the memory back

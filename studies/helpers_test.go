@@ -212,8 +212,9 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if url := os.Getenv(asGuest); url != "" {
-		if err := JoinStudy(context.Background(), Join{Wait: 10 * time.Second,
-			Server: messaging.Server{URL: url, Token: os.Getenv(TokenVariable)}}, bowls{}); err != nil {
+		if err := JoinStudy(context.Background(), Join{Server: messaging.Server{
+			Address: messaging.Address{URLs: []string{url}}, Token: os.Getenv(TokenVariable), Wait: 10 * time.Second,
+		}}, bowls{}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -3,25 +3,98 @@ package studies
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"xlarun/internal/messaging"
 )
 
-// ServeMessages runs a message server without a study until ctx ends: for runs that several hosts compute together. It
-// calls listening with its address, HOST:PORT.
-func ServeMessages(ctx context.Context, l Listen, listening func(address string)) error {
-	b, err := openBus(l, "")
+// Messages is a message server without a study: for runs that several hosts compute together.
+type Messages struct {
+	Listen    Listen
+	Listening func(address string) // is called with the address, HOST:PORT; nil: it is not
+	// UntilDone ends the server when a run has reached its goal and all clients have left quietFor ago, and with
+	// ErrNobody when there was no client for nobodyFor.
+	UntilDone bool
+	// Leave returns the time that clients have to leave after the end of ctx; nil: none.
+	Leave func() time.Duration
+}
+
+// ErrNobody is the error of a message server that nobody uses.
+var ErrNobody = errors.New("nobody has used the message server")
+
+// Times of a server that ends by itself. Tests shorten them.
+var (
+	quietFor  = 10 * time.Second
+	nobodyFor = 30 * time.Minute
+	lookEvery = 100 * time.Millisecond
+)
+
+// Serve runs the server until ctx ends.
+func (m Messages) Serve(ctx context.Context) error {
+	b, err := openBus(m.Listen, "")
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	listening(b.address())
-	<-ctx.Done()
+	if m.Listening != nil {
+		m.Listening(b.address())
+	}
+	return m.untilEnd(ctx, b.server)
+}
+
+// untilEnd waits for the end of a server that runs.
+func (m Messages) untilEnd(ctx context.Context, s *natsserver.Server) error {
+	conn, err := nats.Connect("", nats.InProcessServer(s), nats.Token(m.Listen.Token))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	clients := func() int { return s.NumClients() - 1 }
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for last := time.Now(); ctx.Err() == nil; {
+		select {
+		case <-ctx.Done():
+		case <-look.C:
+		}
+		if clients() > 0 {
+			last = time.Now()
+		}
+		switch quiet := time.Since(last); {
+		case !m.UntilDone:
+		case quiet >= quietFor && reachedGoal(conn):
+			return nil
+		case quiet >= nobodyFor:
+			return fmt.Errorf("%w for %v, and no run has reached its goal", ErrNobody, nobodyFor)
+		}
+	}
+	if m.Leave != nil {
+		for over := time.Now().Add(m.Leave()); clients() > 0 && time.Now().Before(over); {
+			<-look.C
+		}
+	}
 	return nil
+}
+
+// reachedGoal reports whether a run has left a note that it is done.
+func reachedGoal(conn *nats.Conn) bool {
+	js, err := conn.JetStream(nats.MaxWait(time.Second))
+	if err != nil {
+		return false
+	}
+	notes, err := js.KeyValue(messaging.Runs)
+	if err != nil {
+		return false
+	}
+	names, err := notes.Keys()
+	return err == nil && len(names) > 0
 }
 
 // address sets the address of a message server that listens itself. The server only logs what hinders it, so the

@@ -1,12 +1,16 @@
 package studies
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
+
+	"xlarun/internal/messaging"
 )
 
 // A message server removes the folders of servers that were killed, and no others.
@@ -40,4 +44,52 @@ func TestStoresOfKilledServers(t *testing.T) {
 	require.FileExists(t, file)
 	remove()
 	require.NoDirExists(t, running)
+}
+
+// A message server without a study never ended. It ends by itself when a run has reached its goal and all hosts have
+// left, says when nobody uses it, tells workers that the study is over, and lets hosts leave before it does.
+func TestMessagesEnd(t *testing.T) {
+	quiet, nobody := quietFor, nobodyFor
+	defer func() { quietFor, nobodyFor = quiet, nobody }()
+	quietFor = 200 * time.Millisecond
+	serve := func(ctx context.Context, m Messages) (conn *nats.Conn, end chan error) {
+		at := make(chan string, 1)
+		m.Listen = Listen{Address: "127.0.0.1:0", Token: "a token of 16 or more"}
+		m.Listening = func(address string) { at <- address }
+		end = make(chan error, 1)
+		go func() { end <- m.Serve(ctx) }()
+		conn, err := nats.Connect(<-at, nats.Token(m.Listen.Token))
+		require.NoError(t, err)
+		return conn, end
+	}
+	host, end := serve(t.Context(), Messages{UntilDone: true})
+	js, err := host.JetStream()
+	require.NoError(t, err)
+	notes, err := js.CreateKeyValue(&nats.KeyValueConfig{Bucket: messaging.Runs, Storage: nats.MemoryStorage})
+	require.NoError(t, err)
+	_, err = notes.PutString("run", "done")
+	require.NoError(t, err)
+	select {
+	case err := <-end:
+		require.FailNow(t, "it ended while a host was there", "%v", err)
+	case <-time.After(2 * quietFor):
+	}
+	host.Close()
+	require.NoError(t, <-end)
+
+	nobodyFor = quietFor
+	host, end = serve(t.Context(), Messages{UntilDone: true})
+	host.Close()
+	require.ErrorIs(t, <-end, ErrNobody)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	host, end = serve(ctx, Messages{Leave: func() time.Duration { return time.Minute }})
+	cancel()
+	select {
+	case err := <-end:
+		require.FailNow(t, "it left before its client", "%v", err)
+	case <-time.After(quietFor):
+	}
+	host.Close()
+	require.NoError(t, <-end)
 }

@@ -160,14 +160,14 @@ func (s *Spec) check() error {
 		return err
 	}
 	if s.Workers == 0 {
-		s.Workers = max(1, runtime.NumCPU()/s.Threads)
+		s.Workers = max(1, runtime.GOMAXPROCS(0)/s.Threads)
 		if !s.ahead() {
 			s.Workers = min(s.Workers, s.Window)
 		}
 	}
-	if s.Threads > runtime.NumCPU() || s.Workers*s.Threads > max(runtime.NumCPU(), s.Threads) {
-		return wrong("workers", "got %d of %d threads each, more than this machine's %d cores: runs would wait for "+
-			"each other", s.Workers, s.Threads, runtime.NumCPU())
+	if s.Threads > runtime.GOMAXPROCS(0) || s.Workers*s.Threads > max(runtime.GOMAXPROCS(0), s.Threads) {
+		return wrong("workers", "got %d of %d threads each, more than the %d cores that this process may use: "+
+			"runs would wait for each other", s.Workers, s.Threads, runtime.GOMAXPROCS(0))
 	}
 	if s.Storage == "" {
 		s.Storage = "sqlite:///runs/study-" + s.Name + "/study.db"

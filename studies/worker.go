@@ -17,6 +17,7 @@ import (
 	"xlarun/internal/credentials"
 	"xlarun/internal/hardware"
 	"xlarun/internal/messaging"
+	"xlarun/studies/study"
 )
 
 const (
@@ -36,12 +37,14 @@ const (
 	graceTime = time.Second
 )
 
-// Join says how a worker finds its study.
+// Join says how a worker finds its study. Server.Wait holds for a coordinator that is away later, too, as Server.Away
+// does.
 type Join struct {
 	messaging.Server
-	Wait time.Duration // for a coordinator that is away
-	// Away is called about every five seconds while nobody answers, with the time since somebody did; nil: it is not.
-	Away func(since time.Duration)
+	// Joined is called when the coordinator has answered for the first time, with the server's address, and Ended for
+	// each trial whose result it took; nil: they are not.
+	Joined func(address string)
+	Ended  func(number int64, r study.Result, took time.Duration)
 	// Version is that of xlarun. It has to be the coordinator's.
 	Version string
 
@@ -64,8 +67,8 @@ func Worker(ctx context.Context, storage, name string, slot int, version string,
 	if err := os.WriteFile(workdir.slot(name, slot)+".id", []byte(id), 0o666); err != nil {
 		return err
 	}
-	err = join(ctx, id, Join{Wait: orphanTimeout, Version: version,
-		Server: messaging.Server{URL: "nats://here", Token: os.Getenv(TokenVariable)},
+	err = join(ctx, id, Join{Version: version, Server: messaging.Server{
+		Address: messaging.Address{URLs: []string{"nats://here"}}, Token: os.Getenv(TokenVariable), Wait: orphanTimeout},
 		socket: workdir.socket(name)}, runs)
 	if errors.Is(err, ErrNoCoordinator) || errors.Is(err, ErrOver) {
 		return nil
@@ -116,7 +119,6 @@ type worker struct {
 	runs        Runs
 	id          string
 	version     string
-	at          string // the coordinator's address
 	wait        time.Duration
 	end         context.CancelCauseFunc // ends the worker
 	free        chan struct{}           // gets a value when a trial may be free
@@ -127,7 +129,9 @@ type worker struct {
 	reconnection chan struct{} // closed when the worker is connected again
 
 	onUnreachable func(since time.Duration) // Join.Away
-	lastNotice    atomic.Int64              // when it was last called, nanoseconds after start
+	onJoined      func(address string)
+	onEnded       func(number int64, r study.Result, took time.Duration)
+	lastNotice    atomic.Int64 // when it was last called, nanoseconds after start
 }
 
 // awayEvery is the time between two calls of Join.Away.
@@ -136,33 +140,36 @@ const awayEvery = 5 * time.Second
 func join(ctx context.Context, id string, j Join, runs Runs) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &worker{runs: runs, id: id, version: j.Version, at: j.URL, wait: j.Wait, end: cancel,
-		free: make(chan struct{}, 1), start: time.Now(), onUnreachable: j.Away, reconnection: make(chan struct{}),
-		dial: messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}
-	options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
+	w := &worker{runs: runs, id: id, version: j.Version, wait: j.Wait, end: cancel, free: make(chan struct{}, 1),
+		start: time.Now(), onUnreachable: j.Away, onJoined: j.Joined, onEnded: j.Ended,
+		reconnection: make(chan struct{}), dial: messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}
+	options := []nats.Option{nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait, reconnectWait),
 		nats.ReconnectHandler(func(*nats.Conn) { w.reconnected() }),
-		nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1),
+		nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1),
 		nats.SetCustomDialer(w.dial)}
 	options = append(options, nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
 		if refusal := j.Refusal(err); refusal != nil {
 			cancel(fmt.Errorf("%w: %w", ErrRefused, refusal))
 		}
 	}))
-	if j.Token != "" {
-		options = append(options, nats.Token(j.Token))
-	}
-	if j.TLS != nil {
-		options = append(options, nats.Secure(j.TLS))
-	}
 	if j.socket != "" {
 		options = append(options, nats.SetCustomDialer(socketDialer(j.socket)), nats.SkipHostLookup(),
 			nats.ReconnectWait(10*time.Millisecond),
 			nats.ReconnectJitter(10*time.Millisecond, 10*time.Millisecond))
 	}
 	var err error
-	if w.conn, err = nats.Connect(j.URL, options...); err != nil {
-		return fmt.Errorf("%s cannot be joined: %w", j.URL, err)
+	w.conn, err = j.Connect(ctx, id, options...)
+	unreached, _ := errors.AsType[*messaging.ConnectError](err)
+	switch {
+	case errors.Is(err, messaging.ErrOver) || errors.Is(err, context.Canceled):
+		return nil
+	case unreached != nil && unreached.Refused:
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	case unreached != nil:
+		return fmt.Errorf("%w: %w", ErrNoCoordinator, err)
+	case err != nil:
+		return err
 	}
 	defer w.conn.Close()
 	if _, err := w.conn.Subscribe(overSubject, func(*nats.Msg) { cancel(errOver) }); err != nil {
@@ -217,6 +224,9 @@ func (w *worker) work(ctx context.Context) error {
 			return ErrOver
 		case err != nil:
 			return err
+		}
+		if first && w.onJoined != nil {
+			w.onJoined(w.conn.ConnectedUrlRedacted())
 		}
 		first = false
 		// The lease also says after which silence a connection ends.
@@ -293,7 +303,7 @@ func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err 
 			switch {
 			case r.Refused != "":
 				err = fmt.Errorf("%w: this worker is xlarun %s, the study at %s is served by %s: install the same on "+
-					"both", ErrRefused, w.version, w.at, r.Refused)
+					"both", ErrRefused, w.version, w.conn.ConnectedUrlRedacted(), r.Refused)
 			case r.Over:
 				err = errOver
 			}

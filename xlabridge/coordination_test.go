@@ -8,8 +8,12 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
 
+	"xlarun/internal/messaging"
 	"xlarun/xlabridge/coordination"
 )
+
+// at is the address of one server.
+func at(url string) messaging.Address { return messaging.Address{URLs: []string{url}} }
 
 // serve starts a message server.
 func serve(t *testing.T, o natsserver.Options) coordination.Server {
@@ -20,19 +24,19 @@ func serve(t *testing.T, o natsserver.Options) coordination.Server {
 	s.Start()
 	t.Cleanup(s.Shutdown)
 	require.True(t, s.ReadyForConnections(10*time.Second))
-	return coordination.Server{URL: "nats://" + s.Addr().String(), Token: o.Authorization}
+	return coordination.Server{Address: at("nats://" + s.Addr().String()), Token: o.Authorization}
 }
 
 // Two processes exchange keys as plugins name them. A get waits, a key has one value, meshes are apart.
 func TestStore(t *testing.T) {
 	server := serve(t, natsserver.Options{JetStream: true, StoreDir: t.TempDir(), Authorization: "secret"})
-	a, err := coordination.Join(server, "one")
+	a, err := coordination.Join(t.Context(), server, "one")
 	require.NoError(t, err)
 	defer a.Close()
-	b, err := coordination.Join(server, "one")
+	b, err := coordination.Join(t.Context(), server, "one")
 	require.NoError(t, err)
 	defer b.Close()
-	other, err := coordination.Join(server, "other")
+	other, err := coordination.Join(t.Context(), server, "other")
 	require.NoError(t, err)
 	defer other.Close()
 	const key = "cuda:local_topology/node:1 ÷*>."
@@ -74,7 +78,7 @@ func TestStore(t *testing.T) {
 // A process that waits for a key when the connection ends gets an error. It waited for ever.
 func TestGetWhenTheConnectionEnds(t *testing.T) {
 	server := serve(t, natsserver.Options{JetStream: true, StoreDir: t.TempDir()})
-	a, err := coordination.Join(server, "one")
+	a, err := coordination.Join(t.Context(), server, "one")
 	require.NoError(t, err)
 	time.AfterFunc(50*time.Millisecond, a.Close)
 	_, err = a.Get(t.Context(), "key")
@@ -83,13 +87,13 @@ func TestGetWhenTheConnectionEnds(t *testing.T) {
 
 // Servers that are away, that refuse, or that keep nothing are named in a sentence.
 func TestServersThatCannotServe(t *testing.T) {
-	_, err := coordination.Join(coordination.Server{URL: "nats://127.0.0.1:1"}, "one")
+	_, err := coordination.Join(t.Context(), coordination.Server{Address: at("nats://127.0.0.1:1")}, "one")
 	require.ErrorContains(t, err, "nats://127.0.0.1:1 cannot be reached")
 	plain := serve(t, natsserver.Options{})
-	_, err = coordination.Join(plain, "one")
+	_, err = coordination.Join(t.Context(), plain, "one")
 	require.ErrorContains(t, err, "keeps nothing")
 	locked := serve(t, natsserver.Options{JetStream: true, StoreDir: t.TempDir(), Authorization: "secret"})
 	locked.Token = "wrong"
-	_, err = coordination.Join(locked, "one")
+	_, err = coordination.Join(t.Context(), locked, "one")
 	require.ErrorContains(t, err, "refuses the token of the variable XLARUN_TOKEN")
 }

@@ -60,7 +60,7 @@ func setCodegen(options map[string]any, g lower.Codegen) {
 		options[extraOptions] = strings.Join(extra, ",")
 	}
 	if g.Modules {
-		options[codegenSplit] = min(runtime.NumCPU(), mostModules)
+		options[codegenSplit] = min(runtime.GOMAXPROCS(0), mostModules)
 	}
 	switch {
 	case g.Tiles:

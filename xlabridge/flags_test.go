@@ -383,7 +383,7 @@ func TestFlags(t *testing.T) {
 			map[string]any{disabledPasses: "cpu-parallel-task-assigner,tree_reduction_rewriter"}},
 		{lower.Codegen{NoLibraryConv: true},
 			map[string]any{libraryFusions: "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"}},
-		{lower.Codegen{Modules: true}, map[string]any{codegenSplit: min(runtime.NumCPU(), 8)}},
+		{lower.Codegen{Modules: true}, map[string]any{codegenSplit: min(runtime.GOMAXPROCS(0), 8)}},
 		{lower.Codegen{WholeLoops: true},
 			map[string]any{extraOptions: older + ",xla_cpu_disable_loop_unrolling," + whole}},
 		{lower.Codegen{WholeLoops: true, Unroll: true}, map[string]any{extraOptions: older + "," + whole}},

@@ -108,7 +108,7 @@ func stopAndResume(t *testing.T, s *shelltest.Shell, args []string, folder strin
 		default:
 			want := 130
 			if stop == syscall.SIGTERM {
-				want = 143
+				want = 75
 			}
 			require.Equal(t, want, status, "%v: %s", next, &p.Err)
 			require.Regexp(t, interrupted, p.Err.String())

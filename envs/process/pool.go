@@ -63,7 +63,7 @@ func newPool(command []string) (*pool, envs.Spec, error) {
 		return nil, spec, err
 	}
 	p := &pool{command: command, spec: spec, session: uint32(time.Now().UnixNano()), episodes: map[uint32]*slot{},
-		processes: make([]*pipe, min(runtime.NumCPU(), mostProcesses))}
+		processes: make([]*pipe, min(runtime.GOMAXPROCS(0), mostProcesses))}
 	p.processes[0] = first
 	return p, spec, nil
 }

@@ -3,11 +3,11 @@ package messaging
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net/url"
-	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,14 +16,24 @@ import (
 	"xlarun/internal/credentials"
 )
 
+// Runs is the bucket of a server with a note of each run that is done.
+const Runs = "xlarun-runs"
+
+// UsualWait is the default of --wait.
+const UsualWait = 10 * time.Minute
+
 // Server says how to reach a NATS server.
 type Server struct {
-	URL   string // nats://HOST:PORT or tls://HOST:PORT
+	Address
 	Token string // "": none
 	// TokenSource names the flag or the variable that the token comes from, or may come from; "": the variable
 	// XLARUN_TOKEN.
 	TokenSource string
 	TLS         *tls.Config
+	// Wait is how long Connect tries; 0: once.
+	Wait time.Duration
+	// Away is called about every awayEvery while Connect tries, with the time since it began; nil: it is not.
+	Away func(since time.Duration)
 }
 
 const (
@@ -31,29 +41,85 @@ const (
 	connectTimeout = 5 * time.Second
 	// Silence is the time after which a connection closes if the other machine acknowledges nothing.
 	Silence = 2 * time.Second
+	// leastPause and mostPause bound the time between two tries to connect, which doubles.
+	leastPause, mostPause = 10 * time.Millisecond, 500 * time.Millisecond
+	// awayEvery is the time between two calls of Server.Away.
+	awayEvery = 5 * time.Second
+	// followEvery is the time between two looks at the address file of a server that is away.
+	followEvery = 200 * time.Millisecond
 )
 
-// Connect connects a client with a name. It goes on when the server comes back. The error says what to do.
-func (s Server) Connect(name string, options ...nats.Option) (*nats.Conn, error) {
-	options = append(options, nats.Name(name), nats.MaxReconnects(-1), nats.Timeout(connectTimeout),
-		nats.SetCustomDialer(NewDialer(connectTimeout, Silence)))
+// Connect connects a client with a name, once the server answers. It goes on when the server comes back, also at
+// another address of Address.File. A refusal ends the wait. The errors are ErrOver, ctx's, and *ConnectError, which
+// says what to do.
+func (s Server) Connect(ctx context.Context, name string, options ...nats.Option) (*nats.Conn, error) {
+	usual := []nats.Option{nats.Name(name), nats.MaxReconnects(-1), nats.Timeout(connectTimeout),
+		nats.SetCustomDialer(NewDialer(connectTimeout, Silence)),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})} // it would write to stderr
 	if s.Token != "" {
-		options = append(options, nats.Token(s.Token))
+		usual = append(usual, nats.Token(s.Token))
 	}
 	if s.TLS != nil {
-		options = append(options, nats.Secure(s.TLS))
+		usual = append(usual, nats.Secure(s.TLS))
 	}
-	conn, err := nats.Connect(s.URL, options...)
-	if err != nil {
-		return nil, s.Unreachable(err)
+	options = append(usual, options...)
+	start, said, pause := time.Now(), time.Now(), leastPause
+	for {
+		urls, err := s.resolve()
+		if err == nil {
+			var conn *nats.Conn
+			if conn, err = nats.Connect(strings.Join(urls, ","), options...); err == nil {
+				if s.File != "" {
+					go s.follow(conn, urls)
+				}
+				return conn, nil
+			}
+		}
+		since := time.Since(start)
+		switch refusal := s.Refusal(err); {
+		case errors.Is(err, ErrOver):
+			return nil, ErrOver
+		case refusal != nil:
+			return nil, refusal
+		case since >= s.Wait:
+			return nil, s.Unreachable(err)
+		}
+		if s.Away != nil && time.Since(said) >= awayEvery {
+			said = time.Now()
+			s.Away(since)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(min(pause, s.Wait-since)):
+		}
+		pause = min(2*pause, mostPause)
 	}
-	return conn, nil
+}
+
+// follow lets a connection whose server is away go to where the address file says, until the connection is closed.
+// known are the addresses that it has.
+func (s Server) follow(conn *nats.Conn, known []string) {
+	for !conn.IsClosed() {
+		time.Sleep(followEvery)
+		if conn.IsConnected() {
+			continue
+		}
+		urls, err := s.resolve()
+		if err != nil || slices.Equal(urls, known) {
+			continue // it is being moved, or comes back where it was
+		}
+		if conn.SetServerPool(urls) == nil && conn.ForceReconnect() == nil {
+			known = urls
+		}
+	}
 }
 
 // ConnectError is the error of a server that cannot be reached, or that refuses the connection.
 type ConnectError struct {
-	Cause error
-	text  string
+	Cause   error
+	Refused bool
+	text    string
 }
 
 func (e *ConnectError) Error() string { return e.text }
@@ -61,15 +127,20 @@ func (e *ConnectError) Error() string { return e.text }
 func (e *ConnectError) Unwrap() error { return e.Cause }
 
 // ErrorCode returns the code of a line of JSON.
-func (e *ConnectError) ErrorCode() string { return "no_server" }
+func (e *ConnectError) ErrorCode() string {
+	if e.Refused {
+		return "refused"
+	}
+	return "no_server"
+}
 
 // Unreachable returns the error of a server that cannot be reached, a *ConnectError.
 func (s Server) Unreachable(err error) error {
 	if refusal := s.Refusal(err); refusal != nil {
 		return refusal
 	}
-	return &ConnectError{err, fmt.Sprintf("%s cannot be reached (%v): start xlarun serve or nats-server -js there, "+
-		"or give its address", s.URL, err)}
+	return &ConnectError{err, false, fmt.Sprintf("%s cannot be reached (%v): start xlarun serve or nats-server -js "+
+		"there, or give its address", s.Address, err)}
 }
 
 // Refusal returns the error of a server that refuses the token or the certificates, a *ConnectError. It returns nil for
@@ -78,37 +149,16 @@ func (s Server) Refusal(err error) error {
 	text, source := "", cmp.Or(s.TokenSource, "the variable "+credentials.TokenVariable)
 	switch {
 	case errors.Is(err, nats.ErrAuthorization) && s.Token == "":
-		text = fmt.Sprintf("the server at %s wants a token: give it by %s", s.URL, source)
+		text = fmt.Sprintf("the server at %s wants a token: give it by %s", s.Address, source)
 	case errors.Is(err, nats.ErrAuthorization):
 		text = fmt.Sprintf("the server at %s refuses the token of %s: give the one that the server was started with",
-			s.URL, source)
+			s.Address, source)
 	case errors.As(err, new(*tls.CertificateVerificationError)), errors.Is(err, nats.ErrSecureConnRequired),
 		errors.Is(err, nats.ErrSecureConnWanted):
 		text = fmt.Sprintf("the server at %s does not connect (%v): give tls:// and the --tls-ca, --tls-cert and "+
-			"--tls-key that it wants", s.URL, err)
+			"--tls-key that it wants", s.Address, err)
 	default:
 		return nil
 	}
-	return &ConnectError{err, text}
-}
-
-var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-
-// ParseAddress splits nats://HOST:PORT/NAME, or the same with tls, into the URL of a server and the name of a run. The
-// error says what an address is.
-func ParseAddress(text string) (server, name string, err error) {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Host == "" {
-		return "", "", errors.New("nats://HOST:PORT/NAME or tls://HOST:PORT/NAME")
-	}
-	if u.User != nil {
-		return "", "", errors.New("an address without a password, which others could read: give the token by " +
-			"--token-file or the variable XLARUN_TOKEN")
-	}
-	server = u.Scheme + "://" + u.Host
-	if name = strings.Trim(u.Path, "/"); !runName.MatchString(name) {
-		return "", "", fmt.Errorf("a name after the server, of up to 64 letters, digits, dashes and underscores: "+
-			"%s/NAME", server)
-	}
-	return server, name, nil
+	return &ConnectError{err, true, text}
 }

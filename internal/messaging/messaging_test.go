@@ -1,47 +1,121 @@
 package messaging
 
 import (
+	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
+	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 )
 
-// An address has a server and a name. The error of a wrong one says what an address is.
+// An address has servers and a name, or a file. The error of a wrong one says what an address is.
 func TestAddress(t *testing.T) {
-	for text, want := range map[string][2]string{
-		"nats://head:4222/try":  {"nats://head:4222", "try"},
-		"tls://head/a_b-C9/":    {"tls://head", "a_b-C9"},
-		"nats://[::1]:4222/try": {"nats://[::1]:4222", "try"},
+	for text, want := range map[string]Address{
+		"nats://head:4222/try":       {URLs: []string{"nats://head:4222"}, Name: "try"},
+		"nats://head:4222":           {URLs: []string{"nats://head:4222"}},
+		"tls://head/a_b-C9/":         {URLs: []string{"tls://head"}, Name: "a_b-C9"},
+		"nats://[::1]:4222,b:1,c/it": {URLs: []string{"nats://[::1]:4222", "nats://b:1", "nats://c"}, Name: "it"},
+		"@server":                    {File: "server"},
+		"@/a/b:c/server-7:try":       {File: "/a/b:c/server-7", Name: "try"},
+		"@/a/b:c/server.txt":         {File: "/a/b:c/server.txt"},
 	} {
-		server, name, err := ParseAddress(text)
-		require.NoError(t, err)
-		require.Equal(t, want, [2]string{server, name})
+		a, err := Parse(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, a)
 	}
 	for text, want := range map[string]string{
-		"":                     "nats://HOST:PORT/NAME or tls://HOST:PORT/NAME",
-		"http://head/try":      "nats://HOST:PORT/NAME or tls://HOST:PORT/NAME",
-		"nats:///try":          "nats://HOST:PORT/NAME or tls://HOST:PORT/NAME",
+		"":                     "nats://HOST:PORT/NAME, tls://HOST:PORT/NAME or @FILE:NAME",
+		"http://head/try":      "nats://HOST:PORT/NAME, tls://HOST:PORT/NAME or @FILE:NAME",
+		"nats:///try":          "nats://HOST:PORT/NAME, tls://HOST:PORT/NAME or @FILE:NAME",
 		"nats://u:p@head/try":  "an address without a password",
-		"nats://head:4222":     "a name after the server",
 		"nats://head:4222/a b": "a name after the server",
+		"nats://head:0":        "nats://HOST:PORT, or several",
+		"nats://a,,b":          "nats://HOST:PORT, or several",
+		"@":                    "@FILE or @FILE:NAME",
 	} {
-		_, _, err := ParseAddress(text)
+		_, err := Parse(text)
 		require.ErrorContains(t, err, want, text)
 	}
 }
 
 // An error of a server says what to do.
 func TestUnreachable(t *testing.T) {
-	_, err := Server{URL: "nats://127.0.0.1:1"}.Connect("test")
+	a := Address{URLs: []string{"nats://127.0.0.1:1"}}
+	_, err := Server{Address: a}.Connect(t.Context(), "test")
 	require.ErrorContains(t, err, "nats://127.0.0.1:1 cannot be reached")
 	require.ErrorContains(t, err, "start xlarun serve or nats-server -js there")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = Server{Address: a, Wait: time.Hour}.Connect(ctx, "test")
+	require.ErrorIs(t, err, context.Canceled)
 	for cause, want := range map[error]string{
 		nats.ErrAuthorization:         "the server at nats://a wants a token: give it by the variable XLARUN_TOKEN",
 		nats.ErrSecureConnRequired:    "tls://",
 		errors.New("no such machine"): "start xlarun serve",
 	} {
-		require.ErrorContains(t, Server{URL: "nats://a"}.Unreachable(cause), want)
+		require.ErrorContains(t, Server{Address: Address{URLs: []string{"nats://a"}}}.Unreachable(cause), want)
 	}
+}
+
+// serve starts a server and writes its address into a file.
+func serve(t *testing.T, file string) *natsserver.Server {
+	t.Helper()
+	s, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true})
+	require.NoError(t, err)
+	s.Start()
+	t.Cleanup(s.Shutdown)
+	require.True(t, s.ReadyForConnections(10*time.Second))
+	require.NoError(t, os.WriteFile(file+".new", []byte("nats://"+s.Addr().String()+"\n"), 0o600))
+	require.NoError(t, os.Rename(file+".new", file))
+	return s
+}
+
+// A client may start before its server, and follows it to where the file says, with its subscriptions. Hosts that
+// started early failed, and those whose server moved went on alone for ever.
+func TestTheServerMoves(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "server")
+	s := Server{Address: Address{File: file}, Wait: time.Minute}
+	type result struct {
+		conn *nats.Conn
+		err  error
+	}
+	connected := make(chan result)
+	go func() {
+		conn, err := s.Connect(t.Context(), "early", nats.ReconnectWait(10*time.Millisecond))
+		connected <- result{conn, err}
+	}()
+	first := serve(t, file)
+	r := <-connected
+	require.NoError(t, r.err)
+	defer r.conn.Close()
+	sub, err := r.conn.SubscribeSync("here")
+	require.NoError(t, err)
+	require.NoError(t, r.conn.Flush())
+	first.Shutdown()
+	second := serve(t, file)
+	require.Eventually(t, func() bool { return r.conn.ConnectedAddr() == second.Addr().String() }, 20*time.Second,
+		10*time.Millisecond)
+	other, err := s.Connect(t.Context(), "other")
+	require.NoError(t, err)
+	defer other.Close()
+	require.NoError(t, r.conn.Flush())
+	require.NoError(t, other.Publish("here", []byte("a")))
+	m, err := sub.NextMsg(10 * time.Second)
+	require.NoError(t, err)
+	require.Equal(t, "a", string(m.Data))
+
+	// A file may say that it is over, or what nobody understands.
+	require.NoError(t, os.WriteFile(file, []byte("over\n"), 0o600))
+	_, err = s.Connect(t.Context(), "late")
+	require.ErrorIs(t, err, ErrOver)
+	require.NoError(t, os.WriteFile(file, []byte("head:4222"), 0o600))
+	s.Wait = 0
+	_, err = s.Connect(t.Context(), "late")
+	require.ErrorContains(t, err, `has "head:4222", wants nats://HOST:PORT`)
 }

@@ -31,7 +31,8 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{Search: generation.DefaultSearch(), RestartSettings: RestartSettings{Restarts: RestartsNone},
 		ValidationSettings: ValidationSettings{ValidationEpisodes: 100},
-		PoolSettings:       PoolSettings{MigrationSettings: generation.DefaultMigration()}}
+		PoolSettings:       PoolSettings{MigrationSettings: generation.DefaultMigration()},
+		HostSettings:       HostSettings{Wait: "10m", AloneFor: "10m"}}
 }
 
 // With returns the config with one more setting of a part: With("strategy.sigma", .2).

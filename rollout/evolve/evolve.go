@@ -268,8 +268,14 @@ func (e *Evolution) Files(s run.Snapshot, _ bool) (all []run.File, err error) {
 
 // Describe says what the run can do. What its search has is asked for in each call: the search may be replaced.
 func (e *Evolution) Describe() *run.Capabilities {
+	var earlier func([]run.Metrics)
+	for _, f := range e.features {
+		if h, ok := f.(*hosted); ok {
+			earlier = h.earlier
+		}
+	}
 	return &run.Capabilities{Members: e, InPlace: e.InPlace, Ending: e.Ending, Files: e.Files, Reached: e.Reached,
-		Parts: func() *run.PartCounter { return e.Counter() }, Cost: e.Cost, Phases: e.Phases,
+		Earlier: earlier, Parts: func() *run.PartCounter { return e.Counter() }, Cost: e.Cost, Phases: e.Phases,
 		Program: func() *xlabridge.Compiled { return e.Compiled() }}
 }
 

@@ -44,7 +44,7 @@ func bytesOf(t *testing.T, e *Evolution) map[string]string {
 func TestCartPoleIsSolved(t *testing.T) {
 	c := DefaultConfig()
 	c.Seed = 1
-	e := start(t, xlatest.Open(t, min(2, runtime.NumCPU())), c)
+	e := start(t, xlatest.Open(t, min(2, runtime.GOMAXPROCS(0))), c)
 	var m run.Metrics
 	for !m.Done {
 		var err error

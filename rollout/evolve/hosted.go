@@ -2,12 +2,14 @@ package evolve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/gob"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"xlarun/graph"
+	"xlarun/graph/lower"
 	"xlarun/graph/safetensors"
 	"xlarun/internal/credentials"
 	"xlarun/internal/messaging"
@@ -28,7 +31,9 @@ import (
 // HostSettings make a run one of several hosts that compute one population; see package hosts. Results do not depend
 // on them.
 type HostSettings struct {
-	Join      string `set:"join" program:"no" resume:"any" help:"nats://HOST:PORT/NAME: compute one population with all hosts that give the same server and name; with --island, exchange members with all islands that do"`
+	Join      string `set:"join" program:"no" resume:"any" help:"nats://HOST:PORT/NAME: compute one population with all hosts that give the same server and name; with --island, exchange members with all islands that do. @FILE:NAME: the address is in a file"`
+	Wait      string `set:"wait" program:"no" resume:"any" needs:"join=!" number:"" help:"time to wait for a server before the run ends with status 3"`
+	AloneFor  string `set:"alone-for" program:"no" resume:"any" needs:"join=!" number:"" help:"time without the server after which a host saves its state and ends with status 3; 0s: wait for the server, forever: go on alone"`
 	Hosts     int    `set:"hosts" program:"no" resume:"any" min:"1" max:"4096" zero:"1" needs:"join=!" help:"hosts that must have joined before the first generation"`
 	Chunks    int    `set:"chunks" program:"no" resume:"any" min:"1" max:"65536" zero:"64" needs:"join=!" help:"chunks of a generation, of one tile at least, that hosts compute one by one; several for each host; 0 for 64"`
 	TokenFile string `set:"token-file" program:"no" resume:"any" needs:"join=!" help:"file with the server's token, else the variable XLARUN_TOKEN"`
@@ -43,8 +48,11 @@ func (c *Config) hosted() bool { return c.Join != "" && c.Island == "" }
 // server returns the server of HostSettings.Join, what to show it, and the name. Errors are *settings.Error and
 // *credentials.Error.
 func (h *HostSettings) server() (s messaging.Server, name string, err error) {
-	if s.URL, name, err = messaging.ParseAddress(h.Join); err != nil {
+	if s.Address, err = messaging.Parse(h.Join); err != nil {
 		return s, "", settings.Wrong("join", h.Join, "%v", err)
+	}
+	if s.Wait, err = timeOf("wait", h.Wait, "a time such as 10m, or 0s"); err != nil {
+		return s, "", err
 	}
 	files := credentials.Files{Token: h.TokenFile, Cert: h.TLSCert, Key: h.TLSKey, CA: h.TLSCA}
 	s.TokenSource = files.TokenSource()
@@ -52,7 +60,48 @@ func (h *HostSettings) server() (s messaging.Server, name string, err error) {
 		return s, "", err
 	}
 	s.TLS, err = files.TLS()
-	return s, name, err
+	return s, cmp.Or(s.Name, messaging.UsualName), err
+}
+
+// timeOf parses a time, of 0 or more.
+func timeOf(setting, text, wants string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, settings.Wrong(setting, text, "%s", wants)
+	}
+	return d, nil
+}
+
+// forever is the value of HostSettings.AloneFor without an end.
+const forever = "forever"
+
+// alone returns HostSettings.AloneFor.
+func (h *HostSettings) alone() (time.Duration, error) {
+	if h.AloneFor == forever {
+		return math.MaxInt64, nil
+	}
+	return timeOf("alone-for", h.AloneFor, "a time such as 10m, 0s or forever")
+}
+
+// waitForServer waits until the server of HostSettings.Join answers, before anything that takes time. A run whose
+// address file says so is over.
+func (c *Config) waitForServer(ctx context.Context, p run.Progress) error {
+	s, name, err := c.server()
+	if err != nil {
+		return err
+	}
+	s.Away = func(since time.Duration) {
+		p.Notice(fmt.Sprintf("nobody answers at %s since %v: does xlarun serve run there, and can this machine reach "+
+			"it? This run waits until %v have passed", s.Address, since.Round(time.Second), s.Wait))
+	}
+	conn, err := s.Connect(ctx, name)
+	if errors.Is(err, messaging.ErrOver) {
+		return &hosts.OverError{}
+	}
+	if err == nil {
+		conn.Close()
+	}
+	return err
 }
 
 // checkHosts checks the settings of a run that is a host.
@@ -61,6 +110,9 @@ func (c *Config) checkHosts() error {
 		return nil
 	}
 	_, _, err := c.server()
+	if err == nil {
+		_, err = c.alone()
+	}
 	return err
 }
 
@@ -85,6 +137,8 @@ type hosted struct {
 	lastStats hosts.Stats
 	shares    []float64 // of the chunks, in the newest generations; at most shareWindow
 	others    attendance
+	server    messaging.Server
+	alone     time.Duration // without the server
 }
 
 // roundMetrics are the metrics of a round, as a message has them.
@@ -105,6 +159,12 @@ func openHosts(ctx context.Context, e *Evolution) (feature, error) {
 		return nil, err
 	}
 	h := &hosted{run: e, hosts: max(1, e.config.Hosts)}
+	if h.alone, err = e.config.alone(); err != nil {
+		return nil, err
+	}
+	if h.server, _, err = e.config.server(); err != nil {
+		return nil, err
+	}
 	identity, err := h.identity(e.backend, &e.config)
 	if err == nil {
 		h.process, err = hosts.Join(ctx, hostID(), identity, 0, open)
@@ -144,6 +204,16 @@ func (h *hosted) identity(b xlabridge.Backend, c *Config) (hosts.Identity, error
 	e := h.run
 	id := c.identity()
 	id["backend"], id["chunk"] = b.Backend(), fmt.Sprint(e.chunk.each)
+	// The text for any compiler: without the lines of the source, this machine's processor and the number of devices.
+	lowered, err := lower.Lower(e.Compiled().Program, graph.Target{})
+	if err != nil {
+		return nil, err
+	}
+	id[hosts.ProtocolKey] = hosts.Protocol
+	id[hosts.ProgramKey] = digest([]byte(lowered.Graph.StableHLO("update", nil, 1)))
+	if client, ok := b.(*xlabridge.Client); ok {
+		id[hosts.PluginKey] = digest([]byte(client.Fingerprint()))
+	}
 	for name, value := range e.setup.Chosen() {
 		id[name] = fmt.Sprint(value)
 	}
@@ -151,9 +221,14 @@ func (h *hosted) identity(b xlabridge.Backend, c *Config) (hosts.Identity, error
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(rows[0])
-	id[hosts.ProbeKey] = hex.EncodeToString(sum[:6])
+	id[hosts.ProbeKey] = digest(rows[0])
 	return id, nil
+}
+
+// digest returns a short digest.
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:6])
 }
 
 // worker computes chunks for a host.
@@ -206,7 +281,13 @@ func (h *hosted) restore(ctx context.Context, s *hosts.Checkpoint) ([]run.Metric
 	if err := h.run.Restore(context.WithoutCancel(ctx), snapshot); err != nil {
 		return fail(err)
 	}
-	h.history = t.History
+	if len(t.History) > 0 { // the other host may have fewer of the first ones
+		i := slices.IndexFunc(h.history, func(p roundMetrics) bool { return p.Step >= t.History[0].Step })
+		if i < 0 {
+			i = len(h.history)
+		}
+		h.history = append(slices.Clone(h.history[:i]), t.History...)
+	}
 	var earlier []run.Metrics
 	for _, p := range t.History {
 		if p.Step > done {
@@ -228,6 +309,13 @@ func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 		}
 	}
 	h.ready = true
+	if err := h.process.Reach(ctx, h.alone, h.server.Wait); err != nil {
+		if away, ok := errors.AsType[*hosts.AwayError](err); ok {
+			err = &run.StopError{Err: fmt.Errorf("%w at %s: the state is saved, and the same command goes on with "+
+				"--resume; --alone-for says how long a host goes on without its server", away, h.server.Address)}
+		}
+		return nil, err
+	}
 	for {
 		rows, state, err := h.process.Round(ctx, e.chunk.chunks(), e.profile.Devices, worker{h})
 		if err != nil {
@@ -261,6 +349,15 @@ func (h *hosted) after(ctx context.Context, e *Evolution, m *run.Metrics) error 
 		h.process.Over(h.goal())
 	}
 	return nil
+}
+
+// earlier takes the rounds that a resumed run's folder has: the hosts that were behind when all were stopped lack some
+// of them.
+func (h *hosted) earlier(rounds []run.Metrics) {
+	for _, m := range rounds {
+		h.history = append(h.history, roundMetrics{m.Step, m.Work, m.Values, m.Done, m.Stalled})
+	}
+	h.history = kept(h.history, keptRounds)
 }
 
 // keptRounds is the number of rounds whose metrics a host keeps for hosts that join late.
@@ -298,8 +395,7 @@ func (h *hosted) named(err error) error {
 // report adds what this host did in the last generation, and who has joined and left.
 func (h *hosted) report(m *run.Metrics) {
 	p := h.process.Presence()
-	server, _, _ := messaging.ParseAddress(h.run.config.Join) // the run has checked it
-	m.Notices = append(m.Notices, h.others.update(p, server, time.Now())...)
+	m.Notices = append(m.Notices, h.others.update(p, h.server.String(), time.Now())...)
 	s, b := h.process.Stats(), h.lastStats
 	h.lastStats = s
 	share := float64(s.Chunks-b.Chunks) / float64(h.run.chunk.chunks())

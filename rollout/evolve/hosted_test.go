@@ -39,13 +39,18 @@ func keepingServer(t *testing.T) string {
 }
 
 func startServer(t *testing.T, o *natsserver.Options) string {
+	_, address := runServer(t, o)
+	return address
+}
+
+func runServer(t *testing.T, o *natsserver.Options) (*natsserver.Server, string) {
 	o.Host, o.Port, o.NoLog, o.NoSigs = "127.0.0.1", -1, true, true
 	s, err := natsserver.NewServer(o)
 	require.NoError(t, err)
 	s.Start()
 	t.Cleanup(s.Shutdown)
 	require.True(t, s.ReadyForConnections(10*time.Second))
-	return "nats://" + s.Addr().String()
+	return s, "nats://" + s.Addr().String()
 }
 
 // smallRun is a search of a few short generations, of several tiles. What hosts say to each other does not depend on
@@ -166,7 +171,7 @@ func TestAHostThatWaitsIsInterrupted(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		b := closing{&xlabridge.Reference{}, make(chan struct{})}
 		_, err := session.Run(ctx, session.Options{Kind: kind, Experiment: interrupted{&c, interrupt, early},
-			Grace: time.Hour,
+			Grace: func() time.Duration { return time.Hour },
 			Open:  func(context.Context, run.Progress) (xlabridge.Backend, error) { return b, nil }})
 		require.ErrorAs(t, err, new(session.InterruptedError))
 		require.EqualError(t, err, "interrupted before the first generation was done; nothing was written")
@@ -266,6 +271,113 @@ func TestAHostJoinsLate(t *testing.T) {
 	}
 }
 
+// A host whose server is away for too long saves its state and ends, and goes on where a server is: it went on alone
+// for ever. With 0s it waits for the server.
+func TestAHostWithoutItsServerStops(t *testing.T) {
+	t.Parallel()
+	kind, _ := run.Lookup("evolve")
+	c := smallRun(func(c *Config) { c.Generations = 12 })
+	want, err := metricsOf(t, c, 0, nil)
+	require.NoError(t, err)
+	for alone, wait := range map[string]string{"1ms": "1m", "0s": "1ms"} {
+		server, address := runServer(t, &natsserver.Options{})
+		c.Join, c.AloneFor, c.Wait = address+"/alone", alone, wait
+		dir := filepath.Join(t.TempDir(), "run")
+		folder, err := runfolder.Create(dir, runfolder.Options{Keep: 1})
+		require.NoError(t, err)
+		o := session.Options{Kind: kind, Folder: folder, Experiment: slowed{&c, func(step int64) {
+			if step == 3 {
+				server.Shutdown()
+			}
+			if step >= 3 { // the client sees it
+				time.Sleep(50 * time.Millisecond)
+			}
+		}}, Open: func(context.Context, run.Progress) (xlabridge.Backend, error) { return &xlabridge.Reference{}, nil },
+			Config: func(settings.Values, bool) (string, error) { return "", nil }}
+		outcome, err := session.Run(t.Context(), o)
+		require.ErrorContains(t, err, "the server has not answered for ")
+		require.ErrorContains(t, err, "at "+address+": the state is saved, and the same command goes on")
+		away, ok := errors.AsType[*hosts.AwayError](err)
+		require.True(t, ok)
+		require.Equal(t, "no_server", away.ErrorCode())
+		require.NotNil(t, outcome)
+
+		o.Folder, err = runfolder.Open(dir, runfolder.Options{Keep: 1})
+		require.NoError(t, err)
+		newest, _, err := o.Folder.Newest()
+		require.NoError(t, err)
+		rows, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+		require.NoError(t, err)
+		require.Equal(t, int64(strings.Count(string(rows), "\n")), newest.Step, "the state is the last one")
+		require.Less(t, newest.Step, int64(12))
+		c.Join, o.Resume = messageServer(t, "")+"/alone", &newest
+		_, err = session.Run(t.Context(), o)
+		require.NoError(t, err)
+		rows, err = os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+		require.NoError(t, err)
+		require.Equal(t, want, string(rows))
+	}
+}
+
+// Hosts that were stopped at different generations go on together, and each has all rows: the one behind lacked those
+// between.
+func TestHostsThatGoOnHaveAllRows(t *testing.T) {
+	t.Parallel()
+	kind, _ := run.Lookup("evolve")
+	c := smallRun(func(c *Config) { c.Generations = 24 })
+	want, err := metricsOf(t, c, 0, nil)
+	require.NoError(t, err)
+	server := messageServer(t, "")
+	options := func(e run.Experiment) session.Options {
+		return session.Options{Kind: kind, Experiment: e,
+			Config: func(settings.Values, bool) (string, error) { return "", nil },
+			Open: func(context.Context, run.Progress) (xlabridge.Backend, error) {
+				return &xlabridge.Reference{}, nil
+			}}
+	}
+	dirs := [2]string{filepath.Join(t.TempDir(), "ahead"), filepath.Join(t.TempDir(), "behind")}
+	for i, rounds := range []int64{17, 3} {
+		c.Join = fmt.Sprintf("%s/apart%d", server, i)
+		o := options(&c)
+		o.Ends.Rounds = rounds
+		o.Folder, err = runfolder.Create(dirs[i], runfolder.Options{Keep: 1})
+		require.NoError(t, err)
+		_, err = session.Run(t.Context(), o)
+		require.NoError(t, err)
+	}
+	c.Join = server + "/together"
+	arrived := make(chan struct{})
+	arrive := sync.OnceFunc(func() { close(arrived) })
+	var both sync.WaitGroup
+	var errs [2]error
+	for i := range 2 {
+		wait := func(int64) { arrive() }
+		if i == 0 {
+			wait = func(int64) { // until the other one has the state
+				select {
+				case <-arrived:
+				case <-time.After(100 * time.Millisecond):
+				}
+			}
+		}
+		own := c
+		o := options(slowed{&own, wait})
+		o.Folder, err = runfolder.Open(dirs[i], runfolder.Options{Keep: 1})
+		require.NoError(t, err)
+		newest, _, err := o.Folder.Newest()
+		require.NoError(t, err)
+		o.Resume = &newest
+		both.Go(func() { _, errs[i] = session.Run(t.Context(), o) })
+	}
+	both.Wait()
+	for i, dir := range dirs {
+		require.NoError(t, errs[i])
+		rows, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+		require.NoError(t, err)
+		require.Equal(t, want, string(rows), dir)
+	}
+}
+
 // A host with other settings, or without the server's token, is refused in one sentence.
 func TestHostsThatAreRefused(t *testing.T) {
 	const token = "a token of 16 or more"
@@ -281,7 +393,9 @@ func TestHostsThatAreRefused(t *testing.T) {
 		"computes another run: strategy is openes there, snes here": func(c *Config) { c.Strategy = "snes" },
 		"strategy.sigma is":          func(c *Config) { *c = c.With("strategy.sigma", .3) },
 		"want nats://HOST:PORT/NAME": func(c *Config) { c.Join = "http://here/x" },
-		"a name after the server":    func(c *Config) { c.Join = server },
+		"a name after the server":    func(c *Config) { c.Join = server + "/a.b" },
+		"alone-for: got \"never\"":   func(c *Config) { c.AloneFor = "never" },
+		"wait: got \"long\"":         func(c *Config) { c.Wait = "long" },
 		"without a password":         func(c *Config) { c.Join = "nats://me:secret@here:1/x" },
 		"no --join with it": func(c *Config) {
 			c.Island, c.MigrationDir = "a", t.TempDir()
@@ -306,7 +420,7 @@ func TestHostsThatAreRefused(t *testing.T) {
 	require.EqualError(t, err, "the server at "+server+" refuses the token of --token-file "+c.TokenFile+
 		": give the one that the server was started with", "it cannot be reached")
 	c.TokenFile = ""
-	c.Join = "nats://127.0.0.1:1/x"
+	c.Join, c.Wait = "nats://127.0.0.1:1/x", "0s"
 	_, err = c.Start(t.Context(), &xlabridge.Reference{})
 	require.ErrorContains(t, err, "nats://127.0.0.1:1 cannot be reached")
 	unreached, ok := errors.AsType[*messaging.ConnectError](err)

@@ -1,6 +1,8 @@
 package evolve
 
 import (
+	"context"
+
 	"xlarun/rollout/evolve/vectorized"
 	"xlarun/rollout/run"
 )
@@ -23,6 +25,7 @@ func (c *Config) Job() *run.Job {
 		job.Shares, job.Prepare = "island", c.tryPool
 	case c.Join != "":
 		job.Shares = "join"
+		job.Prepare = func(ctx context.Context, _ bool, p run.Progress) error { return c.waitForServer(ctx, p) }
 	}
 	return job
 }

@@ -142,7 +142,12 @@ func (c *Config) joinPool(ctx context.Context) (*pool.Pool, error) {
 
 // tryPool checks that the pool can be opened and, for a new run, that the island has left nobody there. The run takes
 // the island's name when it starts: only then does nobody else start under it.
-func (c *Config) tryPool(ctx context.Context, resumed bool) error {
+func (c *Config) tryPool(ctx context.Context, resumed bool, p run.Progress) error {
+	if c.Join != "" {
+		if err := c.waitForServer(ctx, p); err != nil {
+			return err
+		}
+	}
 	shared, err := c.openPool(ctx)
 	if err != nil {
 		return err

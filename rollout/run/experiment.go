@@ -53,9 +53,9 @@ type Job struct {
 	// Check returns the first mistake in all of the settings, a *settings.Error, before anything is opened, traced or
 	// compiled. nil: the ranges of the settings are checked and, if members play episodes, Play.Rollout.
 	Check func(on plan.Machine) error
-	// Prepare returns the first mistake in what lies outside of the settings, such as a folder that runs share. It is
-	// called before Fetch, with whether the run is resumed. nil: there is nothing to check.
-	Prepare func(ctx context.Context, resumed bool) error
+	// Prepare returns the first mistake in what lies outside of the settings, such as a folder that runs share. It may
+	// wait for a server. It is called before Fetch, with whether the run is resumed. nil: there is nothing to check.
+	Prepare func(ctx context.Context, resumed bool, p Progress) error
 	// Fetch reads or downloads the data of the experiment. It is called before the backend is opened. nil: there is
 	// none.
 	Fetch func(ctx context.Context, p Progress) error
@@ -94,6 +94,12 @@ type Progress interface {
 	Download(done, total int64) // bytes
 	Notice(line string)
 }
+
+// StopError ends a run from outside of it. Its state is good: the session saves it, and the same command goes on.
+type StopError struct{ Err error }
+
+func (e *StopError) Error() string { return e.Err.Error() }
+func (e *StopError) Unwrap() error { return e.Err }
 
 // Common are the settings that all kinds of run have.
 type Common struct {

@@ -58,6 +58,9 @@ type Capabilities struct {
 	// resumed with another goal may have reached that before. metric returns a metric of the round; NaN if it is not
 	// known.
 	Reached func(metric func(name string) float64) bool
+	// Earlier takes the rounds before those of this process, once, if the run is resumed: what metrics.jsonl has of
+	// them, without timings. Their work is the mean.
+	Earlier func(rounds []Metrics)
 	// Reevaluate plays what a snapshot of the run has found on new episodes, such as all elites of an archive, and
 	// returns numbers for the outcome's JSON. It is called once, after the last round and before Table, unless the run
 	// was interrupted. progress takes the share that is done, 0 … 1. When ctx ends, Reevaluate returns its error soon,

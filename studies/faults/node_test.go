@@ -142,8 +142,8 @@ func (a nodeArgs) run() error {
 	defer stop()
 	switch {
 	case a.Join != "":
-		return studies.JoinStudy(ctx, studies.Join{Wait: time.Minute, Version: a.Version,
-			Server: messaging.Server{URL: a.Join, Token: "secret"}}, waves{})
+		return studies.JoinStudy(ctx, studies.Join{Version: a.Version, Server: messaging.Server{
+			Address: messaging.Address{URLs: []string{a.Join}}, Token: "secret", Wait: time.Minute}}, waves{})
 	case a.Storage != "":
 		return studies.Worker(ctx, a.Storage, a.Study, 0, "", waves{})
 	}

@@ -33,15 +33,15 @@ type Store struct {
 
 // Join returns the store of the mesh with a name. Each start of a mesh needs a new name, of letters, digits, dashes and
 // underscores: a plugin would take the keys of an earlier start for those of this one.
-func Join(s Server, name string) (*Store, error) {
-	conn, err := s.Connect("xlarun-mesh-" + name)
+func Join(ctx context.Context, s Server, name string) (*Store, error) {
+	conn, err := s.Connect(ctx, "xlarun-mesh-"+name)
 	if err != nil {
 		return nil, err
 	}
 	bucket, err := open(conn, "xlarun-mesh-"+name)
 	if err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("%s keeps nothing (%w): start xlarun serve there, or nats-server -js", s.URL, err)
+		return nil, fmt.Errorf("%s keeps nothing (%w): start xlarun serve there, or nats-server -js", s.Address, err)
 	}
 	return &Store{conn, bucket, name}, nil
 }

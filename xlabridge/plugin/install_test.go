@@ -2,9 +2,11 @@ package plugin
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -81,6 +83,48 @@ func TestInstallFromIndex(t *testing.T) {
 			require.Equal(t, found, again)
 		})
 	}
+}
+
+// The public index is asked by its JSON. One that is behind a mirror lists files under addresses that are relative to the
+// one that answered; no Python is needed for them.
+func TestInstallFromReleases(t *testing.T) {
+	body := buildWheel(t, fakeEntries())
+	for _, c := range []struct{ name, address, want string }{
+		{"absolute address", "http://%s/files/" + fakeFile, ""},
+		{"relative to the address that answered", "../../../files/" + fakeFile + "#sha256=x", ""},
+		{"another file", "../../../files/other.whl", "it does not list " + fakeFile},
+		{"no JSON", "\"", "its answer for Fake.pjrt cannot be read"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ix := newIndex(t, body)
+			ix.page = func(w http.ResponseWriter, r *http.Request) {
+				if !strings.HasSuffix(r.URL.Path, "/mirror/json") {
+					http.Redirect(w, r, "/simple/fake-pjrt/mirror/json", http.StatusFound)
+					return
+				}
+				file := strings.ReplaceAll(c.address, "%s", r.Host)
+				name, _, _ := strings.Cut(path.Base(file), "#")
+				_, _ = fmt.Fprintf(w, `{"releases": {"1.1": [], "1.2": [{"filename": "%s", "url": "%s"}]}}`, name, file)
+			}
+			s := testStore(t, pinSet{pinFor(body)}, nil)
+			s.sources = func() []fetch.Source {
+				get := func(ctx context.Context, a *fetch.Artifact, dst *fetch.Sink) error {
+					return fromReleases(ctx, s.client, ix.URL+"/simple/fake-pjrt/json", a, dst)
+				}
+				return []fetch.Source{{Name: "the public package index", Get: get}}
+			}
+			found, err := s.find(background, Request{})
+			if c.want != "" {
+				require.ErrorContains(t, err, c.want)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, sumOf([]byte(fakeEntries()[1].text)), found.SHA256)
+		})
+	}
+	address, err := publicIndex("Fake.pjrt")
+	require.NoError(t, err)
+	require.Regexp(t, `^https://[a-z.]+/pypi/Fake\.pjrt/json$`, address)
 }
 
 // filesBelow lists the files below dir, with slashes.

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -111,35 +112,58 @@ func linkTo(file string, page []byte) *url.URL {
 // publicIndexLimit is how long the public index may take to answer.
 const publicIndexLimit = 20 * time.Second
 
-// fromPublicIndex downloads from the index of go-xla's installer. A mirror may answer with a relative address, which
-// cannot be resolved: the installer does not return the mirror's address.
-func fromPublicIndex(ctx context.Context, client *fetch.Client, a *fetch.Artifact, dst *fetch.Sink) error {
-	var info *installer.PipPackageInfo
-	var err error
-	answered := make(chan struct{})
-	go func() { // GetPipInfo takes no context; it is abandoned when ctx ends
-		defer close(answered)
-		info, err = installer.GetPipInfo(a.Name)
-	}()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(publicIndexLimit):
-		return errors.New("it does not answer")
-	case <-answered:
+// publicIndex returns the address at which go-xla's installer asks the public index for a project. The installer tells
+// it in the error for a name that no address can have; no request is made.
+func publicIndex(name string) (string, error) {
+	_, err := installer.GetPipInfo("\x7f")
+	refused, ok := errors.AsType[*url.Error](err)
+	if !ok {
+		return "", fmt.Errorf("go-xla's installer does not tell its address: %w", err)
 	}
+	return strings.Replace(refused.URL, "\x7f", name, 1), nil
+}
+
+// fromPublicIndex downloads from the index of go-xla's installer.
+func fromPublicIndex(ctx context.Context, client *fetch.Client, a *fetch.Artifact, dst *fetch.Sink) error {
+	address, err := publicIndex(a.Name)
+	if err != nil {
+		return err
+	}
+	return fromReleases(ctx, client, address, a, dst)
+}
+
+// fromReleases downloads a file that the JSON at an address lists. A mirror may list it under a relative address, which
+// is relative to the address that answered.
+func fromReleases(
+	ctx context.Context, client *fetch.Client, address string, a *fetch.Artifact, dst *fetch.Sink,
+) error {
+	limited, cancel := context.WithTimeout(ctx, publicIndexLimit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(limited, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := client.HTTP.Do(req)
 	if err != nil {
 		return fmt.Errorf("it does not answer: %w", fetch.Cause(err))
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("it answers %s for %s", resp.Status, a.Name)
+	}
+	var info installer.PipPackageInfo
+	if err := json.NewDecoder(io.LimitReader(resp.Body, indexLimit)).Decode(&info); err != nil {
+		return fmt.Errorf("its answer for %s cannot be read: %w", a.Name, err)
 	}
 	for _, f := range info.Releases[a.Version] {
 		if f.Filename != a.File {
 			continue
 		}
-		address, err := url.Parse(f.URL)
-		if err != nil || !address.IsAbs() {
-			return errors.New("it lists the file under a relative address")
+		file, err := resp.Request.URL.Parse(f.URL)
+		if err != nil {
+			return err
 		}
-		return client.Download(ctx, address, dst)
+		return client.Download(ctx, file, dst)
 	}
 	return fmt.Errorf("it does not list %s", a.File)
 }

@@ -31,7 +31,7 @@ func record(path, suite, commit string, repeats int, all []row) error {
 	if i < 0 {
 		i = len(f.Machines)
 		f.Machines = append(f.Machines, figures.Machine{Name: fmt.Sprintf("machine-%d", i+1), Processor: kind,
-			Cores: runtime.NumCPU()})
+			Cores: runtime.GOMAXPROCS(0)})
 	}
 	year, month, day := time.Now().UTC().Date()
 	for _, r := range all {

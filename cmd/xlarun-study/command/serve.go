@@ -1,9 +1,11 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"time"
 
@@ -12,12 +14,14 @@ import (
 
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/cmd/xlarun/console"
+	"xlarun/internal/messaging"
 	"xlarun/studies"
 )
 
 func serveCommand(a *cli.App) *cobra.Command {
 	values, access := map[string]string{}, &accessFlags{}
-	listen, shown, asJSON, away, linger := "", "", false, false, time.Duration(0)
+	listen, shown, asJSON, away, untilDone := "", "", false, false, false
+	grace, linger, file := time.Duration(0), time.Duration(0), ""
 	cmd := &cobra.Command{
 		Use: "serve [SPEC.toml]",
 		Long: "Serve runs a study as study run does, and listens for workers of other machines, which xlarun work " +
@@ -36,6 +40,9 @@ func serveCommand(a *cli.App) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := access.listen(listen)
+			if err == nil {
+				err = saves(cmd.Context(), grace)
+			}
 			if err != nil {
 				return err
 			}
@@ -47,6 +54,9 @@ func serveCommand(a *cli.App) *cobra.Command {
 						also = "  (or by " + strings.Join(others, ", ") + ")"
 					}
 					fmt.Fprintf(a.Out, by+"%s\n", host, also)
+					if err := writeAddress(file, scheme(l)+host); err != nil {
+						fmt.Fprintln(a.Err, err)
+					}
 				}
 			}
 			c := &studies.Coordinator{Listen: l, Away: away, Linger: linger,
@@ -55,12 +65,20 @@ func serveCommand(a *cli.App) *cobra.Command {
 				return console.BadInput("--listen: %w", err)
 			}
 			if len(args) == 0 {
-				err := studies.ServeMessages(cmd.Context(), l, joined("hosts join by: xlarun evolve ENV --join "+
-					"nats://%s/NAME"))
+				err := studies.Messages{Listen: l, UntilDone: untilDone,
+					Listening: joined("hosts join by: xlarun evolve ENV --join nats://%s/NAME"),
+					Leave:     func() time.Duration { return console.GraceOf(cmd.Context()) - console.Grace },
+				}.Serve(cmd.Context())
+				if errors.Is(err, studies.ErrNobody) {
+					return console.CodedError{Code: console.CodeNoServer, Err: err}
+				}
 				if errors.As(err, new(*net.OpError)) {
 					return console.BadInput("--listen got %s, but %w: give another port", listen, err)
 				}
-				return err
+				if err == nil && context.Cause(cmd.Context()) == console.ErrTerminated {
+					return console.ErrInterrupted // 75: Ctrl-C is the usual end, SIGTERM an engine's
+				}
+				return errors.Join(err, writeOver(file, err))
 			}
 			page := l
 			page.Address = shown
@@ -71,28 +89,69 @@ func serveCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if shown == "none" {
-				return runStudy(cmd.Context(), a, s, c, asJSON)
+			var opened []func() (func(), error)
+			if shown != "none" {
+				opened = append(opened, func() (func(), error) { return openPageOf(a, page, c) })
 			}
-			return runStudy(cmd.Context(), a, s, c, asJSON, func() (func(), error) { return openPageOf(a, page, c) })
+			if err := runStudy(cmd.Context(), a, s, c, asJSON, opened...); err != nil {
+				return err
+			}
+			return writeOver(file, nil)
 		},
 	}
 	specFlags(cmd, values, &asJSON)
+	graceFlag(cmd, &grace)
+	cmd.Flags().StringVar(&file, "address-file", "", "file that gets the address when the server listens, and "+
+		"\"over\" at the end: others join by @FILE")
+	cmd.Flags().BoolVar(&untilDone, "until-done", false, "without a study: end when a run has reached its goal and "+
+		"all hosts left 10 s ago; with status 3 after 30 minutes without any")
+	cmd.Flags().DurationVar(&linger, "linger", 0, "time after the end of the study in which workers that come are "+
+		"told that it is over")
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4222",
 		"address on which workers join, HOST:PORT; port 0 for any")
 	cmd.Flags().StringVar(&shown, "web", "127.0.0.1:0", "address of a page that shows the study, HOST:PORT; port 0 "+
 		"for any, none for no page")
 	cmd.Flags().BoolVar(&away, "no-workers", false, "start no workers on this machine")
-	cmd.Flags().DurationVar(&linger, "linger", 0, "time after the study's end in which workers that come learn of it")
 	access.add(cmd, "server")
 	return cmd
+}
+
+// scheme begins the addresses of a server.
+func scheme(l studies.Listen) string {
+	if l.TLS != nil {
+		return "tls://"
+	}
+	return "nats://"
+}
+
+// writeAddress writes an address file, at once as a whole; "": there is none.
+func writeAddress(file, text string) error {
+	if file == "" {
+		return nil
+	}
+	err := os.WriteFile(file+".new", []byte(text+"\n"), 0o666)
+	if err == nil {
+		err = os.Rename(file+".new", file)
+	}
+	if err != nil {
+		return fmt.Errorf("--address-file %s cannot be written: %w", file, console.Cause(err))
+	}
+	return nil
+}
+
+// writeOver writes into an address file that it is over, unless it failed.
+func writeOver(file string, failed error) error {
+	if failed != nil {
+		return nil
+	}
+	return writeAddress(file, messaging.Over)
 }
 
 // noStudy returns an error if a flag of serve is given that is for a study.
 func noStudy(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "listen", "token-file", "tls-cert", "tls-key", "tls-ca":
+		case "address-file", "until-done", "grace", "listen", "token-file", "tls-cert", "tls-key", "tls-ca":
 		default:
 			err = console.BadInput("--%s got %q, but there is no study: give its file, or leave the flag out", f.Name,
 				f.Value)

@@ -23,28 +23,35 @@ func TestServeWithoutAStudy(t *testing.T) {
 	require.Contains(t, s.Refused(t, "serve", "--no-workers"), "--no-workers got \"true\", but there is no study")
 	require.Contains(t, s.Refused(t, "serve", "--listen", "0.0.0.0:0"), "give a token")
 	require.NoError(t, os.WriteFile(s.Path("token"), []byte("a token of 16 or more"), 0o600))
-	server := s.Command("serve", "--listen", "127.0.0.1:0", "--token-file", "token")
+	server := s.Command("serve", "--listen", "127.0.0.1:0", "--token-file", "token", "--address-file", "server")
 	out, err := os.Create(s.Path("output"))
 	require.NoError(t, err)
 	server.Stdout = out
 	require.NoError(t, server.Start())
+	var args []string
 	defer func() {
 		require.NoError(t, server.Process.Signal(syscall.SIGINT))
 		require.Equal(t, 0, server.Ended(), "%s", &server.Err)
 		require.NoError(t, out.Close())
+		require.Equal(t, "over\n", s.Read(t, "server"))
+		late := s.Result(t, append(args, "--join", "@server", "--out", "late")...) // it was an error
+		require.Equal(t, map[string]any{"over": true}, late)
+		require.NoDirExists(t, s.Path("late"))
 	}()
 	require.Eventually(t, func() bool { return joinsBy.MatchString(s.Read(t, "output")) }, 20*time.Second,
 		10*time.Millisecond)
 	require.Contains(t, s.Refused(t, "serve", "--listen", strings.TrimPrefix(joinsBy.FindStringSubmatch(
 		s.Read(t, "output"))[1], "nats://")), "address already in use: give another port")
 	address := joinsBy.FindStringSubmatch(s.Read(t, "output"))[1]
-	args := []string{"evolve", "CartPole-v1", "--backend", "reference", "--policy", "linear", "--pop", "8", "--tile",
+	args = []string{"evolve", "CartPole-v1", "--backend", "reference", "--policy", "linear", "--pop", "8", "--tile",
 		"2", "--steps", "5", "--generations", "3", "--target", "0", "--eval-episodes", "1"}
 	s.Do(t, append(args, "--out", "one")...)
-	args = append(args, "--join", address+"/try", "--hosts", "2")
+	require.Equal(t, address+"\n", s.Read(t, "server"))
+	alone := args
+	args = append(args, "--join", "@server:try", "--hosts", "2")
 	stranger := s.Command(append(args, "--out", "none")...)
 	require.NoError(t, stranger.Start())
-	require.Equal(t, 1, stranger.Ended())
+	require.Equal(t, 4, stranger.Ended())
 	require.Contains(t, stranger.Err.String(), "wants a token: give it by --token-file or the variable XLARUN_TOKEN")
 	args = append(args, "--token-file", "token")
 	other := s.Command(append(args, "--out", "two")...)
@@ -54,4 +61,5 @@ func TestServeWithoutAStudy(t *testing.T) {
 	for _, folder := range []string{"two", "three"} {
 		require.Equal(t, s.Read(t, "one", "metrics.jsonl"), s.Read(t, folder, "metrics.jsonl"))
 	}
+	args = alone
 }

@@ -71,12 +71,15 @@ func readSpec(a *cli.App, path string, over map[string]string) (*studies.Spec, e
 
 func studyRunCommand(a *cli.App) *cobra.Command {
 	values := map[string]string{}
-	asJSON := false
+	asJSON, grace := false, time.Duration(0)
 	cmd := &cobra.Command{
 		Use: "run SPEC.toml", Short: "Run a study, or continue it",
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := readSpec(a, args[0], values)
+			if err == nil {
+				err = saves(cmd.Context(), grace)
+			}
 			if err != nil {
 				return err
 			}
@@ -84,7 +87,19 @@ func studyRunCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	specFlags(cmd, values, &asJSON)
+	graceFlag(cmd, &grace)
 	return cmd
+}
+
+// graceFlag is --grace.
+func graceFlag(cmd *cobra.Command, grace *time.Duration) {
+	cmd.Flags().DurationVar(grace, "grace", console.UsualGrace, console.GraceHelp)
+}
+
+// saves says that the command saves what it has within --grace after SIGTERM.
+func saves(ctx context.Context, grace time.Duration) error {
+	console.Saves(ctx, grace)
+	return console.CheckGrace(grace)
 }
 
 // specFlags are the keys of a spec as flags.

@@ -208,7 +208,9 @@ high = 1
 	}
 	require.Contains(t, pageData(t, page, "a secret of 21 letters"), `"study":"served"`)
 	require.Contains(t, pageData(t, page, "guess"), "Token <input")
-	there.Do(t, "work", url, "--token-file", "token", "--workers", "1")
+	require.Regexp(t, `^1 x 1 core \(--workers\) join nats://\S+\njoined nats://\S+\n`+
+		`(trial \d  complete  \S+  in \S+s\n){3}done: 3 trials, 0 failed, in \S+s\n$`,
+		there.Do(t, "work", url, "--token-file", "token", "--workers", "1"))
 	for lines.Scan() {
 		last = last + lines.Text() + "\n"
 	}

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,61 +14,88 @@ import (
 
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/machine"
 	"xlarun/internal/messaging"
+	"xlarun/internal/quantity"
 	"xlarun/studies"
+	"xlarun/studies/study"
 )
 
 func workCommand(a *cli.App) *cobra.Command {
 	access := &accessFlags{}
-	count, threads, wait := 0, 1, 10*time.Minute
+	count, threads, wait, grace := 0, 1, messaging.UsualWait, time.Duration(0)
 	cmd := &cobra.Command{
-		Use: "work nats://HOST:PORT",
+		Use: "work nats://HOST:PORT|@FILE",
 		Long: "Work runs trials of a study that xlarun serve runs elsewhere: as many worker processes as there " +
 			"are cores for, each one trial at a time.\nOne that dies is replaced, and its trial goes on from its " +
-			"last checkpoint, here or elsewhere.",
+			"last checkpoint, here or elsewhere. Several addresses have commas between them. @FILE is a file with " +
+			"the address, as xlarun serve --address-file writes it: it may come later, and change.",
 		Example: "  xlarun work nats://head:4222 --token-file token\n  xlarun work nats://head:4222 --workers 4 " +
 			"--threads 2",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 || !servedAddress(args[0]) {
-				return console.BadInput("got %q, wants the address of a study that is served, nats://HOST:PORT",
-					strings.Join(args, " "))
+			if _, err := messaging.Parse(strings.Join(args, " ")); err != nil || len(args) != 1 {
+				return console.BadInput("got %q, wants the address of a study that is served, nats://HOST:PORT or "+
+					"@FILE", strings.Join(args, " "))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
-			if count, err = workerCount(count, threads, runtime.NumCPU()); err != nil {
+			err := saves(cmd.Context(), grace)
+			if err != nil {
 				return err
 			}
-			server := messaging.Server{URL: args[0], TokenSource: access.files().TokenSource()}
+			cores, by := machine.Cores(a.Getenv)
+			if count > 0 {
+				by = "--workers"
+			}
+			if count, err = workerCount(count, threads, cores); err != nil {
+				return err
+			}
+			address, err := messaging.Parse(args[0])
+			if err != nil {
+				return err
+			}
+			server := messaging.Server{Address: address, TokenSource: access.files().TokenSource(), Wait: wait}
 			if server.Token, err = access.secret(); err != nil {
 				return err
 			}
 			if server.TLS, err = access.tls(); err != nil {
 				return err
 			}
-			if count > 1 {
-				return superviseWorkers(cmd.Context(), a, count, threads, os.Args[1:])
+			slot := a.Getenv(envSlot)
+			t := &tally{out: a.Out, start: machine.ProcessStart()}
+			if slot == "" {
+				fmt.Fprintf(a.Out, "%d x %s (%s) join %s\n", count, quantity.Count(threads, "core", "cores"), by,
+					args[0])
 			}
-			runtime.GOMAXPROCS(threads)
-			err = studies.JoinStudy(cmd.Context(), studies.Join{Server: server, Wait: wait,
-				Version: console.Version(),
-				Away: func(since time.Duration) {
-					if os.Getenv(envQuiet) == "" {
-						fmt.Fprintf(a.Out, "nobody answers at %s since %v: does xlarun serve run there, and can this "+
+			if count > 1 {
+				err = superviseWorkers(cmd.Context(), a, t, count, threads, os.Args[1:])
+			} else {
+				runtime.GOMAXPROCS(threads)
+				out := t.lines()
+				j := studies.Join{Server: server, Version: console.Version(),
+					Ended: func(number int64, r study.Result, took time.Duration) {
+						fmt.Fprintln(out, workedLine(number, r, took))
+					}}
+				if slot == "" || slot == "0" { // one says what all of them see
+					j.Joined = func(address string) { fmt.Fprintf(out, "joined %s\n", address) }
+					j.Away = func(since time.Duration) {
+						fmt.Fprintf(out, "nobody answers at %s since %v: does xlarun serve run there, and can this "+
 							"machine reach it? The workers wait until %v have passed\n", args[0],
 							since.Round(time.Second), wait)
 					}
-				}}, newMaker(a, "the study's spec"))
-			if cmd.Context().Err() != nil {
-				return console.ErrInterrupted
+				}
+				err = joinError(studies.JoinStudy(cmd.Context(), j, newMaker(a, "the study's spec")))
 			}
-			if errors.Is(err, studies.ErrOver) {
+			switch {
+			case errors.Is(err, studies.ErrOver):
 				fmt.Fprintf(a.Out, "%v\n", err)
 				return nil
-			}
-			if errors.Is(err, studies.ErrNoCoordinator) || errors.Is(err, studies.ErrRefused) {
-				return console.StatusError{Status: statusNoServer, Code: console.CodeNoServer, Err: err}
+			case cmd.Context().Err() != nil:
+				return console.InterruptedError{Err: fmt.Errorf("interrupted after %s: the same command goes on",
+					t.sum())}
+			case err == nil && slot == "":
+				fmt.Fprintf(a.Out, "done: %s\n", t.sum())
 			}
 			return err
 		},
@@ -78,6 +103,7 @@ func workCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().IntVar(&count, "workers", 0, "worker processes; 0 for as many as there are cores for")
 	cmd.Flags().IntVar(&threads, "threads", 1, "cores of a worker, as the study's file has it")
 	cmd.Flags().DurationVar(&wait, "wait", wait, "time without the study's server after which the workers end")
+	graceFlag(cmd, &grace)
 	access.add(cmd, "workers")
 	return cmd
 }
@@ -89,35 +115,43 @@ func workerCount(workers, threads, cores int) (int, error) {
 		return 0, console.BadInput("--workers got %d, wants 1 or more, or 0 for as many as there are cores for",
 			workers)
 	case threads < 1 || threads > cores:
-		return 0, console.BadInput("--threads got %d, wants 1 to the %d cores of this machine", threads, cores)
+		return 0, console.BadInput("--threads got %d, wants 1 to the %d cores that this process may use", threads,
+			cores)
 	case workers > cores/threads:
-		return 0, console.BadInput("--workers got %d of %d threads each, more than this machine's %d cores: runs "+
-			"would wait for each other", workers, threads, cores)
+		return 0, console.BadInput("--workers got %d of %d threads each, more than the %d cores that this "+
+			"process may use: runs would wait for each other", workers, threads, cores)
 	case workers == 0:
 		return cores / threads, nil
 	}
 	return workers, nil
 }
 
-// servedAddress tells whether a text is nats://HOST:PORT, or tls:// for one that has certificates.
-func servedAddress(text string) bool {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Hostname() == "" {
-		return false
+// envSlot is the number of a worker among those that one process keeps running; "": it runs alone.
+const envSlot = "XLARUN_WORKER_SLOT"
+
+// joinError gives the error of a worker that finds no server, or that the server refuses, its code.
+func joinError(err error) error {
+	switch {
+	case errors.Is(err, studies.ErrRefused):
+		return console.CodedError{Code: console.CodeRefused, Err: err}
+	case errors.Is(err, studies.ErrNoCoordinator):
+		return console.CodedError{Code: console.CodeNoServer, Err: err}
 	}
-	port, err := strconv.ParseUint(u.Port(), 10, 16)
-	return u.Port() == "" || err == nil && port > 0
+	return err
 }
 
-// envQuiet is set for all workers of a machine except one, which says that nobody answers.
-const envQuiet = "XLARUN_WORKER_QUIET"
-
-// statusNoServer is the exit status of a worker that finds no server, or that the server refuses. Another worker would
-// end in the same way, so none is started in its place.
-const statusNoServer = 3
+// noWorker returns the error of all workers of a machine after one has ended with a status; nil: another worker may
+// take its place. Where there is no server, or the server refuses, another one would end in the same way.
+func noWorker(status int) error {
+	code := map[int]string{console.StatusNoServer: console.CodeNoServer, console.StatusRefused: console.CodeRefused}
+	if code[status] == "" {
+		return nil
+	}
+	return console.CodedError{Code: code[status], Err: errors.New("no worker can work: each says why above")}
+}
 
 // superviseWorkers keeps several worker processes running. Each is this command with one worker.
-func superviseWorkers(ctx context.Context, a *cli.App, count, threads int, args []string) error {
+func superviseWorkers(ctx context.Context, a *cli.App, t *tally, count, threads int, args []string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -127,18 +161,17 @@ func superviseWorkers(ctx context.Context, a *cli.App, count, threads int, args 
 	p := &studies.Pool{Size: count, Threads: threads, Limit: 20,
 		Command: func(slot int) *exec.Cmd {
 			cmd := exec.Command(self, append(append([]string{}, args...), "--workers=1")...)
-			if slot > 0 {
-				cmd.Env = append(os.Environ(), envQuiet+"=1")
-			}
-			cmd.Stdout, cmd.Stderr = a.Out, a.Err
+			cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", envSlot, slot))
+			cmd.Stdout, cmd.Stderr = t.lines(), a.Err
 			return cmd
 		},
 		Log: func(int) string { return "" }}
 	p.Died = func(slot int, err error) {
-		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == statusNoServer {
-			p.NoRestart, noServer = true, console.StatusError{Status: statusNoServer, Code: console.CodeNoServer,
-				Err: errors.New("no worker can work: each says why above")}
-			return
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			if none := noWorker(exit.ExitCode()); none != nil {
+				p.NoRestart, noServer = true, none
+				return
+			}
 		}
 		if err == nil {
 			p.NoRestart, succeeded = true, true

@@ -1,9 +1,13 @@
 package command
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/studies/study"
 )
 
 // "--threads 0" and "--workers -1" were "more than this machine's cores", and a worker could have more
@@ -15,11 +19,11 @@ func TestWorkerCount(t *testing.T) {
 	}{
 		{0, 1, 8, 8, ""}, {0, 3, 8, 2, ""}, {2, 4, 8, 2, ""}, {1, 8, 8, 1, ""},
 		{-1, 1, 8, 0, "--workers got -1, wants 1 or more, or 0 for as many as there are cores for"},
-		{0, 0, 8, 0, "--threads got 0, wants 1 to the 8 cores of this machine"},
-		{1, 9, 8, 0, "--threads got 9, wants 1 to the 8 cores of this machine"},
-		{3, 4, 8, 0, "--workers got 3 of 4 threads each, more than this machine's 8 cores: runs would wait for each " +
-			"other"},
-		{1 << 62, 4, 8, 0, "more than this machine's 8 cores"},
+		{0, 0, 8, 0, "--threads got 0, wants 1 to the 8 cores that this process may use"},
+		{1, 9, 8, 0, "--threads got 9, wants 1 to the 8 cores that this process may use"},
+		{3, 4, 8, 0, "--workers got 3 of 4 threads each, more than the 8 cores that this process may use: " +
+			"runs would wait for each other"},
+		{1 << 62, 4, 8, 0, "more than the 8 cores that this process may use"},
 	} {
 		got, err := workerCount(c.workers, c.threads, c.cores)
 		require.Equal(t, c.want, got)
@@ -29,4 +33,25 @@ func TestWorkerCount(t *testing.T) {
 			require.ErrorContains(t, err, c.err)
 		}
 	}
+}
+
+// Work printed nothing. It counts the lines of its workers, which may arrive in parts.
+func TestTally(t *testing.T) {
+	var out strings.Builder
+	all := &tally{out: &out, start: time.Now()}
+	a, b := all.lines(), all.lines()
+	good := workedLine(3, study.Result{State: study.Complete, Values: []float64{1.25}}, 1500*time.Millisecond)
+	require.Equal(t, "trial 3  complete  1.25  in 1.5s", good)
+	bad := workedLine(4, study.Result{State: study.Fail, Reason: "no\nmemory"}, time.Second)
+	require.Equal(t, "trial 4  failed  in 1s: no memory", bad)
+	for _, w := range []struct {
+		to   interface{ Write([]byte) (int, error) }
+		text string
+	}{{a, "joined nats://a\n" + good[:9]}, {b, bad + "\n"}, {a, good[9:] + "\n"}} {
+		n, err := w.to.Write([]byte(w.text))
+		require.NoError(t, err)
+		require.Equal(t, len(w.text), n)
+	}
+	require.Equal(t, "joined nats://a\n"+bad+"\n"+good+"\n", out.String())
+	require.Regexp(t, `^2 trials, 1 failed, in `, all.sum())
 }

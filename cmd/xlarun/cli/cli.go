@@ -2,10 +2,10 @@
 // strategies and kinds of run, and then calls Main. Every command knows them.
 //
 // A command ends with status 0; with 1 if something failed while it ran; with 2 if its input was wrong, in which case
-// nothing was compiled or written; and with 130 if it was interrupted, 143 if by SIGTERM. xlarun work ends with 3 if
-// there is no server, or the server refuses. A command whose stdout nobody reads any more, as after "| head", ends with
-// 141 and says nothing, unless it is a run, which is interrupted. An error is one sentence on stderr. Without an error,
-// stderr is empty.
+// nothing was compiled or written; with 3 if it found no server to join, and 4 if it was refused there; and with 130 if
+// it was interrupted. After SIGTERM that is 75 if all is saved and the same command goes on, else 143. A command whose
+// stdout nobody reads any more, as after "| head", ends with 141 and says nothing, unless it is a run, which is
+// interrupted. An error is one sentence on stderr. Without an error, stderr is empty.
 package cli
 
 import (
@@ -14,10 +14,10 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -27,6 +27,7 @@ import (
 	"xlarun/cmd/xlarun/boardgame"
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/handover"
+	"xlarun/cmd/xlarun/machine"
 	"xlarun/cmd/xlarun/plots"
 	_ "xlarun/envs/all" // environments
 	_ "xlarun/rollout/evolve"
@@ -89,35 +90,32 @@ var signals = sync.OnceValue(untilSignal)
 func runHere(args []string) int {
 	// A write to a pipe without a reader must fail, not kill the process: it may have a state to save.
 	signal.Ignore(syscall.SIGPIPE)
+	if n, _ := machine.Cores(os.Getenv); n < runtime.GOMAXPROCS(0) {
+		runtime.GOMAXPROCS(n) // all else asks for that
+	}
 	return Run(signals(), args, Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv})
 }
 
-var (
-	ending     sync.Once
-	terminated atomic.Bool // the first signal was SIGTERM
-)
+var once sync.Once
 
 // exit ends the process with the status of the first call. os.Exit may take longer than lastMoment, such as with the
 // race detector.
-func exit(status int) {
-	if status == StatusInterrupted && terminated.Load() {
-		status = console.StatusTerminated
-	}
-	ending.Do(func() { os.Exit(status) })
-}
+func exit(status int) { once.Do(func() { os.Exit(status) }) }
 
 const (
 	// oneSignal is the time within which signals count as one. A shell, a closing terminal or a supervisor may send a
 	// signal to the process and again to its group.
 	oneSignal = 100 * time.Millisecond
-	// lastMoment is the time after which an interrupted process ends in any case: a reader of its output may block it.
-	lastMoment = console.Grace + 100*time.Millisecond
+	// lastMoment is the time after the grace at which an interrupted process ends in any case: a reader of its output
+	// may block it.
+	lastMoment = 100 * time.Millisecond
 )
 
-// untilSignal returns a context that ends with the first signal. The second signal ends the process. Signals that were
+// untilSignal returns a context that ends with the first signal. The second signal ends the process, but a further
+// SIGTERM leaves the grace of the first: engines send it to each process and again at a time limit. Signals that were
 // ignored when the process started, as by nohup, stay ignored.
 func untilSignal() context.Context {
-	ctx, cancel := context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancelCause(console.WithEnding(context.Background()))
 	signals := make(chan os.Signal, 8)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(s) {
@@ -127,15 +125,15 @@ func untilSignal() context.Context {
 	go func() {
 		var cause error
 		if <-signals == syscall.SIGTERM {
-			terminated.Store(true)
 			cause = console.ErrTerminated
 		}
 		first := time.Now()
-		time.AfterFunc(lastMoment, func() { exit(StatusInterrupted) })
 		cancel(cause)
+		time.AfterFunc(console.GraceOf(ctx)+lastMoment, func() { exit(console.Interrupted(ctx)) })
 		for s := range signals {
-			if s != syscall.SIGHUP && time.Since(first) > oneSignal {
-				exit(StatusInterrupted)
+			again := s == syscall.SIGTERM && cause == console.ErrTerminated
+			if s != syscall.SIGHUP && !again && time.Since(first) > oneSignal {
+				exit(console.Interrupted(ctx))
 			}
 		}
 	}()
@@ -143,7 +141,7 @@ func untilSignal() context.Context {
 }
 
 // Run runs one command line, without the program's name, and returns its exit status. When ctx ends, the command has
-// console.Grace to put its state on the disk. A call may not have returned by then, so the process should end soon.
+// console.GraceOf to put its state on the disk. A call may not have returned by then, so the process should end soon.
 func Run(ctx context.Context, args []string, s Streams) int {
 	a := &App{Streams: s, program: otherProgram(os.Args[0]), OpenBackend: openBackend, preload: console.Preload,
 		now: time.Now, patience: 2 * time.Second,

@@ -15,6 +15,7 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
+	"xlarun/cmd/xlarun/machine"
 	"xlarun/graph"
 	"xlarun/internal/hardware"
 	"xlarun/internal/quantity"
@@ -39,7 +40,7 @@ func doctorCommand(a *App) *cobra.Command {
 			if err := o.Check(); err != nil {
 				return err
 			}
-			mesh, leave, err := m.open()
+			mesh, leave, err := m.open(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -77,8 +78,11 @@ func (d *doctor) examine(ctx context.Context, o console.BackendFlags) error {
 	if m, err := hardware.OfProcess(); err == nil && m.Limit > 0 {
 		memory = ", " + display.Bytes(m.Limit) + " of memory"
 	}
-	d.ok("machine", "%s/%s, %s%s", runtime.GOOS, runtime.GOARCH, quantity.Count(runtime.NumCPU(), "core", "cores"),
-		memory)
+	cores := quantity.Count(runtime.NumCPU(), "core", "cores")
+	if n, by := machine.Cores(d.Getenv); n < runtime.NumCPU() {
+		cores += fmt.Sprintf(" of which %d may be used (%s)", n, by)
+	}
+	d.ok("machine", "%s/%s, %s%s", runtime.GOOS, runtime.GOARCH, cores, memory)
 	d.folder()
 	d.plugins(o.Backend)
 	d.cache()

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -39,6 +40,7 @@ type ownFlags struct {
 	resume   string
 	study    string // --from-study
 	drop     bool   // --drop-rows
+	grace    time.Duration
 	topology string // --topology, if it names devices
 	fresh    bool   // --resume auto, and the folder holds a run without a checkpoint
 }
@@ -217,7 +219,9 @@ func (g *flagValues) addCall(f *pflag.FlagSet, title string) {
 		f.BoolVar(&o.drop, "drop-rows", false, "go on also if rows of metrics.jsonl are missing")
 		f.StringVar(&o.study, "from-study", "", "start with the settings of the best trial of this study, of the "+
 			"trial N of FILE:N; FILE:STUDY and FILE:STUDY:N where the database has several")
+		f.DurationVar(&o.grace, "grace", console.UsualGrace, console.GraceHelp)
 		markAdvanced(f, "drop-rows")
+		markAdvanced(f, "grace")
 		markAdvanced(f, "from-study")
 	}
 	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")

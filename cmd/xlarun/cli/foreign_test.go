@@ -52,6 +52,7 @@ func TestForeignFlags(t *testing.T) {
 	// A flag that the chosen strategy, or the policy, does not have is not suggested: that was --rate, of other ones.
 	b.err.b.Reset()
 	require.Equal(t, StatusUsage, b.do("evolve", "--strategy", "cmaes", "--lrate", "1"))
-	require.Equal(t, "xlarun evolve: there is no flag --lrate; see xlarun evolve --help\n", b.err.String())
+	require.Equal(t, "xlarun evolve: there is no flag --lrate, did you mean --grace?; see xlarun evolve --help\n",
+		b.err.String())
 	ask("ppo --policy transformer", "head", "heads")
 }

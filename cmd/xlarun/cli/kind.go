@@ -48,6 +48,9 @@ func kindCommand(a *App, k run.Kind) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := console.CheckGrace(g.own.grace); err != nil {
+				return err
+			}
 			return a.runTask(cmd.Context(), t, g.own)
 		},
 	}

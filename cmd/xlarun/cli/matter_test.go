@@ -116,6 +116,8 @@ var withoutEffect = map[string]string{
 	"island":              "names a run for others",
 	"migration-dir":       "migrates through a folder",
 	"join":                "results do not depend on the number of hosts",
+	"wait":                "only says how long a run waits for a server",
+	"alone-for":           "ends the run",
 	"hosts":               "only says when the first generation begins",
 	"chunks":              "results do not depend on how the work is cut",
 	"token-file":          "is for the server of --join",

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/spf13/pflag"
 
 	"xlarun/cmd/xlarun/console"
@@ -26,7 +29,7 @@ func (m *meshFlags) add(f *pflag.FlagSet) {
 }
 
 // open joins the mesh. It returns nil without --coordinator. close leaves it.
-func (m *meshFlags) open() (d *xlabridge.Distributed, close func(), err error) {
+func (m *meshFlags) open(ctx context.Context) (d *xlabridge.Distributed, close func(), err error) {
 	if m.coordinator == "" {
 		if m.numProcesses != 0 || m.processID != 0 {
 			return nil, nil, console.BadInput(
@@ -34,7 +37,10 @@ func (m *meshFlags) open() (d *xlabridge.Distributed, close func(), err error) {
 		}
 		return nil, func() {}, nil
 	}
-	address, name, err := messaging.ParseAddress(m.coordinator)
+	address, err := messaging.Parse(m.coordinator)
+	if err == nil && address.Name == "" {
+		err = fmt.Errorf("a name after the server: %s/NAME", address)
+	}
 	if err != nil {
 		return nil, nil, console.BadInput("--coordinator got %q, wants %w", m.coordinator, err)
 	}
@@ -46,11 +52,11 @@ func (m *meshFlags) open() (d *xlabridge.Distributed, close func(), err error) {
 		return nil, nil, console.BadInput("--num-processes got %d and --process-id %d, wants a number "+
 			"of processes and one of their numbers, from 0", m.numProcesses, m.processID)
 	}
-	server := coordination.Server{URL: address}
+	server := coordination.Server{Address: address}
 	if server.Token, err = (credentials.Files{}).Secret(); err != nil {
 		return nil, nil, console.BadInput("%w", err)
 	}
-	store, err := coordination.Join(server, name)
+	store, err := coordination.Join(ctx, server, address.Name)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -6,6 +6,8 @@ import (
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/xlarun/console"
 )
 
 // Doctor joins a mesh by a server, and says what is wrong with the flags, the server and the backend.
@@ -25,7 +27,8 @@ func TestMesh(t *testing.T) {
 		b.refused(t, want, append([]string{"doctor"}, args...)...)
 	}
 	b.err.b.Reset()
-	require.Equal(t, StatusFailed, b.do("doctor", "--coordinator", "nats://127.0.0.1:1/n", "--num-processes", "2"))
+	require.Equal(t, console.StatusNoServer, b.do("doctor", "--coordinator", "nats://127.0.0.1:1/n", "--num-processes",
+		"2"))
 	require.Contains(t, b.err.String(), "nats://127.0.0.1:1 cannot be reached")
 
 	s, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true,

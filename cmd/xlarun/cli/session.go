@@ -29,6 +29,9 @@ const pictureFrames = 100
 
 // runTask runs a task: a new run, or one that o.resume names.
 func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
+	if o.out != "none" { // else nothing can go on
+		console.Saves(ctx, o.grace)
+	}
 	screen := &screen{app: a}
 	options := runfolder.Options{Keep: t.session.Keep, EventsBySteps: t.session.Axis == "steps",
 		Patience: a.patience, DropRows: o.drop, Disk: a.disk,
@@ -62,7 +65,7 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
 	outcome, err := session.Run(ctx, session.Options{Kind: t.Kind, Experiment: t.Experiment, Job: t.job, Folder: folder,
 		Resume: resume, Cadence: t.cadence, Ends: t.ends, Version: console.Version(), Observer: screen,
 		TimePhases: live, Draw: drawEpisode, Pictures: drawPictures, Start: machine.ProcessStart(), Stop: left,
-		Grace: console.Grace,
+		Grace: func() time.Duration { return console.GraceOf(ctx) },
 		Open: func(ctx context.Context, p run.Progress) (xlabridge.Backend, error) {
 			p.Notice("opening the " + t.on().Backend + " backend")
 			b, err := a.OpenBackend(ctx, t.on(), p)
@@ -80,12 +83,23 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
 			}
 			return t.configWith(chosen)
 		}})
+	if coded, ok := errors.AsType[console.Coded](err); ok && coded.ErrorCode() == codeOver {
+		fmt.Fprintln(a.Out, err)
+		if o.json {
+			return a.PrintJSON(map[string]any{"over": true})
+		}
+		return nil
+	}
 	err = sessionError(err)
 	if !o.json || outcome == nil || outcome.JSON == nil {
 		return err
 	}
 	return a.EndJSON(outcome.JSON, err)
 }
+
+// codeOver is the code of an error that says that the work was over before this process came: engines take any status
+// except 0 for a failure.
+const codeOver = "over"
 
 // sessionError converts an error of a session to one of the command line.
 func sessionError(err error) error {

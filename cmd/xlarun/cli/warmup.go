@@ -30,7 +30,7 @@ import (
 
 func warmupCommand(a *App) *cobra.Command {
 	g := &flagValues{}
-	jobs := runtime.NumCPU()
+	jobs := runtime.GOMAXPROCS(0)
 	cmd := &cobra.Command{
 		Use:   "warmup [KIND] CONFIG|ENV...",
 		Short: "Compile every program that the given experiments will need",

@@ -22,7 +22,8 @@ const (
 	CodeOutOfMemory   = "out_of_memory"  // the devices have too little
 	CodeDeviceFailed  = "device_failed"  // the plugin reported another error
 	CodeNotWritten    = "not_written"    // a file of the run could not be written
-	CodeNoServer      = "no_server"      // nobody answers, or the server refuses
+	CodeNoServer      = "no_server"      // nobody answers
+	CodeRefused       = "refused"        // the server, or a host that is there, refuses
 	CodeFailed        = "failed"         // anything else
 )
 

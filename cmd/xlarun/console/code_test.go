@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/internal/messaging"
+	"xlarun/rollout/evolve/hosts"
 	"xlarun/rollout/run/runfolder"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/fetch"
@@ -37,7 +39,8 @@ func TestCodes(t *testing.T) {
 		{&xlabridge.PluginError{Code: 3}, CodeDeviceFailed},
 		{fetch.Absent(errors.New("no plugin")), CodeNotInstalled},
 		{&runfolder.WriteError{What: "a", Err: errors.New("full")}, CodeNotWritten},
-		{StatusError{3, CodeNoServer, errors.New("nobody")}, CodeNoServer},
+		{CodedError{CodeNoServer, errors.New("nobody")}, CodeNoServer},
+		{CodedError{CodeRefused, errors.New("a token")}, CodeRefused},
 		{errors.New("anything"), CodeFailed},
 	} {
 		for _, err := range []error{c.err, fmt.Errorf("update 3: %w", c.err), errors.Join(c.err, errors.New("b"))} {
@@ -117,7 +120,28 @@ func TestCodesAreListed(t *testing.T) {
 	require.True(t, ok)
 	table, _, _ = strings.Cut(table, "\n\n")
 	require.Equal(t, len(known), strings.Count(table, "\n| `"), "the table has a row for each code")
-	for _, e := range []Coded{&graph.Error{}, &runfolder.WriteError{}} {
+	for _, e := range []Coded{&graph.Error{}, &runfolder.WriteError{}, &messaging.ConnectError{},
+		&messaging.ConnectError{Refused: true}, &hosts.IdentityError{}} {
 		require.True(t, known[e.ErrorCode()], "%T", e)
 	}
+
+	// So does the table of statuses.
+	file, err = parser.ParseFile(token.NewFileSet(), "console.go", nil, 0)
+	require.NoError(t, err)
+	var statuses []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if v, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(v.Names[0].Name, "Status") {
+			statuses = append(statuses, v.Values[0].(*ast.BasicLit).Value)
+		}
+		return true
+	})
+	require.GreaterOrEqual(t, len(statuses), 9)
+	_, table, ok = strings.Cut(string(text), "| status | meaning | an engine should |\n| --- | --- | --- |\n")
+	require.True(t, ok)
+	table, _, _ = strings.Cut(table, "\n\n")
+	var rows []string
+	for row := range strings.Lines(table) {
+		rows = append(rows, strings.Fields(row)[1])
+	}
+	require.Equal(t, statuses, rows)
 }

@@ -15,14 +15,17 @@ import (
 	"xlarun/envs"
 )
 
-// Exit statuses.
+// Exit statuses. docs/reference/exit-codes.md says what an engine, such as Slurm, should do after each.
 const (
-	StatusOK          = 0
+	StatusOK          = 0   // done, or it was over before this process came
 	StatusFailed      = 1   // something failed while it ran
-	StatusUsage       = 2   // wrong input
+	StatusUsage       = 2   // wrong input: nothing was begun
+	StatusNoServer    = 3   // no server within --wait, or --alone-for is over; a host has saved its state
+	StatusRefused     = 4   // the others refuse it: its token, certificate, settings, version or rounding
+	StatusAgain       = 75  // SIGTERM: all is saved, and the same command goes on; EX_TEMPFAIL of sysexits.h
 	StatusInterrupted = 130 // Ctrl-C, or a closed terminal
-	StatusTerminated  = 143 // a request to terminate: SIGTERM
 	StatusUnread      = 141 // nobody reads stdout any more, as after "| head"; shells have this status for SIGPIPE
+	StatusTerminated  = 143 // SIGTERM, and nothing can go on
 )
 
 // BenchHelp is the help of the command bench in a line, in both programs that have it.
@@ -66,12 +69,13 @@ func FailHelp(cmd *cobra.Command, err error) {
 	cmd.Annotations[helpFailed] = err.Error()
 }
 
-// Grace is the time in which an interrupted command may save its state.
-const Grace = 800 * time.Millisecond
-
 // Run runs a command line, without the program's name, and returns its exit status. When ctx ends, the command has the
-// time Grace to save its state. It may still run when Run returns, so the process should end soon.
+// time GraceOf to save its state. It may still run when Run returns, so the process should end soon.
 func Run(ctx context.Context, root *cobra.Command, args []string, s Streams) int {
+	if endingOf(ctx) == nil {
+		ctx = WithEnding(ctx)
+	}
+	Saves(ctx, 0)                             // a command before this one may have said otherwise
 	root.SetArgs(append([]string{}, args...)) // for nil, cobra uses the arguments of the process
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
@@ -98,7 +102,7 @@ func Run(ctx context.Context, root *cobra.Command, args []string, s Streams) int
 	case <-ctx.Done():
 		select {
 		case o = <-done:
-		case <-time.After(Grace): // a call of the compiler or a device cannot be stopped
+		case <-time.After(GraceOf(ctx)): // a call of the compiler or a device cannot be stopped
 			o = outcome{root, ErrInterrupted}
 		}
 	}
@@ -115,8 +119,8 @@ func Run(ctx context.Context, root *cobra.Command, args []string, s Streams) int
 	if status == StatusInterrupted && !errors.As(o.err, new(InterruptedError)) {
 		o.err = ErrInterrupted
 	}
-	if status == StatusInterrupted && errors.Is(context.Cause(ctx), ErrTerminated) {
-		status = StatusTerminated
+	if status == StatusInterrupted && ctx.Err() != nil {
+		status = Interrupted(ctx)
 	}
 	text := fmt.Sprintf("%s: %s", o.cmd.CommandPath(), OneLine(o.err))
 	fmt.Fprintln(s.Err, text)

@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
@@ -42,6 +45,10 @@ func TestStatusAndSentence(t *testing.T) {
 			"tool: it broke in two\n"},
 		{"bad input, however deep", context.Background(), fmt.Errorf("a: %w", errors.Join(BadInput("x got %d", 3))),
 			StatusUsage, "tool: a: x got 3\n"},
+		{"nobody answers", context.Background(), fmt.Errorf("a: %w", CodedError{CodeNoServer, errors.New("away")}),
+			StatusNoServer, "tool: a: away\n"},
+		{"a refusal", context.Background(), CodedError{CodeRefused, errors.New("a token")}, StatusRefused,
+			"tool: a token\n"},
 		{"an interrupt that says what it leaves", ended, InterruptedError{errors.New("interrupted; the state is in x")},
 			StatusInterrupted, "tool: interrupted; the state is in x\n"},
 		{"an interrupt that shows as a canceled context", ended, fmt.Errorf("read: %w", context.Canceled),
@@ -55,15 +62,58 @@ func TestStatusAndSentence(t *testing.T) {
 	}
 }
 
-// TestTerminated: the line of JSON has the exit status after SIGTERM. It had that of Ctrl-C.
+// TestTerminated: the line of JSON has the exit status after SIGTERM. It had that of Ctrl-C, and 143 where the same
+// command goes on, which engines take for a failure.
 func TestTerminated(t *testing.T) {
-	ended, cancel := context.WithCancelCause(context.Background())
-	cancel(ErrTerminated)
-	root := &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return ErrInterrupted }}
-	root.Flags().Bool("json", false, "")
-	var out, errs bytes.Buffer
-	require.Equal(t, StatusTerminated, Run(ended, root, []string{"--json"}, Streams{Out: &out, Err: &errs}))
-	require.JSONEq(t, `{"error":"interrupted","message":"tool: interrupted","status":143}`, out.String())
+	for _, c := range []struct {
+		cause  error
+		saves  bool
+		status int
+	}{{ErrTerminated, false, 143}, {ErrTerminated, true, 75}, {nil, true, 130}} {
+		ended, cancel := context.WithCancelCause(context.Background())
+		cancel(c.cause)
+		root := &cobra.Command{Use: "tool", RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.saves {
+				Saves(cmd.Context(), time.Minute)
+			}
+			return ErrInterrupted
+		}}
+		root.Flags().Bool("json", false, "")
+		var out, errs bytes.Buffer
+		require.Equal(t, c.status, Run(ended, root, []string{"--json"}, Streams{Out: &out, Err: &errs}))
+		require.JSONEq(t, fmt.Sprintf(`{"error":"interrupted","message":"tool: interrupted","status":%d}`, c.status),
+			out.String())
+	}
+}
+
+// A command that saves has its own time after SIGTERM, in which its call may return; after Ctrl-C it has Grace. It had
+// Grace after both.
+func TestGrace(t *testing.T) {
+	for _, c := range []struct {
+		cause  error
+		takes  time.Duration // of the call under way
+		status int
+		waits  time.Duration
+	}{
+		{ErrTerminated, 15 * time.Second, StatusOK, 15 * time.Second},
+		{ErrTerminated, time.Hour, StatusAgain, 20 * time.Second},
+		{context.Canceled, 15 * time.Second, StatusInterrupted, Grace},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			root := &cobra.Command{Use: "tool", RunE: func(cmd *cobra.Command, _ []string) error {
+				Saves(cmd.Context(), UsualGrace)
+				cancel(c.cause)
+				time.Sleep(c.takes)
+				return nil
+			}}
+			start := time.Now()
+			require.Equal(t, c.status, Run(ctx, root, nil, Streams{Out: io.Discard, Err: io.Discard}))
+			require.Equal(t, c.waits, time.Since(start))
+			time.Sleep(c.takes)
+		})
+	}
+	require.ErrorContains(t, CheckGrace(0), "--grace got 0s, wants a time such as 20s")
 }
 
 // A command inside a call that cannot be stopped does not hold up the end of the process.

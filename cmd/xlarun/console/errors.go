@@ -33,27 +33,28 @@ var ErrInterrupted error = InterruptedError{errors.New("interrupted")}
 // ErrTerminated is the cause of a context that SIGTERM ended.
 var ErrTerminated = errors.New("terminated")
 
-// StatusError ends a command with a status of its own.
-type StatusError struct {
-	Status int
-	Code   string // of a line of JSON
-	Err    error
+// CodedError gives an error a code, and so its exit status.
+type CodedError struct {
+	Code string
+	Err  error
 }
 
-func (e StatusError) Error() string { return e.Err.Error() }
-func (e StatusError) Unwrap() error { return e.Err }
+func (e CodedError) Error() string { return e.Err.Error() }
+func (e CodedError) Unwrap() error { return e.Err }
 
 // ErrorCode returns the code.
-func (e StatusError) ErrorCode() string { return e.Code }
+func (e CodedError) ErrorCode() string { return e.Code }
 
 // StatusOf maps a command's error to its exit status.
 func StatusOf(ctx context.Context, err error) int {
-	withStatus, ok := errors.AsType[StatusError](err)
+	coded, _ := errors.AsType[Coded](err)
 	switch {
 	case errors.As(err, new(InterruptedError)):
 		return StatusInterrupted
-	case ok:
-		return withStatus.Status
+	case coded != nil && coded.ErrorCode() == CodeNoServer:
+		return StatusNoServer
+	case coded != nil && coded.ErrorCode() == CodeRefused:
+		return StatusRefused
 	case errors.As(err, new(UsageError)):
 		return StatusUsage
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):

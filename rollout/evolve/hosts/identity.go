@@ -8,9 +8,25 @@ import (
 	"slices"
 )
 
-// Identity is all that the bytes of a run depend on: the settings, the plugin, the layout, and the digest of a chunk
-// that each host computes before it joins. Hosts of one run have the same.
+// Identity is all that the bytes of a run depend on: the settings, the plugin, the layout, the program of the update,
+// and the digest of a chunk that each host computes before it joins. Hosts of one run have the same. Two versions of
+// xlarun that compute the same may join.
 type Identity map[string]string
+
+// Protocol is the number of what hosts say to each other. It rises with each change after which they would
+// misunderstand each other.
+const Protocol = "1"
+
+// Keys of an Identity beside settings.
+const (
+	ProtocolKey = "protocol" // Protocol
+	PluginKey   = "plugin"   // the build of the plugin
+	ProgramKey  = "program"  // the digest of the program that updates the state
+	ProbeKey    = "probe"    // the digest of the chunk that each host computes before it joins
+)
+
+// lastKeys are compared after all settings, in this order: other settings make other programs, too.
+var lastKeys = []string{PluginKey, ProgramKey, ProbeKey}
 
 // Digest returns a short digest.
 func (i Identity) Digest() string {
@@ -28,8 +44,21 @@ type IdentityError struct {
 	Here, There string
 }
 
+// ErrorCode returns the code of a line of JSON.
+func (*IdentityError) ErrorCode() string { return "refused" }
+
 func (r *IdentityError) Error() string {
-	if r.Key == ProbeKey {
+	versions := fmt.Sprintf("(%s there, %s here): install the same version of xlarun on both", quoted(r.There),
+		quoted(r.Here))
+	switch r.Key {
+	case ProtocolKey:
+		return fmt.Sprintf("host %s speaks another protocol %s", r.Host, versions)
+	case PluginKey:
+		return fmt.Sprintf("host %s has another build of the plugin (%s there, %s here): install the same on both, as "+
+			"xlarun plugin install does", r.Host, quoted(r.There), quoted(r.Here))
+	case ProgramKey:
+		return fmt.Sprintf("host %s updates the search by another program %s", r.Host, versions)
+	case ProbeKey:
 		return fmt.Sprintf("this host rounds otherwise than host %s: a chunk of the first generation has the "+
 			"digest %s here, %s there; join from a machine with the same kind of processor", r.Host, r.Here, r.There)
 	}
@@ -44,10 +73,7 @@ func quoted(text string) string {
 	return text
 }
 
-// ProbeKey is the key of the digest of the chunk that each host computes before it joins.
-const ProbeKey = "probe"
-
-// difference returns the first key in which two identities differ; ProbeKey is the last one.
+// difference returns the first key in which two identities differ: the protocol, then settings, then lastKeys.
 func (i Identity) difference(other Identity) (key string, differ bool) {
 	keys := map[string]bool{}
 	for k := range i {
@@ -56,10 +82,16 @@ func (i Identity) difference(other Identity) (key string, differ bool) {
 	for k := range other {
 		keys[k] = true
 	}
+	order := []string{ProtocolKey}
 	for _, k := range slices.Sorted(maps.Keys(keys)) {
-		if k != ProbeKey && i[k] != other[k] {
+		if !slices.Contains(lastKeys, k) {
+			order = append(order, k)
+		}
+	}
+	for _, k := range append(order, lastKeys...) {
+		if i[k] != other[k] {
 			return k, true
 		}
 	}
-	return ProbeKey, i[ProbeKey] != other[ProbeKey]
+	return "", false
 }

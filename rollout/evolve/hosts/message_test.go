@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,14 +61,21 @@ func TestHostileMessages(t *testing.T) {
 
 // The error of another run names the first setting that differs, and the probe only if nothing else does.
 func TestRefused(t *testing.T) {
-	mine := Identity{"seed": "1", "pop": "8", ProbeKey: "aa"}
+	const version = " (b there, a here): install the same version of xlarun on both"
+	mine := Identity{"seed": "1", "pop": "8", ProtocolKey: "a", PluginKey: "a", ProgramKey: "a", ProbeKey: "aa"}
 	for want, other := range map[string]Identity{
 		"pop is 16 there, 8 here":      {"seed": "2", "pop": "16", ProbeKey: "bb"},
-		"seed is not set there":        {"pop": "8", ProbeKey: "bb"},
-		"has the digest aa here, bb t": {"seed": "1", "pop": "8", ProbeKey: "bb"},
-		"extra is x there, not set":    {"seed": "1", "pop": "8", "extra": "x", ProbeKey: "aa"},
+		"seed is not set there":        {"seed": "", ProbeKey: "bb"},
+		"has the digest aa here, bb t": {ProbeKey: "bb"},
+		"extra is x there, not set":    {"extra": "x"},
+
+		"speaks another protocol" + version:                          {"seed": "2", ProtocolKey: "b"},
+		"updates the search by another program" + version:            {ProgramKey: "b", ProbeKey: "bb"},
+		"has another build of the plugin (b there, a here): install": {PluginKey: "b", ProgramKey: "b"},
 	} {
-		h, there := New("me", mine, 0), New("there", other, 0)
+		theirs := maps.Clone(mine)
+		maps.Copy(theirs, other)
+		h, there := New("me", mine, 0), New("there", theirs, 0)
 		out, err := there.Receive(0, h.Hello())
 		require.NoError(t, err)
 		require.Len(t, out, 1)

@@ -21,8 +21,8 @@ const (
 
 // On returns the Open of a bus on a NATS server, for the run with a name. While the server is away, messages wait.
 func On(s messaging.Server, name string) Open {
-	return func(id string, receive func(Message)) (Bus, error) {
-		conn, err := s.Connect(id, nats.ReconnectWait(200*time.Millisecond), nats.ReconnectBufSize(outageBuffer),
+	return func(ctx context.Context, id string, receive func(Message)) (Bus, error) {
+		conn, err := s.Connect(ctx, id, nats.ReconnectWait(200*time.Millisecond), nats.ReconnectBufSize(outageBuffer),
 			nats.NoEcho(), nats.IgnoreAuthErrorAbort()) // a server that restarts may refuse for a moment
 		if err != nil {
 			return nil, err
@@ -102,8 +102,6 @@ func (b *natsBus) Close() {
 }
 
 const (
-	// notes is the bucket with a note of each run that is done.
-	notes = "xlarun-runs"
 	// notesFor is how long the server keeps them.
 	notesFor = 30 * 24 * time.Hour
 	// noteTimeout is how long the server may take to write or read one.
@@ -116,9 +114,9 @@ func (b *natsBus) notes() (nats.KeyValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	kv, err := js.KeyValue(notes)
+	kv, err := js.KeyValue(messaging.Runs)
 	if errors.Is(err, nats.ErrBucketNotFound) {
-		kv, err = js.CreateKeyValue(&nats.KeyValueConfig{Bucket: notes, TTL: notesFor})
+		kv, err = js.CreateKeyValue(&nats.KeyValueConfig{Bucket: messaging.Runs, TTL: notesFor})
 	}
 	return kv, err
 }

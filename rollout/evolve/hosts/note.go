@@ -26,7 +26,13 @@ type OverError struct {
 	Since      time.Duration
 }
 
+// ErrorCode returns the code of a line of JSON.
+func (*OverError) ErrorCode() string { return "over" }
+
 func (e *OverError) Error() string {
+	if e.Generation == 0 {
+		return "the run was over before this host came"
+	}
 	return fmt.Sprintf("the other hosts were done %v ago, after generation %d, and no more hosts join: leave out "+
 		"--hosts to compute all of it here, or give another name after the server's address",
 		e.Since.Round(time.Second), e.Generation)

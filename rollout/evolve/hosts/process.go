@@ -3,6 +3,7 @@ package hosts
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -24,8 +25,8 @@ type Bus interface {
 	Close()
 }
 
-// Open opens a bus for a host.
-type Open func(id string, receive func(Message)) (Bus, error)
+// Open opens a bus for a host. It may wait for a server, until ctx ends.
+type Open func(ctx context.Context, id string, receive func(Message)) (Bus, error)
 
 // Worker computes for a Process.
 type Worker interface {
@@ -49,6 +50,7 @@ type Process struct {
 	err        error         // of a message
 	connection uint64        // of the bus
 	settled    time.Duration // when all hosts that are alive have been heard since the last outage
+	lost       time.Duration // when the server was found to be away; -1: it is there
 }
 
 // welcomeTime is how long a host that joins waits for an answer of the others.
@@ -59,18 +61,18 @@ const welcomeTime = 300 * time.Millisecond
 // computes another run; WaitFor and Round return that of a later answer.
 func Join(ctx context.Context, id string, identity Identity, generation int64, open Open) (*Process, error) {
 	p := &Process{start: time.Now(), end: make(chan struct{}), changed: make(chan struct{}, 1),
-		host: New(id, identity, generation)}
-	greet, greeted := context.WithTimeout(ctx, welcomeTime)
-	defer greeted()
-	p.greeted = greeted
+		host: New(id, identity, generation), lost: -1}
 	early := make(chan struct{})
-	bus, err := open(id, func(m Message) {
-		<-early // p.bus is set
+	bus, err := open(ctx, id, func(m Message) {
+		<-early // p.bus and p.greeted are set
 		p.receive(m)
 	})
 	if err != nil {
 		return nil, err
 	}
+	greet, greeted := context.WithTimeout(ctx, welcomeTime)
+	defer greeted()
+	p.greeted = greeted
 	p.bus = bus
 	p.connection, _ = bus.Connected()
 	close(early)
@@ -157,11 +159,50 @@ func (p *Process) Presence() Presence {
 	if !connected || connection != p.connection {
 		p.connection, p.settled = connection, now+AliveFor
 	}
+	switch {
+	case connected:
+		p.lost = -1
+	case p.lost < 0:
+		p.lost = now
+	}
 	if !connected {
 		return Presence{Hosts: []string{p.host.ID()}}
 	}
 	return Presence{p.host.Alive(now), true, now >= p.settled}
 }
+
+// AwayError is the error of a host whose server does not answer for too long.
+type AwayError struct{ Since time.Duration }
+
+func (e *AwayError) Error() string {
+	return fmt.Sprintf("the server has not answered for %v", e.Since.Round(time.Second))
+}
+
+// ErrorCode returns the code of a line of JSON.
+func (*AwayError) ErrorCode() string { return "no_server" }
+
+// Reach returns an *AwayError if the server has been away for a time, alone. If that is 0, it waits for the server, up
+// to another time.
+func (p *Process) Reach(ctx context.Context, alone, wait time.Duration) error {
+	for {
+		connected := p.Presence().Connected
+		p.mu.Lock()
+		away := p.now() - p.lost
+		p.mu.Unlock()
+		switch {
+		case connected || alone > 0 && away < alone:
+			return nil
+		case alone > 0 || away >= wait:
+			return &AwayError{away}
+		}
+		if err := p.wait(ctx, reachEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// reachEvery is the time between two looks at a server that is away.
+const reachEvery = 100 * time.Millisecond
 
 // WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left count: a quick
 // one may have done all generations while this one compiled. The error is an *OverError if nobody has joined within

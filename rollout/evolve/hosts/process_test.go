@@ -27,7 +27,7 @@ func TestHostsWithoutTheirServer(t *testing.T) {
 	bus := &quietBus{connected: true}
 	var receive func(Message)
 	identity := Identity{}
-	p, err := Join(t.Context(), "a", identity, 0, func(_ string, f func(Message)) (Bus, error) {
+	p, err := Join(t.Context(), "a", identity, 0, func(_ context.Context, _ string, f func(Message)) (Bus, error) {
 		receive = f
 		return bus, nil
 	})
@@ -88,7 +88,8 @@ func TestJoinWaitsForAnAnswer(t *testing.T) {
 	}{{Identity{}.Digest(), ""}, {"another", "seed"}} {
 		synctest.Test(t, func(t *testing.T) {
 			begun := time.Now()
-			p, err := Join(t.Context(), "a", Identity{}, 0, func(_ string, receive func(Message)) (Bus, error) {
+			p, err := Join(t.Context(), "a", Identity{}, 0, func(_ context.Context, _ string,
+				receive func(Message)) (Bus, error) {
 				return &slowBus{quietBus{connected: true}, func() {
 					time.Sleep(50 * time.Millisecond)
 					receive(Message{Kind: Hello, From: "b", Run: Identity{}.Digest()})
@@ -112,7 +113,7 @@ func TestJoinWaitsForAnAnswer(t *testing.T) {
 
 // Waits for other hosts end with their context.
 func TestWaitsEndWithTheirContext(t *testing.T) {
-	quiet := func(string, func(Message)) (Bus, error) { return &quietBus{connected: true}, nil }
+	quiet := func(context.Context, string, func(Message)) (Bus, error) { return &quietBus{connected: true}, nil }
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := Join(over, "a", Identity{}, 0, quiet)

@@ -54,7 +54,7 @@ func (m *messages) open(ctx context.Context) (err error) {
 	m.id = fmt.Sprintf("%s/%08x", m.island, rand.Uint32())
 	m.end, m.others, m.fragments, m.twin = make(chan struct{}), map[string]*neighbor{}, hosts.Fragments{}, false
 	early := make(chan struct{})
-	if m.bus, err = m.to(m.id, func(x hosts.Message) {
+	if m.bus, err = m.to(ctx, m.id, func(x hosts.Message) {
 		<-early // m.bus is set
 		m.receive(x)
 	}); err != nil {

@@ -22,7 +22,7 @@ type wire struct {
 	cut   string                         // the island that is cut off
 }
 
-func (w *wire) open(id string, receive func(hosts.Message)) (hosts.Bus, error) {
+func (w *wire) open(_ context.Context, id string, receive func(hosts.Message)) (hosts.Bus, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.takes == nil {

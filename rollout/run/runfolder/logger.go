@@ -212,6 +212,13 @@ func (l *Logger) LastRow() []byte {
 	return bytes.Clone(text[bytes.LastIndexByte(text, '\n')+1:])
 }
 
+// Rows returns the lines of the rows that are kept, as they stand in metrics.jsonl.
+func (l *Logger) Rows() []byte {
+	l.lockEncoded()
+	defer l.mu.Unlock()
+	return bytes.Clone(l.logs[0].text)
+}
+
 // Err returns why the last rows could not be written; nil if they were.
 func (l *Logger) Err() error {
 	l.mu.Lock()

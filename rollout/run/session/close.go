@@ -100,7 +100,7 @@ func (s *session) lastFiles(over context.Context, stop bool) (path string, err e
 // closeFolder closes the logs and the folder, and says what was lost. before is the error of the files before it.
 func (s *session) closeFolder(over context.Context, stop bool, before error) (err error) {
 	if s.logger != nil {
-		err = s.logger.CloseBefore(afterGrace(over, s.Grace/32))
+		err = s.logger.CloseBefore(s.afterGrace(over, lastCall))
 	}
 	if !stop && s.Pictures != nil && s.rounds > 0 {
 		computed := time.Duration((s.first + s.steady) * float64(time.Second))
@@ -118,19 +118,23 @@ func (s *session) closeFolder(over context.Context, stop bool, before error) (er
 		})
 	}
 	err = errors.Join(err, s.withGrace(over, s.Folder.Lost))
-	closing := s.Folder.CloseBefore(afterGrace(over, s.Grace/32))
+	closing := s.Folder.CloseBefore(s.afterGrace(over, lastCall))
 	if errors.Is(errors.Join(before, err), errUnanswered) {
 		closing = nil // it is said already
 	}
 	return errors.Join(err, closing)
 }
 
-// afterGrace returns a context that ends a time after ctx has ended.
-func afterGrace(ctx context.Context, grace time.Duration) context.Context {
+// afterGrace returns a context that ends a part of the grace after ctx has ended.
+func (s *session) afterGrace(ctx context.Context, part func(grace time.Duration) time.Duration) context.Context {
 	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	grace := s.Grace
+	context.AfterFunc(ctx, func() { time.AfterFunc(part(grace()), cancel) })
 	return later
 }
+
+// lastCall is the part of a grace that a call gets after the time for it is over.
+func lastCall(grace time.Duration) time.Duration { return min(grace/32, longestCall) }
 
 var (
 	// The call may end after it was given up, so nobody knows what is on the disk.
@@ -145,11 +149,11 @@ func (s *session) withGrace(over context.Context, f func() error) error {
 	return s.within(over, errUnanswered, f)
 }
 
-// within calls f, and gives it up with an error 1/32 of the grace after the end of over. f writes no field of the
+// within calls f, and gives it up with an error a lastCall after the end of over. f writes no field of the
 // session.
 func (s *session) within(over context.Context, late error, f func() error) error {
 	returned := make(chan struct{})
-	return runfolder.Before(afterGrace(over, s.Grace/32), func() error {
+	return runfolder.Before(s.afterGrace(over, lastCall), func() error {
 		defer close(returned)
 		return f()
 	}, func() error {

@@ -36,7 +36,7 @@ func (p *pausing) Job() *run.Job {
 	return &run.Job{Title: "pausing", Last: 4,
 		Board:   func() []run.DisplayRow { return run.Curves("value") },
 		Remark:  func() string { p.at("remark"); return "" },
-		Prepare: func(context.Context, bool) error { p.at("prepare"); return nil },
+		Prepare: func(context.Context, bool, run.Progress) error { p.at("prepare"); return nil },
 		Fetch:   func(context.Context, run.Progress) error { p.at("fetch"); return nil },
 		Play: &run.Play{EvalEpisodes: 1, Rollout: func() (*episode.Rollout, error) {
 			p.at("evaluator")
@@ -297,7 +297,8 @@ func interruptAt(t *testing.T, dir, place string, stays bool, check func(*sessio
 		}
 	}
 	o := session.Options{Kind: run.Kind{Name: "pausing", Unit: "step", Round: "step", Version: 1}, Experiment: p,
-		Observer: &asked{at: p.at}, TimePhases: true, Cadence: session.Cadence{Steps: 1}, Grace: grace,
+		Observer: &asked{at: p.at}, TimePhases: true, Cadence: session.Cadence{Steps: 1},
+		Grace:  func() time.Duration { return grace },
 		Config: func(settings.Values, bool) (string, error) { p.at("config"); return "", nil },
 		Open: func(context.Context, run.Progress) (xlabridge.Backend, error) {
 			p.at("open")

@@ -61,8 +61,9 @@ type Options struct {
 	Start time.Time
 	// Stop interrupts the run when it is closed, as the end of the context does; nil: never.
 	Stop <-chan struct{}
-	// Grace is the time that an interrupted run has to put its state on the disk; 0: 800 ms.
-	Grace time.Duration
+	// Grace returns the time that the run has to end its round and put its state on the disk. It is called after an
+	// interrupt, which may have several causes; nil: 800 ms.
+	Grace func() time.Duration
 }
 
 // Cadence is how often a checkpoint is written: after a time, or after so many steps.
@@ -180,8 +181,8 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	if o.Start.IsZero() {
 		o.Start = time.Now()
 	}
-	if o.Grace == 0 {
-		o.Grace = 800 * time.Millisecond
+	if o.Grace == nil {
+		o.Grace = func() time.Duration { return 800 * time.Millisecond }
 	}
 	if o.Cadence == (Cadence{}) {
 		o.Cadence.Time = 10 * time.Second
@@ -207,7 +208,7 @@ func (s *session) through(ctx context.Context, work func(context.Context) error)
 		defer close(returned)
 		ended <- work(ctx)
 	}()
-	over := afterGrace(ctx, 3*s.Grace/4)
+	over := s.afterGrace(ctx, func(grace time.Duration) time.Duration { return grace - min(grace/4, longestEnd) })
 	select {
 	case err := <-ended:
 		return s.close(ctx, over, err)
@@ -218,7 +219,7 @@ func (s *session) through(ctx context.Context, work func(context.Context) error)
 	select {
 	case err := <-ended:
 		return s.close(ctx, over, err)
-	case <-time.After(s.Grace / 4):
+	case <-time.After(s.roundTime()):
 	}
 	select {
 	case err := <-ended:
@@ -240,6 +241,25 @@ func (s *session) through(ctx context.Context, work func(context.Context) error)
 		return &Outcome{Abandoned: true}, InterruptedError{errors.New("interrupted; the run did not stop in time, so " +
 			"its last checkpoint is the newest state")}
 	}
+}
+
+// evaluatorTime returns how long an interrupted run waits for the evaluator to be compiled.
+func (s *session) evaluatorTime() time.Duration { return s.Grace() / 8 }
+
+const (
+	// longestSave is the most of a grace that is kept for the state, after the round under way was given up.
+	longestSave = 6 * time.Second
+	// longestEnd is the most of it that is kept for what the disk leaves unanswered.
+	longestEnd = 3 * time.Second
+	// longestCall is the most that one such call gets.
+	longestCall = 250 * time.Millisecond
+)
+
+// roundTime returns how long an interrupted run waits for its round to end: a quarter of a short grace, and all but
+// longestSave of a long one.
+func (s *session) roundTime() time.Duration {
+	grace := s.Grace()
+	return max(grace/4, grace-longestSave)
 }
 
 // wait calls f, which may wait for a device, the disk or a reader. f uses no field of the session, except Options. If

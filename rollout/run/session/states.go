@@ -54,7 +54,7 @@ func (s *session) preparing(ctx context.Context) (state, error) {
 		if job.Prepare == nil {
 			return nil
 		}
-		return job.Prepare(ctx, resumed)
+		return job.Prepare(ctx, resumed, opening{s.Observer})
 	})
 	s.Job = job
 	return s.fetching, err
@@ -191,6 +191,9 @@ func (s *session) resumeLogs() error {
 	if err := s.lastRow(); err != nil {
 		return err
 	}
+	if err := s.earlier(); err != nil {
+		return err
+	}
 	reached, values := s.can.Reached, s.values
 	if reached == nil || from.Info[InfoDone] != "" {
 		return nil
@@ -288,6 +291,11 @@ func (s *session) stepping(ctx context.Context) (state, error) {
 	switch {
 	case ended(ctx, err): // the state is that before the round
 		return s.finishing, nil
+	case errors.As(err, new(*run.StopError)):
+		if s.rounds > 0 { // else the state is on the disk, or there is none
+			err = errors.Join(err, s.hold(ctx))
+		}
+		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("%s %d: %w", s.Kind.Unit, s.last.Step+1, run.OutOfMemory(err, s.Experiment, s.Job))
 	}
@@ -361,7 +369,7 @@ func (s *session) finishing(ctx context.Context) (state, error) {
 		}
 	}
 	if interrupted {
-		if err := s.judge(true, s.Grace/8); err != nil {
+		if err := s.judge(true, s.evaluatorTime()); err != nil {
 			return nil, InterruptedError{err}
 		}
 		return nil, ErrInterrupted

@@ -26,7 +26,8 @@ func TestBusySession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		b := &closes{}
-		s := &session{Options: Options{Grace: 800 * time.Millisecond, Observer: silent{}},
+		s := &session{Options: Options{Grace: func() time.Duration { return 800 * time.Millisecond },
+			Observer: silent{}},
 			offered: make(chan struct{}, 1)}
 		start := time.Now()
 		o, err := s.through(ctx, func(context.Context) error {
@@ -47,6 +48,27 @@ func TestBusySession(t *testing.T) {
 	})
 }
 
+// A round that ends within a long grace is waited for: it had a quarter of 800 ms, so that a host's state was 26
+// generations old.
+func TestLongGrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &session{Options: Options{Grace: func() time.Duration { return 20 * time.Second }, Observer: silent{}},
+			offered: make(chan struct{}, 1)}
+		start := time.Now()
+		o, err := s.through(ctx, func(context.Context) error {
+			return s.do(func() error {
+				cancel()
+				time.Sleep(13 * time.Second)
+				return nil
+			})
+		})
+		require.ErrorAs(t, err, new(InterruptedError))
+		require.False(t, o.Abandoned)
+		require.Equal(t, 13*time.Second, time.Since(start))
+	})
+}
+
 type closes struct {
 	xlabridge.Reference
 	closed atomic.Bool
@@ -60,7 +82,7 @@ func TestCallsFromOutside(t *testing.T) {
 	// They return at once: they read or set a field or a setting, or count. DeviceDescriptions is called by
 	// profileJSON, which is called in withGrace.
 	quick := strings.Fields("Add Backend Bytes CloseBefore DeviceDescriptions Dir Done Fingerprint Fits Equal Err " +
-		"Error IsZero Path Platform PlanNotice PluginPath Seconds Shape String Sub Text Value")
+		"Error Grace IsZero Path Platform PlanNotice PluginPath Seconds Shape String Sub Text Value")
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
 	set, methods := token.NewFileSet(), 0
