@@ -90,7 +90,7 @@ func (x *testServer) worker(id string) *worker {
 	conn, err := x.bus.connect("")
 	require.NoError(x.t, err)
 	x.t.Cleanup(conn.Close)
-	return &worker{conn: conn, id: id, version: "2", at: "nats://head", start: time.Now(), wait: time.Minute,
+	return &worker{conn: conn, id: id, version: "2", start: time.Now(), wait: time.Minute,
 		dial: messaging.NewDialer(time.Second, time.Second), reconnection: make(chan struct{}),
 		free: make(chan struct{}, 1), end: func(error) {}, runs: bowls{}}
 }
@@ -177,8 +177,8 @@ func TestWorkersThatDoNotWork(t *testing.T) {
 	w.version = "1"
 	err := w.work(t.Context())
 	require.ErrorIs(t, err, ErrRefused)
-	require.EqualError(t, err, "the worker is refused: this worker is xlarun 1, the study at nats://head is served by "+
-		"2: install the same on both")
+	require.EqualError(t, err, "the worker is refused: this worker is xlarun 1, the study is served by 2: install the "+
+		"same on both")
 	data, err := encoded(request{Worker: "a", Version: "2", Protocol: protocol + 1})
 	require.NoError(t, err)
 	m, err := w.conn.Request(requestPrefix+nextKind, data, time.Minute)

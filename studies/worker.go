@@ -302,8 +302,8 @@ func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err 
 			}
 			switch {
 			case r.Refused != "":
-				err = fmt.Errorf("%w: this worker is xlarun %s, the study at %s is served by %s: install the same on "+
-					"both", ErrRefused, w.version, w.conn.ConnectedUrlRedacted(), r.Refused)
+				err = fmt.Errorf("%w: this worker is xlarun %s, the study is served by %s: install the same on both",
+					ErrRefused, w.version, r.Refused)
 			case r.Over:
 				err = errOver
 			}
