@@ -68,7 +68,8 @@ func Worker(ctx context.Context, storage, name string, slot int, version string,
 		return err
 	}
 	err = join(ctx, id, Join{Version: version, Server: messaging.Server{
-		Address: messaging.Address{URLs: []string{"nats://here"}}, Token: os.Getenv(TokenVariable), Wait: orphanTimeout},
+		Address: messaging.Address{URLs: []string{"nats://here"}}, Token: os.Getenv(TokenVariable),
+		Wait: orphanTimeout},
 		socket: workdir.socket(name)}, runs)
 	if errors.Is(err, ErrNoCoordinator) || errors.Is(err, ErrOver) {
 		return nil

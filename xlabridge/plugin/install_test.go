@@ -85,8 +85,8 @@ func TestInstallFromIndex(t *testing.T) {
 	}
 }
 
-// The public index is asked by its JSON. One that is behind a mirror lists files under addresses that are relative to the
-// one that answered; no Python is needed for them.
+// The public index is asked by its JSON. One that is behind a mirror lists files under addresses that are relative to
+// the one that answered; no Python is needed for them.
 func TestInstallFromReleases(t *testing.T) {
 	body := buildWheel(t, fakeEntries())
 	for _, c := range []struct{ name, address, want string }{

@@ -98,7 +98,7 @@ func TestPatience(t *testing.T) {
 	r := result(t, b)
 	require.Equal(t, "patience", r["ended_by"])
 	require.EqualValues(t, 3, r["generations"])
-	require.Regexp(t, `out of patience in generation 3 after \S+ s: eval return \S+, and no better evaluation `+
+	require.Regexp(t, `out of patience in generation 3 after \S+ s: eval return \S+ ± \S+, and no better evaluation `+
 		`than \S+ for 2 generations\n`, b.out.String())
 	before := read(t, "run", "metrics.jsonl")
 	b.out.b.Reset()

@@ -129,5 +129,5 @@ func TestNamesOfResults(t *testing.T) {
 		require.True(t, strings.HasPrefix(text, c.caption), text)
 	}
 	_, err := compare(t, game, larger)
-	require.ErrorContains(t, err, "compare runs in one environment")
+	require.ErrorContains(t, err, "has no judged result and no eval_return: give --metric, one of loss")
 }
