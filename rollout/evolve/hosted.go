@@ -12,12 +12,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
 	"xlarun/graph"
-	"xlarun/graph/lower"
 	"xlarun/graph/safetensors"
 	"xlarun/internal/credentials"
 	"xlarun/internal/messaging"
@@ -204,13 +204,7 @@ func (h *hosted) identity(b xlabridge.Backend, c *Config) (hosts.Identity, error
 	e := h.run
 	id := c.identity()
 	id["backend"], id["chunk"] = b.Backend(), fmt.Sprint(e.chunk.each)
-	// The text for any compiler: without the lines of the source, this machine's processor and the number of devices.
-	lowered, err := lower.Lower(e.Compiled().Program, graph.Target{})
-	if err != nil {
-		return nil, err
-	}
-	id[hosts.ProtocolKey] = hosts.Protocol
-	id[hosts.ProgramKey] = digest([]byte(lowered.Graph.StableHLO("update", nil, 1)))
+	id[hosts.ProtocolKey], id[hosts.VersionKey] = hosts.Protocol, version()
 	if client, ok := b.(*xlabridge.Client); ok {
 		id[hosts.PluginKey] = digest([]byte(client.Fingerprint()))
 	}
@@ -223,6 +217,22 @@ func (h *hosted) identity(b xlabridge.Backend, c *Config) (hosts.Identity, error
 	}
 	id[hosts.ProbeKey] = digest(rows[0])
 	return id, nil
+}
+
+// version returns the commit that this program was built from, else its version. The probe sees other episodes, but not
+// another update, whose program depends on the number of devices.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	text := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			text = s.Value
+		}
+	}
+	return text
 }
 
 // digest returns a short digest.

@@ -8,9 +8,8 @@ import (
 	"slices"
 )
 
-// Identity is all that the bytes of a run depend on: the settings, the plugin, the layout, the program of the update,
-// and the digest of a chunk that each host computes before it joins. Hosts of one run have the same. Two versions of
-// xlarun that compute the same may join.
+// Identity is all that the bytes of a run depend on: the settings, the version, the plugin, the layout, and the
+// digest of a chunk that each host computes before it joins. Hosts of one run have the same.
 type Identity map[string]string
 
 // Protocol is the number of what hosts say to each other. It rises with each change after which they would
@@ -21,12 +20,12 @@ const Protocol = "1"
 const (
 	ProtocolKey = "protocol" // Protocol
 	PluginKey   = "plugin"   // the build of the plugin
-	ProgramKey  = "program"  // the digest of the program that updates the state
+	VersionKey  = "version"  // of xlarun, or of the program that has its commands
 	ProbeKey    = "probe"    // the digest of the chunk that each host computes before it joins
 )
 
-// lastKeys are compared after all settings, in this order: other settings make other programs, too.
-var lastKeys = []string{PluginKey, ProgramKey, ProbeKey}
+// lastKeys are compared after all settings, in this order.
+var lastKeys = []string{VersionKey, PluginKey, ProbeKey}
 
 // Digest returns a short digest.
 func (i Identity) Digest() string {
@@ -56,8 +55,8 @@ func (r *IdentityError) Error() string {
 	case PluginKey:
 		return fmt.Sprintf("host %s has another build of the plugin (%s there, %s here): install the same on both, as "+
 			"xlarun plugin install does", r.Host, quoted(r.There), quoted(r.Here))
-	case ProgramKey:
-		return fmt.Sprintf("host %s updates the search by another program %s", r.Host, versions)
+	case VersionKey:
+		return fmt.Sprintf("host %s is another version %s", r.Host, versions)
 	case ProbeKey:
 		return fmt.Sprintf("this host rounds otherwise than host %s: a chunk of the first generation has the "+
 			"digest %s here, %s there; join from a machine with the same kind of processor", r.Host, r.Here, r.There)

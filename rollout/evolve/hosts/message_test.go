@@ -62,7 +62,7 @@ func TestHostileMessages(t *testing.T) {
 // The error of another run names the first setting that differs, and the probe only if nothing else does.
 func TestRefused(t *testing.T) {
 	const version = " (b there, a here): install the same version of xlarun on both"
-	mine := Identity{"seed": "1", "pop": "8", ProtocolKey: "a", PluginKey: "a", ProgramKey: "a", ProbeKey: "aa"}
+	mine := Identity{"seed": "1", "pop": "8", ProtocolKey: "a", PluginKey: "a", VersionKey: "a", ProbeKey: "aa"}
 	for want, other := range map[string]Identity{
 		"pop is 16 there, 8 here":      {"seed": "2", "pop": "16", ProbeKey: "bb"},
 		"seed is not set there":        {"seed": "", ProbeKey: "bb"},
@@ -70,8 +70,8 @@ func TestRefused(t *testing.T) {
 		"extra is x there, not set":    {"extra": "x"},
 
 		"speaks another protocol" + version:                          {"seed": "2", ProtocolKey: "b"},
-		"updates the search by another program" + version:            {ProgramKey: "b", ProbeKey: "bb"},
-		"has another build of the plugin (b there, a here): install": {PluginKey: "b", ProgramKey: "b"},
+		"is another version" + version:                               {VersionKey: "b", ProbeKey: "bb", PluginKey: "b"},
+		"has another build of the plugin (b there, a here): install": {PluginKey: "b", ProbeKey: "bb"},
 	} {
 		theirs := maps.Clone(mine)
 		maps.Copy(theirs, other)
