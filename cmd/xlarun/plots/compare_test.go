@@ -392,7 +392,11 @@ func TestCompareRefuses(t *testing.T) {
 		{[]string{good, "--reference", "CartPole-v1"}, `--reference got "CartPole-v1", wants an environment and two ` +
 			"scores, such as CartPole-v1=22..475"},
 		{[]string{good, "--reference", "Acrobot-v1=1..2"}, "wants an environment of the runs: CartPole-v1"},
-		{[]string{good, "--reference", "CartPole-v1=475..475"}, "wants two finite scores that differ"},
+		{[]string{good, "--reference", "CartPole-v1=475..475"}, "wants a target above the score of random actions"},
+		{[]string{good, "--reference", "CartPole-v1=475..22"}, `--reference got "CartPole-v1=475..22", wants a target ` +
+			"above the score of random actions, both finite"},
+		{[]string{good, "--reference", "CartPole-v1=22..+Inf"}, "both finite"},
+		{[]string{good, "--reference", "CartPole-v1=500"}, "wants a target above the score of random actions"},
 		{[]string{good, other, "--reference", "CartPole-v1=22"}, "--reference is missing for Acrobot-v1: give one of " +
 			"each environment, Acrobot-v1=RANDOM..TARGET"},
 		{[]string{good, old}, old + " has no judged result and no eval_return: give --metric, one of mean_fitness"},

@@ -45,8 +45,8 @@ func (o compareOptions) referencesOf(environments []string) (map[string]referenc
 		if !two && (r.target == 0 || math.IsNaN(r.target)) {
 			return nil, wrong("%s=%s..TARGET: the environment names no target", name, random)
 		}
-		if !(math.Abs(r.target-r.random) > 0) || math.IsInf(r.target-r.random, 0) {
-			return nil, wrong("two finite scores that differ")
+		if d := r.target - r.random; !(d > 0) || math.IsInf(d, 0) { // below, it would reverse the order
+			return nil, wrong("a target above the score of random actions, both finite")
 		}
 		all[name] = r
 	}
