@@ -178,7 +178,8 @@ func (a *Archipelago) Step(context.Context) (run.Metrics, error) {
 	tail := v[len(v)-4:]
 	each := (len(v) - 4) / c.Islands // of one island
 	var fitness, lengths, steps, eval []float64
-	own := make([][]float64, len(a.reports.Strategy)) // of each island's strategy
+	reported := make([][]float64, len(a.reports.Policy)) // of each member
+	own := make([][]float64, len(a.reports.Strategy))    // of each island's strategy
 	a.means, a.bests = nil, nil
 	solved := false // by the mean of an island without failed members
 	for i := range c.Islands {
@@ -186,8 +187,11 @@ func (a *Archipelago) Step(context.Context) (run.Metrics, error) {
 		eval = append(eval, evaluated...)
 		fitness, lengths, steps = append(fitness, rows[:pop]...), append(lengths, rows[pop:2*pop]...),
 			append(steps, rows[2*pop:3*pop]...)
-		for k, x := range rows[len(rows)-len(own):] {
-			own[k] = append(own[k], x)
+		for k := range reported {
+			reported[k] = append(reported[k], rows[(3+k)*pop:(4+k)*pop]...)
+		}
+		for k := range own {
+			own[k] = append(own[k], rows[(3+len(reported))*pop+k])
 		}
 		m := generation.Summarize(rows[:pop], rows[pop:2*pop], rows[2*pop:3*pop])
 		a.means, a.bests = append(a.means, m.Mean), append(a.bests, m.Best)
@@ -210,11 +214,7 @@ func (a *Archipelago) Step(context.Context) (run.Metrics, error) {
 		{Name: "foreign", Number: tail[2]}, {Name: "immigrants", Number: tail[3]},
 	}}
 	for k, name := range a.reports.Policy {
-		var all []float64
-		for i := range c.Islands {
-			all = append(all, v[i*each+(3+k)*pop:i*each+(4+k)*pop]...)
-		}
-		m.Values = append(m.Values, run.Value{Name: name, Number: episode.MeanOfFinite(all)})
+		m.Values = append(m.Values, run.Value{Name: name, Number: episode.MeanOfFinite(reported[k])})
 	}
 	for k, name := range a.reports.Strategy {
 		m.Values = append(m.Values, run.Value{Name: name, Number: episode.MeanOfFinite(own[k])})

@@ -95,6 +95,10 @@ func (o compareOptions) compare(streams console.Streams, dirs []string) error {
 	if err != nil {
 		return err
 	}
+	var leftOut []string
+	for _, c := range all {
+		leftOut = append(leftOut, c.leftOut...)
+	}
 	result := all[0].json()
 	if over != nil {
 		var each []any
@@ -103,16 +107,16 @@ func (o compareOptions) compare(streams console.Streams, dirs []string) error {
 		}
 		result = over.json()
 		result["environments"] = each
-		if all = append(all, over); len(over.algorithms) == 0 {
-			all = all[:len(all)-1] // its lines say why
-			all[0].leftOut = append(all[0].leftOut, over.leftOut...)
+		leftOut = append(leftOut, over.leftOut...)
+		if len(over.algorithms) > 0 {
+			all = append(all, over)
 		}
+	}
+	for _, line := range leftOut {
+		_, _ = fmt.Fprintln(streams.Err, line)
 	}
 	var pictures []*chart.Chart
 	for _, c := range all {
-		for _, line := range c.leftOut {
-			_, _ = fmt.Fprintln(streams.Err, line)
-		}
 		if !c.onlyRanks {
 			pictures = append(pictures, c.profileChart())
 		}
@@ -122,8 +126,16 @@ func (o compareOptions) compare(streams console.Streams, dirs []string) error {
 			return err
 		}
 	}
-	text := map[string]func([]*comparison) string{"text": text, "markdown": markdown, "csv": csvOf}[o.format](all)
-	if _, err := fmt.Fprint(streams.Out, text); err != nil {
+	var tables string
+	switch o.format {
+	case "text":
+		tables = text(all)
+	case "markdown":
+		tables = markdown(all)
+	case "csv":
+		tables = csvOf(all)
+	}
+	if _, err := fmt.Fprint(streams.Out, tables); err != nil {
 		return err
 	}
 	if o.out != "" && o.format == "text" {
