@@ -164,6 +164,7 @@ type comparison struct {
 type algorithm struct {
 	name            string
 	over            string           // its name over several environments: with --by all of these settings
+	first           *savedRun        // of the runs
 	runs            []string         // folders, with the agent
 	scores          aggregate.Scores // -Inf of a run that failed episodes
 	ranks           aggregate.Scores // the more, the better: by failures first
@@ -206,10 +207,20 @@ func (o compareOptions) inEnvironments(runs []*savedRun) (all []*comparison, err
 		}
 		all, runs = append(all, c), others
 	}
+	if len(all) > 1 && len(o.by) == 0 {
+		if err := nameAlike(all); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range all {
+		if err := c.estimate(); err != nil {
+			return nil, err
+		}
+	}
 	return all, nil
 }
 
-// comparison compares runs in one environment.
+// comparison returns the algorithms that have runs in one environment, for estimate.
 func (o compareOptions) comparison(runs []*savedRun) (*comparison, error) {
 	var leftOut []string
 	if len(o.by) == 0 { // what is left out does not choose the score either
@@ -240,9 +251,9 @@ func (o compareOptions) comparison(runs []*savedRun) (*comparison, error) {
 	what = strings.Replace(what, spaced(run.EvalReturn), runs[0].named(run.EvalReturn), 1)
 	c := &comparison{environment: environments(runs), score: what, leftOut: append(leftOut, out...)}
 	for _, g := range found {
-		a := algorithm{name: cmp.Or(g.label, g.runs[0].kind)}
+		a := algorithm{name: cmp.Or(g.label, g.runs[0].kind), first: g.runs[0]}
 		if a.over = a.name; len(o.by) > 0 {
-			a.over = strings.TrimSuffix(g.runs[0].kind+", "+words(g.runs[0], o.by), ", ")
+			a.over = strings.TrimSuffix(a.first.kind+", "+words(a.first, o.by), ", ")
 		}
 		for _, r := range g.runs {
 			name := filepath.Clean(r.dir)
@@ -257,7 +268,7 @@ func (o compareOptions) comparison(runs []*savedRun) (*comparison, error) {
 		}
 		c.algorithms = append(c.algorithms, a)
 	}
-	return c, c.estimate()
+	return c, nil
 }
 
 // estimate adds what the scores and ranks of the algorithms say.

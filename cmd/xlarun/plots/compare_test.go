@@ -377,6 +377,49 @@ strategy openes             strategy snes  0.5273       0.3319 to 0.7344
 	require.NotContains(t, text, "2 environments", "no algorithm has runs in both")
 }
 
+// Algorithms have the same names in all environments, so that two with other settings are never one over all of them:
+// snes in one environment and openes in the other were both called evolve, and their scores were averaged.
+func TestNamesInSeveralEnvironments(t *testing.T) {
+	for i, c := range []struct {
+		runs [][2]string // environment and other settings
+		want []string    // over all environments
+	}{
+		{[][2]string{{"CartPole-v1", "strategy = 'snes'"}, {"Acrobot-v1", "strategy = 'openes'"}}, nil},
+		{[][2]string{{"CartPole-v1", "width = 16\nstrategy = 'snes'"},
+			{"CartPole-v1", "width = 16\nstrategy = 'openes'"}, {"Acrobot-v1", "width = 32\nstrategy = 'snes'"},
+			{"Acrobot-v1", "width = 16\nstrategy = 'openes'"}},
+			[]string{"strategy openes, width 16"}},
+		{[][2]string{{"CartPole-v1", "strategy = 'snes'"}, {"CartPole-v1", "strategy = 'openes'"},
+			{"Acrobot-v1", "strategy = 'snes'"}}, []string{"strategy snes"}},
+		{[][2]string{{"CartPole-v1", "steps = 200\nenv-param.a = 1"}, {"Acrobot-v1", "steps = 500\ngenerations = 9"}},
+			[]string{"evolve"}},
+		{[][2]string{{"CartPole-v1", "steps = 200"}, {"CartPole-v1", "steps = 500"}, {"Acrobot-v1", "steps = 500"}},
+			[]string{"steps 500"}},
+		{[][2]string{{"CartPole-v1", "generations = 1"}, {"CartPole-v1", "generations = 2"},
+			{"Acrobot-v1", "generations = 1"}}, []string{"generations 1"}},
+	} {
+		dir := t.TempDir()
+		args := []string{"--reference", "CartPole-v1=0..500", "--reference", "Acrobot-v1=-500..-100"}
+		for k, of := range c.runs {
+			var rows []string
+			for n := range k + 1 {
+				rows = append(rows, fmt.Sprintf(`{"generation":%d,"mean_fitness":1}`, n+1))
+			}
+			config := fmt.Sprintf("kind = 'evolve'\nenv = '%s'\nseed = 1\n%s\n", of[0], of[1])
+			args = append(args, judge(t, saveRun(t, dir, fmt.Sprint(k), config, rows...), "3", 0))
+		}
+		text, err := compare(t, append(args, "--format", "csv")...)
+		require.NoError(t, err)
+		var names []string
+		for _, line := range strings.Split(text, "\n") {
+			if name, ok := strings.CutPrefix(line, "2 environments,runs,"); ok {
+				names = append(names, strings.Trim(strings.TrimSuffix(name, ",,,1,,"), `"`))
+			}
+		}
+		require.Equal(t, c.want, names, "case %d", i+1)
+	}
+}
+
 func TestCompareRefuses(t *testing.T) {
 	dir := t.TempDir()
 	good := judge(t, saveRun(t, dir, "good", seeded("1"), evaluated["evolve"]...), "3", 0)
@@ -392,7 +435,7 @@ func TestCompareRefuses(t *testing.T) {
 		{[]string{good, "--reference", "CartPole-v1"}, `--reference got "CartPole-v1", wants an environment and two ` +
 			"scores, such as CartPole-v1=22..475"},
 		{[]string{good, "--reference", "Acrobot-v1=1..2"}, "wants an environment of the runs: CartPole-v1"},
-		{[]string{good, "--reference", "CartPole-v1=475..475"}, "wants a target above the score of random actions"},
+		{[]string{good, "--reference", "CartPole-v1=475..475"}, "wants a target above the score of random"},
 		{[]string{good, "--reference", "CartPole-v1=475..22"}, `--reference got "CartPole-v1=475..22", wants a target ` +
 			"above the score of random actions, both finite"},
 		{[]string{good, "--reference", "CartPole-v1=22..+Inf"}, "both finite"},

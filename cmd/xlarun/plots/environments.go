@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -12,6 +13,7 @@ import (
 	"xlarun/envs"
 	"xlarun/internal/quantity"
 	"xlarun/rollout/aggregate"
+	"xlarun/rollout/settings"
 )
 
 // reference has the scores of an environment that are normalized to 0 and to 1.
@@ -57,6 +59,62 @@ func (o compareOptions) referencesOf(environments []string) (map[string]referenc
 		}
 	}
 	return all, nil
+}
+
+// isEnvironment reports whether a setting is of the environment, and usually another in each.
+func isEnvironment(name string) bool {
+	return slices.Contains([]string{"env", "game", "vertices", "k", "variant", "data", "steps"}, name) ||
+		strings.HasPrefix(name, settings.EnvParam) || strings.HasPrefix(name, "validation-")
+}
+
+// nameAlike names the algorithms by the settings in which any two of them differ, in one environment or in two: two
+// algorithms never have one name. Lengths and settings of the environment count only if they separate algorithms in one
+// environment.
+func nameAlike(each []*comparison) error {
+	var runs []*savedRun
+	for _, c := range each {
+		for _, a := range c.algorithms {
+			runs = append(runs, a.first)
+		}
+	}
+	names := map[string]bool{}
+	for _, r := range runs {
+		for name := range r.settings {
+			isLength := func(r *savedRun) bool { return r.isLength(name) }
+			names[name] = !slices.Contains(incidental, name) && !isEnvironment(name) &&
+				!slices.ContainsFunc(runs, isLength)
+		}
+	}
+	by := func() []string {
+		return slices.DeleteFunc(slices.Sorted(maps.Keys(names)), func(name string) bool { return !names[name] })
+	}
+	alike := func(a, b *savedRun, by []string) bool { return a.kind == b.kind && words(a, by) == words(b, by) }
+	ordinary := by()
+	for _, c := range each {
+		for i, a := range c.algorithms {
+			for _, b := range c.algorithms[:i] {
+				if alike(a.first, b.first, ordinary) {
+					for _, name := range a.first.otherSettings(b.first) {
+						names[name] = names[name] || !slices.Contains(incidental, name)
+					}
+				}
+			}
+		}
+	}
+	all := by()
+	found, _, err := groups(runs, all)
+	if err != nil {
+		return err
+	}
+	for _, c := range each {
+		for i := range c.algorithms {
+			a := &c.algorithms[i]
+			g := slices.IndexFunc(found, func(g group) bool { return alike(g.runs[0], a.first, all) })
+			a.name = cmp.Or(found[g].label, a.first.kind)
+			a.over = a.name
+		}
+	}
+	return nil
 }
 
 // overEnvironments compares the algorithms that have runs in all environments: each[i] is the comparison in one. It
