@@ -436,8 +436,8 @@ func TestCompareRefuses(t *testing.T) {
 			"scores, such as CartPole-v1=22..475"},
 		{[]string{good, "--reference", "Acrobot-v1=1..2"}, "wants an environment of the runs: CartPole-v1"},
 		{[]string{good, "--reference", "CartPole-v1=475..475"}, "wants a target above the score of random"},
-		{[]string{good, "--reference", "CartPole-v1=475..22"}, `--reference got "CartPole-v1=475..22", wants a target ` +
-			"above the score of random actions, both finite"},
+		{[]string{good, "--reference", "CartPole-v1=475..22"}, `--reference got "CartPole-v1=475..22", wants a ` +
+			"target above the score of random actions, both finite"},
 		{[]string{good, "--reference", "CartPole-v1=22..+Inf"}, "both finite"},
 		{[]string{good, "--reference", "CartPole-v1=500"}, "wants a target above the score of random actions"},
 		{[]string{good, other, "--reference", "CartPole-v1=22"}, "--reference is missing for Acrobot-v1: give one of " +
