@@ -143,8 +143,11 @@ func newStore(in string) (dir string, remove func(), err error) {
 func removeStores(in string, before time.Time) {
 	locks, _ := filepath.Glob(filepath.Join(in, storePattern, storeLock))
 	for _, lock := range locks {
-		if info, err := os.Lstat(lock); err == nil && info.Mode().IsRegular() && info.ModTime().Before(before) &&
-			!locked(lock) {
+		info, err := os.Lstat(lock)
+		if err != nil || !info.Mode().IsRegular() || !info.ModTime().Before(before) {
+			continue
+		}
+		if held, err := locked(lock); err == nil && !held {
 			_ = os.RemoveAll(filepath.Dir(lock))
 		}
 	}

@@ -169,6 +169,34 @@ func TestNextCoordinator(t *testing.T) {
 	require.Equal(t, "3 workers died while running it: see the logs", Reason(trials[0]))
 }
 
+// A worker process that finds its slot taken, as after the coordinator has started again, ends at once. The worker that
+// holds the slot has lost its trial with that, and got no other one. It has not died while its lock is held, nor where
+// the lock cannot be read.
+func TestWorkersOfASlot(t *testing.T) {
+	t.Parallel()
+	x := newTestServer(t, "workers = 1\n")
+	x.c.pool = x.c.newPool()
+	x.c.server.Store(x.server)
+	slot, a := x.c.workdir.slot(x.c.Spec.Name, 0), request{Worker: "a"}
+	lock, ok, err := tryLock(slot)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.NoError(t, os.WriteFile(slot+".id", []byte("a"), 0o600))
+	require.NotNil(t, x.asks(x.next, a).Job)
+	x.c.pool.Died(0, nil)
+	require.False(t, x.asks(x.beat, a).Lost)
+	require.NotNil(t, x.asks(x.next, a).Job)
+
+	require.NoError(t, lock.Unlock())
+	require.NoError(t, os.Remove(slot))
+	require.NoError(t, os.Mkdir(slot, 0o700))
+	require.Empty(t, x.c.deadWorkers())
+	require.NoError(t, os.Remove(slot))
+	require.Equal(t, []string{"a"}, x.c.deadWorkers())
+	x.c.pool.Died(0, nil)
+	require.NotNil(t, x.asks(x.next, request{Worker: "b"}).Job, "the trial is free at once")
+}
+
 // A worker of another version or protocol is refused, and one that comes after the end learns that it was the end.
 func TestWorkersThatDoNotWork(t *testing.T) {
 	t.Parallel()
