@@ -197,6 +197,17 @@ func TestWorkersOfASlot(t *testing.T) {
 	require.NotNil(t, x.asks(x.next, request{Worker: "b"}).Job, "the trial is free at once")
 }
 
+// The coordinator's connection ends with its study. It tried to connect to a bus that had ended, for ever.
+func TestConnectionOfACoordinatorEnds(t *testing.T) {
+	t.Parallel()
+	x := newTestServer(t, "")
+	x.c.pool = x.c.newPool()
+	e := &workerExecutor{c: x.c, bus: x.bus, server: x.server, check: time.NewTicker(time.Hour),
+		beat: time.NewTicker(time.Hour)}
+	require.NoError(t, e.close(t.Context(), nil))
+	require.True(t, x.conn.IsClosed())
+}
+
 // A worker of another version or protocol is refused, and one that comes after the end learns that it was the end.
 func TestWorkersThatDoNotWork(t *testing.T) {
 	t.Parallel()

@@ -56,6 +56,7 @@ func (c *Coordinator) openWorkers(ctx context.Context) (x *workerExecutor, err e
 // close ends the workers and the bus. err is how the study ended; close returns it.
 func (x *workerExecutor) close(ctx context.Context, err error) error {
 	defer x.bus.close()
+	defer x.server.conn.Close() // else it connects again for ever
 	x.check.Stop()
 	x.beat.Stop()
 	for _, w := range x.server.workerStatus() {
