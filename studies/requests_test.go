@@ -2,6 +2,7 @@ package studies
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"net"
 	"os"
@@ -350,12 +351,19 @@ func TestCheckpointFiles(t *testing.T) {
 	require.False(t, c.has("7"))
 	require.NoError(t, c.keep("7", one[4]))
 	require.Equal(t, strings.Repeat("one ", partSize), fetched())
-	require.ErrorIs(t, c.keep("7", one[4]), errDamaged, "it comes once more, without the others")
+	for _, late := range []part{one[4], one[0]} { // the last part was "damaged", and the other one left a file
+		require.NoError(t, c.keep("7", late), "it comes once more")
+	}
+	require.NoFileExists(t, c.path("7")+"."+hex.EncodeToString(one[0].Digest))
 	require.NoError(t, c.keep("7", two[4]))
 	require.Equal(t, strings.Repeat("two.", partSize), fetched())
+	require.ErrorIs(t, c.keep("7", one[4]), errDamaged, "it comes without the others")
 	short := parts("three")
 	require.NoError(t, c.keep("7", short[0]))
 	require.Equal(t, "three", fetched())
+	require.NoError(t, os.WriteFile(c.path("7"), append(short[0].Data[:33:33], "other"...), 0o600)) // on the disk
+	require.NoError(t, c.keep("7", short[0]))
+	require.Equal(t, "three", fetched(), "a damaged file is stored again")
 	require.NoError(t, c.keep("7", one[0]))
 	require.NoError(t, c.keep("70", short[0]))
 	c.remove("7")
