@@ -315,6 +315,27 @@ func TestLostTrialIsTold(t *testing.T) {
 		"as long as a lease: this worker takes the next trial\n", x.trial.ID), told)
 }
 
+// A worker whose trial was lost while the run was inside a long call ended with status 1, a failure. It waits for the
+// end of the call and takes the next trial.
+func TestLostTrialInACall(t *testing.T) {
+	defer func(d time.Duration) { graceTime = d }(graceTime)
+	graceTime = time.Millisecond
+	x := newTestServer(t, "lease = \"200ms\"\n")
+	w := x.worker("a")
+	w.runs = slowBowls{still: func() {
+		x.pass(200 * time.Millisecond)
+		require.NotNil(t, x.asks(x.next, request{Worker: "b"}).Job)
+		for refused := false; !refused; time.Sleep(10 * time.Millisecond) { // far longer than the grace, in the end
+			x.mu.Lock()
+			refused = x.last.Worker == "a" && x.last.Kind == beatKind && !x.last.Granted
+			x.mu.Unlock()
+		}
+	}}
+	r := x.asks(x.next, request{Worker: "a"})
+	told := stderrOf(t, func() { require.NoError(t, w.runTrial(t.Context(), r)) })
+	require.Contains(t, told, "this worker takes the next trial\n")
+}
+
 // Checkpoints come in parts, which may be doubled, late, damaged or of several senders. A file is the newest complete
 // one.
 func TestCheckpointFiles(t *testing.T) {
