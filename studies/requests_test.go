@@ -244,6 +244,28 @@ func TestProcessors(t *testing.T) {
 	require.Contains(t, notices, "processors of several kinds, such as that of on two")
 }
 
+// A result whose answer was lost is sent again, perhaps late: it counted twice among those of its worker, which then
+// seemed to have no trial.
+func TestResultThatIsSentAgain(t *testing.T) {
+	t.Parallel()
+	x := newTestServer(t, "lease = \"8s\"\n")
+	_, err := x.c.study.AskSpace(x.c.Spec.Space, 0)
+	require.NoError(t, err)
+	trials, err := x.c.study.Trials()
+	require.NoError(t, err)
+	require.NoError(t, x.update(trials, false))
+	a := request{Worker: "a", Result: study.Result{State: study.Complete, Values: []float64{1}}}
+	x.asks(x.next, a)
+	x.asks(x.result, a)
+	x.asks(x.result, a)
+	require.Equal(t, trials[1].ID, x.asks(x.next, a).Job.ID)
+	x.asks(x.result, a)
+	workers := x.workerStatus()
+	require.Len(t, workers, 1)
+	require.Equal(t, 1, workers[0].Done)
+	require.Equal(t, trials[1].Number, workers[0].Trial)
+}
+
 // Workers that were not heard for two leases do not count.
 func TestWorkersThatAreHeard(t *testing.T) {
 	t.Parallel()

@@ -308,7 +308,8 @@ func (s *server) result(q request) (reply, error) {
 	s.mu.Lock()
 	at, _ := s.instant()
 	s.decided(resultKind, q, true, at)
-	if w := s.workers[q.Worker]; w != nil {
+	had := s.desk.Finish(q.Trial) == q.Worker // else it is sent again, or late: the worker may have another trial
+	if w := s.workers[q.Worker]; w != nil && had {
 		w.Trial = -1
 		w.Done++
 	}

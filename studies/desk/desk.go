@@ -263,10 +263,14 @@ func (d *Desk) Gone(now time.Duration, worker string) {
 	}
 }
 
-// Finish removes a trial that has finished.
-func (d *Desk) Finish(id int64) {
+// Finish removes a trial that has finished, and returns the worker that had it; "" for none.
+func (d *Desk) Finish(id int64) (worker string) {
+	if t := d.trials[id]; t != nil {
+		worker = t.worker
+	}
 	delete(d.trials, id)
 	d.order = slices.DeleteFunc(d.order, func(x int64) bool { return x == id })
+	return worker
 }
 
 // Held returns the trials that workers have, and who has them.
