@@ -209,6 +209,27 @@ func TestConnectionOfACoordinatorEnds(t *testing.T) {
 	require.True(t, x.conn.IsClosed())
 }
 
+// A server that could not answer requests, because its connection had ended, never did.
+func TestServerAnswersAfterAnError(t *testing.T) {
+	t.Parallel()
+	x := newTestServer(t, "")
+	var err error
+	x.conn.Close()
+	x.server, err = newServer(t.Context(), x.c, x.bus)
+	require.NoError(t, err)
+	x.conn.Close()
+	require.ErrorIs(t, x.update(nil, false), nats.ErrConnectionClosed)
+	x.conn, err = x.bus.connect("")
+	require.NoError(t, err)
+	require.NoError(t, x.update(nil, false))
+	ctx, cancel := context.WithTimeout(t.Context(), answerTimeout)
+	defer cancel()
+	for _, kind := range []string{nextKind, beatKind, reportKind, keepKind, fetchKind, releaseKind, resultKind} {
+		_, err := x.conn.RequestWithContext(ctx, requestPrefix+kind, nil)
+		require.NoError(t, err, kind)
+	}
+}
+
 // A worker of another version or protocol is refused, and one that comes after the end learns that it was the end.
 func TestWorkersThatDoNotWork(t *testing.T) {
 	t.Parallel()

@@ -105,17 +105,23 @@ func (s *server) update(open []*study.FrozenTrial, orphans bool) error {
 	return s.offer()
 }
 
-// subscribe begins to answer requests.
+// subscribe begins to answer requests: all kinds, or after an error none.
 func (s *server) subscribe() error {
-	s.answers = true
+	var all []*nats.Subscription
 	for kind, answer := range map[string]func(request) (reply, error){nextKind: s.next, beatKind: s.beat,
 		reportKind: s.report, keepKind: s.keep, fetchKind: s.fetch, releaseKind: s.release, resultKind: s.result} {
-		if _, err := s.conn.Subscribe(requestPrefix+kind, func(m *nats.Msg) {
+		one, err := s.conn.Subscribe(requestPrefix+kind, func(m *nats.Msg) {
 			go s.answer(m, answer) // several at a time: commits are grouped, and a slow disk holds up no beat
-		}); err != nil {
+		})
+		if err != nil {
+			for _, one := range all {
+				err = errors.Join(err, one.Unsubscribe())
+			}
 			return err
 		}
+		all = append(all, one)
 	}
+	s.answers = true
 	return nil
 }
 
