@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -365,15 +366,15 @@ func TestLostTrialInACall(t *testing.T) {
 	graceTime = time.Millisecond
 	x := newTestServer(t, "lease = \"200ms\"\n")
 	w := x.worker("a")
-	w.runs = slowBowls{still: func() {
-		x.pass(200 * time.Millisecond)
+	w.runs = slowBowls{still: sync.OnceFunc(func() { // of the first seed
+		x.asks(x.release, request{Worker: "a"})
 		require.NotNil(t, x.asks(x.next, request{Worker: "b"}).Job)
 		for refused := false; !refused; time.Sleep(10 * time.Millisecond) { // far longer than the grace, in the end
 			x.mu.Lock()
 			refused = x.last.Worker == "a" && x.last.Kind == beatKind && !x.last.Granted
 			x.mu.Unlock()
 		}
-	}}
+	})}
 	r := x.asks(x.next, request{Worker: "a"})
 	told := stderrOf(t, func() { require.NoError(t, w.runTrial(t.Context(), r)) })
 	require.Contains(t, told, "this worker takes the next trial\n")
