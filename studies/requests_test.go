@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -439,29 +438,4 @@ func TestCheckpointFiles(t *testing.T) {
 	short[0].Data[36] ^= 1
 	require.ErrorIs(t, c.keep("7", short[0]), errDamaged)
 	require.False(t, c.has("7"))
-}
-
-// What hinders the message server is an error. It keeps the messages of hosts where other machines reach it.
-func TestBus(t *testing.T) {
-	t.Parallel()
-	_, err := openBus(Listen{}, filepath.Join(t.TempDir(), "none", "socket"))
-	require.ErrorAs(t, err, new(*net.OpError))
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, taken.Close()) }()
-	_, err = openBus(Listen{Address: taken.Addr().String()}, "")
-	require.ErrorAs(t, err, new(*net.OpError))
-	socket := filepath.Join(t.TempDir(), "socket")
-	require.NoError(t, os.WriteFile(socket, nil, 0o600)) // of one that was killed
-	b, err := openBus(Listen{Address: "127.0.0.1:0"}, socket)
-	require.NoError(t, err)
-	require.True(t, b.server.JetStreamEnabled())
-	store := b.server.JetStreamConfig().StoreDir
-	require.DirExists(t, store)
-	info, err := os.Stat(socket)
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	b.close()
-	require.NoDirExists(t, store)
-	require.NoFileExists(t, socket)
 }
