@@ -118,10 +118,11 @@ func TestWhoHasATrial(t *testing.T) {
 
 	for i, answer := range []func(request) (reply, error){x.beat, x.report, x.keep} {
 		require.Equal(t, reply{Lost: true}, x.asks(answer, kept), i)
+		require.False(t, x.last.Granted, i)
 	}
 	slow := request{Worker: "a", Limited: true, Result: study.Result{State: study.Fail, Reason: "it took long"}}
 	require.True(t, x.asks(x.result, slow).Lost, "of another machine than b's")
-	require.Equal(t, 4, x.refused)
+	require.False(t, x.last.Granted)
 	x.asks(x.release, a)
 	require.False(t, x.asks(x.beat, b).Lost, "a had nothing to give back")
 

@@ -47,7 +47,6 @@ type server struct {
 	over      bool // the study is over
 	workers   map[string]*WorkerStatus
 	processor string // of the worker that was heard first
-	refused   int    // requests about trials that their workers had lost
 }
 
 func newServer(ctx context.Context, c *Coordinator, b *bus) (s *server, err error) {
@@ -232,9 +231,6 @@ func (s *server) has(kind string, q request) bool {
 	at, now := s.instant()
 	has := s.desk.Beat(now, q.Worker, q.Trial)
 	s.decided(kind, q, has, at)
-	if !has {
-		s.refused++
-	}
 	return has
 }
 
