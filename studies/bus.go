@@ -98,7 +98,7 @@ func openBus(l Listen, socket string) (b *bus, err error) {
 	if b.server, err = natsserver.NewServer(o); err != nil {
 		return b, err
 	}
-	if err := started(b.server); err != nil {
+	if err := startServer(b.server); err != nil {
 		return b, err
 	}
 	if socket == "" {
@@ -112,8 +112,8 @@ func openBus(l Listen, socket string) (b *bus, err error) {
 	return b, os.Chmod(socket, 0o600)
 }
 
-// started starts a message server and waits until it is ready.
-func started(s *natsserver.Server) error {
+// startServer starts a message server and waits until it is ready.
+func startServer(s *natsserver.Server) error {
 	failure := &fatalError{}
 	s.SetLogger(failure, false, false)
 	s.Start()

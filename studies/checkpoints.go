@@ -21,8 +21,8 @@ type checkpoints struct{ dir string }
 // partSize in bytes is that of a part: beats come through within a second over a link of 100 KB/s.
 const partSize = 64 << 10
 
-// sealed returns a file with data.
-func sealed(data []byte) []byte {
+// withDigest returns a file with data.
+func withDigest(data []byte) []byte {
 	sum := sha256.Sum256(data)
 	return append(sum[:], data...)
 }
@@ -30,8 +30,8 @@ func sealed(data []byte) []byte {
 // errDamaged is the error of a file that is not what was sent.
 var errDamaged = errors.New("it is damaged")
 
-// unsealed returns the data of a file.
-func unsealed(file []byte) ([]byte, error) {
+// withoutDigest returns the data of a file.
+func withoutDigest(file []byte) ([]byte, error) {
 	if len(file) < sha256.Size {
 		return nil, errDamaged
 	}

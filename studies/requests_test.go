@@ -66,14 +66,14 @@ func (x *testServer) begin(orphans bool) {
 	require.NoError(x.t, x.update(trials, orphans))
 }
 
-// pass lets time pass, in which the server looks after its desk.
+// pass lets time pass, in which the server looks after its leases.
 func (x *testServer) pass(d time.Duration) {
 	x.t.Helper()
 	for end := x.clock.Add(d); x.clock.Before(end); {
 		x.mu.Lock()
 		x.clock = x.clock.Add(min(time.Second, end.Sub(x.clock)))
 		x.mu.Unlock()
-		require.NoError(x.t, x.bury())
+		require.NoError(x.t, x.recordDeaths())
 	}
 }
 
@@ -106,7 +106,7 @@ func TestWhoHasATrial(t *testing.T) {
 		Instant: x.clock}, x.last)
 	require.NotNil(t, x.asks(x.next, a).Job, "an answer that was lost is given again")
 	require.Positive(t, x.asks(x.next, b).Busy)
-	file := sealed([]byte("one"))
+	file := withDigest([]byte("one"))
 	kept := request{Worker: "a", File: trialFile(x.trial.ID), Part: part{Of: 1, Digest: file[:8], Data: file}}
 	require.Equal(t, reply{}, x.asks(x.keep, kept))
 	x.pass(14 * time.Second)
@@ -146,7 +146,7 @@ func TestNextCoordinator(t *testing.T) {
 	a, b := request{Worker: "a"}, request{Worker: "b"}
 	x.asks(x.next, a)
 	x.workerDied("a")
-	require.NoError(t, x.bury())
+	require.NoError(t, x.recordDeaths())
 	require.NotNil(t, x.asks(x.next, b).Job)
 	require.NoError(t, x.c.db.Beat(x.running()...))
 
@@ -160,7 +160,7 @@ func TestNextCoordinator(t *testing.T) {
 	x.pass(time.Second)
 	require.NotNil(t, x.asks(x.next, request{Worker: "c"}).Job)
 	x.workerDied("c")
-	require.NoError(t, x.bury())
+	require.NoError(t, x.recordDeaths())
 
 	x.begin(false) // no worker can have lived
 	require.NotNil(t, x.asks(x.next, request{Worker: "d"}).Job)
@@ -385,7 +385,7 @@ func TestLostTrialInACall(t *testing.T) {
 func TestCheckpointFiles(t *testing.T) {
 	c := checkpoints{filepath.Join(t.TempDir(), "made")}
 	parts := func(data string) (all []part) {
-		file := sealed([]byte(data))
+		file := withDigest([]byte(data))
 		for i := 0; i < len(file); i += partSize {
 			all = append(all, part{Number: len(all), Of: (len(file) + partSize - 1) / partSize, Digest: file[:8],
 				Data: file[i:min(i+partSize, len(file))]})
@@ -399,7 +399,7 @@ func TestCheckpointFiles(t *testing.T) {
 			require.NoError(t, err)
 			file, of = append(file, p.Data...), p.Of
 		}
-		data, err := unsealed(file)
+		data, err := withoutDigest(file)
 		require.NoError(t, err)
 		return string(data)
 	}

@@ -122,7 +122,7 @@ func (x *workerExecutor) supervise() error {
 	for _, id := range x.c.deadWorkers() { // before new workers take their slots: their trials are free at once
 		x.server.workerDied(id)
 	}
-	if err := x.server.bury(); err != nil {
+	if err := x.server.recordDeaths(); err != nil {
 		return err
 	}
 	return x.c.pool.StartMissing()
