@@ -32,9 +32,9 @@ type simulatedWorker struct {
 	stopped     int // until then it stands still
 }
 
-// TestLeasesInHistories simulates coordinators and workers: messages are lost, doubled and late, all of them stand still
-// and are killed. Each trial is committed, once, whoever sends its result. A worker gets the trial of
-// another one only after a lease of silence.
+// TestLeasesInHistories simulates coordinators and workers: messages are lost, doubled and late, all of them stand
+// still and are killed. Each trial is committed, once, whoever sends its result. A worker gets the trial of another one
+// only after a lease of silence.
 func TestLeasesInHistories(t *testing.T) {
 	histories := 200
 	if long.On() {
