@@ -106,13 +106,13 @@ type limitError struct{ reason string }
 func (e *limitError) Error() string { return e.reason }
 
 // sendHeartbeats tells the coordinator that the trial runs, until over is closed. It ends the run if it makes no
-// progress or if the trial belongs to another worker.
+// progress, and after the call that it is in if the trial belongs to another worker.
 func (a *attempt) sendHeartbeats(ctx context.Context, over <-chan struct{}) {
 	ttl, _ := a.spec.leaseTime() // it was checked
 	stall, _ := a.spec.stall()
 	tick := time.NewTicker(ttl / 4)
 	defer tick.Stop()
-	for {
+	for lost := false; ; {
 		select {
 		case <-over:
 			return
@@ -125,12 +125,15 @@ func (a *attempt) sendHeartbeats(ctx context.Context, over <-chan struct{}) {
 			a.end(errStalled, over)
 			return
 		}
+		if lost {
+			continue
+		}
 		short, done := context.WithTimeout(ctx, ttl/4)
 		r, err := a.ask(short, beatKind, request{Trial: a.trial})
 		done()
 		if err == nil && r.Lost {
-			a.end(errLost, over)
-			return
+			lost = true
+			a.cancel(errLost)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (a *attempt) store(ctx context.Context, name string, p *checkpoint, within 
 	if err != nil {
 		return err
 	}
-	file := sealed(data)
+	file := withDigest(data)
 	within = max(within, time.Duration(len(file)/1e6)*time.Second)
 	ctx, done := context.WithTimeout(ctx, within)
 	defer done()
@@ -84,7 +84,7 @@ func (a *attempt) fetch(ctx context.Context, name string) (*checkpoint, error) {
 		}
 		of, file = r.Part.Of, append(file, r.Part.Data...)
 	}
-	data, err := unsealed(file)
+	data, err := withoutDigest(file)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
@@ -54,6 +55,18 @@ func (l Listen) options() *natsserver.Options {
 	return o
 }
 
+// setAddress sets the address of a message server that listens itself. The server only logs what hinders it, so the
+// address is tried first.
+func (l Listen) setAddress(o *natsserver.Options) error {
+	probe, err := net.Listen("tcp", l.Address)
+	if err != nil {
+		return err
+	}
+	o.Host, _, _ = net.SplitHostPort(l.Address)
+	o.Port = probe.Addr().(*net.TCPAddr).Port
+	return probe.Close()
+}
+
 // bus is a NATS server in this process. It carries the requests of workers, and where it listens for other machines
 // also the messages of hosts that compute one population.
 type bus struct {
@@ -67,7 +80,7 @@ func openBus(l Listen, socket string) (b *bus, err error) {
 	o := l.options()
 	b = &bus{remove: func() {}}
 	if l.Address != "" {
-		if err := l.address(o); err != nil {
+		if err := l.setAddress(o); err != nil {
 			return nil, err
 		}
 		// Hosts have it keep which runs are done, and processes of one mesh what they tell each other.
@@ -85,7 +98,7 @@ func openBus(l Listen, socket string) (b *bus, err error) {
 	if b.server, err = natsserver.NewServer(o); err != nil {
 		return b, err
 	}
-	if err := started(b.server); err != nil {
+	if err := startServer(b.server); err != nil {
 		return b, err
 	}
 	if socket == "" {
@@ -99,8 +112,8 @@ func openBus(l Listen, socket string) (b *bus, err error) {
 	return b, os.Chmod(socket, 0o600)
 }
 
-// started starts a message server and waits until it is ready.
-func started(s *natsserver.Server) error {
+// startServer starts a message server and waits until it is ready.
+func startServer(s *natsserver.Server) error {
 	failure := &fatalError{}
 	s.SetLogger(failure, false, false)
 	s.Start()
@@ -176,4 +189,48 @@ func (b *bus) close() {
 	case <-time.After(closeTime):
 	}
 	b.remove()
+}
+
+const (
+	// storePattern is the name of a folder with what a message server that listens keeps.
+	storePattern = "xlarun-serve-*"
+	// storeLock is a file in it, which its process has locked.
+	storeLock = "lock"
+	// newStoreTime is how long a folder counts as one whose process has not locked it yet.
+	newStoreTime = time.Minute
+)
+
+// newStore makes a folder for a message server's data in a folder. remove removes it. Those that processes which were
+// killed have left are removed first.
+func newStore(in string) (dir string, remove func(), err error) {
+	removeStores(in, time.Now().Add(-newStoreTime))
+	if dir, err = os.MkdirTemp(in, storePattern); err != nil {
+		return "", nil, err
+	}
+	lock, ok, err := tryLock(filepath.Join(dir, storeLock))
+	if err == nil && !ok {
+		err = errors.New("another process has locked the folder " + dir)
+	}
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return dir, func() {
+		_ = os.RemoveAll(dir)
+		_ = lock.Unlock()
+	}, nil
+}
+
+// removeStores removes the folders of newStore that were made before a time, and whose process has ended. Those of
+// other users stay.
+func removeStores(in string, before time.Time) {
+	locks, _ := filepath.Glob(filepath.Join(in, storePattern, storeLock))
+	for _, lock := range locks {
+		info, err := os.Lstat(lock)
+		if err != nil || !info.Mode().IsRegular() || !info.ModTime().Before(before) {
+			continue
+		}
+		if held, err := locked(lock); err == nil && !held {
+			_ = os.RemoveAll(filepath.Dir(lock))
+		}
+	}
 }

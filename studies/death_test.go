@@ -7,14 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/studies/desk"
+	"xlarun/studies/lease"
 	"xlarun/studies/study"
 )
 
 // Workers that die at the same time died of something else than their trials. A worker that was only silent has not
 // died.
 func TestExcusedDeaths(t *testing.T) {
-	const lease = 10 * time.Second
+	const ttl = 10 * time.Second
 	for name, c := range map[string]struct {
 		after          time.Duration // of the second death
 		silent, again  bool          // again: the first one's trial has the second death too
@@ -26,18 +26,18 @@ func TestExcusedDeaths(t *testing.T) {
 		"silent, later":         {after: 6 * time.Second, silent: true, blamed: 1},
 		"the same trial again":  {after: 100 * time.Millisecond, again: true, blamed: 2},
 	} {
-		d := desk.New(lease, 3)
+		d := lease.New(ttl, 3)
 		d.Update(0, []int64{1, 2})
 		now := time.Duration(0)
-		until := func(at time.Duration) { // the desk is asked all the time
+		until := func(at time.Duration) { // the table is asked all the time
 			for ; now < at; now += time.Second / 10 {
-				d.Free(now)
+				d.AnyFree(now)
 			}
 		}
 		die := func(worker string, trial int64) {
 			require.True(t, d.Beat(now, worker, trial), name)
 			if !c.silent {
-				d.Gone(now, worker)
+				d.Expire(now, worker)
 			}
 		}
 		die("a", 1)
@@ -47,51 +47,51 @@ func TestExcusedDeaths(t *testing.T) {
 		} else {
 			die("b", 2)
 		}
-		until(now + lease + time.Second)
-		require.Equal(t, desk.Deaths{Blamed: c.blamed, Excused: c.excuse}, d.Died()[1], name)
-		require.Empty(t, d.Died(), name)
+		until(now + ttl + time.Second)
+		require.Equal(t, lease.Deaths{Blamed: c.blamed, Excused: c.excuse}, d.ChangedDeaths()[1], name)
+		require.Empty(t, d.ChangedDeaths(), name)
 	}
 }
 
 // A trial fails when too many workers have died of it, once no other death can excuse the last one.
 func TestHopelessTrials(t *testing.T) {
-	d := desk.New(10*time.Second, 1)
+	d := lease.New(10*time.Second, 1)
 	d.Update(0, []int64{1, 2})
 	for i, worker := range []string{"a", "b"} {
 		trial, ok := d.Next(0, worker)
 		require.True(t, ok)
 		require.EqualValues(t, 1+i, trial)
 	}
-	d.Gone(0, "a")
-	require.Empty(t, d.Hopeless(time.Second/2), "b may die, too")
+	d.Expire(0, "a")
+	require.Empty(t, d.Failed(time.Second/2), "b may die, too")
 	_, ok := d.Next(time.Second/2, "a")
 	require.False(t, ok, "a request of the dead comes late")
 	_, ok = d.Next(time.Second/2, "c")
 	require.False(t, ok, "nobody gets the trial")
-	require.Equal(t, map[int64]desk.Deaths{1: {Blamed: 1}}, d.Hopeless(time.Second))
+	require.Equal(t, map[int64]lease.Deaths{1: {Blamed: 1}}, d.Failed(time.Second))
 
 	const silent, back = 6 * time.Second, 17 * time.Second
 	for at := time.Second; at < back; at += time.Second { // b is silent, and comes back
-		if d.Free(at); at <= silent {
+		if d.AnyFree(at); at <= silent {
 			require.True(t, d.Beat(at, "b", 2))
 		}
 	}
-	require.Equal(t, desk.Deaths{Blamed: 1}, d.Died()[2])
+	require.Equal(t, lease.Deaths{Blamed: 1}, d.ChangedDeaths()[2])
 	require.True(t, d.Beat(back, "b", 2))
-	require.Equal(t, desk.Deaths{}, d.Died()[2], "it has not died")
+	require.Equal(t, lease.Deaths{}, d.ChangedDeaths()[2], "it has not died")
 	require.True(t, d.Release(back, "b", 2, false))
 	require.False(t, d.Beat(back, "b", 2), "what it sent before comes late")
 	_, ok = d.Next(back, "b")
 	require.True(t, ok)
 	require.True(t, d.Release(back, "b", 2, true), "its run stood still")
-	require.Equal(t, desk.Deaths{Blamed: 1}, d.Died()[2])
-	d.Restore(back, 2, desk.Deaths{Excused: 10}, false)
-	require.Contains(t, d.Hopeless(back+time.Second), int64(2), "all trials may be of the kind that kills workers")
+	require.Equal(t, lease.Deaths{Blamed: 1}, d.ChangedDeaths()[2])
+	d.Restore(back, 2, lease.Deaths{Excused: 10}, false)
+	require.Contains(t, d.Failed(back+time.Second), int64(2), "all trials may be of the kind that kills workers")
 }
 
 // A coordinator that stood still has heard nobody: no worker loses its trial for that.
-func TestDeskThatStoodStill(t *testing.T) {
-	d := desk.New(10*time.Second, 1)
+func TestCoordinatorThatStoodStill(t *testing.T) {
+	d := lease.New(10*time.Second, 1)
 	d.Update(0, []int64{1})
 	_, ok := d.Next(0, "a")
 	require.True(t, ok)
@@ -99,7 +99,7 @@ func TestDeskThatStoodStill(t *testing.T) {
 	require.False(t, ok)
 	died := time.Duration(0)
 	for at := time.Hour; died == 0; at += time.Second {
-		if d.Free(at); len(d.Held()) == 0 {
+		if d.AnyFree(at); len(d.Holders()) == 0 {
 			died = at
 		}
 	}

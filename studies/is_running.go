@@ -19,10 +19,11 @@ func IsRunning(d *rdb.DB, st *study.Study, trials []*study.FrozenTrial) (bool, e
 	}
 	lock := w.coordinator(st.Name)
 	if _, err := os.Stat(lock); err == nil { // locked would make the file
-		if locked(lock) {
+		held, err := locked(lock)
+		if held {
 			return true, nil
 		}
-		if path, err := rdb.Path(d.String()); err == nil && path != "" {
+		if path, pathErr := rdb.Path(d.String()); err == nil && pathErr == nil && path != "" {
 			return false, nil
 		}
 	}

@@ -25,12 +25,15 @@ func tryLock(path string) (lock *flock.Flock, ok bool, err error) {
 }
 
 // locked reports whether a process holds the lock of a file. It takes a shared lock to find out, so that several
-// processes can look at the same time.
-func locked(path string) bool {
+// processes can look at the same time. After an error it is not known.
+func locked(path string) (bool, error) {
 	l := flock.New(path)
 	ok, err := l.TryRLock()
+	if err != nil {
+		return false, err
+	}
 	if ok {
 		_ = l.Unlock()
 	}
-	return err == nil && !ok
+	return !ok, nil
 }

@@ -2,11 +2,12 @@ package studies
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -65,14 +66,14 @@ func (x *testServer) begin(orphans bool) {
 	require.NoError(x.t, x.update(trials, orphans))
 }
 
-// pass lets time pass, in which the server looks after its desk.
+// pass lets time pass, in which the server looks after its leases.
 func (x *testServer) pass(d time.Duration) {
 	x.t.Helper()
 	for end := x.clock.Add(d); x.clock.Before(end); {
 		x.mu.Lock()
 		x.clock = x.clock.Add(min(time.Second, end.Sub(x.clock)))
 		x.mu.Unlock()
-		require.NoError(x.t, x.bury())
+		require.NoError(x.t, x.recordDeaths())
 	}
 }
 
@@ -105,7 +106,7 @@ func TestWhoHasATrial(t *testing.T) {
 		Instant: x.clock}, x.last)
 	require.NotNil(t, x.asks(x.next, a).Job, "an answer that was lost is given again")
 	require.Positive(t, x.asks(x.next, b).Busy)
-	file := sealed([]byte("one"))
+	file := withDigest([]byte("one"))
 	kept := request{Worker: "a", File: trialFile(x.trial.ID), Part: part{Of: 1, Digest: file[:8], Data: file}}
 	require.Equal(t, reply{}, x.asks(x.keep, kept))
 	x.pass(14 * time.Second)
@@ -117,10 +118,11 @@ func TestWhoHasATrial(t *testing.T) {
 
 	for i, answer := range []func(request) (reply, error){x.beat, x.report, x.keep} {
 		require.Equal(t, reply{Lost: true}, x.asks(answer, kept), i)
+		require.False(t, x.last.Granted, i)
 	}
 	slow := request{Worker: "a", Limited: true, Result: study.Result{State: study.Fail, Reason: "it took long"}}
 	require.True(t, x.asks(x.result, slow).Lost, "of another machine than b's")
-	require.Equal(t, 4, x.refused)
+	require.False(t, x.last.Granted)
 	x.asks(x.release, a)
 	require.False(t, x.asks(x.beat, b).Lost, "a had nothing to give back")
 
@@ -144,7 +146,7 @@ func TestNextCoordinator(t *testing.T) {
 	a, b := request{Worker: "a"}, request{Worker: "b"}
 	x.asks(x.next, a)
 	x.workerDied("a")
-	require.NoError(t, x.bury())
+	require.NoError(t, x.recordDeaths())
 	require.NotNil(t, x.asks(x.next, b).Job)
 	require.NoError(t, x.c.db.Beat(x.running()...))
 
@@ -158,7 +160,7 @@ func TestNextCoordinator(t *testing.T) {
 	x.pass(time.Second)
 	require.NotNil(t, x.asks(x.next, request{Worker: "c"}).Job)
 	x.workerDied("c")
-	require.NoError(t, x.bury())
+	require.NoError(t, x.recordDeaths())
 
 	x.begin(false) // no worker can have lived
 	require.NotNil(t, x.asks(x.next, request{Worker: "d"}).Job)
@@ -167,6 +169,66 @@ func TestNextCoordinator(t *testing.T) {
 	trials, err := x.c.study.Trials()
 	require.NoError(t, err)
 	require.Equal(t, "3 workers died while running it: see the logs", Reason(trials[0]))
+}
+
+// A worker process that finds its slot taken, as after the coordinator has started again, ends at once. The worker that
+// holds the slot has lost its trial with that, and got no other one. It has not died while its lock is held, nor where
+// the lock cannot be read.
+func TestWorkersOfASlot(t *testing.T) {
+	t.Parallel()
+	x := newTestServer(t, "workers = 1\n")
+	x.c.pool = x.c.newPool()
+	x.c.server.Store(x.server)
+	slot, a := x.c.workdir.slot(x.c.Spec.Name, 0), request{Worker: "a"}
+	lock, ok, err := tryLock(slot)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.NoError(t, os.WriteFile(slot+".id", []byte("a"), 0o600))
+	require.NotNil(t, x.asks(x.next, a).Job)
+	x.c.pool.Died(0, nil)
+	require.False(t, x.asks(x.beat, a).Lost)
+	require.NotNil(t, x.asks(x.next, a).Job)
+
+	require.NoError(t, lock.Unlock())
+	require.NoError(t, os.Remove(slot))
+	require.NoError(t, os.Mkdir(slot, 0o700))
+	require.Empty(t, x.c.deadWorkers())
+	require.NoError(t, os.Remove(slot))
+	require.Equal(t, []string{"a"}, x.c.deadWorkers())
+	x.c.pool.Died(0, nil)
+	require.NotNil(t, x.asks(x.next, request{Worker: "b"}).Job, "the trial is free at once")
+}
+
+// The coordinator's connection ends with its study. It tried to connect to a bus that had ended, for ever.
+func TestConnectionOfACoordinatorEnds(t *testing.T) {
+	t.Parallel()
+	x := newTestServer(t, "")
+	x.c.pool = x.c.newPool()
+	e := &workerExecutor{c: x.c, bus: x.bus, server: x.server, check: time.NewTicker(time.Hour),
+		beat: time.NewTicker(time.Hour)}
+	require.NoError(t, e.close(t.Context(), nil))
+	require.True(t, x.conn.IsClosed())
+}
+
+// A server that could not answer requests, because its connection had ended, never did.
+func TestServerAnswersAfterAnError(t *testing.T) {
+	t.Parallel()
+	x := newTestServer(t, "")
+	var err error
+	x.conn.Close()
+	x.server, err = newServer(t.Context(), x.c, x.bus)
+	require.NoError(t, err)
+	x.conn.Close()
+	require.ErrorIs(t, x.update(nil, false), nats.ErrConnectionClosed)
+	x.conn, err = x.bus.connect("")
+	require.NoError(t, err)
+	require.NoError(t, x.update(nil, false))
+	ctx, cancel := context.WithTimeout(t.Context(), answerTimeout)
+	defer cancel()
+	for _, kind := range []string{nextKind, beatKind, reportKind, keepKind, fetchKind, releaseKind, resultKind} {
+		_, err := x.conn.RequestWithContext(ctx, requestPrefix+kind, nil)
+		require.NoError(t, err, kind)
+	}
 }
 
 // A worker of another version or protocol is refused, and one that comes after the end learns that it was the end.
@@ -202,6 +264,28 @@ func TestProcessors(t *testing.T) {
 	}
 	require.Equal(t, 1, strings.Count(notices, "\n"))
 	require.Contains(t, notices, "processors of several kinds, such as that of on two")
+}
+
+// A result whose answer was lost is sent again, perhaps late: it counted twice among those of its worker, which then
+// seemed to have no trial.
+func TestResultThatIsSentAgain(t *testing.T) {
+	t.Parallel()
+	x := newTestServer(t, "lease = \"8s\"\n")
+	_, err := x.c.study.AskSpace(x.c.Spec.Space, 0)
+	require.NoError(t, err)
+	trials, err := x.c.study.Trials()
+	require.NoError(t, err)
+	require.NoError(t, x.update(trials, false))
+	a := request{Worker: "a", Result: study.Result{State: study.Complete, Values: []float64{1}}}
+	x.asks(x.next, a)
+	x.asks(x.result, a)
+	x.asks(x.result, a)
+	require.Equal(t, trials[1].ID, x.asks(x.next, a).Job.ID)
+	x.asks(x.result, a)
+	workers := x.workerStatus()
+	require.Len(t, workers, 1)
+	require.Equal(t, 1, workers[0].Done)
+	require.Equal(t, trials[1].Number, workers[0].Trial)
 }
 
 // Workers that were not heard for two leases do not count.
@@ -275,12 +359,33 @@ func TestLostTrialIsTold(t *testing.T) {
 		"as long as a lease: this worker takes the next trial\n", x.trial.ID), told)
 }
 
+// A worker whose trial was lost while the run was inside a long call ended with status 1, a failure. It waits for the
+// end of the call and takes the next trial.
+func TestLostTrialInACall(t *testing.T) {
+	defer func(d time.Duration) { graceTime = d }(graceTime)
+	graceTime = time.Millisecond
+	x := newTestServer(t, "lease = \"200ms\"\n")
+	w := x.worker("a")
+	w.runs = slowBowls{still: sync.OnceFunc(func() { // of the first seed
+		x.asks(x.release, request{Worker: "a"})
+		require.NotNil(t, x.asks(x.next, request{Worker: "b"}).Job)
+		for refused := false; !refused; time.Sleep(10 * time.Millisecond) { // far longer than the grace, in the end
+			x.mu.Lock()
+			refused = x.last.Worker == "a" && x.last.Kind == beatKind && !x.last.Granted
+			x.mu.Unlock()
+		}
+	})}
+	r := x.asks(x.next, request{Worker: "a"})
+	told := stderrOf(t, func() { require.NoError(t, w.runTrial(t.Context(), r)) })
+	require.Contains(t, told, "this worker takes the next trial\n")
+}
+
 // Checkpoints come in parts, which may be doubled, late, damaged or of several senders. A file is the newest complete
 // one.
 func TestCheckpointFiles(t *testing.T) {
 	c := checkpoints{filepath.Join(t.TempDir(), "made")}
 	parts := func(data string) (all []part) {
-		file := sealed([]byte(data))
+		file := withDigest([]byte(data))
 		for i := 0; i < len(file); i += partSize {
 			all = append(all, part{Number: len(all), Of: (len(file) + partSize - 1) / partSize, Digest: file[:8],
 				Data: file[i:min(i+partSize, len(file))]})
@@ -294,7 +399,7 @@ func TestCheckpointFiles(t *testing.T) {
 			require.NoError(t, err)
 			file, of = append(file, p.Data...), p.Of
 		}
-		data, err := unsealed(file)
+		data, err := withoutDigest(file)
 		require.NoError(t, err)
 		return string(data)
 	}
@@ -311,12 +416,19 @@ func TestCheckpointFiles(t *testing.T) {
 	require.False(t, c.has("7"))
 	require.NoError(t, c.keep("7", one[4]))
 	require.Equal(t, strings.Repeat("one ", partSize), fetched())
-	require.ErrorIs(t, c.keep("7", one[4]), errDamaged, "it comes once more, without the others")
+	for _, late := range []part{one[4], one[0]} { // the last part was "damaged", and the other one left a file
+		require.NoError(t, c.keep("7", late), "it comes once more")
+	}
+	require.NoFileExists(t, c.path("7")+"."+hex.EncodeToString(one[0].Digest))
 	require.NoError(t, c.keep("7", two[4]))
 	require.Equal(t, strings.Repeat("two.", partSize), fetched())
+	require.ErrorIs(t, c.keep("7", one[4]), errDamaged, "it comes without the others")
 	short := parts("three")
 	require.NoError(t, c.keep("7", short[0]))
 	require.Equal(t, "three", fetched())
+	require.NoError(t, os.WriteFile(c.path("7"), append(short[0].Data[:33:33], "other"...), 0o600)) // on the disk
+	require.NoError(t, c.keep("7", short[0]))
+	require.Equal(t, "three", fetched(), "a damaged file is stored again")
 	require.NoError(t, c.keep("7", one[0]))
 	require.NoError(t, c.keep("70", short[0]))
 	c.remove("7")
@@ -327,29 +439,4 @@ func TestCheckpointFiles(t *testing.T) {
 	short[0].Data[36] ^= 1
 	require.ErrorIs(t, c.keep("7", short[0]), errDamaged)
 	require.False(t, c.has("7"))
-}
-
-// What hinders the message server is an error. It keeps the messages of hosts where other machines reach it.
-func TestBus(t *testing.T) {
-	t.Parallel()
-	_, err := openBus(Listen{}, filepath.Join(t.TempDir(), "none", "socket"))
-	require.ErrorAs(t, err, new(*net.OpError))
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, taken.Close()) }()
-	_, err = openBus(Listen{Address: taken.Addr().String()}, "")
-	require.ErrorAs(t, err, new(*net.OpError))
-	socket := filepath.Join(t.TempDir(), "socket")
-	require.NoError(t, os.WriteFile(socket, nil, 0o600)) // of one that was killed
-	b, err := openBus(Listen{Address: "127.0.0.1:0"}, socket)
-	require.NoError(t, err)
-	require.True(t, b.server.JetStreamEnabled())
-	store := b.server.JetStreamConfig().StoreDir
-	require.DirExists(t, store)
-	info, err := os.Stat(socket)
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	b.close()
-	require.NoDirExists(t, store)
-	require.NoFileExists(t, socket)
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"xlarun/internal/quantity"
-	"xlarun/studies/desk"
 	"xlarun/studies/internal/decision"
+	"xlarun/studies/lease"
 	"xlarun/studies/rdb"
 	"xlarun/studies/study"
 )
 
-// deathsAttr is a system attribute of a trial: the desk.Deaths of workers that had it.
+// deathsAttr is a system attribute of a trial: the lease.Deaths of workers that had it.
 const deathsAttr = "xlarun:deaths"
 
 // server answers the requests of workers. Only its process uses the database. Who has a trial is in memory alone: a new
-// server learns it from the next beats. A trial is told once by the transaction that finishes it, which needs no desk.
+// server learns it from the next beats. A trial is told once by the transaction that finishes it, which needs no lease.
 type server struct {
 	db          *rdb.DB
 	study       *study.Study
@@ -43,11 +43,10 @@ type server struct {
 	answers bool // requests
 
 	mu        sync.Mutex
-	desk      *desk.Desk
+	leases    *lease.Table
 	over      bool // the study is over
 	workers   map[string]*WorkerStatus
 	processor string // of the worker that was heard first
-	refused   int    // requests about trials that their workers had lost
 }
 
 func newServer(ctx context.Context, c *Coordinator, b *bus) (s *server, err error) {
@@ -58,7 +57,7 @@ func newServer(ctx context.Context, c *Coordinator, b *bus) (s *server, err erro
 	if s.ttl, err = c.Spec.leaseTime(); err != nil {
 		return nil, err
 	}
-	s.desk = desk.New(s.ttl, int(c.Spec.Attempts))
+	s.leases = lease.New(s.ttl, int(c.Spec.Attempts))
 	for i, key := range []string{specAttr, callAttr} {
 		if s.specText[i], err = s.db.Attr(s.study.ID(), key); err != nil {
 			return nil, err
@@ -68,14 +67,14 @@ func newServer(ctx context.Context, c *Coordinator, b *bus) (s *server, err erro
 	return s, err
 }
 
-// instant returns the time of the desk. s.mu is held.
+// instant returns the time of the leases. s.mu is held.
 func (s *server) instant() (at time.Time, now time.Duration) {
 	at = s.now()
 	return at, at.Sub(s.began)
 }
 
-// update tells the desk the open trials. The first time it tells what earlier coordinators left: trials with a recent
-// heartbeat are kept back for a lease if workers of theirs may live (orphans). From then on requests are answered.
+// update sets the open trials. The first time it tells what earlier coordinators left: trials with a recent heartbeat
+// are kept back for a lease if workers of theirs may live (orphans). From then on requests are answered.
 func (s *server) update(open []*study.FrozenTrial, orphans bool) error {
 	ids := make([]int64, len(open))
 	for i, t := range open {
@@ -83,7 +82,7 @@ func (s *server) update(open []*study.FrozenTrial, orphans bool) error {
 	}
 	s.mu.Lock()
 	_, now := s.instant()
-	s.desk.Update(now, ids)
+	s.leases.Update(now, ids)
 	s.mu.Unlock()
 	if !s.answers {
 		beats, err := s.db.Heartbeats(s.study.ID())
@@ -92,10 +91,10 @@ func (s *server) update(open []*study.FrozenTrial, orphans bool) error {
 		}
 		s.mu.Lock()
 		for _, t := range open {
-			deaths, _ := study.System[desk.Deaths](t, deathsAttr)
+			deaths, _ := study.System[lease.Deaths](t, deathsAttr)
 			beat, held := beats[t.ID]
 			// If a clock was set meanwhile, a lease is waited for in vain, or two workers run a trial.
-			s.desk.Restore(now, t.ID, deaths, held && orphans && time.Since(beat) < 2*s.ttl)
+			s.leases.Restore(now, t.ID, deaths, held && orphans && time.Since(beat) < 2*s.ttl)
 		}
 		s.mu.Unlock()
 		if err := s.subscribe(); err != nil {
@@ -105,17 +104,23 @@ func (s *server) update(open []*study.FrozenTrial, orphans bool) error {
 	return s.offer()
 }
 
-// subscribe begins to answer requests.
+// subscribe begins to answer requests: all kinds, or after an error none.
 func (s *server) subscribe() error {
-	s.answers = true
+	var all []*nats.Subscription
 	for kind, answer := range map[string]func(request) (reply, error){nextKind: s.next, beatKind: s.beat,
 		reportKind: s.report, keepKind: s.keep, fetchKind: s.fetch, releaseKind: s.release, resultKind: s.result} {
-		if _, err := s.conn.Subscribe(requestPrefix+kind, func(m *nats.Msg) {
+		one, err := s.conn.Subscribe(requestPrefix+kind, func(m *nats.Msg) {
 			go s.answer(m, answer) // several at a time: commits are grouped, and a slow disk holds up no beat
-		}); err != nil {
+		})
+		if err != nil {
+			for _, one := range all {
+				err = errors.Join(err, one.Unsubscribe())
+			}
 			return err
 		}
+		all = append(all, one)
 	}
+	s.answers = true
 	return nil
 }
 
@@ -170,9 +175,9 @@ func (s *server) next(q request) (reply, error) {
 			return reply{Over: true}, nil
 		}
 		at, now := s.instant()
-		s.hear(q)
+		s.noteRequest(q)
 		var ok bool
-		if q.Trial, ok = s.desk.Next(now, q.Worker); !ok {
+		if q.Trial, ok = s.leases.Next(now, q.Worker); !ok {
 			q.Trial = -1
 		}
 		s.decided(nextKind, q, ok, at)
@@ -222,13 +227,10 @@ func (s *server) grant(t *study.FrozenTrial, worker string) (r reply, err error)
 func (s *server) has(kind string, q request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hear(q)
+	s.noteRequest(q)
 	at, now := s.instant()
-	has := s.desk.Beat(now, q.Worker, q.Trial)
+	has := s.leases.Beat(now, q.Worker, q.Trial)
 	s.decided(kind, q, has, at)
-	if !has {
-		s.refused++
-	}
 	return has
 }
 
@@ -281,9 +283,9 @@ func failed(r reply, err error) reply {
 // release gives a trial back.
 func (s *server) release(q request) (reply, error) {
 	s.mu.Lock()
-	s.hear(q)
+	s.noteRequest(q)
 	at, now := s.instant()
-	s.decided(releaseKind, q, s.desk.Release(now, q.Worker, q.Trial, q.Stalled), at)
+	s.decided(releaseKind, q, s.leases.Release(now, q.Worker, q.Trial, q.Stalled), at)
 	s.workers[q.Worker].Trial = -1
 	s.mu.Unlock()
 	return reply{}, s.offer()
@@ -308,7 +310,8 @@ func (s *server) result(q request) (reply, error) {
 	s.mu.Lock()
 	at, _ := s.instant()
 	s.decided(resultKind, q, true, at)
-	if w := s.workers[q.Worker]; w != nil {
+	had := s.leases.Finish(q.Trial) == q.Worker // else it is sent again, or late: the worker may have another trial
+	if w := s.workers[q.Worker]; w != nil && had {
 		w.Trial = -1
 		w.Done++
 	}
@@ -320,7 +323,7 @@ func (s *server) result(q request) (reply, error) {
 // finished notes that a trial has finished.
 func (s *server) finished(trial int64) {
 	s.mu.Lock()
-	s.desk.Finish(trial)
+	s.leases.Finish(trial)
 	s.mu.Unlock()
 	go s.checkpoints.remove(trialFile(trial))
 	select {
@@ -334,15 +337,15 @@ func (s *server) workerDied(worker string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, now := s.instant()
-	s.desk.Gone(now, worker)
+	s.leases.Expire(now, worker)
 	delete(s.workers, worker)
 }
 
-// bury writes the deaths of trials into the database, and ends trials of which too many workers have died.
-func (s *server) bury() error {
+// recordDeaths writes the deaths of trials into the database, and ends trials of which too many workers have died.
+func (s *server) recordDeaths() error {
 	s.mu.Lock()
 	_, now := s.instant()
-	hopeless, died := s.desk.Hopeless(now), s.desk.Died()
+	failed, died := s.leases.Failed(now), s.leases.ChangedDeaths()
 	s.mu.Unlock()
 	if len(died) > 0 {
 		texts := map[int64]json.RawMessage{}
@@ -353,7 +356,7 @@ func (s *server) bury() error {
 			return err
 		}
 	}
-	for id, deaths := range hopeless {
+	for id, deaths := range failed {
 		reason := fmt.Sprintf("%s died while running it: see the logs",
 			quantity.Count(deaths.All(), "worker", "workers"))
 		err := s.db.Finish(id, study.Result{State: study.Fail, Reason: reason})
@@ -370,7 +373,7 @@ func (s *server) offer() error {
 	s.mu.Lock()
 	_, now := s.instant()
 	waiting := false
-	if s.desk.Free(now) {
+	if s.leases.AnyFree(now) {
 		for _, w := range s.workers {
 			waiting = waiting || w.waits
 			w.waits = false
@@ -396,7 +399,7 @@ func (s *server) end() {
 func (s *server) running() (trials []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for trial := range s.desk.Held() {
+	for trial := range s.leases.Holders() {
 		trials = append(trials, trial)
 	}
 	return trials

@@ -33,9 +33,10 @@ const (
 	reconnectWait = 250 * time.Millisecond
 	// orphanTimeout is how long a worker of this machine waits for a coordinator.
 	orphanTimeout = 60 * time.Second
-	// graceTime is how long a run that has to end may take.
-	graceTime = time.Second
 )
+
+// graceTime is how long a run that has to end may take. Tests shorten it.
+var graceTime = time.Second
 
 // Join says how a worker finds its study. Server.Wait holds for a coordinator that is away later, too, as Server.Away
 // does.

@@ -34,7 +34,8 @@ func (c *Coordinator) openWorkers(ctx context.Context) (x *workerExecutor, err e
 	name := c.Spec.Name
 	x = &workerExecutor{c: c, orphans: c.Listen.Address != ""}
 	for slot := range c.pool.Size {
-		x.orphans = x.orphans || locked(c.workdir.slot(name, slot))
+		held, err := locked(c.workdir.slot(name, slot))
+		x.orphans = x.orphans || held || err != nil
 	}
 	_ = c.pool.StartMissing() // workers start while the bus opens; supervise sees the errors
 	if x.bus, err = openBus(c.Listen, c.workdir.socket(name)); err != nil {
@@ -55,6 +56,7 @@ func (c *Coordinator) openWorkers(ctx context.Context) (x *workerExecutor, err e
 // close ends the workers and the bus. err is how the study ended; close returns it.
 func (x *workerExecutor) close(ctx context.Context, err error) error {
 	defer x.bus.close()
+	defer x.server.conn.Close() // else it connects again for ever
 	x.check.Stop()
 	x.beat.Stop()
 	for _, w := range x.server.workerStatus() {
@@ -120,7 +122,7 @@ func (x *workerExecutor) supervise() error {
 	for _, id := range x.c.deadWorkers() { // before new workers take their slots: their trials are free at once
 		x.server.workerDied(id)
 	}
-	if err := x.server.bury(); err != nil {
+	if err := x.server.recordDeaths(); err != nil {
 		return err
 	}
 	return x.c.pool.StartMissing()
@@ -135,14 +137,16 @@ func (c *Coordinator) newPool() *Pool {
 	}
 	return &Pool{Size: size, Threads: c.Spec.Threads, Command: c.Command,
 		Log: func(slot int) string { return c.workdir.log(name, slot) },
-		// a worker that an earlier coordinator started
-		Occupied: func(slot int) bool { return locked(c.workdir.slot(name, slot)) },
+		Occupied: func(slot int) bool { // by a worker that an earlier coordinator started
+			held, _ := locked(c.workdir.slot(name, slot)) // a worker says what hinders it
+			return held
+		},
 		Died: func(slot int, err error) {
 			if err != nil {
 				c.deaths.Add(1)
 			}
-			if id, e := os.ReadFile(c.workdir.slot(name, slot) + ".id"); e == nil && c.server.Load() != nil {
-				c.server.Load().workerDied(string(id))
+			if id, dead := c.deadWorker(slot); dead && c.server.Load() != nil { // before another one takes the slot
+				c.server.Load().workerDied(id)
 			}
 			if err != nil {
 				c.notice("worker %d ended: %v%s", slot, err, lastLogLine(c.workdir.log(name, slot)))
@@ -153,11 +157,21 @@ func (c *Coordinator) newPool() *Pool {
 // deadWorkers returns the ids of workers of this machine that have ended, in slots that have no other worker yet.
 func (c *Coordinator) deadWorkers() (ids []string) {
 	for slot := range c.pool.Size {
-		path := c.workdir.slot(c.Spec.Name, slot)
-		id, err := os.ReadFile(path + ".id")
-		if err == nil && !locked(path) {
-			ids = append(ids, string(id))
+		if id, dead := c.deadWorker(slot); dead {
+			ids = append(ids, id)
 		}
 	}
 	return ids
+}
+
+// deadWorker returns the id of the last worker of a slot, and whether it has certainly ended. A process that ends is
+// not always that worker: one that finds the lock of the slot taken ends at once.
+func (c *Coordinator) deadWorker(slot int) (id string, dead bool) {
+	path := c.workdir.slot(c.Spec.Name, slot)
+	text, err := os.ReadFile(path + ".id") // before the look at the lock, which a worker holds when it writes this
+	if err != nil {
+		return "", false
+	}
+	held, err := locked(path)
+	return string(text), err == nil && !held
 }

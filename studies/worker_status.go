@@ -29,7 +29,7 @@ func (c *Coordinator) WorkerStatus() []WorkerStatus {
 func (s *server) workerStatus() (all []WorkerStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	held := s.desk.Held()
+	held := s.leases.Holders()
 	for _, w := range s.workers {
 		status := *w
 		for trial, worker := range held {
@@ -43,8 +43,8 @@ func (s *server) workerStatus() (all []WorkerStatus) {
 	return all
 }
 
-// hear notes a request of a worker. That processors are of several kinds is said once. s.mu is held.
-func (s *server) hear(q request) {
+// noteRequest notes a request of a worker. That processors are of several kinds is said once. s.mu is held.
+func (s *server) noteRequest(q request) {
 	w := s.workers[q.Worker]
 	if w == nil {
 		w = &WorkerStatus{ID: q.Worker, Trial: -1}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -11,7 +12,7 @@ import (
 	"xlarun/studies/study"
 )
 
-// tally counts the trials of the workers of a machine by the lines that they print.
+// tally counts the trials of the workers of a machine, and writes what they say.
 type tally struct {
 	mu             sync.Mutex
 	out            io.Writer
@@ -19,17 +20,42 @@ type tally struct {
 	trials, failed int
 }
 
-// workedLine is the line of a trial that a worker has run.
-func workedLine(number int64, r study.Result, took time.Duration) string {
+// workedTrial is a trial that a worker has run. A worker process writes it as a line of JSON to the process that keeps
+// it running.
+type workedTrial struct {
+	Line   string `json:"line"` // for the user
+	Failed bool   `json:"failed"`
+}
+
+// worked describes a trial that a worker has run.
+func worked(number int64, r study.Result, took time.Duration) workedTrial {
 	t := &study.FrozenTrial{Number: number, State: r.State, Values: r.Values}
 	text := fmt.Sprintf("trial %d  %s  in %v", number, outcomeOf(t), took.Round(time.Millisecond))
 	if r.Reason != "" {
 		text += ": " + strings.Join(strings.Fields(r.Reason), " ")
 	}
-	return text
+	return workedTrial{text, r.State == study.Fail}
 }
 
-// lines returns a writer for the lines of one worker.
+// add counts a trial and writes its line.
+func (t *tally) add(w workedTrial) {
+	t.mu.Lock()
+	t.trials++
+	if w.Failed {
+		t.failed++
+	}
+	t.mu.Unlock()
+	t.say("%s\n", w.Line)
+}
+
+// say writes a line. Trials run on where nobody reads it.
+func (t *tally) say(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fmt.Fprintf(t.out, format, args...)
+}
+
+// lines returns a writer for what one worker process writes.
 func (t *tally) lines() io.Writer { return &talliedLines{of: t} }
 
 // sum says what the workers have done.
@@ -47,23 +73,17 @@ type talliedLines struct {
 
 // Write implements io.Writer.
 func (l *talliedLines) Write(b []byte) (int, error) {
-	l.of.mu.Lock()
-	defer l.of.mu.Unlock()
 	l.part = append(l.part, b...)
 	for {
 		line, rest, whole := bytes.Cut(l.part, []byte("\n"))
 		if !whole {
 			return len(b), nil
 		}
-		words := strings.Fields(string(line))
-		if len(words) > 2 && words[0] == "trial" {
-			l.of.trials++
-			if strings.HasPrefix(words[2], "fail") {
-				l.of.failed++
-			}
-		}
-		if _, err := l.of.out.Write(l.part[:len(line)+1]); err != nil {
-			return 0, err
+		var w workedTrial
+		if json.Unmarshal(line, &w) == nil && w.Line != "" {
+			l.of.add(w)
+		} else {
+			l.of.say("%s\n", line)
 		}
 		l.part = rest
 	}

@@ -72,15 +72,19 @@ func workCommand(a *cli.App) *cobra.Command {
 				err = superviseWorkers(cmd.Context(), a, t, count, threads, os.Args[1:])
 			} else {
 				runtime.GOMAXPROCS(threads)
-				out := t.lines()
 				j := studies.Join{Server: server, Version: console.Version(),
 					Ended: func(number int64, r study.Result, took time.Duration) {
-						fmt.Fprintln(out, workedLine(number, r, took))
+						w := worked(number, r, took)
+						if slot == "" {
+							t.add(w)
+						} else {
+							_ = a.PrintJSON(w)
+						}
 					}}
 				if slot == "" || slot == "0" { // one says what all of them see
-					j.Joined = func(address string) { fmt.Fprintf(out, "joined %s\n", address) }
+					j.Joined = func(address string) { t.say("joined %s\n", address) }
 					j.Away = func(since time.Duration) {
-						fmt.Fprintf(out, "nobody answers at %s since %v: does xlarun serve run there, and can this "+
+						t.say("nobody answers at %s since %v: does xlarun serve run there, and can this "+
 							"machine reach it? The workers wait until %v have passed\n", args[0],
 							since.Round(time.Second), wait)
 					}

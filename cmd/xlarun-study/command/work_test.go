@@ -1,6 +1,7 @@
 package command
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -35,23 +36,29 @@ func TestWorkerCount(t *testing.T) {
 	}
 }
 
-// Work printed nothing. It counts the lines of its workers, which may arrive in parts.
+// Work counts the trials of its workers, whose lines may arrive in parts. A line that only looks like one of a trial
+// counts for none.
 func TestTally(t *testing.T) {
 	var out strings.Builder
 	all := &tally{out: &out, start: time.Now()}
 	a, b := all.lines(), all.lines()
-	good := workedLine(3, study.Result{State: study.Complete, Values: []float64{1.25}}, 1500*time.Millisecond)
-	require.Equal(t, "trial 3  complete  1.25  in 1.5s", good)
-	bad := workedLine(4, study.Result{State: study.Fail, Reason: "no\nmemory"}, time.Second)
-	require.Equal(t, "trial 4  failed  in 1s: no memory", bad)
+	line := func(w workedTrial) string {
+		text, err := json.Marshal(w)
+		require.NoError(t, err)
+		return string(text) + "\n"
+	}
+	good := worked(3, study.Result{State: study.Complete, Values: []float64{1.25}}, 1500*time.Millisecond)
+	require.Equal(t, "trial 3  complete  1.25  in 1.5s", good.Line)
+	bad := worked(4, study.Result{State: study.Fail, Reason: "no\nmemory"}, time.Second)
+	require.Equal(t, "trial 4  failed  in 1s: no memory", bad.Line)
 	for _, w := range []struct {
 		to   interface{ Write([]byte) (int, error) }
 		text string
-	}{{a, "joined nats://a\n" + good[:9]}, {b, bad + "\n"}, {a, good[9:] + "\n"}} {
+	}{{a, "joined nats://a\n" + line(good)[:9]}, {b, line(bad) + "trial 5 fails\n"}, {a, line(good)[9:]}} {
 		n, err := w.to.Write([]byte(w.text))
 		require.NoError(t, err)
 		require.Equal(t, len(w.text), n)
 	}
-	require.Equal(t, "joined nats://a\n"+bad+"\n"+good+"\n", out.String())
+	require.Equal(t, "joined nats://a\n"+bad.Line+"\ntrial 5 fails\n"+good.Line+"\n", out.String())
 	require.Regexp(t, `^2 trials, 1 failed, in `, all.sum())
 }

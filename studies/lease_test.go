@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/internal/long"
-	"xlarun/studies/desk"
+	"xlarun/studies/lease"
 )
 
 // simulatedMessage is a request of a worker to a coordinator, or its answer.
@@ -32,10 +32,10 @@ type simulatedWorker struct {
 	stopped     int // until then it stands still
 }
 
-// TestDeskInHistories simulates coordinators and workers: messages are lost, doubled and late, all of them stand still
-// and are killed. Each trial is committed, once, whoever sends its result. A worker gets the trial of
-// another one only after a lease of silence.
-func TestDeskInHistories(t *testing.T) {
+// TestLeasesInHistories simulates coordinators and workers: messages are lost, doubled and late, all of them stand
+// still and are killed. Each trial is committed, once, whoever sends its result. A worker gets the trial of another one
+// only after a lease of silence.
+func TestLeasesInHistories(t *testing.T) {
 	histories := 200
 	if long.On() {
 		histories = 20000
@@ -58,10 +58,10 @@ func (c *simulatedCounts) add(o simulatedCounts) {
 
 func simulatedHistory(t *testing.T, seed uint64) (counts simulatedCounts) {
 	const (
-		lease   = 40 // all times in milliseconds
+		ttl     = 40 // all times in milliseconds
 		need    = 12 // steps of a trial
 		peace   = 3000
-		attends = 4 // the coordinator looks after its desk
+		attends = 4 // the coordinator looks after its leases
 	)
 	r := rand.New(rand.NewPCG(seed, 2))
 	loss, kill := r.Float64()*.2, r.Float64()*.004
@@ -76,7 +76,7 @@ func simulatedHistory(t *testing.T, seed uint64) (counts simulatedCounts) {
 	}
 	now, up, still := 0, 0, 0 // the coordinator is there from up on, and stands still until still
 	clock := func() time.Duration { return time.Duration(now) * time.Millisecond }
-	d := desk.New(lease*time.Millisecond, 1e6)
+	d := lease.New(ttl*time.Millisecond, 1e6)
 	d.Update(0, open)
 	heard := map[int64]simulatedMessage{} // the last of a trial that was accepted: its worker, and when
 	finish := func(id int64) bool {
@@ -94,7 +94,7 @@ func simulatedHistory(t *testing.T, seed uint64) (counts simulatedCounts) {
 			if r.Float64() >= loss {
 				m.due = now + 1 + r.IntN(4)
 				if loss > 0 && r.IntN(50) == 0 {
-					m.due += r.IntN(3 * lease)
+					m.due += r.IntN(3 * ttl)
 				}
 				*to = append(*to, m)
 			}
@@ -114,7 +114,7 @@ func simulatedHistory(t *testing.T, seed uint64) (counts simulatedCounts) {
 	accepted := func(m simulatedMessage) {
 		was, known := heard[m.trial]
 		if known && was.name != m.name {
-			require.GreaterOrEqual(t, now-was.due, lease, "seed %d: %s gets trial %d of %s", seed, m.name, m.trial,
+			require.GreaterOrEqual(t, now-was.due, ttl, "seed %d: %s gets trial %d of %s", seed, m.name, m.trial,
 				was.name)
 		}
 		m.due = now
@@ -140,7 +140,7 @@ func simulatedHistory(t *testing.T, seed uint64) (counts simulatedCounts) {
 		case "result":
 			if finish(m.trial) {
 				counts.committed++
-				if d.Held()[m.trial] != m.name {
+				if d.Holders()[m.trial] != m.name {
 					counts.late++
 				}
 				d.Finish(m.trial)
@@ -186,22 +186,22 @@ func simulatedHistory(t *testing.T, seed uint64) (counts simulatedCounts) {
 			case now < w.stopped:
 			case r.Float64() < kill:
 				if r.IntN(2) == 0 { // of the coordinator's machine
-					d.Gone(clock(), w.name)
+					d.Expire(clock(), w.name)
 					for id, m := range heard {
 						if m.name == w.name {
 							delete(heard, id)
 						}
 					}
 				}
-				*w = simulatedWorker{name: fmt.Sprint(i, ".", now), trial: -1, stopped: now + r.IntN(2*lease)}
+				*w = simulatedWorker{name: fmt.Sprint(i, ".", now), trial: -1, stopped: now + r.IntN(2*ttl)}
 			case loss > 0 && r.IntN(1000) == 0:
-				w.stopped = now + r.IntN(4*lease)
+				w.stopped = now + r.IntN(4*ttl)
 			case w.trial >= 0 && w.steps < need:
 				if r.Float64() < .3 {
 					w.steps++
 				}
 				switch {
-				case now-w.beat > lease/4:
+				case now-w.beat > ttl/4:
 					w.beat = now
 					ask("beat")
 				case r.IntN(10) == 0:
@@ -209,30 +209,30 @@ func simulatedHistory(t *testing.T, seed uint64) (counts simulatedCounts) {
 				case loss > 0 && r.IntN(500) == 0:
 					ask("release")
 				}
-			case now-w.asked > lease/5:
+			case now-w.asked > ttl/5:
 				ask(map[bool]string{true: "next", false: "result"}[w.trial < 0])
 			}
 		}
 		if now%attends == 0 && now >= max(up, still) {
 			d.Update(clock(), open)
-			for range d.Died() {
+			for range d.ChangedDeaths() {
 				counts.deaths++
 			}
-			require.Empty(t, d.Hopeless(clock()))
+			require.Empty(t, d.Failed(clock()))
 		}
 		switch {
 		case r.Float64() < kill:
-			still = now + r.IntN(4*lease)
+			still = now + r.IntN(4*ttl)
 		case r.Float64() < kill:
 			counts.coordinators++
 			clear(heard)
-			up = now + r.IntN(2*lease)
-			d = desk.New(lease*time.Millisecond, 1e6)
+			up = now + r.IntN(2*ttl)
+			d = lease.New(ttl*time.Millisecond, 1e6)
 			at := time.Duration(up) * time.Millisecond
 			d.Update(at, open)
 			for _, id := range open {
 				beat, known := beats[id]
-				d.Restore(at, id, desk.Deaths{}, known && up-beat < 3*lease)
+				d.Restore(at, id, lease.Deaths{}, known && up-beat < 3*ttl)
 			}
 		}
 	}
