@@ -23,8 +23,8 @@ const Over = "over"
 // ErrOver is the error of a file that has the text Over.
 var ErrOver = errors.New("it is over")
 
-// UsualName is the name of a run whose address has none.
-const UsualName = "run"
+// DefaultName is the name of a run whose address has none.
+const DefaultName = "run"
 
 var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 

@@ -60,7 +60,7 @@ func (h *HostSettings) server() (s messaging.Server, name string, err error) {
 		return s, "", err
 	}
 	s.TLS, err = files.TLS()
-	return s, cmp.Or(s.Name, messaging.UsualName), err
+	return s, cmp.Or(s.Name, messaging.DefaultName), err
 }
 
 // timeOf parses a time, of 0 or more.
@@ -90,7 +90,7 @@ func (c *Config) waitForServer(ctx context.Context, p run.Progress) error {
 	if err != nil {
 		return err
 	}
-	s.Away = func(since time.Duration) {
+	s.OnUnreachable = func(since time.Duration) {
 		p.Notice(fmt.Sprintf("nobody answers at %s since %v: does xlarun serve run there, and can this machine reach "+
 			"it? This run waits until %v have passed", s.Address, since.Round(time.Second), s.Wait))
 	}

@@ -20,7 +20,7 @@ import (
 
 func serveCommand(a *cli.App) *cobra.Command {
 	values, access := map[string]string{}, &accessFlags{}
-	listen, shown, asJSON, away, untilDone := "", "", false, false, false
+	listen, shown, asJSON, noWorkers, untilDone := "", "", false, false, false
 	grace, linger, file := time.Duration(0), time.Duration(0), ""
 	cmd := &cobra.Command{
 		Use: "serve [SPEC.toml]",
@@ -59,7 +59,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 					}
 				}
 			}
-			c := &studies.Coordinator{Listen: l, Away: away, Linger: linger,
+			c := &studies.Coordinator{Listen: l, NoWorkers: noWorkers, Linger: linger,
 				Listening: joined("workers join by: xlarun work nats://%s")}
 			if err := c.Listen.Check(); err != nil {
 				return console.BadInput("--listen: %w", err)
@@ -111,7 +111,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 		"address on which workers join, HOST:PORT; port 0 for any")
 	cmd.Flags().StringVar(&shown, "web", "127.0.0.1:0", "address of a page that shows the study, HOST:PORT; port 0 "+
 		"for any, none for no page")
-	cmd.Flags().BoolVar(&away, "no-workers", false, "start no workers on this machine")
+	cmd.Flags().BoolVar(&noWorkers, "no-workers", false, "start no workers on this machine")
 	access.add(cmd, "server")
 	return cmd
 }

@@ -23,7 +23,7 @@ import (
 
 func workCommand(a *cli.App) *cobra.Command {
 	access := &accessFlags{}
-	count, threads, wait, grace := 0, 1, messaging.UsualWait, time.Duration(0)
+	count, threads, wait, grace := 0, 1, messaging.DefaultWait, time.Duration(0)
 	cmd := &cobra.Command{
 		Use: "work nats://HOST:PORT|@FILE",
 		Long: "Work runs trials of a study that xlarun serve runs elsewhere: as many worker processes as there " +
@@ -79,7 +79,7 @@ func workCommand(a *cli.App) *cobra.Command {
 					}}
 				if slot == "" || slot == "0" { // one says what all of them see
 					j.Joined = func(address string) { fmt.Fprintf(out, "joined %s\n", address) }
-					j.Away = func(since time.Duration) {
+					j.OnUnreachable = func(since time.Duration) {
 						fmt.Fprintf(out, "nobody answers at %s since %v: does xlarun serve run there, and can this "+
 							"machine reach it? The workers wait until %v have passed\n", args[0],
 							since.Round(time.Second), wait)

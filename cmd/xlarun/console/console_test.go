@@ -102,7 +102,7 @@ func TestGrace(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			root := &cobra.Command{Use: "tool", RunE: func(cmd *cobra.Command, _ []string) error {
-				Saves(cmd.Context(), UsualGrace)
+				Saves(cmd.Context(), DefaultGrace)
 				cancel(c.cause)
 				time.Sleep(c.takes)
 				return nil
