@@ -92,8 +92,9 @@ func newID() string {
 
 // Errors that end a worker. Another worker in its place would end in the same way.
 var (
-	ErrNoCoordinator = errors.New("there is no coordinator: the study may be over, or it is not served there")
-	ErrRefused       = errors.New("the worker is refused")
+	ErrNoCoordinator error = &messaging.CodedError{Code: messaging.CodeNoServer,
+		Text: "there is no coordinator: the study may be over, or it is not served there"}
+	ErrRefused error = &messaging.CodedError{Code: messaging.CodeRefused, Text: "the worker is refused"}
 	ErrOver          = errors.New("the study was over before this worker came")
 )
 

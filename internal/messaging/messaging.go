@@ -129,9 +129,9 @@ func (e *ConnectError) Unwrap() error { return e.Cause }
 // ErrorCode returns the code of a line of JSON.
 func (e *ConnectError) ErrorCode() string {
 	if e.Refused {
-		return "refused"
+		return CodeRefused
 	}
-	return "no_server"
+	return CodeNoServer
 }
 
 // Unreachable returns the error of a server that cannot be reached, a *ConnectError.

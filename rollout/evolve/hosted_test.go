@@ -299,7 +299,7 @@ func TestAHostWithoutItsServerStops(t *testing.T) {
 		require.ErrorContains(t, err, "at "+address+": the state is saved, and the same command goes on")
 		away, ok := errors.AsType[*hosts.AwayError](err)
 		require.True(t, ok)
-		require.Equal(t, "no_server", away.ErrorCode())
+		require.Equal(t, messaging.CodeNoServer, away.ErrorCode())
 		require.NotNil(t, outcome)
 
 		o.Folder, err = runfolder.Open(dir, runfolder.Options{Keep: 1})
@@ -425,7 +425,7 @@ func TestHostsThatAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, "nats://127.0.0.1:1 cannot be reached")
 	unreached, ok := errors.AsType[*messaging.ConnectError](err)
 	require.True(t, ok)
-	require.Equal(t, "no_server", unreached.ErrorCode(), "it was failed")
+	require.Equal(t, messaging.CodeNoServer, unreached.ErrorCode(), "it was failed")
 }
 
 // The error of a chunk with two results names the member.

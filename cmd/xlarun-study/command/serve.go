@@ -69,9 +69,6 @@ func serveCommand(a *cli.App) *cobra.Command {
 					Listening: joined("hosts join by: xlarun evolve ENV --join nats://%s/NAME"),
 					Leave:     func() time.Duration { return console.GraceOf(cmd.Context()) - console.Grace },
 				}.Serve(cmd.Context())
-				if errors.Is(err, studies.ErrNobody) {
-					return console.CodedError{Code: console.CodeNoServer, Err: err}
-				}
 				if errors.As(err, new(*net.OpError)) {
 					return console.BadInput("--listen got %s, but %w: give another port", listen, err)
 				}

@@ -85,7 +85,7 @@ func workCommand(a *cli.App) *cobra.Command {
 							since.Round(time.Second), wait)
 					}
 				}
-				err = joinError(studies.JoinStudy(cmd.Context(), j, newMaker(a, "the study's spec")))
+				err = studies.JoinStudy(cmd.Context(), j, newMaker(a, "the study's spec"))
 			}
 			switch {
 			case errors.Is(err, studies.ErrOver):
@@ -129,17 +129,6 @@ func workerCount(workers, threads, cores int) (int, error) {
 // envSlot is the number of a worker among those that one process keeps running; "": it runs alone.
 const envSlot = "XLARUN_WORKER_SLOT"
 
-// joinError gives the error of a worker that finds no server, or that the server refuses, its code.
-func joinError(err error) error {
-	switch {
-	case errors.Is(err, studies.ErrRefused):
-		return console.CodedError{Code: console.CodeRefused, Err: err}
-	case errors.Is(err, studies.ErrNoCoordinator):
-		return console.CodedError{Code: console.CodeNoServer, Err: err}
-	}
-	return err
-}
-
 // noWorker returns the error of all workers of a machine after one has ended with a status; nil: another worker may
 // take its place. Where there is no server, or the server refuses, another one would end in the same way.
 func noWorker(status int) error {
@@ -147,7 +136,7 @@ func noWorker(status int) error {
 	if code[status] == "" {
 		return nil
 	}
-	return console.CodedError{Code: code[status], Err: errors.New("no worker can work: each says why above")}
+	return &messaging.CodedError{Code: code[status], Text: "no worker can work: each says why above"}
 }
 
 // superviseWorkers keeps several worker processes running. Each is this command with one worker.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"xlarun/internal/messaging"
 )
 
 // Board is a Bus whose server keeps a text after all hosts have left.
@@ -27,7 +29,7 @@ type OverError struct {
 }
 
 // ErrorCode returns the code of a line of JSON.
-func (*OverError) ErrorCode() string { return "over" }
+func (*OverError) ErrorCode() string { return messaging.CodeOver }
 
 func (e *OverError) Error() string {
 	if e.Generation == 0 {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"xlarun/internal/messaging"
 )
 
 // Bus carries messages between the hosts of a run. It calls the function that it was opened with for each message that
@@ -179,7 +181,7 @@ func (e *AwayError) Error() string {
 }
 
 // ErrorCode returns the code of a line of JSON.
-func (*AwayError) ErrorCode() string { return "no_server" }
+func (*AwayError) ErrorCode() string { return messaging.CodeNoServer }
 
 // Reach returns an *AwayError if the server has been away for a time, alone. If that is 0, it waits for the server, up
 // to another time.
