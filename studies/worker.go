@@ -116,6 +116,7 @@ func (socketDialer) SkipTLSHandshake() bool { return true }
 
 // worker asks a coordinator for trials and runs them.
 type worker struct {
+	address     messaging.Address
 	conn        *nats.Conn
 	dial        *messaging.Dialer
 	runs        Runs
@@ -139,9 +140,9 @@ type worker struct {
 func join(ctx context.Context, id string, j Join, runs Runs) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &worker{runs: runs, id: id, version: j.Version, wait: j.Wait, end: cancel, free: make(chan struct{}, 1),
-		start: time.Now(), onUnreachable: j.OnUnreachable, onJoined: j.Joined, onEnded: j.Ended,
-		reconnection: make(chan struct{}), dial: messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}
+	w := &worker{address: j.Address, runs: runs, id: id, version: j.Version, wait: j.Wait, end: cancel,
+		free: make(chan struct{}, 1), start: time.Now(), onUnreachable: j.OnUnreachable, onJoined: j.Joined,
+		onEnded: j.Ended, reconnection: make(chan struct{}), dial: messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}
 	options := []nats.Option{nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait, reconnectWait),
 		nats.ReconnectHandler(func(*nats.Conn) { w.reconnected() }),
@@ -317,6 +318,9 @@ func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err 
 			return r, ctx.Err()
 		case errors.Is(err, nats.ErrMaxPayload):
 			return r, err
+		case w.address.IsOver(): // it missed the message
+			w.end(errOver)
+			return r, errOver
 		case w.orphaned(w.conn.IsConnected() && !errors.Is(err, nats.ErrNoResponders)):
 			w.end(ErrNoCoordinator)
 			return r, ErrNoCoordinator

@@ -76,6 +76,12 @@ func (a Address) String() string {
 	return strings.Join(a.URLs, ",")
 }
 
+// IsOver reports whether the file says that what was served is over.
+func (a Address) IsOver() bool {
+	_, err := a.resolve()
+	return errors.Is(err, ErrOver)
+}
+
 // resolve returns the URLs, those that the file has now. The error is ErrOver if it says so.
 func (a Address) resolve() ([]string, error) {
 	if a.File == "" {

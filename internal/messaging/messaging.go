@@ -107,7 +107,7 @@ func (s Server) follow(conn *nats.Conn, known []string) {
 		}
 		urls, err := s.resolve()
 		if err != nil || slices.Equal(urls, known) {
-			continue // it is being moved, or comes back where it was
+			continue // it is being moved, comes back where it was, or is over: who waits for it asks IsOver
 		}
 		if conn.SetServerPool(urls) == nil && conn.ForceReconnect() == nil {
 			known = urls

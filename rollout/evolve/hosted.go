@@ -320,6 +320,9 @@ func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 	}
 	h.ready = true
 	if err := h.process.Reach(ctx, h.alone, h.server.Wait); err != nil {
+		if errors.As(err, new(*hosts.OverError)) {
+			err = &run.StopError{Err: fmt.Errorf("%w; the state is saved", err)}
+		}
 		if away, ok := errors.AsType[*hosts.AwayError](err); ok {
 			err = &run.StopError{Err: fmt.Errorf("%w at %s: the state is saved, and the same command goes on with "+
 				"--resume; --alone-for says how long a host goes on without its server", away, h.server.Address)}

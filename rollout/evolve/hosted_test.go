@@ -647,3 +647,36 @@ func TestKeptRounds(t *testing.T) {
 		require.Equal(t, int64(i), rounds[len(rounds)-1].Step)
 	}
 }
+
+// A host that waits for its server ends once the address file says that the run is over, with its state saved: it
+// waited, and failed.
+func TestAHostMissesTheEnd(t *testing.T) {
+	t.Parallel()
+	server, address := runServer(t, &natsserver.Options{})
+	file := filepath.Join(t.TempDir(), "server")
+	require.NoError(t, os.WriteFile(file, []byte(address), 0o600))
+	c := smallRun(func(c *Config) { c.Join, c.AloneFor, c.Wait = "@"+file, "0s", "1h" })
+	kind, _ := run.Lookup("evolve")
+	dir := filepath.Join(t.TempDir(), "run")
+	folder, err := runfolder.Create(dir, runfolder.Options{Keep: 1})
+	require.NoError(t, err)
+	_, err = session.Run(t.Context(), session.Options{Kind: kind, Folder: folder,
+		Experiment: slowed{&c, func(step int64) {
+			if step == 3 {
+				require.NoError(t, os.WriteFile(file, []byte(messaging.Over), 0o600))
+				server.Shutdown()
+			}
+			if step >= 3 { // the client sees it
+				time.Sleep(50 * time.Millisecond)
+			}
+		}}, Open: func(context.Context, run.Progress) (xlabridge.Backend, error) { return &xlabridge.Reference{}, nil },
+		Config: func(settings.Values, bool) (string, error) { return "", nil }})
+	over, ok := errors.AsType[*hosts.OverError](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, messaging.CodeOver, over.ErrorCode())
+	folder, err = runfolder.Open(dir, runfolder.Options{Keep: 1})
+	require.NoError(t, err)
+	newest, _, err := folder.Newest()
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, newest.Step, int64(3))
+}
