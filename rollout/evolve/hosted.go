@@ -364,13 +364,15 @@ func (h *hosted) after(ctx context.Context, e *Evolution, m *run.Metrics) error 
 	return nil
 }
 
-// earlier takes the rounds that a resumed run's folder has: the hosts that were behind when all were stopped lack some
-// of them.
-func (h *hosted) earlier(rounds []run.Metrics) {
-	for _, m := range rounds {
-		h.history = append(h.history, roundMetrics{m.Step, m.Work, m.Values, m.Done, m.Stalled})
+// earlier returns what takes the rounds that a resumed run's folder has: the hosts that were behind when all were
+// stopped lack some of them.
+func (h *hosted) earlier() func(rounds []run.Metrics) {
+	return func(rounds []run.Metrics) {
+		for _, m := range rounds {
+			h.history = append(h.history, roundMetrics{m.Step, m.Work, m.Values, m.Done, m.Stalled})
+		}
+		h.history = kept(h.history, keptRounds)
 	}
-	h.history = kept(h.history, keptRounds)
 }
 
 // keptRounds is the number of rounds whose metrics a host keeps for hosts that join late.
