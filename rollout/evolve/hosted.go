@@ -45,8 +45,8 @@ type HostSettings struct {
 // hosted reports whether the run is one of several hosts that compute one population.
 func (c *Config) hosted() bool { return c.Join != "" && c.Island == "" }
 
-// server returns the server of HostSettings.Join, what to show it, and the name. Errors are *settings.Error and
-// *credentials.Error.
+// server returns the server of HostSettings.Join, with its token and certificates, and the name of the run. Errors are
+// *settings.Error and *credentials.Error.
 func (h *HostSettings) server() (s messaging.Server, name string, err error) {
 	if s.Address, err = messaging.Parse(h.Join); err != nil {
 		return s, "", settings.Wrong("join", h.Join, "%v", err)
@@ -116,15 +116,6 @@ func (c *Config) checkHosts() error {
 	return err
 }
 
-// open returns how to reach the other hosts, or the processes of another name: with a suffix.
-func (h *HostSettings) open(suffix string) (hosts.Open, error) {
-	server, name, err := h.server()
-	if err != nil {
-		return nil, err
-	}
-	return hosts.On(server, name+suffix), nil
-}
-
 // hosted is the feature of a run whose population several hosts compute. Its metrics are equal to the byte to those of
 // the same search on one host.
 type hosted struct {
@@ -154,20 +145,17 @@ func (p roundMetrics) metrics() run.Metrics {
 }
 
 func openHosts(ctx context.Context, e *Evolution) (feature, error) {
-	open, err := e.config.open("")
+	server, name, err := e.config.server()
 	if err != nil {
 		return nil, err
 	}
-	h := &hosted{run: e, hosts: max(1, e.config.Hosts)}
+	h := &hosted{run: e, hosts: max(1, e.config.Hosts), server: server}
 	if h.alone, err = e.config.alone(); err != nil {
-		return nil, err
-	}
-	if h.server, _, err = e.config.server(); err != nil {
 		return nil, err
 	}
 	identity, err := h.identity(e.backend, &e.config)
 	if err == nil {
-		h.process, err = hosts.Join(ctx, hostID(), identity, 0, open)
+		h.process, err = hosts.Join(ctx, hostID(), identity, 0, hosts.On(server, name))
 	}
 	if err != nil {
 		return nil, err
