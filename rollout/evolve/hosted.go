@@ -33,7 +33,7 @@ import (
 type HostSettings struct {
 	Join      string `set:"join" program:"no" resume:"any" help:"nats://HOST:PORT/NAME: compute one population with all hosts that give the same server and name; with --island, exchange members with all islands that do. @FILE:NAME: the address is in a file"`
 	Wait      string `set:"wait" program:"no" resume:"any" needs:"join=!" number:"" help:"time to wait for a server before the run ends with status 3"`
-	AloneFor  string `set:"alone-for" program:"no" resume:"any" needs:"join=!" number:"" help:"time without the server after which a host saves its state and ends with status 3; 0s: wait for the server, forever: go on alone"`
+	AloneFor  string `set:"alone-for" program:"no" resume:"any" needs:"join=!" number:"" help:"time without the server after which a host saves its state and ends with status 3; 0s: wait for it, for --wait, then status 3; forever: go on alone"`
 	Hosts     int    `set:"hosts" program:"no" resume:"any" min:"1" max:"4096" zero:"1" needs:"join=!" help:"hosts that must have joined before the first generation"`
 	Chunks    int    `set:"chunks" program:"no" resume:"any" min:"1" max:"65536" zero:"64" needs:"join=!" help:"chunks of a generation, of one tile at least, that hosts compute one by one; several for each host; 0 for 64"`
 	TokenFile string `set:"token-file" program:"no" resume:"any" needs:"join=!" help:"file with the server's token, else the variable XLARUN_TOKEN"`
@@ -313,7 +313,7 @@ func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 		}
 		if away, ok := errors.AsType[*hosts.AwayError](err); ok {
 			err = &run.StopError{Err: fmt.Errorf("%w at %s: the state is saved, and the same command goes on with "+
-				"--resume; --alone-for says how long a host goes on without its server", away, h.server.Address)}
+				"--resume; %s", away, h.server.Address, h.limit())}
 		}
 		return nil, err
 	}
@@ -340,6 +340,14 @@ func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 			return &m, nil
 		}
 	}
+}
+
+// limit names the setting that ended the wait for the server.
+func (h *hosted) limit() string {
+	if h.alone == 0 {
+		return fmt.Sprintf("with --alone-for 0s it waits for --wait, which is %v", h.server.Wait)
+	}
+	return "--alone-for says how long a host goes on without its server"
 }
 
 // after keeps the metrics for hosts that join late, and tells the others when the run is over.

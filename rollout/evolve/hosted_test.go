@@ -272,7 +272,7 @@ func TestAHostJoinsLate(t *testing.T) {
 }
 
 // A host whose server is away for too long saves its state and ends, and goes on where a server is: it went on alone
-// for ever. With 0s it waits for the server.
+// for ever. With 0s it waits for --wait, and says so: the error named --alone-for.
 func TestAHostWithoutItsServerStops(t *testing.T) {
 	t.Parallel()
 	kind, _ := run.Lookup("evolve")
@@ -297,6 +297,8 @@ func TestAHostWithoutItsServerStops(t *testing.T) {
 		outcome, err := session.Run(t.Context(), o)
 		require.ErrorContains(t, err, "the server has not answered for ")
 		require.ErrorContains(t, err, "at "+address+": the state is saved, and the same command goes on")
+		require.ErrorContains(t, err, map[string]string{"1ms": "--alone-for says how long a host goes on without its "+
+			"server", "0s": "with --alone-for 0s it waits for --wait, which is 1ms"}[alone])
 		away, ok := errors.AsType[*hosts.AwayError](err)
 		require.True(t, ok)
 		require.Equal(t, messaging.CodeNoServer, away.ErrorCode())

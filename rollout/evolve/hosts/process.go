@@ -186,7 +186,7 @@ func (e *AwayError) Error() string {
 func (*AwayError) ErrorCode() string { return messaging.CodeNoServer }
 
 // Reach returns an *AwayError if the server has been away for a time, alone. If that is 0, it waits for the server, up
-// to another time. It is an *OverError if the run is over.
+// to another time, wait, and returns an *AwayError then. It is an *OverError if the run is over.
 func (p *Process) Reach(ctx context.Context, alone, wait time.Duration) error {
 	for {
 		connected := p.Presence().Connected
