@@ -46,29 +46,31 @@ func serveCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			ctx, stop := context.WithCancel(cmd.Context())
+			defer stop()
+			var unwritten error // whoever joins by the file would wait for nothing
 			joined := func(by string) func(address string) {
 				return func(address string) {
-					host, others := studies.Reachable(address)
-					also := ""
-					if len(others) > 0 {
-						also = "  (or by " + strings.Join(others, ", ") + ")"
-					}
-					fmt.Fprintf(a.Out, by+"%s\n", host, also)
-					if err := writeAddress(file, scheme(l)+host); err != nil {
-						fmt.Fprintln(a.Err, err)
+					at, also := joinAddress(l, address)
+					fmt.Fprintf(a.Out, by+"%s\n", at, also)
+					if unwritten = writeAddress(file, at); unwritten != nil {
+						stop()
 					}
 				}
 			}
 			c := &studies.Coordinator{Listen: l, NoWorkers: noWorkers, Linger: linger,
-				Listening: joined("workers join by: xlarun work nats://%s")}
+				Listening: joined("workers join by: xlarun work %s")}
 			if err := c.Listen.Check(); err != nil {
 				return console.BadInput("--listen: %w", err)
 			}
 			if len(args) == 0 {
 				err := studies.Messages{Listen: l, UntilDone: untilDone,
-					Listening: joined("hosts join by: xlarun evolve ENV --join nats://%s/NAME"),
+					Listening: joined("hosts join by: xlarun evolve ENV --join %s/NAME"),
 					Leave:     func() time.Duration { return console.GraceOf(cmd.Context()) - console.Grace },
-				}.Serve(cmd.Context())
+				}.Serve(ctx)
+				if unwritten != nil {
+					return unwritten
+				}
 				if errors.As(err, new(*net.OpError)) {
 					return console.BadInput("--listen got %s, but %w: give another port", listen, err)
 				}
@@ -90,7 +92,11 @@ func serveCommand(a *cli.App) *cobra.Command {
 			if shown != "none" {
 				opened = append(opened, func() (func(), error) { return openPageOf(a, page, c) })
 			}
-			if err := runStudy(cmd.Context(), a, s, c, asJSON, opened...); err != nil {
+			err = runStudy(ctx, a, s, c, asJSON, opened...)
+			if unwritten != nil {
+				return unwritten
+			}
+			if err != nil {
 				return err
 			}
 			return writeOver(file, nil)
@@ -113,12 +119,17 @@ func serveCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// scheme begins the addresses of a server.
-func scheme(l studies.Listen) string {
-	if l.TLS != nil {
-		return "tls://"
+// joinAddress returns the address by which others join a server that listens at HOST:PORT, and the sentence with the
+// other hosts that it may be reached by.
+func joinAddress(l studies.Listen, address string) (at, also string) {
+	host, others := studies.Reachable(address)
+	if len(others) > 0 {
+		also = "  (or by " + strings.Join(others, ", ") + ")"
 	}
-	return "nats://"
+	if l.TLS != nil {
+		return "tls://" + host, also
+	}
+	return "nats://" + host, also
 }
 
 // writeAddress writes an address file, at once as a whole; "": there is none.
