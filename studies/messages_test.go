@@ -94,7 +94,8 @@ func TestMessagesEnd(t *testing.T) {
 	require.NoError(t, <-end)
 }
 
-// A worker that has missed the message that its study is over ends when the address file says so: it waited, and failed.
+// A worker that has missed the message that its study is over ends when the address file says so: it waited, then
+// failed.
 func TestAWorkerMissesTheEnd(t *testing.T) {
 	t.Parallel()
 	b, err := openBus(Listen{Address: "127.0.0.1:0"}, "")

@@ -142,7 +142,8 @@ func join(ctx context.Context, id string, j Join, runs Runs) error {
 	defer cancel(nil)
 	w := &worker{address: j.Address, runs: runs, id: id, version: j.Version, wait: j.Wait, end: cancel,
 		free: make(chan struct{}, 1), start: time.Now(), onUnreachable: j.OnUnreachable, onJoined: j.Joined,
-		onEnded: j.Ended, reconnection: make(chan struct{}), dial: messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}
+		onEnded: j.Ended, reconnection: make(chan struct{}),
+		dial: messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}
 	options := []nats.Option{nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait, reconnectWait),
 		nats.ReconnectHandler(func(*nats.Conn) { w.reconnected() }),
