@@ -32,7 +32,8 @@ type Server struct {
 	TLS         *tls.Config
 	// Wait is how long Connect tries; 0: once.
 	Wait time.Duration
-	// OnUnreachable is called about every UnreachableEvery while Connect tries, with the time since it began; nil: it is not.
+	// OnUnreachable is called about every UnreachableEvery while Connect tries, with the time since it began; nil: it
+	// is not.
 	OnUnreachable func(since time.Duration)
 }
 
