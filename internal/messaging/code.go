@@ -4,7 +4,7 @@ package messaging
 const (
 	CodeNoServer = "no_server" // nobody answers
 	CodeRefused  = "refused"   // the server, or a host that is there, refuses
-	CodeOver     = "over"      // it was over before this process came, which is no failure
+	CodeOver     = "over"      // it was over without this process, which is no failure
 )
 
 // CodedError is an error with a code.
