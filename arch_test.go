@@ -103,7 +103,8 @@ var rooms = []room{
 	// The one room whose packages may import databases: what keeps studies and runs their trials.
 	{"studies/...", append(below, "rollout/run", "rollout/run/runfolder", "studies/...", "internal/credentials",
 		"internal/messaging"), nil},
-	{"cmd/xlarun/console", []string{"envs", "rollout/settings", "xlabridge/...", "third_party/..."}, nil},
+	{"cmd/xlarun/console", []string{"envs", "rollout/settings", "xlabridge/...", "third_party/...",
+		"internal/messaging"}, nil},
 	{"cmd/xlarun/machine", []string{"graph", "xlabridge", "cmd/xlarun/console", "internal/hardware",
 		"internal/quantity"}, nil},
 	{"cmd/xlarun/handover", []string{"xlabridge/fetch", "cmd/xlarun/console"}, []string{"github.com/gofrs/flock"}},

@@ -26,8 +26,8 @@ type Coordinator struct {
 	// Runs makes the runs of trials that are lanes of one program in this process. If it is nil, workers run all
 	// trials.
 	Runs Runs
-	// Away means that no workers are started on this machine: all join from elsewhere.
-	Away bool
+	// NoWorkers means that no workers are started on this machine: all join from elsewhere.
+	NoWorkers bool
 	// Listen is where workers of other machines join.
 	Listen Listen
 	// Ended is called for each finished trial, in the order of their numbers. best is the best trial so far, or nil.

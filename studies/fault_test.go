@@ -218,7 +218,7 @@ func TestServed(t *testing.T) {
 	_, s := written(t, more)
 	at := make(chan string, 1)
 	c := coordinator(s)
-	c.Away, c.Linger, c.Listen, c.Listening = true, time.Hour, Listen{Address: "127.0.0.1:0", Token: "right"},
+	c.NoWorkers, c.Linger, c.Listen, c.Listening = true, time.Hour, Listen{Address: "127.0.0.1:0", Token: "right"},
 		func(address string) { at <- address }
 	done := make(chan error, 1)
 	ctx, leave := context.WithCancel(t.Context())

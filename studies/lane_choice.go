@@ -11,7 +11,7 @@ import (
 func (c *Coordinator) chooseLanes() error {
 	s := c.Spec
 	c.lanes, c.notLanes = false, nil
-	served := c.Away || c.Listen.Address != "" || c.Runs == nil
+	served := c.NoWorkers || c.Listen.Address != "" || c.Runs == nil
 	switch {
 	case s.TrialsAs == trialsVectorized && served:
 		return wrong("trials-as", "got vectorized, but workers that join run trials as processes: give study run, or "+
@@ -31,7 +31,7 @@ func (c *Coordinator) chooseLanes() error {
 func (c *Coordinator) Description() string {
 	s := c.Spec
 	switch {
-	case c.Away:
+	case c.NoWorkers:
 		return "trials in processes: workers elsewhere"
 	case c.lanes:
 		return fmt.Sprintf("trials vectorized in one program on %s, up to %d at a time",

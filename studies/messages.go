@@ -2,7 +2,6 @@ package studies
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -24,7 +23,7 @@ type Messages struct {
 }
 
 // ErrNobody is the error of a message server that nobody uses.
-var ErrNobody = errors.New("nobody has used the message server")
+var ErrNobody error = &messaging.CodedError{Code: messaging.CodeNoServer, Text: "nobody has used the message server"}
 
 // Times of a server that ends by itself. Tests shorten them.
 var (

@@ -2,6 +2,8 @@ package studies
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -57,4 +59,29 @@ func TestMessagesEnd(t *testing.T) {
 	}
 	host.Close()
 	require.NoError(t, <-end)
+}
+
+// A worker that has missed the message that its study is over ends when the address file says so: it waited, then
+// failed.
+func TestAWorkerMissesTheEnd(t *testing.T) {
+	t.Parallel()
+	b, err := openBus(Listen{Address: "127.0.0.1:0"}, "")
+	require.NoError(t, err)
+	defer b.close()
+	conn, err := nats.Connect(b.address())
+	require.NoError(t, err)
+	defer conn.Close()
+	sub, err := conn.Subscribe(requestPrefix+nextKind, func(m *nats.Msg) { // a coordinator that answers once
+		data, _ := encoded(reply{Busy: time.Millisecond, Lease: time.Second})
+		_ = m.Respond(data)
+	})
+	require.NoError(t, err)
+	require.NoError(t, sub.AutoUnsubscribe(1))
+	require.NoError(t, conn.Flush())
+	file := filepath.Join(t.TempDir(), "server")
+	require.NoError(t, os.WriteFile(file, []byte("nats://"+b.address()), 0o600))
+	at := messaging.Server{Address: messaging.Address{File: file}, Wait: time.Hour}
+	require.NoError(t, JoinStudy(t.Context(), Join{Server: at, Joined: func(string) {
+		require.NoError(t, os.WriteFile(file, []byte(messaging.Over), 0o600))
+	}}, nil))
 }

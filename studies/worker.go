@@ -38,8 +38,8 @@ const (
 // graceTime is how long a run that has to end may take. Tests shorten it.
 var graceTime = time.Second
 
-// Join says how a worker finds its study. Server.Wait holds for a coordinator that is away later, too, as Server.Away
-// does.
+// Join says how a worker finds its study. Server.Wait and Server.OnUnreachable hold for a coordinator that is away
+// later, too.
 type Join struct {
 	messaging.Server
 	// Joined is called when the coordinator has answered for the first time, with the server's address, and Ended for
@@ -93,8 +93,9 @@ func newID() string {
 
 // Errors that end a worker. Another worker in its place would end in the same way.
 var (
-	ErrNoCoordinator = errors.New("there is no coordinator: the study may be over, or it is not served there")
-	ErrRefused       = errors.New("the worker is refused")
+	ErrNoCoordinator error = &messaging.CodedError{Code: messaging.CodeNoServer,
+		Text: "there is no coordinator: the study may be over, or it is not served there"}
+	ErrRefused error = &messaging.CodedError{Code: messaging.CodeRefused, Text: "the worker is refused"}
 	ErrOver          = errors.New("the study was over before this worker came")
 )
 
@@ -116,6 +117,7 @@ func (socketDialer) SkipTLSHandshake() bool { return true }
 
 // worker asks a coordinator for trials and runs them.
 type worker struct {
+	address     messaging.Address
 	conn        *nats.Conn
 	dial        *messaging.Dialer
 	runs        Runs
@@ -130,21 +132,19 @@ type worker struct {
 	mu           sync.Mutex
 	reconnection chan struct{} // closed when the worker is connected again
 
-	onUnreachable func(since time.Duration) // Join.Away
+	onUnreachable func(since time.Duration) // Join.OnUnreachable
 	onJoined      func(address string)
 	onEnded       func(number int64, r study.Result, took time.Duration)
 	lastNotice    atomic.Int64 // when it was last called, nanoseconds after start
 }
 
-// awayEvery is the time between two calls of Join.Away.
-const awayEvery = 5 * time.Second
-
 func join(ctx context.Context, id string, j Join, runs Runs) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &worker{runs: runs, id: id, version: j.Version, wait: j.Wait, end: cancel, free: make(chan struct{}, 1),
-		start: time.Now(), onUnreachable: j.Away, onJoined: j.Joined, onEnded: j.Ended,
-		reconnection: make(chan struct{}), dial: messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}
+	w := &worker{address: j.Address, runs: runs, id: id, version: j.Version, wait: j.Wait, end: cancel,
+		free: make(chan struct{}, 1), start: time.Now(), onUnreachable: j.OnUnreachable, onJoined: j.Joined,
+		onEnded: j.Ended, reconnection: make(chan struct{}),
+		dial: messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}
 	options := []nats.Option{nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait, reconnectWait),
 		nats.ReconnectHandler(func(*nats.Conn) { w.reconnected() }),
@@ -190,15 +190,16 @@ func join(ctx context.Context, id string, j Join, runs Runs) error {
 	return err
 }
 
-// orphaned reports whether there has been no coordinator for longer than w.wait. It also calls Join.Away when
-// that is due. there says whether one may be there: it is only busy.
+// orphaned reports whether there has been no coordinator for longer than w.wait. It also calls
+// Join.OnUnreachable when that is due. there says whether one may be there: it is only busy.
 func (w *worker) orphaned(there bool) bool {
 	now := int64(time.Since(w.start))
 	if there {
 		w.lastContact.Store(now)
 	}
 	since := now - w.lastContact.Load()
-	if last := w.lastNotice.Load(); w.onUnreachable != nil && since > int64(awayEvery) && now-last > int64(awayEvery) &&
+	const every = int64(messaging.UnreachableEvery)
+	if last := w.lastNotice.Load(); w.onUnreachable != nil && since > every && now-last > every &&
 		w.lastNotice.CompareAndSwap(last, now) {
 		w.onUnreachable(time.Duration(since))
 	}
@@ -319,6 +320,9 @@ func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err 
 			return r, ctx.Err()
 		case errors.Is(err, nats.ErrMaxPayload):
 			return r, err
+		case w.address.IsOver(): // it missed the message
+			w.end(errOver)
+			return r, errOver
 		case w.orphaned(w.conn.IsConnected() && !errors.Is(err, nats.ErrNoResponders)):
 			w.end(ErrNoCoordinator)
 			return r, ErrNoCoordinator

@@ -132,7 +132,7 @@ func (x *workerExecutor) supervise() error {
 func (c *Coordinator) newPool() *Pool {
 	name := c.Spec.Name
 	size := c.Spec.Workers
-	if c.Away {
+	if c.NoWorkers {
 		size = 0
 	}
 	return &Pool{Size: size, Threads: c.Spec.Threads, Command: c.Command,

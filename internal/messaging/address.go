@@ -23,8 +23,8 @@ const Over = "over"
 // ErrOver is the error of a file that has the text Over.
 var ErrOver = errors.New("it is over")
 
-// UsualName is the name of a run whose address has none.
-const UsualName = "run"
+// DefaultName is the name of a run whose address has none.
+const DefaultName = "run"
 
 var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
@@ -74,6 +74,12 @@ func (a Address) String() string {
 		return "@" + a.File
 	}
 	return strings.Join(a.URLs, ",")
+}
+
+// IsOver reports whether the file says that what was served is over.
+func (a Address) IsOver() bool {
+	_, err := a.resolve()
+	return errors.Is(err, ErrOver)
 }
 
 // resolve returns the URLs, those that the file has now. The error is ErrOver if it says so.

@@ -19,8 +19,8 @@ import (
 // Runs is the bucket of a server with a note of each run that is done.
 const Runs = "xlarun-runs"
 
-// UsualWait is the default of --wait.
-const UsualWait = 10 * time.Minute
+// DefaultWait is the default of --wait.
+const DefaultWait = 10 * time.Minute
 
 // Server says how to reach a NATS server.
 type Server struct {
@@ -32,8 +32,9 @@ type Server struct {
 	TLS         *tls.Config
 	// Wait is how long Connect tries; 0: once.
 	Wait time.Duration
-	// Away is called about every awayEvery while Connect tries, with the time since it began; nil: it is not.
-	Away func(since time.Duration)
+	// OnUnreachable is called about every UnreachableEvery while Connect tries, with the time since it began; nil: it
+	// is not.
+	OnUnreachable func(since time.Duration)
 }
 
 const (
@@ -43,8 +44,8 @@ const (
 	Silence = 2 * time.Second
 	// leastPause and mostPause bound the time between two tries to connect, which doubles.
 	leastPause, mostPause = 10 * time.Millisecond, 500 * time.Millisecond
-	// awayEvery is the time between two calls of Server.Away.
-	awayEvery = 5 * time.Second
+	// UnreachableEvery is the time between two calls of Server.OnUnreachable.
+	UnreachableEvery = 5 * time.Second
 	// followEvery is the time between two looks at the address file of a server that is away.
 	followEvery = 200 * time.Millisecond
 )
@@ -84,9 +85,9 @@ func (s Server) Connect(ctx context.Context, name string, options ...nats.Option
 		case since >= s.Wait:
 			return nil, s.Unreachable(err)
 		}
-		if s.Away != nil && time.Since(said) >= awayEvery {
+		if s.OnUnreachable != nil && time.Since(said) >= UnreachableEvery {
 			said = time.Now()
-			s.Away(since)
+			s.OnUnreachable(since)
 		}
 		select {
 		case <-ctx.Done():
@@ -107,7 +108,7 @@ func (s Server) follow(conn *nats.Conn, known []string) {
 		}
 		urls, err := s.resolve()
 		if err != nil || slices.Equal(urls, known) {
-			continue // it is being moved, or comes back where it was
+			continue // it is being moved, comes back where it was, or is over: who waits for it asks IsOver
 		}
 		if conn.SetServerPool(urls) == nil && conn.ForceReconnect() == nil {
 			known = urls
@@ -129,9 +130,9 @@ func (e *ConnectError) Unwrap() error { return e.Cause }
 // ErrorCode returns the code of a line of JSON.
 func (e *ConnectError) ErrorCode() string {
 	if e.Refused {
-		return "refused"
+		return CodeRefused
 	}
-	return "no_server"
+	return CodeNoServer
 }
 
 // Unreachable returns the error of a server that cannot be reached, a *ConnectError.

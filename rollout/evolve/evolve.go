@@ -270,8 +270,8 @@ func (e *Evolution) Files(s run.Snapshot, _ bool) (all []run.File, err error) {
 func (e *Evolution) Describe() *run.Capabilities {
 	var earlier func([]run.Metrics)
 	for _, f := range e.features {
-		if h, ok := f.(*hosted); ok {
-			earlier = h.earlier
+		if take := f.earlier(); take != nil {
+			earlier = take
 		}
 	}
 	return &run.Capabilities{Members: e, InPlace: e.InPlace, Ending: e.Ending, Files: e.Files, Reached: e.Reached,

@@ -26,6 +26,8 @@ type feature interface {
 	// files returns further files of a snapshot, and ending what the feature adds to the sentence that sums the run up.
 	files(s run.Snapshot) ([]run.File, error)
 	ending(e *Evolution, last run.Metrics) string
+	// earlier returns what takes the rounds that a resumed run's folder has; nil: they are not read for the feature.
+	earlier() func(rounds []run.Metrics)
 	close() error
 }
 
@@ -40,6 +42,7 @@ func (idle) save(map[string]*graph.Array)                            {}
 func (idle) load(run.Snapshot) (bool, error)                         { return false, nil }
 func (idle) files(run.Snapshot) ([]run.File, error)                  { return nil, nil }
 func (idle) ending(*Evolution, run.Metrics) string                   { return "" }
+func (idle) earlier() func([]run.Metrics)                            { return nil }
 func (idle) close() error                                            { return nil }
 
 // part is a row of the table of features.

@@ -33,7 +33,7 @@ import (
 type HostSettings struct {
 	Join      string `set:"join" program:"no" resume:"any" help:"nats://HOST:PORT/NAME: compute one population with all hosts that give the same server and name; with --island, exchange members with all islands that do. @FILE:NAME: the address is in a file"`
 	Wait      string `set:"wait" program:"no" resume:"any" needs:"join=!" number:"" help:"time to wait for a server before the run ends with status 3"`
-	AloneFor  string `set:"alone-for" program:"no" resume:"any" needs:"join=!" number:"" help:"time without the server after which a host saves its state and ends with status 3; 0s: wait for the server, forever: go on alone"`
+	AloneFor  string `set:"alone-for" program:"no" resume:"any" needs:"join=!" number:"" help:"time without the server after which a host saves its state and ends with status 3; 0s: wait for it, for --wait, then status 3; forever: go on alone"`
 	Hosts     int    `set:"hosts" program:"no" resume:"any" min:"1" max:"4096" zero:"1" needs:"join=!" help:"hosts that must have joined before the first generation"`
 	Chunks    int    `set:"chunks" program:"no" resume:"any" min:"1" max:"65536" zero:"64" needs:"join=!" help:"chunks of a generation, of one tile at least, that hosts compute one by one; several for each host; 0 for 64"`
 	TokenFile string `set:"token-file" program:"no" resume:"any" needs:"join=!" help:"file with the server's token, else the variable XLARUN_TOKEN"`
@@ -45,8 +45,8 @@ type HostSettings struct {
 // hosted reports whether the run is one of several hosts that compute one population.
 func (c *Config) hosted() bool { return c.Join != "" && c.Island == "" }
 
-// server returns the server of HostSettings.Join, what to show it, and the name. Errors are *settings.Error and
-// *credentials.Error.
+// server returns the server of HostSettings.Join, with its token and certificates, and the name of the run. Errors are
+// *settings.Error and *credentials.Error.
 func (h *HostSettings) server() (s messaging.Server, name string, err error) {
 	if s.Address, err = messaging.Parse(h.Join); err != nil {
 		return s, "", settings.Wrong("join", h.Join, "%v", err)
@@ -60,7 +60,7 @@ func (h *HostSettings) server() (s messaging.Server, name string, err error) {
 		return s, "", err
 	}
 	s.TLS, err = files.TLS()
-	return s, cmp.Or(s.Name, messaging.UsualName), err
+	return s, cmp.Or(s.Name, messaging.DefaultName), err
 }
 
 // timeOf parses a time, of 0 or more.
@@ -90,7 +90,7 @@ func (c *Config) waitForServer(ctx context.Context, p run.Progress) error {
 	if err != nil {
 		return err
 	}
-	s.Away = func(since time.Duration) {
+	s.OnUnreachable = func(since time.Duration) {
 		p.Notice(fmt.Sprintf("nobody answers at %s since %v: does xlarun serve run there, and can this machine reach "+
 			"it? This run waits until %v have passed", s.Address, since.Round(time.Second), s.Wait))
 	}
@@ -114,15 +114,6 @@ func (c *Config) checkHosts() error {
 		_, err = c.alone()
 	}
 	return err
-}
-
-// open returns how to reach the other hosts, or the processes of another name: with a suffix.
-func (h *HostSettings) open(suffix string) (hosts.Open, error) {
-	server, name, err := h.server()
-	if err != nil {
-		return nil, err
-	}
-	return hosts.On(server, name+suffix), nil
 }
 
 // hosted is the feature of a run whose population several hosts compute. Its metrics are equal to the byte to those of
@@ -154,20 +145,17 @@ func (p roundMetrics) metrics() run.Metrics {
 }
 
 func openHosts(ctx context.Context, e *Evolution) (feature, error) {
-	open, err := e.config.open("")
+	server, name, err := e.config.server()
 	if err != nil {
 		return nil, err
 	}
-	h := &hosted{run: e, hosts: max(1, e.config.Hosts)}
+	h := &hosted{run: e, hosts: max(1, e.config.Hosts), server: server}
 	if h.alone, err = e.config.alone(); err != nil {
-		return nil, err
-	}
-	if h.server, _, err = e.config.server(); err != nil {
 		return nil, err
 	}
 	identity, err := h.identity(e.backend, &e.config)
 	if err == nil {
-		h.process, err = hosts.Join(ctx, hostID(), identity, 0, open)
+		h.process, err = hosts.Join(ctx, hostID(), identity, 0, hosts.On(server, name))
 	}
 	if err != nil {
 		return nil, err
@@ -320,9 +308,12 @@ func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 	}
 	h.ready = true
 	if err := h.process.Reach(ctx, h.alone, h.server.Wait); err != nil {
+		if errors.As(err, new(*hosts.OverError)) {
+			err = &run.StopError{Err: fmt.Errorf("%w; the state is saved", err)}
+		}
 		if away, ok := errors.AsType[*hosts.AwayError](err); ok {
 			err = &run.StopError{Err: fmt.Errorf("%w at %s: the state is saved, and the same command goes on with "+
-				"--resume; --alone-for says how long a host goes on without its server", away, h.server.Address)}
+				"--resume; %s", away, h.server.Address, h.limit())}
 		}
 		return nil, err
 	}
@@ -351,6 +342,14 @@ func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 	}
 }
 
+// limit names the setting that ended the wait for the server.
+func (h *hosted) limit() string {
+	if h.alone == 0 {
+		return fmt.Sprintf("with --alone-for 0s it waits for --wait, which is %v", h.server.Wait)
+	}
+	return "--alone-for says how long a host goes on without its server"
+}
+
 // after keeps the metrics for hosts that join late, and tells the others when the run is over.
 func (h *hosted) after(ctx context.Context, e *Evolution, m *run.Metrics) error {
 	h.history = kept(append(h.history, roundMetrics{m.Step, m.Work, m.Values, m.Done, m.Stalled}), keptRounds)
@@ -361,13 +360,15 @@ func (h *hosted) after(ctx context.Context, e *Evolution, m *run.Metrics) error 
 	return nil
 }
 
-// earlier takes the rounds that a resumed run's folder has: the hosts that were behind when all were stopped lack some
-// of them.
-func (h *hosted) earlier(rounds []run.Metrics) {
-	for _, m := range rounds {
-		h.history = append(h.history, roundMetrics{m.Step, m.Work, m.Values, m.Done, m.Stalled})
+// earlier returns what takes the rounds that a resumed run's folder has: the hosts that were behind when all were
+// stopped lack some of them.
+func (h *hosted) earlier() func(rounds []run.Metrics) {
+	return func(rounds []run.Metrics) {
+		for _, m := range rounds {
+			h.history = append(h.history, roundMetrics{m.Step, m.Work, m.Values, m.Done, m.Stalled})
+		}
+		h.history = kept(h.history, keptRounds)
 	}
-	h.history = kept(h.history, keptRounds)
 }
 
 // keptRounds is the number of rounds whose metrics a host keeps for hosts that join late.

@@ -272,7 +272,7 @@ func TestAHostJoinsLate(t *testing.T) {
 }
 
 // A host whose server is away for too long saves its state and ends, and goes on where a server is: it went on alone
-// for ever. With 0s it waits for the server.
+// for ever. With 0s it waits for --wait, and says so: the error named --alone-for.
 func TestAHostWithoutItsServerStops(t *testing.T) {
 	t.Parallel()
 	kind, _ := run.Lookup("evolve")
@@ -297,9 +297,11 @@ func TestAHostWithoutItsServerStops(t *testing.T) {
 		outcome, err := session.Run(t.Context(), o)
 		require.ErrorContains(t, err, "the server has not answered for ")
 		require.ErrorContains(t, err, "at "+address+": the state is saved, and the same command goes on")
+		require.ErrorContains(t, err, map[string]string{"1ms": "--alone-for says how long a host goes on without its " +
+			"server", "0s": "with --alone-for 0s it waits for --wait, which is 1ms"}[alone])
 		away, ok := errors.AsType[*hosts.AwayError](err)
 		require.True(t, ok)
-		require.Equal(t, "no_server", away.ErrorCode())
+		require.Equal(t, messaging.CodeNoServer, away.ErrorCode())
 		require.NotNil(t, outcome)
 
 		o.Folder, err = runfolder.Open(dir, runfolder.Options{Keep: 1})
@@ -425,7 +427,7 @@ func TestHostsThatAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, "nats://127.0.0.1:1 cannot be reached")
 	unreached, ok := errors.AsType[*messaging.ConnectError](err)
 	require.True(t, ok)
-	require.Equal(t, "no_server", unreached.ErrorCode(), "it was failed")
+	require.Equal(t, messaging.CodeNoServer, unreached.ErrorCode(), "it was failed")
 }
 
 // The error of a chunk with two results names the member.
@@ -646,4 +648,37 @@ func TestKeptRounds(t *testing.T) {
 		require.GreaterOrEqual(t, len(rounds), min(i+1, 4))
 		require.Equal(t, int64(i), rounds[len(rounds)-1].Step)
 	}
+}
+
+// A host that waits for its server ends once the address file says that the run is over, with its state saved: it
+// waited, and failed.
+func TestAHostMissesTheEnd(t *testing.T) {
+	t.Parallel()
+	server, address := runServer(t, &natsserver.Options{})
+	file := filepath.Join(t.TempDir(), "server")
+	require.NoError(t, os.WriteFile(file, []byte(address), 0o600))
+	c := smallRun(func(c *Config) { c.Join, c.AloneFor, c.Wait = "@"+file, "0s", "1h" })
+	kind, _ := run.Lookup("evolve")
+	dir := filepath.Join(t.TempDir(), "run")
+	folder, err := runfolder.Create(dir, runfolder.Options{Keep: 1})
+	require.NoError(t, err)
+	_, err = session.Run(t.Context(), session.Options{Kind: kind, Folder: folder,
+		Experiment: slowed{&c, func(step int64) {
+			if step == 3 {
+				require.NoError(t, os.WriteFile(file, []byte(messaging.Over), 0o600))
+				server.Shutdown()
+			}
+			if step >= 3 { // the client sees it
+				time.Sleep(50 * time.Millisecond)
+			}
+		}}, Open: func(context.Context, run.Progress) (xlabridge.Backend, error) { return &xlabridge.Reference{}, nil },
+		Config: func(settings.Values, bool) (string, error) { return "", nil }})
+	over, ok := errors.AsType[*hosts.OverError](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, messaging.CodeOver, over.ErrorCode())
+	folder, err = runfolder.Open(dir, runfolder.Options{Keep: 1})
+	require.NoError(t, err)
+	newest, _, err := folder.Newest()
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, newest.Step, int64(3))
 }

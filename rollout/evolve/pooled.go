@@ -17,6 +17,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/internal/quantity"
 	"xlarun/rollout/evolve/generation"
+	"xlarun/rollout/evolve/hosts"
 	"xlarun/rollout/evolve/pool"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
@@ -129,11 +130,11 @@ func (c *Config) openPool(ctx context.Context) (*pool.Pool, error) {
 
 // joinPool is openPool for islands that exchange members by messages.
 func (c *Config) joinPool(ctx context.Context) (*pool.Pool, error) {
-	open, err := c.open(islandsSuffix)
+	server, name, err := c.server()
 	if err != nil {
 		return nil, err
 	}
-	shared := pool.Join(c.Join, open, c.Island)
+	shared := pool.Join(c.Join, hosts.On(server, name+islandsSuffix), c.Island)
 	if err := shared.Open(ctx); err != nil {
 		return nil, errors.Join(err, shared.Close())
 	}

@@ -155,7 +155,7 @@ func (a nodeArgs) run() error {
 	if err != nil {
 		return err
 	}
-	c := &studies.Coordinator{Spec: s, Away: true, Listen: studies.Listen{Address: a.Listen, Token: "secret"}}
+	c := &studies.Coordinator{Spec: s, NoWorkers: true, Listen: studies.Listen{Address: a.Listen, Token: "secret"}}
 	pid := os.Getpid()
 	first, at := time.Now(), monotonic()
 	ctx = decision.Observe(ctx, func(d decision.Decision) {

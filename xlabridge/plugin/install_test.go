@@ -2,9 +2,11 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -125,6 +127,10 @@ func TestInstallFromReleases(t *testing.T) {
 	address, err := publicIndex("Fake.pjrt")
 	require.NoError(t, err)
 	require.Regexp(t, `^https://[a-z.]+/pypi/Fake\.pjrt/json$`, address)
+	for _, other := range []error{nil, errors.New("a name"), &url.Error{Op: "Get", URL: "https://here/%7F/json"}} {
+		_, err = addressIn(other, "Fake.pjrt") // an installer that escapes the name gave another project's address
+		require.ErrorContains(t, err, "go-xla does not tell the index's address")
+	}
 }
 
 // filesBelow lists the files below dir, with slashes.

@@ -112,15 +112,25 @@ func linkTo(file string, page []byte) *url.URL {
 // publicIndexLimit is how long the public index may take to answer.
 const publicIndexLimit = 20 * time.Second
 
-// publicIndex returns the address at which go-xla's installer asks the public index for a project. The installer tells
-// it in the error for a name that no address can have; no request is made.
+// impossible is a name that no address can have.
+const impossible = "\x7f"
+
+// publicIndex returns the address at which go-xla's installer asks the public index for a project.
 func publicIndex(name string) (string, error) {
-	_, err := installer.GetPipInfo("\x7f")
-	refused, ok := errors.AsType[*url.Error](err)
-	if !ok {
-		return "", fmt.Errorf("go-xla's installer does not tell its address: %w", err)
+	_, err := installer.GetPipInfo(impossible)
+	return addressIn(err, name)
+}
+
+// addressIn returns the address for a project from the installer's error for the impossible name. go-xla exports the
+// address nowhere else; no request is made.
+func addressIn(err error, name string) (string, error) {
+	if refused, ok := errors.AsType[*url.Error](err); ok {
+		if before, after, found := strings.Cut(refused.URL, impossible); found {
+			return before + url.PathEscape(name) + after, nil
+		}
 	}
-	return strings.Replace(refused.URL, "\x7f", name, 1), nil
+	return "", fmt.Errorf("this version of go-xla does not tell the index's address in its error (%v): set index-url "+
+		"in pip's configuration", err)
 }
 
 // fromPublicIndex downloads from the index of go-xla's installer.

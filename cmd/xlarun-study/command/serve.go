@@ -20,7 +20,7 @@ import (
 
 func serveCommand(a *cli.App) *cobra.Command {
 	values, access := map[string]string{}, &accessFlags{}
-	listen, shown, asJSON, away, untilDone := "", "", false, false, false
+	listen, shown, asJSON, noWorkers, untilDone := "", "", false, false, false
 	grace, linger, file := time.Duration(0), time.Duration(0), ""
 	cmd := &cobra.Command{
 		Use: "serve [SPEC.toml]",
@@ -46,31 +46,30 @@ func serveCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			ctx, stop := context.WithCancel(cmd.Context())
+			defer stop()
+			var unwritten error // whoever joins by the file would wait for nothing
 			joined := func(by string) func(address string) {
 				return func(address string) {
-					host, others := studies.Reachable(address)
-					also := ""
-					if len(others) > 0 {
-						also = "  (or by " + strings.Join(others, ", ") + ")"
-					}
-					fmt.Fprintf(a.Out, by+"%s\n", host, also)
-					if err := writeAddress(file, scheme(l)+host); err != nil {
-						fmt.Fprintln(a.Err, err)
+					at, also := joinAddress(l, address)
+					fmt.Fprintf(a.Out, by+"%s\n", at, also)
+					if unwritten = writeAddress(file, at); unwritten != nil {
+						stop()
 					}
 				}
 			}
-			c := &studies.Coordinator{Listen: l, Away: away, Linger: linger,
-				Listening: joined("workers join by: xlarun work nats://%s")}
+			c := &studies.Coordinator{Listen: l, NoWorkers: noWorkers, Linger: linger,
+				Listening: joined("workers join by: xlarun work %s")}
 			if err := c.Listen.Check(); err != nil {
 				return console.BadInput("--listen: %w", err)
 			}
 			if len(args) == 0 {
 				err := studies.Messages{Listen: l, UntilDone: untilDone,
-					Listening: joined("hosts join by: xlarun evolve ENV --join nats://%s/NAME"),
+					Listening: joined("hosts join by: xlarun evolve ENV --join %s/NAME"),
 					Leave:     func() time.Duration { return console.GraceOf(cmd.Context()) - console.Grace },
-				}.Serve(cmd.Context())
-				if errors.Is(err, studies.ErrNobody) {
-					return console.CodedError{Code: console.CodeNoServer, Err: err}
+				}.Serve(ctx)
+				if unwritten != nil {
+					return unwritten
 				}
 				if errors.As(err, new(*net.OpError)) {
 					return console.BadInput("--listen got %s, but %w: give another port", listen, err)
@@ -93,7 +92,11 @@ func serveCommand(a *cli.App) *cobra.Command {
 			if shown != "none" {
 				opened = append(opened, func() (func(), error) { return openPageOf(a, page, c) })
 			}
-			if err := runStudy(cmd.Context(), a, s, c, asJSON, opened...); err != nil {
+			err = runStudy(ctx, a, s, c, asJSON, opened...)
+			if unwritten != nil {
+				return unwritten
+			}
+			if err != nil {
 				return err
 			}
 			return writeOver(file, nil)
@@ -111,17 +114,22 @@ func serveCommand(a *cli.App) *cobra.Command {
 		"address on which workers join, HOST:PORT; port 0 for any")
 	cmd.Flags().StringVar(&shown, "web", "127.0.0.1:0", "address of a page that shows the study, HOST:PORT; port 0 "+
 		"for any, none for no page")
-	cmd.Flags().BoolVar(&away, "no-workers", false, "start no workers on this machine")
+	cmd.Flags().BoolVar(&noWorkers, "no-workers", false, "start no workers on this machine")
 	access.add(cmd, "server")
 	return cmd
 }
 
-// scheme begins the addresses of a server.
-func scheme(l studies.Listen) string {
-	if l.TLS != nil {
-		return "tls://"
+// joinAddress returns the address by which others join a server that listens at HOST:PORT, and the sentence with the
+// other hosts that it may be reached by.
+func joinAddress(l studies.Listen, address string) (at, also string) {
+	host, others := studies.Reachable(address)
+	if len(others) > 0 {
+		also = "  (or by " + strings.Join(others, ", ") + ")"
 	}
-	return "nats://"
+	if l.TLS != nil {
+		return "tls://" + host, also
+	}
+	return "nats://" + host, also
 }
 
 // writeAddress writes an address file, at once as a whole; "": there is none.

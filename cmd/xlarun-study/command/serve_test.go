@@ -1,8 +1,10 @@
 package command
 
 import (
+	"crypto/tls"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,9 +13,33 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/internal/shelltest"
+	"xlarun/studies"
 )
 
 var joinsBy = regexp.MustCompile(`hosts join by: xlarun evolve ENV --join (nats://127\.0\.0\.1:\d+)/NAME`)
+
+// A server with TLS printed nats://, which its file did not have.
+func TestJoinAddress(t *testing.T) {
+	at, also := joinAddress(studies.Listen{TLS: &tls.Config{}}, "127.0.0.1:4222")
+	require.Equal(t, [2]string{"tls://127.0.0.1:4222", ""}, [2]string{at, also})
+	at, _ = joinAddress(studies.Listen{}, "127.0.0.1:4222")
+	require.Equal(t, "nats://127.0.0.1:4222", at)
+}
+
+// A server whose address file cannot be written ends with an error: it ran on, and whoever joined by the file waited.
+func TestServeWithoutItsAddressFile(t *testing.T) {
+	t.Parallel()
+	s := shelltest.New(t)
+	require.NoError(t, os.WriteFile(s.Path("spec.toml"), []byte("name = \"one\"\nmetric = \"best_fitness\"\n"+smallRun),
+		0o666))
+	for _, args := range [][]string{{}, {"spec.toml", "--no-workers", "--web", "none"}} {
+		server := s.Command(slices.Concat([]string{"serve"}, args, []string{"--listen", "127.0.0.1:0", "--address-file",
+			"missing/server"})...)
+		require.NoError(t, server.Start())
+		require.Equal(t, 1, server.Ended())
+		require.Contains(t, server.Err.String(), "--address-file missing/server cannot be written: no such file")
+	}
+}
 
 // Serve without a study carries the messages of hosts, with a token, until it is interrupted. A flag of studies
 // is refused.

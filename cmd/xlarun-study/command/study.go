@@ -93,7 +93,7 @@ func studyRunCommand(a *cli.App) *cobra.Command {
 
 // graceFlag is --grace.
 func graceFlag(cmd *cobra.Command, grace *time.Duration) {
-	cmd.Flags().DurationVar(grace, "grace", console.UsualGrace, console.GraceHelp)
+	cmd.Flags().DurationVar(grace, "grace", console.DefaultGrace, console.GraceHelp)
 }
 
 // saves says that the command saves what it has within --grace after SIGTERM.

@@ -23,7 +23,7 @@ import (
 
 func workCommand(a *cli.App) *cobra.Command {
 	access := &accessFlags{}
-	count, threads, wait, grace := 0, 1, messaging.UsualWait, time.Duration(0)
+	count, threads, wait, grace := 0, 1, messaging.DefaultWait, time.Duration(0)
 	cmd := &cobra.Command{
 		Use: "work nats://HOST:PORT|@FILE",
 		Long: "Work runs trials of a study that xlarun serve runs elsewhere: as many worker processes as there " +
@@ -83,13 +83,13 @@ func workCommand(a *cli.App) *cobra.Command {
 					}}
 				if slot == "" || slot == "0" { // one says what all of them see
 					j.Joined = func(address string) { t.say("joined %s\n", address) }
-					j.Away = func(since time.Duration) {
+					j.OnUnreachable = func(since time.Duration) {
 						t.say("nobody answers at %s since %v: does xlarun serve run there, and can this "+
 							"machine reach it? The workers wait until %v have passed\n", args[0],
 							since.Round(time.Second), wait)
 					}
 				}
-				err = joinError(studies.JoinStudy(cmd.Context(), j, newMaker(a, "the study's spec")))
+				err = studies.JoinStudy(cmd.Context(), j, newMaker(a, "the study's spec"))
 			}
 			switch {
 			case errors.Is(err, studies.ErrOver):
@@ -133,17 +133,6 @@ func workerCount(workers, threads, cores int) (int, error) {
 // envSlot is the number of a worker among those that one process keeps running; "": it runs alone.
 const envSlot = "XLARUN_WORKER_SLOT"
 
-// joinError gives the error of a worker that finds no server, or that the server refuses, its code.
-func joinError(err error) error {
-	switch {
-	case errors.Is(err, studies.ErrRefused):
-		return console.CodedError{Code: console.CodeRefused, Err: err}
-	case errors.Is(err, studies.ErrNoCoordinator):
-		return console.CodedError{Code: console.CodeNoServer, Err: err}
-	}
-	return err
-}
-
 // noWorker returns the error of all workers of a machine after one has ended with a status; nil: another worker may
 // take its place. Where there is no server, or the server refuses, another one would end in the same way.
 func noWorker(status int) error {
@@ -151,7 +140,7 @@ func noWorker(status int) error {
 	if code[status] == "" {
 		return nil
 	}
-	return console.CodedError{Code: code[status], Err: errors.New("no worker can work: each says why above")}
+	return &messaging.CodedError{Code: code[status], Text: "no worker can work: each says why above"}
 }
 
 // superviseWorkers keeps several worker processes running. Each is this command with one worker.

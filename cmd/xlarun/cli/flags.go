@@ -219,7 +219,7 @@ func (g *flagValues) addCall(f *pflag.FlagSet, title string) {
 		f.BoolVar(&o.drop, "drop-rows", false, "go on also if rows of metrics.jsonl are missing")
 		f.StringVar(&o.study, "from-study", "", "start with the settings of the best trial of this study, of the "+
 			"trial N of FILE:N; FILE:STUDY and FILE:STUDY:N where the database has several")
-		f.DurationVar(&o.grace, "grace", console.UsualGrace, console.GraceHelp)
+		f.DurationVar(&o.grace, "grace", console.DefaultGrace, console.GraceHelp)
 		markAdvanced(f, "drop-rows")
 		markAdvanced(f, "grace")
 		markAdvanced(f, "from-study")

@@ -16,6 +16,7 @@ import (
 	"xlarun/cmd/xlarun/play"
 	"xlarun/cmd/xlarun/plots"
 	"xlarun/envs"
+	"xlarun/internal/messaging"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
@@ -83,7 +84,8 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
 			}
 			return t.configWith(chosen)
 		}})
-	if coded, ok := errors.AsType[console.Coded](err); ok && coded.ErrorCode() == codeOver {
+	if coded, ok := errors.AsType[console.Coded](err); ok && coded.ErrorCode() == messaging.CodeOver {
+		// engines take any status except 0 for a failure
 		fmt.Fprintln(a.Out, err)
 		if o.json {
 			return a.PrintJSON(map[string]any{"over": true})
@@ -96,10 +98,6 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
 	}
 	return a.EndJSON(outcome.JSON, err)
 }
-
-// codeOver is the code of an error that says that the work was over before this process came: engines take any status
-// except 0 for a failure.
-const codeOver = "over"
 
 // sessionError converts an error of a session to one of the command line.
 func sessionError(err error) error {

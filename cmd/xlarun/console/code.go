@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"xlarun/internal/messaging"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/fetch"
 )
@@ -22,9 +23,9 @@ const (
 	CodeOutOfMemory   = "out_of_memory"  // the devices have too little
 	CodeDeviceFailed  = "device_failed"  // the plugin reported another error
 	CodeNotWritten    = "not_written"    // a file of the run could not be written
-	CodeNoServer      = "no_server"      // nobody answers
-	CodeRefused       = "refused"        // the server, or a host that is there, refuses
 	CodeFailed        = "failed"         // anything else
+	CodeNoServer      = messaging.CodeNoServer
+	CodeRefused       = messaging.CodeRefused
 )
 
 // Coded is an error that knows its code.

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"xlarun/internal/messaging"
 	"xlarun/xlabridge"
 )
 
@@ -45,9 +46,10 @@ func TestStatusAndSentence(t *testing.T) {
 			"tool: it broke in two\n"},
 		{"bad input, however deep", context.Background(), fmt.Errorf("a: %w", errors.Join(BadInput("x got %d", 3))),
 			StatusUsage, "tool: a: x got 3\n"},
-		{"nobody answers", context.Background(), fmt.Errorf("a: %w", CodedError{CodeNoServer, errors.New("away")}),
-			StatusNoServer, "tool: a: away\n"},
-		{"a refusal", context.Background(), CodedError{CodeRefused, errors.New("a token")}, StatusRefused,
+		{"nobody answers", context.Background(),
+			fmt.Errorf("a: %w", &messaging.CodedError{Code: CodeNoServer, Text: "away"}), StatusNoServer,
+			"tool: a: away\n"},
+		{"a refusal", context.Background(), &messaging.CodedError{Code: CodeRefused, Text: "a token"}, StatusRefused,
 			"tool: a token\n"},
 		{"an interrupt that says what it leaves", ended, InterruptedError{errors.New("interrupted; the state is in x")},
 			StatusInterrupted, "tool: interrupted; the state is in x\n"},
@@ -102,7 +104,7 @@ func TestGrace(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			root := &cobra.Command{Use: "tool", RunE: func(cmd *cobra.Command, _ []string) error {
-				Saves(cmd.Context(), UsualGrace)
+				Saves(cmd.Context(), DefaultGrace)
 				cancel(c.cause)
 				time.Sleep(c.takes)
 				return nil

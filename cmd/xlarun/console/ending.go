@@ -10,8 +10,8 @@ import (
 const (
 	// Grace is the time that an interrupted command has to save its state.
 	Grace = 800 * time.Millisecond
-	// UsualGrace is the default of --grace: engines kill a process 30 s after SIGTERM, as Slurm and Kubernetes do.
-	UsualGrace = 20 * time.Second
+	// DefaultGrace is the default of --grace: engines kill a process 30 s after SIGTERM, as Slurm and Kubernetes do.
+	DefaultGrace = 20 * time.Second
 	// GraceHelp describes --grace.
 	GraceHelp = "time after SIGTERM to end the round and save; Ctrl-C leaves 0.8 s"
 )

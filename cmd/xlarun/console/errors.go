@@ -33,18 +33,6 @@ var ErrInterrupted error = InterruptedError{errors.New("interrupted")}
 // ErrTerminated is the cause of a context that SIGTERM ended.
 var ErrTerminated = errors.New("terminated")
 
-// CodedError gives an error a code, and so its exit status.
-type CodedError struct {
-	Code string
-	Err  error
-}
-
-func (e CodedError) Error() string { return e.Err.Error() }
-func (e CodedError) Unwrap() error { return e.Err }
-
-// ErrorCode returns the code.
-func (e CodedError) ErrorCode() string { return e.Code }
-
 // StatusOf maps a command's error to its exit status.
 func StatusOf(ctx context.Context, err error) int {
 	coded, _ := errors.AsType[Coded](err)

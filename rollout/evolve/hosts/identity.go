@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"xlarun/internal/messaging"
 )
 
 // Identity is all that the bytes of a run depend on: the settings, the version, the plugin, the layout, and the
@@ -44,7 +46,7 @@ type IdentityError struct {
 }
 
 // ErrorCode returns the code of a line of JSON.
-func (*IdentityError) ErrorCode() string { return "refused" }
+func (*IdentityError) ErrorCode() string { return messaging.CodeRefused }
 
 func (r *IdentityError) Error() string {
 	versions := fmt.Sprintf("(%s there, %s here): install the same version of xlarun on both", quoted(r.There),

@@ -27,7 +27,7 @@ func On(s messaging.Server, name string) Open {
 		if err != nil {
 			return nil, err
 		}
-		b := &natsBus{conn: conn, name: name, prefix: "xlarun.run." + name + "."}
+		b := &natsBus{conn: conn, address: s.Address, name: name, prefix: "xlarun.run." + name + "."}
 		take := func(m *nats.Msg) {
 			if message, err := Decode(m.Data); err == nil {
 				receive(message)
@@ -58,9 +58,10 @@ func token(id string) string {
 
 // natsBus is a Bus on a NATS server.
 type natsBus struct {
-	conn   *nats.Conn
-	name   string
-	prefix string
+	conn    *nats.Conn
+	address messaging.Address
+	name    string
+	prefix  string
 }
 
 func (b *natsBus) Send(m Message) int {
@@ -95,6 +96,8 @@ func (b *natsBus) Connected() (connection uint64, ok bool) {
 	ok = b.conn.IsConnected() // before the number, so that it is not of an earlier connection
 	return b.conn.Stats().Reconnects, ok
 }
+
+func (b *natsBus) IsOver() bool { return !b.conn.IsConnected() && b.address.IsOver() }
 
 func (b *natsBus) Close() {
 	_ = b.conn.FlushTimeout(time.Second)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"xlarun/internal/messaging"
 )
 
 // Board is a Bus whose server keeps a text after all hosts have left.
@@ -20,18 +22,19 @@ type note struct {
 	Time       time.Time
 }
 
-// OverError is the error of a host that would wait for hosts that are done.
+// OverError is the error of a host that would wait for hosts that are done. Without a generation the address file says
+// so.
 type OverError struct {
 	Generation int64
 	Since      time.Duration
 }
 
 // ErrorCode returns the code of a line of JSON.
-func (*OverError) ErrorCode() string { return "over" }
+func (*OverError) ErrorCode() string { return messaging.CodeOver }
 
 func (e *OverError) Error() string {
 	if e.Generation == 0 {
-		return "the run was over before this host came"
+		return "the run is over: the address file of its server says so"
 	}
 	return fmt.Sprintf("the other hosts were done %v ago, after generation %d, and no more hosts join: leave out "+
 		"--hosts to compute all of it here, or give another name after the server's address",

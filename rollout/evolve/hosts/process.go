@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"xlarun/internal/messaging"
 )
 
 // Bus carries messages between the hosts of a run. It calls the function that it was opened with for each message that
@@ -21,6 +23,8 @@ type Bus interface {
 	// Connected reports whether messages reach the other hosts now, as far as the bus knows. connection is another
 	// number after an outage, however short it was.
 	Connected() (connection uint64, ok bool)
+	// IsOver reports whether the server is away for good, since the run is over.
+	IsOver() bool
 	// Close sends what is waiting and ends the connection.
 	Close()
 }
@@ -179,10 +183,10 @@ func (e *AwayError) Error() string {
 }
 
 // ErrorCode returns the code of a line of JSON.
-func (*AwayError) ErrorCode() string { return "no_server" }
+func (*AwayError) ErrorCode() string { return messaging.CodeNoServer }
 
 // Reach returns an *AwayError if the server has been away for a time, alone. If that is 0, it waits for the server, up
-// to another time.
+// to another time, wait, and returns an *AwayError then. It is an *OverError if the run is over.
 func (p *Process) Reach(ctx context.Context, alone, wait time.Duration) error {
 	for {
 		connected := p.Presence().Connected
@@ -192,6 +196,8 @@ func (p *Process) Reach(ctx context.Context, alone, wait time.Duration) error {
 		switch {
 		case connected || alone > 0 && away < alone:
 			return nil
+		case p.bus.IsOver():
+			return &OverError{}
 		case alone > 0 || away >= wait:
 			return &AwayError{away}
 		}
@@ -207,7 +213,7 @@ const reachEvery = 100 * time.Millisecond
 // WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left count: a quick
 // one may have done all generations while this one compiled. The error is an *OverError if nobody has joined within
 // the limit, and the server knows that the same run has reached the same goal. Before that time the hosts may be the
-// first ones of a run that repeats it.
+// first ones of a run that repeats it. It is one, too, once the server is away for good.
 func (p *Process) WaitFor(ctx context.Context, hosts int, goal string, limit time.Duration) error {
 	count, lastJoin := 0, time.Now()
 	for {
@@ -217,6 +223,9 @@ func (p *Process) WaitFor(ctx context.Context, hosts int, goal string, limit tim
 		p.mu.Unlock()
 		if err != nil || n >= hosts || ahead != nil {
 			return err
+		}
+		if p.bus.IsOver() {
+			return &OverError{}
 		}
 		if n != count {
 			count, lastJoin = n, time.Now()

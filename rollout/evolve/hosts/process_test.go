@@ -13,12 +13,14 @@ import (
 type quietBus struct {
 	connection uint64
 	connected  bool
+	over       bool
 }
 
 func (*quietBus) Send(Message) int               { return 0 }
 func (*quietBus) Greet(context.Context, Message) {}
 func (*quietBus) Largest() int                   { return 1000 }
 func (b *quietBus) Connected() (uint64, bool)    { return b.connection, b.connected }
+func (b *quietBus) IsOver() bool                 { return b.over }
 func (*quietBus) Close()                         {}
 
 // Hosts counted as alive while their server was out. A host counted as one that has left before it
@@ -122,4 +124,21 @@ func TestWaitsEndWithTheirContext(t *testing.T) {
 	require.NoError(t, err)
 	defer p.Close()
 	require.ErrorIs(t, p.WaitFor(over, 2, "goal", time.Hour), context.Canceled)
+}
+
+// A host whose address file says that the run is over does not wait for its server: it did, and failed.
+func TestAHostWhoseRunIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := &quietBus{over: true}
+		p, err := Join(t.Context(), "a", Identity{}, 0, func(context.Context, string, func(Message)) (Bus, error) {
+			return bus, nil
+		})
+		require.NoError(t, err)
+		defer p.Close()
+		require.ErrorAs(t, p.Reach(t.Context(), 0, time.Hour), new(*OverError), "waits")
+		require.NoError(t, p.Reach(t.Context(), time.Hour, time.Hour), "goes on alone")
+		time.Sleep(2 * time.Hour)
+		require.ErrorAs(t, p.Reach(t.Context(), time.Hour, time.Hour), new(*OverError), "was alone for too long")
+		require.ErrorAs(t, p.WaitFor(t.Context(), 2, "", time.Hour), new(*OverError), "waits for others")
+	})
 }
