@@ -393,6 +393,8 @@ func TestCompareRefuses(t *testing.T) {
 			"scores, such as CartPole-v1=22..475"},
 		{[]string{good, "--reference", "Acrobot-v1=1..2"}, "wants an environment of the runs: CartPole-v1"},
 		{[]string{good, "--reference", "CartPole-v1=475..475"}, "wants two finite scores that differ"},
+		{[]string{good, "--reference", "CartPole-v1=22", "--reference", "CartPole-v1=30"}, `--reference got ` +
+			`"CartPole-v1=30", wants one --reference of each environment: CartPole-v1 has another one`},
 		{[]string{good, other, "--reference", "CartPole-v1=22"}, "--reference is missing for Acrobot-v1: give one of " +
 			"each environment, Acrobot-v1=RANDOM..TARGET"},
 		{[]string{good, old}, old + " has no judged result and no eval_return: give --metric, one of mean_fitness"},
