@@ -445,8 +445,11 @@ func (c *Config) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) 
 		target: c.Goal(p.Play.Env.Spec())}, nil
 }
 
-// checkSpace refuses a descriptor without finite bounds.
+// checkSpace refuses a descriptor without a number, and one without finite bounds.
 func checkSpace(space envs.Box) error {
+	if space.Shape().Size() == 0 {
+		return settings.Wrong("descriptor", fmt.Sprint(space), "one number or more: a list of its settings is empty")
+	}
 	low, high := boundsOf(space)
 	for i := range low {
 		if !(math.Abs(float64(low[i])) < envs.Unbounded && math.Abs(float64(high[i])) < envs.Unbounded) ||
