@@ -307,14 +307,10 @@ func (h *hosted) restore(ctx context.Context, s *hosts.Checkpoint) ([]run.Metric
 	return earlier, nil
 }
 
-// joinTime is how long a host waits for the next one, before it asks the server whether the run is done. Tests shorten
-// it.
-var joinTime = 30 * time.Second
-
 // begin computes the rows of a generation with the other hosts. If they are further on, it takes their state.
 func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) {
 	if !h.ready && e.Steps() == 0 {
-		if err := h.process.WaitFor(ctx, h.hosts, h.goal(), joinTime); err != nil {
+		if err := h.process.WaitFor(ctx, h.hosts, h.goal()); err != nil {
 			return nil, err
 		}
 	}

@@ -597,36 +597,36 @@ func TestDefaultsAreTheSameRun(t *testing.T) {
 	require.NotEqual(t, c.identity(), given.identity())
 }
 
-// A host that waits for others, which are all done, ends with a sentence; one with another goal waits, and one
-// that does not wait computes all of it.
+// A host that comes after the others are done ends with a sentence, also one that would wait for others: it computed
+// all of it again. One with another goal does not.
 func TestHostsThatAreDone(t *testing.T) {
 	server := keepingServer(t)
 	c := smallRun(nil)
 	c.Join = server + "/done"
 	want, err := metricsOf(t, c, 0, nil)
 	require.NoError(t, err)
-	c.Hosts = 2
-	usual := joinTime
-	t.Cleanup(func() { joinTime = usual })
-	joinTime = 10 * time.Millisecond
-	_, err = metricsOf(t, c, 0, nil)
-	require.ErrorContains(t, err, "the other hosts were done ")
-	require.ErrorContains(t, err, "after generation 6, and no more hosts join: leave out --hosts to compute all of it ")
-	joinTime = usual
-	got := [2]string{} // the same run is repeated, by hosts that do not start at the same time
-	var repeats sync.WaitGroup
-	for i := range 2 {
-		repeats.Go(func() {
-			time.Sleep(time.Duration(i) * 100 * time.Millisecond)
-			got[i], _ = metricsOf(t, c, 0, nil)
-		})
+	require.NotEmpty(t, want)
+	for c.Hosts = range 3 {
+		_, err = metricsOf(t, c, 0, nil)
+		over, ok := errors.AsType[*hosts.OverError](err)
+		require.True(t, ok, err)
+		require.Equal(t, "over", over.ErrorCode())
+		require.ErrorContains(t, err, "the other hosts were done ")
+		require.ErrorContains(t, err, "after generation 6, and no more hosts join: give another name after the server")
 	}
-	repeats.Wait()
-	require.Equal(t, [2]string{want, want}, got)
-	c.Hosts = 0
-	again, err := metricsOf(t, c, 0, nil)
+	own := smallRun(nil) // a run that is resumed goes on
+	r, err := own.Start(t.Context(), &xlabridge.Reference{})
 	require.NoError(t, err)
-	require.Equal(t, want, again)
+	_, err = r.Step(t.Context())
+	require.NoError(t, err)
+	state, err := r.Snapshot(t.Context())
+	require.NoError(t, errors.Join(err, r.Close()))
+	r, err = c.Start(t.Context(), &xlabridge.Reference{})
+	require.NoError(t, err)
+	require.NoError(t, r.Restore(t.Context(), state))
+	m, err := r.Step(t.Context())
+	require.NoError(t, errors.Join(err, r.Close()))
+	require.EqualValues(t, 2, m.Step)
 	c.Hosts, c.Generations = 2, 7 // both wait until the other one is there
 	var both sync.WaitGroup
 	errs := [2]error{}

@@ -121,5 +121,5 @@ func TestWaitsEndWithTheirContext(t *testing.T) {
 	p, err := Join(t.Context(), "a", Identity{}, 0, quiet)
 	require.NoError(t, err)
 	defer p.Close()
-	require.ErrorIs(t, p.WaitFor(over, 2, "goal", time.Hour), context.Canceled)
+	require.ErrorIs(t, p.WaitFor(over, 2, "goal"), context.Canceled)
 }
