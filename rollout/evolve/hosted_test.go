@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -493,8 +494,14 @@ func TestNoticesOfAnOutage(t *testing.T) {
 	} {
 		now = now.Add(10 * time.Second)
 		p := hosts.Presence{Hosts: strings.Fields(c.seen), Connected: !c.alone, Settled: !c.early}
-		require.Equal(t, c.want, strings.Join(a.update(p, server, now), " | "), i)
+		alone := hosted{alone: math.MaxInt64}
+		require.Equal(t, c.want, strings.Join(a.update(p, server, alone.away(), now), " | "), i)
 	}
+	waits := hosted{server: messaging.Server{Wait: time.Minute}} // it said that it goes on alone
+	require.Equal(t, "waits for it before the next generation, for 1m0s at most (--wait)", waits.away())
+	limited := hosted{alone: 10 * time.Minute}
+	require.Equal(t, "goes on alone for 10m0s at most (--alone-for), and shares the population again when it is back",
+		limited.away())
 }
 
 // A host says once that the server has gone, and once that it is back. The number of hosts that are
@@ -549,6 +556,15 @@ func TestTheServerGoes(t *testing.T) {
 	h.shares = []float64{0, .5}
 	h.report(&m)
 	require.InDelta(t, .5/3, m.Timings[len(m.Timings)-4].Number, 1e-12, "no chunk since")
+
+	s.Shutdown()
+	require.Eventually(t, func() bool { return !h.process.Presence().Connected }, 10*time.Second, 10*time.Millisecond)
+	h.alone = 0
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	m, err = r.Step(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Greater(t, m.Waited, 50*time.Millisecond, "it counted as time for members and files")
 }
 
 // Islands of two processes exchange members by a message server, and write the files of islands.
