@@ -236,6 +236,9 @@ func TestHowTrialsAreRun(t *testing.T) {
 		{14, "window = 1\n", onlyX + "[run]\nsteps = 2000\n", false,
 			`(not vectorized: key "window" got 1, which gives no device two runs at a time, and vectorized trials ` +
 				`wait for the slowest)`, ""},
+		{18, "window = 4\ntrials = 2\n", onlyX + "[run]\nsteps = 2000\n", false, // 2 workers
+			`(not vectorized: key "trials" got 2, which gives no device two runs at a time, and vectorized trials ` +
+				`wait for the slowest)`, ""},
 		{15, "window = 2\n", onlyX + "[run]\nsteps = 2000\n", false, lanes + "2 at a time", ""},
 		{16, "window = 1\n", onlyX + "[run]\nsteps = 1000\n", false, lanes + "1 at a time", ""},
 		{17, "window = 1\nsampler = \"random\"\n", onlyX + "[run]\nsteps = 2000\n", false, lanes + "16 at a time", ""},

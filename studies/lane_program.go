@@ -120,9 +120,12 @@ func (s *Spec) lanesByDefault(runs Runs) (lanes bool, why error) {
 		return false, wrong("run", "makes runs of some %d MB, too large to have many at a time", cost.Bytes>>20)
 	}
 	if n := min(s.Window, s.Trials) * s.Seeds; !s.ahead() && n <= s.Workers*s.Threads && cost.Work > startWork {
-		return false,
-			wrong("window", "got %d, which gives no device two runs at a time, and vectorized trials wait "+
-				"for the slowest", s.Window)
+		key, got := "window", s.Window
+		if s.Trials < s.Window {
+			key, got = "trials", s.Trials
+		}
+		return false, wrong(key, "got %d, which gives no device two runs at a time, and vectorized trials wait for the "+
+			"slowest", got)
 	}
 	return true, nil
 }

@@ -15,12 +15,15 @@ type Shares struct {
 	Actions []int `set:"actions" min:"0" max:"255" wants:"numbers of actions from 0, with commas between" help:"actions whose shares are counted"`
 }
 
-// Make refuses an environment whose actions are no choice, and actions that it does not have.
+// Make refuses an environment whose actions are no choice, actions that it does not have, and no actions.
 func (s *Shares) Make(env envs.Environment) (episode.Descriptor, error) {
 	choice, ok := env.Spec().Action.(envs.Discrete)
 	if !ok {
 		return nil, settings.Wrong("descriptor", "shares", "env or observations: the actions of %s are %s",
 			env.Spec().ID, env.Spec().Action)
+	}
+	if len(s.Actions) == 0 {
+		return nil, settings.Wrong("descriptor.actions", "", "one action or more, as in 0,2")
 	}
 	bounds := envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{len(s.Actions)}, DType: graph.Float32}
 	for _, a := range s.Actions {

@@ -289,6 +289,10 @@ func TestQualityDiversity(t *testing.T) {
 	require.Equal(t, 2, cli.Run(context.Background(), append(args, "--descriptor.actions", "0,3"),
 		cli.Streams{Out: &text, Err: &text, Env: os.Getenv}))
 	require.Contains(t, text.String(), "--descriptor.actions got 3, wants actions from 0 to 1")
+	text.Reset() // it was an error of the function that counts them
+	require.Equal(t, 2, cli.Run(context.Background(), append(args, "--descriptor.actions", ""),
+		cli.Streams{Out: &text, Err: &text, Env: os.Getenv}))
+	require.Contains(t, text.String(), `--descriptor.actions got "", wants one action or more, as in 0,2`)
 
 	f := &Fifth{Sigma: settings.Num(.5), Change: settings.Num(1)}
 	for accepted, want := range map[bool]float64{true: .5 * math.Exp(.8), false: .5 * math.Exp(-.2)} {

@@ -138,11 +138,11 @@ func (e *Evolution) shaped() (c Config, err error) {
 func (e *Evolution) Step(ctx context.Context) (run.Metrics, error) {
 	for _, f := range e.features {
 		done, err := f.begin(ctx, e)
+		if done != nil {
+			return *done, err
+		}
 		if err != nil {
 			return run.Metrics{}, err
-		}
-		if done != nil {
-			return *done, nil
 		}
 	}
 	ctx = context.WithoutCancel(ctx) // the state is that before the round, or that after it

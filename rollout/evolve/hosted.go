@@ -130,6 +130,7 @@ type hosted struct {
 	others    attendance
 	server    messaging.Server
 	alone     time.Duration // without the server
+	waited    time.Duration // for the server, in this generation
 }
 
 // roundMetrics are the metrics of a round, as a message has them.
@@ -295,19 +296,18 @@ func (h *hosted) restore(ctx context.Context, s *hosts.Checkpoint) ([]run.Metric
 	return earlier, nil
 }
 
-// joinTime is how long a host waits for the next one, before it asks the server whether the run is done. Tests shorten
-// it.
-var joinTime = 30 * time.Second
-
 // begin computes the rows of a generation with the other hosts. If they are further on, it takes their state.
 func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) {
 	if !h.ready && e.Steps() == 0 {
-		if err := h.process.WaitFor(ctx, h.hosts, h.goal(), joinTime); err != nil {
+		if err := h.process.WaitFor(ctx, h.hosts, h.goal()); err != nil {
 			return nil, err
 		}
 	}
 	h.ready = true
-	if err := h.process.Reach(ctx, h.alone, h.server.Wait); err != nil {
+	began := time.Now()
+	err := h.process.Reach(ctx, h.alone, h.server.Wait)
+	h.waited = time.Since(began)
+	if err != nil {
 		if errors.As(err, new(*hosts.OverError)) {
 			err = &run.StopError{Err: fmt.Errorf("%w; the state is saved", err)}
 		}
@@ -315,7 +315,7 @@ func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 			err = &run.StopError{Err: fmt.Errorf("%w at %s: the state is saved, and the same command goes on with "+
 				"--resume; %s", away, h.server.Address, h.limit())}
 		}
-		return nil, err
+		return &run.Metrics{Waited: h.waited}, err
 	}
 	for {
 		rows, state, err := h.process.Round(ctx, e.chunk.chunks(), e.profile.Devices, worker{h})
@@ -406,7 +406,8 @@ func (h *hosted) named(err error) error {
 // report adds what this host did in the last generation, and who has joined and left.
 func (h *hosted) report(m *run.Metrics) {
 	p := h.process.Presence()
-	m.Notices = append(m.Notices, h.others.update(p, h.server.String(), time.Now())...)
+	m.Notices = append(m.Notices, h.others.update(p, h.server.String(), h.away(), time.Now())...)
+	m.Waited = h.waited
 	s, b := h.process.Stats(), h.lastStats
 	h.lastStats = s
 	share := float64(s.Chunks-b.Chunks) / float64(h.run.chunk.chunks())
@@ -428,16 +429,28 @@ type attendance struct {
 	away  time.Time // when the server was found to be away; zero: it is there
 }
 
-// update returns lines for what is new: the server is away or back, and hosts have joined or left.
-func (a *attendance) update(p hosts.Presence, server string, now time.Time) (lines []string) {
+// away says what this host does while the server is away.
+func (h *hosted) away() string {
+	switch h.alone {
+	case 0:
+		return fmt.Sprintf("waits for it before the next generation, for %v at most (--wait)", h.server.Wait)
+	case math.MaxInt64:
+		return "goes on alone, and shares the population again when it is back"
+	}
+	return fmt.Sprintf("goes on alone for %v at most (--alone-for), and shares the population again when it is back",
+		h.alone)
+}
+
+// update returns lines for what is new: the server is away, what this host does meanwhile, or back, and hosts have
+// joined or left.
+func (a *attendance) update(p hosts.Presence, server, meanwhile string, now time.Time) (lines []string) {
 	switch {
 	case p.Connected && !a.away.IsZero():
 		lines = append(lines, fmt.Sprintf("the server %s is back after %v: this host shares the population again",
 			server, now.Sub(a.away).Round(time.Second)))
 		a.away = time.Time{}
 	case !p.Connected && a.away.IsZero():
-		lines = append(lines, fmt.Sprintf("the server %s does not answer: this host goes on alone, and shares the "+
-			"population again when it is back", server))
+		lines = append(lines, fmt.Sprintf("the server %s does not answer: this host %s", server, meanwhile))
 		a.away = now
 	}
 	if p.Settled {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -495,8 +496,14 @@ func TestNoticesOfAnOutage(t *testing.T) {
 	} {
 		now = now.Add(10 * time.Second)
 		p := hosts.Presence{Hosts: strings.Fields(c.seen), Connected: !c.alone, Settled: !c.early}
-		require.Equal(t, c.want, strings.Join(a.update(p, server, now), " | "), i)
+		alone := hosted{alone: math.MaxInt64}
+		require.Equal(t, c.want, strings.Join(a.update(p, server, alone.away(), now), " | "), i)
 	}
+	waits := hosted{server: messaging.Server{Wait: time.Minute}} // it said that it goes on alone
+	require.Equal(t, "waits for it before the next generation, for 1m0s at most (--wait)", waits.away())
+	limited := hosted{alone: 10 * time.Minute}
+	require.Equal(t, "goes on alone for 10m0s at most (--alone-for), and shares the population again when it is back",
+		limited.away())
 }
 
 // A host says once that the server has gone, and once that it is back. The number of hosts that are
@@ -551,6 +558,15 @@ func TestTheServerGoes(t *testing.T) {
 	h.shares = []float64{0, .5}
 	h.report(&m)
 	require.InDelta(t, .5/3, m.Timings[len(m.Timings)-4].Number, 1e-12, "no chunk since")
+
+	s.Shutdown()
+	require.Eventually(t, func() bool { return !h.process.Presence().Connected }, 10*time.Second, 10*time.Millisecond)
+	h.alone = 0
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	m, err = r.Step(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Greater(t, m.Waited, 50*time.Millisecond, "it counted as time for members and files")
 }
 
 // Islands of two processes exchange members by a message server, and write the files of islands.
@@ -599,36 +615,36 @@ func TestDefaultsAreTheSameRun(t *testing.T) {
 	require.NotEqual(t, c.identity(), given.identity())
 }
 
-// A host that waits for others, which are all done, ends with a sentence; one with another goal waits, and one
-// that does not wait computes all of it.
+// A host that comes after the others are done ends with a sentence, also one that would wait for others: it computed
+// all of it again. One with another goal does not.
 func TestHostsThatAreDone(t *testing.T) {
 	server := keepingServer(t)
 	c := smallRun(nil)
 	c.Join = server + "/done"
 	want, err := metricsOf(t, c, 0, nil)
 	require.NoError(t, err)
-	c.Hosts = 2
-	usual := joinTime
-	t.Cleanup(func() { joinTime = usual })
-	joinTime = 10 * time.Millisecond
-	_, err = metricsOf(t, c, 0, nil)
-	require.ErrorContains(t, err, "the other hosts were done ")
-	require.ErrorContains(t, err, "after generation 6, and no more hosts join: leave out --hosts to compute all of it ")
-	joinTime = usual
-	got := [2]string{} // the same run is repeated, by hosts that do not start at the same time
-	var repeats sync.WaitGroup
-	for i := range 2 {
-		repeats.Go(func() {
-			time.Sleep(time.Duration(i) * 100 * time.Millisecond)
-			got[i], _ = metricsOf(t, c, 0, nil)
-		})
+	require.NotEmpty(t, want)
+	for c.Hosts = range 3 {
+		_, err = metricsOf(t, c, 0, nil)
+		over, ok := errors.AsType[*hosts.OverError](err)
+		require.True(t, ok, err)
+		require.Equal(t, "over", over.ErrorCode())
+		require.ErrorContains(t, err, "the other hosts were done ")
+		require.ErrorContains(t, err, "after generation 6, and no more hosts join: give another name after the server")
 	}
-	repeats.Wait()
-	require.Equal(t, [2]string{want, want}, got)
-	c.Hosts = 0
-	again, err := metricsOf(t, c, 0, nil)
+	own := smallRun(nil) // a run that is resumed goes on
+	r, err := own.Start(t.Context(), &xlabridge.Reference{})
 	require.NoError(t, err)
-	require.Equal(t, want, again)
+	_, err = r.Step(t.Context())
+	require.NoError(t, err)
+	state, err := r.Snapshot(t.Context())
+	require.NoError(t, errors.Join(err, r.Close()))
+	r, err = c.Start(t.Context(), &xlabridge.Reference{})
+	require.NoError(t, err)
+	require.NoError(t, r.Restore(t.Context(), state))
+	m, err := r.Step(t.Context())
+	require.NoError(t, errors.Join(err, r.Close()))
+	require.EqualValues(t, 2, m.Step)
 	c.Hosts, c.Generations = 2, 7 // both wait until the other one is there
 	var both sync.WaitGroup
 	errs := [2]error{}

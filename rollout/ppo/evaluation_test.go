@@ -101,6 +101,17 @@ func TestEvaluationOfWays(t *testing.T) {
 	require.InDelta(t, 2.5, errorOfMean([]float64{3, 4}), 1e-9)
 }
 
+// One episode has no error, however often the evaluation is read: the second time it was 0.
+func TestOneEpisodeHasNoError(t *testing.T) {
+	e := &evaluation{EvalSettings: run.EvalSettings{EvalEnvs: 1, EvalEvery: 1}}
+	r := &Training{program: &program{evaluation: e}, evaluated: map[string][]float64{run.EvalReturn: {42},
+		run.EvalError: {math.NaN()}, run.EvalEpisodes: {1}, run.EvalFailed: {0}}}
+	for range 2 {
+		require.Equal(t, "eval return 42 of the 40 wanted", r.newest(1).Text("update", run.Metrics{Step: 1, Done: true},
+			40))
+	}
+}
+
 // The interval follows from the settings without the length of the run: evaluations are a small part of the work. A
 // simulator's steps cost more than the network's.
 func TestEvaluationInterval(t *testing.T) {

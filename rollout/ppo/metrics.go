@@ -34,7 +34,7 @@ func total(all []float64) (sum float64) {
 
 // overAgents joins a metric of each agent; NaN if all are NaN.
 func overAgents(name string, each []float64) float64 {
-	numbers := slices.DeleteFunc(each, math.IsNaN)
+	numbers := slices.DeleteFunc(slices.Clone(each), math.IsNaN)
 	if len(numbers) == 0 {
 		return math.NaN()
 	}

@@ -98,6 +98,11 @@ func (c *Config) Parts() []settings.Part {
 
 // Board returns the rows of the display. Rows whose metrics the archive does not have are hidden.
 func (c *Config) Board() []run.DisplayRow {
+	goal := run.TargetText(c.Env, c.Goal)
+	best, evaluated := goal, []run.DisplayRow(nil) // the target is behind the number that decides
+	if c.EvalEnvs > 0 {
+		best, evaluated = "", []run.DisplayRow{run.EvalRow(goal)}
+	}
 	rows := []run.DisplayRow{
 		{Label: "coverage", Plain: true, Rare: true, Parts: []run.Part{{Metric: "coverage", Format: run.Percent}},
 			Curve: "coverage", Color: "cyan"},
@@ -107,7 +112,7 @@ func (c *Config) Board() []run.DisplayRow {
 			{Before: ", of all cells ", Metric: "moqd_score"}}, Curve: "hypervolume", Color: "green"},
 		{Label: "elites", Plain: true, Rare: true, Parts: []run.Part{{Metric: "elites", Format: run.Whole},
 			{Before: ", ", Metric: "first_front", Format: run.Whole, Behind: " of them non-dominated"}}},
-		{Label: "best", Plain: true, Parts: []run.Part{{Metric: "best_fitness"},
+		{Label: "best", Plain: true, Parts: []run.Part{{Metric: "best_fitness", Behind: best},
 			{Before: ", mean elite ", Metric: "elite_mean"}}},
 		{Label: "changed", Rare: true, Parts: []run.Part{{Metric: "new_cells", Format: run.Whole, Behind: " new cells",
 			One: " new cell"},
@@ -121,9 +126,7 @@ func (c *Config) Board() []run.DisplayRow {
 			{Metric: "dropped_members", Format: run.Whole, Behind: " members without a finite fitness or descriptor",
 				One: " member without a finite fitness or descriptor"}}},
 	}
-	if c.EvalEnvs > 0 {
-		rows = append(rows, run.EvalRow(run.TargetText(c.Env, c.Goal)))
-	}
+	rows = append(rows, evaluated...)
 	if p, err := c.program(); err == nil {
 		rows = append(rows, p.Container.Traits().Rows...)
 	}
@@ -445,8 +448,11 @@ func (c *Config) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) 
 		target: c.Goal(p.Play.Env.Spec())}, nil
 }
 
-// checkSpace refuses a descriptor without finite bounds.
+// checkSpace refuses a descriptor without a number, and one without finite bounds.
 func checkSpace(space envs.Box) error {
+	if space.Shape().Size() == 0 {
+		return settings.Wrong("descriptor", fmt.Sprint(space), "one number or more: a list of its settings is empty")
+	}
 	low, high := boundsOf(space)
 	for i := range low {
 		if !(math.Abs(float64(low[i])) < envs.Unbounded && math.Abs(float64(high[i])) < envs.Unbounded) ||

@@ -70,6 +70,9 @@ func (o *Observations) Make(env envs.Environment) (episode.Descriptor, error) {
 		return nil, settings.Wrong("descriptor", "observations", "env: the observation of %s is %s, no Box",
 			env.Spec().ID, env.Spec().Observation)
 	}
+	if len(o.Elements) == 0 {
+		return nil, settings.Wrong("descriptor.elements", "", "one element or more, as in 0,1")
+	}
 	size := box.Shape().Size()
 	space := envs.Box{Dims: []int{len(o.Elements)}, DType: graph.Float32}
 	if n := len(o.Bounds); n != 0 && n != 2*len(o.Elements) {

@@ -2,6 +2,9 @@ package qd
 
 import (
 	"fmt"
+	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,6 +60,24 @@ func TestEvaluationIsOfTheBestElite(t *testing.T) {
 	rows, same := advance(t, without, 4)
 	require.Equal(t, same, archive)
 	require.Equal(t, rows[3].Values, all[0].Values[:len(rows[3].Values)])
+	best := fmt.Sprintf(", best %.4g", rows[3].Number("best_fitness")) // which decides, and had no target beside it
+	without.target = math.NaN()
+	ending := without.Ending(rows[3])
+	require.True(t, strings.HasSuffix(ending, best), ending)
+	without.target = 400
+	require.Equal(t, ending+", the target is 400", without.Ending(rows[3]))
+	rows[3].Done = true
+	require.Equal(t, ending+" of the 400 wanted", without.Ending(rows[3]))
+	for envs, label := range map[int]string{0: "best", 5: "eval"} {
+		c.EvalEnvs, c.Target = envs, "400"
+		var labels []string
+		for _, row := range c.Board() {
+			if slices.ContainsFunc(row.Parts, func(p run.Part) bool { return p.Behind == " of 400" }) {
+				labels = append(labels, row.Label)
+			}
+		}
+		require.Equal(t, []string{label}, labels)
+	}
 }
 
 // After its elites have played new episodes, the map of a run shows the cells that they have by their means. It showed

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"xlarun/graph"
 	"xlarun/rollout/run"
@@ -98,16 +99,25 @@ func (r *Run) empty(m run.Metrics) error {
 		"fitness that you expect", mean, r.config.Annealing.Min.Value)
 }
 
-// Ending sums the run up: the archive, and the newest evaluation.
+// Ending sums the run up: the archive, and the newest evaluation. Without evaluations the target is beside the best
+// fitness.
 func (r *Run) Ending(last run.Metrics) string {
 	text := r.program.Container.Summary(func(name string) float64 {
 		x, _ := last.Get(name)
 		return x
 	})
-	if r.newest.Step > 0 {
-		text += "; " + r.newest.Text("generation", last, r.target)
+	switch {
+	case r.newest.Step > 0:
+		return text + "; " + r.newest.Text("generation", last, r.target)
+	case r.config.EvalEnvs > 0 || math.IsNaN(r.target):
+		return text
 	}
-	return text
+	best := fmt.Sprintf(", best %.4g", last.Number("best_fitness"))
+	text = strings.TrimSuffix(text, best) + best
+	if last.Done {
+		return text + fmt.Sprintf(" of the %.4g wanted", r.target)
+	}
+	return text + fmt.Sprintf(", the target is %.4g", r.target)
 }
 
 // state returns a snapshot as a tree, on the host.

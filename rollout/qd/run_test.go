@@ -249,6 +249,10 @@ func TestBadInput(t *testing.T) {
 			c.Descriptor = "observations"
 			c.Parted = c.Parted.With("descriptor.elements", "4")
 		}, "numbers from 0 to 3"},
+		{"no element", func(c *Config) {
+			c.Descriptor = "observations"
+			c.Parted = c.Parted.With("descriptor.elements", "")
+		}, "one element or more, as in 0,1"},
 		{"sample", func(c *Config) { c.Sample = 3 }, "xlarun play RUN --cell N"},
 		{"an unknown environment", func(c *Config) { c.Env = "Nothing-v0" }, "env"},
 		{"a strategy's number", func(c *Config) {
@@ -309,6 +313,8 @@ func TestBadInput(t *testing.T) {
 	}
 	require.ErrorContains(t, checkSpace(envs.Box{Low: []float64{0}, High: []float64{math.Inf(1)}, Dims: []int{1},
 		DType: graph.Float32}), "finite")
+	require.ErrorContains(t, checkSpace(envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{0},
+		DType: graph.Float32}), "one number or more: a list of its settings is empty")
 }
 
 // NSGA-II suits sbx where genomes have bounds; what is given stays.

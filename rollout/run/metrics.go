@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"math"
+	"time"
 )
 
 // Metrics are the numbers of a round.
@@ -13,6 +14,9 @@ type Metrics struct {
 	// Timings are numbers of this round that differ from run to run, such as parts of its time. They are shown, and
 	// written into timings.jsonl.
 	Timings []Value
+	// Waited is the time of this round in which the run waited for its server. It counts as none of the training. A
+	// Step that fails returns it, too.
+	Waited  time.Duration
 	Done    bool // the goal is reached: the run ends
 	Stalled bool // the run no longer gets better: it ends
 	// Earlier are the metrics of rounds before this one that other processes computed, if they are not in the run's

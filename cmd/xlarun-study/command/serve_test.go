@@ -87,5 +87,8 @@ func TestServeWithoutAStudy(t *testing.T) {
 	for _, folder := range []string{"two", "three"} {
 		require.Equal(t, s.Read(t, "one", "metrics.jsonl"), s.Read(t, folder, "metrics.jsonl"))
 	}
+	late := s.Result(t, append(args, "--out", "four", "--hosts", "1")...) // it computed all of it again
+	require.Equal(t, map[string]any{"over": true}, late)
+	require.NoDirExists(t, s.Path("four"))
 	args = alone
 }

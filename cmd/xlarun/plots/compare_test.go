@@ -440,6 +440,8 @@ func TestCompareRefuses(t *testing.T) {
 			"target above the score of random actions, both finite"},
 		{[]string{good, "--reference", "CartPole-v1=22..+Inf"}, "both finite"},
 		{[]string{good, "--reference", "CartPole-v1=500"}, "wants a target above the score of random actions"},
+		{[]string{good, "--reference", "CartPole-v1=22", "--reference", "CartPole-v1=30"}, `--reference got ` +
+			`"CartPole-v1=30", wants one --reference of each environment: CartPole-v1 has another one`},
 		{[]string{good, other, "--reference", "CartPole-v1=22"}, "--reference is missing for Acrobot-v1: give one of " +
 			"each environment, Acrobot-v1=RANDOM..TARGET"},
 		{[]string{good, old}, old + " has no judged result and no eval_return: give --metric, one of mean_fitness"},

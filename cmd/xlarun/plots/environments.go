@@ -41,6 +41,9 @@ func (o compareOptions) referencesOf(environments []string) (map[string]referenc
 		if !slices.Contains(environments, name) {
 			return nil, wrong("an environment of the runs: %s", strings.Join(environments, ", "))
 		}
+		if _, twice := all[name]; twice {
+			return nil, wrong("one --reference of each environment: %s has another one", name)
+		}
 		if env, err := envs.Make(name); err == nil && !two {
 			r.target = env.Spec().RewardThreshold
 		}

@@ -22,8 +22,7 @@ type note struct {
 	Time       time.Time
 }
 
-// OverError is the error of a host that would wait for hosts that are done. Without a generation the address file says
-// so.
+// OverError is the error of a host that comes after the run is done. Without a generation the address file says so.
 type OverError struct {
 	Generation int64
 	Since      time.Duration
@@ -36,13 +35,12 @@ func (e *OverError) Error() string {
 	if e.Generation == 0 {
 		return "the run is over: the address file of its server says so"
 	}
-	return fmt.Sprintf("the other hosts were done %v ago, after generation %d, and no more hosts join: leave out "+
-		"--hosts to compute all of it here, or give another name after the server's address",
-		e.Since.Round(time.Second), e.Generation)
+	return fmt.Sprintf("the other hosts were done %v ago, after generation %d, and no more hosts join: give another "+
+		"name after the server's address to compute all of it again", e.Since.Round(time.Second), e.Generation)
 }
 
 // Over tells the server that the run has reached its goal. A server that keeps nothing is no error: hosts that come
-// later wait.
+// later compute all of it.
 func (p *Process) Over(goal string) {
 	b, ok := p.bus.(Board)
 	if !ok {

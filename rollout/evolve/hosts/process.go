@@ -210,12 +210,12 @@ func (p *Process) Reach(ctx context.Context, alone, wait time.Duration) error {
 // reachEvery is the time between two looks at a server that is away.
 const reachEvery = 100 * time.Millisecond
 
-// WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left count: a quick
-// one may have done all generations while this one compiled. The error is an *OverError if nobody has joined within
-// the limit, and the server knows that the same run has reached the same goal. Before that time the hosts may be the
-// first ones of a run that repeats it. It is one, too, once the server is away for good.
-func (p *Process) WaitFor(ctx context.Context, hosts int, goal string, limit time.Duration) error {
-	count, lastJoin := 0, time.Now()
+// WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left count. The error
+// is an *OverError if the server knows that the same run has reached the same goal, or is away for good.
+func (p *Process) WaitFor(ctx context.Context, hosts int, goal string) error {
+	if n, ok := p.note(); ok && n.Run == p.host.run && n.Goal == goal {
+		return &OverError{n.Generation, time.Since(n.Time)}
+	}
 	for {
 		p.mu.Lock()
 		n, err := p.host.Count(), p.err
@@ -227,16 +227,7 @@ func (p *Process) WaitFor(ctx context.Context, hosts int, goal string, limit tim
 		if p.bus.IsOver() {
 			return &OverError{}
 		}
-		if n != count {
-			count, lastJoin = n, time.Now()
-		}
-		if time.Since(lastJoin) >= limit {
-			if n, ok := p.note(); ok && n.Run == p.host.run && n.Goal == goal {
-				return &OverError{n.Generation, time.Since(n.Time)}
-			}
-			lastJoin = time.Now()
-		}
-		if err := p.wait(ctx, min(limit, BeatEvery)); err != nil {
+		if err := p.wait(ctx, BeatEvery); err != nil {
 			return err
 		}
 	}

@@ -123,7 +123,7 @@ func TestWaitsEndWithTheirContext(t *testing.T) {
 	p, err := Join(t.Context(), "a", Identity{}, 0, quiet)
 	require.NoError(t, err)
 	defer p.Close()
-	require.ErrorIs(t, p.WaitFor(over, 2, "goal", time.Hour), context.Canceled)
+	require.ErrorIs(t, p.WaitFor(over, 2, "goal"), context.Canceled)
 }
 
 // A host whose address file says that the run is over does not wait for its server: it did, and failed.
@@ -139,6 +139,6 @@ func TestAHostWhoseRunIsOver(t *testing.T) {
 		require.NoError(t, p.Reach(t.Context(), time.Hour, time.Hour), "goes on alone")
 		time.Sleep(2 * time.Hour)
 		require.ErrorAs(t, p.Reach(t.Context(), time.Hour, time.Hour), new(*OverError), "was alone for too long")
-		require.ErrorAs(t, p.WaitFor(t.Context(), 2, "", time.Hour), new(*OverError), "waits for others")
+		require.ErrorAs(t, p.WaitFor(t.Context(), 2, ""), new(*OverError), "waits for others")
 	})
 }

@@ -372,9 +372,12 @@ func (s *session) untrained(wall time.Duration) string {
 	}
 	before := s.firstEnd.Seconds() - s.first
 	text := fmt.Sprintf("%.0f %% of %.1f s without training: %.1f s until the first %s, %.1f s for members and files",
-		100*(1-share), wall.Seconds(), before, s.Kind.Round, max(0, wall.Seconds()*(1-share)-before))
+		100*(1-share), wall.Seconds(), before, s.Kind.Round, max(0, wall.Seconds()*(1-share)-before-s.waited))
 	if s.awaited >= .05 {
 		text += fmt.Sprintf(", of which %.1f s to compile their evaluation", s.awaited)
+	}
+	if s.waited >= .05 {
+		text += fmt.Sprintf(", and %.1f s of waiting for the server", s.waited)
 	}
 	return text
 }

@@ -131,6 +131,7 @@ type session struct {
 	can          *run.Capabilities // of the run
 	evaluator    *Evaluator
 	beside       *preparation // of the evaluator, beside the rounds; nil: none, or the session has it
+	waited       float64      // seconds in which rounds after the first waited for the run's server
 	awaited      float64      // seconds in which the run waited for the evaluator to be compiled
 	goal         float64      // mean return at which members solve their environment, once one is evaluated; NaN: none
 	logger       *runfolder.Logger

@@ -288,6 +288,9 @@ func (s *session) stepping(ctx context.Context) (state, error) {
 		return m, nil
 	})
 	s.expected = now.Sub(started)
+	if s.rounds > 0 { // else it is part of the time until the first round
+		s.waited += m.Waited.Seconds()
+	}
 	switch {
 	case ended(ctx, err): // the state is that before the round
 		return s.finishing, nil
@@ -309,7 +312,7 @@ func (s *session) stepping(ctx context.Context) (state, error) {
 	}
 	s.ending, s.endedAt = ending, endedAt
 	s.pace.add(started, now)
-	if err := s.note(m, now, now.Sub(started).Seconds()); err != nil {
+	if err := s.note(m, now, (now.Sub(started) - m.Waited).Seconds()); err != nil {
 		return nil, err
 	}
 	if m.Failed != nil {

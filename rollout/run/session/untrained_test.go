@@ -1,6 +1,7 @@
 package session
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -17,4 +18,7 @@ func TestUntrainedNamesCompiling(t *testing.T) {
 	require.Equal(t, text+", of which 5.5 s to compile their evaluation", s.untrained(10*time.Second))
 	s.awaited = .01
 	require.Equal(t, text, s.untrained(10*time.Second))
+	s.waited = 6 // it counted as the members' time
+	require.Equal(t, strings.Replace(text, "8.0 s for members and files", "2.0 s for members and files, and 6.0 s of "+
+		"waiting for the server", 1), s.untrained(10*time.Second))
 }
