@@ -91,8 +91,8 @@ func (c *Coordinator) announceRest(p progress) error {
 	return nil
 }
 
-// announceHeld calls Ended for the finished trials of this study that announce holds back behind an open one. Nothing is
-// announced after it.
+// announceHeld calls Ended for the finished trials of this study that announce holds back behind an open one. Nothing
+// is announced after it.
 func (c *Coordinator) announceHeld() {
 	trials, err := c.study.TrialsFrom(c.announced)
 	if err != nil {

@@ -25,7 +25,8 @@ func TestWrongFlags(t *testing.T) {
 		args []string
 		want string
 	}{
-		{append(run, "--lease", "0s"), `xlarun study run: --lease got "0s", wants a time of 100ms or more, such as 15s`},
+		{append(run, "--lease", "0s"),
+			`xlarun study run: --lease got "0s", wants a time of 100ms or more, such as 15s`},
 		{append(run, "--threads", "256"), "xlarun study run: --threads got 256, wants 1 to the "},
 		{append(run, "--workers", "4096"), "xlarun study run: --workers got 4096 of 1 threads each, more than the "},
 		{append(run, "--trials-as", "vectorized", "--timeout", "1m"),

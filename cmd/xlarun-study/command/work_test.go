@@ -101,7 +101,7 @@ func TestJoinError(t *testing.T) {
 	at, err := messaging.Parse("nats://a:1")
 	require.NoError(t, err)
 	err = joinError(at, studies.ErrNoCoordinator)
-	require.EqualError(t, err, "no study is served at nats://a:1 (it may be over): start xlarun serve SPEC.toml there, "+
-		"or give its address")
+	require.EqualError(t, err, "no study is served at nats://a:1 (it may be over): start xlarun serve SPEC.toml "+
+		"there, or give its address")
 	require.NoError(t, joinError(at, nil))
 }
