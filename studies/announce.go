@@ -91,6 +91,24 @@ func (c *Coordinator) announceRest(p progress) error {
 	return nil
 }
 
+// announceHeld calls Ended for the finished trials of this study that announce holds back behind an open one. Nothing
+// is announced after it.
+func (c *Coordinator) announceHeld() {
+	trials, err := c.study.TrialsFrom(c.announced)
+	if err != nil {
+		return // the storage is away: the next session announces them
+	}
+	for _, t := range trials {
+		if !t.State.Finished() {
+			continue
+		}
+		c.updateBest(t)
+		if isOurs(t) && c.Ended != nil {
+			c.Ended(t, c.best)
+		}
+	}
+}
+
 // giveUp ends a study whose first trials have all failed. Its open trials fail too.
 func (c *Coordinator) giveUp(rest []*study.FrozenTrial) error {
 	c.pool.Stop()

@@ -29,7 +29,10 @@ func (l Listen) Check() error {
 	if l.Address == "" {
 		return nil
 	}
-	host, _, err := net.SplitHostPort(l.Address)
+	host, port, err := net.SplitHostPort(l.Address)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
 	if err != nil {
 		return fmt.Errorf("the address to listen on, %q, wants HOST:PORT", l.Address)
 	}

@@ -30,7 +30,8 @@ type Coordinator struct {
 	NoWorkers bool
 	// Listen is where workers of other machines join.
 	Listen Listen
-	// Ended is called for each finished trial, in the order of their numbers. best is the best trial so far, or nil.
+	// Ended is called for each finished trial, in the order of their numbers, also for those after an open one when ctx
+	// ends. best is the best trial so far, or nil.
 	Ended func(t, best *study.FrozenTrial)
 	// Notice is called with messages for the user, for example that a worker died.
 	Notice func(string)
@@ -162,6 +163,11 @@ func (c *Coordinator) Run(ctx context.Context) (err error) {
 		}
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
+	defer func() {
+		if ctx.Err() != nil {
+			c.announceHeld()
+		}
+	}()
 	if err := c.Listen.Check(); err != nil {
 		return err
 	}

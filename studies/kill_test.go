@@ -276,5 +276,5 @@ func changedSpec(t *testing.T, at string) {
 	require.ErrorContains(t, coordinator(other).Run(t.Context()), `key "sampler" got random, but the study`)
 	other, err = Parse([]byte(strings.Replace(string(text), "high = 9", "high = 8", 1)), nil)
 	require.NoError(t, err)
-	require.ErrorContains(t, coordinator(other).Run(t.Context()), "or other parameters")
+	require.ErrorContains(t, coordinator(other).Run(t.Context()), `key "param" has other parameters than those with`)
 }

@@ -165,9 +165,11 @@ func (s *Spec) check() error {
 			s.Workers = min(s.Workers, s.Window)
 		}
 	}
-	if s.Threads > runtime.GOMAXPROCS(0) || s.Workers*s.Threads > max(runtime.GOMAXPROCS(0), s.Threads) {
+	if n := runtime.GOMAXPROCS(0); s.Threads > n {
+		return wrong("threads", "got %d, wants 1 to the %d cores that this process may use", s.Threads, n)
+	} else if s.Workers > n/s.Threads {
 		return wrong("workers", "got %d of %d threads each, more than the %d cores that this process may use: "+
-			"runs would wait for each other", s.Workers, s.Threads, runtime.GOMAXPROCS(0))
+			"runs would wait for each other", s.Workers, s.Threads, n)
 	}
 	if s.Storage == "" {
 		s.Storage = "sqlite:///runs/study-" + s.Name + "/study.db"

@@ -12,8 +12,11 @@ type SpecError struct {
 
 // Error implements error.
 func (e *SpecError) Error() string {
-	return fmt.Sprintf("key %q %s", shorten(e.Key), shorten(e.Problem))
+	return e.Of(fmt.Sprintf("key %q", shorten(e.Key)))
 }
+
+// Of is the error's text with another name of the key, such as that of its flag.
+func (e *SpecError) Of(name string) string { return name + " " + shorten(e.Problem) }
 
 // shorten cuts a text from a file to a length that can be read.
 func shorten(s string) string {

@@ -76,7 +76,7 @@ func TestSpecs(t *testing.T) {
 			`key "checkpoint-every" got "often"`},
 		{"no time to stall", `"10m"`, "\"10m\"\nstall = '-1s'", `key "stall" got "-1s"`},
 		{"no size", `"2G"`, `"lots"`, `key "memory" got "lots"`},
-		{"too many threads", "seeds = 2", "threads = 200", `key "workers" got`},
+		{"too many threads", "seeds = 2", "threads = 200", `key "threads" got 200, wants 1 to `},
 		{"an unknown kind of parameter", `"categorical"`, `"choice"`, `key "param.how.type" got choice`},
 		{"a bound missing", "low = 1e-3\n", "", `key "param.x.low" is missing`},
 		{"a bound that is a text", "high = 10", "high = '10'", `key "param.x.high" got 10, wants a number`},

@@ -3,7 +3,8 @@ package studies
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -123,6 +124,23 @@ func (c *Coordinator) specDiffers(id study.StudyID) error {
 				f.Text(), c.Spec.Where(), was.Text())
 		}
 	}
-	return fmt.Errorf("the study %s in %s was started with other settings of its runs, or other parameters: give "+
-		"those ([run], [[param]]), or another name", c.Spec.Name, c.Spec.Where())
+	names := slices.AppendSeq(slices.Collect(maps.Keys(c.Spec.Fixed)), maps.Keys(old.Fixed))
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		if is, was := fixedText(c.Spec, name), fixedText(old, name); is != was {
+			return wrong("run."+name, "got %s, but the study in %s was started with %s: give that, or another name", is,
+				c.Spec.Where(), was)
+		}
+	}
+	return wrong("param", "has other parameters than those with which the study in %s was started: give those, or "+
+		"another name", c.Spec.Where())
+}
+
+// fixedText is a setting of the runs as JSON, "nothing" if it is not given.
+func fixedText(s *Spec, name string) string {
+	v, ok := s.Fixed[name]
+	text, err := json.Marshal(v)
+	if !ok || err != nil {
+		return "nothing"
+	}
+	return string(text)
 }

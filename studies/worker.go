@@ -164,7 +164,9 @@ func join(ctx context.Context, id string, j Join, runs Runs) error {
 	w.conn, err = j.Connect(ctx, id, options...)
 	unreached, _ := errors.AsType[*messaging.ConnectError](err)
 	switch {
-	case errors.Is(err, messaging.ErrOver) || errors.Is(err, context.Canceled):
+	case errors.Is(err, messaging.ErrOver):
+		return fmt.Errorf("%w: %s says so", ErrOver, j.File)
+	case errors.Is(err, context.Canceled):
 		return nil
 	case unreached != nil && unreached.Refused:
 		return fmt.Errorf("%w: %w", ErrRefused, err)

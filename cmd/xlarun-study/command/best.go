@@ -58,7 +58,12 @@ func studyBestCommand(a *cli.App) *cobra.Command {
 		Example: "  xlarun study best examples/study-cartpole.toml --config best.toml\n  xlarun study best " +
 			"examples/study-cartpole.toml --member champion.safetensors\n  xlarun evolve --from-study " +
 			"examples/study-cartpole.toml",
-		RunE: func(cmd *cobra.Command, args []string) error { return b.run(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("trial") && b.trial < 0 {
+				return console.BadInput("--trial got %d, wants the number of a trial, from 0", b.trial)
+			}
+			return b.run(cmd.Context(), args[0])
+		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -74,9 +79,6 @@ func studyBestCommand(a *cli.App) *cobra.Command {
 func (b *best) run(ctx context.Context, source string) error {
 	if b.member != "" && filepath.Ext(b.member) != ".safetensors" {
 		return console.BadInput("--member got %s, wants a file that ends in .safetensors", b.member)
-	}
-	if b.trial < -1 {
-		return console.BadInput("--trial got %d, wants the number of a trial, from 0", b.trial)
 	}
 	d, st, err := openStudy(b.app, source, b.name)
 	if err != nil {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,10 +34,10 @@ func serveCommand(a *cli.App) *cobra.Command {
 			"work nats://HOST:4222 --token-file token\n  xlarun serve --listen 0.0.0.0:4222 --token-file token\n" +
 			"  xlarun evolve CartPole-v1 --join nats://HOST:4222/try --token-file token",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return oneFile(cmd, args)
+			if len(args) == 0 {
+				return noStudy(cmd)
 			}
-			return noStudy(cmd)
+			return cmp.Or(oneFile(cmd, args), withStudy(cmd, untilDone, noWorkers, linger))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := access.listen(listen)
@@ -71,9 +72,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 				if unwritten != nil {
 					return unwritten
 				}
-				if errors.As(err, new(*net.OpError)) {
-					return console.BadInput("--listen got %s, but %w: give another port", listen, err)
-				}
+				err = notListening("listen", listen, err)
 				if err == nil && context.Cause(cmd.Context()) == console.ErrTerminated {
 					return console.ErrInterrupted // 75: Ctrl-C is the usual end, SIGTERM an engine's
 				}
@@ -97,7 +96,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 				return unwritten
 			}
 			if err != nil {
-				return err
+				return notListening("listen", listen, usage(err, args[0], values))
 			}
 			return writeOver(file, nil)
 		},
@@ -153,6 +152,29 @@ func writeOver(file string, failed error) error {
 		return nil
 	}
 	return writeAddress(file, messaging.Over)
+}
+
+// notListening names the flag with an address on which this process cannot listen. It returns other errors as they are.
+func notListening(flag, address string, err error) error {
+	if e, ok := errors.AsType[*net.OpError](err); ok && e.Op == "listen" && !errors.As(err, new(console.UsageError)) {
+		return console.BadInput("--%s got %s, but %w: give another port", flag, address, e)
+	}
+	return err
+}
+
+// withStudy returns an error if a flag of serve is given that has no effect on a study, or a wrong value for one.
+func withStudy(cmd *cobra.Command, untilDone, noWorkers bool, linger time.Duration) error {
+	switch {
+	case untilDone:
+		return console.BadInput("--until-done is for a server without a study, and a study ends by itself: leave it " +
+			"out")
+	case linger < 0:
+		return console.BadInput("--linger got %v, wants a time such as 1m, or 0", linger)
+	case noWorkers && cmd.Flags().Changed("workers"):
+		return console.BadInput("--workers asks for workers on this machine, and --no-workers for none: leave one of " +
+			"them out")
+	}
+	return nil
 }
 
 // noStudy returns an error if a flag of serve is given that is for a study.

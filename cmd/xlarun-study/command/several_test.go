@@ -84,9 +84,9 @@ pruner = "median"
 		}
 	}
 	require.Contains(t, s.Refused(t, "study", "run", "spec.toml", "--storage", "cut.db"),
-		`key "storage" got cut.db, which is a damaged or cut database: take it from a copy, or give another path`)
+		`--storage got cut.db, which is a damaged or cut database: take it from a copy, or give another path`)
 	require.Contains(t, s.Refused(t, "study", "run", "spec.toml", "--storage", "a"),
-		`key "storage" got a, which is a folder: give the path of a file in it`)
+		`--storage got a, which is a folder: give the path of a file in it`)
 	require.Contains(t, s.Refused(t, "study", "show", "a"),
 		"a is a folder: give the file of a study that was run, or its database")
 	// The folder of a run has no studies to choose from.

@@ -58,15 +58,12 @@ func readSpec(a *cli.App, path string, over map[string]string) (*studies.Spec, e
 	}
 	s, err := studies.Parse(text, over)
 	if err != nil {
+		if errors.As(err, new(*studies.SpecError)) {
+			return nil, usage(err, path, over)
+		}
 		return nil, console.BadInput("%s: %w", path, err)
 	}
-	if err := s.Check(newMaker(a, path)); err != nil {
-		if _, ok := errors.AsType[*studies.SpecError](err); ok {
-			return nil, console.BadInput("%s: %w", path, err)
-		}
-		return nil, err
-	}
-	return s, nil
+	return s, usage(s.Check(newMaker(a, path)), path, over)
 }
 
 func studyRunCommand(a *cli.App) *cobra.Command {
@@ -83,7 +80,8 @@ func studyRunCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runStudy(cmd.Context(), a, s, &studies.Coordinator{Runs: newMaker(a, args[0])}, asJSON)
+			c := &studies.Coordinator{Runs: newMaker(a, args[0])}
+			return usage(runStudy(cmd.Context(), a, s, c, asJSON), args[0], values)
 		},
 	}
 	specFlags(cmd, values, &asJSON)
@@ -153,7 +151,7 @@ func runStudy(ctx context.Context, a *cli.App, s *studies.Spec, c *studies.Coord
 	}
 	c.Notice = func(line string) { say("%s", line) }
 	if err := c.Open(); err != nil {
-		return usage(err)
+		return err
 	}
 	say("study %s: %s of %s, %s of %s, sampler %s; kept in %s", s.Name, trialCount(s.Trials), s.Kind, s.Direction,
 		s.Metric, s.Sampler, s.Where())
@@ -177,7 +175,7 @@ func runStudy(ctx context.Context, a *cli.App, s *studies.Spec, c *studies.Coord
 			trialCount(ended))}
 	}
 	if err != nil {
-		return usage(err)
+		return err
 	}
 	took := time.Since(start).Round(time.Millisecond)
 	text := fmt.Sprintf("done: %s, %d failed, in %s", trialCount(ended), failed, took)
@@ -191,7 +189,7 @@ func runStudy(ctx context.Context, a *cli.App, s *studies.Spec, c *studies.Coord
 		text += fmt.Sprintf(", and %d that other programs added", n)
 	}
 	if n := c.Threads(); n > 0 {
-		text += fmt.Sprintf("; %s had up to %d threads", map[bool]string{
+		text += fmt.Sprintf("; %s had up to %d threads of the operating system", map[bool]string{
 			false: "a worker", true: "this process"}[c.Lanes()], n)
 	}
 	say("%s", text)
@@ -215,12 +213,17 @@ func runStudy(ctx context.Context, a *cli.App, s *studies.Spec, c *studies.Coord
 	return json.NewEncoder(a.Out).Encode(result)
 }
 
-// usage marks what is wrong with the spec as a mistake of the user.
-func usage(err error) error {
-	if _, ok := errors.AsType[*studies.SpecError](err); ok {
-		return console.UsageError{Err: err}
+// usage marks what is wrong with the spec as a mistake of the user. It names the flag that gave the value, else the
+// spec's file and the key.
+func usage(err error, path string, flags map[string]string) error {
+	e, ok := errors.AsType[*studies.SpecError](err)
+	if !ok {
+		return err
 	}
-	return err
+	if _, given := flags[e.Key]; given {
+		return console.BadInput("%s", e.Of("--"+e.Key))
+	}
+	return console.BadInput("%s: %w", path, err)
 }
 
 // studyWorkCommand is what worker processes run.

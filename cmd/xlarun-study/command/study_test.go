@@ -104,12 +104,12 @@ log = true
 		require.Contains(t, string(text), want)
 		require.Equal(t, 5, strings.Count(string(text), "COMPLETE"))
 	}
-	require.Contains(t, s.Refused(t, "study", "run", "spec.toml", "--seeds", "3"), `key "seeds" got 3`)
+	require.Contains(t, s.Refused(t, "study", "run", "spec.toml", "--seeds", "3"), "--seeds got 3, but ")
 	require.Contains(t, s.Refused(t, "study", "run", "spec.toml", "--timeout", "1m", "--trials-as", "vectorized"),
-		`key "trials-as" got vectorized, but key "timeout" limits`)
+		`--trials-as got vectorized, but key "timeout" limits`)
 	require.Contains(t, s.Refused(t, "serve", "spec.toml", "--listen", "127.0.0.1:0", "--trials-as", "vectorized"),
-		`key "trials-as" got vectorized, but workers that join`)
-	require.Contains(t, s.Refused(t, "study", "run", "spec.toml", "--sampler", "best"), `key "sampler" got "best"`)
+		`--trials-as got vectorized, but workers that join`)
+	require.Contains(t, s.Refused(t, "study", "run", "spec.toml", "--sampler", "best"), `--sampler got "best"`)
 	for old, want := range map[string]string{"sigma": `"sigmoid"`, "CartPole-v1": "CartPole", "evolve": "evolv"} {
 		text := strings.Replace(spec, `"`+old+`"`, `"`+map[string]string{"sigma": "sigmoid", "CartPole-v1": "CartPole",
 			"evolve": "evolv"}[old]+`"`, 1)
@@ -229,7 +229,7 @@ high = 1
 		require.Contains(t, text, "postgresql://tester@127.0.0.1:")
 		require.NotContains(t, text, "cr%40t")
 		text = here.Refused(t, "study", "run", "spec.toml", "--storage", server+"no")
-		require.Contains(t, text, `key "storage" got postgresql://tester@`)
+		require.Contains(t, text, `--storage got postgresql://tester@`)
 		require.Contains(t, text, "has no database test1no: make it")
 		require.NotContains(t, text, "cr%40t")
 		require.Contains(t, here.Refused(t, "study", "best", server+"no"), "has no database test1no")
@@ -243,7 +243,7 @@ func TestWorkersWithoutAServer(t *testing.T) {
 	p := s.Command("work", "nats://127.0.0.1:1", "--workers", "2", "--wait", "300ms")
 	require.NoError(t, p.Start())
 	require.Equal(t, 3, p.Ended(), p.Err.String())
-	require.Equal(t, 2, strings.Count(p.Err.String(), "there is no coordinator"), p.Err.String())
+	require.Equal(t, 2, strings.Count(p.Err.String(), "no study is served at nats://127.0.0.1:1 "), p.Err.String())
 	require.Contains(t, p.Err.String(), "no worker can work: each says why above")
 }
 

@@ -20,7 +20,7 @@ func openPage(a *cli.App, l studies.Listen, d *rdb.DB, st *study.Study,
 	workers func() []studies.WorkerStatus) (*web.Page, error) {
 	p, err := web.Open(l, d, st, workers)
 	if err != nil {
-		return nil, err
+		return nil, notListening("web", l.Address, err)
 	}
 	fmt.Fprintf(a.Out, "the study is shown at %s%s\n", p.URL(), tokenNote(l))
 	return p, nil
@@ -78,7 +78,7 @@ func studyWatchCommand(a *cli.App) *cobra.Command {
 						name, args[0])
 				}
 				p, err := web.OpenRun(l, args[0])
-				if err != nil {
+				if err = notListening("web", listen, err); err != nil {
 					return console.BadInput("%w", err)
 				}
 				fmt.Fprintf(a.Out, "the run is shown at %s%s\n", p.URL(), tokenNote(l))

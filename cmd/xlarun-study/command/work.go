@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,9 +35,16 @@ func workCommand(a *cli.App) *cobra.Command {
 		Example: "  xlarun work nats://head:4222 --token-file token\n  xlarun work nats://head:4222 --workers 4 " +
 			"--threads 2",
 		Args: func(_ *cobra.Command, args []string) error {
-			if _, err := messaging.Parse(strings.Join(args, " ")); err != nil || len(args) != 1 {
+			address, err := messaging.Parse(strings.Join(args, " "))
+			switch {
+			case err != nil || len(args) != 1:
 				return console.BadInput("got %q, wants the address of a study that is served, nats://HOST:PORT or "+
 					"@FILE", strings.Join(args, " "))
+			case address.Name != "":
+				return console.BadInput("got %q, but the address of a study has no name, as that of hosts has: give "+
+					"%s", args[0], address)
+			case wait < 0:
+				return console.BadInput("--wait got %v, wants a time such as 1h, or 0", wait)
 			}
 			return nil
 		},
@@ -64,7 +73,9 @@ func workCommand(a *cli.App) *cobra.Command {
 			}
 			slot := a.Getenv(envSlot)
 			t := &tally{out: a.Out, start: machine.ProcessStart()}
-			if slot == "" {
+			if slot != "" {
+				endWithParent(a.Getenv(envParent), endSelf)
+			} else {
 				fmt.Fprintf(a.Out, "%d x %s (%s) join %s\n", count, quantity.Count(threads, "core", "cores"), by,
 					args[0])
 			}
@@ -89,11 +100,13 @@ func workCommand(a *cli.App) *cobra.Command {
 							since.Round(time.Second), wait)
 					}
 				}
-				err = studies.JoinStudy(cmd.Context(), j, newMaker(a, "the study's spec"))
+				err = noServer(address, studies.JoinStudy(cmd.Context(), j, newMaker(a, "the study's spec")))
 			}
 			switch {
 			case errors.Is(err, studies.ErrOver):
-				fmt.Fprintf(a.Out, "%v\n", err)
+				if slot == "" || slot == "0" {
+					fmt.Fprintf(a.Out, "%v\n", err)
+				}
 				return nil
 			case cmd.Context().Err() != nil:
 				return console.InterruptedError{Err: fmt.Errorf("interrupted after %s: the same command goes on",
@@ -133,6 +146,37 @@ func workerCount(workers, threads, cores int) (int, error) {
 // envSlot is the number of a worker among those that one process keeps running; "": it runs alone.
 const envSlot = "XLARUN_WORKER_SLOT"
 
+// envParent is the process that keeps such a worker running.
+const envParent = "XLARUN_WORKER_PARENT"
+
+// endWithParent calls end when the process that started this one is gone, as after kill -9: nobody would end or count
+// this worker any more, and the same command starts others. The workers of study run stay: the next coordinator takes
+// them over.
+func endWithParent(parent string, end func()) {
+	go func() {
+		for strconv.Itoa(os.Getppid()) == parent {
+			time.Sleep(200 * time.Millisecond)
+		}
+		end()
+	}()
+}
+
+// endSelf ends this process as SIGTERM does: it gives its trial back.
+func endSelf() { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM) }
+
+// noServer returns the error of a worker that finds no study at its address.
+func noServer(at messaging.Address, err error) error {
+	if !errors.Is(err, studies.ErrNoCoordinator) {
+		return err
+	}
+	why := "it may be over"
+	if unreached, ok := errors.AsType[*messaging.ConnectError](err); ok {
+		why = unreached.Cause.Error()
+	}
+	return &messaging.CodedError{Code: messaging.CodeNoServer, Text: fmt.Sprintf("no study is served at %s (%s): "+
+		"start xlarun serve SPEC.toml there, or give its address", at, why)}
+}
+
 // noWorker returns the error of all workers of a machine after one has ended with a status; nil: another worker may
 // take its place. Where there is no server, or the server refuses, another one would end in the same way.
 func noWorker(status int) error {
@@ -154,7 +198,8 @@ func superviseWorkers(ctx context.Context, a *cli.App, t *tally, count, threads 
 	p := &studies.Pool{Size: count, Threads: threads, Limit: 20,
 		Command: func(slot int) *exec.Cmd {
 			cmd := exec.Command(self, append(append([]string{}, args...), "--workers=1")...)
-			cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", envSlot, slot))
+			cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", envSlot, slot),
+				fmt.Sprintf("%s=%d", envParent, os.Getpid()))
 			cmd.Stdout, cmd.Stderr = t.lines(), a.Err
 			return cmd
 		},

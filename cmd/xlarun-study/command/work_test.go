@@ -2,12 +2,18 @@ package command
 
 import (
 	"encoding/json"
+	"io"
+	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/internal/shelltest"
+	"xlarun/internal/messaging"
+	"xlarun/studies"
 	"xlarun/studies/study"
 )
 
@@ -61,4 +67,48 @@ func TestTally(t *testing.T) {
 	}
 	require.Equal(t, "joined nats://a\n"+bad.Line+"\ntrial 5 fails\n"+good.Line+"\n", out.String())
 	require.Regexp(t, `^2 trials, 1 failed, in `, all.sum())
+}
+
+// After kill -9 of work its workers went on for minutes, beside those of the next one.
+func TestWorkersEndWithTheirParent(t *testing.T) {
+	t.Parallel()
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := shelltest.New(t)
+	p := s.Command("work", "nats://"+server.Addr().String(), "--threads", "1", "--workers", "2")
+	said, stderr, err := os.Pipe()
+	require.NoError(t, err)
+	p.Stderr = stderr
+	require.NoError(t, p.Start())
+	require.NoError(t, stderr.Close())
+	for range 2 { // both workers run
+		conn, err := server.Accept()
+		require.NoError(t, err)
+		require.NoError(t, conn.Close())
+	}
+	require.NoError(t, server.Close())
+	require.NoError(t, p.Process.Kill())
+	text, err := io.ReadAll(said) // until the last process that has it is gone
+	require.NoError(t, err)
+	require.Equal(t, -1, p.Ended())
+	require.Equal(t, 2, strings.Count(string(text), "interrupted after 0 trials"), "%s", text)
+}
+
+// Work with the file of an earlier study ended with 0 and said nothing.
+func TestWorkAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	s := shelltest.New(t)
+	require.NoError(t, os.WriteFile(s.Path("server"), []byte("over\n"), 0o600))
+	require.Equal(t, "1 x 1 core (--workers) join @server\n"+
+		"the study was over before this worker came: server says so\n", s.Do(t, "work", "@server", "--workers", "1"))
+}
+
+// A worker that finds no server said "there is no coordinator", and that a bare nats-server would do.
+func TestJoinError(t *testing.T) {
+	at, err := messaging.Parse("nats://a:1")
+	require.NoError(t, err)
+	err = noServer(at, studies.ErrNoCoordinator)
+	require.EqualError(t, err, "no study is served at nats://a:1 (it may be over): start xlarun serve SPEC.toml "+
+		"there, or give its address")
+	require.NoError(t, noServer(at, nil))
 }

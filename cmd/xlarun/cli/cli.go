@@ -158,6 +158,7 @@ func Run(ctx context.Context, args []string, s Streams) int {
 
 func (a *App) run(ctx context.Context, args []string) int {
 	a.args = versionAlone(backendFirst(args))
+	a.Out = &console.Output{To: a.Out}
 	root := newRoot(a)
 	a.args = showAll(root, a.args)
 	return console.Run(ctx, root, joinBools(a.args), a.Streams)

@@ -21,13 +21,10 @@ const studyProgram = "xlarun-study"
 // path or of a server's address after a colon.
 var lastPart = regexp.MustCompile(`^(.+):([^:/]+)$`)
 
-// bestTrial stands for the best trial.
-const bestTrial = "-1"
-
 // studyArguments splits FILE, FILE:N, FILE:STUDY or FILE:STUDY:N, and returns the arguments of study best for it. A
 // file that exists is never split, and a number at the end is a trial.
 func studyArguments(text string) (args []string) {
-	file, study, trial := text, "", bestTrial
+	file, study, trial := text, "", ""
 	if parts := lastPart.FindStringSubmatch(file); parts != nil && !console.Exists(file) {
 		if _, err := strconv.ParseUint(parts[2], 10, 31); err == nil {
 			file, trial = parts[1], parts[2]
@@ -36,7 +33,10 @@ func studyArguments(text string) (args []string) {
 	if parts := lastPart.FindStringSubmatch(file); parts != nil && !console.Exists(file) {
 		file, study = parts[1], parts[2]
 	}
-	args = []string{file, "--json", "--config", "-", "--trial", trial}
+	args = []string{file, "--json", "--config", "-"}
+	if trial != "" {
+		args = append(args, "--trial", trial)
+	}
 	if study != "" {
 		args = append(args, "--study", study)
 	}
@@ -96,8 +96,8 @@ func (g *flagValues) refusal(args []string, line []byte, err error) string {
 	switch f.Choose {
 	case "study":
 		advice := f.Reason + ": say which by --from-study " + args[0] + ":STUDY"
-		if trial := args[slices.Index(args, "--trial")+1]; trial != bestTrial {
-			advice += ":" + trial
+		if i := slices.Index(args, "--trial"); i >= 0 {
+			advice += ":" + args[i+1]
 		}
 		return advice
 	case "trial":

@@ -17,21 +17,21 @@ func TestStudyArguments(t *testing.T) {
 	odd := filepath.Join(t.TempDir(), "odd:7")
 	require.NoError(t, os.WriteFile(odd, nil, 0o600))
 	for text, want := range map[string]string{
-		"mine.db":                      "mine.db --json --config - --trial -1",
+		"mine.db":                      "mine.db --json --config -",
 		"mine.db:7":                    "mine.db --json --config - --trial 7",
-		"mine.db:one":                  "mine.db --json --config - --trial -1 --study one",
+		"mine.db:one":                  "mine.db --json --config - --study one",
 		"mine.db:one:7":                "mine.db --json --config - --trial 7 --study one",
 		"mine.db:2:7":                  "mine.db --json --config - --trial 7 --study 2",
 		"spec.toml:0":                  "spec.toml --json --config - --trial 0",
-		odd:                            odd + " --json --config - --trial -1",
-		odd + ":one":                   odd + " --json --config - --trial -1 --study one",
+		odd:                            odd + " --json --config -",
+		odd + ":one":                   odd + " --json --config - --study one",
 		odd + ":3":                     odd + " --json --config - --trial 3",
-		"sqlite:///a/b.db":             "sqlite:///a/b.db --json --config - --trial -1",
+		"sqlite:///a/b.db":             "sqlite:///a/b.db --json --config -",
 		"sqlite:///a/b.db:one:1":       "sqlite:///a/b.db --json --config - --trial 1 --study one",
-		"postgresql://me@head:5432/db": "postgresql://me@head:5432/db --json --config - --trial -1",
-		"postgresql://me:x@head:1/d:s": "postgresql://me:x@head:1/d --json --config - --trial -1 --study s",
-		":7":                           ":7 --json --config - --trial -1",
-		":":                            ": --json --config - --trial -1",
+		"postgresql://me@head:5432/db": "postgresql://me@head:5432/db --json --config -",
+		"postgresql://me:x@head:1/d:s": "postgresql://me:x@head:1/d --json --config - --study s",
+		":7":                           ":7 --json --config -",
+		":":                            ": --json --config -",
 	} {
 		assert.Equal(t, want, strings.Join(studyArguments(text), " "), text)
 	}

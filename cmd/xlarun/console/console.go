@@ -109,6 +109,9 @@ func Run(ctx context.Context, root *cobra.Command, args []string, s Streams) int
 	if text, failed := o.cmd.Annotations[helpFailed]; o.err == nil && failed {
 		o.err = BadInput("%s", text)
 	}
+	if out, ok := s.Out.(*Output); ok && o.err == nil {
+		o.err = out.Failed()
+	}
 	if o.err == nil {
 		return StatusOK
 	}

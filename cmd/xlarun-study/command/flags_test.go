@@ -1,0 +1,73 @@
+package command
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/xlarun/cli"
+	"xlarun/cmd/xlarun/console"
+)
+
+// Wrong and contradicting values of flags end with one sentence that names the flag, before anything is begun. They
+// were accepted, were said of a key that the file does not have, or were failures of a run (status 1).
+func TestWrongFlags(t *testing.T) {
+	t.Parallel()
+	spec := filepath.Join(t.TempDir(), "spec.toml")
+	require.NoError(t, os.WriteFile(spec, []byte("name = \"small\"\nmetric = \"best_fitness\"\n"+smallRun), 0o600))
+	run, serve := []string{"study", "run", spec}, []string{"serve", spec}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{append(run, "--lease", "0s"),
+			`xlarun study run: --lease got "0s", wants a time of 100ms or more, such as 15s`},
+		{append(run, "--threads", "256"), "xlarun study run: --threads got 256, wants 1 to the "},
+		{append(run, "--workers", "4096"), "xlarun study run: --workers got 4096 of 1 threads each, more than the "},
+		{append(run, "--trials-as", "vectorized", "--timeout", "1m"),
+			`xlarun study run: --trials-as got vectorized, but key "timeout" limits`},
+		{append(serve, "--linger", "-5s"), "xlarun serve: --linger got -5s, wants a time such as 1m, or 0"},
+		{append(serve, "--until-done"), "xlarun serve: --until-done is for a server without a study, "},
+		{append(serve, "--no-workers", "--workers", "1"), "xlarun serve: --workers asks for workers on this machine, " +
+			"and --no-workers for none: leave one of them out"},
+		{append(serve, "--listen", "127.0.0.1:99999"),
+			`xlarun serve: --listen: the address to listen on, "127.0.0.1:99999", wants HOST:PORT`},
+		{[]string{"study", "best", spec, "--trial", "-1"},
+			"xlarun study best: --trial got -1, wants the number of a trial, from 0"},
+		{[]string{"work", "nats://127.0.0.1:1", "--wait", "-1s"}, "xlarun work: --wait got -1s, wants a time such as "},
+		{[]string{"work", "nats://127.0.0.1:1/try"}, `xlarun work: got "nats://127.0.0.1:1/try", but the address of ` +
+			"a study has no name, as that of hosts has: give nats://127.0.0.1:1\n"},
+		{[]string{"work", "@server:try"}, `xlarun work: got "@server:try", but the address of a study has no name, ` +
+			"as that of hosts has: give @server\n"},
+	} {
+		var out, stderr bytes.Buffer
+		status := cli.Run(t.Context(), c.args, console.Streams{Out: &out, Err: &stderr})
+		require.Equal(t, 2, status, "%v: %s", c.args, &stderr)
+		require.Contains(t, stderr.String(), c.want)
+		require.Empty(t, out.String(), c.args)
+	}
+}
+
+// full is a stdout on which nothing can be written.
+type full struct{ err error }
+
+func (f full) Write([]byte) (int, error) { return 0, f.err }
+
+// A command whose text could not be written ended with 0, if it does not look at its writes: study show, --version.
+func TestFullOutput(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[syscall.Errno]int{syscall.ENOSPC: 1, syscall.EPIPE: 141} {
+		var stderr bytes.Buffer
+		out := full{&fs.PathError{Op: "write", Path: os.Stdout.Name(), Err: err}}
+		status := cli.Run(t.Context(), []string{"--version"}, console.Streams{Out: out, Err: &stderr})
+		require.Equal(t, want, status, stderr.String())
+		if want == 1 {
+			require.Equal(t, "xlarun: write /dev/stdout: no space left on device\n", stderr.String())
+		}
+	}
+}
