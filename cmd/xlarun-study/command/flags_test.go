@@ -12,6 +12,8 @@ import (
 
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/cmd/xlarun/console"
+	"xlarun/studies/rdb"
+	"xlarun/studies/study"
 )
 
 // Wrong and contradicting values of flags end with one sentence that names the flag, before anything is begun. They
@@ -58,16 +60,23 @@ type full struct{ err error }
 
 func (f full) Write([]byte) (int, error) { return 0, f.err }
 
-// A command whose text could not be written ended with 0, if it does not look at its writes: study show, --version.
+// A command whose text could not be written ended with 0, if it does not look at its writes, as study show.
 func TestFullOutput(t *testing.T) {
 	t.Parallel()
+	file := filepath.Join(t.TempDir(), "study.db")
+	d, err := rdb.Open("sqlite:///" + file)
+	require.NoError(t, err)
+	_, err = study.New("one", study.Options{Storage: d, Directions: []study.Direction{study.Maximize},
+		Sampler: study.Random{}})
+	require.NoError(t, err)
+	require.NoError(t, d.Close())
 	for err, want := range map[syscall.Errno]int{syscall.ENOSPC: 1, syscall.EPIPE: 141} {
 		var stderr bytes.Buffer
 		out := full{&fs.PathError{Op: "write", Path: os.Stdout.Name(), Err: err}}
-		status := cli.Run(t.Context(), []string{"--version"}, console.Streams{Out: out, Err: &stderr})
+		status := cli.Run(t.Context(), []string{"study", "show", file}, console.Streams{Out: out, Err: &stderr})
 		require.Equal(t, want, status, stderr.String())
 		if want == 1 {
-			require.Equal(t, "xlarun: write /dev/stdout: no space left on device\n", stderr.String())
+			require.Equal(t, "xlarun study show: write /dev/stdout: no space left on device\n", stderr.String())
 		}
 	}
 }

@@ -75,7 +75,7 @@ func TestWorkersEndWithTheirParent(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s := shelltest.New(t)
-	p := s.Command("work", "nats://"+server.Addr().String(), "--threads", "1", "--workers", "2")
+	p := s.Command("work", "nats://"+server.Addr().String(), "--workers", "2", "--wait", "30s")
 	said, stderr, err := os.Pipe()
 	require.NoError(t, err)
 	p.Stderr = stderr
