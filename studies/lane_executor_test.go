@@ -236,7 +236,7 @@ func TestHowTrialsAreRun(t *testing.T) {
 		{14, "window = 1\n", onlyX + "[run]\nsteps = 2000\n", false,
 			`(not vectorized: key "window" got 1, which gives no device two runs at a time, and vectorized trials ` +
 				`wait for the slowest)`, ""},
-		{18, "window = 4\ntrials = 2\n", onlyX + "[run]\nsteps = 2000\n", false, // 2 workers
+		{18, "window = 4\ntrials = 2\nseeds = 1\n", onlyX + "[run]\nsteps = 2000\n", false, // 2 workers
 			`(not vectorized: key "trials" got 2, which gives no device two runs at a time, and vectorized trials ` +
 				`wait for the slowest)`, ""},
 		{15, "window = 2\n", onlyX + "[run]\nsteps = 2000\n", false, lanes + "2 at a time", ""},
