@@ -124,8 +124,8 @@ func (s *Spec) lanesByDefault(runs Runs) (lanes bool, why error) {
 		if s.Trials < s.Window {
 			key, got = "trials", s.Trials
 		}
-		return false, wrong(key, "got %d, which gives no device two runs at a time, and vectorized trials wait for the "+
-			"slowest", got)
+		return false, wrong(key, "got %d, which gives no device two runs at a time, and vectorized trials wait for "+
+			"the slowest", got)
 	}
 	return true, nil
 }
