@@ -2,7 +2,6 @@ package plots
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -86,46 +85,27 @@ func flatten(to map[string]string, prefix string, table map[string]any) {
 	}
 }
 
-// addRow reads a line of metrics.jsonl: an object of numbers, the step first. null is NaN.
+// addRow reads a line of metrics.jsonl.
 func (r *savedRun) addRow(row []byte) error {
-	in := json.NewDecoder(bytes.NewReader(row))
-	if open, err := in.Token(); err != nil || open != json.Delim('{') {
-		return fmt.Errorf("it is no JSON object")
+	values, err := runfolder.ReadRow(row)
+	if err != nil {
+		return err
 	}
-	seen := 0
-	for in.More() {
-		key, err := in.Token()
-		if err != nil {
-			return err
-		}
-		name, _ := key.(string)
-		var number *float64
-		if err := in.Decode(&number); err != nil {
-			return fmt.Errorf("%q is no number", name)
-		}
-		x := math.NaN()
-		if number != nil {
-			x = *number
-		}
-		if seen++; seen == 1 {
-			if r.unit == "" {
-				r.unit = name
-			}
-			if name != r.unit || !(x > r.last()) {
-				return fmt.Errorf("its %s is not above that of the row before", r.unit)
-			}
-			r.steps = append(r.steps, x)
-			continue
-		}
-		c := r.columns[name]
+	step := values[0]
+	if r.unit == "" {
+		r.unit = step.Name
+	}
+	if step.Name != r.unit || !(step.Number > r.last()) {
+		return fmt.Errorf("its %s is not above that of the row before", r.unit)
+	}
+	r.steps = append(r.steps, step.Number)
+	for _, v := range values[1:] {
+		c := r.columns[v.Name]
 		if c == nil {
 			c = &column{}
-			r.columns[name], r.metrics = c, append(r.metrics, name)
+			r.columns[v.Name], r.metrics = c, append(r.metrics, v.Name)
 		}
-		c.rows, c.values = append(c.rows, len(r.steps)-1), append(c.values, x)
-	}
-	if _, err := in.Token(); err != nil || seen == 0 {
-		return fmt.Errorf("it is no whole JSON object")
+		c.rows, c.values = append(c.rows, len(r.steps)-1), append(c.values, v.Number)
 	}
 	return nil
 }

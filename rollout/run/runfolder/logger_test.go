@@ -2,6 +2,7 @@ package runfolder
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"testing"
 	"time"
@@ -61,4 +62,18 @@ func TestRowsBecomeTextLater(t *testing.T) {
 		want = append(want, line("update", step+1, row(step+1).Metrics)...)
 	}
 	require.Equal(t, string(want), string(text))
+}
+
+// A row is read as it was written: in its order, with NaN for null. A line that is not one whole object of numbers is
+// an error.
+func TestReadRow(t *testing.T) {
+	all, err := ReadRow(line("generation", 3, []Value{{"b", 1.5}, {"a", math.Inf(1)}}))
+	require.NoError(t, err)
+	require.Equal(t, []string{"generation", "b", "a"}, []string{all[0].Name, all[1].Name, all[2].Name})
+	require.Equal(t, []float64{3, 1.5}, []float64{all[0].Number, all[1].Number})
+	require.True(t, math.IsNaN(all[2].Number))
+	for _, text := range []string{"", "\n", "3", "{}", `{"a":1`, `{"a":"b"}`, `{"a":1}{"a":2}`, `{"a":1}x`} {
+		_, err := ReadRow([]byte(text))
+		require.Error(t, err, text)
+	}
 }

@@ -1,7 +1,11 @@
 package runfolder
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"math"
 	"math/bits"
 	"strconv"
@@ -74,6 +78,36 @@ func line(step string, number int64, values []Value) []byte {
 		b = strconv.AppendFloat(b, v.Number, 'g', -1, 64)
 	}
 	return append(b, '}', '\n')
+}
+
+// ReadRow reads a line of metrics.jsonl: its numbers in their order, the step first. null is NaN.
+func ReadRow(line []byte) (all []Value, err error) {
+	in := json.NewDecoder(bytes.NewReader(line))
+	if open, err := in.Token(); err != nil || open != json.Delim('{') {
+		return nil, errors.New("it is no JSON object")
+	}
+	for in.More() {
+		key, err := in.Token()
+		if err != nil {
+			return nil, err
+		}
+		v := Value{Number: math.NaN()}
+		v.Name, _ = key.(string)
+		var x *float64
+		if err := in.Decode(&x); err != nil {
+			return nil, fmt.Errorf("%q is no number", v.Name)
+		}
+		if x != nil {
+			v.Number = *x
+		}
+		all = append(all, v)
+	}
+	_, end := in.Token()   // }
+	_, after := in.Token() // nothing
+	if end != nil || after != io.EOF || len(all) == 0 {
+		return nil, errors.New("it is no whole JSON object")
+	}
+	return all, nil
 }
 
 // appendQuoted appends a string as JSON. It is fast for names of letters, digits and underscores.

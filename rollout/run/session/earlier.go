@@ -2,11 +2,10 @@ package session
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"math"
 
 	"xlarun/rollout/run"
+	"xlarun/rollout/run/runfolder"
 )
 
 // earlier gives a resumed run the rounds that its folder has, if it wants them.
@@ -19,42 +18,21 @@ func (s *session) earlier() error {
 	return s.do(func() error {
 		var rounds []run.Metrics
 		for line := range bytes.Lines(logger.Rows()) {
-			m, err := readRow(line, unit)
+			row, err := runfolder.ReadRow(line)
 			if err != nil {
 				return fmt.Errorf("metrics.jsonl: %w", err)
 			}
-			m.Work = work / float64(max(1, round))
+			m := run.Metrics{Work: work / float64(max(1, round))}
+			for _, v := range row {
+				if v.Name == unit {
+					m.Step = int64(v.Number)
+				} else {
+					m.Values = append(m.Values, run.Value(v))
+				}
+			}
 			rounds = append(rounds, m)
 		}
 		take(rounds)
 		return nil
 	})
-}
-
-// readRow reads a line of metrics.jsonl, whose values are in order. What is no number there is NaN.
-func readRow(line []byte, unit string) (m run.Metrics, err error) {
-	d := json.NewDecoder(bytes.NewReader(line))
-	if _, err = d.Token(); err != nil { // {
-		return m, err
-	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return m, err
-		}
-		name, _ := key.(string)
-		var x *float64
-		if err := d.Decode(&x); err != nil {
-			return m, err
-		}
-		switch {
-		case name == unit && x != nil:
-			m.Step = int64(*x)
-		case x == nil:
-			m.Values = append(m.Values, run.Value{Name: name, Number: math.NaN()})
-		default:
-			m.Values = append(m.Values, run.Value{Name: name, Number: *x})
-		}
-	}
-	return m, nil
 }

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -221,7 +220,6 @@ func Done(c *runfolder.Checkpoint) (rounds int64, work float64) {
 
 // lastRow takes the metrics of the last round from the log, for the outcome of a run that has nothing left to do.
 func (s *session) lastRow() error {
-	var row map[string]*float64
 	logger := s.logger
 	text, err := wait(s, func() ([]byte, error) { return logger.LastRow(), nil })
 	if err != nil {
@@ -230,16 +228,13 @@ func (s *session) lastRow() error {
 	if len(text) == 0 { // all rows were dropped
 		return nil
 	}
-	if err := json.Unmarshal(text, &row); err != nil {
+	row, err := runfolder.ReadRow(text)
+	if err != nil {
 		return fmt.Errorf("%s: %w", s.Folder.Path("metrics.jsonl"), err)
 	}
-	for name, x := range row {
-		if name == s.Kind.Unit {
-			continue
-		}
-		s.values[name] = math.NaN()
-		if x != nil {
-			s.values[name] = *x
+	for _, v := range row {
+		if v.Name != s.Kind.Unit {
+			s.values[v.Name] = v.Number
 		}
 	}
 	return nil
