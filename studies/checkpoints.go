@@ -32,14 +32,10 @@ var errDamaged = errors.New("it is damaged")
 
 // withoutDigest returns the data of a file.
 func withoutDigest(file []byte) ([]byte, error) {
-	if len(file) < sha256.Size {
-		return nil, errDamaged
+	if err := verify(bytes.NewReader(file)); err != nil {
+		return nil, err
 	}
-	data := file[sha256.Size:]
-	if sum := sha256.Sum256(data); !bytes.Equal(sum[:], file[:sha256.Size]) {
-		return nil, errDamaged
-	}
-	return data, nil
+	return file[sha256.Size:], nil
 }
 
 // trialFile and endFile are the names of the files of a trial: of its ID while it is open, and of its number.
@@ -106,7 +102,7 @@ func (c checkpoints) holds(name string, digest []byte) bool {
 }
 
 // verify compares a file with its digest.
-func verify(f *os.File) error {
+func verify(f io.ReaderAt) error {
 	want, sum := make([]byte, sha256.Size), sha256.New()
 	if _, err := f.ReadAt(want, 0); err != nil {
 		return errDamaged

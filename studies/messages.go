@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"xlarun/internal/messaging"
@@ -42,17 +41,17 @@ func (m Messages) Serve(ctx context.Context) error {
 	if m.Listening != nil {
 		m.Listening(b.address())
 	}
-	return m.untilEnd(ctx, b.server)
+	return m.untilEnd(ctx, b)
 }
 
 // untilEnd waits for the end of a server that runs.
-func (m Messages) untilEnd(ctx context.Context, s *natsserver.Server) error {
-	conn, err := nats.Connect("", nats.InProcessServer(s), nats.Token(m.Listen.Token))
+func (m Messages) untilEnd(ctx context.Context, b *bus) error {
+	conn, err := b.connect(m.Listen.Token)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	clients := func() int { return s.NumClients() - 1 }
+	clients := func() int { return b.server.NumClients() - 1 }
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	for last := time.Now(); ctx.Err() == nil; {

@@ -263,17 +263,17 @@ func (s *server) keep(q request) (reply, error) {
 	if q.File == trialFile(q.Trial) && !s.has(keepKind, q) {
 		return reply{Lost: true}, nil
 	}
-	return failed(reply{}, s.checkpoints.keep(q.File, q.Part)), nil
+	return withError(reply{}, s.checkpoints.keep(q.File, q.Part)), nil
 }
 
 // fetch reads a part of a checkpoint.
 func (s *server) fetch(q request) (reply, error) {
 	p, err := s.checkpoints.fetch(q.File, q.Part.Number)
-	return failed(reply{Part: p}, err), nil
+	return withError(reply{Part: p}, err), nil
 }
 
-// failed adds an error to a reply: the worker goes on without a checkpoint.
-func failed(r reply, err error) reply {
+// withError adds an error to a reply: the worker goes on without a checkpoint.
+func withError(r reply, err error) reply {
 	if err != nil {
 		r.Failed = err.Error()
 	}
