@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"time"
 
@@ -76,7 +75,10 @@ func serveCommand(a *cli.App) *cobra.Command {
 				if err == nil && context.Cause(cmd.Context()) == console.ErrTerminated {
 					return console.ErrInterrupted // 75: Ctrl-C is the usual end, SIGTERM an engine's
 				}
-				return errors.Join(err, writeOver(file, err))
+				if err != nil {
+					return err
+				}
+				return writeAddress(file, messaging.Over)
 			}
 			page := l
 			page.Address = shown
@@ -98,7 +100,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return notListening("listen", listen, usage(err, args[0], values))
 			}
-			return writeOver(file, nil)
+			return writeAddress(file, messaging.Over)
 		},
 	}
 	specFlags(cmd, values, &asJSON)
@@ -118,8 +120,8 @@ func serveCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// joinAddress returns the address by which others join a server that listens at HOST:PORT, and the sentence with the
-// other hosts that it may be reached by.
+// joinAddress returns the address by which others join a server that listens at HOST:PORT. also is text with further
+// hosts by which they may reach it.
 func joinAddress(l studies.Listen, address string) (at, also string) {
 	host, others := studies.Reachable(address)
 	if len(others) > 0 {
@@ -136,22 +138,10 @@ func writeAddress(file, text string) error {
 	if file == "" {
 		return nil
 	}
-	err := os.WriteFile(file+".new", []byte(text+"\n"), 0o666)
-	if err == nil {
-		err = os.Rename(file+".new", file)
-	}
-	if err != nil {
+	if err := console.WriteFile(file, []byte(text+"\n")); err != nil {
 		return fmt.Errorf("--address-file %s cannot be written: %w", file, console.Cause(err))
 	}
 	return nil
-}
-
-// writeOver writes into an address file that it is over, unless it failed.
-func writeOver(file string, failed error) error {
-	if failed != nil {
-		return nil
-	}
-	return writeAddress(file, messaging.Over)
 }
 
 // notListening names the flag with an address on which this process cannot listen. It returns other errors as they are.

@@ -26,6 +26,7 @@ import (
 func workCommand(a *cli.App) *cobra.Command {
 	access := &accessFlags{}
 	count, threads, wait, grace := 0, 1, messaging.DefaultWait, time.Duration(0)
+	var address messaging.Address
 	cmd := &cobra.Command{
 		Use: "work nats://HOST:PORT|@FILE",
 		Long: "Work runs trials of a study that xlarun serve runs elsewhere: as many worker processes as there " +
@@ -34,8 +35,8 @@ func workCommand(a *cli.App) *cobra.Command {
 			"the address, as xlarun serve --address-file writes it: it may come later, and change.",
 		Example: "  xlarun work nats://head:4222 --token-file token\n  xlarun work nats://head:4222 --workers 4 " +
 			"--threads 2",
-		Args: func(_ *cobra.Command, args []string) error {
-			address, err := messaging.Parse(strings.Join(args, " "))
+		Args: func(_ *cobra.Command, args []string) (err error) {
+			address, err = messaging.Parse(strings.Join(args, " "))
 			switch {
 			case err != nil || len(args) != 1:
 				return console.BadInput("got %q, wants the address of a study that is served, nats://HOST:PORT or "+
@@ -60,10 +61,6 @@ func workCommand(a *cli.App) *cobra.Command {
 			if count, err = workerCount(count, threads, cores); err != nil {
 				return err
 			}
-			address, err := messaging.Parse(args[0])
-			if err != nil {
-				return err
-			}
 			server := messaging.Server{Address: address, TokenSource: access.files().TokenSource(), Wait: wait}
 			if server.Token, err = access.secret(); err != nil {
 				return err
@@ -72,6 +69,7 @@ func workCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			slot := a.Getenv(envSlot)
+			speaks := slot == "" || slot == "0" // one says what all workers of the machine see
 			t := &tally{out: a.Out, start: machine.ProcessStart()}
 			if slot != "" {
 				endWithParent(a.Getenv(envParent), endSelf)
@@ -92,7 +90,7 @@ func workCommand(a *cli.App) *cobra.Command {
 							_ = a.PrintJSON(w)
 						}
 					}}
-				if slot == "" || slot == "0" { // one says what all of them see
+				if speaks {
 					j.Joined = func(address string) { t.say("joined %s\n", address) }
 					j.OnUnreachable = func(since time.Duration) {
 						t.say("nobody answers at %s since %v: does xlarun serve run there, and can this "+
@@ -104,7 +102,7 @@ func workCommand(a *cli.App) *cobra.Command {
 			}
 			switch {
 			case errors.Is(err, studies.ErrOver):
-				if slot == "" || slot == "0" {
+				if speaks {
 					fmt.Fprintf(a.Out, "%v\n", err)
 				}
 				return nil

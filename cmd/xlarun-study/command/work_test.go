@@ -69,7 +69,7 @@ func TestTally(t *testing.T) {
 	require.Regexp(t, `^2 trials, 1 failed, in `, all.sum())
 }
 
-// After kill -9 of work its workers went on for minutes, beside those of the next one.
+// Workers end with the work that started them, also after kill -9: they went on for minutes, beside those of the next.
 func TestWorkersEndWithTheirParent(t *testing.T) {
 	t.Parallel()
 	server, err := net.Listen("tcp", "127.0.0.1:0")
