@@ -22,8 +22,8 @@ func Cores(env func(name string) string) (n int, by string) {
 	return n, by
 }
 
-// slurmCores returns the cores of a task of a Slurm job, and the variable that says so; 0: none does. Where the tasks
-// have no number of their own, they share the node's.
+// slurmCores returns the cores of a task of a Slurm job, and the variable that says so; 0: none does. Without
+// SLURM_CPUS_PER_TASK the tasks of a node share its cores.
 func slurmCores(env func(name string) string) (n int, name string) {
 	number := func(name string) int {
 		n, _ := strconv.Atoi(env(name)) // 0 if it is not set

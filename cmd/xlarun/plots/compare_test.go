@@ -107,8 +107,8 @@ func TestEvaluationsAreDrawn(t *testing.T) {
 	require.Equal(t, taller("eval_return", "mean_fitness"), taller("mean_fitness"), "it has a chart for itself")
 }
 
-// judge writes the result of a run, on 100 episodes of which some failed. The file has no mean if all of them did: then
-// mean is "".
+// judge writes the result of a run, on 100 episodes of which some failed. mean is "" if all of them did: the file has
+// none.
 func judge(t *testing.T, dir, mean string, failed int) string {
 	t.Helper()
 	about := map[string]string{"failed_episodes": fmt.Sprint(failed), "episodes": "100"}
@@ -197,22 +197,7 @@ evolve                      ppo   0.5833       too few runs
 	require.Empty(t, text)
 	text, err = compare(t, append(args, "--at", "250", "--json")...)
 	require.NoError(t, err)
-	var result struct {
-		Score      string
-		Algorithms []struct {
-			Name               string
-			Runs               []string
-			Scores             []float64
-			InterquartileMean  float64   `json:"interquartile_mean"`
-			Interval           []float64 `json:"interval_95"`
-			PerformanceProfile []float64 `json:"performance_profile"`
-		}
-		Improvements []struct {
-			Of, Over    string
-			Probability float64
-			Interval    []float64 `json:"interval_95"`
-		} `json:"probabilities_of_improvement"`
-	}
+	var result comparedRuns
 	all := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	require.NoError(t, json.Unmarshal([]byte(all[len(all)-1]), &result))
 	require.Equal(t, "eval return at 250 env steps", result.Score)
@@ -225,6 +210,27 @@ evolve                      ppo   0.5833       too few runs
 	require.Equal(t, []float64{20, 20, 20}, []float64{evolve.InterquartileMean, evolve.Interval[0], evolve.Interval[1]})
 	require.Equal(t, 1., result.Improvements[0].Probability)
 	require.Nil(t, result.Improvements[0].Interval)
+}
+
+// comparedRuns is the line of JSON of compare.
+type comparedRuns struct {
+	Environment, Score string
+	Environments       []struct{ Environment string }
+	Algorithms         []struct {
+		Name               string
+		Runs               []string
+		Scores             []float64
+		InterquartileMean  float64   `json:"interquartile_mean"`
+		Interval           []float64 `json:"interval_95"`
+		Mean               float64
+		PerformanceProfile []float64 `json:"performance_profile"`
+	}
+	Improvements []struct {
+		Of, Over    string
+		Probability float64
+		Interval    []float64 `json:"interval_95"`
+	} `json:"probabilities_of_improvement"`
+	LeftOut []string `json:"left_out"`
 }
 
 // Runs that failed episodes rank as members do: below all that failed none, the more failures the lower. Their means
@@ -329,20 +335,7 @@ strategy openes             strategy snes  0.5273       0.3319 to 0.7344
 		"--format", "csv", "--json", "--out", picture)...)
 	require.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	var result struct {
-		Environment  string
-		Environments []struct{ Environment string }
-		Algorithms   []struct {
-			Name              string
-			Runs              []string
-			Scores            []float64
-			InterquartileMean float64   `json:"interquartile_mean"`
-			Interval          []float64 `json:"interval_95"`
-			Mean              float64
-		}
-		Improvements []struct{ Probability float64 } `json:"probabilities_of_improvement"`
-		LeftOut      []string                        `json:"left_out"`
-	}
+	var result comparedRuns
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &result))
 	require.Equal(t, "2 environments", result.Environment)
 	require.Equal(t, "Acrobot-v1", result.Environments[1].Environment)

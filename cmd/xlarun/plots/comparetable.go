@@ -69,7 +69,7 @@ func (c *comparison) caption() string {
 
 // text returns the tables in columns.
 func text(all []*comparison) string {
-	return written(all, "", func(b *strings.Builder, table [][]string) {
+	return writeTables(all, "", func(b *strings.Builder, table [][]string) {
 		w := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
 		for i, row := range table {
 			line := strings.Join(row, "\t")
@@ -84,7 +84,7 @@ func text(all []*comparison) string {
 
 // markdown returns the tables in Markdown.
 func markdown(all []*comparison) string {
-	return written(all, "\n", func(b *strings.Builder, table [][]string) {
+	return writeTables(all, "\n", func(b *strings.Builder, table [][]string) {
 		for i, row := range table {
 			for k, cell := range row {
 				row[k] = strings.ReplaceAll(cell, "|", `\|`)
@@ -97,8 +97,8 @@ func markdown(all []*comparison) string {
 	})
 }
 
-// written returns the tables of comparisons, each under its caption and what follows that.
-func written(all []*comparison, caption string, write func(b *strings.Builder, table [][]string)) string {
+// writeTables returns the tables of comparisons, those of each under its caption. write writes one table.
+func writeTables(all []*comparison, caption string, write func(b *strings.Builder, table [][]string)) string {
 	var b strings.Builder
 	for i, c := range all {
 		if i > 0 {
