@@ -1,4 +1,4 @@
-// Package command registers the commands study, serve and work with the command line. A program has them if it imports
+// Package command registers the commands study, serve, work and copy with the command line. A program has them if it imports
 // this package.
 package command
 
@@ -22,7 +22,7 @@ import (
 
 func init() {
 	cli.Register(func(a *cli.App) []*cobra.Command {
-		return []*cobra.Command{studyCommand(a), serveCommand(a), workCommand(a)}
+		return []*cobra.Command{studyCommand(a), serveCommand(a), workCommand(a), copyCommand(a)}
 	})
 }
 

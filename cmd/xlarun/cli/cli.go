@@ -243,8 +243,8 @@ func notEmpty(cmd *cobra.Command, args []string) (err error) {
 		}
 	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if f.Value.String() == "" && slices.Contains([]string{"config", "out", "resume", "plugin", "gif", "png",
-			"data", "from-study", "for", "island", "migration-dir", "env-param", "member"}, f.Name) {
+		if f.Value.String() == "" && slices.Contains([]string{"config", "out", "resume", "mirror", "plugin", "gif",
+			"png", "data", "from-study", "for", "island", "migration-dir", "env-param", "member"}, f.Name) {
 			err = console.BadInput("--%s is empty: leave it out, or give it a value", f.Name)
 		}
 	})

@@ -84,7 +84,7 @@ func parseConfig(path string, text []byte) (*configFile, error) {
 			continue
 		}
 		name := string(console.NormalizeFlag(nil, key))
-		if slices.Contains([]string{"config", "json", "out", "resume"}, name) {
+		if slices.Contains([]string{"config", "json", "mirror", "out", "resume"}, name) {
 			return nil, console.BadInput("%s: there is no key %q, which is for the command line only: give --%s there",
 				path, shortKey(key), name)
 		}

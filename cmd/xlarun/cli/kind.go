@@ -44,14 +44,19 @@ func kindCommand(a *App, k run.Kind) *cobra.Command {
 			if err := a.fromStudy(cmd.Context(), k, g); err != nil {
 				return err
 			}
+			if err := console.CheckGrace(g.own.grace); err != nil {
+				return err
+			}
+			m, notices, err := a.openMirror(cmd.Context(), g.own)
+			if err != nil {
+				return err
+			}
 			t, err := g.readRun(k, strings.Join(args, ""))
 			if err != nil {
 				return err
 			}
-			if err := console.CheckGrace(g.own.grace); err != nil {
-				return err
-			}
-			return a.runTask(cmd.Context(), t, g.own)
+			t.notices = append(t.notices, notices...)
+			return a.runTask(cmd.Context(), t, g.own, m)
 		},
 	}
 	if !a.addRunFlags(cmd, g, k) {

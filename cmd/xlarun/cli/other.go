@@ -27,6 +27,7 @@ var others = []other{
 		"that Optuna opens", handover.Study, ownStudies},
 	{"serve", "Run a study that workers of other machines join", handover.Study, ownStudies},
 	{"work", "Run trials of a study that is served, until it is over", handover.Study, ownStudies},
+	{"copy", "Copy a run's folder to its mirror in a bucket, or back", handover.Study, ownStudies},
 	{"bench", console.BenchHelp, handover.Bench, "run xlarun bench"},
 }
 

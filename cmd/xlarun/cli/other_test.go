@@ -24,6 +24,7 @@ func TestOtherPrograms(t *testing.T) {
 		{"xlarun-study", []string{"help", "study", "run"}},
 		{"xlarun-study", []string{"__complete", "study", "r"}},
 		{"xlarun-study", []string{"work", "nats://head:4222", "--wait", "1s"}},
+		{"xlarun-study", []string{"copy", "s3://bucket/try", "runs/try"}},
 		{"xlarun-bench", []string{"bench", "generation-small", "--json", "true"}},
 	} {
 		b.handed = nil
@@ -51,7 +52,7 @@ func TestHelpOfOtherPrograms(t *testing.T) {
 	require.Equal(t, "xlarun-bench", otherProgram("/bin/xlarun-bench"))
 	require.Empty(t, otherProgram("/bin/xlarun"))
 	for program, of := range map[string][]string{"xlarun-bench": {"bench"},
-		"xlarun-study": {"study", "serve", "work"}} {
+		"xlarun-study": {"study", "serve", "work", "copy"}} {
 		b := newBed(t)
 		b.program = program
 		b.ok(t, "--help")

@@ -28,8 +28,8 @@ import (
 // pictureFrames is the largest number of frames of best.gif. A longer episode is shown with steps left out.
 const pictureFrames = 100
 
-// runTask runs a task: a new run, or one that o.resume names.
-func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
+// runTask runs a task: a new run, or one that o.resume names. m is its mirror; nil: it has none.
+func (a *App) runTask(ctx context.Context, t *task, o ownFlags, m *mirror) error {
 	if o.out != "none" { // else nothing can go on
 		console.Saves(ctx, o.grace)
 	}
@@ -37,6 +37,9 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
 	options := runfolder.Options{Keep: t.session.Keep, EventsBySteps: t.session.Axis == "steps",
 		Patience: a.patience, DropRows: o.drop, Disk: a.disk,
 		Notice: screen.Notice}
+	if m != nil {
+		options.Saved = m.save
+	}
 	var folder *runfolder.Folder
 	var resume *runfolder.Checkpoint
 	var skipped []string // notices about checkpoints that cannot be used
@@ -63,7 +66,12 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
 		screen.Notice(line)
 	}
 	_, live := display.Terminal(a.Out, a.Getenv)
-	outcome, err := session.Run(ctx, session.Options{Kind: t.Kind, Experiment: t.Experiment, Job: t.job, Folder: folder,
+	on, stop := context.WithCancel(ctx)
+	defer stop()
+	if m != nil {
+		go m.follow(on, folder, screen.Notice, stop)
+	}
+	outcome, err := session.Run(on, session.Options{Kind: t.Kind, Experiment: t.Experiment, Job: t.job, Folder: folder,
 		Resume: resume, Cadence: t.cadence, Ends: t.ends, Version: console.Version(), Observer: screen,
 		TimePhases: live, Draw: drawEpisode, Pictures: drawPictures, Start: machine.ProcessStart(), Stop: left,
 		Grace: func() time.Duration { return console.GraceOf(ctx) },
@@ -84,6 +92,10 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
 			}
 			return t.configWith(chosen)
 		}})
+	var behind error
+	if m != nil {
+		behind = m.end(ctx, folder.Dir())
+	}
 	if coded, ok := errors.AsType[console.Coded](err); ok && coded.ErrorCode() == messaging.CodeOver {
 		// engines take any status except 0 for a failure
 		fmt.Fprintln(a.Out, err)
@@ -92,11 +104,26 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
 		}
 		return nil
 	}
-	err = sessionError(err)
+	err = withMirror(ctx, sessionError(err), behind)
 	if !o.json || outcome == nil || outcome.JSON == nil {
 		return err
 	}
 	return a.EndJSON(outcome.JSON, err)
+}
+
+// withMirror returns the error of a run with that of its mirror. The run's own says what its status is, unless the
+// mirror ended it.
+func withMirror(ctx context.Context, err, behind error) error {
+	interrupted := errors.As(err, new(console.InterruptedError))
+	switch {
+	case behind == nil:
+		return err
+	case err == nil || interrupted && ctx.Err() == nil && refused(behind):
+		return behind
+	case interrupted:
+		return console.InterruptedError{Err: fmt.Errorf("%w; %w", err, behind)}
+	}
+	return fmt.Errorf("%w; %v", err, behind)
 }
 
 // sessionError converts an error of a session to one of the command line.

@@ -71,6 +71,7 @@ func (f *Folder) SaveCheckpoint(c Checkpoint) (path string, err error) {
 		return "", fmt.Errorf("the checkpoint of step %d: %w", c.Step, err)
 	}
 	f.removeOldCheckpoints()
+	f.options.Saved()
 	return f.Path(name), nil
 }
 

@@ -56,6 +56,8 @@ type Options struct {
 	DropRows bool
 	// Disk is the file system; nil: the operating system's.
 	Disk Disk
+	// Saved is called after each checkpoint. It must not wait, nor call the folder. nil: it is not called.
+	Saved func()
 	// Notice gets one sentence about each event that the user should know of: the disk is full, or has room again; the
 	// folder was moved or removed. It is called from any goroutine, and must not call the folder. nil: no notices.
 	Notice func(line string)
@@ -101,6 +103,9 @@ func newFolder(dir string, o Options) *Folder {
 	}
 	if o.Disk == nil {
 		o.Disk = OSDisk()
+	}
+	if o.Saved == nil {
+		o.Saved = func() {}
 	}
 	if o.Notice == nil {
 		o.Notice = func(string) {}

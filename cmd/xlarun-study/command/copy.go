@@ -1,0 +1,170 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+	miniocreds "github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/spf13/cobra"
+
+	"xlarun/cmd/xlarun/cli"
+	"xlarun/cmd/xlarun/console"
+	"xlarun/internal/quantity"
+	"xlarun/rollout/run/runfolder"
+)
+
+func copyCommand(a *cli.App) *cobra.Command {
+	var w runfolder.Writer
+	asJSON := false
+	cmd := &cobra.Command{
+		Use: "copy FOLDER s3://BUCKET/PREFIX | s3://BUCKET/PREFIX [FOLDER]",
+		Long: "Copy brings the mirror of a run up to the run's folder, as --mirror does while the run works, or a folder " +
+			"up to its mirror. It copies what is new or has changed. With one argument it says what the mirror holds.\n" +
+			"The variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION and AWS_ENDPOINT_URL " +
+			"have their usual meaning. Without keys, the role of the machine or pod counts.",
+		Example: "  xlarun copy s3://bucket/try runs/try\n  xlarun copy runs/try s3://bucket/try",
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			at, dir, up := args[0], "", false
+			if len(args) == 2 {
+				dir = args[1]
+				if up = isBucket(dir); up {
+					at, dir = dir, at
+				}
+			}
+			if !isBucket(at) || isBucket(dir) {
+				return console.BadInput("got %s, wants one s3://BUCKET/PREFIX, and a folder of this machine",
+					strings.Join(args, " "))
+			}
+			b, err := openBucket(at, a.Getenv)
+			if err != nil {
+				return err
+			}
+			x, err := runfolder.ReadIndex(ctx, b)
+			if err != nil {
+				return mirrorError(at, err)
+			}
+			switch {
+			case up:
+				if w.Holder == "" { // the user copies; a run that writes the mirror goes on
+					w = runfolder.Writer{Run: runfolder.RunOf(dir), Holder: x.Holder}
+				}
+				if err := w.Copy(ctx, dir, b); err != nil {
+					return mirrorError(at, err)
+				}
+				x, err = runfolder.ReadIndex(ctx, b)
+			case dir != "":
+				if has := runfolder.RunOf(dir); console.Exists(dir) && has != "" && has != x.Run {
+					return console.BadInput("%s: it is the mirror of another run than that in %s", at, dir)
+				}
+				err = runfolder.Fetch(ctx, b, dir)
+			}
+			if err != nil {
+				return mirrorError(at, err)
+			}
+			if asJSON {
+				return a.PrintJSON(x)
+			}
+			step, holds := x.Step()
+			if !holds {
+				fmt.Fprintf(a.Out, "%s is empty\n", at)
+				return nil
+			}
+			size := int64(0)
+			for _, file := range x.Files {
+				size += file.Size
+			}
+			fmt.Fprintf(a.Out, "%s holds step %d: %s, %d bytes\n", at, step,
+				quantity.Count(len(x.Files), "file", "files"), size)
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&asJSON, "json", false, "end stdout with one line of JSON, the result")
+	for name, to := range map[string]*string{"run": &w.Run, "holder": &w.Holder, "after": &w.After} {
+		f.StringVar(to, name, "", "for runs with --mirror") // a run's own
+		_ = f.MarkHidden(name)
+	}
+	return cmd
+}
+
+// mirrorError is the error of a mirror that does not answer, unless it has a code already.
+func mirrorError(at string, err error) error {
+	err = fmt.Errorf("%s: %w", at, err)
+	if _, coded := errors.AsType[console.Coded](err); coded {
+		return err
+	}
+	return unreachable{err}
+}
+
+// unreachable is the error of a bucket.
+type unreachable struct{ error }
+
+func (e unreachable) Unwrap() error   { return e.error }
+func (unreachable) ErrorCode() string { return console.CodeNoServer }
+
+func isBucket(text string) bool { return strings.HasPrefix(text, "s3://") }
+
+// bucket is a part of a bucket of an S3 server as a runfolder.Store.
+type bucket struct {
+	client       minio.Core
+	name, prefix string
+}
+
+// openBucket opens s3://BUCKET/PREFIX, with what the variables of the environment say.
+func openBucket(at string, getenv func(string) string) (*bucket, error) {
+	name, prefix, _ := strings.Cut(strings.TrimPrefix(at, "s3://"), "/")
+	server := getenv("AWS_ENDPOINT_URL_S3")
+	if server == "" {
+		server = getenv("AWS_ENDPOINT_URL")
+	}
+	if server == "" {
+		server = "https://s3.amazonaws.com"
+	}
+	u, err := url.Parse(server)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, console.BadInput("AWS_ENDPOINT_URL has %q, wants https://HOST or http://HOST:PORT", server)
+	}
+	region := getenv("AWS_REGION")
+	if region == "" {
+		region = getenv("AWS_DEFAULT_REGION")
+	}
+	client, err := minio.NewCore(u.Host, &minio.Options{Secure: u.Scheme == "https", Region: region,
+		Creds: miniocreds.NewChainCredentials([]miniocreds.Provider{&miniocreds.EnvAWS{}, &miniocreds.IAM{}}),
+		// The caller tries again.
+		MaxRetries: 3})
+	if err != nil {
+		return nil, console.BadInput("%s: %w", at, err)
+	}
+	if prefix = strings.Trim(prefix, "/"); prefix != "" {
+		prefix += "/"
+	}
+	return &bucket{*client, name, prefix}, nil
+}
+
+// Get implements runfolder.Store.
+func (b *bucket) Get(ctx context.Context, name string) (io.ReadCloser, error) {
+	in, _, _, err := b.client.GetObject(ctx, b.name, b.prefix+name, minio.GetObjectOptions{})
+	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
+		err = &fs.PathError{Op: "get", Path: name, Err: fs.ErrNotExist}
+	}
+	return in, err
+}
+
+// Put implements runfolder.Store.
+func (b *bucket) Put(ctx context.Context, name string, from io.Reader, size int64) error {
+	_, err := b.client.Client.PutObject(ctx, b.name, b.prefix+name, from, size, minio.PutObjectOptions{})
+	return err
+}
+
+// Remove implements runfolder.Store.
+func (b *bucket) Remove(ctx context.Context, name string) error {
+	return b.client.RemoveObject(ctx, b.name, b.prefix+name, minio.RemoveObjectOptions{})
+}

@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/rollout/run/runfolder"
+)
+
+// ofMirror are the arguments of a run with a mirror that copies after every generation.
+func ofMirror(t *testing.T, args ...string) []string {
+	before := mirrorEvery
+	mirrorEvery = time.Millisecond
+	t.Cleanup(func() { mirrorEvery = before })
+	return append([]string{"--target", "0", "--checkpoint-every", "1", "--mirror", "mirror"}, args...)
+}
+
+// A run whose folder is lost goes on from its mirror, to the byte. A folder and a mirror of one run may each be newer.
+func TestMirror(t *testing.T) {
+	b := newBed(t)
+	require.Equal(t, StatusOK, b.drift("--target", "0", "--checkpoint-every", "1", "--generations", "9", "--out",
+		"whole"), "%s", b.err)
+	args := ofMirror(t, "--out", "run", "--resume", "auto", "--generations")
+	same := func(dir string) {
+		t.Helper()
+		requireSame(t, "whole", dir, "metrics.jsonl", "best.safetensors", "final.safetensors")
+	}
+
+	require.Equal(t, StatusOK, b.drift(append(args, "4")...), "%s", b.err)
+	require.NoError(t, os.CopyFS("older", os.DirFS("run")))
+	require.NoError(t, os.RemoveAll("run"))
+	require.Equal(t, StatusOK, b.drift(append(args, "9")...), "%s", b.err)
+	require.Contains(t, b.out.String(), "step 4 was copied from the mirror mirror")
+	require.Equal(t, 5, fakes.made[2].stepped)
+	same("run")
+	same("mirror")
+
+	// The folder is older.
+	require.NoError(t, os.RemoveAll("run"))
+	require.NoError(t, os.Rename("older", "run"))
+	require.Equal(t, StatusOK, b.drift(append(args, "9")...), "%s", b.err)
+	require.Contains(t, b.out.String(), "step 9 was copied from the mirror mirror, which is newer than run (step 4)")
+	same("run")
+
+	// The folder is newer.
+	require.NoError(t, os.CopyFS("kept", os.DirFS("mirror")))
+	b.ok(t, "drift --resume run --generations 11")
+	b.ok(t, "drift --resume run --generations 12 --mirror file://"+filepath.Join(b.dir, "mirror"))
+	require.Contains(t, b.out.String(), "run is newer (step 11) than its mirror file://")
+	requireSame(t, "run", "mirror", "metrics.jsonl", "config.toml", "best.safetensors", "timings.jsonl")
+
+	// An empty mirror becomes that of a run that goes on.
+	b.ok(t, "drift --resume run --generations 12 --mirror another")
+	requireSame(t, "run", "another", "metrics.jsonl", "config.toml", "best.safetensors", "profile.json")
+}
+
+// What a mirror cannot be used for is refused in a sentence, and nothing is changed.
+func TestMirrorRefuses(t *testing.T) {
+	b := newBed(t)
+	args := ofMirror(t, "--generations", "3", "--out")
+	require.Equal(t, StatusOK, b.drift(append(args, "run")...), "%s", b.err)
+	require.Equal(t, StatusOK, b.drift("--target", "0", "--generations", "3", "--out", "other"), "%s", b.err)
+	b.write(t, "file", "")
+	before := b.files(t)
+	for _, c := range []struct{ args, sentence string }{
+		{"drift --out new --mirror mirror", "--mirror mirror: it holds a run already: continue it by --out FOLDER " +
+			"--resume auto, or name another mirror"},
+		{"drift --resume other --mirror mirror", "--mirror mirror: it is the mirror of another run than that in other"},
+		{"drift --out other --resume auto --mirror mirror", "of another run than that in other: name another mirror"},
+		{"drift --out none --mirror mirror", "--mirror got mirror, wants a folder of the run beside it: --out none"},
+		{"drift --out new --mirror new/mirror", "is in the folder of the run: name another folder"},
+		{"drift --out new --mirror gs://bucket/x", "--mirror got gs://bucket/x, wants a folder, file:///FOLDER or s3://"},
+		{"drift --out new --mirror s3:///x", "--mirror got s3:///x, wants a folder"},
+		{"drift --out new --mirror=", "--mirror is empty"},
+	} {
+		b.refused(t, c.sentence, c.args)
+	}
+	require.Equal(t, console.StatusNoServer, b.do("drift", "--out", "new", "--resume", "auto", "--mirror", "file"))
+	require.Contains(t, b.err.String(), "the mirror file cannot be read: ")
+	require.Equal(t, before, b.files(t))
+}
+
+// A mirror that cannot be written does not stop its run. The run says so once, and tries again. If the mirror is behind
+// at the end, the status tells, and the same command copies what it lacks.
+func TestMirrorIsBehind(t *testing.T) {
+	b := newBed(t)
+	fakes.shape.step = func(g int) {
+		switch g {
+		case 3:
+			require.NoError(t, os.Rename("mirror", "away"))
+			require.NoError(t, os.WriteFile("mirror", nil, 0o644))
+		case 9:
+			require.Eventually(t, func() bool { return strings.Contains(b.out.String(), "cannot be written") },
+				time.Minute, time.Millisecond)
+		}
+	}
+	args := ofMirror(t, "--generations", "9", "--json", "--out", "run", "--resume", "auto")
+	require.Equal(t, console.StatusNoServer, b.drift(args...), "%s", b.err)
+	require.Equal(t, 1, strings.Count(b.out.String(), "the mirror mirror cannot be written: "), "%s", b.out)
+	require.Contains(t, b.out.String(), "; the run goes on, and tries again every ")
+	require.Contains(t, b.err.String(), "the mirror mirror is behind the run in run: ")
+	require.Equal(t, "no_server", result(t, b)["error"])
+	require.EqualValues(t, 9, result(t, b)["generations"])
+
+	require.NoError(t, os.Remove("mirror"))
+	require.NoError(t, os.Rename("away", "mirror"))
+	fakes.shape.step = nil
+	require.Equal(t, StatusOK, b.drift(args...), "%s", b.err)
+	requireSame(t, "run", "mirror", "metrics.jsonl", "best.safetensors", "profile.json")
+
+	// It comes back while the run works.
+	fakes.shape.step = func(g int) {
+		wait := func(text string) {
+			require.Eventually(t, func() bool { return strings.Contains(b.out.String(), text) }, time.Minute,
+				time.Millisecond)
+		}
+		switch g {
+		case 11:
+			require.NoError(t, os.Rename("mirror", "away"))
+			require.NoError(t, os.WriteFile("mirror", nil, 0o644))
+		case 13:
+			wait("cannot be written")
+			require.NoError(t, os.Remove("mirror"))
+			require.NoError(t, os.Rename("away", "mirror"))
+			wait("the mirror mirror is up to date again")
+		}
+	}
+	b.out.b.Reset()
+	require.Equal(t, StatusOK, b.drift(append(args, "--generations", "14")...), "%s", b.err)
+	requireSame(t, "run", "mirror", "metrics.jsonl", "best.safetensors", "profile.json")
+}
+
+// Two processes cannot write one mirror: that which the run goes on in takes it, and the other ends.
+func TestMirrorIsTaken(t *testing.T) {
+	b := newBed(t)
+	fakes.shape.step = func(g int) {
+		if g == 3 {
+			x, err := runfolder.ReadIndex(t.Context(), runfolder.Local("mirror"))
+			require.NoError(t, err)
+			require.NoError(t, runfolder.Fetch(t.Context(), runfolder.Local("mirror"), "there"))
+			w := runfolder.Writer{Run: x.Run, Holder: "there", After: x.Holder}
+			require.NoError(t, w.Copy(t.Context(), "there", runfolder.Local("mirror")))
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	args := ofMirror(t, "--generations", "1000000", "--out", "run")
+	require.Equal(t, console.StatusRefused, b.drift(args...), "%s", b.err)
+	require.Contains(t, b.err.String(), "the run in run has ended, as the mirror mirror is not its own any more: "+
+		"another process writes it: the run goes on there")
+	x, err := runfolder.ReadIndex(t.Context(), runfolder.Local("mirror"))
+	require.NoError(t, err)
+	require.Equal(t, "there", x.Holder)
+	require.NotEmpty(t, checkpoints(t, "run"), "its state is saved")
+}
+
+// Mirrors in buckets are read and written by the program of studies.
+func TestMirrorInBucket(t *testing.T) {
+	b := newBed(t)
+	var calls [][]string
+	local := runfolder.Local("bucket")
+	b.output = func(ctx context.Context, path string, args ...string) ([]byte, error) {
+		calls = append(calls, append([]string{path}, args...))
+		x, err := runfolder.ReadIndex(ctx, local)
+		require.NoError(t, err)
+		switch len(args) {
+		case 3:
+			return json.Marshal(x)
+		case 4:
+			return []byte("{}"), runfolder.Fetch(ctx, local, args[3])
+		}
+		w := runfolder.Writer{Run: args[5], Holder: args[7], After: args[9]}
+		if err := w.Copy(ctx, args[2], local); err != nil {
+			f := console.Failure{Error: console.CodeRefused, Message: "xlarun-study copy: s3://x/y: " + err.Error()}
+			line, _ := json.Marshal(f)
+			return line, errors.New("exit status 4")
+		}
+		return []byte("{}"), nil
+	}
+	args := []string{"--target", "0", "--out", "run", "--resume", "auto", "--mirror", "s3://x/y", "--generations"}
+	require.Equal(t, StatusOK, b.drift(append(args, "4")...), "%s", b.err)
+	require.Equal(t, []string{"/programs/xlarun-study", "copy", "--json", "s3://x/y"}, calls[0])
+	require.Equal(t, []string{"/programs/xlarun-study", "copy", "--json", "run", "s3://x/y", "--run"},
+		calls[len(calls)-1][:6])
+	require.NoError(t, os.RemoveAll("run"))
+	require.Equal(t, StatusOK, b.drift(append(args, "9")...), "%s", b.err)
+	require.Contains(t, calls, []string{"/programs/xlarun-study", "copy", "--json", "s3://x/y", "run"})
+	requireSame(t, "run", "bucket", "metrics.jsonl", "best.safetensors", "profile.json")
+
+	// Its refusals are those of the run.
+	fakes.shape.step = func(g int) {
+		if g == 10 {
+			require.NoError(t, local.Put(t.Context(), "mirror.json", strings.NewReader(
+				`{"run": "other", "holder": "b", "files": {"checkpoints/000001.safetensors": {}}}`), -1))
+		}
+	}
+	require.Equal(t, console.StatusRefused, b.drift(append(args, "12")...), "%s", b.err)
+	require.Contains(t, b.err.String(), "not its own any more: another process writes it: it is the mirror of another")
+}
