@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -54,7 +55,7 @@ func copyCommand(a *cli.App) *cobra.Command {
 			switch {
 			case up:
 				if w.Holder == "" { // the user copies; a run that writes the mirror goes on
-					w = runfolder.Writer{Run: runfolder.RunOf(dir), Holder: x.Holder}
+					w = runfolder.Writer{Run: rand.Text(), Holder: x.Holder, After: x.Holder}
 				}
 				if err := w.Copy(ctx, dir, b); err != nil {
 					return mirrorError(at, err)

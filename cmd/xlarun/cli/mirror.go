@@ -122,14 +122,11 @@ func (a *App) openMirror(ctx context.Context, o ownFlags) (m *mirror, notices []
 	if err != nil {
 		return nil, nil, codedError{fmt.Errorf("the mirror %s cannot be read: %w", m.to, err), console.CodeNoServer}
 	}
-	m.w = runfolder.Writer{Run: x.Run, Holder: rand.Text(), After: x.Holder}
+	m.w = runfolder.Writer{Run: rand.Text(), Holder: rand.Text(), After: x.Holder}
 	newest, has := newestCheckpoint(dir)
 	step, holds := x.Step()
 	switch {
 	case !holds:
-		if m.w.Run = runfolder.RunOf(dir); m.w.Run == "" || !has {
-			m.w.Run = rand.Text()
-		}
 		return m, nil, nil
 	case !has && o.resume == "":
 		return nil, nil, console.BadInput("--mirror %s: it holds a run already: continue it by --out FOLDER --resume "+

@@ -2,6 +2,7 @@ package runfolder
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -55,6 +56,22 @@ func (d Local) Put(ctx context.Context, name string, from io.Reader, _ int64) er
 		return errors.Join(err, os.Remove(part.Name()))
 	}
 	return osDisk{}.SyncDir(dir)
+}
+
+// markOnce is a folder whose files stay as they were written first, where its file system has links.
+type markOnce struct{ Local }
+
+// Put implements Store.
+func (d markOnce) Put(ctx context.Context, name string, from io.Reader, size int64) error {
+	part := partName + rand.Text()
+	if err := d.Local.Put(ctx, part, from, size); err != nil {
+		return err
+	}
+	err := os.Link(d.path(part), d.path(name))
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return os.Remove(d.path(part))
+	}
+	return os.Rename(d.path(part), d.path(name))
 }
 
 // Remove implements Store.

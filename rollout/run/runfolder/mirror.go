@@ -103,10 +103,22 @@ func RunOf(dir string) string {
 	return x.Run
 }
 
+// mark returns the RunOf of a folder, which becomes run if it has none. Of several processes one succeeds.
+func mark(ctx context.Context, dir, run string) (string, error) {
+	if id := RunOf(dir); id != "" {
+		return id, nil
+	}
+	if err := putJSON(ctx, markOnce{Local(dir)}, Index{Run: run}); err != nil {
+		return "", err
+	}
+	return RunOf(dir), nil
+}
+
 // Writer is a process that writes a mirror.
 type Writer struct {
-	Run, Holder string // of its Index
-	After       string // the holder that it takes the mirror from: the run goes on here
+	Run    string // of its Index, if the folder does not have one yet
+	Holder string // of its Index
+	After  string // the holder that it takes the mirror from: the run goes on here
 }
 
 // TakenError is the error of a writer whose mirror another process writes.
@@ -147,14 +159,12 @@ func (w Writer) Copy(ctx context.Context, dir string, to Store) error {
 		return err
 	}
 	defer func() { _ = newest.Close() }()
+	if w.Run, err = mark(ctx, dir, w.Run); err != nil {
+		return err
+	}
 	had, err := w.index(ctx, to)
 	if err != nil {
 		return err
-	}
-	if RunOf(dir) != w.Run {
-		if err := putJSON(ctx, Local(dir), Index{Run: w.Run}); err != nil {
-			return err
-		}
 	}
 	x.Run, x.Holder = w.Run, w.Holder
 	names := x.names()

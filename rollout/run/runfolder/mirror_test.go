@@ -197,10 +197,37 @@ func TestMirrorHasOneWriter(t *testing.T) {
 	second := runfolder.Writer{Run: "a", Holder: "2", After: "1"}
 	require.NoError(t, second.Copy(t.Context(), there, to))
 	m.save(t, 2)
-	for _, w := range []runfolder.Writer{first, {Run: "a", Holder: "3"}, {Run: "a", Holder: "3", After: "1"},
-		{Run: "b", Holder: "2"}, {Run: "b", Holder: "3", After: "2"}} {
+	for _, w := range []runfolder.Writer{first, {Holder: "3"}, {Holder: "3", After: "1"}} {
 		err := w.Copy(t.Context(), m.Dir(), to)
 		require.ErrorAs(t, err, new(*runfolder.TakenError), "%v", w)
+	}
+	other := newMirrored(t)
+	other.save(t, 1)
+	for _, w := range []runfolder.Writer{{Run: "b", Holder: "2"}, {Run: "b", Holder: "3", After: "2"}} {
+		err := w.Copy(t.Context(), other.Dir(), to)
+		require.ErrorAs(t, err, new(*runfolder.TakenError), "%v", w)
+	}
+	require.Equal(t, "b", runfolder.RunOf(other.Dir()))
+
+	// Processes that copy one folder at a time agree which run it is of.
+	same, done := newMirrored(t), make(chan error)
+	same.save(t, 1)
+	mirrors := t.TempDir()
+	at := func(id int) runfolder.Local { return runfolder.Local(filepath.Join(mirrors, strconv.Itoa(id))) }
+	for id := range 4 {
+		go func() {
+			w := runfolder.Writer{Run: strconv.Itoa(id), Holder: "5"}
+			done <- w.Copy(t.Context(), same.Dir(), at(id))
+		}()
+	}
+	for range 4 {
+		require.NoError(t, <-done)
+	}
+	for id := range 4 {
+		x, err := runfolder.ReadIndex(t.Context(), at(id))
+		require.NoError(t, err)
+		require.Equal(t, runfolder.RunOf(same.Dir()), x.Run)
+		require.NotEmpty(t, x.Run)
 	}
 	require.EqualValues(t, 1, goesOn(t, to))
 
