@@ -1,5 +1,5 @@
-// Command xlarun-study has the commands study, serve, work and copy. xlarun hands these over to it, so that xlarun itself
-// needs no database, no message server and no client of object stores.
+// Command xlarun-study has the commands study, serve, work and copy. xlarun hands these over to it, so that xlarun
+// itself needs no database, no message server and no client of object stores.
 package main
 
 import (

@@ -25,10 +25,10 @@ func copyCommand(a *cli.App) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use: "copy FOLDER s3://BUCKET/PREFIX | s3://BUCKET/PREFIX [FOLDER]",
-		Long: "Copy brings the mirror of a run up to the run's folder, as --mirror does while the run works, or a folder " +
-			"up to its mirror. It copies what is new or has changed. With one argument it says what the mirror holds.\n" +
-			"The variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION and AWS_ENDPOINT_URL " +
-			"have their usual meaning. Without keys, the role of the machine or pod counts.",
+		Long: "Copy brings the mirror of a run up to the run's folder, as --mirror does while the run works, or a " +
+			"folder up to its mirror. It copies what is new or has changed. With one argument it says what the " +
+			"mirror holds.\nThe variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION " +
+			"and AWS_ENDPOINT_URL have their usual meaning. Without keys, the role of the machine or pod counts.",
 		Example: "  xlarun copy s3://bucket/try runs/try\n  xlarun copy runs/try s3://bucket/try",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -1,5 +1,5 @@
-// Package command registers the commands study, serve, work and copy with the command line. A program has them if it imports
-// this package.
+// Package command registers the commands study, serve, work and copy with the command line. A program has them if it
+// imports this package.
 package command
 
 import (

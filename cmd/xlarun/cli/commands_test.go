@@ -353,7 +353,7 @@ func TestResolvedConfigHoldsEveryKey(t *testing.T) {
 				}
 				require.Equal(t, count, strings.Count("\n"+head, "\n"+name+" = "), name)
 			}
-			for _, own := range []string{"config", "out", "json", "resume"} {
+			for _, own := range []string{"config", "out", "json", "mirror", "resume"} {
 				require.NotContains(t, "\n"+head+tables, "\n"+own+" = ")
 			}
 

@@ -217,8 +217,8 @@ func (g *flagValues) addCall(f *pflag.FlagSet, title string) {
 	if title != "" {
 		f.StringVar(&o.out, "out", "", `folder of the run, "none" for no folder (default "runs/TIME-`+title+`")`)
 		f.StringVar(&o.resume, "resume", "", "go on with the run in this folder; auto: in --out, or start it there")
-		f.StringVar(&o.mirror, "mirror", "", "folder or s3://BUCKET/PREFIX that the run's folder is copied to, at most "+
-			"every minute; --resume auto goes on from it")
+		f.StringVar(&o.mirror, "mirror", "", "folder or s3://BUCKET/PREFIX that the run's folder is copied to, at "+
+			"most every minute; --resume auto goes on from it")
 		f.BoolVar(&o.drop, "drop-rows", false, "go on also if rows of metrics.jsonl are missing")
 		f.StringVar(&o.study, "from-study", "", "start with the settings of the best trial of this study, of the "+
 			"trial N of FILE:N; FILE:STUDY and FILE:STUDY:N where the database has several")

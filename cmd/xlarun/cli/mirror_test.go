@@ -78,7 +78,7 @@ func TestMirrorRefuses(t *testing.T) {
 		{"drift --out other --resume auto --mirror mirror", "of another run than that in other: name another mirror"},
 		{"drift --out none --mirror mirror", "--mirror got mirror, wants a folder of the run beside it: --out none"},
 		{"drift --out new --mirror new/mirror", "is in the folder of the run: name another folder"},
-		{"drift --out new --mirror gs://bucket/x", "--mirror got gs://bucket/x, wants a folder, file:///FOLDER or s3://"},
+		{"drift --out new --mirror gs://bucket/x", "--mirror got gs://bucket/x, wants a folder, file:///FOLDER or s3:"},
 		{"drift --out new --mirror s3:///x", "--mirror got s3:///x, wants a folder"},
 		{"drift --out new --mirror=", "--mirror is empty"},
 	} {

@@ -142,9 +142,9 @@ func (w Writer) index(ctx context.Context, to Store) (Index, error) {
 	return x, err
 }
 
-// Copy brings the mirror up to a run's folder: it copies files that are new or have changed, then the index, and removes
-// older checkpoints. The run may be under way. A folder without a checkpoint is not copied. A copy that is cut leaves
-// what the mirror had, with newer rows and members.
+// Copy brings the mirror up to a run's folder: it copies files that are new or have changed, then the index, and
+// removes older checkpoints. The run may be under way. A folder without a checkpoint is not copied. A copy that is cut
+// leaves what the mirror had, with newer rows and members.
 func (w Writer) Copy(ctx context.Context, dir string, to Store) error {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -108,8 +108,8 @@ func (c killedStore) Remove(ctx context.Context, name string) error {
 	return c.Local.Remove(ctx, name)
 }
 
-// A copy is killed before each of its calls in turn. The mirror has the state of the copy before it, or the new one, and
-// a run goes on from there. The next copy brings it up to date.
+// A copy is killed before each of its calls in turn. The mirror has the state of the copy before it, or the new one,
+// and a run goes on from there. The next copy brings it up to date.
 func TestMirrorOfKilledCopies(t *testing.T) {
 	m := newMirrored(t)
 	var after []string // the folder after each step
