@@ -153,10 +153,7 @@ var rooms = []room{
 var testOnly = []string{"github.com/dop251/goja", "mvdan.cc/sh/v3"}
 
 // onlyIn are packages of go-xla, and the only package of a program that imports each.
-var onlyIn = map[string]string{
-	"github.com/gomlx/go-xla/pjrt":      "xlabridge/goxla",
-	"github.com/gomlx/go-xla/installer": "xlabridge/plugin",
-}
+var onlyIn = map[string]string{"github.com/gomlx/go-xla/installer": "xlabridge/plugin"}
 
 // matches tells whether a package's path is one that the pattern means.
 func matches(pattern, path string) bool {
