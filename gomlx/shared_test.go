@@ -26,7 +26,8 @@ const double = `module @double {
 func TestSharedClient(t *testing.T) {
 	refused, err := xlabridge.Open(t.Context(), xlabridge.Options{NoCache: true})
 	require.NoError(t, err)
-	require.EqualError(t, goxla.Register(refused, func(string, uintptr) error { return errors.New("refused") }), "refused")
+	refuse := func(string, uintptr) error { return errors.New("refused") }
+	require.EqualError(t, goxla.Register(refused, refuse), "refused")
 	require.NoError(t, refused.Close(), "go-xla does not have it")
 	ours, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: t.TempDir(), Devices: 2})
 	require.NoError(t, err)

@@ -52,7 +52,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Fields that are appended several times are repeated, and messages lie in messages: the numbers 1 and 2 as a ListValue.
+// Fields that are appended several times are repeated, and messages lie in messages: 1 and 2 as a ListValue.
 func TestNestedMessages(t *testing.T) {
 	var list protobuf.Message
 	for _, x := range []float64{1, 2} {

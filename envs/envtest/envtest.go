@@ -256,7 +256,7 @@ func (c *checker) draws() error {
 // run traces f and runs it on the reference interpreter.
 func run[A, R any](f func(A) R, a A) (out R, err error) { return runner(f)(a) }
 
-// runner returns f on the reference interpreter. It is traced once, for the first of the arguments, which are all alike.
+// runner returns f on the reference interpreter. It is traced once, for the first argument, which the others are like.
 func runner[A, R any](f func(A) R) func(a A) (R, error) {
 	var p *graph.Program
 	return func(a A) (out R, err error) {
