@@ -12,15 +12,22 @@ type binaryKernels struct {
 }
 
 func (k binaryKernels) eval(n *Node, in []*Tensor) []*Tensor {
-	x, y := in[0], in[1]
-	out := newTensor(n.Outs[0].shape)
-	for j := range x.V {
-		switch d := x.Shape.DType; {
-		case isFloat(d):
+	x, y, out := in[0], in[1], newTensor(n.Outs[0].shape)
+	switch d := x.Shape.DType; {
+	case d == Float32 && out.Shape.DType == Float32: // the usual one
+		for j := range x.V {
+			out.V[j] = math.Float64bits(float64(float32(k.f(x.F(j), y.F(j)))))
+		}
+	case isFloat(d):
+		for j := range x.V {
 			out.SetF(j, k.f(x.F(j), y.F(j)))
-		case isSigned(d) && k.i != nil:
+		}
+	case isSigned(d) && k.i != nil:
+		for j := range x.V {
 			out.SetI(j, k.i(x.I(j), y.I(j)))
-		default:
+		}
+	default:
+		for j := range x.V {
 			out.SetI(j, int64(k.u(x.U(j), y.U(j))))
 		}
 	}

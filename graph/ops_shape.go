@@ -63,7 +63,8 @@ func forEachRow(dims []int, base int, strides []int, f func(flat, at, n, stride 
 	if product(dims) == 0 {
 		return
 	}
-	size, step := make([]int, 0, len(dims)+1), make([]int, 0, len(dims)+1)
+	var sizes, steps, indices [8]int // of more axes they are on the heap
+	size, step := sizes[:0], steps[:0]
 	for a, n := range dims {
 		switch last := len(size) - 1; {
 		case n == 1:
@@ -78,7 +79,7 @@ func forEachRow(dims []int, base int, strides []int, f func(flat, at, n, stride 
 		return
 	}
 	last := len(size) - 1
-	idx, n := make([]int, last), size[last]
+	idx, n := append(indices[:0], make([]int, last)...), size[last]
 	for row := range product(size[:last]) {
 		f(row*n, base, n, step[last])
 		for a := last - 1; a >= 0; a-- {
@@ -281,6 +282,13 @@ var _ = register(&Op{
 		e.generic(n, "stablehlo.broadcast_in_dim", "broadcast_dimensions = "+stablehlo.Int64s(axes))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
+		if len(in[0].V) == 1 {
+			out := newTensor(n.Outs[0].shape)
+			for i := range out.V {
+				out.V[i] = in[0].V[0]
+			}
+			return []*Tensor{out}
+		}
 		a := n.Attrs.(broadcastAttrs)
 		st, to := strides(in[0].Shape.Dims), make([]int, len(n.Outs[0].shape.Dims))
 		for i, ax := range a.Axes {

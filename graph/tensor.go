@@ -20,7 +20,19 @@ type Tensor struct {
 	V     []uint64
 }
 
-func newTensor(s Shape) *Tensor { return &Tensor{s, make([]uint64, s.Size())} }
+// newTensor makes a tensor of zeros. A small one, as most are in a program of one member, is one piece of memory.
+func newTensor(s Shape) *Tensor {
+	n := s.Size()
+	if n > 8 {
+		return &Tensor{s, make([]uint64, n)}
+	}
+	small := &struct {
+		Tensor
+		v [8]uint64
+	}{Tensor: Tensor{Shape: s}}
+	small.V = small.v[:n:n]
+	return &small.Tensor
+}
 
 // F is element i of a float tensor.
 func (t *Tensor) F(i int) float64 { return math.Float64frombits(t.V[i]) }

@@ -3,6 +3,7 @@ package xlabridge_test
 import (
 	"context"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"math"
 	"os"
@@ -166,6 +167,14 @@ func TestTransfers(t *testing.T) {
 		require.Equal(t, data[:n], back, dims)
 		require.NoError(t, b.Close())
 	}
+}
+
+// The bytes are a part of the keys of users' caches. They are those of go-xla, as TestSharedClient of the module
+// xlarun/gomlx shows.
+func TestCompileOptions(t *testing.T) {
+	require.Equal(t, "1a0f08ffffffffffffffffff01200128012001", hex.EncodeToString(pjrt.CompileOptions(0)))
+	require.Equal(t, "1a1d08ffffffffffffffffff012002280130014a0a080210011a040a020001",
+		hex.EncodeToString(pjrt.CompileOptions(0, 1)))
 }
 
 // What goes wrong is an *Error with the plugin's code and text.

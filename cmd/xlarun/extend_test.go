@@ -19,13 +19,14 @@ import (
 
 // example is examples/extend as a program: xlarun with parts that are registered in another module. The module is in a
 // workspace with this one, so that the packages which were built for this test serve it too. The go command keeps a
-// program that "go run" links, and not one of "go build -o". -exec copies it.
+// program that "go run" links, and not one of "go build -o". -exec copies it. Without what debuggers read it is linked
+// in half of the time.
 func example(t *testing.T) *shelltest.Shell {
 	t.Helper()
 	s := shelltest.New(t)
 	s.Program = s.Path("extend")
 	for _, args := range [][]string{{"work", "init", filepath.Join("..", ".."), "."},
-		{"run", "-exec", fmt.Sprintf(`sh -c 'cp "$0" "%s"'`, s.Program), "."}} {
+		{"run", "-ldflags=-s -w", "-exec", fmt.Sprintf(`sh -c 'cp "$0" "%s"'`, s.Program), "."}} {
 		cmd := exec.Command("go", args...)
 		cmd.Dir = filepath.Join("..", "..", "examples", "extend")
 		cmd.Env = append(os.Environ(), "GOWORK="+s.Path("go.work"))

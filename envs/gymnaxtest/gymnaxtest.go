@@ -38,36 +38,36 @@ type rows struct {
 }
 
 // outcome is the results of a step.
-type outcome[S any] struct {
-	Next                               S
+type outcome struct {
+	Next                               any
 	Obs, Reward, Terminated, Truncated *graph.Array
 }
 
 // Match plays all 2,000 transitions and 64 resets of a file in vmapped programs on the reference interpreter, with
 // gymnax's keys. It compares the state fields in the file. next, unless nil, first converts a batch of our states to
-// the file's form.
-func Match[S, P any](t *testing.T, env envs.Env[S, P], path string, next func(S) S) {
+// the file's form. env is erased, so that no code is made for each environment.
+func Match(t *testing.T, env envs.Environment, path string, next func(any) any) {
 	t.Helper()
 	var v vectors
 	require.NoError(t, oracles.Read(path, &v))
 	p := parameters(t, env.DefaultParams(), v)
-	first := run(t, func(key random.Key) S {
+	first := run(t, func(key random.Key) any {
 		s, _ := env.Reset(key, p)
 		return s
 	}, random.New(0))
 	if next == nil {
-		next = func(s S) S { return s }
+		next = func(s any) any { return s }
 	}
 
 	const n = 2000
 	require.Equal(t, n, v.Raw.Reward.Len())
 	type input struct {
 		Key    random.Key
-		State  S
+		State  any
 		Action *graph.Array
 	}
 	action := env.Spec().Action.Shape().DType
-	got := run(t, graph.VMap(func(in input) (o outcome[S]) {
+	got := run(t, graph.VMap(func(in input) (o outcome) {
 		o.Next, o.Obs, o.Reward, o.Terminated, o.Truncated = env.Step(in.Key, in.State, in.Action, p)
 		return o
 	}), input{random.Split(random.New(1), n), batch(t, first, v.Raw.State, n), array(t, v.Raw.Action, action)})
@@ -77,28 +77,29 @@ func Match[S, P any](t *testing.T, env envs.Env[S, P], path string, next func(S)
 	if v.Auto != nil {
 		auto := envs.AutoReset(env)
 		key := random.Key{Data: array(t, *v.Auto.Key, graph.Uint32)}
-		got := run(t, graph.VMap(func(in input) (o outcome[envs.Episode[S]]) {
-			before := envs.Episode[S]{State: in.State, FinalObs: env.Observe(in.State, p)}
+		got := run(t, graph.VMap(func(in input) (o outcome) {
+			before := envs.Episode[any]{State: in.State, FinalObs: env.Observe(in.State, p)}
 			o.Next, o.Obs, o.Reward, o.Terminated, o.Truncated = auto.Step(in.Key, before, in.Action, p)
 			return o
 		}), input{key, batch(t, first, v.Auto.State, key.Data.Dim(0)), array(t, v.Auto.Action, action)})
-		agreeStates(t, v.Auto.Next, got.Next.State)
+		final := got.Next.(envs.Episode[any])
+		agreeStates(t, v.Auto.Next, final.State)
 		agreeStep(t, *v.Auto, env.Spec(), got.Obs, got.Reward, got.Terminated, got.Truncated)
-		agree(t, "the final observation", v.Auto.FinalObs.Floats(), graphtest.Floats(t, got.Next.FinalObs))
+		agree(t, "the final observation", v.Auto.FinalObs.Floats(), graphtest.Floats(t, final.FinalObs))
 	}
 
-	fresh := run(t, graph.VMap(func(key random.Key) (o outcome[S]) {
+	fresh := run(t, graph.VMap(func(key random.Key) (o outcome) {
 		state, obs := env.Reset(key, p)
-		return outcome[S]{state, obs, obs, obs, obs}
+		return outcome{state, obs, obs, obs, obs}
 	}), random.Key{Data: array(t, *v.Reset.Key, graph.Uint32)})
 	agreeStates(t, v.Reset.State, fresh.Next)
 	agree(t, "the observation of Reset", observations(v.Reset, env.Spec()), graphtest.Floats(t, fresh.Obs))
 }
 
 // parameters are the defaults with the values of the file. They must be equal, except for the Changed ones.
-func parameters[P any](t *testing.T, p P, v vectors) P {
+func parameters(t *testing.T, p any, v vectors) any {
 	t.Helper()
-	out := reflect.ValueOf(&p).Elem()
+	out := settable(p)
 	changed := map[string]bool{}
 	for _, name := range v.Changed {
 		changed[name] = true
@@ -113,16 +114,22 @@ func parameters[P any](t *testing.T, p P, v vectors) P {
 		require.Len(t, want.Shape, ours.Rank(), name)
 		f.Set(reflect.ValueOf(array(t, want, ours.DType())))
 	}
-	return p
+	return out.Interface()
+}
+
+// settable is a copy of a struct.
+func settable(s any) reflect.Value {
+	v := reflect.New(reflect.TypeOf(s)).Elem()
+	v.Set(reflect.ValueOf(s))
+	return v
 }
 
 // batch is n states from the file's fields; missing fields are zeros.
-func batch[S any](t *testing.T, first S, fields map[string]oracles.Array, n int) S {
+func batch(t *testing.T, first any, fields map[string]oracles.Array, n int) any {
 	t.Helper()
-	out := graph.MapTree(func(a *graph.Array) *graph.Array {
+	v := settable(graph.MapTree(func(a *graph.Array) *graph.Array {
 		return graph.Zeros(graph.ShapeOf(a.DType(), append([]int{n}, a.Dims()...)...))
-	}, first)
-	v := reflect.ValueOf(&out).Elem()
+	}, first))
 	for name, a := range fields {
 		f := v.FieldByName(name)
 		require.True(t, f.IsValid(), "the state has no field %s", name)
@@ -130,7 +137,7 @@ func batch[S any](t *testing.T, first S, fields map[string]oracles.Array, n int)
 		require.Equal(t, a.Shape, zeros.Dims(), name)
 		f.Set(reflect.ValueOf(array(t, a, zeros.DType())))
 	}
-	return out
+	return v.Interface()
 }
 
 func agreeStates(t *testing.T, want map[string]oracles.Array, got any) {

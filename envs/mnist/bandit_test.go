@@ -50,7 +50,7 @@ func pictures(t *testing.T) string {
 func TestMatchesGymnax(t *testing.T) {
 	b, err := read(pictures(t))
 	require.NoError(t, err)
-	gymnaxtest.Match[State, Params](t, b, "testdata/MNISTBandit-bsuite-v1.json.gz", nil)
+	gymnaxtest.Match(t, envs.Erase[State, Params](b), "testdata/MNISTBandit-bsuite-v1.json.gz", nil)
 }
 
 // It keeps its Spec, and is drawn.

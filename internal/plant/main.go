@@ -82,7 +82,7 @@ func (f fault) run(root string, long bool) (r result, err error) {
 	if err := cmp.Or(os.WriteFile(file, []byte(text), 0o600), os.WriteFile(overlay, replaced, 0o600)); err != nil {
 		return r, err
 	}
-	timeout := "10m" // a test may wait for ever
+	timeout := "4m" // a test may wait for ever
 	if long {
 		timeout = "60m"
 	}

@@ -1,6 +1,6 @@
 // Package goxla lets code that uses go-xla (github.com/gomlx/go-xla/pjrt), such as GoMLX's backend "xla", run on an
 // open client: it has the client's devices, whose memory is taken once, and its programs come from the client's cache.
-// A program that uses only xlarun does not import it.
+// The package does not import go-xla, which its caller has. Its test is in the module xlarun/gomlx.
 package goxla
 
 /*
@@ -12,8 +12,6 @@ import (
 	"fmt"
 	"sync"
 	"unsafe"
-
-	"github.com/gomlx/go-xla/pjrt"
 
 	_ "xlarun/third_party/pjrt" // the C files include its headers
 	"xlarun/xlabridge"
@@ -28,10 +26,10 @@ var registered struct {
 }
 
 // Register makes an open client known to go-xla under its platform's name, "cpu", "cuda", "rocm" or "tpu": each client
-// that go-xla makes of this plugin is this one. Call it before go-xla is used. A process registers one client, and a
-// second Register returns an error. The client stays open until the process ends: its Close returns an error, since
-// go-xla does not say when it is done.
-func Register(c *xlabridge.Client) error {
+// that go-xla makes of this plugin is this one. preload is go-xla's pjrt.RegisterPreloadedPlugin. Call Register before
+// go-xla is used. A process registers one client, and a second Register returns an error. The client stays open until
+// the process ends: its Close returns an error, since go-xla does not say when it is done.
+func Register(c *xlabridge.Client, preload func(platform string, table uintptr) error) error {
 	registered.Lock()
 	defer registered.Unlock()
 	if registered.platform != "" {
@@ -40,7 +38,7 @@ func Register(c *xlabridge.Client) error {
 	platform := c.Platform()
 	err := inside.Share(c, func(shared inside.Shared) error {
 		registered.Shared = shared
-		return pjrt.RegisterPreloadedPlugin(platform, uintptr(C.gx_table(shared.Table, shared.Client)))
+		return preload(platform, uintptr(C.gx_table(shared.Table, shared.Client)))
 	})
 	if err == nil {
 		registered.platform = platform
