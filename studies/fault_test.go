@@ -217,14 +217,20 @@ func TestServed(t *testing.T) {
 	more := "trials = 12\nattempts = 1000\nlease = \"400ms\"\n[run]\nwait = \"5ms\"\n"
 	_, s := written(t, more)
 	at := make(chan string, 1)
-	c := coordinator(s)
-	c.NoWorkers, c.Linger, c.Listen, c.Listening = true, time.Hour, Listen{Address: "127.0.0.1:0", Token: "right"},
-		func(address string) { at <- address }
 	done := make(chan error, 1)
-	ctx, leave := context.WithCancel(t.Context())
-	defer leave()
-	go func() { done <- c.Run(ctx) }()
-	url := "nats://" + <-at
+	var c *Coordinator
+	var url string
+	serve := func() (leave func()) {
+		c = coordinator(s)
+		c.NoWorkers, c.Linger, c.Listen, c.Listening = true, time.Hour, Listen{Address: "127.0.0.1:0", Token: "right"},
+			func(address string) { at <- address }
+		ctx, leave := context.WithCancel(t.Context())
+		go func() { done <- c.Run(ctx) }()
+		url = "nats://" + <-at
+		return leave
+	}
+	leave := serve()
+	defer func() { leave() }()
 	guest := func(token string) *exec.Cmd {
 		cmd := again(asGuest, url)
 		cmd.Env = append(cmd.Env, TokenVariable+"="+token)
@@ -244,6 +250,12 @@ func TestServed(t *testing.T) {
 	_ = killed.Wait()
 	out, err = guest("right").CombinedOutput()
 	require.NoError(t, err, "%s", out)
+	out, err = guest("right").CombinedOutput()
+	require.Error(t, err)
+	require.Equal(t, ErrOver.Error()+"\n", string(out))
+	leave()
+	require.NoError(t, <-done)
+	leave = serve() // after the end: it answered nobody
 	out, err = guest("right").CombinedOutput()
 	require.Error(t, err)
 	require.Equal(t, ErrOver.Error()+"\n", string(out))

@@ -391,6 +391,9 @@ func (s *server) end() {
 	s.mu.Lock()
 	s.over = true
 	s.mu.Unlock()
+	if !s.answers { // there was no trial to run
+		_ = s.subscribe()
+	}
 	_ = s.conn.Publish(overSubject, nil)
 	_ = s.conn.Flush()
 }

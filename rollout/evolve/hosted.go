@@ -290,7 +290,10 @@ func (h *hosted) restore(ctx context.Context, s *hosts.Checkpoint) ([]run.Metric
 	var earlier []run.Metrics
 	for _, p := range t.History {
 		if p.Step > done {
-			earlier = append(earlier, p.metrics())
+			m := p.metrics()
+			m.Skipped = p.Step - done - 1 // rows that the other host's folder does not keep
+			earlier = append(earlier, m)
+			done = p.Step
 		}
 	}
 	return earlier, nil

@@ -1,7 +1,9 @@
 package evolve
 
 import (
+	"bytes"
 	"context"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"math"
@@ -18,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	_ "xlarun/envs/classic"
+	"xlarun/graph/safetensors"
 	"xlarun/internal/long"
 	"xlarun/internal/messaging"
 	"xlarun/rollout/evolve/hosts"
@@ -379,6 +382,29 @@ func TestHostsThatGoOnHaveAllRows(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, string(rows), dir)
 	}
+}
+
+// The history of a host that was resumed has the rows that its folder keeps: 4096, 4104, 4112 of a long run. The host
+// that gets it counts the generations between, on which it depends what its own folder keeps: it counted rows.
+func TestHistoryWithGaps(t *testing.T) {
+	c := smallRun(nil)
+	r, err := c.Start(t.Context(), &xlabridge.Reference{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	state, err := r.Snapshot(t.Context())
+	require.NoError(t, err)
+	var arrays, data bytes.Buffer
+	require.NoError(t, safetensors.Write(&arrays, state.Arrays, nil))
+	require.NoError(t, gob.NewEncoder(&data).Encode(checkpoint{arrays.Bytes(),
+		[]roundMetrics{{Step: 4096}, {Step: 4104}, {Step: 4112}, {Step: 4113}}}))
+	h := &hosted{run: r.(*Evolution)}
+	rounds, err := h.restore(t.Context(), &hosts.Checkpoint{Generation: 4113, Data: data.Bytes()})
+	require.NoError(t, err)
+	var skipped []int64
+	for _, m := range rounds {
+		skipped = append(skipped, m.Skipped)
+	}
+	require.Equal(t, []int64{4095, 7, 7, 0}, skipped)
 }
 
 // A host with other settings, or without the server's token, is refused in one sentence.

@@ -22,6 +22,9 @@ type Metrics struct {
 	// Earlier are the metrics of rounds before this one that other processes computed, if they are not in the run's
 	// folder: a process that joins late gets them with the state.
 	Earlier []Metrics
+	// Skipped is the number of rounds between the row before, in Earlier or in the folder, and this one whose metrics
+	// are not known, since folders do not keep all rows of long runs. They count with the work of this one.
+	Skipped int64
 	// Notices are lines that must stay readable, such as that another process has joined.
 	Notices []string
 	// Failed is not nil if no member has a result. The run ends with the error that it returns, after this round is

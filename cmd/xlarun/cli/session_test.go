@@ -46,6 +46,8 @@ func TestChosenPrecisionIsSaid(t *testing.T) {
 }
 
 func TestRunEndsWhenSolved(t *testing.T) {
+	t.Setenv("SLURM_JOB_ID", "48213")
+	t.Setenv("SLURM_RESTART_COUNT", "2")
 	b := newBed(t)
 	require.Equal(t, StatusOK, b.drift("CartPole-v1", "--pop", "16", "--json"), "%s", b.err)
 	require.Empty(t, b.err.String())
@@ -84,6 +86,8 @@ func TestRunEndsWhenSolved(t *testing.T) {
 	require.Equal(t, 5, strings.Count(read(t, dir, "timings.jsonl"), `"steps_per_second"`))
 	require.Contains(t, read(t, dir, "profile.json"), `"steady_steps_per_second"`)
 	require.Contains(t, read(t, dir, "profile.json"), `"wind": "west"`)
+	require.Contains(t, read(t, dir, "profile.json"), `"slurm_job_id": 48213,`)
+	require.Contains(t, read(t, dir, "profile.json"), `"slurm_restart_count": 2,`)
 	require.Contains(t, read(t, dir, "checkpoints/000005.safetensors"), "pop = 16")
 	require.Contains(t, read(t, dir, "config.toml"), "unroll = 4\n", "what was chosen for the run")
 }

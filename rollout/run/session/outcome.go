@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -437,6 +439,11 @@ func (s *session) profileJSON() (p map[string]any, err error) {
 	if c, ok := s.backend.(*xlabridge.Client); ok {
 		p["plugin"] = fmt.Sprintf("%s (%s)", filepath.Base(c.PluginPath()), c.Fingerprint())
 		p["device_names"], _ = c.DeviceDescriptions()
+	}
+	for _, name := range []string{"SLURM_JOB_ID", "SLURM_RESTART_COUNT"} { // whose output tells what became of the run
+		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+			p[strings.ToLower(name)] = n
+		}
 	}
 	return p, nil
 }

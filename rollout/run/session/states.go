@@ -266,8 +266,8 @@ func (s *session) stepping(ctx context.Context) (state, error) {
 			return m, err
 		}
 		for _, r := range slices.Concat(m.Earlier, []run.Metrics{m}) {
-			rounds++
-			work += r.Work
+			rounds += 1 + r.Skipped
+			work += r.Work * float64(1+r.Skipped)
 		}
 		endedAt = s.Ends.reached(now.Sub(began), rounds, work)
 		if can.Closing != nil && (m.Step >= s.Job.Last || m.Done || m.Stalled || endedAt != "") {
@@ -486,8 +486,8 @@ func (s *session) note(m run.Metrics, now time.Time, seconds float64) error {
 // record counts a round, and returns its rows of the logs; none without logs.
 func (s *session) record(m run.Metrics, now time.Time, seconds float64) (rows []runfolder.Row) {
 	for _, earlier := range m.Earlier {
-		s.round++
-		s.totalWork += earlier.Work
+		s.round += 1 + earlier.Skipped
+		s.totalWork += earlier.Work * float64(1+earlier.Skipped)
 		if s.logger != nil {
 			rows = append(rows, s.row(earlier, math.NaN(), now))
 		}
@@ -509,8 +509,8 @@ func (s *session) add(m run.Metrics, seconds float64) {
 		s.work1 += m.Work
 	}
 	s.rounds++
-	s.round++
-	s.totalWork += m.Work
+	s.round += 1 + m.Skipped
+	s.totalWork += m.Work * float64(1+m.Skipped)
 	s.last = m
 	for _, v := range slices.Concat(m.Values, m.Timings) {
 		s.values[v.Name] = v.Number
