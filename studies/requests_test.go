@@ -114,6 +114,9 @@ func TestWhoHasATrial(t *testing.T) {
 	x.pass(time.Second) // a is stopped
 	got := x.asks(x.next, b)
 	require.True(t, got.Job.Stored, "b goes on from a's checkpoint")
+	x.c.server.Store(x.server)
+	now := x.c.Status()
+	require.Equal(t, []any{true, 2, 1}, []any{now.Ready, now.Working, now.Deaths})
 	require.Equal(t, file, x.asks(x.fetch, request{Worker: "b", File: trialFile(x.trial.ID)}).Part.Data)
 
 	for i, answer := range []func(request) (reply, error){x.beat, x.report, x.keep} {

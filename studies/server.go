@@ -40,9 +40,8 @@ type server struct {
 	now     func() time.Time
 	began   time.Time
 
-	answers bool // requests
-
 	mu        sync.Mutex
+	answers   bool // requests
 	leases    *lease.Table
 	over      bool // the study is over
 	workers   map[string]*WorkerStatus
@@ -120,6 +119,8 @@ func (s *server) subscribe() error {
 		}
 		all = append(all, one)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.answers = true
 	return nil
 }

@@ -17,8 +17,8 @@ import (
 
 // openPage serves a study's page and says where.
 func openPage(a *cli.App, l studies.Listen, d *rdb.DB, st *study.Study,
-	workers func() []studies.WorkerStatus) (*web.Page, error) {
-	p, err := web.Open(l, d, st, workers)
+	status func() studies.Status) (*web.Page, error) {
+	p, err := web.Open(l, d, st, status)
 	if err != nil {
 		return nil, notListening("web", l.Address, err)
 	}
@@ -44,7 +44,7 @@ func openPageOf(a *cli.App, l studies.Listen, c *studies.Coordinator) (end func(
 		Sampler: study.Random{}})
 	var p *web.Page
 	if err == nil {
-		p, err = openPage(a, l, d, st, c.WorkerStatus)
+		p, err = openPage(a, l, d, st, c.Status)
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
