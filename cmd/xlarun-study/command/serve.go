@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ import (
 )
 
 func serveCommand(a *cli.App) *cobra.Command {
-	values, access := map[string]string{}, &accessFlags{}
+	values, access, form := map[string]string{}, &accessFlags{}, &console.LogFlags{}
 	listen, shown, asJSON, noWorkers, untilDone := "", "", false, false, false
 	grace, linger, file := time.Duration(0), time.Duration(0), ""
 	cmd := &cobra.Command{
@@ -44,6 +45,10 @@ func serveCommand(a *cli.App) *cobra.Command {
 			if err == nil {
 				err = saves(cmd.Context(), grace)
 			}
+			var log *slog.Logger
+			if err == nil {
+				log, err = form.Logger(a.Out)
+			}
 			if err != nil {
 				return err
 			}
@@ -53,7 +58,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 			joined := func(by string) func(address string) {
 				return func(address string) {
 					at, also := joinAddress(l, address)
-					fmt.Fprintf(a.Out, by+"%s\n", at, also)
+					log.Info(fmt.Sprintf(by+"%s", at, also), "address", at)
 					if unwritten = writeAddress(file, at); unwritten != nil {
 						stop()
 					}
@@ -80,7 +85,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 						return notListening("web", shown, err)
 					}
 					defer func() { _ = p.Close() }()
-					fmt.Fprintf(a.Out, "the runs' numbers are at %smetrics%s\n", p.URL(), tokenNote(l))
+					log.Info(fmt.Sprintf("the runs' numbers are at %smetrics%s", p.URL(), tokenNote(l)), "url", p.URL())
 				}
 				err := m.Serve(ctx)
 				if unwritten != nil {
@@ -101,9 +106,9 @@ func serveCommand(a *cli.App) *cobra.Command {
 			}
 			var opened []func() (func(), error)
 			if shown != "none" {
-				opened = append(opened, func() (func(), error) { return openPageOf(a, page, c) })
+				opened = append(opened, func() (func(), error) { return openPageOf(log, page, c) })
 			}
-			err = runStudy(ctx, a, s, c, asJSON, opened...)
+			err = runStudy(ctx, a, log, s, c, asJSON, opened...)
 			if unwritten != nil {
 				return unwritten
 			}
@@ -115,6 +120,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 	}
 	specFlags(cmd, values, &asJSON)
 	graceFlag(cmd, &grace)
+	form.Add(cmd.Flags())
 	cmd.Flags().StringVar(&file, "address-file", "", "file that gets the address when the server listens, and "+
 		"\"over\" at the end: others join by @FILE")
 	cmd.Flags().BoolVar(&untilDone, "until-done", false, "without a study: end when the runs, and all islands that "+
@@ -182,7 +188,7 @@ func withStudy(cmd *cobra.Command, untilDone, noWorkers bool, linger time.Durati
 func noStudy(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "address-file", "until-done", "grace", "listen", "web", "token-file", "tls-cert", "tls-key", "tls-ca":
+		case "address-file", "until-done", "grace", "log", "log-level", "listen", "web", "token-file", "tls-cert", "tls-key", "tls-ca":
 		default:
 			err = console.BadInput("--%s got %q, but there is no study: give its file, or leave the flag out", f.Name,
 				f.Value)

@@ -307,3 +307,23 @@ func TestInterruptBeforeTheFirstGeneration(t *testing.T) {
 		})
 	}
 }
+
+// With --log json all that a run prints are lines of JSON for a log collector, one a generation.
+func TestLogOfARun(t *testing.T) {
+	b := newBed(t)
+	require.Equal(t, StatusOK, b.drift("--generations", "3", "--target", "0", "--out", "none", "--log", "json"), "%s",
+		b.err)
+	generations := 0
+	for line := range strings.Lines(b.out.String()) {
+		var r map[string]any
+		require.NoError(t, json.Unmarshal([]byte(line), &r), line)
+		require.Contains(t, r, "time")
+		require.Equal(t, "INFO", r["level"])
+		if r["msg"] == "generation" {
+			generations++
+			require.EqualValues(t, generations, r["generation"])
+			require.IsType(t, 0., r["mean_fitness"])
+		}
+	}
+	require.Equal(t, 3, generations, b.out.String())
+}
