@@ -39,6 +39,9 @@ type Coordinator struct {
 	Listening func(address string)
 	// Linger is how long workers of other machines are told that the study is over, after its end.
 	Linger time.Duration
+	// Leave returns the time that workers of other machines have, after the end of ctx, to give their trials back; nil:
+	// none.
+	Leave func() time.Duration
 	// Version is that of xlarun. Workers of another one are refused.
 	Version string
 

@@ -141,6 +141,32 @@ func TestWhoHasATrial(t *testing.T) {
 	require.True(t, x.asks(x.next, b).Over)
 }
 
+// A server that is to end waits for a worker that gives its trial back, and gives it to nobody. The next coordinator
+// does: it kept the trial back for a lease.
+func TestAServerLeaves(t *testing.T) {
+	t.Parallel()
+	x := newTestServer(t, "lease = \"15s\"\n")
+	a, b := request{Worker: "a"}, request{Worker: "b"}
+	x.asks(x.next, a)
+	require.NoError(t, x.c.db.Beat(x.running()...))
+	left := make(chan struct{})
+	go func() {
+		x.leave(time.Minute)
+		close(left)
+	}()
+	require.Eventually(t, func() bool { return x.asks(x.next, b).Busy > 0 }, time.Minute, time.Millisecond)
+	select {
+	case <-left:
+		require.FailNow(t, "a has a trial")
+	default:
+	}
+	x.asks(x.release, a)
+	<-left
+	require.Positive(t, x.asks(x.next, b).Busy)
+	x.begin(true)
+	require.NotNil(t, x.asks(x.next, b).Job)
+}
+
 // A coordinator that comes after another one keeps trials with a recent heartbeat back for a lease. The worker that
 // runs one has it with its next beat. Deaths are in the database.
 func TestNextCoordinator(t *testing.T) {

@@ -64,7 +64,8 @@ func serveCommand(a *cli.App) *cobra.Command {
 					}
 				}
 			}
-			c := &studies.Coordinator{Listen: l, NoWorkers: noWorkers, Linger: linger,
+			leave := func() time.Duration { return console.GraceOf(cmd.Context()) - console.Grace }
+			c := &studies.Coordinator{Listen: l, NoWorkers: noWorkers, Linger: linger, Leave: leave,
 				Listening: joined("workers join by: xlarun work %s")}
 			if err := c.Listen.Check(); err != nil {
 				return console.BadInput("--listen: %w", err)
@@ -74,7 +75,6 @@ func serveCommand(a *cli.App) *cobra.Command {
 			if err := page.Check(); err != nil && shown != "none" {
 				return console.BadInput("--web: %w", err)
 			}
-			leave := func() time.Duration { return console.GraceOf(cmd.Context()) - console.Grace }
 			if len(args) == 0 {
 				m := studies.Messages{Listen: l, UntilDone: untilDone, Leave: leave,
 					Listening: joined("hosts join by: xlarun evolve ENV --join %s/NAME")}
