@@ -15,8 +15,8 @@ import (
 type Messages struct {
 	Listen    Listen
 	Listening func(address string) // is called with the address, HOST:PORT; nil: it is not
-	// UntilDone ends the server when the runs, and all islands that have begun, have reached their goals and all clients
-	// have left quietFor ago, and with ErrNobody when there was no client for nobodyFor.
+	// UntilDone ends the server when the runs, and all islands that have begun, have reached their goals and all
+	// clients have left quietFor ago, and with ErrNobody when there was no client for nobodyFor.
 	UntilDone bool
 	// Leave returns the time that clients have to leave after the end of ctx; nil: none.
 	Leave  func() time.Duration

@@ -29,13 +29,12 @@ func records(t *testing.T, text string) (all []map[string]any) {
 func TestLogsOfAStudy(t *testing.T) {
 	t.Parallel()
 	s := shelltest.New(t)
-	require.NoError(t, os.WriteFile(s.Path("spec.toml"), []byte("name = \"one\"\nmetric = \"best_fitness\"\ntrials = 2\n"+
-		smallRun), 0o666))
+	require.NoError(t, os.WriteFile(s.Path("spec.toml"), []byte("name = \"one\"\nmetric = \"best_fitness\"\n"+
+		"trials = 2\n"+smallRun), 0o666))
 	for flag, wants := range map[string]string{"--log=xml": `--log got "xml", wants text or json`,
 		"--log-level=loud": `--log-level got "loud", wants debug, info, warn or error`} {
-		for _, command := range []string{"serve", "work"} {
-			require.Contains(t, s.Refused(t, command, map[string]string{"serve": "spec.toml", "work": "@server"}[command],
-				flag), wants)
+		for command, of := range map[string]string{"serve": "spec.toml", "work": "@server"} {
+			require.Contains(t, s.Refused(t, command, of, flag), wants)
 		}
 	}
 	serve := s.Command("serve", "spec.toml", "--listen", "127.0.0.1:0", "--no-workers", "--address-file", "server",

@@ -85,7 +85,8 @@ func serveCommand(a *cli.App) *cobra.Command {
 						return notListening("web", shown, err)
 					}
 					defer func() { _ = p.Close() }()
-					log.Info(fmt.Sprintf("the runs' numbers are at %smetrics%s", p.URL(), tokenNote(l)), "url", p.URL())
+					log.Info(fmt.Sprintf("the runs' metrics are at %smetrics%s", p.URL(), tokenNote(l)), "url",
+						p.URL())
 				}
 				err := m.Serve(ctx)
 				if unwritten != nil {
@@ -188,7 +189,8 @@ func withStudy(cmd *cobra.Command, untilDone, noWorkers bool, linger time.Durati
 func noStudy(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "address-file", "until-done", "grace", "log", "log-level", "listen", "web", "token-file", "tls-cert", "tls-key", "tls-ca":
+		case "address-file", "until-done", "grace", "log", "log-level", "listen", "web", "token-file", "tls-cert",
+			"tls-key", "tls-ca":
 		default:
 			err = console.BadInput("--%s got %q, but there is no study: give its file, or leave the flag out", f.Name,
 				f.Value)

@@ -152,7 +152,8 @@ func runStudy(ctx context.Context, a *cli.App, log *slog.Logger, s *studies.Spec
 		text := fmt.Sprintf("trial %d  %s  %s", t.Number, outcomeOf(t), paramsText(t))
 		facts := trialFacts(t)
 		if best != nil {
-			facts = append(facts, slog.Any("best", console.Number(best.Values[0])), slog.Int64("best_trial", best.Number))
+			facts = append(facts, slog.Any("best", console.Number(best.Values[0])),
+				slog.Int64("best_trial", best.Number))
 		}
 		if best != nil && best != t {
 			text += fmt.Sprintf("  (best %.6g, trial %d)", best.Values[0], best.Number)

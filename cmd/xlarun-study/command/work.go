@@ -102,8 +102,8 @@ func workCommand(a *cli.App) *cobra.Command {
 				if speaks {
 					j.Joined = func(address string) { t.say("joined %s", address) }
 					j.OnUnreachable = func(since time.Duration) {
-						log.Warn(fmt.Sprintf("nobody answers at %s since %v: does xlarun serve run there, and can this "+
-							"machine reach it? The workers wait until %v have passed", args[0],
+						log.Warn(fmt.Sprintf("nobody answers at %s since %v: does xlarun serve run there, and can "+
+							"this machine reach it? The workers wait until %v have passed", args[0],
 							since.Round(time.Second), wait))
 					}
 				}

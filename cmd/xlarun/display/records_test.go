@@ -25,16 +25,16 @@ func TestRecords(t *testing.T) {
 	r.Phase("compiling")
 	r.Progress(Progress{Round: "generation 1", Taken: time.Second}) // below the level
 	for step := range int64(2) {
-		r.Report(RoundReport{Devices: "1 cpu device", Cache: "hit", Trace: time.Second, Metrics: run.Metrics{Step: step + 1,
-			Values:  []run.Value{{Name: "best_fitness", Number: 9.5}, {Name: "test", Number: math.NaN()}},
-			Timings: []run.Value{{Name: "hosts_alive", Number: 2}}}, StepsPerSecond: 100})
+		r.Report(RoundReport{Devices: "1 device", Cache: "hit", Trace: time.Second, StepsPerSecond: 100,
+			Metrics: run.Metrics{Step: step + 1, Timings: []run.Value{{Name: "hosts_alive", Number: 2}},
+				Values: []run.Value{{Name: "best_fitness", Number: 9.5}, {Name: "test", Number: math.NaN()}}}})
 	}
 	r.Notice("the disk is full")
 	r.Moved("runs/b")
 	r.Close("solved")
 	require.Equal(t, `{"level":"INFO","msg":"xlarun evolve CartPole-v1: 64 x linear","folder":"runs/a"}
 {"level":"INFO","msg":"compiling"}
-{"level":"INFO","msg":"program","cache":"hit","trace_seconds":1,"compile_seconds":0,"devices":"1 cpu device","plan":""}
+{"level":"INFO","msg":"program","cache":"hit","trace_seconds":1,"compile_seconds":0,"devices":"1 device","plan":""}
 {"level":"INFO","msg":"generation","generation":1,"best_fitness":9.5,"test":null,"hosts_alive":2,"steps_per_second":100}
 {"level":"INFO","msg":"generation","generation":2,"best_fitness":9.5,"test":null,"hosts_alive":2,"steps_per_second":100}
 {"level":"INFO","msg":"the disk is full"}
