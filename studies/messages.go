@@ -71,7 +71,7 @@ func (m Messages) untilEnd(ctx context.Context, b *bus) error {
 		}
 		switch quiet := time.Since(last); {
 		case !m.UntilDone:
-		case quiet >= quietFor && reachedGoal(conn):
+		case quiet >= quietFor && reachedGoal(conn) && clients() == 0: // nobody has come meanwhile
 			return nil
 		case quiet >= nobodyFor:
 			return fmt.Errorf("%w for %v, and no run has reached its goal", ErrNobody, nobodyFor)
