@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,10 +41,12 @@ func probed(t *testing.T, p *Page, page string) (status int, text string) {
 // The metrics of a study are those of its trials and workers, and need the token. Whether it is healthy and ready does
 // not.
 func TestHealthOfAStudy(t *testing.T) {
-	now := studies.Status{Working: 2, Deaths: 3}
+	var isReady atomic.Bool
 	l := loopback
 	l.Token = "sesame"
-	p := shown(t, l, 12, func() studies.Status { return now })
+	p := shown(t, l, 12, func() studies.Status {
+		return studies.Status{Working: 2, Deaths: 3, Ready: isReady.Load()}
+	})
 	require.Equal(t, []string{
 		"# TYPE xlarun_best gauge",
 		`xlarun_best{study="a study"} +Inf`,
@@ -62,7 +65,7 @@ func TestHealthOfAStudy(t *testing.T) {
 	require.Equal(t, 401, status)
 	require.NotContains(t, text, "xlarun_")
 	for _, ready := range []bool{false, true} {
-		now.Ready = ready
+		isReady.Store(ready)
 		status, text = probed(t, p, "readyz")
 		require.Equal(t, map[bool]int{true: 200, false: 503}[ready], status, text)
 		status, text = probed(t, p, "healthz")
