@@ -43,15 +43,19 @@ func (r *Hosted) watch(conn *nats.Conn) error {
 	r.conn, r.runs = conn, map[string]*hostedRun{}
 	r.mu.Unlock()
 	_, err := conn.Subscribe(hostsSubject, func(m *nats.Msg) {
-		if x, err := hosts.Decode(m.Data); err == nil {
-			r.take(strings.Split(m.Subject, ".")[2], x, time.Now())
+		x, err := hosts.Decode(m.Data)
+		if err != nil {
+			return
+		}
+		if alone := r.take(strings.Split(m.Subject, ".")[2], x, time.Now()); alone && m.Reply != "" {
+			_ = m.Respond(nil) // as the server says of a greeting that nobody gets, see hosts.Bus
 		}
 	})
 	return err
 }
 
-// take learns from a message.
-func (r *Hosted) take(name string, m hosts.Message, now time.Time) {
+// take learns from a message, and reports whether its sender is the only host.
+func (r *Hosted) take(name string, m hosts.Message, now time.Time) (alone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	x := r.runs[name]
@@ -60,12 +64,13 @@ func (r *Hosted) take(name string, m hosts.Message, now time.Time) {
 		r.runs[name] = x
 	}
 	if x.digest != m.Run { // the others refuse it
-		return
+		return false
 	}
 	x.generation = max(x.generation, m.Generation) // a host that is behind sends an earlier one
 	if x.heard[m.From] = now; m.Kind == hosts.Leave {
 		delete(x.heard, m.From)
 	}
+	return len(x.alive(now)) == 1
 }
 
 // alive returns the hosts that were heard lately, and forgets the others.
