@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ func at(x any, path ...string) any {
 func TestKubernetes(t *testing.T) {
 	files, err := filepath.Glob("examples/kubernetes/*.yaml")
 	require.NoError(t, err)
-	containers := 0
+	containers, probed := 0, 0
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		require.NoError(t, err)
@@ -57,9 +58,16 @@ func TestKubernetes(t *testing.T) {
 				args = append(args, word.(string))
 			}
 			require.NoError(t, parse(args), "%s: %v", name, args)
+			if slices.Contains(args, "--web") {
+				probed++
+				require.Equal(t, "/readyz", at(container, "readinessProbe", "httpGet", "path"), name)
+				require.Equal(t, "/healthz", at(container, "livenessProbe", "httpGet", "path"), name)
+				// the database may take 2 s
+				require.Equal(t, 3, at(container, "livenessProbe", "timeoutSeconds"), name)
+			}
 		}
 	}
-	require.Equal(t, 4, containers)
+	require.Equal(t, []int{4, 2}, []int{containers, probed})
 }
 
 // The scripts of examples/slurm start commands of xlarun with flags that exist. Files of a job have its number in their

@@ -39,6 +39,9 @@ type Coordinator struct {
 	Listening func(address string)
 	// Linger is how long workers of other machines are told that the study is over, after its end.
 	Linger time.Duration
+	// Leave returns the time that workers of other machines have, after the end of ctx, to give their trials back; nil:
+	// none.
+	Leave func() time.Duration
 	// Version is that of xlarun. Workers of another one are refused.
 	Version string
 
@@ -252,8 +255,17 @@ func (c *Coordinator) notice(format string, args ...any) {
 // Threads returns the highest number of threads that a worker had; 0 if it is not known.
 func (c *Coordinator) Threads() int { return c.threads }
 
-// Deaths returns the number of workers that crashed or were killed so far.
-func (c *Coordinator) Deaths() int { return int(c.deaths.Load()) }
+// Deaths returns the number of workers that crashed or were killed so far, and of those of other machines that fell
+// silent while they had a trial.
+func (c *Coordinator) Deaths() int {
+	n := int(c.deaths.Load())
+	if s := c.server.Load(); s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		n += s.leases.Silent()
+	}
+	return n
+}
 
 // Foreign returns the number of trials that other programs added.
 func (c *Coordinator) Foreign() int { return c.foreign }

@@ -117,7 +117,7 @@ func TestAllWorkersKilledAtOnce(t *testing.T) {
 	kills := 0
 	for kills < 4 {
 		busy := 0
-		for _, w := range c.WorkerStatus() {
+		for _, w := range c.Status().Workers {
 			busy += len(w.Leased)
 		}
 		if busy == 2 && killOne(s, 0, syscall.SIGKILL) != 0 && killOne(s, 1, syscall.SIGKILL) != 0 {

@@ -78,7 +78,7 @@ func TestTrialsGoOn(t *testing.T) {
 
 // hasCheckpoint reports whether a worker process has a trial with a stored checkpoint.
 func hasCheckpoint(c *Coordinator, pid int) bool {
-	for _, w := range c.WorkerStatus() {
+	for _, w := range c.Status().Workers {
 		for _, id := range w.Leased {
 			if strings.Contains(w.ID, fmt.Sprintf(":%d:", pid)) && c.server.Load().checkpoints.has(trialFile(id)) {
 				return true
@@ -244,7 +244,7 @@ func TestServed(t *testing.T) {
 	killed := guest("right")
 	require.NoError(t, killed.Start())
 	require.Eventually(t, func() bool { // it runs a trial
-		return slices.ContainsFunc(c.WorkerStatus(), func(w WorkerStatus) bool { return len(w.Leased) > 0 })
+		return slices.ContainsFunc(c.Status().Workers, func(w WorkerStatus) bool { return len(w.Leased) > 0 })
 	}, time.Minute, time.Millisecond)
 	require.NoError(t, killed.Process.Kill())
 	_ = killed.Wait()

@@ -149,7 +149,7 @@ func TestStoppedWorker(t *testing.T) {
 		}
 	}
 	leases := func(pid int) (n int) {
-		for _, w := range c.WorkerStatus() {
+		for _, w := range c.Status().Workers {
 			if strings.Contains(w.ID, fmt.Sprintf(":%d:", pid)) {
 				n += len(w.Leased)
 			}

@@ -3,6 +3,7 @@ package studies
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -14,11 +15,12 @@ import (
 type Messages struct {
 	Listen    Listen
 	Listening func(address string) // is called with the address, HOST:PORT; nil: it is not
-	// UntilDone ends the server when a run has reached its goal and all clients have left quietFor ago, and with
-	// ErrNobody when there was no client for nobodyFor.
+	// UntilDone ends the server when the runs, and all islands that have begun, have reached their goals and all
+	// clients have left quietFor ago, and with ErrNobody when there was no client for nobodyFor.
 	UntilDone bool
 	// Leave returns the time that clients have to leave after the end of ctx; nil: none.
-	Leave func() time.Duration
+	Leave  func() time.Duration
+	Hosted *Hosted // learns which runs there are; nil: nobody asks
 }
 
 // ErrNobody is the error of a message server that nobody uses.
@@ -51,6 +53,11 @@ func (m Messages) untilEnd(ctx context.Context, b *bus) error {
 		return err
 	}
 	defer conn.Close()
+	if m.Hosted != nil {
+		if err := m.Hosted.watch(conn); err != nil {
+			return err
+		}
+	}
 	clients := func() int { return b.server.NumClients() - 1 }
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
@@ -64,7 +71,7 @@ func (m Messages) untilEnd(ctx context.Context, b *bus) error {
 		}
 		switch quiet := time.Since(last); {
 		case !m.UntilDone:
-		case quiet >= quietFor && reachedGoal(conn):
+		case quiet >= quietFor && reachedGoal(conn) && clients() == 0: // nobody has come meanwhile
 			return nil
 		case quiet >= nobodyFor:
 			return fmt.Errorf("%w for %v, and no run has reached its goal", ErrNobody, nobodyFor)
@@ -78,7 +85,7 @@ func (m Messages) untilEnd(ctx context.Context, b *bus) error {
 	return nil
 }
 
-// reachedGoal reports whether a run has left a note that it is done.
+// reachedGoal reports whether a run has left a note that it is done, and no island one that it has begun.
 func reachedGoal(conn *nats.Conn) bool {
 	js, err := conn.JetStream(nats.MaxWait(time.Second))
 	if err != nil {
@@ -89,5 +96,8 @@ func reachedGoal(conn *nats.Conn) bool {
 		return false
 	}
 	names, err := notes.Keys()
-	return err == nil && len(names) > 0
+	return err == nil && len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool {
+		note, err := notes.Get(name)
+		return err != nil || string(note.Value()) == messaging.Begun
+	})
 }

@@ -19,13 +19,14 @@ func TestMessagesEnd(t *testing.T) {
 	quiet, nobody := quietFor, nobodyFor
 	defer func() { quietFor, nobodyFor = quiet, nobody }()
 	quietFor = 200 * time.Millisecond
+	const token = "a token of 16 or more"
 	serve := func(ctx context.Context, m Messages) (conn *nats.Conn, end chan error) {
 		at := make(chan string, 1)
-		m.Listen = Listen{Address: "127.0.0.1:0", Token: "a token of 16 or more"}
+		m.Listen = Listen{Address: "127.0.0.1:0", Token: token}
 		m.Listening = func(address string) { at <- address }
 		end = make(chan error, 1)
 		go func() { end <- m.Serve(ctx) }()
-		conn, err := nats.Connect(<-at, nats.Token(m.Listen.Token))
+		conn, err := nats.Connect(<-at, nats.Token(token))
 		require.NoError(t, err)
 		return conn, end
 	}
@@ -34,13 +35,29 @@ func TestMessagesEnd(t *testing.T) {
 	require.NoError(t, err)
 	notes, err := js.CreateKeyValue(&nats.KeyValueConfig{Bucket: messaging.Runs, Storage: nats.MemoryStorage})
 	require.NoError(t, err)
-	_, err = notes.PutString("run", "done")
-	require.NoError(t, err)
-	select {
-	case err := <-end:
-		require.FailNow(t, "it ended while a host was there", "%v", err)
-	case <-time.After(2 * quietFor):
+	for name, note := range map[string]string{"run": "done", "try.islands.a": messaging.Begun} {
+		_, err = notes.PutString(name, note)
+		require.NoError(t, err)
 	}
+	stays := func(why string) {
+		select {
+		case err := <-end:
+			require.FailNow(t, why, "%v", err)
+		case <-time.After(2 * quietFor):
+		}
+	}
+	address := host.ConnectedUrl()
+	host.Close()
+	stays("it ended while an island was to come back")
+	host, err = nats.Connect(address, nats.Token(token))
+	require.NoError(t, err)
+	js, err = host.JetStream()
+	require.NoError(t, err)
+	notes, err = js.KeyValue(messaging.Runs)
+	require.NoError(t, err)
+	_, err = notes.PutString("try.islands.a", "done")
+	require.NoError(t, err)
+	stays("it ended while an island was there")
 	host.Close()
 	require.NoError(t, <-end)
 

@@ -114,6 +114,9 @@ func TestWhoHasATrial(t *testing.T) {
 	x.pass(time.Second) // a is stopped
 	got := x.asks(x.next, b)
 	require.True(t, got.Job.Stored, "b goes on from a's checkpoint")
+	x.c.server.Store(x.server)
+	now := x.c.Status()
+	require.Equal(t, []any{true, 2, 1}, []any{now.Ready, now.Working, now.Deaths})
 	require.Equal(t, file, x.asks(x.fetch, request{Worker: "b", File: trialFile(x.trial.ID)}).Part.Data)
 
 	for i, answer := range []func(request) (reply, error){x.beat, x.report, x.keep} {
@@ -136,6 +139,32 @@ func TestWhoHasATrial(t *testing.T) {
 	require.Positive(t, x.asks(x.next, b).Busy)
 	x.end()
 	require.True(t, x.asks(x.next, b).Over)
+}
+
+// A server that is to end waits for a worker that gives its trial back, and gives it to nobody. The next coordinator
+// does: it kept the trial back for a lease.
+func TestAServerLeaves(t *testing.T) {
+	t.Parallel()
+	x := newTestServer(t, "lease = \"15s\"\n")
+	a, b := request{Worker: "a"}, request{Worker: "b"}
+	x.asks(x.next, a)
+	require.NoError(t, x.c.db.Beat(x.running()...))
+	left := make(chan struct{})
+	go func() {
+		x.leave(time.Minute)
+		close(left)
+	}()
+	require.Eventually(t, func() bool { return x.asks(x.next, b).Busy > 0 }, time.Minute, time.Millisecond)
+	select {
+	case <-left:
+		require.FailNow(t, "a has a trial")
+	default:
+	}
+	x.asks(x.release, a)
+	<-left
+	require.Positive(t, x.asks(x.next, b).Busy)
+	x.begin(true)
+	require.NotNil(t, x.asks(x.next, b).Job)
 }
 
 // A coordinator that comes after another one keeps trials with a recent heartbeat back for a lease. The worker that

@@ -40,9 +40,9 @@ type server struct {
 	now     func() time.Time
 	began   time.Time
 
-	answers bool // requests
-
 	mu        sync.Mutex
+	answers   bool // requests
+	leaves    bool // soon: nobody gets a trial
 	leases    *lease.Table
 	over      bool // the study is over
 	workers   map[string]*WorkerStatus
@@ -120,6 +120,8 @@ func (s *server) subscribe() error {
 		}
 		all = append(all, one)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.answers = true
 	return nil
 }
@@ -176,8 +178,11 @@ func (s *server) next(q request) (reply, error) {
 		}
 		at, now := s.instant()
 		s.noteRequest(q)
-		var ok bool
-		if q.Trial, ok = s.leases.Next(now, q.Worker); !ok {
+		ok := false
+		if !s.leaves {
+			q.Trial, ok = s.leases.Next(now, q.Worker)
+		}
+		if !ok {
 			q.Trial = -1
 		}
 		s.decided(nextKind, q, ok, at)
@@ -280,16 +285,36 @@ func withError(r reply, err error) reply {
 	return r
 }
 
-// release gives a trial back.
+// release gives a trial back. Without a heartbeat the next coordinator does not keep it back.
 func (s *server) release(q request) (reply, error) {
 	s.mu.Lock()
 	s.noteRequest(q)
 	at, now := s.instant()
-	s.decided(releaseKind, q, s.leases.Release(now, q.Worker, q.Trial, q.Stalled), at)
+	had := s.leases.Release(now, q.Worker, q.Trial, q.Stalled)
+	s.decided(releaseKind, q, had, at)
 	s.workers[q.Worker].Trial = -1
 	s.mu.Unlock()
+	if had {
+		if err := s.db.EndBeat(q.Trial); err != nil {
+			return reply{}, err
+		}
+	}
 	return reply{}, s.offer()
 }
+
+// leave gives no more trials, and waits until no worker has one, for a time at most: workers that end with this process
+// give theirs back, and store their last checkpoints.
+func (s *server) leave(most time.Duration) {
+	s.mu.Lock()
+	s.leaves = true
+	s.mu.Unlock()
+	for end := time.Now().Add(most); len(s.running()) > 0 && time.Now().Before(end); {
+		time.Sleep(leaveEvery)
+	}
+}
+
+// leaveEvery is the time between two looks at who still has a trial.
+const leaveEvery = 10 * time.Millisecond
 
 // result writes the result of a trial, whoever sends it: a worker that has lost the trial computes the same. If the
 // trial has finished already, its result has to be the same to the bit. That a machine was too slow or too small counts

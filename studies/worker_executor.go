@@ -65,7 +65,11 @@ func (x *workerExecutor) close(ctx context.Context, err error) error {
 	if ctx.Err() == nil && !errors.As(err, new(*retryable)) {
 		x.server.end()
 	}
+	began := time.Now()
 	x.c.pool.Stop() // while the server still answers: workers that end give their trials back
+	if ctx.Err() != nil && x.c.Listen.Address != "" && x.c.Leave != nil {
+		x.server.leave(x.c.Leave() - time.Since(began))
+	}
 	if err != nil {
 		return err
 	}

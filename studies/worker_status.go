@@ -17,12 +17,25 @@ type WorkerStatus struct {
 	waits bool // for a trial
 }
 
-// WorkerStatus returns the workers that run trials of the study. It may be called while the study runs.
-func (c *Coordinator) WorkerStatus() []WorkerStatus {
-	if s := c.server.Load(); s != nil {
-		return s.workerStatus()
+// Status is what a coordinator knows of its workers.
+type Status struct {
+	Ready   bool           // requests of workers are answered
+	Workers []WorkerStatus // all that were heard
+	Working int            // how many of them were heard within two leases
+	Deaths  int            // see Deaths
+}
+
+// Status returns what is known of the workers. It may be called while the study runs.
+func (c *Coordinator) Status() Status {
+	s := c.server.Load()
+	if s == nil {
+		return Status{Deaths: c.Deaths()}
 	}
-	return nil
+	workers := s.workerStatus()
+	s.mu.Lock()
+	ready := s.answers
+	s.mu.Unlock()
+	return Status{ready, workers, s.working(), c.Deaths()}
 }
 
 // workerStatus returns the workers that have sent requests.

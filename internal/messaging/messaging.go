@@ -16,8 +16,12 @@ import (
 	"xlarun/internal/credentials"
 )
 
-// Runs is the bucket of a server with a note of each run that is done.
-const Runs = "xlarun-runs"
+// Runs is the bucket of a server with a note of each run that is done, and of each island. Begun is the note of an
+// island that is not done.
+const (
+	Runs  = "xlarun-runs"
+	Begun = "begun"
+)
 
 // DefaultWait is the default of --wait.
 const DefaultWait = 10 * time.Minute

@@ -357,7 +357,7 @@ func (h *hosted) limit() string {
 func (h *hosted) after(ctx context.Context, e *Evolution, m *run.Metrics) error {
 	h.history = kept(append(h.history, roundMetrics{m.Step, m.Work, m.Values, m.Done, m.Stalled}), keptRounds)
 	h.report(m)
-	if m.Done || m.Step >= int64(e.config.Generations) {
+	if m.Done || m.Stalled || m.Step >= int64(e.config.Generations) {
 		h.process.Over(h.goal())
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -595,10 +596,12 @@ func TestTheServerGoes(t *testing.T) {
 	require.Greater(t, m.Waited, 50*time.Millisecond, "it counted as time for members and files")
 }
 
-// Islands of two processes exchange members by a message server, and write the files of islands.
+// Islands of two processes exchange members by a message server. There each one leaves a note that it has begun, and at
+// its end that it is done: a server that ends by itself took islands for nobody.
 func TestIslandsByAMessageServer(t *testing.T) {
 	t.Parallel()
-	server := messageServer(t, "")
+	server := keepingServer(t)
+	var a run.Run
 	started := make(chan struct{})
 	var both sync.WaitGroup
 	for _, island := range []string{"a", "b"} {
@@ -611,6 +614,9 @@ func TestIslandsByAMessageServer(t *testing.T) {
 		r, err := c.Start(t.Context(), &xlabridge.Reference{})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, r.Close()) }()
+		if island == "a" {
+			a = r
+		}
 		both.Go(func() {
 			<-started
 			for range c.Generations {
@@ -628,6 +634,24 @@ func TestIslandsByAMessageServer(t *testing.T) {
 	}
 	close(started)
 	both.Wait()
+	conn, err := nats.Connect(server)
+	require.NoError(t, err)
+	defer conn.Close()
+	js, err := conn.JetStream()
+	require.NoError(t, err)
+	notes, err := js.KeyValue(messaging.Runs)
+	require.NoError(t, err)
+	note := func(island string) string {
+		entry, err := notes.Get("try.islands." + island)
+		require.NoError(t, err)
+		return string(entry.Value())
+	}
+	require.Equal(t, []string{messaging.Begun, messaging.Begun}, []string{note("a"), note("b")})
+	for m := (run.Metrics{}); m.Step < 30; {
+		m, err = a.Step(t.Context())
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"done", messaging.Begun}, []string{note("a"), note("b")})
 }
 
 // TestDefaultsAreTheSameRun: a host that was resumed has all settings in its config, and one that joins

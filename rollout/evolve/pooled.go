@@ -15,6 +15,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/messaging"
 	"xlarun/internal/quantity"
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/evolve/hosts"
@@ -198,13 +199,35 @@ func (c *Config) network() (string, error) {
 func (p *pooled) close() error { return p.pool.Close() }
 
 // begin checks that a new run takes nobody's place.
-func (p *pooled) begin(_ context.Context, e *Evolution) (*run.Metrics, error) {
+func (p *pooled) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) {
 	var err error
 	if !p.started && e.Steps() == 0 {
 		err = p.pool.CheckVacant()
 	}
+	if !p.started && err == nil {
+		p.note(ctx, messaging.Begun)
+	}
 	p.started = true
 	return nil, err
+}
+
+// note tells the message server how far the island is, so that a server that ends by itself waits for it. A server that
+// is away, or that keeps nothing, is no error: it ends when nobody has used it for long.
+func (p *pooled) note(ctx context.Context, text string) {
+	server, name, err := p.config.server()
+	if err != nil || p.config.Join == "" {
+		return
+	}
+	server.Wait = 0
+	name += islandsSuffix + "." + p.config.Island
+	bus, err := hosts.On(server, name)(ctx, name, func(hosts.Message) {})
+	if err != nil {
+		return
+	}
+	defer bus.Close()
+	if board, ok := bus.(hosts.Board); ok {
+		_ = board.Write([]byte(text))
+	}
 }
 
 // after lets members leave and arrive, every MigrateEvery generations.
@@ -215,6 +238,9 @@ func (p *pooled) after(ctx context.Context, e *Evolution, m *run.Metrics) error 
 		}
 	}
 	m.Values = append(m.Values, run.Value{Name: "arrived", Number: float64(len(p.arrived))})
+	if m.Done || m.Stalled || m.Step >= int64(p.config.Generations) {
+		p.note(ctx, "done")
+	}
 	return nil
 }
 

@@ -18,3 +18,11 @@ func (d *DB) Beat(trials ...int64) error {
 		return nil
 	})
 }
+
+// EndBeat removes the heartbeat of a trial that nobody runs any more.
+func (d *DB) EndBeat(trial int64) error {
+	return d.do(func(tx *tx) error {
+		_, err := tx.Exec(`DELETE FROM trial_heartbeats WHERE trial_id = ?`, trial)
+		return err
+	})
+}

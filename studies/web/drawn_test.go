@@ -266,12 +266,12 @@ func TestOwnStudyIsDrawn(t *testing.T) {
 func TestWorkersAreDrawn(t *testing.T) {
 	seen := []studies.WorkerStatus{{ID: "host:7:1", Threads: 3, Done: 2, LastSeen: time.Now().Add(-5 * time.Second),
 		Leased: []int64{5, 6}}, {ID: "a:b:6:1", LastSeen: time.Now()}}
-	page := load(t, shown(t, loopback, 12, func() []studies.WorkerStatus { return seen })).good()
+	page := load(t, shown(t, loopback, 12, func() studies.Status { return studies.Status{Workers: seen} })).good()
 	require.NotContains(t, page.id(t, "workers-section").Attrs, "hidden")
 	require.Equal(t, [][]string{{"worker", "machine", "process", "trials under way", "lanes", "trials done", "threads",
 		"last heard of"}, {"0", "a:b", "6", "none", "", "0", "", "now"},
 		{"1", "host", "7", "4, 5", "2", "2", "3", "5 s ago"}}, page.id(t, "workers").rows())
-	page = load(t, shown(t, loopback, 0, func() []studies.WorkerStatus { return nil })).good()
+	page = load(t, shown(t, loopback, 0, func() studies.Status { return studies.Status{} })).good()
 	require.Equal(t, []string{"No worker has been heard of yet."}, notes(page.id(t, "workers")))
 	for _, id := range []string{"history", "curves", "parallel"} {
 		require.Equal(t, []string{"No trial yet."}, notes(page.id(t, id)), id)

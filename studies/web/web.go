@@ -57,7 +57,8 @@ type Page struct {
 	study   *study.Study
 	spec    *studies.Spec
 	metrics []string
-	workers func() []studies.WorkerStatus
+	status  func() studies.Status
+	health  *health // nil: nothing asks
 	token   string
 	server  *http.Server
 	address string
@@ -78,11 +79,13 @@ const fresh = 500 * time.Millisecond
 
 // Open serves the page of a study at the address of l until Close is called. As in
 // studies.Listen.Check, an address that others can reach needs a token or certificates. If there is a token, requests
-// from this machine need it too. workers returns the workers of the study; nil if they are not known. The caller closes
-// d after the page.
-func Open(l studies.Listen, d *rdb.DB, st *study.Study, workers func() []studies.WorkerStatus) (*Page, error) {
-	p := &Page{db: d, study: st, workers: workers, numbers: map[int64]int64{}, of: "study"}
-	p.see = p.trials
+// from this machine need it too. status is that of the study's coordinator, in this process; nil: it is elsewhere. With
+// it there are /healthz, /readyz and /metrics. The caller closes d after the page.
+func Open(l studies.Listen, d *rdb.DB, st *study.Study, status func() studies.Status) (*Page, error) {
+	p := &Page{db: d, study: st, status: status, numbers: map[int64]int64{}, of: "study"}
+	if p.see = p.trials; status != nil {
+		p.health = &health{p.answers, func() bool { return status().Ready }, p.metricsOf}
+	}
 	if err := p.open(l); err != nil {
 		return nil, err
 	}
@@ -139,6 +142,18 @@ func (p *Page) Close() error {
 }
 
 func (p *Page) handler() http.Handler {
+	mux := http.NewServeMux()
+	if p.see != nil {
+		p.show(mux)
+	}
+	if p.health == nil {
+		return p.guard(mux)
+	}
+	return p.health.serve(mux, p.guard(mux))
+}
+
+// show adds what people look at.
+func (p *Page) show(mux *http.ServeMux) {
 	page, err := fs.Sub(content, "page")
 	if err != nil {
 		panic(err) // it is in the program
@@ -147,7 +162,6 @@ func (p *Page) handler() http.Handler {
 	if err != nil {
 		panic(err)
 	}
-	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(page))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, p.of+".html", time.Time{}, bytes.NewReader(whole))
@@ -158,7 +172,6 @@ func (p *Page) handler() http.Handler {
 	if p.folder != "" {
 		servePictures(mux, p.folder)
 	}
-	return p.guard(mux)
 }
 
 // guard checks who may see the page.
@@ -264,8 +277,8 @@ func (p *Page) data(w http.ResponseWriter, r *http.Request) {
 // working sends the workers, which change while the study does not; null if they are not known.
 func (p *Page) working(w http.ResponseWriter, _ *http.Request) {
 	var all []worker
-	if p.workers != nil {
-		seen := p.workers()
+	if p.status != nil {
+		seen := p.status().Workers
 		p.mu.Lock()
 		all = at(time.Now(), seen, p.numbers)
 		p.mu.Unlock()
@@ -284,7 +297,7 @@ func (p *Page) trials() (any, error) {
 		p.numbers[t.ID] = t.Number
 	}
 	s := picture(p.study, p.db.String(), p.spec, p.metrics, trials)
-	if p.workers == nil { // nor is this page the coordinator's
+	if p.status == nil { // nor is this page the coordinator's
 		attended, err := studies.IsRunning(p.db, p.study, trials)
 		if err != nil {
 			return nil, err

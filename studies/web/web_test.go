@@ -21,7 +21,7 @@ import (
 )
 
 // shown is a page of a study with so many trials.
-func shown(t *testing.T, l studies.Listen, trials int, workers func() []studies.WorkerStatus) *Page {
+func shown(t *testing.T, l studies.Listen, trials int, status func() studies.Status) *Page {
 	t.Helper()
 	d, err := rdb.Open(filepath.Join(t.TempDir(), "s.db"))
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func shown(t *testing.T, l studies.Listen, trials int, workers func() []studies.
 		all = append(all, x)
 	}
 	require.NoError(t, d.Add(st.ID(), -1, all...))
-	p, err := Open(l, d, st, workers)
+	p, err := Open(l, d, st, status)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	return p
@@ -79,7 +79,7 @@ var loopback = studies.Listen{Address: "127.0.0.1:0"}
 func TestShowsAStudy(t *testing.T) {
 	seen := []studies.WorkerStatus{{ID: "host:7:1", Threads: 3, Done: 2, LastSeen: time.Now().Add(-5 * time.Second),
 		Leased: []int64{5, 99}}, {ID: "host:6:1", LastSeen: time.Now()}}
-	p := shown(t, loopback, 12, func() []studies.WorkerStatus { return seen })
+	p := shown(t, loopback, 12, func() studies.Status { return studies.Status{Workers: seen} })
 	status, text, h := get(t, http.DefaultClient, p.URL()+"data")
 	require.Equal(t, 200, status)
 	var s struct {
@@ -196,7 +196,7 @@ func TestWhoMayLook(t *testing.T) {
 // A trial that runs by the database and that nobody runs is said to be left open, and not one of another program's, nor
 // one that a coordinator whose page it is looks after.
 func TestTrialsThatWereLeft(t *testing.T) {
-	for _, workers := range []func() []studies.WorkerStatus{nil, func() []studies.WorkerStatus { return nil }} {
+	for _, status := range []func() studies.Status{nil, func() studies.Status { return studies.Status{} }} {
 		d, err := rdb.Open(filepath.Join(t.TempDir(), "a.db"))
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, d.Close()) })
@@ -210,14 +210,14 @@ func TestTrialsThatWereLeft(t *testing.T) {
 			}
 			require.NoError(t, d.Add(st.ID(), -1, x))
 		}
-		p, err := Open(loopback, d, st, workers)
+		p, err := Open(loopback, d, st, status)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, p.Close()) })
 		_, text, _ := get(t, http.DefaultClient, p.URL()+"data")
 		var s struct{ Trials []struct{ Left bool } }
 		require.NoError(t, json.Unmarshal([]byte(text), &s))
 		require.Len(t, s.Trials, 2)
-		require.Equal(t, workers == nil, s.Trials[0].Left)
+		require.Equal(t, status == nil, s.Trials[0].Left)
 		require.False(t, s.Trials[1].Left)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"time"
@@ -16,10 +17,11 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/internal/messaging"
 	"xlarun/studies"
+	"xlarun/studies/web"
 )
 
 func serveCommand(a *cli.App) *cobra.Command {
-	values, access := map[string]string{}, &accessFlags{}
+	values, access, form := map[string]string{}, &accessFlags{}, &console.LogFlags{}
 	listen, shown, asJSON, noWorkers, untilDone := "", "", false, false, false
 	grace, linger, file := time.Duration(0), time.Duration(0), ""
 	cmd := &cobra.Command{
@@ -43,6 +45,10 @@ func serveCommand(a *cli.App) *cobra.Command {
 			if err == nil {
 				err = saves(cmd.Context(), grace)
 			}
+			var log *slog.Logger
+			if err == nil {
+				log, err = form.Logger(a.Out)
+			}
 			if err != nil {
 				return err
 			}
@@ -52,22 +58,37 @@ func serveCommand(a *cli.App) *cobra.Command {
 			joined := func(by string) func(address string) {
 				return func(address string) {
 					at, also := joinAddress(l, address)
-					fmt.Fprintf(a.Out, by+"%s\n", at, also)
+					log.Info(fmt.Sprintf(by+"%s", at, also), "address", at)
 					if unwritten = writeAddress(file, at); unwritten != nil {
 						stop()
 					}
 				}
 			}
-			c := &studies.Coordinator{Listen: l, NoWorkers: noWorkers, Linger: linger,
+			leave := func() time.Duration { return console.GraceOf(cmd.Context()) - console.Grace }
+			c := &studies.Coordinator{Listen: l, NoWorkers: noWorkers, Linger: linger, Leave: leave,
 				Listening: joined("workers join by: xlarun work %s")}
 			if err := c.Listen.Check(); err != nil {
 				return console.BadInput("--listen: %w", err)
 			}
+			page := l
+			page.Address = shown
+			if err := page.Check(); err != nil && shown != "none" {
+				return console.BadInput("--web: %w", err)
+			}
 			if len(args) == 0 {
-				err := studies.Messages{Listen: l, UntilDone: untilDone,
-					Listening: joined("hosts join by: xlarun evolve ENV --join %s/NAME"),
-					Leave:     func() time.Duration { return console.GraceOf(cmd.Context()) - console.Grace },
-				}.Serve(ctx)
+				m := studies.Messages{Listen: l, UntilDone: untilDone, Leave: leave,
+					Listening: joined("hosts join by: xlarun evolve ENV --join %s/NAME")}
+				if cmd.Flags().Changed("web") && shown != "none" {
+					m.Hosted = &studies.Hosted{}
+					p, err := web.OpenMessages(page, m.Hosted)
+					if err != nil {
+						return notListening("web", shown, err)
+					}
+					defer func() { _ = p.Close() }()
+					log.Info(fmt.Sprintf("the runs' metrics are at %smetrics%s", p.URL(), tokenNote(l)), "url",
+						p.URL())
+				}
+				err := m.Serve(ctx)
 				if unwritten != nil {
 					return unwritten
 				}
@@ -80,20 +101,15 @@ func serveCommand(a *cli.App) *cobra.Command {
 				}
 				return writeAddress(file, messaging.Over)
 			}
-			page := l
-			page.Address = shown
-			if err := page.Check(); err != nil && shown != "none" {
-				return console.BadInput("--web: %w", err)
-			}
 			s, err := readSpec(a, args[0], values)
 			if err != nil {
 				return err
 			}
 			var opened []func() (func(), error)
 			if shown != "none" {
-				opened = append(opened, func() (func(), error) { return openPageOf(a, page, c) })
+				opened = append(opened, func() (func(), error) { return openPageOf(log, page, c) })
 			}
-			err = runStudy(ctx, a, s, c, asJSON, opened...)
+			err = runStudy(ctx, a, log, s, c, asJSON, opened...)
 			if unwritten != nil {
 				return unwritten
 			}
@@ -105,16 +121,18 @@ func serveCommand(a *cli.App) *cobra.Command {
 	}
 	specFlags(cmd, values, &asJSON)
 	graceFlag(cmd, &grace)
+	form.Add(cmd.Flags())
 	cmd.Flags().StringVar(&file, "address-file", "", "file that gets the address when the server listens, and "+
 		"\"over\" at the end: others join by @FILE")
-	cmd.Flags().BoolVar(&untilDone, "until-done", false, "without a study: end when a run has reached its goal and "+
-		"all hosts left 10 s ago; with status 3 after 30 minutes without any")
+	cmd.Flags().BoolVar(&untilDone, "until-done", false, "without a study: end when the runs, and all islands that "+
+		"have begun, are done and have left 10 s ago; with status 3 after 30 minutes without any")
 	cmd.Flags().DurationVar(&linger, "linger", 0, "time after the end of the study in which workers that come are "+
 		"told that it is over")
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4222",
 		"address on which workers join, HOST:PORT; port 0 for any")
-	cmd.Flags().StringVar(&shown, "web", "127.0.0.1:0", "address of a page that shows the study, HOST:PORT; port 0 "+
-		"for any, none for no page")
+	cmd.Flags().StringVar(&shown, "web", "127.0.0.1:0", "address of a page that shows the study, of /metrics, "+
+		"/healthz and /readyz, HOST:PORT; port 0 for any, none for no page. Without a study there is none by default, "+
+		"and the metrics are those of the hosts' runs")
 	cmd.Flags().BoolVar(&noWorkers, "no-workers", false, "start no workers on this machine")
 	access.add(cmd, "server")
 	return cmd
@@ -171,7 +189,8 @@ func withStudy(cmd *cobra.Command, untilDone, noWorkers bool, linger time.Durati
 func noStudy(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "address-file", "until-done", "grace", "listen", "token-file", "tls-cert", "tls-key", "tls-ca":
+		case "address-file", "until-done", "grace", "log", "log-level", "listen", "web", "token-file", "tls-cert",
+			"tls-key", "tls-ca":
 		default:
 			err = console.BadInput("--%s got %q, but there is no study: give its file, or leave the flag out", f.Name,
 				f.Value)

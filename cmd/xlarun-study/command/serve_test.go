@@ -2,6 +2,9 @@ package command
 
 import (
 	"crypto/tls"
+	"errors"
+	"io"
+	"net/http"
 	"os"
 	"regexp"
 	"slices"
@@ -17,6 +20,8 @@ import (
 )
 
 var joinsBy = regexp.MustCompile(`hosts join by: xlarun evolve ENV --join (nats://127\.0\.0\.1:\d+)/NAME`)
+
+var metricsAt = regexp.MustCompile(`http://127\.0\.0\.1:\d+/metrics`)
 
 // A server with TLS printed nats://, which its file did not have.
 func TestJoinAddress(t *testing.T) {
@@ -49,7 +54,8 @@ func TestServeWithoutAStudy(t *testing.T) {
 	require.Contains(t, s.Refused(t, "serve", "--no-workers"), "--no-workers got \"true\", but there is no study")
 	require.Contains(t, s.Refused(t, "serve", "--listen", "0.0.0.0:0"), "give a token")
 	require.NoError(t, os.WriteFile(s.Path("token"), []byte("a token of 16 or more"), 0o600))
-	server := s.Command("serve", "--listen", "127.0.0.1:0", "--token-file", "token", "--address-file", "server")
+	server := s.Command("serve", "--listen", "127.0.0.1:0", "--token-file", "token", "--address-file", "server", "--web",
+		"127.0.0.1:0")
 	out, err := os.Create(s.Path("output"))
 	require.NoError(t, err)
 	server.Stdout = out
@@ -87,6 +93,14 @@ func TestServeWithoutAStudy(t *testing.T) {
 	for _, folder := range []string{"two", "three"} {
 		require.Equal(t, s.Read(t, "one", "metrics.jsonl"), s.Read(t, folder, "metrics.jsonl"))
 	}
+	page, err := http.NewRequestWithContext(t.Context(), http.MethodGet, metricsAt.FindString(s.Read(t, "output")), nil)
+	require.NoError(t, err)
+	page.Header.Set("Authorization", "Bearer a token of 16 or more")
+	seen, err := http.DefaultClient.Do(page)
+	require.NoError(t, err)
+	metrics, err := io.ReadAll(seen.Body)
+	require.NoError(t, errors.Join(err, seen.Body.Close()))
+	require.Contains(t, string(metrics), "\nxlarun_generation{run=\"try\"} 3\n")
 	late := s.Result(t, append(args, "--out", "four", "--hosts", "1")...) // it computed all of it again
 	require.Equal(t, map[string]any{"over": true}, late)
 	require.NoDirExists(t, s.Path("four"))

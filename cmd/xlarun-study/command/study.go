@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"time"
@@ -67,7 +68,7 @@ func readSpec(a *cli.App, path string, over map[string]string) (*studies.Spec, e
 }
 
 func studyRunCommand(a *cli.App) *cobra.Command {
-	values := map[string]string{}
+	values, log := map[string]string{}, &console.LogFlags{}
 	asJSON, grace := false, time.Duration(0)
 	cmd := &cobra.Command{
 		Use: "run SPEC.toml", Short: "Run a study, or continue it",
@@ -77,15 +78,20 @@ func studyRunCommand(a *cli.App) *cobra.Command {
 			if err == nil {
 				err = saves(cmd.Context(), grace)
 			}
+			var to *slog.Logger
+			if err == nil {
+				to, err = log.Logger(a.Out)
+			}
 			if err != nil {
 				return err
 			}
 			c := &studies.Coordinator{Runs: newMaker(a, args[0])}
-			return usage(runStudy(cmd.Context(), a, s, c, asJSON), args[0], values)
+			return usage(runStudy(cmd.Context(), a, to, s, c, asJSON), args[0], values)
 		},
 	}
 	specFlags(cmd, values, &asJSON)
 	graceFlag(cmd, &grace)
+	log.Add(cmd.Flags())
 	return cmd
 }
 
@@ -115,7 +121,7 @@ func oneFile(_ *cobra.Command, args []string) error {
 
 // runStudy runs a study to its end. It calls the functions in opened when the study is open, and at its end the
 // functions that they return.
-func runStudy(ctx context.Context, a *cli.App, s *studies.Spec, c *studies.Coordinator, asJSON bool,
+func runStudy(ctx context.Context, a *cli.App, log *slog.Logger, s *studies.Spec, c *studies.Coordinator, asJSON bool,
 	opened ...func() (end func(), err error)) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -123,7 +129,7 @@ func runStudy(ctx context.Context, a *cli.App, s *studies.Spec, c *studies.Coord
 	}
 	start, ended, failed := machine.ProcessStart(), 0, 0
 	var last *study.FrozenTrial
-	say := func(format string, args ...any) { fmt.Fprintf(a.Out, format+"\n", args...) }
+	say := func(format string, args ...any) { log.Info(fmt.Sprintf(format, args...)) }
 	c.Spec, c.Version = s, console.Version()
 	c.Command = func(slot int) *exec.Cmd {
 		// The address has no password: a worker finds its coordinator by it and opens no database.
@@ -144,12 +150,17 @@ func runStudy(ctx context.Context, a *cli.App, s *studies.Spec, c *studies.Coord
 			return
 		}
 		text := fmt.Sprintf("trial %d  %s  %s", t.Number, outcomeOf(t), paramsText(t))
+		facts := trialFacts(t)
+		if best != nil {
+			facts = append(facts, slog.Any("best", console.Number(best.Values[0])),
+				slog.Int64("best_trial", best.Number))
+		}
 		if best != nil && best != t {
 			text += fmt.Sprintf("  (best %.6g, trial %d)", best.Values[0], best.Number)
 		}
-		say("%s", text)
+		log.LogAttrs(ctx, levelOf(t.State), text, facts...)
 	}
-	c.Notice = func(line string) { say("%s", line) }
+	c.Notice = func(line string) { log.Warn(line) }
 	if err := c.Open(); err != nil {
 		return err
 	}

@@ -2,20 +2,23 @@ package command
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
 
+	"xlarun/studies"
 	"xlarun/studies/study"
 )
 
 // tally counts the trials of the workers of a machine, and writes what they say.
 type tally struct {
 	mu             sync.Mutex
-	out            io.Writer
+	log            *slog.Logger
 	start          time.Time
 	trials, failed int
 }
@@ -23,8 +26,11 @@ type tally struct {
 // workedTrial is a trial that a worker has run. A worker process writes it as a line of JSON to the process that keeps
 // it running.
 type workedTrial struct {
-	Line   string `json:"line"` // for the user
-	Failed bool   `json:"failed"`
+	Line    string          `json:"line"` // for the user
+	State   study.State     `json:"state"`
+	Trial   int64           `json:"trial"`
+	Seconds float64         `json:"seconds"`
+	Values  []studies.Value `json:"values,omitempty"`
 }
 
 // worked describes a trial that a worker has run.
@@ -34,29 +40,26 @@ func worked(number int64, r study.Result, took time.Duration) workedTrial {
 	if r.Reason != "" {
 		text += ": " + strings.Join(strings.Fields(r.Reason), " ")
 	}
-	return workedTrial{text, r.State == study.Fail}
+	return workedTrial{text, r.State, number, took.Seconds(), studies.Values(r.Values)}
 }
 
 // add counts a trial and writes its line.
 func (t *tally) add(w workedTrial) {
 	t.mu.Lock()
 	t.trials++
-	if w.Failed {
+	if w.State == study.Fail {
 		t.failed++
 	}
 	t.mu.Unlock()
-	t.say("%s\n", w.Line)
+	t.log.Log(context.Background(), levelOf(w.State), w.Line, "trial", w.Trial, "state", w.State, "values", w.Values,
+		"seconds", w.Seconds)
 }
 
 // say writes a line. Trials run on where nobody reads it.
-func (t *tally) say(format string, args ...any) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	fmt.Fprintf(t.out, format, args...)
-}
+func (t *tally) say(format string, args ...any) { t.log.Info(fmt.Sprintf(format, args...)) }
 
-// lines returns a writer for what one worker process writes.
-func (t *tally) lines() io.Writer { return &talliedLines{of: t} }
+// lines returns a writer for what one worker process writes to stdout, or to stderr.
+func (t *tally) lines(level slog.Level) io.Writer { return &talliedLines{of: t, level: level} }
 
 // sum says what the workers have done.
 func (t *tally) sum() string {
@@ -67,8 +70,9 @@ func (t *tally) sum() string {
 }
 
 type talliedLines struct {
-	of   *tally
-	part []byte // of a line
+	of    *tally
+	level slog.Level
+	part  []byte // of a line
 }
 
 // Write implements io.Writer.
@@ -83,7 +87,7 @@ func (l *talliedLines) Write(b []byte) (int, error) {
 		if json.Unmarshal(line, &w) == nil && w.Line != "" {
 			l.of.add(w)
 		} else {
-			l.of.say("%s\n", line)
+			l.of.log.Log(context.Background(), l.level, string(line))
 		}
 		l.part = rest
 	}

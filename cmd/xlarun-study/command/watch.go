@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -15,15 +16,9 @@ import (
 	"xlarun/studies/web"
 )
 
-// openPage serves a study's page and says where.
-func openPage(a *cli.App, l studies.Listen, d *rdb.DB, st *study.Study,
-	workers func() []studies.WorkerStatus) (*web.Page, error) {
-	p, err := web.Open(l, d, st, workers)
-	if err != nil {
-		return nil, notListening("web", l.Address, err)
-	}
-	fmt.Fprintf(a.Out, "the study is shown at %s%s\n", p.URL(), tokenNote(l))
-	return p, nil
+// shownAt says where the page of a study is.
+func shownAt(p *web.Page, l studies.Listen) string {
+	return fmt.Sprintf("the study is shown at %s%s", p.URL(), tokenNote(l))
 }
 
 // tokenNote says that a page asks for a token, if it does.
@@ -35,7 +30,7 @@ func tokenNote(l studies.Listen) string {
 }
 
 // openPageOf opens the page of a study that this process runs. The page has its own connection to the storage.
-func openPageOf(a *cli.App, l studies.Listen, c *studies.Coordinator) (end func(), err error) {
+func openPageOf(log *slog.Logger, l studies.Listen, c *studies.Coordinator) (end func(), err error) {
 	d, err := rdb.Open(c.Spec.Storage)
 	if err != nil {
 		return nil, err
@@ -44,11 +39,12 @@ func openPageOf(a *cli.App, l studies.Listen, c *studies.Coordinator) (end func(
 		Sampler: study.Random{}})
 	var p *web.Page
 	if err == nil {
-		p, err = openPage(a, l, d, st, c.WorkerStatus)
+		p, err = web.Open(l, d, st, c.Status)
 	}
 	if err != nil {
-		return nil, errors.Join(err, d.Close())
+		return nil, errors.Join(notListening("web", l.Address, err), d.Close())
 	}
+	log.Info(shownAt(p, l), "url", p.URL())
 	return func() { _, _ = p.Close(), d.Close() }, nil // nothing was written
 }
 
@@ -89,10 +85,11 @@ func studyWatchCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err := openPage(a, l, d, st, nil)
+			p, err := web.Open(l, d, st, nil)
 			if err != nil {
-				return errors.Join(err, d.Close())
+				return errors.Join(notListening("web", l.Address, err), d.Close())
 			}
+			fmt.Fprintln(a.Out, shownAt(p, l))
 			<-cmd.Context().Done()
 			return errors.Join(p.Close(), d.Close())
 		}}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"runtime"
@@ -24,7 +26,7 @@ import (
 )
 
 func workCommand(a *cli.App) *cobra.Command {
-	access := &accessFlags{}
+	access, form := &accessFlags{}, &console.LogFlags{}
 	count, threads, wait, grace := 0, 1, messaging.DefaultWait, time.Duration(0)
 	var address messaging.Address
 	cmd := &cobra.Command{
@@ -51,6 +53,10 @@ func workCommand(a *cli.App) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := saves(cmd.Context(), grace)
+			var log *slog.Logger
+			if err == nil {
+				log, err = form.Logger(a.Out)
+			}
 			if err != nil {
 				return err
 			}
@@ -70,15 +76,18 @@ func workCommand(a *cli.App) *cobra.Command {
 			}
 			slot := a.Getenv(envSlot)
 			speaks := slot == "" || slot == "0" // one says what all workers of the machine see
-			t := &tally{out: a.Out, start: machine.ProcessStart()}
+			t := &tally{log: log, start: machine.ProcessStart()}
 			if slot != "" {
 				endWithParent(a.Getenv(envParent), endSelf)
 			} else {
-				fmt.Fprintf(a.Out, "%d x %s (%s) join %s\n", count, quantity.Count(threads, "core", "cores"), by,
-					args[0])
+				t.say("%d x %s (%s) join %s", count, quantity.Count(threads, "core", "cores"), by, args[0])
 			}
 			if count > 1 {
-				err = superviseWorkers(cmd.Context(), a, t, count, threads, os.Args[1:])
+				stderr := a.Err
+				if form.JSON() {
+					stderr = t.lines(slog.LevelWarn)
+				}
+				err = superviseWorkers(cmd.Context(), stderr, t, count, threads, os.Args[1:])
 			} else {
 				runtime.GOMAXPROCS(threads)
 				j := studies.Join{Server: server, Version: console.Version(),
@@ -91,11 +100,11 @@ func workCommand(a *cli.App) *cobra.Command {
 						}
 					}}
 				if speaks {
-					j.Joined = func(address string) { t.say("joined %s\n", address) }
+					j.Joined = func(address string) { t.say("joined %s", address) }
 					j.OnUnreachable = func(since time.Duration) {
-						t.say("nobody answers at %s since %v: does xlarun serve run there, and can this "+
-							"machine reach it? The workers wait until %v have passed\n", args[0],
-							since.Round(time.Second), wait)
+						log.Warn(fmt.Sprintf("nobody answers at %s since %v: does xlarun serve run there, and can "+
+							"this machine reach it? The workers wait until %v have passed", args[0],
+							since.Round(time.Second), wait))
 					}
 				}
 				err = noServer(address, studies.JoinStudy(cmd.Context(), j, newMaker(a, "the study's spec")))
@@ -103,14 +112,14 @@ func workCommand(a *cli.App) *cobra.Command {
 			switch {
 			case errors.Is(err, studies.ErrOver):
 				if speaks {
-					fmt.Fprintf(a.Out, "%v\n", err)
+					t.say("%v", err)
 				}
 				return nil
 			case cmd.Context().Err() != nil:
 				return console.InterruptedError{Err: fmt.Errorf("interrupted after %s: the same command goes on",
 					t.sum())}
 			case err == nil && slot == "":
-				fmt.Fprintf(a.Out, "done: %s\n", t.sum())
+				t.say("done: %s", t.sum())
 			}
 			return err
 		},
@@ -119,6 +128,7 @@ func workCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().IntVar(&threads, "threads", 1, "cores of a worker, as the study's file has it")
 	cmd.Flags().DurationVar(&wait, "wait", wait, "time without the study's server after which the workers end")
 	graceFlag(cmd, &grace)
+	form.Add(cmd.Flags())
 	access.add(cmd, "workers")
 	return cmd
 }
@@ -186,7 +196,7 @@ func noWorker(status int) error {
 }
 
 // superviseWorkers keeps several worker processes running. Each is this command with one worker.
-func superviseWorkers(ctx context.Context, a *cli.App, t *tally, count, threads int, args []string) error {
+func superviseWorkers(ctx context.Context, stderr io.Writer, t *tally, count, threads int, args []string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -195,10 +205,12 @@ func superviseWorkers(ctx context.Context, a *cli.App, t *tally, count, threads 
 	succeeded := false // a worker saw the end of the study
 	p := &studies.Pool{Size: count, Threads: threads, Limit: 20,
 		Command: func(slot int) *exec.Cmd {
-			cmd := exec.Command(self, append(append([]string{}, args...), "--workers=1")...)
+			// its lines become records here
+			cmd := exec.Command(self, append(append([]string{}, args...), "--workers=1", "--log=text",
+				"--log-level=info")...)
 			cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", envSlot, slot),
 				fmt.Sprintf("%s=%d", envParent, os.Getpid()))
-			cmd.Stdout, cmd.Stderr = t.lines(), a.Err
+			cmd.Stdout, cmd.Stderr = t.lines(slog.LevelInfo), stderr
 			return cmd
 		},
 		Log: func(int) string { return "" }}
@@ -214,7 +226,7 @@ func superviseWorkers(ctx context.Context, a *cli.App, t *tally, count, threads 
 			return
 		}
 		lastErr = err
-		fmt.Fprintf(a.Err, "worker %d ended: %v\n", slot, err)
+		t.log.Warn(fmt.Sprintf("worker %d ended: %v", slot, err))
 	}
 	defer p.Stop()
 	for {

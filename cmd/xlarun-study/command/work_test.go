@@ -3,15 +3,18 @@ package command
 import (
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/internal/shelltest"
+	"xlarun/cmd/xlarun/console"
 	"xlarun/internal/messaging"
 	"xlarun/studies"
 	"xlarun/studies/study"
@@ -46,8 +49,13 @@ func TestWorkerCount(t *testing.T) {
 // counts for none.
 func TestTally(t *testing.T) {
 	var out strings.Builder
-	all := &tally{out: &out, start: time.Now()}
-	a, b := all.lines(), all.lines()
+	form := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags := &console.LogFlags{}
+	flags.Add(form)
+	log, err := flags.Logger(&out)
+	require.NoError(t, err)
+	all := &tally{log: log, start: time.Now()}
+	a, b := all.lines(slog.LevelInfo), all.lines(slog.LevelInfo)
 	line := func(w workedTrial) string {
 		text, err := json.Marshal(w)
 		require.NoError(t, err)

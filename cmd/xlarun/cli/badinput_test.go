@@ -55,6 +55,8 @@ func TestBadInput(t *testing.T) {
 			"--from-study is empty: leave it out"}},
 		{"an island from a variable that is not set", "evolve --island= --migration-dir x --migrate-every 5", "",
 			[]string{"--island is empty: leave it out"}},
+		{"form of a log", "evolve --log xml", "", []string{`--log got "xml", wants text or json`}},
+		{"level of a display", "evolve --log-level debug", "", []string{"--log-level got debug, wants --log json"}},
 		{"rows of a new run", "evolve --drop-rows", "",
 			[]string{"--drop-rows got true, but it goes with --resume"}},
 		{"actions of a random policy", "render CartPole-v1 --actions greedy", "",

@@ -124,7 +124,7 @@ func TestHelpOfAdvancedFlags(t *testing.T) {
 		require.True(t, found, "the help of %s", kind.Name)
 		session := defaultSessionSettings()
 		fields := append(settings.Fields(kind.New()), settings.Fields(&session)...)
-		for _, name := range []string{"drop-rows", "from-study", "grace"} { // of the call
+		for _, name := range []string{"drop-rows", "from-study", "grace", "log", "log-level"} { // of the call
 			fields = append(fields, settings.Field{Name: name, Advanced: true})
 		}
 		for _, x := range fields {

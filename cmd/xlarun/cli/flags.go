@@ -42,6 +42,7 @@ type ownFlags struct {
 	study    string // --from-study
 	drop     bool   // --drop-rows
 	grace    time.Duration
+	log      console.LogFlags
 	topology string // --topology, if it names devices
 	fresh    bool   // --resume auto, and the folder holds a run without a checkpoint
 }
@@ -223,10 +224,10 @@ func (g *flagValues) addCall(f *pflag.FlagSet, title string) {
 		f.StringVar(&o.study, "from-study", "", "start with the settings of the best trial of this study, of the "+
 			"trial N of FILE:N; FILE:STUDY and FILE:STUDY:N where the database has several")
 		f.DurationVar(&o.grace, "grace", console.DefaultGrace, console.GraceHelp)
-		markAdvanced(f, "drop-rows")
-		markAdvanced(f, "grace")
-		markAdvanced(f, "mirror")
-		markAdvanced(f, "from-study")
+		o.log.Add(f)
+		for _, name := range []string{"drop-rows", "grace", "mirror", "from-study", "log", "log-level"} {
+			markAdvanced(f, name)
+		}
 	}
 	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")
 }

@@ -47,6 +47,12 @@ func kindCommand(a *App, k run.Kind) *cobra.Command {
 			if err := console.CheckGrace(g.own.grace); err != nil {
 				return err
 			}
+			if _, err := g.own.log.Logger(a.Out); err != nil {
+				return err
+			}
+			if f := cmd.Flags().Lookup("log-level"); f.Changed && !g.own.log.JSON() {
+				return console.BadInput("--log-level got %s, wants --log json with it", f.Value)
+			}
 			m, notices, err := a.openMirror(cmd.Context(), g.own)
 			if err != nil {
 				return err

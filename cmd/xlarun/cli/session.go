@@ -33,7 +33,7 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags, m *mirror) error
 	if o.out != "none" { // else nothing can go on
 		console.Saves(ctx, o.grace)
 	}
-	screen := &screen{app: a}
+	screen := &screen{app: a, log: &o.log}
 	options := runfolder.Options{Keep: t.session.Keep, EventsBySteps: t.session.Axis == "steps",
 		Patience: a.patience, DropRows: o.drop, Disk: a.disk,
 		Notice: screen.Notice}
@@ -98,7 +98,9 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags, m *mirror) error
 	}
 	if coded, ok := errors.AsType[console.Coded](err); ok && coded.ErrorCode() == messaging.CodeOver {
 		// engines take any status except 0 for a failure
-		fmt.Fprintln(a.Out, err)
+		if l, bad := o.log.Logger(a.Out); bad == nil {
+			l.Info(err.Error())
+		}
 		if o.json {
 			return a.PrintJSON(map[string]any{"over": true})
 		}
@@ -141,6 +143,7 @@ func sessionError(err error) error {
 type screen struct {
 	display.Reporter // nil before open
 	app              *App
+	log              *console.LogFlags
 }
 
 // open makes the display. The channel that it returns is closed when nobody reads stdout any more.
@@ -162,7 +165,11 @@ func (s *screen) open(t *task, folder *runfolder.Folder) (left <-chan struct{}) 
 		r := &pipe{Writer: out, left: make(chan struct{})}
 		out, left = r, r.left
 	}
-	s.Reporter = display.NewReporter(out, s.app.Getenv, b)
+	if !s.log.JSON() {
+		s.Reporter = display.NewReporter(out, s.app.Getenv, b)
+	} else if l, err := s.log.Logger(out); err == nil { // it was checked
+		s.Reporter = display.NewRecords(l, b)
+	}
 	return left
 }
 

@@ -311,3 +311,30 @@ func TestInterruptBeforeTheFirstGeneration(t *testing.T) {
 		})
 	}
 }
+
+// With --log json all that a run prints are lines of JSON for a log collector, one a generation, as the documentation
+// shows it.
+func TestLogOfARun(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/how-to/clusters.md")
+	require.NoError(t, err)
+	b := newBed(t)
+	var shown map[string]any
+	require.NoError(t, json.Unmarshal(regexp.MustCompile(`(?m)^{"time".*$`).Find(page), &shown))
+	require.Equal(t, StatusOK, b.drift("--generations", "3", "--target", "0", "--out", "none", "--log", "json"), "%s",
+		b.err)
+	generations := 0
+	for line := range strings.Lines(b.out.String()) {
+		var r map[string]any
+		require.NoError(t, json.Unmarshal([]byte(line), &r), line)
+		require.Contains(t, r, "time")
+		require.Equal(t, "INFO", r["level"])
+		if r["msg"] == "generation" {
+			generations++
+			require.EqualValues(t, generations, r["generation"])
+			for key, example := range shown {
+				require.IsType(t, example, r[key], key)
+			}
+		}
+	}
+	require.Equal(t, 3, generations, b.out.String())
+}
