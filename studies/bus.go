@@ -86,12 +86,12 @@ func openBus(l Listen, socket string) (b *bus, err error) {
 		if err := l.setAddress(o); err != nil {
 			return nil, err
 		}
-		// Hosts have it keep which runs are done, and processes of one mesh what they tell each other.
+		// Hosts have it keep which runs are done, processes of one mesh what they tell each other, islands members.
 		if o.StoreDir, b.remove, err = newStore(os.TempDir()); err != nil {
 			return nil, err
 		}
 		o.JetStream, o.DisableJetStreamBanner = true, true
-		o.JetStreamMaxMemory, o.JetStreamMaxStore = 64<<20, 64<<20
+		o.JetStreamMaxMemory, o.JetStreamMaxStore = 1<<30, 64<<20
 	}
 	defer func() {
 		if err != nil {

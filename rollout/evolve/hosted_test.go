@@ -572,7 +572,7 @@ func TestTheServerGoes(t *testing.T) {
 // Islands of two processes exchange members by a message server, and write the files of islands.
 func TestIslandsByAMessageServer(t *testing.T) {
 	t.Parallel()
-	server := messageServer(t, "")
+	server := keepingServer(t)
 	started := make(chan struct{})
 	var both sync.WaitGroup
 	for _, island := range []string{"a", "b"} {

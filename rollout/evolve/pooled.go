@@ -17,7 +17,6 @@ import (
 	"xlarun/graph/random"
 	"xlarun/internal/quantity"
 	"xlarun/rollout/evolve/generation"
-	"xlarun/rollout/evolve/hosts"
 	"xlarun/rollout/evolve/pool"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
@@ -55,8 +54,6 @@ const (
 	longestIsland = 63
 	// otherIslands is the name of the islands without shares of their own.
 	otherIslands = "others"
-	// islandsSuffix makes the name of islands at a message server another one than that of hosts.
-	islandsSuffix = ".islands"
 )
 
 var islandName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
@@ -134,7 +131,7 @@ func (c *Config) joinPool(ctx context.Context) (*pool.Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared := pool.Join(c.Join, hosts.On(server, name+islandsSuffix), c.Island)
+	shared := pool.Join(server, name, c.Island)
 	if err := shared.Open(ctx); err != nil {
 		return nil, errors.Join(err, shared.Close())
 	}
