@@ -20,7 +20,7 @@ import (
 
 func serveCommand(a *cli.App) *cobra.Command {
 	values, access := map[string]string{}, &accessFlags{}
-	listen, shown, asJSON, noWorkers, untilDone := "", "", false, false, false
+	listen, join, shown, asJSON, noWorkers, untilDone := "", "", "", false, false, false
 	grace, linger, file := time.Duration(0), time.Duration(0), ""
 	cmd := &cobra.Command{
 		Use: "serve [SPEC.toml]",
@@ -39,7 +39,14 @@ func serveCommand(a *cli.App) *cobra.Command {
 			return cmp.Or(oneFile(cmd, args), withStudy(cmd, untilDone, noWorkers, linger))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := access.listen(listen)
+			var l studies.Listen
+			var at *messaging.Server
+			var err error
+			if join != "" {
+				at, err = access.join(cmd, join)
+			} else {
+				l, err = access.listen(listen)
+			}
 			if err == nil {
 				err = saves(cmd.Context(), grace)
 			}
@@ -51,14 +58,17 @@ func serveCommand(a *cli.App) *cobra.Command {
 			var unwritten error // whoever joins by the file would wait for nothing
 			joined := func(by string) func(address string) {
 				return func(address string) {
-					at, also := joinAddress(l, address)
+					at, also := address, ""
+					if join == "" {
+						at, also = joinAddress(l, address)
+					}
 					fmt.Fprintf(a.Out, by+"%s\n", at, also)
 					if unwritten = writeAddress(file, at); unwritten != nil {
 						stop()
 					}
 				}
 			}
-			c := &studies.Coordinator{Listen: l, NoWorkers: noWorkers, Linger: linger,
+			c := &studies.Coordinator{Listen: l, Join: at, NoWorkers: noWorkers, Linger: linger,
 				Listening: joined("workers join by: xlarun work %s")}
 			if err := c.Listen.Check(); err != nil {
 				return console.BadInput("--listen: %w", err)
@@ -81,7 +91,9 @@ func serveCommand(a *cli.App) *cobra.Command {
 				return writeAddress(file, messaging.Over)
 			}
 			page := l
-			page.Address = shown
+			if page.Address = shown; at != nil {
+				page.Token = at.Token
+			}
 			if err := page.Check(); err != nil && shown != "none" {
 				return console.BadInput("--web: %w", err)
 			}
@@ -113,10 +125,12 @@ func serveCommand(a *cli.App) *cobra.Command {
 		"told that it is over")
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4222",
 		"address on which workers join, HOST:PORT; port 0 for any")
+	cmd.Flags().StringVar(&join, "join", "", "nats://HOST:PORT/NAME or @FILE:NAME, a NATS server or cluster instead of "+
+		"one in this process: workers stay connected when the study moves. NAME tells studies there apart")
 	cmd.Flags().StringVar(&shown, "web", "127.0.0.1:0", "address of a page that shows the study, HOST:PORT; port 0 "+
 		"for any, none for no page")
 	cmd.Flags().BoolVar(&noWorkers, "no-workers", false, "start no workers on this machine")
-	access.add(cmd, "server")
+	cli.AddFiles(cmd.Flags(), &access.Files)
 	return cmd
 }
 
@@ -171,7 +185,8 @@ func withStudy(cmd *cobra.Command, untilDone, noWorkers bool, linger time.Durati
 func noStudy(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "address-file", "until-done", "grace", "listen", "token-file", "tls-cert", "tls-key", "tls-ca":
+		case "address-file", "until-done", "grace", "listen", "token-file", "creds", "nkey", "tls-cert", "tls-key",
+			"tls-ca":
 		default:
 			err = console.BadInput("--%s got %q, but there is no study: give its file, or leave the flag out", f.Name,
 				f.Value)

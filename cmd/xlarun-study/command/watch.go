@@ -98,6 +98,6 @@ func studyWatchCommand(a *cli.App) *cobra.Command {
 		}}
 	cmd.Flags().StringVar(&name, "study", "", "name of the study, where the database has several")
 	cmd.Flags().StringVar(&listen, "web", "127.0.0.1:0", "address of the page, HOST:PORT; port 0 for any")
-	access.add(cmd, "page")
+	cli.AddFiles(cmd.Flags(), &access.Files)
 	return cmd
 }
