@@ -68,7 +68,7 @@ func newServer(ctx context.Context, c *Coordinator, b *bus) (s *server, err erro
 		}
 	}
 	s.id = fmt.Sprintf("%d %x", s.study.ID(), sha256.Sum256(s.specText[0]))
-	own, err := b.connect(c.Listen.Token)
+	own, err := b.connect(c.Listen.own())
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +78,10 @@ func newServer(ctx context.Context, c *Coordinator, b *bus) (s *server, err erro
 
 // join connects with a message server that others have, at which no other study may have the name.
 func (s *server) join(ctx context.Context, at messaging.Server) error {
+	at.OnUnreachable = func(since time.Duration) {
+		s.notice("nobody answers at %s since %v; this study waits until %v have passed", at.Address,
+			since.Round(time.Second), at.Wait)
+	}
 	conn, err := at.Connect(ctx, "xlarun serve", nats.ReconnectWait(reconnectWait), nats.IgnoreAuthErrorAbort())
 	if err != nil {
 		return err
@@ -167,6 +171,13 @@ func (s *server) subscribe() error {
 				go s.answer(m, answer) // several at a time: commits are grouped, and a slow disk holds up no beat
 			})
 			all, err = append(all, one), errors.Join(err, failure)
+		}
+	}
+	for _, conn := range s.conns[1:] {
+		if err == nil && conn.Flush() == nil && errors.Is(conn.LastError(), nats.ErrPermissionViolation) {
+			err = &messaging.CodedError{Code: messaging.CodeRefused, Text: fmt.Sprintf("the server at %s lets nobody "+
+				"serve a study by this token, or as this user: give one that may subscribe to %s",
+				conn.ConnectedUrlRedacted(), subject(">", ""))}
 		}
 	}
 	if s.answers = err == nil; !s.answers {

@@ -326,6 +326,11 @@ func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err 
 			return r, ctx.Err()
 		case errors.Is(err, nats.ErrMaxPayload):
 			return r, err
+		case errors.Is(w.conn.LastError(), nats.ErrPermissionViolation):
+			err = fmt.Errorf("%w: the server at %s lets nobody work by this token, or as this user: give a worker's",
+				ErrRefused, w.address)
+			w.end(err)
+			return r, err
 		case w.address.IsOver(): // it missed the message
 			w.end(errOver)
 			return r, errOver

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"xlarun/internal/messaging"
 	"xlarun/studies/rdb"
 	"xlarun/studies/study"
 )
@@ -100,7 +101,11 @@ func (x *workerExecutor) room(p progress) int {
 
 // start implements executor.
 func (x *workerExecutor) start(_ context.Context, open []*study.FrozenTrial) error {
-	if err := x.server.update(open, x.orphans); err != nil {
+	err := x.server.update(open, x.orphans)
+	if errors.As(err, new(*messaging.CodedError)) {
+		return err
+	}
+	if err != nil {
 		return &retryable{err}
 	}
 	return nil

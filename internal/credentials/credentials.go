@@ -85,20 +85,36 @@ func private(from, path string) (string, error) {
 	return string(text), nil
 }
 
-// Secret returns the token of the file or of TokenVariable; "": none. It refuses a file that others can read, and a
-// token that is too short. Its errors are *Error.
-func (f Files) Secret() (string, error) {
+// Role is what a token is for.
+type Role string
+
+const (
+	Worker Role = "worker" // a worker, a host, an island
+	Server Role = "server" // a study that is served at another message server
+	Reader Role = "reader" // whoever looks at the page
+)
+
+// Secret returns the token of a role, of the file or of TokenVariable; "": none. The text is one token for all roles,
+// or lines of a role and its token. It refuses a file that others can read, and a token that is too short. Its errors
+// are *Error.
+func (f Files) Secret(role Role) (string, error) {
 	if err := f.check(); err != nil || f.IsUser() {
 		return "", err
 	}
-	token, from := os.Getenv(TokenVariable), f.Source()
+	text, from := os.Getenv(TokenVariable), f.Source()
 	if f.TokenFile != "" {
-		text, err := private(from, f.TokenFile)
-		if err != nil {
+		var err error
+		if text, err = private(from, f.TokenFile); err != nil {
 			return "", err
 		}
-		if token = strings.TrimSpace(text); token == "" {
+		if strings.TrimSpace(text) == "" {
 			return "", Wrong("%s is empty: write a token into it", from)
+		}
+	}
+	token := strings.TrimSpace(text)
+	if tokens := byRole(token); len(tokens) > 0 {
+		if token = tokens[role]; token == "" {
+			return "", Wrong("%s has no token of a %s: write a line %q into it", from, role, role+" TOKEN")
 		}
 	}
 	if token != "" && len(token) < leastToken {
@@ -106,6 +122,31 @@ func (f Files) Secret() (string, error) {
 			from, len(token), leastToken)
 	}
 	return token, nil
+}
+
+// HasRoles reports whether there are tokens by role.
+func (f Files) HasRoles() bool {
+	text := os.Getenv(TokenVariable)
+	if f.TokenFile != "" {
+		data, _ := os.ReadFile(f.TokenFile) // Secret says what hinders it
+		text = string(data)
+	}
+	return len(byRole(strings.TrimSpace(text))) > 0
+}
+
+// byRole returns the tokens of a text with lines of a role and its token; nil: it is no such text.
+func byRole(text string) map[Role]string {
+	all := map[Role]string{}
+	for line := range strings.Lines(text) {
+		role, token, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch Role(role) {
+		case Worker, Server, Reader:
+			all[Role(role)] = strings.TrimSpace(token)
+		default:
+			return nil
+		}
+	}
+	return all
 }
 
 // TLS returns the configuration; nil: there are no files. Its errors are *Error.

@@ -51,10 +51,10 @@ const (
 	followEvery = 200 * time.Millisecond
 )
 
-// Use takes what files say about this process. Errors are *credentials.Error.
-func (s *Server) Use(f credentials.Files) (err error) {
+// Use takes what files say about this process, which has a role. Errors are *credentials.Error.
+func (s *Server) Use(f credentials.Files, role credentials.Role) (err error) {
 	s.Source = f.Source()
-	if s.Token, err = f.Secret(); err != nil {
+	if s.Token, err = f.Secret(role); err != nil {
 		return err
 	}
 	if f.Creds != "" {

@@ -140,11 +140,11 @@ func TestUsers(t *testing.T) {
 	defer s.Shutdown()
 	require.True(t, s.ReadyForConnections(10*time.Second))
 	at := Server{Address: Address{URLs: []string{"nats://" + s.Addr().String()}}, Wait: time.Minute}
-	require.NoError(t, at.Use(credentials.Files{NKey: known}))
+	require.NoError(t, at.Use(credentials.Files{NKey: known}, credentials.Worker))
 	conn, err := at.Connect(t.Context(), "test")
 	require.NoError(t, err)
 	conn.Close()
-	require.NoError(t, at.Use(credentials.Files{NKey: stranger}))
+	require.NoError(t, at.Use(credentials.Files{NKey: stranger}, credentials.Worker))
 	_, err = at.Connect(t.Context(), "test")
 	require.EqualError(t, err, "the server at "+at.URLs[0]+" refuses the user of --nkey "+stranger+": give one that "+
 		"it knows")
@@ -155,6 +155,10 @@ func TestUsers(t *testing.T) {
 	// Credentials are those that the server wants: the user's signed claims, and the seed.
 	creds := seed("creds", "-----BEGIN NATS USER JWT-----\n-----END NATS USER JWT-----\n")
 	require.NoError(t, os.Chmod(creds, 0o644))
-	require.ErrorContains(t, at.Use(credentials.Files{Creds: creds}), "--creds "+creds+" has the permissions")
-	require.ErrorContains(t, at.Use(credentials.Files{Creds: creds, NKey: known}), "leave one of them out")
+	for want, files := range map[string]credentials.Files{
+		"--creds " + creds + " has the permissions": {Creds: creds},
+		"leave one of them out":                     {Creds: creds, NKey: known},
+	} {
+		require.ErrorContains(t, at.Use(files, credentials.Worker), want)
+	}
 }

@@ -43,8 +43,8 @@ type HostSettings struct {
 // hosted reports whether the run is one of several hosts that compute one population.
 func (c *Config) hosted() bool { return c.Join != "" && c.Island == "" }
 
-// server returns the server of HostSettings.Join, with what this process shows to it, and the name of the run. Errors are
-// *settings.Error and *credentials.Error.
+// server returns the server of HostSettings.Join, with what this process shows to it, and the name of the run. Errors
+// are *settings.Error and *credentials.Error.
 func (h *HostSettings) server() (s messaging.Server, name string, err error) {
 	if s.Address, err = messaging.Parse(h.Join); err != nil {
 		return s, "", settings.Wrong("join", h.Join, "%v", err)
@@ -52,7 +52,7 @@ func (h *HostSettings) server() (s messaging.Server, name string, err error) {
 	if s.Wait, err = timeOf("wait", h.Wait, "a time such as 10m, or 0s"); err != nil {
 		return s, "", err
 	}
-	err = s.Use(h.Files)
+	err = s.Use(h.Files, credentials.Worker)
 	return s, cmp.Or(s.Name, messaging.DefaultName), err
 }
 

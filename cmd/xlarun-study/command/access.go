@@ -1,6 +1,9 @@
 package command
 
 import (
+	"crypto/rand"
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"xlarun/cmd/xlarun/console"
@@ -12,15 +15,20 @@ import (
 // accessFlags are the files that say who a process is, or what those who connect with it need.
 type accessFlags struct{ credentials.Files }
 
-// listen returns where to listen, and what those who connect need.
-func (f *accessFlags) listen(address string) (l studies.Listen, err error) {
+// listen returns where to listen, and what those who connect in a role need.
+func (f *accessFlags) listen(address string, role credentials.Role) (l studies.Listen, err error) {
 	l.Address = address
-	switch l.Token, err = f.Secret(); {
+	switch l.Token, err = f.Secret(role); {
 	case err != nil:
 		return l, console.BadInput("%w", err)
 	case f.IsUser():
 		return l, console.BadInput("%s is for a server that this process joins: give --token-file or certificates",
 			f.Source())
+	}
+	if f.HasRoles() && role == credentials.Worker {
+		if l.ServerToken, err = f.Secret(credentials.Server); err != nil {
+			l.ServerToken, err = rand.Text(), nil // no other process needs it
+		}
 	}
 	if l.TLS, err = f.TLS(); err != nil {
 		return l, console.BadInput("%w", err)
@@ -32,16 +40,19 @@ func (f *accessFlags) listen(address string) (l studies.Listen, err error) {
 }
 
 // join returns the server of --join.
-func (f *accessFlags) join(cmd *cobra.Command, address string) (s *messaging.Server, err error) {
-	s = &messaging.Server{Wait: messaging.DefaultWait}
+func (f *accessFlags) join(cmd *cobra.Command, address string, wait time.Duration) (s *messaging.Server, err error) {
+	s = &messaging.Server{Wait: wait}
 	if s.Address, err = messaging.Parse(address); err != nil {
 		return nil, console.BadInput("--join got %q, wants %w", address, err)
+	}
+	if wait < 0 {
+		return nil, console.BadInput("--wait got %v, wants a time such as 1h, or 0", wait)
 	}
 	if cmd.Flags().Changed("listen") {
 		return nil, console.BadInput("--listen is for a server of its own, and --join for another one: leave one of " +
 			"them out")
 	}
-	if err := s.Use(f.Files); err != nil {
+	if err := s.Use(f.Files, credentials.Server); err != nil {
 		return nil, console.BadInput("%w", err)
 	}
 	return s, nil

@@ -22,6 +22,8 @@ func TestWrongFlags(t *testing.T) {
 	t.Parallel()
 	spec := filepath.Join(t.TempDir(), "spec.toml")
 	require.NoError(t, os.WriteFile(spec, []byte("name = \"small\"\nmetric = \"best_fitness\"\n"+smallRun), 0o600))
+	roles := filepath.Join(t.TempDir(), "roles")
+	require.NoError(t, os.WriteFile(roles, []byte("worker 0123456789abcdef\n"), 0o600))
 	run, serve := []string{"study", "run", spec}, []string{"serve", spec}
 	for _, c := range []struct {
 		args []string
@@ -45,6 +47,10 @@ func TestWrongFlags(t *testing.T) {
 		{append(serve, "--join", "here"), `xlarun serve: --join got "here", wants nats://HOST:PORT/NAME`},
 		{append(serve, "--join", "nats://127.0.0.1:1", "--listen", "127.0.0.1:0"), "xlarun serve: --listen is for a " +
 			"server of its own, and --join for another one: leave one of them out"},
+		{append(serve, "--token-file", roles), "xlarun serve: --token-file " + roles + " has no token of a reader: " +
+			`write a line "reader TOKEN" into it, or give --web none`},
+		{append(serve, "--join", "nats://127.0.0.1:1", "--token-file", roles), "has no token of a server"},
+		{[]string{"study", "watch", spec, "--token-file", roles}, "has no token of a reader"},
 		{append(serve, "--creds", spec), "xlarun serve: --creds " + spec + " has no credentials of a NATS user"},
 		{append(serve, "--nkey", spec), "is for a server that this process joins: give --token-file or certificates"},
 		{[]string{"work", "nats://127.0.0.1:1", "--nkey", spec}, "xlarun work: --nkey " + spec + " has no seed of a " +

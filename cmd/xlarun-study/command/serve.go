@@ -14,6 +14,7 @@ import (
 
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/cmd/xlarun/console"
+	"xlarun/internal/credentials"
 	"xlarun/internal/messaging"
 	"xlarun/studies"
 )
@@ -21,7 +22,7 @@ import (
 func serveCommand(a *cli.App) *cobra.Command {
 	values, access := map[string]string{}, &accessFlags{}
 	listen, join, shown, asJSON, noWorkers, untilDone := "", "", "", false, false, false
-	grace, linger, file := time.Duration(0), time.Duration(0), ""
+	grace, linger, wait, file := time.Duration(0), time.Duration(0), messaging.DefaultWait, ""
 	cmd := &cobra.Command{
 		Use: "serve [SPEC.toml]",
 		Long: "Serve runs a study as study run does, and listens for workers of other machines, which xlarun work " +
@@ -43,9 +44,9 @@ func serveCommand(a *cli.App) *cobra.Command {
 			var at *messaging.Server
 			var err error
 			if join != "" {
-				at, err = access.join(cmd, join)
+				at, err = access.join(cmd, join, wait)
 			} else {
-				l, err = access.listen(listen)
+				l, err = access.listen(listen, credentials.Worker)
 			}
 			if err == nil {
 				err = saves(cmd.Context(), grace)
@@ -91,8 +92,9 @@ func serveCommand(a *cli.App) *cobra.Command {
 				return writeAddress(file, messaging.Over)
 			}
 			page := l
-			if page.Address = shown; at != nil {
-				page.Token = at.Token
+			page.Address = shown
+			if page.Token, err = access.Secret(credentials.Reader); err != nil && shown != "none" {
+				return console.BadInput("%w, or give --web none", err)
 			}
 			if err := page.Check(); err != nil && shown != "none" {
 				return console.BadInput("--web: %w", err)
@@ -125,8 +127,10 @@ func serveCommand(a *cli.App) *cobra.Command {
 		"told that it is over")
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4222",
 		"address on which workers join, HOST:PORT; port 0 for any")
-	cmd.Flags().StringVar(&join, "join", "", "nats://HOST:PORT/NAME or @FILE:NAME, a NATS server or cluster instead of "+
-		"one in this process: workers stay connected when the study moves. NAME tells studies there apart")
+	cmd.Flags().StringVar(&join, "join", "", "nats://HOST:PORT/NAME or @FILE:NAME, a NATS server or cluster instead "+
+		"of one in this process: workers stay connected when the study moves. NAME tells studies there apart")
+	cmd.Flags().DurationVar(&wait, "wait", wait, "time to wait for the server of --join before the study ends with "+
+		"status 3")
 	cmd.Flags().StringVar(&shown, "web", "127.0.0.1:0", "address of a page that shows the study, HOST:PORT; port 0 "+
 		"for any, none for no page")
 	cmd.Flags().BoolVar(&noWorkers, "no-workers", false, "start no workers on this machine")

@@ -9,6 +9,7 @@ import (
 
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/cmd/xlarun/console"
+	"xlarun/internal/credentials"
 	"xlarun/studies"
 	"xlarun/studies/rdb"
 	"xlarun/studies/study"
@@ -65,7 +66,7 @@ func studyWatchCommand(a *cli.App) *cobra.Command {
 			"page, too, and workers on it.",
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := access.listen(listen)
+			l, err := access.listen(listen, credentials.Reader)
 			if err != nil {
 				return err
 			}

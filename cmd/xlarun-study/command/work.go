@@ -61,7 +61,7 @@ func workCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			server := messaging.Server{Address: address, Wait: wait}
-			if err := server.Use(access); err != nil {
+			if err := server.Use(access, credentials.Worker); err != nil {
 				return console.BadInput("%w", err)
 			}
 			slot := a.Getenv(envSlot)

@@ -55,7 +55,7 @@ func (m *meshFlags) open(ctx context.Context) (d *xlabridge.Distributed, close f
 			"of processes and one of their numbers, from 0", m.numProcesses, m.processID)
 	}
 	server := coordination.Server{Address: address}
-	if err := server.Use(m.Files); err != nil {
+	if err := server.Use(m.Files, credentials.Worker); err != nil {
 		return nil, nil, console.BadInput("%w", err)
 	}
 	store, err := coordination.Join(ctx, server, address.Name)
