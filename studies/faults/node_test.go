@@ -136,8 +136,23 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
+// clockJumped is what a node says when its wall clock was set.
+const clockJumped = "-- the wall clock jumped by"
+
+// watchClock says when the wall clock is set.
+func watchClock() {
+	for wall, at := time.Now().Round(0), monotonic(); ; time.Sleep(5 * time.Millisecond) {
+		wallNow, now := time.Now().Round(0), monotonic()
+		if d := wallNow.Sub(wall) - (now - at); d.Abs() > time.Second/2 {
+			fmt.Fprintln(os.Stderr, clockJumped, d)
+		}
+		wall, at = wallNow, now
+	}
+}
+
 // run is what a node does.
 func (a nodeArgs) run() error {
+	go watchClock()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	switch {
