@@ -55,7 +55,7 @@ func newTestServer(t *testing.T, more string) *testServer {
 func (x *testServer) begin(orphans bool) {
 	x.t.Helper()
 	if x.server != nil {
-		x.conns[0].Close()
+		x.places[0].Close()
 	}
 	trials, err := x.c.study.Trials()
 	require.NoError(x.t, err)
@@ -207,7 +207,7 @@ func TestConnectionOfACoordinatorEnds(t *testing.T) {
 	e := &workerExecutor{c: x.c, bus: x.bus, server: x.server, check: time.NewTicker(time.Hour),
 		beat: time.NewTicker(time.Hour)}
 	require.NoError(t, e.close(t.Context(), nil))
-	require.True(t, x.conns[0].IsClosed())
+	require.True(t, x.places[0].IsClosed())
 }
 
 // A server that could not answer requests, because its connection had ended, never did.
@@ -215,18 +215,18 @@ func TestServerAnswersAfterAnError(t *testing.T) {
 	t.Parallel()
 	x := newTestServer(t, "")
 	var err error
-	x.conns[0].Close()
+	x.places[0].Close()
 	x.server, err = newServer(t.Context(), x.c, x.bus)
 	require.NoError(t, err)
-	x.conns[0].Close()
+	x.places[0].Close()
 	require.ErrorIs(t, x.update(nil, false), nats.ErrConnectionClosed)
-	x.conns[0], err = x.bus.connect("")
+	x.places[0].Conn, err = x.bus.connect("")
 	require.NoError(t, err)
 	require.NoError(t, x.update(nil, false))
 	ctx, cancel := context.WithTimeout(t.Context(), answerTimeout)
 	defer cancel()
 	for _, kind := range []string{nextKind, beatKind, reportKind, keepKind, fetchKind, releaseKind, resultKind} {
-		_, err := x.conns[0].RequestWithContext(ctx, subject(kind, ""), nil)
+		_, err := x.places[0].RequestWithContext(ctx, subject(kind, ""), nil)
 		require.NoError(t, err, kind)
 	}
 }
@@ -310,7 +310,7 @@ func TestWorkersThatAreHeard(t *testing.T) {
 func TestRequestsAfterAReconnection(t *testing.T) {
 	t.Parallel()
 	x := newTestServer(t, "")
-	x.conns[0].Close()
+	x.places[0].Close()
 	w, asked := x.worker("a"), 0
 	conn, err := x.bus.connect("")
 	require.NoError(t, err)

@@ -30,9 +30,8 @@ type server struct {
 	study       *study.Study
 	spec        *Spec
 	version     string
-	id          string       // of the study: another one may be served at the same place later
-	conns       []*nats.Conn // with the bus, and with the server of Coordinator.Join
-	name        string       // at the latter
+	id          string // of the study: another one may be served at the same place later
+	places      []place
 	checkpoints checkpoints
 	ttl         time.Duration
 	specText    [2][]byte // the spec, see specAttr and callAttr
@@ -51,6 +50,12 @@ type server struct {
 	over      bool // the study is over
 	workers   map[string]*WorkerStatus
 	processor string // of the worker that was heard first
+}
+
+// place is a connection at which workers ask: with the bus, or with the server of Coordinator.Join.
+type place struct {
+	*nats.Conn
+	name string // of the study there
 }
 
 func newServer(ctx context.Context, c *Coordinator, b *bus) (s *server, err error) {
@@ -72,7 +77,7 @@ func newServer(ctx context.Context, c *Coordinator, b *bus) (s *server, err erro
 	if err != nil {
 		return nil, err
 	}
-	s.conns = []*nats.Conn{own}
+	s.places = []place{{own, ""}}
 	return s, nil
 }
 
@@ -86,14 +91,14 @@ func (s *server) join(ctx context.Context, at messaging.Server) error {
 	if err != nil {
 		return err
 	}
-	s.conns, s.name = append(s.conns, conn), at.Name
+	s.places = append(s.places, place{conn, at.Name})
 	ask, done := context.WithTimeout(ctx, answerTimeout)
 	defer done()
 	data, err := encoded(request{}) // of no protocol: who is there refuses it
 	if err != nil {
 		return err
 	}
-	if _, err := conn.RequestWithContext(ask, subject(nextKind, s.name), data); err == nil {
+	if _, err := conn.RequestWithContext(ask, subject(nextKind, at.Name), data); err == nil {
 		return &messaging.CodedError{Code: messaging.CodeRefused, Text: fmt.Sprintf("another study is served at %s "+
 			"under this name: give another one, %s/NAME, there and to its workers", at.Address, at.Address)}
 	}
@@ -102,25 +107,17 @@ func (s *server) join(ctx context.Context, at messaging.Server) error {
 
 // close ends the connections.
 func (s *server) close() {
-	for _, conn := range s.conns {
-		conn.Close()
+	for _, p := range s.places {
+		p.Close()
 	}
 }
 
 // publish tells all workers something.
 func (s *server) publish(kind string) (err error) {
-	for i, conn := range s.conns {
-		err = errors.Join(err, conn.Publish(subject(kind, s.nameAt(i)), nil))
+	for _, p := range s.places {
+		err = errors.Join(err, p.Publish(subject(kind, p.name), nil))
 	}
 	return err
-}
-
-// nameAt returns the study's name at a connection.
-func (s *server) nameAt(i int) string {
-	if i == 0 {
-		return ""
-	}
-	return s.name
 }
 
 // instant returns the time of the leases. s.mu is held.
@@ -164,20 +161,20 @@ func (s *server) update(open []*study.FrozenTrial, orphans bool) error {
 func (s *server) subscribe() error {
 	var all []*nats.Subscription
 	var err error
-	for i, conn := range s.conns {
+	for _, p := range s.places {
 		for kind, answer := range map[string]func(request) (reply, error){nextKind: s.next, beatKind: s.beat,
 			reportKind: s.report, keepKind: s.keep, fetchKind: s.fetch, releaseKind: s.release, resultKind: s.result} {
-			one, failure := conn.Subscribe(subject(kind, s.nameAt(i)), func(m *nats.Msg) {
+			one, failure := p.Subscribe(subject(kind, p.name), func(m *nats.Msg) {
 				go s.answer(m, answer) // several at a time: commits are grouped, and a slow disk holds up no beat
 			})
 			all, err = append(all, one), errors.Join(err, failure)
 		}
 	}
-	for _, conn := range s.conns[1:] {
-		if err == nil && conn.Flush() == nil && errors.Is(conn.LastError(), nats.ErrPermissionViolation) {
+	for _, p := range s.places[1:] {
+		if err == nil && p.Flush() == nil && errors.Is(p.LastError(), nats.ErrPermissionViolation) {
 			err = &messaging.CodedError{Code: messaging.CodeRefused, Text: fmt.Sprintf("the server at %s lets nobody "+
 				"serve a study by this token, or as this user: give one that may subscribe to %s",
-				conn.ConnectedUrlRedacted(), subject(">", ""))}
+				p.ConnectedUrlRedacted(), subject(">", ""))}
 		}
 	}
 	if s.answers = err == nil; !s.answers {
@@ -459,8 +456,8 @@ func (s *server) end() {
 	s.over = true
 	s.mu.Unlock()
 	_ = s.publish(overKind)
-	for _, conn := range s.conns {
-		_ = conn.FlushTimeout(answerTimeout)
+	for _, p := range s.places {
+		_ = p.FlushTimeout(answerTimeout)
 	}
 }
 

@@ -16,7 +16,8 @@ type Network interface {
 	Address(from, to, port int) (string, error)
 	// Set changes the link of two nodes.
 	Set(a, b int, l Link)
-	// Met returns how many packets, or parts of streams, the link of two nodes was given while it was slow, lossy or cut.
+	// Met returns how many packets, or parts of streams, the link of two nodes was given while it was slow, lossy or
+	// cut.
 	Met(a, b int) int
 	// Start starts a process of a node. The channel gets the result of its Wait.
 	Start(node int, cmd *exec.Cmd) (over <-chan error, err error)
