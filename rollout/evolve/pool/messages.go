@@ -49,7 +49,7 @@ type object struct {
 var beatEvery, aliveFor = hosts.BeatEvery, hosts.AliveFor
 
 const (
-	// beatTime is how long the server may take for a beat, patience for a part of an entry.
+	// beatTime is how long the server may take for an answer, patience for a part of an entry.
 	beatTime, patience = 2 * time.Second, 20 * time.Second
 	// keepFor is how long the server keeps an entry that no newer one replaces.
 	keepFor = 24 * time.Hour
@@ -144,17 +144,25 @@ func (m *messages) exchange() (map[string]object, error) {
 	if !m.conn.IsConnected() {
 		return nil, nats.ErrDisconnected
 	}
-	js, err := m.conn.JetStream(nats.MaxWait(patience))
+	js, err := m.conn.JetStream(nats.MaxWait(beatTime))
 	if err != nil {
 		return nil, err
 	}
-	store, err := messaging.Objects(js, nats.ObjectStoreConfig{Bucket: m.name, TTL: keepFor,
+	list, err := messaging.Objects(js, nats.ObjectStoreConfig{Bucket: m.name, TTL: keepFor,
 		Storage: nats.MemoryStorage})
 	if err != nil {
 		return nil, err
 	}
-	there, err := store.List()
+	there, err := list.List()
 	if err != nil && !errors.Is(err, nats.ErrNoObjectsFound) {
+		return nil, err
+	}
+	slow, err := m.conn.JetStream(nats.MaxWait(patience))
+	if err != nil {
+		return nil, err
+	}
+	store, err := slow.ObjectStore(m.name)
+	if err != nil {
 		return nil, err
 	}
 	m.mu.Lock()
@@ -201,13 +209,17 @@ func (m *messages) close() error {
 	if m.conn == nil { // it was never open
 		return nil
 	}
-	close(m.end)
+	select {
+	case <-m.end:
+		return nil
+	default:
+		close(m.end)
+	}
 	m.beats.Wait()
 	if bucket, err := m.bucket(); err == nil && m.taken {
 		_ = bucket.Delete(key(m.island)) // else the key ends by itself
 	}
 	m.conn.Close()
-	m.conn, m.taken = nil, false
 	return nil
 }
 

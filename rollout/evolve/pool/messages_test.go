@@ -52,21 +52,16 @@ func come(t *testing.T, p *Pool, count, size int) (from []string) {
 			from = append(from, m.id())
 		}
 		return len(from) >= count
-	}, 20*time.Second, 10*time.Millisecond, "%v of %s", from, p.island)
+	}, time.Minute, 10*time.Millisecond, "%v of %s", from, p.island)
 	return from
 }
 
-// shorten shortens the times of a test.
-func shorten(t *testing.T) {
-	beat, alive := beatEvery, aliveFor
-	beatEvery, aliveFor = 100*time.Millisecond, 500*time.Millisecond
-	t.Cleanup(func() { beatEvery, aliveFor = beat, alive })
-}
+func init() { beatEvery, aliveFor = 200*time.Millisecond, 1500*time.Millisecond }
 
 // Members travel by messages, each once, and an island that comes late gets those that are there: it got none until
 // the others left new ones. Those of islands that have left or are silent are not taken. A name belongs to one run.
 func TestIslandsExchangeMessages(t *testing.T) {
-	shorten(t)
+	t.Parallel()
 	_, server := serve(t, -1, true)
 	a, b := joined(t, server, "a"), joined(t, server, "b.") // no key of NATS
 	left(t, b, 10, 3, 1, 2)
@@ -92,18 +87,17 @@ func TestIslandsExchangeMessages(t *testing.T) {
 		require.Empty(t, a.Arrive(1, 1<<20, nil))
 		return strings.Contains(strings.Join(a.Skipped, "\n"), "generation 10 of island late is skipped: its members "+
 			"are of")
-	}, 20*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	require.NoError(t, late.Close())
 	b.medium.(*messages).conn.Close()
-	require.Eventually(t, func() bool { return len(a.medium.entries()) == 0 }, 20*time.Second, 10*time.Millisecond)
-	require.NoError(t, twin.Open(t.Context()))
-	require.NoError(t, twin.Close())
+	require.Eventually(t, func() bool { return len(a.medium.entries()) == 0 }, time.Minute, 10*time.Millisecond)
+	joined(t, server, "b.")
 }
 
 // A server that comes back has lost what it held: islands, which were alone meanwhile, bring it again, also those that
 // leave no new members.
 func TestIslandsOutliveTheirServer(t *testing.T) {
-	shorten(t)
+	t.Parallel()
 	s, server := serve(t, -1, true)
 	a, b := joined(t, server, "a"), joined(t, server, "b")
 	left(t, a, 10, 3, 1)
@@ -111,7 +105,7 @@ func TestIslandsOutliveTheirServer(t *testing.T) {
 	port := s.Addr().(*net.TCPAddr).Port
 	s.Shutdown()
 	s.WaitForShutdown()
-	require.Eventually(t, func() bool { return len(b.medium.entries()) == 0 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(b.medium.entries()) == 0 }, time.Minute, 10*time.Millisecond)
 	left(t, b, 10, 3, 2)
 	serve(t, port, true)
 	require.Equal(t, []string{"b/10/0"}, come(t, a, 1, 3))
@@ -121,7 +115,7 @@ func TestIslandsOutliveTheirServer(t *testing.T) {
 
 // A server that keeps nothing, or too little, says so.
 func TestServersThatKeepTooLittle(t *testing.T) {
-	shorten(t)
+	t.Parallel()
 	_, server := serve(t, -1, false)
 	p := Join(server, "x", "a")
 	var wrong *settings.Error
@@ -134,7 +128,7 @@ func TestServersThatKeepTooLittle(t *testing.T) {
 		"": {MaxMemory: 100, MaxStore: 100, MaxStreams: 10, MaxConsumers: 100}}))
 	p = joined(t, server, "a")
 	left(t, p, 10, 3, 1)
-	require.Eventually(t, func() bool { p.Arrive(1, 3, nil); return len(p.Skipped) > 0 }, 20*time.Second,
+	require.Eventually(t, func() bool { p.Arrive(1, 3, nil); return len(p.Skipped) > 0 }, time.Minute,
 		10*time.Millisecond)
 	require.Contains(t, p.Skipped[0], "what this island has left is skipped: nats://127.0.0.1")
 }
