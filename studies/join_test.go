@@ -135,6 +135,29 @@ func TestRoles(t *testing.T) {
 	require.NoError(t, spy.Flush())
 	require.ErrorIs(t, spy.LastError(), nats.ErrPermissionViolation)
 
+	// What hosts and islands keep at the server.
+	js, err := connect(worker).JetStream()
+	require.NoError(t, err)
+	notes, err := messaging.Bucket(js, nats.KeyValueConfig{Bucket: "notes"})
+	require.NoError(t, err)
+	_, err = notes.PutString("a", "b")
+	require.NoError(t, err)
+	keys, err := notes.Keys()
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, keys)
+	_, err = notes.Get("a")
+	require.NoError(t, err)
+	require.NoError(t, notes.Delete("a"))
+	store, err := messaging.Objects(js, nats.ObjectStoreConfig{Bucket: "members", Storage: nats.MemoryStorage})
+	require.NoError(t, err)
+	for range 2 { // the second one replaces the first
+		_, err = store.PutBytes("a", make([]byte, 1<<20))
+		require.NoError(t, err)
+	}
+	data, err := store.GetBytes("a")
+	require.NoError(t, err)
+	require.Len(t, data, 1<<20)
+
 	_, s := written(t, "trials = 1\nsampler = \"random\"\npruner = \"none\"\n"+onlyX)
 	c := coordinator(s)
 	at := messaging.Server{Address: messaging.Address{URLs: []string{"nats://" + b.address()}}, Token: worker}
