@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -90,6 +91,9 @@ func (waves) Backend(context.Context, run.Experiment) (xlabridge.Backend, error)
 // nodeVariable is the environment variable that makes the test's binary a node: the JSON of its nodeArgs.
 const nodeVariable = "XLARUN_TEST_NODE"
 
+// usualVersion is that of nodes. Without one strangers were not refused.
+const usualVersion = "one"
+
 // nodeArgs say what a node does.
 type nodeArgs struct {
 	Clock  string // the file of its wall clock; "": that of the machine
@@ -157,7 +161,7 @@ func (a nodeArgs) run() error {
 	defer stop()
 	switch {
 	case a.Join != "":
-		return studies.JoinStudy(ctx, studies.Join{Version: a.Version, Server: messaging.Server{
+		return studies.JoinStudy(ctx, studies.Join{Version: cmp.Or(a.Version, usualVersion), Server: messaging.Server{
 			Address: messaging.Address{URLs: []string{a.Join}}, Token: "secret", Wait: time.Minute}}, waves{})
 	case a.Storage != "":
 		return studies.Worker(ctx, a.Storage, a.Study, 0, "", waves{})
@@ -170,7 +174,7 @@ func (a nodeArgs) run() error {
 	if err != nil {
 		return err
 	}
-	c := &studies.Coordinator{Spec: s, NoWorkers: true, Listen: studies.Listen{Address: a.Listen, Token: "secret"}}
+	c := &studies.Coordinator{Spec: s, Version: usualVersion, NoWorkers: true, Listen: studies.Listen{Address: a.Listen, Token: "secret"}}
 	pid := os.Getpid()
 	first, at := time.Now(), monotonic()
 	ctx = decision.Observe(ctx, func(d decision.Decision) {
