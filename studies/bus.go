@@ -1,6 +1,8 @@
 package studies
 
 import (
+	"cmp"
+	"crypto/subtle"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -21,7 +23,10 @@ const largestMessage = 8 << 20
 type Listen struct {
 	Address string // HOST:PORT
 	Token   string // secret that workers have to send; "" for none
-	TLS     *tls.Config
+	// ServerToken is that of a coordinator; "": Token, which lets everybody do everything. Else workers can do only
+	// what workers do.
+	ServerToken string
+	TLS         *tls.Config
 }
 
 // Check returns an error if everybody who can reach the machine could join.
@@ -49,6 +54,9 @@ func (l Listen) Check() error {
 func (l Listen) options() *natsserver.Options {
 	o := &natsserver.Options{ServerName: "xlarun", DontListen: l.Address == "", NoLog: true, NoSigs: true,
 		MaxPayload: largestMessage, Authorization: l.Token, TLSTimeout: 5}
+	if l.ServerToken != "" {
+		o.Authorization, o.CustomClientAuthentication = "", roles(l)
+	}
 	if l.TLS != nil {
 		o.TLSConfig = l.TLS.Clone()
 		if l.TLS.ClientCAs != nil {
@@ -56,6 +64,36 @@ func (l Listen) options() *natsserver.Options {
 		}
 	}
 	return o
+}
+
+// own returns the token of the coordinator.
+func (l Listen) own() string { return cmp.Or(l.ServerToken, l.Token) }
+
+// roles lets clients do what their token is for.
+type roles Listen
+
+// Check implements the server's Authentication.
+func (r roles) Check(c natsserver.ClientAuthentication) bool {
+	is := func(token string) bool {
+		return subtle.ConstantTimeCompare([]byte(c.GetOpts().Token), []byte(token)) == 1
+	}
+	if is(r.Token) {
+		c.RegisterUser(&natsserver.User{Permissions: workerMay()})
+	}
+	return is(r.Token) || is(r.ServerToken)
+}
+
+// workerMay returns what a worker, a host and an island may do. No worker can answer others, or tell them that the
+// study is over.
+func workerMay() *natsserver.Permissions {
+	own := []string{"xlarun.run.>", "$JS.API.>", "$JS.FC.>", "$KV.>", "$O.>"}
+	heard := []string{"xlarun.run.>", "_INBOX.>"}
+	for kind, list := range map[string]*[]string{nextKind: &own, beatKind: &own, reportKind: &own, keepKind: &own,
+		fetchKind: &own, releaseKind: &own, resultKind: &own, freeKind: &heard, overKind: &heard} {
+		*list = append(*list, subject(kind, ""), subject(kind, "*"))
+	}
+	return &natsserver.Permissions{Publish: &natsserver.SubjectPermission{Allow: own},
+		Subscribe: &natsserver.SubjectPermission{Allow: heard}}
 }
 
 // setAddress sets the address of a message server that listens itself. The server only logs what hinders it, so the
@@ -86,12 +124,12 @@ func openBus(l Listen, socket string) (b *bus, err error) {
 		if err := l.setAddress(o); err != nil {
 			return nil, err
 		}
-		// Hosts have it keep which runs are done, and processes of one mesh what they tell each other.
+		// Hosts have it keep which runs are done, processes of one mesh what they tell each other, islands members.
 		if o.StoreDir, b.remove, err = newStore(os.TempDir()); err != nil {
 			return nil, err
 		}
 		o.JetStream, o.DisableJetStreamBanner = true, true
-		o.JetStreamMaxMemory, o.JetStreamMaxStore = 64<<20, 64<<20
+		o.JetStreamMaxMemory, o.JetStreamMaxStore = 1<<30, 64<<20
 	}
 	defer func() {
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"xlarun/internal/messaging"
 	"xlarun/studies/rdb"
 	"xlarun/studies/study"
 )
@@ -30,12 +31,15 @@ type Coordinator struct {
 	NoWorkers bool
 	// Listen is where workers of other machines join.
 	Listen Listen
+	// Join is a message server that others have, at which workers join, too; nil: none. Its Name tells the study from
+	// others there.
+	Join *messaging.Server
 	// Ended is called for each finished trial, in the order of their numbers, also for those after an open one when ctx
 	// ends. best is the best trial so far, or nil.
 	Ended func(t, best *study.FrozenTrial)
 	// Notice is called with messages for the user, for example that a worker died.
 	Notice func(string)
-	// Listening is called with the address at which workers join.
+	// Listening is called with the address at which workers join, HOST:PORT, or that of Join.
 	Listening func(address string)
 	// Linger is how long workers of other machines are told that the study is over, after its end.
 	Linger time.Duration

@@ -48,7 +48,7 @@ func (m Messages) Serve(ctx context.Context) error {
 
 // untilEnd waits for the end of a server that runs.
 func (m Messages) untilEnd(ctx context.Context, b *bus) error {
-	conn, err := b.connect(m.Listen.Token)
+	conn, err := b.connect(m.Listen.own())
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func TestAWorkerMissesTheEnd(t *testing.T) {
 	conn, err := nats.Connect(b.address())
 	require.NoError(t, err)
 	defer conn.Close()
-	sub, err := conn.Subscribe(requestPrefix+nextKind, func(m *nats.Msg) { // a coordinator that answers once
+	sub, err := conn.Subscribe(subject(nextKind, ""), func(m *nats.Msg) { // a coordinator that answers once
 		data, _ := encoded(reply{Busy: time.Millisecond, Lease: time.Second})
 		_ = m.Respond(data)
 	})

@@ -9,26 +9,34 @@ import (
 )
 
 // protocol is the number of what this file says: a change of it raises the number.
-const protocol = 1
+const protocol = 2
 
 // Subjects of messages. Workers ask, the coordinator answers. Requests and answers may be lost, doubled and late: a
 // worker asks again until it is answered, and the second time changes nothing.
 const (
-	requestPrefix = "xlarun.study."     // with the kind of a request
-	freeSubject   = "xlarun.study.free" // a trial is free: workers that wait ask
-	overSubject   = "xlarun.study.over" // the study is over
-	nextKind      = "next"              // which trial do I run?
-	beatKind      = "beat"              // the trial runs
-	reportKind    = "report"            // an intermediate value
-	keepKind      = "keep"              // a part of a checkpoint
-	fetchKind     = "fetch"             // give me a part of a checkpoint
-	releaseKind   = "release"           // I have to end: another one may run the trial
-	resultKind    = "result"            // the result of the trial
+	nextKind    = "next"    // which trial do I run?
+	beatKind    = "beat"    // the trial runs
+	reportKind  = "report"  // an intermediate value
+	keepKind    = "keep"    // a part of a checkpoint
+	fetchKind   = "fetch"   // give me a part of a checkpoint
+	releaseKind = "release" // I have to end: another one may run the trial
+	resultKind  = "result"  // the result of the trial
+	freeKind    = "free"    // of the coordinator: a trial is free, workers that wait ask
+	overKind    = "over"    // of the coordinator: the study is over
 )
+
+// subject returns the subject of a kind of messages. name tells studies of one message server apart; "": it has one.
+func subject(kind, name string) string {
+	if name != "" {
+		kind += "." + name
+	}
+	return "xlarun.study." + kind
+}
 
 // request is a message of a worker to the coordinator.
 type request struct {
 	Worker     string
+	Study      string // that the worker has the trial of; "": it asks for one
 	Protocol   int
 	Version    string // of xlarun
 	Processor  string // its kind
@@ -45,6 +53,7 @@ type request struct {
 
 // reply is the answer to a request.
 type reply struct {
+	Study   string        // that has answered
 	Refused string        // the coordinator's version, which is another one
 	Over    bool          // the study is over
 	Lost    bool          // the worker has lost the trial

@@ -55,7 +55,7 @@ func newTestServer(t *testing.T, more string) *testServer {
 func (x *testServer) begin(orphans bool) {
 	x.t.Helper()
 	if x.server != nil {
-		x.conn.Close()
+		x.places[0].Close()
 	}
 	trials, err := x.c.study.Trials()
 	require.NoError(x.t, err)
@@ -236,7 +236,7 @@ func TestConnectionOfACoordinatorEnds(t *testing.T) {
 	e := &workerExecutor{c: x.c, bus: x.bus, server: x.server, check: time.NewTicker(time.Hour),
 		beat: time.NewTicker(time.Hour)}
 	require.NoError(t, e.close(t.Context(), nil))
-	require.True(t, x.conn.IsClosed())
+	require.True(t, x.places[0].IsClosed())
 }
 
 // A server that could not answer requests, because its connection had ended, never did.
@@ -244,18 +244,18 @@ func TestServerAnswersAfterAnError(t *testing.T) {
 	t.Parallel()
 	x := newTestServer(t, "")
 	var err error
-	x.conn.Close()
+	x.places[0].Close()
 	x.server, err = newServer(t.Context(), x.c, x.bus)
 	require.NoError(t, err)
-	x.conn.Close()
+	x.places[0].Close()
 	require.ErrorIs(t, x.update(nil, false), nats.ErrConnectionClosed)
-	x.conn, err = x.bus.connect("")
+	x.places[0].Conn, err = x.bus.connect("")
 	require.NoError(t, err)
 	require.NoError(t, x.update(nil, false))
 	ctx, cancel := context.WithTimeout(t.Context(), answerTimeout)
 	defer cancel()
 	for _, kind := range []string{nextKind, beatKind, reportKind, keepKind, fetchKind, releaseKind, resultKind} {
-		_, err := x.conn.RequestWithContext(ctx, requestPrefix+kind, nil)
+		_, err := x.places[0].RequestWithContext(ctx, subject(kind, ""), nil)
 		require.NoError(t, err, kind)
 	}
 }
@@ -272,11 +272,11 @@ func TestWorkersThatDoNotWork(t *testing.T) {
 		"same on both")
 	data, err := encoded(request{Worker: "a", Version: "2", Protocol: protocol + 1})
 	require.NoError(t, err)
-	m, err := w.conn.Request(requestPrefix+nextKind, data, time.Minute)
+	m, err := w.conn.Request(subject(nextKind, ""), data, time.Minute)
 	require.NoError(t, err)
 	var r reply
 	require.NoError(t, decoded(m.Data, &r))
-	require.Equal(t, reply{Refused: fmt.Sprintf("2 (protocol %d)", protocol)}, r)
+	require.Equal(t, reply{Study: x.id, Refused: fmt.Sprintf("2 (protocol %d)", protocol)}, r)
 	require.Empty(t, x.running())
 	x.end()
 	require.ErrorIs(t, x.worker("b").work(t.Context()), ErrOver)
@@ -339,12 +339,12 @@ func TestWorkersThatAreHeard(t *testing.T) {
 func TestRequestsAfterAReconnection(t *testing.T) {
 	t.Parallel()
 	x := newTestServer(t, "")
-	x.conn.Close()
+	x.places[0].Close()
 	w, asked := x.worker("a"), 0
 	conn, err := x.bus.connect("")
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
-	_, err = conn.Subscribe(requestPrefix+fetchKind, func(m *nats.Msg) {
+	_, err = conn.Subscribe(subject(fetchKind, ""), func(m *nats.Msg) {
 		if asked++; asked == 1 {
 			w.reconnected()
 			return

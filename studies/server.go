@@ -2,6 +2,7 @@ package studies
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"xlarun/internal/messaging"
 	"xlarun/internal/quantity"
 	"xlarun/studies/internal/decision"
 	"xlarun/studies/lease"
@@ -28,7 +30,8 @@ type server struct {
 	study       *study.Study
 	spec        *Spec
 	version     string
-	conn        *nats.Conn
+	id          string // of the study: another one may be served at the same place later
+	places      []place
 	checkpoints checkpoints
 	ttl         time.Duration
 	specText    [2][]byte // the spec, see specAttr and callAttr
@@ -49,6 +52,12 @@ type server struct {
 	processor string // of the worker that was heard first
 }
 
+// place is a connection at which workers ask: with the bus, or with the server of Coordinator.Join.
+type place struct {
+	*nats.Conn
+	name string // of the study there
+}
+
 func newServer(ctx context.Context, c *Coordinator, b *bus) (s *server, err error) {
 	s = &server{db: c.db, study: c.study, spec: c.Spec, version: c.Version,
 		checkpoints: checkpoints{c.workdir.checkpoints(c.Spec.Name)}, notice: c.notice,
@@ -63,8 +72,52 @@ func newServer(ctx context.Context, c *Coordinator, b *bus) (s *server, err erro
 			return nil, err
 		}
 	}
-	s.conn, err = b.connect(c.Listen.Token)
-	return s, err
+	s.id = fmt.Sprintf("%d %x", s.study.ID(), sha256.Sum256(s.specText[0]))
+	own, err := b.connect(c.Listen.own())
+	if err != nil {
+		return nil, err
+	}
+	s.places = []place{{own, ""}}
+	return s, nil
+}
+
+// join connects with a message server that others have, at which no other study may have the name.
+func (s *server) join(ctx context.Context, at messaging.Server) error {
+	at.OnUnreachable = func(since time.Duration) {
+		s.notice("nobody answers at %s since %v; this study waits until %v have passed", at.Address,
+			since.Round(time.Second), at.Wait)
+	}
+	conn, err := at.Connect(ctx, "xlarun serve", nats.ReconnectWait(reconnectWait), nats.IgnoreAuthErrorAbort())
+	if err != nil {
+		return err
+	}
+	s.places = append(s.places, place{conn, at.Name})
+	ask, done := context.WithTimeout(ctx, answerTimeout)
+	defer done()
+	data, err := encoded(request{}) // of no protocol: who is there refuses it
+	if err != nil {
+		return err
+	}
+	if _, err := conn.RequestWithContext(ask, subject(nextKind, at.Name), data); err == nil {
+		return &messaging.CodedError{Code: messaging.CodeRefused, Text: fmt.Sprintf("another study is served at %s "+
+			"under this name: give another one, %s/NAME, there and to its workers", at.Address, at.Address)}
+	}
+	return ctx.Err()
+}
+
+// close ends the connections.
+func (s *server) close() {
+	for _, p := range s.places {
+		p.Close()
+	}
+}
+
+// publish tells all workers something.
+func (s *server) publish(kind string) (err error) {
+	for _, p := range s.places {
+		err = errors.Join(err, p.Publish(subject(kind, p.name), nil))
+	}
+	return err
 }
 
 // instant returns the time of the leases. s.mu is held.
@@ -107,23 +160,32 @@ func (s *server) update(open []*study.FrozenTrial, orphans bool) error {
 // subscribe begins to answer requests: all kinds, or after an error none.
 func (s *server) subscribe() error {
 	var all []*nats.Subscription
-	for kind, answer := range map[string]func(request) (reply, error){nextKind: s.next, beatKind: s.beat,
-		reportKind: s.report, keepKind: s.keep, fetchKind: s.fetch, releaseKind: s.release, resultKind: s.result} {
-		one, err := s.conn.Subscribe(requestPrefix+kind, func(m *nats.Msg) {
-			go s.answer(m, answer) // several at a time: commits are grouped, and a slow disk holds up no beat
-		})
-		if err != nil {
-			for _, one := range all {
-				err = errors.Join(err, one.Unsubscribe())
-			}
-			return err
+	var err error
+	for _, p := range s.places {
+		for kind, answer := range map[string]func(request) (reply, error){nextKind: s.next, beatKind: s.beat,
+			reportKind: s.report, keepKind: s.keep, fetchKind: s.fetch, releaseKind: s.release, resultKind: s.result} {
+			one, failure := p.Subscribe(subject(kind, p.name), func(m *nats.Msg) {
+				go s.answer(m, answer) // several at a time: commits are grouped, and a slow disk holds up no beat
+			})
+			all, err = append(all, one), errors.Join(err, failure)
 		}
-		all = append(all, one)
+	}
+	for _, p := range s.places[1:] {
+		if err == nil && p.Flush() == nil && errors.Is(p.LastError(), nats.ErrPermissionViolation) {
+			err = &messaging.CodedError{Code: messaging.CodeRefused, Text: fmt.Sprintf("the server at %s lets nobody "+
+				"serve a study by this token, or as this user: give one that may subscribe to %s",
+				p.ConnectedUrlRedacted(), subject(">", ""))}
+		}
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.answers = true
-	return nil
+	s.answers = err == nil
+	s.mu.Unlock()
+	if err != nil {
+		for _, one := range all {
+			_ = one.Unsubscribe() // of one that failed, too
+		}
+	}
+	return err
 }
 
 // answer handles a message of a worker. Errors go to the coordinator, and the worker asks again.
@@ -136,9 +198,12 @@ func (s *server) answer(m *nats.Msg, handle func(request) (reply, error)) {
 		r.Refused, err = fmt.Sprintf("%s (protocol %d)", s.version, protocol), nil
 	case q.Version != s.version:
 		r.Refused = s.version
+	case q.Study != "" && q.Study != s.id: // its trials have the same numbers
+		r.Lost = true
 	default:
 		r, err = handle(q)
 	}
+	r.Study = s.id
 	var data []byte
 	if err == nil {
 		data, err = encoded(r)
@@ -408,7 +473,7 @@ func (s *server) offer() error {
 	if !waiting {
 		return nil
 	}
-	return s.conn.Publish(freeSubject, nil)
+	return s.publish(freeKind)
 }
 
 // end tells all workers that the study is over: those that are there, and those that ask from now on.
@@ -419,8 +484,10 @@ func (s *server) end() {
 	if !s.answers { // there was no trial to run
 		_ = s.subscribe()
 	}
-	_ = s.conn.Publish(overSubject, nil)
-	_ = s.conn.Flush()
+	_ = s.publish(overKind)
+	for _, p := range s.places {
+		_ = p.FlushTimeout(answerTimeout)
+	}
 }
 
 // running returns the trials that workers have.

@@ -118,6 +118,7 @@ func (socketDialer) SkipTLSHandshake() bool { return true }
 // worker asks a coordinator for trials and runs them.
 type worker struct {
 	address     messaging.Address
+	study       string // that answered the last question for a trial
 	conn        *nats.Conn
 	dial        *messaging.Dialer
 	runs        Runs
@@ -176,10 +177,10 @@ func join(ctx context.Context, id string, j Join, runs Runs) error {
 		return err
 	}
 	defer w.conn.Close()
-	if _, err := w.conn.Subscribe(overSubject, func(*nats.Msg) { cancel(errOver) }); err != nil {
+	if _, err := w.conn.Subscribe(subject(overKind, j.Name), func(*nats.Msg) { cancel(errOver) }); err != nil {
 		return err
 	}
-	if _, err := w.conn.Subscribe(freeSubject, func(*nats.Msg) { w.wake() }); err != nil {
+	if _, err := w.conn.Subscribe(subject(freeKind, j.Name), func(*nats.Msg) { w.wake() }); err != nil {
 		return err
 	}
 	err = w.work(ctx)
@@ -236,7 +237,7 @@ func (w *worker) work(ctx context.Context) error {
 		first = false
 		// The lease also says after which silence a connection ends.
 		w.dial.SetSilence(min(longestSilence, max(r.Lease/2, shortestSilence)))
-		if r.Job != nil {
+		if w.study = r.Study; r.Job != nil {
 			if err := w.runTrial(ctx, r); err != nil {
 				return err
 			}
@@ -289,6 +290,9 @@ func (w *worker) untilReconnected(ctx context.Context, after time.Duration) (con
 // the worker ends ctx too.
 func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err error) {
 	q.Worker, q.Protocol, q.Version = w.id, protocol, w.version
+	if kind != nextKind {
+		q.Study = w.study
+	}
 	if kind != keepKind && kind != fetchKind {
 		q.Threads = threadCount(os.Getpid())
 	}
@@ -298,7 +302,7 @@ func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err 
 	}
 	for pause := askAgain; ; pause = min(2*pause, reconnectWait) {
 		short, cancel := w.untilReconnected(ctx, answerTimeout+time.Duration(len(data))*time.Second/slowestLink)
-		m, err := w.conn.RequestWithContext(short, requestPrefix+kind, data)
+		m, err := w.conn.RequestWithContext(short, subject(kind, w.address.Name), data)
 		cancel()
 		if err == nil {
 			w.orphaned(true)
@@ -321,6 +325,11 @@ func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err 
 		case ctx.Err() != nil:
 			return r, ctx.Err()
 		case errors.Is(err, nats.ErrMaxPayload):
+			return r, err
+		case errors.Is(w.conn.LastError(), nats.ErrPermissionViolation):
+			err = fmt.Errorf("%w: the server at %s lets nobody work by this token, or as this user: give a worker's",
+				ErrRefused, w.address)
+			w.end(err)
 			return r, err
 		case w.address.IsOver(): // it missed the message
 			w.end(errOver)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"xlarun/internal/messaging"
 	"xlarun/studies/rdb"
 	"xlarun/studies/study"
 )
@@ -32,7 +33,7 @@ const (
 // openWorkers starts the workers of this machine, the bus and the server that answers workers.
 func (c *Coordinator) openWorkers(ctx context.Context) (x *workerExecutor, err error) {
 	name := c.Spec.Name
-	x = &workerExecutor{c: c, orphans: c.Listen.Address != ""}
+	x = &workerExecutor{c: c, orphans: c.remote()}
 	for slot := range c.pool.Size {
 		held, err := locked(c.workdir.slot(name, slot))
 		x.orphans = x.orphans || held || err != nil
@@ -45,8 +46,19 @@ func (c *Coordinator) openWorkers(ctx context.Context) (x *workerExecutor, err e
 		x.bus.close()
 		return nil, &retryable{err}
 	}
+	if c.Join != nil {
+		if err := x.server.join(ctx, *c.Join); err != nil {
+			x.server.close()
+			x.bus.close()
+			return nil, err
+		}
+	}
 	c.server.Store(x.server)
-	if c.Listen.Address != "" && c.Listening != nil {
+	switch {
+	case c.Listening == nil:
+	case c.Join != nil:
+		c.Listening(c.Join.Full())
+	case c.Listen.Address != "":
 		c.Listening(x.bus.address())
 	}
 	x.check, x.beat = time.NewTicker(min(x.server.ttl/8, checkEvery)), time.NewTicker(x.server.ttl/4)
@@ -56,7 +68,7 @@ func (c *Coordinator) openWorkers(ctx context.Context) (x *workerExecutor, err e
 // close ends the workers and the bus. err is how the study ended; close returns it.
 func (x *workerExecutor) close(ctx context.Context, err error) error {
 	defer x.bus.close()
-	defer x.server.conn.Close() // else it connects again for ever
+	defer x.server.close() // else it connects again for ever
 	x.check.Stop()
 	x.beat.Stop()
 	for _, w := range x.server.workerStatus() {
@@ -73,11 +85,14 @@ func (x *workerExecutor) close(ctx context.Context, err error) error {
 	if err != nil {
 		return err
 	}
-	if x.c.Listen.Address != "" { // the server still has to tell other machines
+	if x.c.remote() { // the server still has to tell other machines
 		_ = wait(ctx, max(x.c.Linger, 50*time.Millisecond))
 	}
 	return nil
 }
+
+// remote reports whether workers of other machines may join.
+func (c *Coordinator) remote() bool { return c.Listen.Address != "" || c.Join != nil }
 
 // room implements executor.
 func (x *workerExecutor) room(p progress) int {
@@ -90,7 +105,11 @@ func (x *workerExecutor) room(p progress) int {
 
 // start implements executor.
 func (x *workerExecutor) start(_ context.Context, open []*study.FrozenTrial) error {
-	if err := x.server.update(open, x.orphans); err != nil {
+	err := x.server.update(open, x.orphans)
+	if errors.As(err, new(*messaging.CodedError)) {
+		return err
+	}
+	if err != nil {
 		return &retryable{err}
 	}
 	return nil

@@ -1,4 +1,4 @@
-// Package credentials reads what processes show to a message server: a token and certificates.
+// Package credentials reads what processes show to a message server: a token, a user of NATS, certificates.
 package credentials
 
 import (
@@ -17,74 +17,159 @@ const TokenVariable = "XLARUN_TOKEN"
 // leastToken is the least length of a token. Shorter ones can be guessed.
 const leastToken = 16
 
-// Files are paths; "": none. Errors name them by the flags token-file, tls-cert, tls-key and tls-ca.
-type Files struct{ Token, Cert, Key, CA string }
+// Files are paths; "": none. Errors name them by their flags.
+type Files struct {
+	TokenFile string `set:"token-file" program:"no" resume:"any" help:"file with the server's token, else the variable XLARUN_TOKEN"`
+	Creds     string `set:"creds" program:"no" resume:"any" help:"credentials of a user, for a NATS server that wants them, a file as nsc writes it"`
+	NKey      string `set:"nkey" program:"no" resume:"any" help:"seed of a user's nkey, for a NATS server that wants it, a file as nk writes it"`
+	TLSCA     string `set:"tls-ca" program:"no" resume:"any" help:"authority that the other side's certificate is of, a PEM file"`
+	TLSCert   string `set:"tls-cert" program:"no" resume:"any" help:"certificate of this process, a PEM file"`
+	TLSKey    string `set:"tls-key" program:"no" resume:"any" help:"its key, a PEM file"`
+}
 
 // Error is the error of a file, or of the variable, that cannot be used. It names the flag.
 type Error struct{ error }
 
 func (e *Error) Unwrap() error { return e.error }
 
-func wrong(format string, args ...any) error { return &Error{fmt.Errorf(format, args...)} }
+// Wrong returns an *Error.
+func Wrong(format string, args ...any) error { return &Error{fmt.Errorf(format, args...)} }
 
-// TokenSource names the flag or the variable that the token comes from. Without a token it names both.
-func (f Files) TokenSource() string {
+// Source names the flag or the variable that says who this process is. Without any it names those of a token.
+func (f Files) Source() string {
 	variable := "the variable " + TokenVariable
 	switch {
-	case f.Token != "":
-		return "--token-file " + f.Token
+	case f.Creds != "":
+		return "--creds " + f.Creds
+	case f.NKey != "":
+		return "--nkey " + f.NKey
+	case f.TokenFile != "":
+		return "--token-file " + f.TokenFile
 	case os.Getenv(TokenVariable) != "":
 		return variable
 	}
 	return "--token-file or " + variable
 }
 
-// Secret returns the token of the file or of TokenVariable; "": none. It refuses a file that others can read, and a
-// token that is too short. Its errors are *Error.
-func (f Files) Secret() (string, error) {
-	token, from := os.Getenv(TokenVariable), f.TokenSource()
-	if f.Token != "" {
-		text, err := os.ReadFile(f.Token)
-		if err != nil {
-			return "", wrong("%s cannot be read (%w)", from, cause(err))
+// IsUser reports whether the process is a user of NATS, and has no token.
+func (f Files) IsUser() bool { return f.Creds != "" || f.NKey != "" }
+
+// check refuses files that say twice who this process is, that others can read, or that are none of a user of NATS.
+func (f Files) check() error {
+	switch {
+	case f.Creds != "" && f.NKey != "":
+		return Wrong("--creds and --nkey both name a user: leave one of them out")
+	case f.IsUser() && f.TokenFile != "":
+		return Wrong("%s names a user, and --token-file has a token: leave one of them out", f.Source())
+	case f.IsUser():
+		text, err := private(f.Source(), f.Creds+f.NKey)
+		if err == nil && f.Creds != "" && !strings.Contains(text, "BEGIN NATS USER JWT") {
+			err = Wrong("%s has no credentials of a NATS user: give a file as nsc writes it", f.Source())
 		}
-		info, err := os.Stat(f.Token)
-		if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-			return "", wrong("%s has the permissions %v, so that others may use it: run chmod 600 %s", from,
-				info.Mode().Perm(), f.Token)
+		return err
+	}
+	return nil
+}
+
+// private reads a file that nobody else may read. from names its flag.
+func private(from, path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", Wrong("%s cannot be read (%w)", from, cause(err))
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+		return "", Wrong("%s has the permissions %v, so that others may use it: run chmod 600 %s", from,
+			info.Mode().Perm(), path)
+	}
+	return string(text), nil
+}
+
+// Role is what a token is for.
+type Role string
+
+const (
+	Worker Role = "worker" // a worker, a host, an island
+	Server Role = "server" // a study that is served at another message server
+	Reader Role = "reader" // whoever looks at the page
+)
+
+// Secret returns the token of a role, of the file or of TokenVariable; "": none. The text is one token for all roles,
+// or lines of a role and its token. It refuses a file that others can read, and a token that is too short. Its errors
+// are *Error.
+func (f Files) Secret(role Role) (string, error) {
+	if err := f.check(); err != nil || f.IsUser() {
+		return "", err
+	}
+	text, from := os.Getenv(TokenVariable), f.Source()
+	if f.TokenFile != "" {
+		var err error
+		if text, err = private(from, f.TokenFile); err != nil {
+			return "", err
 		}
-		if token = strings.TrimSpace(string(text)); token == "" {
-			return "", wrong("%s is empty: write a token into it", from)
+		if strings.TrimSpace(text) == "" {
+			return "", Wrong("%s is empty: write a token into it", from)
+		}
+	}
+	token := strings.TrimSpace(text)
+	if tokens := byRole(token); len(tokens) > 0 {
+		if token = tokens[role]; token == "" {
+			return "", Wrong("%s has no token of a %s: write a line %q into it", from, role, role+" TOKEN")
 		}
 	}
 	if token != "" && len(token) < leastToken {
-		return "", wrong("%s has a token of %d characters, wants %d or more, as from head -c 24 /dev/urandom | base64",
+		return "", Wrong("%s has a token of %d characters, wants %d or more, as from head -c 24 /dev/urandom | base64",
 			from, len(token), leastToken)
 	}
 	return token, nil
 }
 
+// HasRoles reports whether there are tokens by role.
+func (f Files) HasRoles() bool {
+	text := os.Getenv(TokenVariable)
+	if f.TokenFile != "" {
+		data, _ := os.ReadFile(f.TokenFile) // Secret says what hinders it
+		text = string(data)
+	}
+	return len(byRole(strings.TrimSpace(text))) > 0
+}
+
+// byRole returns the tokens of a text with lines of a role and its token; nil: it is no such text.
+func byRole(text string) map[Role]string {
+	all := map[Role]string{}
+	for line := range strings.Lines(text) {
+		role, token, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch Role(role) {
+		case Worker, Server, Reader:
+			all[Role(role)] = strings.TrimSpace(token)
+		default:
+			return nil
+		}
+	}
+	return all
+}
+
 // TLS returns the configuration; nil: there are no files. Its errors are *Error.
 func (f Files) TLS() (*tls.Config, error) {
-	if f.Cert == "" && f.Key == "" && f.CA == "" {
+	if f.TLSCert == "" && f.TLSKey == "" && f.TLSCA == "" {
 		return nil, nil
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS13}
-	if f.Cert != "" || f.Key != "" {
-		pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+	if f.TLSCert != "" || f.TLSKey != "" {
+		pair, err := tls.LoadX509KeyPair(f.TLSCert, f.TLSKey)
 		if err != nil {
-			return nil, wrong("--tls-cert and --tls-key cannot be used: %w", err)
+			return nil, Wrong("--tls-cert and --tls-key cannot be used: %w", err)
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}
-	if f.CA != "" {
-		text, err := os.ReadFile(f.CA)
+	if f.TLSCA != "" {
+		text, err := os.ReadFile(f.TLSCA)
 		if err != nil {
-			return nil, wrong("--tls-ca %s cannot be read (%w)", f.CA, cause(err))
+			return nil, Wrong("--tls-ca %s cannot be read (%w)", f.TLSCA, cause(err))
 		}
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM(text) {
-			return nil, wrong("--tls-ca %s has no certificate", f.CA)
+			return nil, Wrong("--tls-ca %s has no certificate", f.TLSCA)
 		}
 		c.RootCAs, c.ClientCAs = pool, pool
 	}

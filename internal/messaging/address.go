@@ -76,6 +76,17 @@ func (a Address) String() string {
 	return strings.Join(a.URLs, ",")
 }
 
+// Full returns the address with its name.
+func (a Address) Full() string {
+	switch {
+	case a.Name == "":
+		return a.String()
+	case a.File != "":
+		return a.String() + ":" + a.Name
+	}
+	return a.String() + "/" + a.Name
+}
+
 // IsOver reports whether the file says that what was served is over.
 func (a Address) IsOver() bool {
 	_, err := a.resolve()

@@ -30,10 +30,11 @@ const DefaultWait = 10 * time.Minute
 type Server struct {
 	Address
 	Token string // "": none
-	// TokenSource names the flag or the variable that the token comes from, or may come from; "": the variable
+	// Source names the flag or the variable that says who this process is, or may say so; "": the variable
 	// XLARUN_TOKEN.
-	TokenSource string
-	TLS         *tls.Config
+	Source string
+	TLS    *tls.Config
+	user   nats.Option // nil: none
 	// Wait is how long Connect tries; 0: once.
 	Wait time.Duration
 	// OnUnreachable is called about every UnreachableEvery while Connect tries, with the time since it began; nil: it
@@ -54,6 +55,24 @@ const (
 	followEvery = 200 * time.Millisecond
 )
 
+// Use takes what files say about this process, which has a role. Errors are *credentials.Error.
+func (s *Server) Use(f credentials.Files, role credentials.Role) (err error) {
+	s.Source = f.Source()
+	if s.Token, err = f.Secret(role); err != nil {
+		return err
+	}
+	if f.Creds != "" {
+		s.user = nats.UserCredentials(f.Creds)
+	}
+	if f.NKey != "" {
+		if s.user, err = nats.NkeyOptionFromSeed(f.NKey); err != nil {
+			return credentials.Wrong("%s has no seed of a user's nkey (%w): give a file as nk writes it", s.Source, err)
+		}
+	}
+	s.TLS, err = f.TLS()
+	return err
+}
+
 // Connect connects a client with a name, once the server answers. It goes on when the server comes back, also at
 // another address of Address.File. A refusal ends the wait. The errors are ErrOver, ctx's, and *ConnectError, which
 // says what to do.
@@ -63,6 +82,9 @@ func (s Server) Connect(ctx context.Context, name string, options ...nats.Option
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})} // it would write to stderr
 	if s.Token != "" {
 		usual = append(usual, nats.Token(s.Token))
+	}
+	if s.user != nil {
+		usual = append(usual, s.user)
 	}
 	if s.TLS != nil {
 		usual = append(usual, nats.Secure(s.TLS))
@@ -151,8 +173,10 @@ func (s Server) Unreachable(err error) error {
 // Refusal returns the error of a server that refuses the token or the certificates, a *ConnectError. It returns nil for
 // other errors.
 func (s Server) Refusal(err error) error {
-	text, source := "", cmp.Or(s.TokenSource, "the variable "+credentials.TokenVariable)
+	text, source := "", cmp.Or(s.Source, "the variable "+credentials.TokenVariable)
 	switch {
+	case (errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired)) && s.user != nil:
+		text = fmt.Sprintf("the server at %s refuses the user of %s: give one that it knows", s.Address, source)
 	case errors.Is(err, nats.ErrAuthorization) && s.Token == "":
 		text = fmt.Sprintf("the server at %s wants a token: give it by %s", s.Address, source)
 	case errors.Is(err, nats.ErrAuthorization):

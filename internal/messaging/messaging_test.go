@@ -11,6 +11,8 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
+
+	"xlarun/internal/credentials"
 )
 
 // An address has servers and a name, or a file. The error of a wrong one says what an address is.
@@ -118,4 +120,45 @@ func TestTheServerMoves(t *testing.T) {
 	s.Wait = 0
 	_, err = s.Connect(t.Context(), "late")
 	require.ErrorContains(t, err, `has "head:4222", wants nats://HOST:PORT`)
+}
+
+// A server that knows users of NATS takes one by its nkey, and refuses others in one sentence.
+func TestUsers(t *testing.T) {
+	dir := t.TempDir()
+	seed := func(name, text string) (path string) { // as nk -gen user -pubout writes it
+		path = filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	known := seed("known", "SUAAFCPAHF3U47WGZCCKXWOM5H3H7LO7UILNHZ3JKNK6GULPA5W4WXR3EQ")
+	const public = "UA5NMOT52CW63FEQOS4IZWNWSM35MULI6PDWRXZEUZRMQNTGRP2DF5WY"
+	stranger := seed("stranger", "SUAAVTIGIRSXLSEZGTS7RX4MLGMSOOQAS3WQSXWTDE2A46Y5MQUHPWZUOA")
+	s, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true,
+		Nkeys: []*natsserver.NkeyUser{{Nkey: public}}})
+	require.NoError(t, err)
+	s.Start()
+	defer s.Shutdown()
+	require.True(t, s.ReadyForConnections(10*time.Second))
+	at := Server{Address: Address{URLs: []string{"nats://" + s.Addr().String()}}, Wait: time.Minute}
+	require.NoError(t, at.Use(credentials.Files{NKey: known}, credentials.Worker))
+	conn, err := at.Connect(t.Context(), "test")
+	require.NoError(t, err)
+	conn.Close()
+	require.NoError(t, at.Use(credentials.Files{NKey: stranger}, credentials.Worker))
+	_, err = at.Connect(t.Context(), "test")
+	require.EqualError(t, err, "the server at "+at.URLs[0]+" refuses the user of --nkey "+stranger+": give one that "+
+		"it knows")
+	refused, ok := errors.AsType[*ConnectError](err)
+	require.True(t, ok)
+	require.Equal(t, CodeRefused, refused.ErrorCode())
+
+	// Credentials are those that the server wants: the user's signed claims, and the seed.
+	creds := seed("creds", "-----BEGIN NATS USER JWT-----\n-----END NATS USER JWT-----\n")
+	require.NoError(t, os.Chmod(creds, 0o644))
+	for want, files := range map[string]credentials.Files{
+		"--creds " + creds + " has the permissions": {Creds: creds},
+		"leave one of them out":                     {Creds: creds, NKey: known},
+	} {
+		require.ErrorContains(t, at.Use(files, credentials.Worker), want)
+	}
 }

@@ -33,7 +33,26 @@ func (l Link) dropped() bool { return l.Cut || l.Loss > 0 && rand.Float64() < l.
 type linkState struct {
 	mu      sync.Mutex
 	link    Link
+	met     int           // what the link was given while it was not perfect
 	changed chan struct{} // closed by the next change
+}
+
+// take is get for what the link is given.
+func (s *linkState) take() Link {
+	link, _ := s.get()
+	if link != (Link{}) {
+		s.mu.Lock()
+		s.met++
+		s.mu.Unlock()
+	}
+	return link
+}
+
+// taken returns how much the link was given while it was not perfect.
+func (s *linkState) taken() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.met
 }
 
 func (s *linkState) get() (Link, <-chan struct{}) {

@@ -152,7 +152,7 @@ func (n *namespaces) read(from int) {
 			continue
 		}
 		w := n.links[from][to]
-		link, _ := w.get()
+		link := w.take()
 		if link.dropped() {
 			continue
 		}
@@ -194,6 +194,8 @@ func (n *namespaces) Set(a, b int, l Link) {
 	n.links[a][b].set(l)
 	n.links[b][a].set(l)
 }
+
+func (n *namespaces) Met(a, b int) int { return n.links[a][b].taken() + n.links[b][a].taken() }
 
 // Start implements Network.
 func (n *namespaces) Start(node int, cmd *exec.Cmd) (<-chan error, error) {

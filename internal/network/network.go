@@ -16,6 +16,9 @@ type Network interface {
 	Address(from, to, port int) (string, error)
 	// Set changes the link of two nodes.
 	Set(a, b int, l Link)
+	// Met returns how many packets, or parts of streams, the link of two nodes was given while it was slow, lossy or
+	// cut.
+	Met(a, b int) int
 	// Start starts a process of a node. The channel gets the result of its Wait.
 	Start(node int, cmd *exec.Cmd) (over <-chan error, err error)
 	// Close ends the network. No process of a node may run.
@@ -71,6 +74,17 @@ func (n *relays) Set(a, b int, l Link) {
 			r.Set(l)
 		}
 	}
+}
+
+func (n *relays) Met(a, b int) (met int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for key, r := range n.all {
+		if key[0] == a && key[1] == b || key[0] == b && key[1] == a {
+			met += r.link.taken()
+		}
+	}
+	return met
 }
 
 // Start implements Network.

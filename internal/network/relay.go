@@ -115,7 +115,7 @@ func (r *Relay) carry(to, from net.Conn) {
 		for {
 			b := make([]byte, 1<<16)
 			n, err := from.Read(b)
-			link, _ := r.link.get()
+			link := r.link.take()
 			p := packet{time.Now().Add(link.Delay), b[:n]}
 			if !link.Cut && link.dropped() {
 				p.due = p.due.Add(retransmitDelay)

@@ -31,22 +31,20 @@ import (
 // HostSettings make a run one of several hosts that compute one population; see package hosts. Results do not depend
 // on them.
 type HostSettings struct {
-	Join      string `set:"join" program:"no" resume:"any" help:"nats://HOST:PORT/NAME: compute one population with all hosts that give the same server and name; with --island, exchange members with all islands that do. @FILE:NAME: the address is in a file"`
-	Wait      string `set:"wait" program:"no" resume:"any" needs:"join=!" number:"" help:"time to wait for a server before the run ends with status 3"`
-	AloneFor  string `set:"alone-for" program:"no" resume:"any" needs:"join=!" number:"" help:"time without the server after which a host saves its state and ends with status 3; 0s: wait for it, for --wait, then status 3; forever: go on alone"`
-	Hosts     int    `set:"hosts" program:"no" resume:"any" min:"1" max:"4096" zero:"1" needs:"join=!" help:"hosts that must have joined before the first generation"`
-	Chunks    int    `set:"chunks" program:"no" resume:"any" min:"1" max:"65536" zero:"64" needs:"join=!" help:"chunks of a generation, of one tile at least, that hosts compute one by one; several for each host; 0 for 64"`
-	TokenFile string `set:"token-file" program:"no" resume:"any" needs:"join=!" help:"file with the server's token, else the variable XLARUN_TOKEN"`
-	TLSCA     string `set:"tls-ca" program:"no" resume:"any" needs:"join=!" help:"authority that the server's certificate is of, a PEM file"`
-	TLSCert   string `set:"tls-cert" program:"no" resume:"any" needs:"join=!" help:"certificate of this host, a PEM file"`
-	TLSKey    string `set:"tls-key" program:"no" resume:"any" needs:"join=!" help:"its key, a PEM file"`
+	Join     string `set:"join" program:"no" resume:"any" help:"nats://HOST:PORT/NAME: compute one population with all hosts that give the same server and name; with --island, exchange members with all islands that do. @FILE:NAME: the address is in a file"`
+	Wait     string `set:"wait" program:"no" resume:"any" needs:"join=!" number:"" help:"time to wait for a server before the run ends with status 3"`
+	AloneFor string `set:"alone-for" program:"no" resume:"any" needs:"join=!" number:"" help:"time without the server after which a host saves its state and ends with status 3; 0s: wait for it, for --wait, then status 3; forever: go on alone"`
+	Hosts    int    `set:"hosts" program:"no" resume:"any" min:"1" max:"4096" zero:"1" needs:"join=!" help:"hosts that must have joined before the first generation"`
+	Chunks   int    `set:"chunks" program:"no" resume:"any" min:"1" max:"65536" zero:"64" needs:"join=!" help:"chunks of a generation, of one tile at least, that hosts compute one by one; several for each host; 0 for 64"`
+
+	credentials.Files `needs:"join=!"`
 }
 
 // hosted reports whether the run is one of several hosts that compute one population.
 func (c *Config) hosted() bool { return c.Join != "" && c.Island == "" }
 
-// server returns the server of HostSettings.Join, with its token and certificates, and the name of the run. Errors are
-// *settings.Error and *credentials.Error.
+// server returns the server of HostSettings.Join, with what this process shows to it, and the name of the run. Errors
+// are *settings.Error and *credentials.Error.
 func (h *HostSettings) server() (s messaging.Server, name string, err error) {
 	if s.Address, err = messaging.Parse(h.Join); err != nil {
 		return s, "", settings.Wrong("join", h.Join, "%v", err)
@@ -54,12 +52,7 @@ func (h *HostSettings) server() (s messaging.Server, name string, err error) {
 	if s.Wait, err = timeOf("wait", h.Wait, "a time such as 10m, or 0s"); err != nil {
 		return s, "", err
 	}
-	files := credentials.Files{Token: h.TokenFile, Cert: h.TLSCert, Key: h.TLSKey, CA: h.TLSCA}
-	s.TokenSource = files.TokenSource()
-	if s.Token, err = files.Secret(); err != nil {
-		return s, "", err
-	}
-	s.TLS, err = files.TLS()
+	err = s.Use(h.Files, credentials.Worker)
 	return s, cmp.Or(s.Name, messaging.DefaultName), err
 }
 

@@ -56,7 +56,7 @@ const (
 	longestIsland = 63
 	// otherIslands is the name of the islands without shares of their own.
 	otherIslands = "others"
-	// islandsSuffix makes the name of islands at a message server another one than that of hosts.
+	// islandsSuffix makes the name of islands' notes at a message server another one than that of hosts' notes.
 	islandsSuffix = ".islands"
 )
 
@@ -135,7 +135,7 @@ func (c *Config) joinPool(ctx context.Context) (*pool.Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared := pool.Join(c.Join, hosts.On(server, name+islandsSuffix), c.Island)
+	shared := pool.Join(server, name, c.Island)
 	if err := shared.Open(ctx); err != nil {
 		return nil, errors.Join(err, shared.Close())
 	}

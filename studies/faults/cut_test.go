@@ -22,7 +22,8 @@ func TestCutLinks(t *testing.T) {
 		cuts = append(cuts, fault{Kind: partition, At: healed - cut, For: cut, Node: coordinator, To: firstWorker + i})
 	}
 	slices.SortFunc(cuts, func(a, b fault) int { return int(a.At - b.At) })
-	h := &history{bench: newBench(t), t: t, z: longForm, dir: t.TempDir(), links: map[[2]int][]network.Link{}}
+	h := &history{bench: newBench(t), t: t, z: longForm, dir: t.TempDir(), links: map[[2]int][]network.Link{},
+		met: map[fault]int{}}
 	h.open(false, variants[0])
 	defer h.close()
 	h.play(cuts)

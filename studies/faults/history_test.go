@@ -124,6 +124,10 @@ func TestHistories(t *testing.T) {
 		histories = int(last - first + 1)
 		together = min(together, histories)
 	}
+	t.Cleanup(func() {
+		t.Log(effects.String())
+		effects.check(t)
+	})
 	for group := range together {
 		t.Run(strconv.Itoa(group), func(t *testing.T) {
 			t.Parallel()
@@ -237,7 +241,9 @@ type history struct {
 	nodes   []*node
 	storage string // as the test reaches it
 	links   map[[2]int][]network.Link
-	disk    *disk // of the coordinator
+	met     map[fault]int // Network.Met of a link when the fault began
+	away    []int         // processes of coordinators that have moved
+	disk    *disk         // of the coordinator
 	began   time.Duration
 	record  record
 }
@@ -248,7 +254,7 @@ func (b *bench) history(t *testing.T, z size, seed uint64) {
 	variant := variants[random.IntN(len(variants))]
 	server := random.IntN(2) == 0 && b.postgres != nil
 	faults := faultsOf(random, z.faults, z.within, z.lease, server)
-	h := &history{bench: b, t: t, z: z, dir: t.TempDir(), links: map[[2]int][]network.Link{}}
+	h := &history{bench: b, t: t, z: z, dir: t.TempDir(), links: map[[2]int][]network.Link{}, met: map[fault]int{}}
 	h.record = record{Trials: z.trials, Lease: z.lease, Undisturbed: z.undisturbedResults(t, variant)}
 	if long.On() { // other tests keep the machine busy while the short form runs
 		h.record.Return = z.lease
@@ -422,6 +428,11 @@ func (h *history) happen(faults []fault) {
 // begin begins a fault.
 func (h *history) begin(f fault) {
 	n := h.nodes[f.Node]
+	h.met[f] = h.net.Met(f.Node, f.To)
+	effects.planned(f.Kind)
+	if n.over != nil && (f.Kind == killed || f.Kind == suspended) || f.Kind == restart {
+		effects.had(f.Kind)
+	}
 	switch f.Kind {
 	case moved:
 		n.args.Listen, n.elsewhere = n.elsewhere, n.args.Listen
@@ -464,6 +475,9 @@ func (h *history) end(f fault) {
 	case killed, moved:
 		n.down--
 		h.start(f.Node)
+		if f.Kind == moved && n.over != nil {
+			h.away = append(h.away, n.cmd.Process.Pid)
+		}
 	case version:
 		if n.others--; n.others == 0 {
 			n.args.Version = ""
@@ -474,10 +488,11 @@ func (h *history) end(f fault) {
 		if n.suspended = max(n.suspended-1, 0); n.suspended == 0 && n.over != nil {
 			_ = n.cmd.Process.Signal(syscall.SIGCONT)
 		}
-	case partition:
-		f.Link.Cut = true
-		fallthrough
-	case slow, lossy, narrow:
+	case partition, slow, lossy, narrow:
+		if h.net.Met(f.Node, f.To) > h.met[f] {
+			effects.had(f.Kind)
+		}
+		f.Link.Cut = f.Kind == partition
 		key := [2]int{f.Node, f.To}
 		i := slices.Index(h.links[key], f.Link)
 		h.links[key] = slices.Delete(h.links[key], i, i+1)
@@ -582,12 +597,22 @@ func (h *history) wait() {
 // read reads what the database and the coordinators have recorded.
 func (h *history) read() {
 	t := h.t
-	text, err := os.ReadFile(h.nodes[coordinator].args.Log)
+	log, err := os.ReadFile(h.nodes[coordinator].args.Log)
 	require.NoError(t, err)
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(string(log)) {
 		var e event
 		require.NoError(t, json.Unmarshal([]byte(line), &e))
 		h.record.Events = append(h.record.Events, e)
+	}
+	for _, pid := range h.away {
+		if slices.ContainsFunc(h.record.Events, func(e event) bool { return e.Coordinator == pid }) {
+			effects.had(moved)
+		}
+	}
+	for _, n := range h.nodes {
+		if n.logFile != nil {
+			effects.read(text(n.logFile))
+		}
 	}
 	h.record.Changes = changes(t, h.storage)
 	s, err := studies.Parse([]byte(regexp.MustCompile(`storage = "[^"]*"`).ReplaceAllLiteralString(

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -90,6 +91,9 @@ func (waves) Backend(context.Context, run.Experiment) (xlabridge.Backend, error)
 // nodeVariable is the environment variable that makes the test's binary a node: the JSON of its nodeArgs.
 const nodeVariable = "XLARUN_TEST_NODE"
 
+// usualVersion is that of nodes. Without one strangers were not refused.
+const usualVersion = "one"
+
 // nodeArgs say what a node does.
 type nodeArgs struct {
 	Clock  string // the file of its wall clock; "": that of the machine
@@ -136,13 +140,28 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
+// clockJumped is what a node says when its wall clock was set.
+const clockJumped = "-- the wall clock jumped by"
+
+// watchClock says when the wall clock is set.
+func watchClock() {
+	for wall, at := time.Now().Round(0), monotonic(); ; time.Sleep(5 * time.Millisecond) {
+		wallNow, now := time.Now().Round(0), monotonic()
+		if d := wallNow.Sub(wall) - (now - at); d.Abs() > time.Second/2 {
+			fmt.Fprintln(os.Stderr, clockJumped, d)
+		}
+		wall, at = wallNow, now
+	}
+}
+
 // run is what a node does.
 func (a nodeArgs) run() error {
+	go watchClock()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	switch {
 	case a.Join != "":
-		return studies.JoinStudy(ctx, studies.Join{Version: a.Version, Server: messaging.Server{
+		return studies.JoinStudy(ctx, studies.Join{Version: cmp.Or(a.Version, usualVersion), Server: messaging.Server{
 			Address: messaging.Address{URLs: []string{a.Join}}, Token: "secret", Wait: time.Minute}}, waves{})
 	case a.Storage != "":
 		return studies.Worker(ctx, a.Storage, a.Study, 0, "", waves{})
@@ -155,7 +174,7 @@ func (a nodeArgs) run() error {
 	if err != nil {
 		return err
 	}
-	c := &studies.Coordinator{Spec: s, NoWorkers: true, Listen: studies.Listen{Address: a.Listen, Token: "secret"}}
+	c := &studies.Coordinator{Spec: s, Version: usualVersion, NoWorkers: true, Listen: studies.Listen{Address: a.Listen, Token: "secret"}}
 	pid := os.Getpid()
 	first, at := time.Now(), monotonic()
 	ctx = decision.Observe(ctx, func(d decision.Decision) {

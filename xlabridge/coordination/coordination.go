@@ -38,25 +38,17 @@ func Join(ctx context.Context, s Server, name string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	bucket, err := open(conn, "xlarun-mesh-"+name)
+	var bucket nats.KeyValue
+	js, err := conn.JetStream(nats.MaxWait(storeTimeout))
+	if err == nil {
+		bucket, err = messaging.Bucket(js, nats.KeyValueConfig{Bucket: "xlarun-mesh-" + name, TTL: keepFor,
+			Storage: nats.MemoryStorage})
+	}
 	if err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("%s keeps nothing (%w): start xlarun serve there, or nats-server -js", s.Address, err)
 	}
 	return &Store{conn, bucket, name}, nil
-}
-
-// open opens a bucket, or makes it. Several processes may do so at once.
-func open(conn *nats.Conn, name string) (nats.KeyValue, error) {
-	js, err := conn.JetStream(nats.MaxWait(storeTimeout))
-	if err != nil {
-		return nil, err
-	}
-	bucket, err := js.KeyValue(name)
-	if errors.Is(err, nats.ErrBucketNotFound) {
-		return js.CreateKeyValue(&nats.KeyValueConfig{Bucket: name, TTL: keepFor, Storage: nats.MemoryStorage})
-	}
-	return bucket, err
 }
 
 // key returns a key as the server takes it: plugins have others.

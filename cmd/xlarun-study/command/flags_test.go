@@ -22,6 +22,8 @@ func TestWrongFlags(t *testing.T) {
 	t.Parallel()
 	spec := filepath.Join(t.TempDir(), "spec.toml")
 	require.NoError(t, os.WriteFile(spec, []byte("name = \"small\"\nmetric = \"best_fitness\"\n"+smallRun), 0o600))
+	roles := filepath.Join(t.TempDir(), "roles")
+	require.NoError(t, os.WriteFile(roles, []byte("worker 0123456789abcdef\n"), 0o600))
 	run, serve := []string{"study", "run", spec}, []string{"serve", spec}
 	for _, c := range []struct {
 		args []string
@@ -42,10 +44,19 @@ func TestWrongFlags(t *testing.T) {
 		{[]string{"study", "best", spec, "--trial", "-1"},
 			"xlarun study best: --trial got -1, wants the number of a trial, from 0"},
 		{[]string{"work", "nats://127.0.0.1:1", "--wait", "-1s"}, "xlarun work: --wait got -1s, wants a time such as "},
-		{[]string{"work", "nats://127.0.0.1:1/try"}, `xlarun work: got "nats://127.0.0.1:1/try", but the address of ` +
-			"a study has no name, as that of hosts has: give nats://127.0.0.1:1\n"},
-		{[]string{"work", "@server:try"}, `xlarun work: got "@server:try", but the address of a study has no name, ` +
-			"as that of hosts has: give @server\n"},
+		{append(serve, "--join", "here"), `xlarun serve: --join got "here", wants nats://HOST:PORT/NAME`},
+		{append(serve, "--join", "nats://127.0.0.1:1", "--listen", "127.0.0.1:0"), "xlarun serve: --listen is for a " +
+			"server of its own, and --join for another one: leave one of them out"},
+		{append(serve, "--token-file", roles), "xlarun serve: --token-file " + roles + " has no token of a reader: " +
+			`write a line "reader TOKEN" into it, or give --web none`},
+		{append(serve, "--join", "nats://127.0.0.1:1", "--token-file", roles), "has no token of a server"},
+		{[]string{"study", "watch", spec, "--token-file", roles}, "has no token of a reader"},
+		{append(serve, "--creds", spec), "xlarun serve: --creds " + spec + " has no credentials of a NATS user"},
+		{append(serve, "--nkey", spec), "is for a server that this process joins: give --token-file or certificates"},
+		{[]string{"work", "nats://127.0.0.1:1", "--nkey", spec}, "xlarun work: --nkey " + spec + " has no seed of a " +
+			"user's nkey ("},
+		{[]string{"work", "nats://127.0.0.1:1", "--nkey", spec, "--creds", spec}, "leave one of them out"},
+		{[]string{"work", "nats://127.0.0.1:1", "--nkey", spec, "--token-file", spec}, "leave one of them out"},
 	} {
 		var out, stderr bytes.Buffer
 		status := cli.Run(t.Context(), c.args, console.Streams{Out: &out, Err: &stderr})

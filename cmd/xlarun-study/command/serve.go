@@ -15,6 +15,7 @@ import (
 
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/cmd/xlarun/console"
+	"xlarun/internal/credentials"
 	"xlarun/internal/messaging"
 	"xlarun/studies"
 	"xlarun/studies/web"
@@ -22,8 +23,8 @@ import (
 
 func serveCommand(a *cli.App) *cobra.Command {
 	values, access, form := map[string]string{}, &accessFlags{}, &console.LogFlags{}
-	listen, shown, asJSON, noWorkers, untilDone := "", "", false, false, false
-	grace, linger, file := time.Duration(0), time.Duration(0), ""
+	listen, join, shown, asJSON, noWorkers, untilDone := "", "", "", false, false, false
+	grace, linger, wait, file := time.Duration(0), time.Duration(0), messaging.DefaultWait, ""
 	cmd := &cobra.Command{
 		Use: "serve [SPEC.toml]",
 		Long: "Serve runs a study as study run does, and listens for workers of other machines, which xlarun work " +
@@ -41,7 +42,14 @@ func serveCommand(a *cli.App) *cobra.Command {
 			return cmp.Or(oneFile(cmd, args), withStudy(cmd, untilDone, noWorkers, linger))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := access.listen(listen)
+			var l studies.Listen
+			var at *messaging.Server
+			var err error
+			if join != "" {
+				at, err = access.join(cmd, join, wait)
+			} else {
+				l, err = access.listen(listen, credentials.Worker)
+			}
 			if err == nil {
 				err = saves(cmd.Context(), grace)
 			}
@@ -57,7 +65,10 @@ func serveCommand(a *cli.App) *cobra.Command {
 			var unwritten error // whoever joins by the file would wait for nothing
 			joined := func(by string) func(address string) {
 				return func(address string) {
-					at, also := joinAddress(l, address)
+					at, also := address, ""
+					if join == "" {
+						at, also = joinAddress(l, address)
+					}
 					log.Info(fmt.Sprintf(by+"%s", at, also), "address", at)
 					if unwritten = writeAddress(file, at); unwritten != nil {
 						stop()
@@ -65,27 +76,32 @@ func serveCommand(a *cli.App) *cobra.Command {
 				}
 			}
 			leave := func() time.Duration { return console.GraceOf(cmd.Context()) - console.Grace }
-			c := &studies.Coordinator{Listen: l, NoWorkers: noWorkers, Linger: linger, Leave: leave,
+			c := &studies.Coordinator{Listen: l, Join: at, NoWorkers: noWorkers, Linger: linger,
+				Leave:     leave,
 				Listening: joined("workers join by: xlarun work %s")}
 			if err := c.Listen.Check(); err != nil {
 				return console.BadInput("--listen: %w", err)
 			}
 			page := l
 			page.Address = shown
-			if err := page.Check(); err != nil && shown != "none" {
+			hasPage := shown != "none" && (len(args) > 0 || cmd.Flags().Changed("web"))
+			if page.Token, err = access.Secret(credentials.Reader); err != nil && hasPage {
+				return console.BadInput("%w, or give --web none", err)
+			}
+			if err := page.Check(); err != nil && hasPage {
 				return console.BadInput("--web: %w", err)
 			}
 			if len(args) == 0 {
 				m := studies.Messages{Listen: l, UntilDone: untilDone, Leave: leave,
 					Listening: joined("hosts join by: xlarun evolve ENV --join %s/NAME")}
-				if cmd.Flags().Changed("web") && shown != "none" {
+				if hasPage {
 					m.Hosted = &studies.Hosted{}
 					p, err := web.OpenMessages(page, m.Hosted)
 					if err != nil {
 						return notListening("web", shown, err)
 					}
 					defer func() { _ = p.Close() }()
-					log.Info(fmt.Sprintf("the runs' metrics are at %smetrics%s", p.URL(), tokenNote(l)), "url",
+					log.Info(fmt.Sprintf("the runs' metrics are at %smetrics%s", p.URL(), tokenNote(page)), "url",
 						p.URL())
 				}
 				err := m.Serve(ctx)
@@ -106,7 +122,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			var opened []func() (func(), error)
-			if shown != "none" {
+			if hasPage {
 				opened = append(opened, func() (func(), error) { return openPageOf(log, page, c) })
 			}
 			err = runStudy(ctx, a, log, s, c, asJSON, opened...)
@@ -130,11 +146,15 @@ func serveCommand(a *cli.App) *cobra.Command {
 		"told that it is over")
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4222",
 		"address on which workers join, HOST:PORT; port 0 for any")
+	cmd.Flags().StringVar(&join, "join", "", "nats://HOST:PORT/NAME or @FILE:NAME, a NATS server or cluster instead "+
+		"of one in this process: workers stay connected when the study moves. NAME tells studies there apart")
+	cmd.Flags().DurationVar(&wait, "wait", wait, "time to wait for the server of --join before the study ends with "+
+		"status 3")
 	cmd.Flags().StringVar(&shown, "web", "127.0.0.1:0", "address of a page that shows the study, of /metrics, "+
 		"/healthz and /readyz, HOST:PORT; port 0 for any, none for no page. Without a study there is none by default, "+
 		"and the metrics are those of the hosts' runs")
 	cmd.Flags().BoolVar(&noWorkers, "no-workers", false, "start no workers on this machine")
-	access.add(cmd, "server")
+	cli.AddFiles(cmd.Flags(), &access.Files)
 	return cmd
 }
 
@@ -189,8 +209,8 @@ func withStudy(cmd *cobra.Command, untilDone, noWorkers bool, linger time.Durati
 func noStudy(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "address-file", "until-done", "grace", "log", "log-level", "listen", "web", "token-file", "tls-cert",
-			"tls-key", "tls-ca":
+		case "address-file", "until-done", "grace", "log", "log-level", "listen", "web", "token-file", "creds", "nkey",
+			"tls-cert", "tls-key", "tls-ca":
 		default:
 			err = console.BadInput("--%s got %q, but there is no study: give its file, or leave the flag out", f.Name,
 				f.Value)

@@ -10,6 +10,7 @@ import (
 
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/cmd/xlarun/console"
+	"xlarun/internal/credentials"
 	"xlarun/studies"
 	"xlarun/studies/rdb"
 	"xlarun/studies/study"
@@ -61,7 +62,7 @@ func studyWatchCommand(a *cli.App) *cobra.Command {
 			"page, too, and workers on it.",
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := access.listen(listen)
+			l, err := access.listen(listen, credentials.Reader)
 			if err != nil {
 				return err
 			}
@@ -95,6 +96,6 @@ func studyWatchCommand(a *cli.App) *cobra.Command {
 		}}
 	cmd.Flags().StringVar(&name, "study", "", "name of the study, where the database has several")
 	cmd.Flags().StringVar(&listen, "web", "127.0.0.1:0", "address of the page, HOST:PORT; port 0 for any")
-	access.add(cmd, "page")
+	cli.AddFiles(cmd.Flags(), &access.Files)
 	return cmd
 }

@@ -19,6 +19,7 @@ import (
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/machine"
+	"xlarun/internal/credentials"
 	"xlarun/internal/messaging"
 	"xlarun/internal/quantity"
 	"xlarun/studies"
@@ -26,15 +27,16 @@ import (
 )
 
 func workCommand(a *cli.App) *cobra.Command {
-	access, form := &accessFlags{}, &console.LogFlags{}
+	access, form := credentials.Files{}, &console.LogFlags{}
 	count, threads, wait, grace := 0, 1, messaging.DefaultWait, time.Duration(0)
 	var address messaging.Address
 	cmd := &cobra.Command{
-		Use: "work nats://HOST:PORT|@FILE",
+		Use: "work nats://HOST:PORT[/NAME]|@FILE[:NAME]",
 		Long: "Work runs trials of a study that xlarun serve runs elsewhere: as many worker processes as there " +
 			"are cores for, each one trial at a time.\nOne that dies is replaced, and its trial goes on from its " +
 			"last checkpoint, here or elsewhere. Several addresses have commas between them. @FILE is a file with " +
-			"the address, as xlarun serve --address-file writes it: it may come later, and change.",
+			"the address, as xlarun serve --address-file writes it: it may come later, and change. NAME is that of " +
+			"xlarun serve --join.",
 		Example: "  xlarun work nats://head:4222 --token-file token\n  xlarun work nats://head:4222 --workers 4 " +
 			"--threads 2",
 		Args: func(_ *cobra.Command, args []string) (err error) {
@@ -43,9 +45,6 @@ func workCommand(a *cli.App) *cobra.Command {
 			case err != nil || len(args) != 1:
 				return console.BadInput("got %q, wants the address of a study that is served, nats://HOST:PORT or "+
 					"@FILE", strings.Join(args, " "))
-			case address.Name != "":
-				return console.BadInput("got %q, but the address of a study has no name, as that of hosts has: give "+
-					"%s", args[0], address)
 			case wait < 0:
 				return console.BadInput("--wait got %v, wants a time such as 1h, or 0", wait)
 			}
@@ -67,12 +66,9 @@ func workCommand(a *cli.App) *cobra.Command {
 			if count, err = workerCount(count, threads, cores); err != nil {
 				return err
 			}
-			server := messaging.Server{Address: address, TokenSource: access.files().TokenSource(), Wait: wait}
-			if server.Token, err = access.secret(); err != nil {
-				return err
-			}
-			if server.TLS, err = access.tls(); err != nil {
-				return err
+			server := messaging.Server{Address: address, Wait: wait}
+			if err := server.Use(access, credentials.Worker); err != nil {
+				return console.BadInput("%w", err)
 			}
 			slot := a.Getenv(envSlot)
 			speaks := slot == "" || slot == "0" // one says what all workers of the machine see
@@ -129,7 +125,7 @@ func workCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().DurationVar(&wait, "wait", wait, "time without the study's server after which the workers end")
 	graceFlag(cmd, &grace)
 	form.Add(cmd.Flags())
-	access.add(cmd, "workers")
+	cli.AddFiles(cmd.Flags(), &access)
 	return cmd
 }
 

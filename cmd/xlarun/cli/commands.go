@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/internal/credentials"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 )
@@ -83,6 +84,19 @@ func AddTexts(f *pflag.FlagSet, values map[string]string, s any) {
 		setting{g, x.Name, x.Type}.add(f, "", x.Help, x.Default, false)
 	}
 }
+
+// AddFiles adds the flags of files that say who this process is.
+func AddFiles(f *pflag.FlagSet, files *credentials.Files) {
+	for _, x := range settings.Fields(files) {
+		f.Var(fileFlag{x}, x.Name, x.Help)
+	}
+}
+
+type fileFlag struct{ settings.Field }
+
+func (f fileFlag) String() string        { return f.Text() }
+func (f fileFlag) Set(text string) error { return f.Field.Set(text) }
+func (fileFlag) Type() string            { return "string" }
 
 // Group returns a command that only holds others.
 func Group(name, short string, commands ...*cobra.Command) *cobra.Command {

@@ -121,6 +121,8 @@ var withoutEffect = map[string]string{
 	"hosts":               "only says when the first generation begins",
 	"chunks":              "results do not depend on how the work is cut",
 	"token-file":          "is for the server of --join",
+	"creds":               "is for the server of --join",
+	"nkey":                "is for the server of --join",
 	"tls-ca":              "is for the server of --join",
 	"tls-cert":            "is for the server of --join",
 	"tls-key":             "is for the server of --join",

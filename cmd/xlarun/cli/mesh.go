@@ -16,12 +16,14 @@ import (
 // meshFlags make a process one of several whose devices form one mesh. jax.distributed.initialize
 // names its arguments alike.
 type meshFlags struct {
+	credentials.Files
 	coordinator  string
 	numProcesses int
 	processID    int
 }
 
 func (m *meshFlags) add(f *pflag.FlagSet) {
+	AddFiles(f, &m.Files)
 	f.StringVar(&m.coordinator, "coordinator", "", "nats://HOST:PORT/NAME: form one mesh with the "+
 		"other processes that give this server and name, which is a new one for each start")
 	f.IntVar(&m.numProcesses, "num-processes", 0, "processes of the mesh")
@@ -53,7 +55,7 @@ func (m *meshFlags) open(ctx context.Context) (d *xlabridge.Distributed, close f
 			"of processes and one of their numbers, from 0", m.numProcesses, m.processID)
 	}
 	server := coordination.Server{Address: address}
-	if server.Token, err = (credentials.Files{}).Secret(); err != nil {
+	if err := server.Use(m.Files, credentials.Worker); err != nil {
 		return nil, nil, console.BadInput("%w", err)
 	}
 	store, err := coordination.Join(ctx, server, address.Name)

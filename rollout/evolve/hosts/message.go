@@ -37,7 +37,6 @@ const (
 	RowsRequest  Kind = "want"       // the sender lacks these chunks of a generation that the receiver has done
 	StateRequest Kind = "want-state" // the sender is too far behind for rows
 	State        Kind = "state"      // a part of a state with its history
-	Members      Kind = "members"    // a part of the members that leave an island; of package pool
 	Leave        Kind = "leave"      // the sender ends
 )
 

@@ -2,7 +2,6 @@ package hosts
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"strings"
 	"time"
@@ -71,7 +70,7 @@ func (b *natsBus) Send(m Message) int {
 	}
 	data := m.Encode()
 	_ = b.conn.Publish(b.prefix+subject, data) // a lost message costs time only
-	if m.Kind != State && m.Kind != Members {
+	if m.Kind != State {
 		// The client's goroutine that writes to the connection may run now. On one core it would otherwise not run
 		// before the next chunk is computed. A flush of the client would do the same, but has the server answer each
 		// time.
@@ -117,11 +116,7 @@ func (b *natsBus) notes() (nats.KeyValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	kv, err := js.KeyValue(messaging.Runs)
-	if errors.Is(err, nats.ErrBucketNotFound) {
-		kv, err = js.CreateKeyValue(&nats.KeyValueConfig{Bucket: messaging.Runs, TTL: notesFor})
-	}
-	return kv, err
+	return messaging.Bucket(js, nats.KeyValueConfig{Bucket: messaging.Runs, TTL: notesFor})
 }
 
 // Write implements Board.

@@ -142,5 +142,3 @@ func openEntry(dir string) (*safetensors.File, error) {
 	}
 	return safetensors.Open(path)
 }
-
-func (f *folder) refused() []string { return nil }

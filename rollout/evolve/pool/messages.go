@@ -3,163 +3,239 @@ package pool
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
-	"strings"
+	"strconv"
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"xlarun/graph/safetensors"
+	"xlarun/internal/messaging"
 	"xlarun/rollout/evolve/hosts"
 	"xlarun/rollout/settings"
 )
 
-// messages carry entries between islands of different machines. Each island keeps the newest entry of each other one.
-// The entry of an island that has left, or that has been silent for hosts.AliveFor, is not taken.
+// messages keep the newest entry of each island at a message server: an object in a store, as it may exceed a message,
+// and a key in a bucket, which ends when the island is silent. Each island looks there after each beat and opens both
+// anew, so that a server that has lost them gets them again.
 type messages struct {
+	server messaging.Server
+	name   string // of the bucket and of the store
 	island string
-	server string     // for errors
-	to     hosts.Open // how to reach the others
-	bus    hosts.Bus
-	id     string // of this process: the island's name, a slash, a random number
+	conn   *nats.Conn
+	taken  bool          // the name is this process's
+	left   chan struct{} // has a value when members have left
 	end    chan struct{}
-	ended  sync.WaitGroup
+	beats  sync.WaitGroup
 
-	mu        sync.Mutex
-	others    map[string]*neighbor // by their processes
-	fragments hosts.Fragments
-	twin      bool // another process has the island's name
-	passed    []string
+	mu     sync.Mutex
+	own    object            // the newest entry of this island
+	others map[string]object // those of islands that are there; none while the server is away
+	err    error             // of the last exchange
 }
 
-// neighbor is a process of another island.
-type neighbor struct {
-	heard      time.Time
-	generation int64 // of the entry
-	entry      []byte
+// object is an entry at the server.
+type object struct {
+	id   string // "": it is not there yet
+	data []byte // safetensors
 }
 
-// settle is how long an island that joins waits for the others to answer.
-const settle = 300 * time.Millisecond
+// Times, which tests shorten.
+var beatEvery, aliveFor = hosts.BeatEvery, hosts.AliveFor
 
-// Join returns the pool of islands that exchange messages.
-func Join(server string, open hosts.Open, island string) *Pool {
-	return newPool(&messages{island: island, server: server, to: open}, island)
+const (
+	// beatTime is how long the server may take for an answer, patience for a part of an entry.
+	beatTime, patience = 2 * time.Second, 20 * time.Second
+	// keepFor is how long the server keeps an entry that no newer one replaces.
+	keepFor = 24 * time.Hour
+)
+
+// Join returns the pool of islands that exchange members by a message server, under a name.
+func Join(server messaging.Server, name, island string) *Pool {
+	return newPool(&messages{server: server, name: "xlarun-pool-" + name, island: island}, island)
 }
 
-// open joins the others. The error is a *settings.Error if another process has the island's name.
+// open joins the others. The error is a *settings.Error if another process has the island's name, or if the server
+// keeps nothing.
 func (m *messages) open(ctx context.Context) (err error) {
-	m.id = fmt.Sprintf("%s/%08x", m.island, rand.Uint32())
-	m.end, m.others, m.fragments, m.twin = make(chan struct{}), map[string]*neighbor{}, hosts.Fragments{}, false
-	early := make(chan struct{})
-	if m.bus, err = m.to(ctx, m.id, func(x hosts.Message) {
-		<-early // m.bus is set
-		m.receive(x)
-	}); err != nil {
+	m.left, m.end = make(chan struct{}, 1), make(chan struct{})
+	m.conn, err = m.server.Connect(ctx, m.island, nats.ReconnectWait(200*time.Millisecond),
+		nats.IgnoreAuthErrorAbort()) // a server that restarts may refuse for a moment
+	if err != nil {
 		return err
 	}
-	close(early)
-	greet, greeted := context.WithTimeout(ctx, settle)
-	defer greeted()
-	m.bus.Greet(greet, hosts.Message{Kind: hosts.Hello, From: m.id})
-	if err := ctx.Err(); err != nil {
+	bucket, err := m.bucket()
+	if err != nil {
+		return settings.Wrong("join", m.server.Address.String(), "a server that keeps members, xlarun serve or "+
+			"nats-server -js: %v", err)
+	}
+	if err := m.take(ctx, bucket); err != nil {
 		return err
 	}
-	m.ended.Go(m.beat)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.twin {
-		return settings.Wrong("island", m.island, "a name of its own: another run, which is under way, is this island "+
-			"at %s", m.server)
-	}
+	m.taken = true
+	m.beats.Go(func() {
+		for m.wait(nil) {
+			if bucket, err := m.bucket(); err == nil {
+				_, _ = bucket.Put(key(m.island), nil) // the next beat tries again
+			}
+		}
+	})
+	go func() { // close does not wait for entries on their way
+		for m.wait(m.left) {
+			others, err := m.exchange()
+			m.mu.Lock()
+			m.others, m.err = others, err
+			m.mu.Unlock()
+		}
+	}()
+	m.left <- struct{}{}
 	return nil
 }
 
-// beat says that the island is alive, until close.
-func (m *messages) beat() {
-	every := time.NewTicker(hosts.BeatEvery)
-	defer every.Stop()
-	for {
+// wait waits for a beat, or for a value of a channel. It returns false at the end.
+func (m *messages) wait(early <-chan struct{}) bool {
+	select {
+	case <-m.end:
+		return false
+	case <-early:
+	case <-time.After(beatEvery):
+	}
+	return true
+}
+
+// bucket opens the bucket, or makes it.
+func (m *messages) bucket() (nats.KeyValue, error) {
+	js, err := m.conn.JetStream(nats.MaxWait(beatTime))
+	if err != nil {
+		return nil, err
+	}
+	return messaging.Bucket(js, nats.KeyValueConfig{Bucket: m.name, TTL: aliveFor, Storage: nats.MemoryStorage})
+}
+
+// key returns the key of an island, whose name may have dots.
+func key(island string) string { return "i" + hex.EncodeToString([]byte(island)) }
+
+// take takes the island's name. That of an island that was killed ends after aliveFor.
+func (m *messages) take(ctx context.Context, bucket nats.KeyValue) error {
+	for began := time.Now(); ; {
+		_, err := bucket.Create(key(m.island), nil)
+		switch {
+		case !errors.Is(err, nats.ErrKeyExists):
+			return err
+		case time.Since(began) > aliveFor+beatEvery:
+			return settings.Wrong("island", m.island, "a name of its own: another run, which is under way, is this "+
+				"island at %s", m.server.Address)
+		}
 		select {
-		case <-m.end:
-			return
-		case <-every.C:
-			m.bus.Send(hosts.Message{Kind: hosts.Beat, From: m.id})
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(beatEvery / 4):
 		}
 	}
 }
 
+// exchange brings the island's entry to the server, if it is not there, and returns those of others.
+func (m *messages) exchange() (map[string]object, error) {
+	if !m.conn.IsConnected() {
+		return nil, nats.ErrDisconnected
+	}
+	js, err := m.conn.JetStream(nats.MaxWait(beatTime))
+	if err != nil {
+		return nil, err
+	}
+	list, err := messaging.Objects(js, nats.ObjectStoreConfig{Bucket: m.name, TTL: keepFor,
+		Storage: nats.MemoryStorage})
+	if err != nil {
+		return nil, err
+	}
+	there, err := list.List()
+	if err != nil && !errors.Is(err, nats.ErrNoObjectsFound) {
+		return nil, err
+	}
+	slow, err := m.conn.JetStream(nats.MaxWait(patience))
+	if err != nil {
+		return nil, err
+	}
+	store, err := slow.ObjectStore(m.name)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	own, known := m.own, m.others
+	m.mu.Unlock()
+	if own.data != nil && !slices.ContainsFunc(there, func(o *nats.ObjectInfo) bool { return o.NUID == own.id }) {
+		info, err := store.PutBytes(m.island, own.data)
+		if err != nil {
+			return known, err
+		}
+		m.mu.Lock()
+		if m.own.id == own.id { // else a newer one has left
+			m.own.id = info.NUID
+		}
+		m.mu.Unlock()
+	}
+	bucket, err := js.KeyValue(m.name)
+	if err != nil {
+		return nil, err
+	}
+	alive, err := bucket.Keys()
+	if err != nil {
+		return nil, err
+	}
+	others := map[string]object{}
+	for _, o := range there {
+		if o.Name == m.island || !slices.Contains(alive, key(o.Name)) {
+			continue
+		}
+		x := known[o.Name]
+		if x.id != o.NUID {
+			if x.data, err = store.GetBytes(o.Name); err != nil {
+				continue // a newer one has replaced it: the next look finds that
+			}
+			x.id = o.NUID
+		}
+		others[o.Name] = x
+	}
+	return others, nil
+}
+
+// close gives the name back.
 func (m *messages) close() error {
-	if m.bus == nil { // it was never open
+	if m.conn == nil { // it was never open
 		return nil
 	}
-	close(m.end)
-	m.ended.Wait()
-	m.bus.Send(hosts.Message{Kind: hosts.Leave, From: m.id})
-	m.bus.Close()
+	select {
+	case <-m.end:
+		return nil
+	default:
+		close(m.end)
+	}
+	m.beats.Wait()
+	if bucket, err := m.bucket(); err == nil && m.taken {
+		_ = bucket.Delete(key(m.island)) // else the key ends by itself
+	}
+	m.conn.Close()
 	return nil
-}
-
-// receive takes a message of another process.
-func (m *messages) receive(x hosts.Message) {
-	if x.From == m.id || x.To != "" && x.To != m.id {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if islandOf(x.From) == m.island {
-		switch x.Kind {
-		case hosts.Hello:
-			m.bus.Send(hosts.Message{Kind: hosts.Welcome, From: m.id, To: x.From})
-		case hosts.Welcome:
-			m.twin = true
-		}
-		return
-	}
-	if x.Kind == hosts.Leave {
-		delete(m.others, x.From)
-		delete(m.fragments, x.From)
-		return
-	}
-	n := m.others[x.From]
-	if n == nil {
-		n = &neighbor{}
-		m.others[x.From] = n
-	}
-	n.heard = time.Now()
-	if x.Kind != hosts.Members {
-		return
-	}
-	if x.Generation <= n.generation {
-		if x.Fragment == 0 {
-			m.passed = append(m.passed, fmt.Sprintf("members of generation %d of island %s are refused: those of "+
-				"generation %d are here", x.Generation, islandOf(x.From), n.generation))
-		}
-		return
-	}
-	if data := m.fragments.Add(x); data != nil {
-		n.generation, n.entry = x.Generation, data
-	}
-}
-
-// islandOf returns the island of a process.
-func islandOf(id string) string {
-	island, _, _ := strings.Cut(id, "/")
-	return island
 }
 
 func (*messages) vacant() error { return nil }
 
-func (m *messages) leave(generation int64, tree any, metadata map[string]string) error {
+func (m *messages) leave(_ int64, tree any, metadata map[string]string) error {
 	var b bytes.Buffer
 	if err := safetensors.Write(&b, tree, metadata); err != nil {
 		return err
 	}
-	x := hosts.Message{Kind: hosts.Members, From: m.id, Generation: generation}
-	for _, part := range hosts.Split(x, b.Bytes(), m.bus.Largest()) {
-		m.bus.Send(part)
+	m.mu.Lock()
+	m.own = object{data: b.Bytes()}
+	m.mu.Unlock()
+	select {
+	case m.left <- struct{}{}:
+	default:
 	}
 	return nil
 }
@@ -167,27 +243,20 @@ func (m *messages) leave(generation int64, tree any, metadata map[string]string)
 func (m *messages) entries() (all []found) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, id := range slices.Sorted(maps.Keys(m.others)) {
-		n := m.others[id]
-		if time.Since(n.heard) > hosts.AliveFor {
-			delete(m.others, id)
-			delete(m.fragments, id)
-			continue
+	for _, island := range slices.Sorted(maps.Keys(m.others)) {
+		f, err := safetensors.New(bytes.NewReader(m.others[island].data), int64(len(m.others[island].data)))
+		x := found{island: island, open: func() (*safetensors.File, error) { return f, err }}
+		if err == nil {
+			x.generation, _ = strconv.ParseInt(f.Metadata()["generation"], 10, 64)
 		}
-		if data := n.entry; data != nil {
-			name := fmt.Sprintf("generation %d of island %s", n.generation, islandOf(id))
-			all = append(all, found{islandOf(id), n.generation, name, func() (*safetensors.File, error) {
-				return safetensors.New(bytes.NewReader(data), int64(len(data)))
-			}})
-		}
+		x.name = fmt.Sprintf("generation %d of island %s", x.generation, island)
+		all = append(all, x)
+	}
+	if refusal, ok := errors.AsType[*nats.APIError](m.err); ok {
+		all = append(all, found{island: m.island, name: "what this island has left", open: func() (*safetensors.File,
+			error) {
+			return nil, fmt.Errorf("%s does not take it (%w)", m.server.Address, refusal)
+		}})
 	}
 	return all
-}
-
-func (m *messages) refused() []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	passed := m.passed
-	m.passed = nil
-	return passed
 }

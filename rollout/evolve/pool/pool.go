@@ -40,8 +40,6 @@ type medium interface {
 	leave(generation int64, tree any, metadata map[string]string) error
 	// entries returns the entries of other islands, sorted by island, the newest of an island first.
 	entries() []found
-	// refused returns sentences about entries that the medium has not taken, since the last call.
-	refused() []string
 }
 
 // found is an entry of another island.
@@ -128,7 +126,6 @@ func (p *Pool) Arrive(count int, size int, draw *rand.Rand) []Member {
 			p.Skipped = append(p.Skipped, fmt.Sprintf("%s is skipped: %v", e.name, err))
 		}
 	}
-	p.Skipped = append(p.Skipped, p.medium.refused()...)
 	all = slices.DeleteFunc(all, func(t Member) bool { return p.taken[t.id()] })
 	draw.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	all = all[:min(count, len(all))]
