@@ -124,6 +124,7 @@ type hosted struct {
 	process   *hosts.Process
 	hosts     int // to wait for
 	ready     bool
+	leads     bool           // this host computes the generation alone
 	history   []roundMetrics // metrics of the newest rounds that this process knows
 	lastStats hosts.Stats
 	shares    []float64 // of the chunks, in the newest generations; at most shareWindow
@@ -238,13 +239,13 @@ func (w worker) Compute(chunks []int) ([][]byte, error) {
 	return e.chunk.compute(chunks, e.profile.Devices)
 }
 
-// checkpoint is what a host that joins late gets: a state, and the metrics of the rounds before it.
+// checkpoint is what a host that is behind gets: a state, and the metrics of the rounds that it lacks.
 type checkpoint struct {
 	Arrays  []byte // safetensors
 	History []roundMetrics
 }
 
-func (w worker) State(ctx context.Context) ([]byte, error) {
+func (w worker) State(ctx context.Context, after int64) ([]byte, error) {
 	s, err := w.run.Snapshot(ctx)
 	if err != nil {
 		return nil, err
@@ -253,7 +254,11 @@ func (w worker) State(ctx context.Context) ([]byte, error) {
 	if err := safetensors.Write(&arrays, s.Arrays, nil); err != nil {
 		return nil, err
 	}
-	err = gob.NewEncoder(&out).Encode(checkpoint{arrays.Bytes(), w.history})
+	from := slices.IndexFunc(w.history, func(p roundMetrics) bool { return p.Step > after })
+	if from < 0 {
+		from = len(w.history)
+	}
+	err = gob.NewEncoder(&out).Encode(checkpoint{arrays.Bytes(), w.history[from:]})
 	return out.Bytes(), err
 }
 
@@ -322,6 +327,10 @@ func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 		if err != nil {
 			return nil, h.named(err)
 		}
+		h.leads = rows == nil && state == nil
+		if err := e.playAlone(h.leads); err != nil || h.leads {
+			return nil, err
+		}
 		if state == nil {
 			joined, err := e.chunk.joined(rows)
 			if err != nil {
@@ -334,6 +343,9 @@ func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 			return nil, err
 		}
 		if n := len(rounds); n > 0 { // these rounds are done
+			for _, m := range rounds {
+				e.newest.Note(m)
+			}
 			m := rounds[n-1]
 			m.Earlier = rounds[:n-1]
 			h.report(&m)
@@ -353,9 +365,16 @@ func (h *hosted) limit() string {
 // after keeps the metrics for hosts that join late, and tells the others when the run is over.
 func (h *hosted) after(ctx context.Context, e *Evolution, m *run.Metrics) error {
 	h.history = kept(append(h.history, roundMetrics{m.Step, m.Work, m.Values, m.Done, m.Stalled}), keptRounds)
+	if h.leads {
+		h.process.Led()
+	}
 	h.report(m)
-	if m.Done || m.Step >= int64(e.config.Generations) {
+	over := m.Done || m.Step >= int64(e.config.Generations)
+	if over {
 		h.process.Over(h.goal())
+	}
+	if over || m.Stalled {
+		return h.process.Last(ctx, worker{h})
 	}
 	return nil
 }
