@@ -12,7 +12,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -155,7 +154,7 @@ func openHosts(ctx context.Context, e *Evolution) (feature, error) {
 	if h.alone, err = e.config.alone(); err != nil {
 		return nil, err
 	}
-	identity, err := h.identity(e.backend, &e.config)
+	identity, err := h.identity(e.backend, &e.config, run.ProgramVersion(ctx))
 	if err == nil {
 		h.process, err = hosts.Join(ctx, hostID(), identity, 0, hosts.On(server, name))
 	}
@@ -189,12 +188,13 @@ func (c *Config) identity() hosts.Identity {
 	return id
 }
 
-// identity returns what the bytes of the run depend on. It computes a chunk of the first generation.
-func (h *hosted) identity(b xlabridge.Backend, c *Config) (hosts.Identity, error) {
+// identity returns what the bytes of the run depend on. It computes a chunk of the first generation, which sees other
+// episodes, but not another update, whose program depends on the number of devices: that the version is for.
+func (h *hosted) identity(b xlabridge.Backend, c *Config, version string) (hosts.Identity, error) {
 	e := h.run
 	id := c.identity()
 	id["backend"], id["chunk"] = b.Backend(), fmt.Sprint(e.chunk.each)
-	id[hosts.ProtocolKey], id[hosts.VersionKey] = hosts.Protocol, version()
+	id[hosts.ProtocolKey], id[hosts.VersionKey] = hosts.Protocol, version
 	if client, ok := b.(*xlabridge.Client); ok {
 		id[hosts.PluginKey] = digest([]byte(client.Fingerprint()))
 	}
@@ -207,22 +207,6 @@ func (h *hosted) identity(b xlabridge.Backend, c *Config) (hosts.Identity, error
 	}
 	id[hosts.ProbeKey] = digest(rows[0])
 	return id, nil
-}
-
-// version returns the commit that this program was built from, else its version. The probe sees other episodes, but not
-// another update, whose program depends on the number of devices.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	text := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			text = s.Value
-		}
-	}
-	return text
 }
 
 // digest returns a short digest.

@@ -83,6 +83,9 @@ func Join(ctx context.Context, id string, identity Identity, generation int64, o
 	close(early)
 	hello := p.host.Hello()
 	p.running.Go(p.beat)
+	if b, ok := bus.(Board); ok {
+		p.running.Go(func() { p.notes(b) })
+	}
 	p.bus.Greet(greet, hello)
 	if err = ctx.Err(); err == nil {
 		p.mu.Lock()
@@ -212,18 +215,25 @@ func (p *Process) Reach(ctx context.Context, alone, wait time.Duration) error {
 const reachEvery = 100 * time.Millisecond
 
 // WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left count. The error
-// is an *OverError if the server knows that the same run has reached the same goal, or is away for good.
+// is an *OverError if the server knows that the same run has reached the same goal, or is away for good. It is an
+// *ElsewhereError if the server knows that another host has a state of the run, and none that is ahead answers.
 func (p *Process) WaitFor(ctx context.Context, hosts int, goal string) error {
-	if n, ok := p.note(); ok && n.Run == p.host.run && n.Goal == goal {
-		return &OverError{n.Generation, time.Since(n.Time)}
+	left, ok := p.note()
+	ok = ok && left.Run == p.host.run
+	if ok && left.Goal == goal {
+		return &OverError{left.Generation, time.Since(left.Time)}
 	}
+	elsewhere, began := ok && left.Goal == "", time.Now()
 	for {
 		p.mu.Lock()
 		n, err := p.host.Count(), p.err
 		_, ahead := p.host.ahead(p.now())
 		p.mu.Unlock()
-		if err != nil || n >= hosts || ahead != nil {
+		if err != nil || n >= hosts && !elsewhere || ahead != nil {
 			return err
+		}
+		if elsewhere && time.Since(began) >= elsewhereTime {
+			return &ElsewhereError{left.Host, left.Generation, time.Since(left.Time)}
 		}
 		if p.bus.IsOver() {
 			return &OverError{}
