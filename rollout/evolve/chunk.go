@@ -58,7 +58,7 @@ func (e *search) join(b xlabridge.Backend, o run.LoopOptions, first generation.S
 	return nil
 }
 
-// playAlone says whether the next generation is one of this host alone, or one of which the rows of all tiles are there.
+// playAlone says whether this host computes the next generation alone, or the rows of all tiles are there.
 func (s *search) playAlone(alone bool) (err error) {
 	if !alone {
 		s.Use(nil)

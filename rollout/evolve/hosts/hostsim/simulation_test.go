@@ -86,7 +86,6 @@ func TestShortGenerationsAreNotShared(t *testing.T) {
 		}
 		require.Less(t, chunks, 6000*4*101/100, "%d hosts", n)
 		require.Less(t, r.Time, one.Time+50*ms, "%d hosts", n)
-		t.Log(n, chunks, r.Time, one.Time, r.Messages)
 		require.Less(t, r.Messages, 13*8*n, "%d hosts", n) // a beat, a request and a state of a part in a second
 	}
 }
@@ -112,7 +111,6 @@ func TestFaultsOfAHostThatLeads(t *testing.T) {
 		o.Faults = c.faults
 		r := Run(o, time.Hour)
 		t.Run(name, func(t *testing.T) {
-			t.Log(r.Time, one.Time, len(r.States), r.Stats)
 			requireSame(t, r, one.History[0])
 			require.Less(t, r.Time, one.Time+c.lost)
 			require.GreaterOrEqual(t, len(r.States), 2)
