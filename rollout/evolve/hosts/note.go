@@ -24,8 +24,8 @@ type note struct {
 }
 
 const (
-	// noteEvery is the time between two notes of a run under way. Each has the generation of the one before, which is in
-	// a checkpoint by now: a run that lost all it had may begin again.
+	// noteEvery is the time between two notes of a run under way. Each has the generation of the one before, which is
+	// in a checkpoint by now: a run that lost all it had may begin again.
 	noteEvery = 15 * time.Second
 	// elsewhereTime is how long a host that would begin a run anew waits for one that is further on.
 	elsewhereTime = 30 * time.Second
@@ -43,8 +43,8 @@ func (*ElsewhereError) ErrorCode() string { return messaging.CodeNoServer }
 
 func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("this run is at generation %d at least, on host %s, and no host that is as far answers (the "+
-		"server heard of it %v ago): continue it with --resume and the run folder of such a host, or try again when one "+
-		"is back; to compute all of it again give another name after the server's address", e.Generation, e.Host,
+		"server heard of it %v ago): continue it with --resume and the run folder of such a host, or try again when "+
+		"one is back; to compute all of it again give another name after the server's address", e.Generation, e.Host,
 		e.Since.Round(time.Second))
 }
 

@@ -161,10 +161,11 @@ func TestARunThatIsElsewhere(t *testing.T) {
 		bus := &keepingBus{quietBus: quietBus{connected: true}}
 		var receive func(Message)
 		join := func(id string, identity Identity) *Process {
-			p, err := Join(t.Context(), id, identity, 0, func(_ context.Context, _ string, f func(Message)) (Bus, error) {
+			open := func(_ context.Context, _ string, f func(Message)) (Bus, error) {
 				receive = f
 				return bus, nil
-			})
+			}
+			p, err := Join(t.Context(), id, identity, 0, open)
 			require.NoError(t, err)
 			return p
 		}

@@ -90,8 +90,8 @@ func TestShortGenerationsAreNotShared(t *testing.T) {
 	}
 }
 
-// A host that leads is killed, suspended or cut off, or another one joins: the others go on where they are, and two that
-// lead become one.
+// A host that leads is killed, suspended or cut off, or another one joins: the others go on where they are, and two
+// that lead become one.
 func TestFaultsOfAHostThatLeads(t *testing.T) {
 	one := Run(smallOptions(1), time.Hour)
 	for name, c := range map[string]struct {
