@@ -18,6 +18,7 @@ const usualChunks = 64
 // state's loop ends the generation.
 type chunk struct {
 	*run.SideProgram
+	whole  *run.OtherStep // the whole generation, once it was wanted
 	inputs generation.Inputs
 	zeros  generation.Results // rows of all tiles
 	sizes  []int              // bytes of a tile's row, leaf after leaf
@@ -55,6 +56,27 @@ func (e *search) join(b xlabridge.Backend, o run.LoopOptions, first generation.S
 	}
 	e.chunk = p
 	return nil
+}
+
+// playAlone says whether this host computes the next generation alone, or the rows of all tiles are there.
+func (s *search) playAlone(alone bool) (err error) {
+	if !alone {
+		s.Use(nil)
+		return nil
+	}
+	if s.chunk.whole == nil {
+		s.chunk.whole, err = run.NewOtherStep(s.Loop, s.chunk.inputs, s.program.Run)
+	}
+	s.Use(s.chunk.whole)
+	return err
+}
+
+// Close frees the programs.
+func (p *chunk) Close() error {
+	if p.whole != nil {
+		return errors.Join(p.whole.Close(), p.SideProgram.Close())
+	}
+	return p.SideProgram.Close()
 }
 
 // chunks returns the number of chunks of a generation.

@@ -12,7 +12,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -117,6 +116,7 @@ type hosted struct {
 	process   *hosts.Process
 	hosts     int // to wait for
 	ready     bool
+	leads     bool           // this host computes the generation alone
 	history   []roundMetrics // metrics of the newest rounds that this process knows
 	lastStats hosts.Stats
 	shares    []float64 // of the chunks, in the newest generations; at most shareWindow
@@ -147,7 +147,7 @@ func openHosts(ctx context.Context, e *Evolution) (feature, error) {
 	if h.alone, err = e.config.alone(); err != nil {
 		return nil, err
 	}
-	identity, err := h.identity(e.backend, &e.config)
+	identity, err := h.identity(e.backend, &e.config, run.ProgramVersion(ctx))
 	if err == nil {
 		h.process, err = hosts.Join(ctx, hostID(), identity, 0, hosts.On(server, name))
 	}
@@ -181,12 +181,13 @@ func (c *Config) identity() hosts.Identity {
 	return id
 }
 
-// identity returns what the bytes of the run depend on. It computes a chunk of the first generation.
-func (h *hosted) identity(b xlabridge.Backend, c *Config) (hosts.Identity, error) {
+// identity returns what the bytes of the run depend on. It computes a chunk of the first generation, which sees other
+// episodes, but not another update, whose program depends on the number of devices: that the version is for.
+func (h *hosted) identity(b xlabridge.Backend, c *Config, version string) (hosts.Identity, error) {
 	e := h.run
 	id := c.identity()
 	id["backend"], id["chunk"] = b.Backend(), fmt.Sprint(e.chunk.each)
-	id[hosts.ProtocolKey], id[hosts.VersionKey] = hosts.Protocol, version()
+	id[hosts.ProtocolKey], id[hosts.VersionKey] = hosts.Protocol, version
 	if client, ok := b.(*xlabridge.Client); ok {
 		id[hosts.PluginKey] = digest([]byte(client.Fingerprint()))
 	}
@@ -199,22 +200,6 @@ func (h *hosted) identity(b xlabridge.Backend, c *Config) (hosts.Identity, error
 	}
 	id[hosts.ProbeKey] = digest(rows[0])
 	return id, nil
-}
-
-// version returns the commit that this program was built from, else its version. The probe sees other episodes, but not
-// another update, whose program depends on the number of devices.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	text := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			text = s.Value
-		}
-	}
-	return text
 }
 
 // digest returns a short digest.
@@ -231,13 +216,13 @@ func (w worker) Compute(chunks []int) ([][]byte, error) {
 	return e.chunk.compute(chunks, e.profile.Devices)
 }
 
-// checkpoint is what a host that joins late gets: a state, and the metrics of the rounds before it.
+// checkpoint is what a host that is behind gets: a state, and the metrics of the rounds that it lacks.
 type checkpoint struct {
 	Arrays  []byte // safetensors
 	History []roundMetrics
 }
 
-func (w worker) State(ctx context.Context) ([]byte, error) {
+func (w worker) State(ctx context.Context, after int64) ([]byte, error) {
 	s, err := w.run.Snapshot(ctx)
 	if err != nil {
 		return nil, err
@@ -246,7 +231,11 @@ func (w worker) State(ctx context.Context) ([]byte, error) {
 	if err := safetensors.Write(&arrays, s.Arrays, nil); err != nil {
 		return nil, err
 	}
-	err = gob.NewEncoder(&out).Encode(checkpoint{arrays.Bytes(), w.history})
+	from := slices.IndexFunc(w.history, func(p roundMetrics) bool { return p.Step > after })
+	if from < 0 {
+		from = len(w.history)
+	}
+	err = gob.NewEncoder(&out).Encode(checkpoint{arrays.Bytes(), w.history[from:]})
 	return out.Bytes(), err
 }
 
@@ -318,6 +307,10 @@ func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 		if err != nil {
 			return nil, h.named(err)
 		}
+		h.leads = rows == nil && state == nil
+		if err := e.playAlone(h.leads); err != nil || h.leads {
+			return nil, err
+		}
 		if state == nil {
 			joined, err := e.chunk.joined(rows)
 			if err != nil {
@@ -330,6 +323,9 @@ func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 			return nil, err
 		}
 		if n := len(rounds); n > 0 { // these rounds are done
+			for _, m := range rounds {
+				e.newest.Note(m)
+			}
 			m := rounds[n-1]
 			m.Earlier = rounds[:n-1]
 			h.report(&m)
@@ -349,9 +345,16 @@ func (h *hosted) limit() string {
 // after keeps the metrics for hosts that join late, and tells the others when the run is over.
 func (h *hosted) after(ctx context.Context, e *Evolution, m *run.Metrics) error {
 	h.history = kept(append(h.history, roundMetrics{m.Step, m.Work, m.Values, m.Done, m.Stalled}), keptRounds)
+	if h.leads {
+		h.process.Led()
+	}
 	h.report(m)
-	if m.Done || m.Stalled || m.Step >= int64(e.config.Generations) {
+	over := m.Done || m.Stalled || m.Step >= int64(e.config.Generations)
+	if over {
 		h.process.Over(h.goal())
+	}
+	if over || m.Stalled {
+		return h.process.Last(ctx, worker{h})
 	}
 	return nil
 }

@@ -415,7 +415,8 @@ func TestHostsThatAreRefused(t *testing.T) {
 	t.Setenv("XLARUN_TOKEN", token)
 	c := smallRun(nil)
 	c.Join, c.Hosts, c.Devices = server+"/refused", 2, 1
-	first, err := c.Start(t.Context(), &xlabridge.Reference{})
+	ctx := run.WithProgramVersion(t.Context(), "0.1.0")
+	first, err := c.Start(ctx, &xlabridge.Reference{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, first.Close()) }()
 	for want, change := range map[string]func(c *Config){
@@ -434,12 +435,14 @@ func TestHostsThatAreRefused(t *testing.T) {
 	} {
 		other := c
 		change(&other)
-		r, err := other.Start(t.Context(), &xlabridge.Reference{})
+		r, err := other.Start(ctx, &xlabridge.Reference{})
 		if r != nil && err == nil {
 			_ = r.Close()
 		}
 		require.ErrorContains(t, err, want)
 	}
+	_, err = c.Start(run.WithProgramVersion(t.Context(), "0.2.0"), &xlabridge.Reference{})
+	require.ErrorContains(t, err, "is another version (0.1.0 there, 0.2.0 here): install the same version")
 	t.Setenv("XLARUN_TOKEN", "")
 	_, err = c.Start(t.Context(), &xlabridge.Reference{})
 	require.EqualError(t, err, "the server at "+server+" wants a token: give it by --token-file or the variable "+

@@ -95,6 +95,19 @@ type Progress interface {
 	Notice(line string)
 }
 
+type versionKey struct{}
+
+// WithProgramVersion returns a context for a run of a program of a version.
+func WithProgramVersion(ctx context.Context, version string) context.Context {
+	return context.WithValue(ctx, versionKey{}, version)
+}
+
+// ProgramVersion returns it: processes that compute one run have the same. "": it is not known.
+func ProgramVersion(ctx context.Context) string {
+	version, _ := ctx.Value(versionKey{}).(string)
+	return version
+}
+
 // StopError ends a run from outside of it. Its state is good: the session saves it, and the same command goes on.
 type StopError struct{ Err error }
 

@@ -25,6 +25,7 @@ type Loop struct {
 	backend      xlabridge.Backend
 	devices      int
 	program      *xlabridge.Compiled
+	other        *OtherStep // nil: program is called
 	packing      *graph.Packing
 	inputPacking *graph.Packing
 	state        []*graph.Array              // on the devices, packed; nil after Close or a call that consumed it
@@ -93,12 +94,7 @@ func newLoop(b xlabridge.Backend, o LoopOptions, state, inputs any,
 	l.names = names
 	l.packing = packingOf(state, o.Packed)
 	l.inputPacking = packingOf(inputs, o.Packed)
-	p, err := graph.TraceArgs(o.Name, []any{l.packing.Abstract(), l.inputPacking.Abstract()}, graph.TraceOptions{
-		Replicas: l.devices, Donate: []int{0}}, func(args []any) any {
-		next, results := step(l.packing.Unpack(args[0].([]*graph.Array)),
-			l.inputPacking.Unpack(args[1].([]*graph.Array)))
-		return []any{l.packing.Pack(next), results}
-	})
+	p, err := l.trace(l.inputPacking, step)
 	if err != nil {
 		return nil, err
 	}
@@ -132,6 +128,15 @@ func newLoop(b xlabridge.Backend, o LoopOptions, state, inputs any,
 		return nil, err
 	}
 	return l, nil
+}
+
+// trace returns the program of a step.
+func (l *Loop) trace(inputs *graph.Packing, step func(state, inputs any) (next, results any)) (*graph.Program, error) {
+	return graph.TraceArgs(l.options.Name, []any{l.packing.Abstract(), inputs.Abstract()}, graph.TraceOptions{
+		Replicas: l.devices, Donate: []int{0}}, func(args []any) any {
+		next, results := step(l.packing.Unpack(args[0].([]*graph.Array)), inputs.Unpack(args[1].([]*graph.Array)))
+		return []any{l.packing.Pack(next), results}
+	})
 }
 
 // compileOptions returns the options that a program of the loop is compiled with.
@@ -207,10 +212,14 @@ func (l *Loop) Advance() ([]*graph.Array, error) {
 		return nil, ErrGone
 	}
 	n := len(l.state)
-	args := append(slices.Clone(l.state), l.inputs...)
+	program, inputs := l.program, l.inputs
+	if l.other != nil {
+		program, inputs = l.other.program, l.other.inputs
+	}
+	args := append(slices.Clone(l.state), inputs...)
 	l.state = nil // donated
 	l.options.Counter.Begin()
-	out, err := l.program.Call(args)
+	out, err := program.Call(args)
 	if err != nil {
 		return nil, err
 	}
@@ -418,6 +427,41 @@ func (b *SideProgram) Close() error { return b.program.Close() }
 
 // Program returns what was compiled.
 func (b *SideProgram) Program() Program { return ProgramOf(b.program) }
+
+// OtherStep is another program for a loop's step, with inputs of its own that stay the same.
+type OtherStep struct {
+	program *xlabridge.Compiled
+	inputs  []*graph.Array // packed, on the devices
+}
+
+// NewOtherStep compiles another program for a loop's step, as NewLoop does. From the same state it computes the same.
+func NewOtherStep[S, I, R any](l *Loop, inputs I, step func(S, I) (S, R)) (*OtherStep, error) {
+	packing := packingOf(inputs, l.options.Packed)
+	p, err := l.trace(packing, func(state, inputs any) (next, results any) {
+		next, results = step(state.(S), inputs.(I))
+		return next, results
+	})
+	if err != nil {
+		return nil, err
+	}
+	o := &OtherStep{}
+	if o.program, err = l.backend.Compile(p, l.compileOptions()); err != nil {
+		return nil, err
+	}
+	if o.inputs, err = l.put(packing, inputs); err != nil {
+		return nil, errors.Join(err, o.program.Close())
+	}
+	return o, nil
+}
+
+// Close frees the program and its inputs.
+func (o *OtherStep) Close() error {
+	xlabridge.Free(o.inputs)
+	return o.program.Close()
+}
+
+// Use sets the program of the next rounds; nil: the loop's own.
+func (l *Loop) Use(o *OtherStep) { l.other = o }
 
 // Inputs returns the inputs on the devices, in the order of their leaves, or packed.
 func (l *Loop) Inputs() []*graph.Array { return l.inputs }

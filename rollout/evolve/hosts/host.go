@@ -6,8 +6,11 @@
 // rows of all chunks together in the same order and updates its own state, so all states are equal to the byte. Nobody
 // sends parameters, except to a host that joins late.
 //
-// There is no leader and no lease. A host begins with chunks of its own. Then it takes chunks that nobody has begun,
-// and then those whose host is late. A chunk that two hosts compute has the same rows, which is checked.
+// There is no lease. A host begins with chunks of its own. Then it takes chunks that nobody has begun, and then those
+// whose host is late. A chunk that two hosts compute has the same rows, which is checked.
+//
+// Generations that take less than leastShared are not worth their messages: one host leads, which computes them alone,
+// and the others take its state once in BeatEvery. If two lead, or nobody does for a while, only time is lost.
 package hosts
 
 import (
@@ -40,6 +43,11 @@ const (
 	transitTime = 20 * time.Millisecond
 	// chunkTimeGuess is the time of a chunk before one was measured.
 	chunkTimeGuess = 2 * time.Second
+	// leastShared is the least time of a generation that hosts share: less is hardly faster on two hosts, and takes
+	// twice the time of the processors.
+	leastShared = 12 * time.Millisecond
+	// memory is the number of generations for which a short one counts.
+	memory = 32
 )
 
 // Host is one host's part of the protocol. It sends nothing itself: methods return the messages to send. It reads no
@@ -55,6 +63,9 @@ type Host struct {
 	chunkTime     time.Duration    // time of a chunk, here; 0: not known
 	startTime     time.Duration    // when the generation began here; -1: not yet
 	computeTime   time.Duration    // when this host began its chunks
+	wholeTime     time.Duration    // time of a generation, if this host computes all of it; 0: not known
+	leastChunk    time.Duration    // the least time for each chunk, in this generation; 0: not known
+	leading       bool             // this host computes the generation alone
 	requestTime   time.Duration    // when rows or a state were asked for; -1: not in this generation
 	requests      int              // how often in this generation
 	idleUntil     time.Duration    // until then only rows of all chunks, or a change, give this host something to do
@@ -62,7 +73,7 @@ type Host struct {
 	activity      bool             // the others have heard of this host since its last beat
 	fragments     Fragments
 	checkpoint    *Checkpoint
-	stateRequests map[string]bool // hosts that want the state
+	stateRequests map[string]int64 // hosts that want the state, and the generations that they have done
 	Stats         Stats
 }
 
@@ -71,6 +82,7 @@ type peer struct {
 	lastMessage time.Duration
 	lastRows    time.Duration // when it sent rows last
 	generation  int64
+	leading     bool
 }
 
 // Stats count what a host did. Chunks are of all generations.
@@ -92,7 +104,7 @@ type Checkpoint struct {
 func New(id string, identity Identity, generation int64) *Host {
 	h := &Host{id: id, identity: identity, run: identity.Digest(), peers: map[string]*peer{},
 		names: map[string]bool{id: true}, rounds: map[int64]*round{}, fragments: Fragments{},
-		stateRequests: map[string]bool{}}
+		stateRequests: map[string]int64{}}
 	h.start(generation)
 	return h
 }
@@ -105,7 +117,7 @@ func (h *Host) Generation() int64 { return h.round.generation }
 
 // message returns a message of this host.
 func (h *Host) message(kind Kind, to string) Message {
-	return Message{Kind: kind, From: h.id, To: to, Run: h.run, Generation: h.round.generation}
+	return Message{Kind: kind, From: h.id, To: to, Run: h.run, Generation: h.round.generation, Leading: h.leading}
 }
 
 // Hello returns the message of a host that joins.
@@ -183,7 +195,8 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 		generation = max(generation, m.Generation)
 	}
 	before := h.shares(p)
-	p.generation = generation
+	h.changed = h.changed || p.leading != m.Leading
+	p.generation, p.leading = generation, m.Leading
 	h.changed = h.changed || h.shares(p) != before
 	switch m.Kind {
 	case Hello:
@@ -199,7 +212,7 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 	case RowsRequest:
 		return h.rowsFor(m), nil
 	case StateRequest:
-		h.stateRequests[m.From] = true
+		h.stateRequests[m.From] = m.Generation
 	case State:
 		h.fragment(m)
 	}
@@ -295,17 +308,18 @@ func (h *Host) StateFragments(to string, data []byte, largest int) []Message {
 // Action is what a host does next.
 type Action struct {
 	Send        []Message
-	Complete    bool          // all rows of the generation are there
-	Compute     []int         // chunks to compute
-	Wait        time.Duration // until a message arrives, at most
-	State       *Checkpoint   // a state to go on from
-	SendStateTo []string      // hosts that want this host's state
+	Complete    bool             // all rows of the generation are there
+	Lead        bool             // compute the generation alone, and call Led
+	Compute     []int            // chunks to compute
+	Wait        time.Duration    // until a message arrives, at most
+	State       *Checkpoint      // a state to go on from
+	SendStateTo map[string]int64 // hosts that want this host's state, and the generations that they have done
 }
 
 // Next returns what to do now. It computes `limit` chunks at a time at most.
 func (h *Host) Next(now time.Duration, limit int) Action {
-	a := Action{SendStateTo: slices.Sorted(maps.Keys(h.stateRequests))}
-	clear(h.stateRequests)
+	a := Action{SendStateTo: h.stateRequests}
+	h.stateRequests = map[string]int64{}
 	if s := h.checkpoint; s != nil {
 		if h.checkpoint = nil; s.Generation > h.round.generation {
 			a.State = s
@@ -325,13 +339,23 @@ func (h *Host) Next(now time.Duration, limit int) Action {
 		return a
 	}
 	h.changed = false
+	led := h.leading
+	h.leading = false
 	if name, ahead := h.ahead(now); ahead != nil {
-		m, wait := h.catchUp(now, name, ahead)
-		if a.Send = m; wait > 0 {
-			a.Wait = wait
-			h.idleUntil = now + wait
-			return a
+		a.Send, a.Wait = h.catchUp(now, name, ahead)
+	} else if p := h.leader(now, led); p != nil {
+		a.Wait = p.lastMessage + AliveFor - now + 1
+	}
+	if a.Wait > 0 {
+		h.idleUntil = now + a.Wait
+		return a
+	}
+	if h.leads(now, led) {
+		h.leading, h.idleUntil, h.computeTime, a.Lead = true, 0, now, true
+		if !led {
+			a.Send = append(a.Send, h.message(Begin, ""))
 		}
+		return a
 	}
 	var expected bool
 	a.Compute, expected, a.Wait = h.choose(now, limit)
@@ -385,7 +409,7 @@ func (h *Host) catchUp(now time.Duration, name string, p *peer) (out []Message, 
 	h.requests++
 	h.requestTime = now
 	kind := RowsRequest
-	if p.generation-h.round.generation > roundWindow || h.requests > maxRowsRequests {
+	if p.leading || p.generation-h.round.generation > roundWindow || h.requests > maxRowsRequests {
 		kind = StateRequest
 	}
 	m := h.message(kind, name)
@@ -393,6 +417,56 @@ func (h *Host) catchUp(now time.Duration, name string, p *peer) (out []Message, 
 		m.Chunks = h.round.missingChunks()
 	}
 	return []Message{m}, requestEvery
+}
+
+// leader returns another host that leads, if this one leaves the generation to it; nil: there is none. Of two that lead
+// the first in order goes on, if it is not far behind. led: this host has led the last generation.
+func (h *Host) leader(now time.Duration, led bool) *peer {
+	far := int64(1)
+	if h.wholeTime > 0 {
+		far += int64(2 * BeatEvery / h.wholeTime)
+	}
+	for name, p := range h.peers {
+		if p.leading && h.isAlive(now, name) && (!led || name < h.id) && h.round.generation-p.generation <= far {
+			return p
+		}
+	}
+	return nil
+}
+
+// leads reports whether this host leads now. led: it has led the last generation.
+func (h *Host) leads(now time.Duration, led bool) bool {
+	if led {
+		return h.wholeTime < 3*leastShared/2
+	}
+	return h.wholeTime > 0 && h.wholeTime < leastShared && h.alive(now, h.shares)[0] == h.id
+}
+
+// Led takes the time of a generation that this host computed alone, and begins the next one.
+func (h *Host) Led(now time.Duration) {
+	h.measured(now - h.computeTime)
+	h.Stats.Chunks += len(h.round.chunks)
+	h.forget(now)
+	h.start(h.round.generation + 1)
+}
+
+// measured takes the time of a generation. A short one counts more than long ones: other programs make them longer.
+func (h *Host) measured(took time.Duration) {
+	if h.wholeTime == 0 || took < h.wholeTime {
+		h.wholeTime = took
+	}
+	h.wholeTime += (took - h.wholeTime) / memory
+}
+
+// Behind returns the least number of generations that another host has done, if this host leads and others are behind.
+func (h *Host) Behind(now time.Duration) (generation int64, ok bool) {
+	generation = h.round.generation
+	for name, p := range h.peers {
+		if h.leading && h.isAlive(now, name) {
+			generation = min(generation, p.generation)
+		}
+	}
+	return generation, generation < h.round.generation
 }
 
 // choose returns the chunks to compute now: own ones, then others that nobody has begun, the last ones of a host first,
@@ -460,6 +534,9 @@ func (h *Host) isAlive(now time.Duration, name string) bool {
 // have not announced meanwhile.
 func (h *Host) Computed(now time.Duration, chunks []int, rows [][]byte) ([]Message, error) {
 	h.chunkTime = now - h.computeTime
+	if each := h.chunkTime / time.Duration(len(chunks)); h.leastChunk == 0 || each < h.leastChunk {
+		h.leastChunk = each
+	}
 	var out []Message
 	for i, c := range chunks {
 		h.Stats.Chunks++
@@ -489,6 +566,9 @@ func (h *Host) Finish() [][]byte {
 	for i, c := range r.chunks {
 		rows[i] = c.rows
 	}
+	if h.leastChunk > 0 {
+		h.measured(h.leastChunk * time.Duration(len(r.chunks)))
+	}
 	h.start(r.generation + 1)
 	return rows
 }
@@ -506,5 +586,5 @@ func (h *Host) start(generation int64) {
 		h.rounds[generation] = h.round
 	}
 	maps.DeleteFunc(h.rounds, func(g int64, _ *round) bool { return g < generation-roundWindow })
-	h.startTime, h.requestTime, h.requests, h.idleUntil = -1, -1, 0, 0
+	h.startTime, h.requestTime, h.requests, h.idleUntil, h.leastChunk = -1, -1, 0, 0, 0
 }

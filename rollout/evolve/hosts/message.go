@@ -15,6 +15,8 @@ type Message struct {
 	// Generation is the number of generations that the sender has done. Of Rows and RowsRequest it is the number of the
 	// generation, from 0.
 	Generation int64 `json:"gen"`
+	// Leading says that the sender computes its generations alone, and sends no rows of them.
+	Leading bool `json:"leading,omitempty"`
 	// Chunks are the chunks that the sender begins (Begin), has not (RowsRequest), or sends (Rows: one).
 	Chunks []int `json:"chunks,omitempty"`
 	// Fragment and Fragments say which part of a state Data is.

@@ -14,12 +14,38 @@ type Board interface {
 	Read() ([]byte, error)
 }
 
-// note is what remains at the server of a run that is done.
+// note is what remains at the server of a run.
 type note struct {
 	Run        string // Identity.Digest
-	Goal       string
-	Generation int64
+	Goal       string // that it has reached; "": it is under way
+	Generation int64  // of which a host has a state
 	Time       time.Time
+	Host       string
+}
+
+const (
+	// noteEvery is the time between two notes of a run under way. Each has the generation of the one before, which is
+	// in a checkpoint by now: a run that lost all it had may begin again.
+	noteEvery = 15 * time.Second
+	// elsewhereTime is how long a host that would begin a run anew waits for one that is further on.
+	elsewhereTime = 30 * time.Second
+)
+
+// ElsewhereError is the error of a host that would begin a run of which another host has a state.
+type ElsewhereError struct {
+	Host       string
+	Generation int64
+	Since      time.Duration
+}
+
+// ErrorCode returns the code of a line of JSON: the other host may answer later.
+func (*ElsewhereError) ErrorCode() string { return messaging.CodeNoServer }
+
+func (e *ElsewhereError) Error() string {
+	return fmt.Sprintf("this run is at generation %d at least, on host %s, and no host that is as far answers (the "+
+		"server heard of it %v ago): continue it with --resume and the run folder of such a host, or try again when "+
+		"one is back; to compute all of it again give another name after the server's address", e.Generation, e.Host,
+		e.Since.Round(time.Second))
 }
 
 // OverError is the error of a host that comes after the run is done. Without a generation the address file says so.
@@ -47,10 +73,38 @@ func (p *Process) Over(goal string) {
 		return
 	}
 	p.mu.Lock()
-	n := note{p.host.run, goal, p.host.Generation(), time.Now()}
+	n := note{p.host.run, goal, p.host.Generation(), time.Now(), p.host.id}
 	p.mu.Unlock()
+	write(b, n)
+}
+
+func write(b Board, n note) {
 	if text, err := json.Marshal(n); err == nil {
 		_ = b.Write(text)
+	}
+}
+
+// notes tells the server how far the run is, until Close. A server that moved hears of it too.
+func (p *Process) notes(b Board) {
+	every := time.NewTicker(noteEvery)
+	defer every.Stop()
+	last := int64(0)
+	for {
+		select {
+		case <-p.end:
+			return
+		case <-every.C:
+		}
+		p.mu.Lock()
+		n := note{Run: p.host.run, Generation: last, Time: time.Now(), Host: p.host.id}
+		last = p.host.Generation()
+		p.mu.Unlock()
+		if _, connected := p.bus.Connected(); n.Generation == 0 || !connected {
+			continue
+		}
+		if old, ok := p.note(); !ok || old.Run != n.Run || old.Generation < n.Generation {
+			write(b, n)
+		}
 	}
 }
 

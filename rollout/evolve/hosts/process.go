@@ -36,8 +36,9 @@ type Open func(ctx context.Context, id string, receive func(Message)) (Bus, erro
 type Worker interface {
 	// Compute returns the rows of chunks of the generation under way.
 	Compute(chunks []int) ([][]byte, error)
-	// State returns the state before the generation under way, for a host that joins late.
-	State(ctx context.Context) ([]byte, error)
+	// State returns the state before the generation under way, with the metrics of the rounds after another one, for
+	// a host that is behind.
+	State(ctx context.Context, after int64) ([]byte, error)
 }
 
 // Process is a host that is connected to the others. Methods are not for use by several goroutines at a time.
@@ -82,6 +83,9 @@ func Join(ctx context.Context, id string, identity Identity, generation int64, o
 	close(early)
 	hello := p.host.Hello()
 	p.running.Go(p.beat)
+	if b, ok := bus.(Board); ok {
+		p.running.Go(func() { p.notes(b) })
+	}
 	p.bus.Greet(greet, hello)
 	if err = ctx.Err(); err == nil {
 		p.mu.Lock()
@@ -211,18 +215,25 @@ func (p *Process) Reach(ctx context.Context, alone, wait time.Duration) error {
 const reachEvery = 100 * time.Millisecond
 
 // WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left count. The error
-// is an *OverError if the server knows that the same run has reached the same goal, or is away for good.
+// is an *OverError if the server knows that the same run has reached the same goal, or is away for good. It is an
+// *ElsewhereError if the server knows that another host has a state of the run, and none that is ahead answers.
 func (p *Process) WaitFor(ctx context.Context, hosts int, goal string) error {
-	if n, ok := p.note(); ok && n.Run == p.host.run && n.Goal == goal {
-		return &OverError{n.Generation, time.Since(n.Time)}
+	left, ok := p.note()
+	ok = ok && left.Run == p.host.run
+	if ok && left.Goal == goal {
+		return &OverError{left.Generation, time.Since(left.Time)}
 	}
+	elsewhere, began := ok && left.Goal == "", time.Now()
 	for {
 		p.mu.Lock()
 		n, err := p.host.Count(), p.err
 		_, ahead := p.host.ahead(p.now())
 		p.mu.Unlock()
-		if err != nil || n >= hosts || ahead != nil {
+		if err != nil || n >= hosts && !elsewhere || ahead != nil {
 			return err
+		}
+		if elsewhere && time.Since(began) >= elsewhereTime {
+			return &ElsewhereError{left.Host, left.Generation, time.Since(left.Time)}
 		}
 		if p.bus.IsOver() {
 			return &OverError{}
@@ -253,7 +264,7 @@ func (p *Process) wait(ctx context.Context, limit time.Duration) error {
 
 // Round takes part in the generation under way, which has a number of chunks, until the rows of all are there. It
 // computes `limit` chunks at a time. It returns the rows in order, or a state of another host that has got further:
-// the caller restores it and calls Jump.
+// the caller restores it and calls Jump. If it returns neither, the caller computes the generation alone and calls Led.
 func (p *Process) Round(ctx context.Context, chunks, limit int, w Worker) (
 	rows [][]byte, state *Checkpoint, err error) {
 	for {
@@ -271,6 +282,8 @@ func (p *Process) Round(ctx context.Context, chunks, limit int, w Worker) (
 		switch {
 		case a.State != nil:
 			return nil, a.State, nil
+		case a.Lead:
+			return nil, nil, nil
 		case a.Complete:
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -305,21 +318,36 @@ func (p *Process) compute(chunks []int, w Worker) error {
 }
 
 // sendState sends the state to hosts that want it.
-func (p *Process) sendState(ctx context.Context, to []string, w Worker) error {
-	if len(to) == 0 {
-		return nil
-	}
-	data, err := w.State(ctx)
-	if err != nil {
-		return err
-	}
-	for _, name := range to {
+func (p *Process) sendState(ctx context.Context, to map[string]int64, w Worker) error {
+	for name, after := range to {
+		data, err := w.State(ctx, after)
+		if err != nil {
+			return err
+		}
 		p.mu.Lock()
 		out := p.host.StateFragments(name, data, p.bus.Largest())
 		p.mu.Unlock()
 		p.send(out)
 	}
 	return nil
+}
+
+// Led ends a generation that this host computed alone.
+func (p *Process) Led() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.host.Led(p.now())
+}
+
+// Last gives the last state to hosts that are behind: nobody else would lead them to the end.
+func (p *Process) Last(ctx context.Context, w Worker) error {
+	p.mu.Lock()
+	after, ok := p.host.Behind(p.now())
+	p.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	return p.sendState(ctx, map[string]int64{"": after}, w)
 }
 
 // Jump goes on after a number of generations, with a state of another host.

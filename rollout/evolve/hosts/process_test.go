@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/internal/messaging"
 )
 
 // quietBus loses all messages.
@@ -140,5 +142,58 @@ func TestAHostWhoseRunIsOver(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		require.ErrorAs(t, p.Reach(t.Context(), time.Hour, time.Hour), new(*OverError), "was alone for too long")
 		require.ErrorAs(t, p.WaitFor(t.Context(), 2, ""), new(*OverError), "waits for others")
+	})
+}
+
+// keepingBus loses all messages; its server keeps a text.
+type keepingBus struct {
+	quietBus
+	text []byte
+}
+
+func (b *keepingBus) Write(text []byte) error { b.text = text; return nil }
+func (b *keepingBus) Read() ([]byte, error)   { return b.text, nil }
+
+// A host began at generation 0 while the hosts that were further on were silent or gone. It waits for one of them, and
+// ends with a sentence, unless one answers, the run has another identity, or nobody had a state for long enough.
+func TestARunThatIsElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := &keepingBus{quietBus: quietBus{connected: true}}
+		var receive func(Message)
+		join := func(id string, identity Identity) *Process {
+			open := func(_ context.Context, _ string, f func(Message)) (Bus, error) {
+				receive = f
+				return bus, nil
+			}
+			p, err := Join(t.Context(), id, identity, 0, open)
+			require.NoError(t, err)
+			return p
+		}
+		first := join("a", Identity{})
+		require.NoError(t, first.WaitFor(t.Context(), 1, "goal"))
+		first.Jump(7)
+		time.Sleep(noteEvery + time.Second)
+		require.Empty(t, bus.text, "no checkpoint has it for sure")
+		first.Jump(9)
+		time.Sleep(noteEvery)
+		first.Close()
+		time.Sleep(time.Minute)
+
+		fresh := join("b", Identity{})
+		defer fresh.Close()
+		began := time.Now()
+		err := fresh.WaitFor(t.Context(), 1, "goal")
+		var elsewhere *ElsewhereError
+		require.ErrorAs(t, err, &elsewhere)
+		require.Equal(t, ElsewhereError{"a", 7, time.Minute + time.Second + elsewhereTime}, *elsewhere)
+		require.Equal(t, elsewhereTime, time.Since(began))
+		require.Equal(t, messaging.CodeNoServer, elsewhere.ErrorCode())
+		require.ErrorContains(t, err, "this run is at generation 7 at least, on host a, and no host that is as far")
+		require.ErrorContains(t, err, "continue it with --resume and the run folder of such a host")
+		receive(Message{Kind: Beat, From: "a", Run: Identity{}.Digest(), Generation: 9})
+		require.NoError(t, fresh.WaitFor(t.Context(), 1, "goal"), "it is back")
+		other := join("c", Identity{"seed": "2"})
+		defer other.Close()
+		require.NoError(t, other.WaitFor(t.Context(), 1, "goal"))
 	})
 }

@@ -43,7 +43,7 @@ type Options struct {
 	Cadence Cadence
 	// Ends are further ends of the run.
 	Ends Ends
-	// Version is the version of the program, which is written into the files.
+	// Version is the version of the program, which is written into the files. Hosts of one run have the same.
 	Version string
 
 	// Observer sees the run; nil: nobody does.
@@ -193,6 +193,7 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	}
 	s := &session{Options: o, resume: o.Resume, values: map[string]float64{}, offered: make(chan struct{}, 1)}
 	s.Options.Resume = nil
+	ctx = run.WithProgramVersion(ctx, o.Version)
 	return s.through(ctx, s.work)
 }
 

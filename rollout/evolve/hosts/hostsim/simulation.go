@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -351,7 +352,7 @@ func (m *machine) step() {
 	m.host.Resize(m.o.Chunks)
 	a := m.host.Next(m.now, 1)
 	m.send(m, a.Send)
-	for _, to := range a.SendStateTo {
+	for _, to := range slices.Sorted(maps.Keys(a.SendStateTo)) {
 		m.send(m, m.host.StateFragments(to, m.encoded(), 50))
 	}
 	switch {
@@ -360,7 +361,9 @@ func (m *machine) step() {
 		m.host.Jump(a.State.Generation)
 		m.finished()
 	case a.Complete:
-		m.work(m.o.Update, m.update)
+		m.work(m.o.Update, func() { m.update(m.host.Finish()) })
+	case a.Lead:
+		m.work(m.o.Update+time.Duration(float64(m.o.Chunk)*float64(m.o.Chunks)/m.speed), m.lead)
 	case len(a.Compute) > 0:
 		took := time.Duration(float64(m.o.Chunk) * float64(len(a.Compute)) / m.speed)
 		m.work(took, func() {
@@ -424,9 +427,18 @@ func (m *machine) rows(chunk int) []byte {
 	return rows
 }
 
+// lead computes a generation alone.
+func (m *machine) lead() {
+	var rows [][]byte
+	for c := range m.o.Chunks {
+		rows = append(rows, m.rows(c))
+	}
+	m.host.Led(m.now)
+	m.update(rows)
+}
+
 // update computes the next state from the rows of all chunks. Hosts with equal states and rows share the work.
-func (m *machine) update() {
-	rows := m.host.Finish()
+func (m *machine) update(rows [][]byte) {
 	u := m.updates[m.state]
 	if !slices.EqualFunc(u.rows, rows, bytes.Equal) {
 		h := sha256.New()
@@ -453,6 +465,9 @@ func (m *machine) finished() {
 	if done >= m.o.Generations {
 		m.result.States[m.number] = fmt.Sprintf("%x", m.state[:8])
 		m.last = m.now
+		if _, ok := m.host.Behind(m.now); ok {
+			m.send(m, m.host.StateFragments("", m.encoded(), 50))
+		}
 		m.send(m, []hosts.Message{m.host.Leave()})
 		m.end()
 		return

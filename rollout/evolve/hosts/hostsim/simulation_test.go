@@ -20,6 +20,11 @@ func usualOptions(n int) Options {
 		Microsecond}
 }
 
+// smallOptions are hosts whose generation takes 2 ms on one of them, for 12 s.
+func smallOptions(n int) Options {
+	return Options{Hosts: n, Chunks: 4, Generations: 6000, RowBytes: 20, Chunk: ms / 2, Delay: ms / 5}
+}
+
 // alone returns the states of one host.
 func alone(t *testing.T) []string {
 	r := Run(usualOptions(1), time.Hour)
@@ -66,6 +71,53 @@ func TestHostsShareAGeneration(t *testing.T) {
 	}
 }
 
+// One of several hosts computes generations that are short, in the time that it takes alone, and the others get all
+// states: each host computed its part of each, and all of them updated their state.
+func TestShortGenerationsAreNotShared(t *testing.T) {
+	one := Run(smallOptions(1), time.Hour)
+	for _, n := range []int{2, 3, 7} {
+		r := Run(smallOptions(n), time.Hour)
+		require.Empty(t, r.Errors)
+		require.Len(t, r.States, n)
+		chunks := 0
+		for host, s := range r.Stats {
+			chunks += s.Chunks
+			require.Equal(t, one.States[0], r.States[host])
+		}
+		require.Less(t, chunks, 6000*4*101/100, "%d hosts", n)
+		require.Less(t, r.Time, one.Time+50*ms, "%d hosts", n)
+		require.Less(t, r.Messages, 13*8*n, "%d hosts", n) // a beat, a request and a state of a part in a second
+	}
+}
+
+// A host that leads is killed, suspended or cut off, or another one joins: the others go on where they are, and two
+// that lead become one.
+func TestFaultsOfAHostThatLeads(t *testing.T) {
+	one := Run(smallOptions(1), time.Hour)
+	for name, c := range map[string]struct {
+		faults []Fault
+		lost   time.Duration
+	}{
+		"killed":           {[]Fault{{5000 * ms, 0, Kill}}, 5 * time.Second},
+		"killed and back":  {[]Fault{{5000 * ms, 0, Kill}, {6000 * ms, 0, Start}}, 6 * time.Second},
+		"late":             {[]Fault{{5000 * ms, 0, Start}}, 50 * ms},
+		"suspended":        {[]Fault{{5000 * ms, 0, Suspend}, {11000 * ms, 0, Continue}}, 7 * time.Second},
+		"suspended, short": {[]Fault{{5000 * ms, 0, Suspend}, {6000 * ms, 0, Continue}}, 1100 * ms},
+		"cut off":          {[]Fault{{5000 * ms, 0, Cut}, {10000 * ms, 0, Heal}}, 50 * ms},
+		"all cut off": {[]Fault{{3000 * ms, 0, Cut}, {3000 * ms, 1, Cut}, {3000 * ms, 2, Cut}, {9000 * ms, 0, Heal},
+			{9000 * ms, 1, Heal}, {9000 * ms, 2, Heal}}, 50 * ms},
+	} {
+		o := smallOptions(3)
+		o.Faults = c.faults
+		r := Run(o, time.Hour)
+		t.Run(name, func(t *testing.T) {
+			requireSame(t, r, one.History[0])
+			require.Less(t, r.Time, one.Time+c.lost)
+			require.GreaterOrEqual(t, len(r.States), 2)
+		})
+	}
+}
+
 // A fast host takes chunks of a slow one.
 func TestFastHostsTakeMore(t *testing.T) {
 	o := usualOptions(2)
@@ -96,12 +148,18 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Random faults and lost messages. One host is never killed.
+// Random faults and lost messages, of generations that are shared and of short ones. One host is never killed.
 func TestRandomFaults(t *testing.T) {
-	want := alone(t)
+	short := smallOptions(1)
+	short.Generations = 3000
+	wants := [2][]string{alone(t), Run(short, time.Hour).History[0]}
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		o := usualOptions(2 + r.IntN(4))
+		o, want := usualOptions(2+r.IntN(4)), wants[seed%2]
+		if seed%2 == 1 {
+			short.Hosts = o.Hosts
+			o = short
+		}
 		o.Seed, o.Loss = seed, []float64{0, .01, .2}[r.IntN(3)]
 		o.Speed = func(host int) float64 { return []float64{1, .5, 2, 1.1, .9}[host] }
 		for range r.IntN(8) {
