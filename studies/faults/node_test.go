@@ -174,7 +174,8 @@ func (a nodeArgs) run() error {
 	if err != nil {
 		return err
 	}
-	c := &studies.Coordinator{Spec: s, Version: usualVersion, NoWorkers: true, Listen: studies.Listen{Address: a.Listen, Token: "secret"}}
+	c := &studies.Coordinator{Spec: s, Version: usualVersion, NoWorkers: true,
+		Listen: studies.Listen{Address: a.Listen, Token: "secret"}}
 	pid := os.Getpid()
 	first, at := time.Now(), monotonic()
 	ctx = decision.Observe(ctx, func(d decision.Decision) {

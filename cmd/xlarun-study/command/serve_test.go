@@ -54,8 +54,8 @@ func TestServeWithoutAStudy(t *testing.T) {
 	require.Contains(t, s.Refused(t, "serve", "--no-workers"), "--no-workers got \"true\", but there is no study")
 	require.Contains(t, s.Refused(t, "serve", "--listen", "0.0.0.0:0"), "give a token")
 	require.NoError(t, os.WriteFile(s.Path("token"), []byte("a token of 16 or more"), 0o600))
-	server := s.Command("serve", "--listen", "127.0.0.1:0", "--token-file", "token", "--address-file", "server", "--web",
-		"127.0.0.1:0")
+	server := s.Command("serve", "--listen", "127.0.0.1:0", "--token-file", "token", "--address-file", "server",
+		"--web", "127.0.0.1:0")
 	out, err := os.Create(s.Path("output"))
 	require.NoError(t, err)
 	server.Stdout = out
