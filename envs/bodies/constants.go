@@ -1,0 +1,43 @@
+package bodies
+
+// constants computes the inverse weights of bodies and of degrees of freedom in the model's first configuration, which
+// scale contacts and limits (engine_setconst.c: set0). They follow from masses and lengths: known if these are.
+func (s *dynamics) constants() {
+	var rest []num
+	for _, x := range s.Rest() {
+		rest = append(rest, k(x))
+	}
+	f := s.kinematics(rest)
+	l := s.massMatrix(f).factor()
+	// across is u' M^-1 u.
+	across := func(u []num) num { return dot(u, l.solve(u)) }
+	s.bodyWeight, s.dofWeight = make([]num, len(s.Bodies)), make([]num, len(s.dofs))
+	for b := 1; b < len(s.Bodies); b++ {
+		for i := range 3 {
+			u := make([]num, len(s.dofs))
+			s.above(s.last[b], func(d int) { u[d] = f.axes[d].at(f.com[b])[i] })
+			s.bodyWeight[b] = add(s.bodyWeight[b], div(across(u), k(3)))
+		}
+	}
+	for d := range s.dofs {
+		u := make([]num, len(s.dofs))
+		u[d] = k(1)
+		s.dofWeight[d] = across(u)
+	}
+}
+
+// findPlanar finds the bodies whose joints, in the first configuration and so always, move them in the plane of x and z.
+func (s *dynamics) findPlanar() {
+	var rest []num
+	for _, x := range s.Rest() {
+		rest = append(rest, k(x))
+	}
+	f := s.kinematics(rest)
+	for b := range s.planar {
+		s.planar[b] = true
+		s.above(s.last[b], func(d int) {
+			w, v := f.axes[d].ang, f.axes[d].lin
+			s.planar[b] = s.planar[b] && w[0].Is(0) && w[2].Is(0) && v[1].Is(0)
+		})
+	}
+}
