@@ -72,7 +72,7 @@ func (s *dynamics) mixed(g, h Geom) rule {
 // is active while J a < reference.
 type constraints struct {
 	contacts          []contact
-	chains            [][]num // rows of J
+	chains            []chain
 	limits            []limit
 	weight, reference []num
 }
@@ -87,13 +87,26 @@ type contact struct {
 	alone    bool
 }
 
+// chain is a row of a contact of two bodies that both move.
+type chain struct {
+	row          []num // of J, for all degrees of freedom
+	along, point vec   // the direction, and the point from the origin of the tree of the second body
+	body         [2]int
+}
+
 type limit struct {
 	dof  int
 	sign num
 }
 
-// never is an acceleration that no row stays below.
-const never = -1e10
+// below is an acceleration that no row stays below.
+const below = -1e10
+
+// never reports whether a constraint is known not to exist.
+func never(pos num) bool {
+	x, known := pos.Value()
+	return known && x >= 0
+}
 
 // push adds a row's numbers: of the violation pos, which is below 0 where the constraint exists, of the row's velocity,
 // and of the diagonal of J M^-1 J' as it is estimated (mj_makeImpedance). Pyramids have another factor.
@@ -102,24 +115,28 @@ func (c *constraints) push(r rule, pos, velocity, diagonal, pyramid num) {
 	regular := scalars.Max(k(minVal), div(mul(sub(k(1), d), diagonal), d))
 	c.weight = append(c.weight, div(pyramid, regular))
 	reference := neg(add(mul(k(r.damping), velocity), mul(mul(k(r.stiffness), d), pos)))
-	c.reference = append(c.reference, choose(less(pos, k(0)), reference, k(never)))
+	c.reference = append(c.reference, choose(less(pos, k(0)), reference, k(below)))
 }
 
 // constrain is mj_makeConstraint, with velocities of bodies and of degrees of freedom.
 func (s *dynamics) constrain(f *frames, q, rate []num, v []motion) *constraints {
 	c := &constraints{}
-	var between []meeting
+	var moving []meeting
+	segments := s.segments(f)
 	for _, p := range s.Pairs {
-		for _, x := range s.meet(f, p) {
+		for _, x := range s.meet(f, segments, p) {
+			if never(x.pos) {
+				continue
+			}
 			if s.last[x.body[0]] >= 0 && s.last[x.body[1]] >= 0 {
-				between = append(between, x)
+				moving = append(moving, x)
 				continue
 			}
 			c.ground(s, f, x, v)
 		}
 	}
-	for _, x := range between {
-		c.chain(s, f, x, rate)
+	for _, x := range moving {
+		c.between(s, f, x, rate)
 	}
 	for j, joint := range s.Joints {
 		if !joint.Limited {
@@ -129,6 +146,9 @@ func (s *dynamics) constrain(f *frames, q, rate []num, v []motion) *constraints 
 		low, high := sub(q[s.q[j]], k(joint.Range[0])), sub(k(joint.Range[1]), q[s.q[j]])
 		sign := choose(less(low, high), k(1), k(-1))
 		pos := sub(scalars.Min(low, high), k(joint.Margin))
+		if never(pos) {
+			continue
+		}
 		c.limits = append(c.limits, limit{d, sign})
 		c.push(s.rule(joint.Solref, joint.Solimp), pos, mul(sign, rate[d]), s.dofWeight[d], k(1))
 	}
@@ -176,8 +196,8 @@ func (c *constraints) ground(s *dynamics, f *frames, x meeting, v []motion) {
 	}
 }
 
-// chain adds a contact of two bodies that both move.
-func (c *constraints) chain(s *dynamics, f *frames, x meeting, rate []num) {
+// between adds a contact of two bodies that both move.
+func (c *constraints) between(s *dynamics, f *frames, x meeting, rate []num) {
 	directions, pyramid, diagonal := []vec{x.normal}, k(1), x.diagonal
 	if x.dim == 3 {
 		square := sq(x.friction)
@@ -199,7 +219,7 @@ func (c *constraints) chain(s *dynamics, f *frames, x meeting, rate []num) {
 				row[d] = neg(f.axes[d].dot(wrench(along, first)))
 			}
 		})
-		c.chains = append(c.chains, row)
+		c.chains = append(c.chains, chain{row, along, x.point, x.body})
 		c.push(x.rule, x.pos, dot(row, rate), diagonal, pyramid)
 	}
 }
@@ -242,7 +262,7 @@ func (t contact) pushes(force []num) motion {
 }
 
 // meet is the contacts that a pair can have (engine_collision_primitive.c).
-func (s *dynamics) meet(f *frames, p Pair) (out []meeting) {
+func (s *dynamics) meet(f *frames, segments []segment, p Pair) (out []meeting) {
 	a, b := s.ordered(p)
 	g, h := s.Geoms[a], s.Geoms[b]
 	margin := g.Margin + h.Margin
@@ -267,7 +287,7 @@ func (s *dynamics) meet(f *frames, p Pair) (out []meeting) {
 		}
 		out = append(out, x)
 	}
-	first, second := s.segment(f, a), s.segment(f, b)
+	first, second := segments[a], segments[b]
 	first.centre = first.centre.add(f.apart(g.Body, h.Body))
 	if g.Type != Plane {
 		point, normal, dist := first.nearest(second)
@@ -329,14 +349,17 @@ type segment struct {
 	radius, half num
 }
 
-func (s *dynamics) segment(f *frames, g int) segment {
-	geom := s.Geoms[g]
-	x := segment{centre: f.pos[geom.Body].add(f.rot[geom.Body].times(at3(s.geomPos, g))),
-		axis: f.rot[geom.Body].times(oriented(geom.Quat)[2]), radius: s.size[3*g]}
-	if geom.Type == Capsule {
-		x.half = s.size[3*g+1]
+func (s *dynamics) segments(f *frames) []segment {
+	out := make([]segment, len(s.Geoms))
+	for g, geom := range s.Geoms {
+		body := f.rot[geom.Body]
+		out[g] = segment{centre: f.pos[geom.Body].add(body.times(at3(s.geomPos, g))), axis: body.times(oriented(geom.Quat)[2]),
+			radius: s.size[3*g]}
+		if geom.Type == Capsule {
+			out[g].half = s.size[3*g+1]
+		}
 	}
-	return x
+	return out
 }
 
 // nearest is where two segments are nearest, with MuJoCo's order of clipping (mjraw_CapsuleCapsule, mjraw_SphereCapsule,

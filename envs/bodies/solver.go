@@ -26,8 +26,8 @@ func (p *problem) jacobian(x []num) (rows []num) {
 			rows = append(rows, t.rows(v[t.body])...)
 		}
 	}
-	for _, row := range p.chains {
-		rows = append(rows, dot(row, x))
+	for _, c := range p.chains {
+		rows = append(rows, dot(c.row, x))
 	}
 	for _, l := range p.limits {
 		rows = append(rows, mul(l.sign, x[l.dof]))
@@ -39,10 +39,7 @@ func (p *problem) jacobian(x []num) (rows []num) {
 func (p *problem) wrenches(force []num) (on []motion, rest []num) {
 	on = make([]motion, len(p.Bodies))
 	for _, t := range p.contacts {
-		n := 2 * len(t.tangents)
-		if t.alone {
-			n++
-		}
+		n := t.count()
 		on[t.body] = on[t.body].add(t.pushes(force[:n]))
 		force = force[n:]
 	}
@@ -53,13 +50,21 @@ func (p *problem) wrenches(force []num) (on []motion, rest []num) {
 func (p *problem) forces(force []num) []num {
 	on, rest := p.wrenches(force)
 	out := p.project(p.f, on)
-	for i, row := range p.chains {
-		out = along(out, rest[i], row)
+	for i, c := range p.chains {
+		out = along(out, rest[i], c.row)
 	}
 	for i, l := range p.limits {
 		out[l.dof] = add(out[l.dof], mul(l.sign, rest[len(p.chains)+i]))
 	}
 	return out
+}
+
+// count is the number of a contact's rows.
+func (t contact) count() int {
+	if t.alone {
+		return 2*len(t.tangents) + 1
+	}
+	return 2 * len(t.tangents)
 }
 
 // stiffness is a contact's, sum of w d d' over its rows along d, as a matrix of 6 x 6 at the origin.
@@ -104,10 +109,7 @@ func (p *problem) hessian(w []num) symmetric {
 	h := p.mass.clone()
 	stiff := make([][6][6]num, len(p.Bodies))
 	for _, t := range p.contacts {
-		n := 2 * len(t.tangents)
-		if t.alone {
-			n++
-		}
+		n := t.count()
 		addTo(&stiff[t.body], t.stiffness(w[:n]))
 		w = w[n:]
 	}
@@ -125,11 +127,11 @@ func (p *problem) hessian(w []num) symmetric {
 		on := motion{vec(force[:3]), vec(force[3:])}
 		p.above(d, func(i int) { h[d][i] = add(h[d][i], p.f.axes[i].dot(on)) })
 	}
-	for n, row := range p.chains {
-		for i := range row {
-			x := mul(w[n], row[i])
+	for n, c := range p.chains {
+		for i := range c.row {
+			x := mul(w[n], c.row[i])
 			for j := range i + 1 {
-				h[i][j] = add(h[i][j], mul(x, row[j]))
+				h[i][j] = add(h[i][j], mul(x, c.row[j]))
 			}
 		}
 	}
@@ -150,18 +152,11 @@ func addTo(sum *[6][6]num, x [6][6]num) {
 // mostTurns bounds the Newton steps of a substep. Models here need one or two, seldom six.
 const mostTurns = 24
 
-// solve is the acceleration at the optimum, the force there, which is M a, and the forces of rows.
-func (p *problem) solve(warm []num) (acc, force, rows []num) {
+// solve is the acceleration at the optimum, and the force there, which is M a.
+func (p *problem) solve(warm []num) (acc, force []num) {
 	nv := len(p.dofs)
 	if len(p.weight) == 0 {
-		return p.mass.factor().solve(p.smooth), p.smooth, nil
-	}
-	active := func(excess []num) []num {
-		w := make([]num, len(excess))
-		for i, x := range excess {
-			w[i] = choose(less(x, k(0)), p.weight[i], k(0))
-		}
-		return w
+		return p.mass.factor().solve(p.smooth), p.smooth
 	}
 	// The carry is a, what M a is beyond the smooth force, and what J a is beyond the reference.
 	minus := k(-1)
@@ -169,13 +164,13 @@ func (p *problem) solve(warm []num) (acc, force, rows []num) {
 	carry = append(carry, along(p.jacobian(warm), minus, p.reference)...)
 	carry = scalars.Repeat(mostTurns, carry, func(c []num) ([]num, scalars.Cond) {
 		a, rest, excess := c[:nv], c[nv:2*nv], c[2*nv:]
-		w := active(excess)
+		w := p.active(excess)
 		step := p.hessian(w).factor().solve(along(p.forces(pushes(w, excess)), minus, rest))
 		massStep, rowStep := p.mass.times(step), p.jacobian(step)
 		// The derivatives of the cost along the step, after all of it.
 		full := along(excess, k(1), rowStep)
 		first, second := add(dot(step, rest), dot(step, massStep)), dot(step, massStep)
-		for i, weight := range active(full) {
+		for i, weight := range p.active(full) {
 			x := mul(weight, rowStep[i])
 			first, second = add(first, mul(x, full[i])), add(second, mul(x, rowStep[i]))
 		}
@@ -188,8 +183,16 @@ func (p *problem) solve(warm []num) (acc, force, rows []num) {
 		}
 		return next, less(change, k(0))
 	})
-	excess := carry[2*nv:]
-	return carry[:nv], along(p.smooth, k(1), carry[nv:2*nv]), pushes(active(excess), excess)
+	return carry[:nv], along(p.smooth, k(1), carry[nv:2*nv])
+}
+
+// active are the weights of the rows that are active, 0 for others.
+func (p *problem) active(excess []num) []num {
+	w := make([]num, len(excess))
+	for i, x := range excess {
+		w[i] = choose(less(x, k(0)), p.weight[i], k(0))
+	}
+	return w
 }
 
 // pushes are the forces of rows.

@@ -1,151 +1,126 @@
 package bodies
 
 import (
+	"fmt"
+
+	"xlarun/graph"
 	"xlarun/graph/scalars"
 )
 
-// evaluation is mj_forward: what follows from a state and a control.
-type evaluation struct {
-	acc, force []num // accelerations, and M times them
-	mass       symmetric
-	f          *frames
-	velocity   []motion // of bodies
-	actuator   []num
-	p          *problem
-	rows       []num // forces of rows
+// Data is the state of a member: position [nq], velocity [nv], and the acceleration [nv] that the solver starts from,
+// which is zero at first. All are of one float type. The optimum does not depend on where the solver starts; its last
+// bits do.
+type Data struct{ Q, V, Warm *graph.Array }
+
+// Part is what Frames holds.
+type Part uint
+
+// The parts of Frames.
+const (
+	Places     Part = 1 << iota // Pos, Com, Rot
+	Momenta                     // Inertia, Velocity
+	Contacts                    // Force
+	JointForce                  // Constraint, Actuator
+)
+
+// Frames is what MuJoCo's mjData holds after mj_step and mj_rnePostConstraint. As there it belongs to the state that was
+// evaluated last: before the last substep by Euler, and the fourth stage of it by RK4. Parts that were not asked for are
+// nil. Travel [nv] is how far joints went in this step: exact where the position is large.
+type Frames struct {
+	Pos, Com, Rot        *graph.Array // xpos [n, 3], xipos [n, 3], xmat [n, 3, 3], of bodies
+	Inertia, Velocity    *graph.Array // cinert [n, 10], cvel [n, 6], about the centre of mass of the body's tree
+	Force                *graph.Array // cfrc_ext [n, 6], about the same point: torque and force of contacts
+	Constraint, Actuator *graph.Array // qfrc_constraint, qfrc_actuator [nv]
+	Travel               *graph.Array
 }
 
-func (s *dynamics) forward(q, v, warm, control []num) evaluation {
-	f := s.kinematics(q)
-	smooth, actuator, velocity := s.smooth(f, q, v, control)
-	mass := s.massMatrix(f)
-	p := &problem{s, s.constrain(f, q, v, velocity), f, mass, smooth}
-	acc, force, rows := p.solve(warm)
-	return evaluation{acc, force, mass, f, velocity, actuator, p, rows}
+func (f *Frames) fields() []**graph.Array {
+	return []**graph.Array{&f.Pos, &f.Com, &f.Rot, &f.Inertia, &f.Velocity, &f.Force, &f.Constraint, &f.Actuator}
 }
 
-// state is of a member: position, velocity, and the last acceleration, from which the solver starts.
-type state struct{ q, v, warm []num }
+// parts says to which part each field of Frames belongs, and what a body has of it; none: of joints.
+var parts = []struct {
+	part  Part
+	shape []int
+}{{Places, []int{3}}, {Places, []int{3}}, {Places, []int{3, 3}}, {Momenta, []int{10}}, {Momenta, []int{6}},
+	{Contacts, []int{6}}, {JointForce, nil}, {JointForce, nil}}
 
-// last is what the frames of a step follow from: the state that was evaluated last, and how far joints went.
-type last struct{ q, v, warm, travel []num }
+// Options are how a step is computed.
+type Options struct {
+	Engine int  // whose rules: 4 (MuJoCo 4; also if 0) or 3 (margins of pairs, Runge-Kutta steps of rotations)
+	Skip   int  // substeps; 0: 1
+	Frames Part // what is computed beside the state
+	Ops    bool // by graph's ops, which have derivatives, where there would be a kernel
+}
 
-// substeps plays a control (mj_step). The program holds the evaluation once.
-func (s *dynamics) substeps(x state, control []num, skip int) (state, last) {
-	nq, nv := len(x.q), len(x.v)
-	var rows [][]float64
-	step := s.euler
-	h := s.Timestep
-	carry := append(append(append(append([]num(nil), x.q...), x.v...), x.warm...), make([]num, nv)...)
-	if s.Integrator == RK4 {
-		step = s.stage
-		for range skip {
-			rows = append(rows, []float64{1. / 6, h / 2, 0}, []float64{1. / 3, h / 2, 0}, []float64{1. / 3, h, 0},
-				[]float64{1. / 6, h, 1})
+// Step plays a control [nu] for some substeps. Model.Check says what is not computed.
+func (m *Model) Step(d Data, control *graph.Array, p Params, o Options) (Data, Frames) {
+	if err := m.Check(); err != nil {
+		graph.Throw("bodies.Step", "%v", err)
+	}
+	if o.Engine != 0 && o.Engine != 3 && o.Engine != 4 {
+		graph.Throw("bodies.Step", "engine %d: want 3 or 4", o.Engine)
+	}
+	nq, nv, nu := m.Sizes()
+	in, widths := []*graph.Array{d.Q, d.V, d.Warm, control}, []int{nq, nv, nv, nu}
+	own := m.values()
+	var given []int
+	for i, field := range p.fields() {
+		if *field != nil {
+			given = append(given, i)
+			in = append(in, graph.Convert((*field).Reshape((*field).Size()), d.Q.DType()))
+			widths = append(widths, len(*own.fields()[i]))
 		}
-		carry = append(append(append(append(carry, x.q...), x.v...), x.v...), make([]num, 2*nv)...)
-	} else {
-		for range skip {
-			rows = append(rows, []float64{h})
+	}
+	program := scalars.Record(widths, func(in [][]num) [][]num {
+		numbers := make([][]num, len(own.fields()))
+		for n, i := range given {
+			numbers[i] = in[4+n]
 		}
-	}
-	carry, seen := scalars.Scan(rows, carry, func(c, row []num) (next, last []num) { return step(c, row, control) })
-	cut := func(n int, list *[]num) []num {
-		x := (*list)[:n:n]
-		*list = (*list)[n:]
-		return x
-	}
-	end := state{cut(nq, &carry), cut(nv, &carry), cut(nv, &carry)}
-	travel := cut(nv, &carry)
-	return end, last{cut(nq, &seen), cut(nv, &seen), end.warm, travel}
-}
-
-// euler is a substep with implicit damping of joints (mj_EulerSkip).
-func (s *dynamics) euler(c, row, control []num) (next, last []num) {
-	nv := len(s.dofs)
-	nq := len(c) - 3*nv
-	q, v, warm, travel := c[:nq], c[nq:nq+nv], c[nq+nv:nq+2*nv], c[nq+2*nv:]
-	e := s.forward(q, v, warm, control)
-	acc, damped := e.acc, false
-	m := e.mass.clone()
-	for d, x := range s.dofs {
-		damped = damped || !s.damping[x.joint].Is(0)
-		m[d][d] = add(m[d][d], mul(row[0], s.damping[x.joint]))
-	}
-	if damped {
-		acc = m.factor().solve(e.force)
-	}
-	after := along(v, row[0], acc)
-	next = append(append(s.integrate(q, after, row[0]), after...), e.acc...)
-	return append(next, along(travel, row[0], after)...), append(append([]num(nil), q...), v...)
-}
-
-// stage is one of the four of a substep (mj_RungeKutta). The carry holds, beside the state at the begin of the substep and
-// the way travelled, the state to evaluate, the rate of the displacement from the begin, and sums of both over stages.
-func (s *dynamics) stage(c, row, control []num) (next, last []num) {
-	nv := len(s.dofs)
-	nq := (len(c) - 7*nv) / 2
-	var part [10][]num
-	at := 0
-	for i, n := range []int{nq, nv, nv, nv, nq, nv, nv, nv, nv} {
-		part[i], at = c[at:at+n], at+n
-	}
-	q0, v0, warm, travel, q, v, rate, way, gain := part[0], part[1], part[2], part[3], part[4], part[5], part[6], part[7], part[8]
-	weight, h, end := row[0], row[1], less(k(.5), row[2])
-	e := s.forward(q, v, warm, control)
-	way, gain = along(way, weight, rate), along(gain, weight, e.acc)
-	rate, acc := each(end, way, rate), each(end, gain, e.acc)
-	place := s.integrate(q0, rate, h)
-	speed := along(v0, h, acc)
-	zero := make([]num, nv)
-	out := [][]num{each(end, place, q0), each(end, speed, v0), e.acc, each(end, along(travel, h, way), travel), place, speed,
-		each(end, speed, s.rates(rate, speed, h)), each(end, zero, way), each(end, zero, gain)}
-	for _, x := range out {
-		next = append(next, x...)
-	}
-	return next, append(append([]num(nil), q...), v...)
-}
-
-// integrate moves a position by a velocity for the time h (mj_integratePos).
-func (s *dynamics) integrate(q, v []num, h num) []num {
-	out := append([]num(nil), q...)
-	for j, joint := range s.Joints {
-		at, d := s.q[j], s.v[j]
-		n := 1
-		if joint.Type == Free {
-			n = 3
-			turn := vec{v[d+3], v[d+4], v[d+5]}
-			speed := sqrt(add(turn.dot(turn), k(1e-30)))
-			half := mul(mul(h, k(.5)), speed)
-			turn = turn.scale(div(scalars.Sin(half), speed))
-			r := quaternion(q[at+3 : at+7]).times(quaternion{scalars.Cos(half), turn[0], turn[1], turn[2]}).normalized()
-			copy(out[at+3:], r[:])
-		}
-		copy(out[at:], along(q[at:at+n], h, v[d:d+n]))
-	}
-	return out
-}
-
-// rates is the rate of the displacement h r where the velocity is v. It is v, but for rotations of engine 4, which the
-// inverse derivative of the exponential map turns (Munthe-Kaas): with u = h r and c(t) = (1 - t/2 cot(t/2)) / t^2
-//
-//	v + u x v / 2 + c(|u|) u x (u x v)
-func (s *dynamics) rates(r, v []num, h num) []num {
-	out := append([]num(nil), v...)
-	for j, joint := range s.Joints {
-		if joint.Type != Free || s.engine == 3 {
+		return m.record(state{in[0], in[1], in[2]}, in[3], numbers, o)
+	})
+	call := program.Ops
+	out := call(in...)
+	f := Frames{Travel: out[3]}
+	next := Data{out[0], out[1], out[2]}
+	out = out[4:]
+	for i, field := range f.fields() {
+		if o.Frames&parts[i].part == 0 {
 			continue
 		}
-		d := s.v[j] + 3
-		u, w := vec(r[d:d+3]).scale(h), vec(v[d:d+3])
-		across := u.cross(w)
-		square := u.dot(u)
-		c := k(1. / 1209600)
-		for _, x := range []float64{1. / 30240, 1. / 720, 1. / 12} {
-			c = add(k(x), mul(square, c))
+		*field, out = out[0], out[1:]
+		if shape := parts[i].shape; shape != nil {
+			*field = (*field).Reshape(append([]int{len(m.Bodies)}, shape...)...)
 		}
-		turned := w.add(across.scale(k(.5))).add(u.cross(across).scale(c))
-		copy(out[d:], turned[:])
+	}
+	return next, f
+}
+
+// record is a step of scalars: the next state, travel, and the parts of frames that are wanted.
+func (m *Model) record(x state, control []num, numbers [][]num, o Options) [][]num {
+	v := m.values()
+	v.override(numbers)
+	s := m.dynamics(v, o.Engine)
+	end, seen, travel := s.substeps(x, control, max(o.Skip, 1))
+	out := [][]num{end.q, end.v, end.warm, travel}
+	if o.Frames == 0 {
+		return out
+	}
+	frames := s.outputs(seen, control)
+	for i, list := range frames.fields() {
+		if o.Frames&parts[i].part != 0 {
+			out = append(out, *list)
+		}
 	}
 	return out
+}
+
+// Body is the number of a body by its name.
+func (m *Model) Body(name string) (int, error) {
+	for i, b := range m.Bodies {
+		if b.Name == name {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("the model has no body %q", name)
 }
