@@ -289,7 +289,14 @@ func (s *dynamics) meet(f *frames, segments []segment, p Pair) (out []meeting) {
 	}
 	first, second := segments[a], segments[b]
 	first.centre = first.centre.add(f.apart(g.Body, h.Body))
-	if g.Type != Plane {
+	switch {
+	case h.Type == Cylinder && g.Type == Plane:
+		return nil // Check has found that the body does not move along the normal
+	case h.Type == Cylinder:
+		point, normal, dist := first.nearestCylinder(second, f.rot[h.Body].mul(oriented(h.Quat)))
+		end(point, normal, vec{}, dist)
+		return out
+	case g.Type != Plane:
 		point, normal, dist := first.nearest(second)
 		end(point, normal, vec{}, dist)
 		return out
@@ -343,7 +350,7 @@ func tangent(normal, axis vec) vec {
 	return vec{choose(tiny, k(1), t[0]), choose(tiny, k(0), t[1]), choose(tiny, k(0), t[2])}
 }
 
-// segment is a sphere or a capsule: a segment with a radius. A plane's axis is its normal.
+// segment is a sphere or a capsule: a segment with a radius; a cylinder too. A plane's axis is its normal.
 type segment struct {
 	centre, axis vec // from the origin of the body's tree
 	radius, half num
@@ -355,7 +362,7 @@ func (s *dynamics) segments(f *frames) []segment {
 		body := f.rot[geom.Body]
 		out[g] = segment{centre: f.pos[geom.Body].add(body.times(at3(s.geomPos, g))), axis: body.times(oriented(geom.Quat)[2]),
 			radius: s.size[3*g]}
-		if geom.Type == Capsule {
+		if geom.Type == Capsule || geom.Type == Cylinder {
 			out[g].half = s.size[3*g+1]
 		}
 	}
