@@ -5,11 +5,7 @@ import "slices"
 // constants computes the inverse weights of bodies and of degrees of freedom in the model's first configuration, which
 // scale contacts and limits (engine_setconst.c: set0). They follow from masses and lengths: known if these are.
 func (s *dynamics) constants() {
-	var rest []num
-	for _, x := range s.Rest() {
-		rest = append(rest, k(x))
-	}
-	f := s.kinematics(rest)
+	f := s.kinematics(knowns(s.Rest()))
 	l := s.massMatrix(f).factor()
 	// across is u' M^-1 u.
 	across := func(u []num) num { return dot(u, l.solve(u)) }
@@ -49,11 +45,7 @@ func (s *dynamics) onlySlides(b int) bool {
 
 // findPlanar finds the bodies whose joints, in the first configuration and so always, move them in the plane of x and z.
 func (s *dynamics) findPlanar() {
-	var rest []num
-	for _, x := range s.Rest() {
-		rest = append(rest, k(x))
-	}
-	f := s.kinematics(rest)
+	f := s.kinematics(knowns(s.Rest()))
 	for b := range s.planar {
 		s.planar[b] = true
 		s.above(s.last[b], func(d int) {

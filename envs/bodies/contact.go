@@ -89,9 +89,10 @@ type contact struct {
 
 // chain is a row of a contact of two bodies that both move.
 type chain struct {
-	row          []num // of J, for all degrees of freedom
-	along, point vec   // the direction, and the point from the origin of the tree of the second body
-	body         [2]int
+	row           []num // of J, for all degrees of freedom
+	along, point  vec   // the direction, and the point from the origin of a body's tree
+	tree          int   // that body
+	first, second num   // the bodies' numbers
 }
 
 type limit struct {
@@ -123,7 +124,8 @@ func (s *dynamics) constrain(f *frames, q, rate []num, v []motion) *constraints 
 	c := &constraints{}
 	var moving []meeting
 	segments := s.segments(f)
-	for _, p := range s.Pairs {
+	pairs, many := s.crowded()
+	for _, p := range pairs {
 		for _, x := range s.meet(f, segments, p) {
 			if never(x.pos) {
 				continue
@@ -137,6 +139,9 @@ func (s *dynamics) constrain(f *frames, q, rate []num, v []motion) *constraints 
 	}
 	for _, x := range moving {
 		c.between(s, f, x, rate)
+	}
+	for _, group := range many {
+		c.nearest(s, f, segments, group, rate)
 	}
 	for j, joint := range s.Joints {
 		if !joint.Limited {
@@ -219,7 +224,7 @@ func (c *constraints) between(s *dynamics, f *frames, x meeting, rate []num) {
 				row[d] = neg(f.axes[d].dot(wrench(along, first)))
 			}
 		})
-		c.chains = append(c.chains, chain{row, along, x.point, x.body})
+		c.chains = append(c.chains, chain{row, along, x.point, b, k(float64(a)), k(float64(b))})
 		c.push(x.rule, x.pos, dot(row, rate), diagonal, pyramid)
 	}
 }
@@ -261,22 +266,27 @@ func (t contact) pushes(force []num) motion {
 	return wrench(total, t.point)
 }
 
+// margin is the distance below which two geoms touch (getMargin in engine_collision_driver.c).
+func (s *dynamics) margin(g, h Geom) float64 {
+	if s.engine == 3 {
+		return max(g.Margin, h.Margin)
+	}
+	return g.Margin + h.Margin
+}
+
 // meet is the contacts that a pair can have (engine_collision_primitive.c).
 func (s *dynamics) meet(f *frames, segments []segment, p Pair) (out []meeting) {
 	a, b := s.ordered(p)
 	g, h := s.Geoms[a], s.Geoms[b]
-	margin := g.Margin + h.Margin
-	if s.engine == 3 {
-		margin = max(g.Margin, h.Margin)
-	}
+	margin := s.margin(g, h)
 	base := meeting{body: [2]int{g.Body, h.Body}, dim: max(g.Condim, h.Condim), rule: s.mixed(g, h),
 		friction: scalars.Max(s.friction[a], s.friction[b]), diagonal: add(s.bodyWeight[g.Body], s.bodyWeight[h.Body])}
 	if g.Priority != h.Priority {
-		i, high := a, g
+		i := a
 		if h.Priority > g.Priority {
-			i, high = b, h
+			i = b
 		}
-		base.dim, base.friction = high.Condim, s.friction[i]
+		base.dim, base.friction = s.Geoms[i].Condim, s.friction[i]
 	}
 	end := func(point, normal, axis vec, dist num) {
 		x := base
@@ -289,7 +299,14 @@ func (s *dynamics) meet(f *frames, segments []segment, p Pair) (out []meeting) {
 	}
 	first, second := segments[a], segments[b]
 	first.centre = first.centre.add(f.apart(g.Body, h.Body))
-	if g.Type != Plane {
+	switch {
+	case h.Type == Cylinder && g.Type == Plane:
+		return nil // Check has found that the body does not move along the normal
+	case h.Type == Cylinder:
+		point, normal, dist := first.nearestCylinder(second, f.rot[h.Body].mul(oriented(h.Quat)))
+		end(point, normal, vec{}, dist)
+		return out
+	case g.Type != Plane:
 		point, normal, dist := first.nearest(second)
 		end(point, normal, vec{}, dist)
 		return out
@@ -343,7 +360,7 @@ func tangent(normal, axis vec) vec {
 	return vec{choose(tiny, k(1), t[0]), choose(tiny, k(0), t[1]), choose(tiny, k(0), t[2])}
 }
 
-// segment is a sphere or a capsule: a segment with a radius. A plane's axis is its normal.
+// segment is a sphere or a capsule: a segment with a radius; a cylinder too. A plane's axis is its normal.
 type segment struct {
 	centre, axis vec // from the origin of the body's tree
 	radius, half num
@@ -355,7 +372,7 @@ func (s *dynamics) segments(f *frames) []segment {
 		body := f.rot[geom.Body]
 		out[g] = segment{centre: f.pos[geom.Body].add(body.times(at3(s.geomPos, g))), axis: body.times(oriented(geom.Quat)[2]),
 			radius: s.size[3*g]}
-		if geom.Type == Capsule {
+		if geom.Type == Capsule || geom.Type == Cylinder {
 			out[g].half = s.size[3*g+1]
 		}
 	}

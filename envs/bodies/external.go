@@ -1,5 +1,7 @@
 package bodies
 
+import "xlarun/graph/scalars"
+
 // outputs are the vectors of Frames.
 type outputs struct {
 	pos, com, rot            []num
@@ -52,10 +54,13 @@ func (s *dynamics) outputs(x state, control []num) (out outputs) {
 func (p *problem) external(rows []num) []motion {
 	on, rest := p.wrenches(rows)
 	for i, c := range p.chains {
-		first, second := c.body[0], c.body[1]
-		push := c.along.scale(rest[i])
-		on[second] = on[second].add(wrench(push, c.point))
-		on[first] = on[first].add(wrench(push.scale(k(-1)), c.point.add(p.f.apart(second, first))))
+		for b := range on {
+			of := func(n num) num { return choose(scalars.Eq(n, k(float64(b))), k(1), k(0)) }
+			if sign := sub(of(c.second), of(c.first)); !sign.Is(0) {
+				push := c.along.scale(mul(sign, rest[i]))
+				on[b] = on[b].add(wrench(push, c.point.add(p.f.apart(c.tree, b))))
+			}
+		}
 	}
 	on[0] = motion{}
 	return on

@@ -74,7 +74,7 @@ type Joint struct {
 // GeomType is a geom's shape.
 type GeomType string
 
-// The shapes. Planes belong to bodies that cannot move; cylinders stand upright and touch capsules only.
+// The shapes. Planes belong to bodies that cannot move. Cylinders touch capsules only, and planes that they slide on.
 const (
 	Plane    GeomType = "plane"
 	Sphere   GeomType = "sphere"
@@ -217,7 +217,32 @@ func (m *Model) Check() error {
 		}
 		c.want(false, "pair", "", "geoms %v: want two of %d", p.Geoms, len(m.Geoms))
 	}
+	if c.err == nil {
+		c.level(m)
+	}
 	return c.err
+}
+
+// level refuses cylinders that move against a plane that they may touch: that contact is not computed.
+func (c *checker) level(m *Model) {
+	var s *dynamics
+	var f *frames
+	for _, p := range m.Pairs {
+		a, b := m.ordered(p)
+		if m.Geoms[a].Type != Plane || m.Geoms[b].Type != Cylinder {
+			continue
+		}
+		if s == nil {
+			s = m.dynamics(m.values(), 4)
+			f = s.kinematics(knowns(m.Rest()))
+		}
+		normal := s.segments(f)[a].axis
+		s.above(s.last[m.Geoms[b].Body], func(d int) {
+			level := f.axes[d].ang == (vec{}) && f.axes[d].lin.dot(normal).Is(0)
+			c.want(level, "geom", m.Geoms[b].Name, "a cylinder that may touch the plane %q: want it to slide along the plane "+
+				"only, or no contact (contype, conaffinity)", m.Geoms[a].Name)
+		})
+	}
 }
 
 // checker keeps the first thing that is not supported.

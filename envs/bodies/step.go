@@ -50,7 +50,7 @@ type Options struct {
 	Engine int  // whose rules: 4 (MuJoCo 4; also if 0) or 3 (margins of pairs, Runge-Kutta steps of rotations)
 	Skip   int  // substeps; 0: 1
 	Frames Part // what is computed beside the state
-	Ops    bool // by graph's ops, which have derivatives, where there would be a kernel
+	Ops    bool // by graph's ops, which have derivatives, on CPUs too, where there would be a tape
 }
 
 // Step plays a control [nu] for some substeps. Model.Check says what is not computed.
@@ -79,7 +79,10 @@ func (m *Model) Step(d Data, control *graph.Array, p Params, o Options) (Data, F
 		}
 		return m.record(state{in[0], in[1], in[2]}, in[3], numbers, o)
 	})
-	call := program.Ops
+	call := program.Call
+	if o.Ops {
+		call = program.Ops
+	}
 	out := call(in...)
 	f := Frames{Travel: out[3]}
 	next := Data{out[0], out[1], out[2]}

@@ -21,6 +21,14 @@ const minVal = 1e-15
 
 func sq(x num) num { return mul(x, x) }
 
+func knowns(x []float64) []num {
+	out := make([]num, len(x))
+	for i := range x {
+		out[i] = k(x[i])
+	}
+	return out
+}
+
 // along is x + h d.
 func along(x []num, h num, d []num) []num {
 	out := make([]num, len(x))

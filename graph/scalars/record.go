@@ -80,8 +80,8 @@ func (r *recorder) deepest(xs ...Num) (home *region) {
 			g = g.outer
 		}
 		if g == nil {
-			fail("Record", "a number was used outside of the function or the loop's body that it belongs to: return it "+
-				"from there")
+			fail("Record", "a number was used outside of the function or the loop's body that it belongs to: "+
+				"return it from there")
 		}
 		if home == nil || g.depth > home.depth {
 			home = g

@@ -1,12 +1,13 @@
 """Gymnasium's MuJoCo tasks for envs/bodies: OUTPUT_DIR/mujoco4.json.gz or mujoco3.json.gz, by the engine that runs it.
 
-{"versions": {...}, "tasks": [T]}; T is one of the eleven v5 tasks:
-  "name"   the task
+{"versions": {...}, "tasks": [T]}; T is one of the eleven v5 tasks, or of two more:
+  "name"   the task, or MixedEuler, MixedRK4: a model of what the tasks do not have, which has states only
   "model"  the compiled model, as the fields of bodies.Model in Go
   "skip"   substeps of a step
   "weights" [bodies], "dofs" [dofs]: MuJoCo's inverse weights at qpos0, the translational ones of bodies
   "qpos" [N, nq], "qvel" [N, nv]: states, and "control" float32 [N, nu], random
-  "start"  int32 [S]: the states s that a step of the environment leads from, to state s + 1. The solver is Newton's with a tolerance of 1e-15.
+  "start"  int32 [S]: the states s that a step of the environment leads from, to state s + 1. The solver is Newton's with a tolerance of 1e-15, and that of
+           convex collisions is 1e-12.
   "before" [S, 2], "reward" [S], "terminated" [S]: where the reward measures from (Ant, Humanoid), and what the step returned
   "contacts" uint8 [S], "rows" uint8 [S]: contacts and rows of constraints after the step
   "observed" int32 [O], "observation" [O, ...]: steps, and what was observed after them
@@ -79,7 +80,7 @@ def model(m):
         for g in range(m.ngeom):
             yield {"Name": m.geom(g).name, "Type": GEOMS[m.geom_type[g]], "Body": int(m.geom_bodyid[g]), "Pos": m.geom_pos[g],
                    "Quat": m.geom_quat[g], "Size": m.geom_size[g], "Friction": m.geom_friction[g], "Condim": int(m.geom_condim[g]),
-                   "Margin": m.geom_margin[g], "Solref": m.geom_solref[g], "Solimp": m.geom_solimp[g], "Solmix": m.geom_solmix[g]}
+                   "Margin": m.geom_margin[g], "Priority": int(m.geom_priority[g]), "Solref": m.geom_solref[g], "Solimp": m.geom_solimp[g], "Solmix": m.geom_solmix[g]}
 
     def actuators():
         for a in range(m.nu):
@@ -93,8 +94,13 @@ def model(m):
         for s in range(m.nsite):
             yield {"Name": m.site(s).name, "Body": int(m.site_bodyid[s]), "Pos": m.site_pos[s]}
 
+    if m.actuator_forcelimited.any():
+        def actuators(plainly=actuators):
+            for a, out in enumerate(plainly()):
+                yield out | {"ForceLimited": bool(m.actuator_forcelimited[a]), "ForceRange": m.actuator_forcerange[a]}
+
     o = m.opt
-    assert (m.geom_gap == 0).all() and (m.geom_priority == 0).all() and m.npair == 0 and not m.actuator_forcelimited.any()
+    assert (m.geom_gap == 0).all() and m.npair == 0
     return plain({"Bodies": bodies(), "Joints": joints(), "Geoms": geoms(), "Sites": sites(), "Actuators": actuators(), "Pairs": pairs(m),
                   "Timestep": o.timestep, "Integrator": ["Euler", "RK4"][o.integrator], "Gravity": o.gravity, "Density": o.density,
                   "Viscosity": o.viscosity, "Impratio": o.impratio})
@@ -122,14 +128,36 @@ def place(task, e):
     return np.zeros(2)
 
 
+def reach(e, rng, draw):
+    """Pusher's arm comes down, and the object lies within its reach: random controls alone seldom touch it."""
+    m, d = e.model, e.data
+    lift = np.eye(m.nu)[1] * 2
+    for t in range(15):
+        e.step(lift if t < 8 else draw())
+    fingers = [g for g in range(m.ngeom) if m.geom_type[g] == 3 and m.geom_contype[g]]
+    object = m.body("object").geomadr[0]
+    tip = d.body("tips_arm").xpos
+    while True:
+        for _ in range(200):
+            d.qpos[7:9] = tip[1] + 0.05 + rng.uniform(-0.2, 0.2), tip[0] - 0.45 + rng.uniform(-0.1, 0.3)
+            mujoco.mj_forward(m, d)
+            if 0.005 < min(mujoco.mj_geomDistance(m, d, g, object, 1, None) for g in fingers) < 0.03:
+                return
+        e.step(draw())  # it is too high
+
+
+def tighten(o):
+    o.solver, o.tolerance, o.iterations, o.ls_tolerance, o.ls_iterations = mujoco.mjtSolver.mjSOL_NEWTON, 1e-15, 400, 1e-4, 200
+    o.ccd_tolerance = 1e-12
+
+
 def record(task, number):
     e = gymnasium.make(task + "-v5").unwrapped
     m, d = e.model, e.data
     out = {"name": task, "model": model(m), "skip": e.frame_skip, "weights": encode(m.body_invweight0[:, 0]),
            "dofs": encode(m.dof_invweight0)}
     asked = mujoco.MjModel.from_xml_path(e.fullpath)
-    o = m.opt
-    o.solver, o.tolerance, o.iterations, o.ls_tolerance, o.ls_iterations = mujoco.mjtSolver.mjSOL_NEWTON, 1e-15, 400, 1e-4, 200
+    tighten(m.opt)
     rng = np.random.default_rng(number)
     lo, hi = m.actuator_ctrlrange.T
     # Controls have 65 values each, so that they are exact in float32 and compress.
@@ -141,8 +169,10 @@ def record(task, number):
 
     for episode in range(EPISODES):
         e.reset(seed=1000 * number + episode)
-        for _ in range(episode * 10):  # later episodes begin later: bodies lie on the ground
+        for _ in range(0 if task == "Pusher" else episode * 10):  # later episodes begin later: bodies lie on the ground
             e.step(draw())
+        if task == "Pusher":
+            reach(e, rng, draw)
         for _ in range(STEPS):
             u = draw()
             keep(u)
@@ -165,8 +195,58 @@ def record(task, number):
     return out
 
 
+# What the tasks do not have: several trees, friction between bodies, tilted planes, static geoms, other actuators, priorities,
+# other forms of solref and solimp.
+MIXED = """<mujoco><option timestep=".004" integrator="INTEGRATOR" density="3" viscosity=".02"/>
+<default><geom condim="3" solimp=".5 .9 .02 .3 3" solmix="2" density="600"/></default>
+<worldbody>
+ <geom name="floor" type="plane" size="9 9 1" euler="8 -5 0" solmix="1" friction=".7"/>
+ <body pos=".5 0 .1"><geom name="post" type="capsule" size=".05 .3"/></body>
+ <body name="box" pos="0 0 .5"><freejoint/>
+  <geom name="trunk" type="capsule" size=".08 .15" euler="0 80 10"/>
+  <body pos=".2 0 0"><joint name="hip" axis="0 1 .3" range="-60 70" limited="true" stiffness="3" springref="20" damping=".2"
+    margin=".02" solreflimit="-400 -12"/>
+   <geom name="thigh" type="capsule" size=".05" fromto="0 0 0 .2 .05 -.1"/>
+   <body pos=".2 .05 -.1"><joint name="knee" axis="0 1 0" ref="15" armature=".02"/><joint name="push" type="slide" axis="1 0 -1"
+     range="-.05 .1" limited="true"/>
+    <geom name="foot" type="sphere" size=".07" priority="1" friction=".4" solref=".03 .8"/></body></body>
+ </body>
+ <body name="ball" pos=".1 .1 .9"><freejoint/><geom name="ball" type="sphere" size=".1" margin=".01"/></body>
+ <body name="stick" pos="-.2 0 .7"><freejoint/><geom name="stick" type="capsule" size=".06 .12" euler="90 0 20" margin=".02"/></body>
+</worldbody>
+<contact><exclude body1="box" body2="stick"/></contact>
+<actuator><position joint="hip" kp="20" kv="1" gear="1.5" forcerange="-6 6" ctrlrange="-1 1"/>
+ <velocity joint="knee" kv="2" ctrlrange="-3 3"/><motor joint="push" gear="30" ctrlrange="-1 1"/></actuator></mujoco>"""
+
+
+def mixed(integrator, number):
+    """A task without an environment."""
+    m = mujoco.MjModel.from_xml_string(MIXED.replace("INTEGRATOR", integrator))
+    d = mujoco.MjData(m)
+    out = {"name": "Mixed" + integrator, "model": model(m), "skip": 3, "weights": encode(m.body_invweight0[:, 0]),
+           "dofs": encode(m.dof_invweight0)}
+    tighten(m.opt)
+    rng = np.random.default_rng(number)
+    lo, hi = m.actuator_ctrlrange.T
+    qpos, qvel, control, start = [], [], [], []
+    for _ in range(4):
+        mujoco.mj_resetData(m, d)
+        d.qvel[:] = rng.normal(size=m.nv)
+        for step in range(33):
+            u = np.float32(lo + (hi - lo) * rng.integers(0, 65, m.nu) / 64)
+            if step % 3 == 0 and step >= 6:
+                qpos.append(d.qpos.copy()), qvel.append(d.qvel.copy()), control.append(u), start.append(len(qpos) - 1)
+            d.ctrl[:] = u
+            mujoco.mj_step(m, d, nstep=3)
+            if step % 3 == 0 and step >= 6:
+                qpos.append(d.qpos.copy()), qvel.append(d.qvel.copy()), control.append(u)
+    return out | {"qpos": encode(qpos), "qvel": encode(qvel), "control": encode(control), "start": encode(np.int32(start)),
+                  "observed": encode(np.zeros(0, np.int32)), "observation": encode(np.zeros((0, 1)))}
+
+
 if __name__ == "__main__":
     warnings.filterwarnings("ignore")
     folder = out_dir(__doc__)
     write(os.path.join(folder, f"mujoco{ENGINE}.json.gz"), {"versions": versions_of("mujoco", "gymnasium", "numpy"),
-                                                            "tasks": [record(t, n) for n, t in enumerate(TASKS)]})
+                                                            "tasks": [record(t, n) for n, t in enumerate(TASKS)] + [
+                                                                mixed("Euler", 1), mixed("RK4", 2)]})
