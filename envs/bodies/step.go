@@ -27,10 +27,10 @@ const (
 // evaluated last: before the last substep by Euler, and the fourth stage of it by RK4. Parts that were not asked for are
 // nil. Travel [nv] is how far joints went in this step: exact where the position is large.
 type Frames struct {
-	Pos, Com, Rot        *graph.Array // xpos [n, 3], xipos [n, 3], xmat [n, 3, 3], of bodies
-	Inertia, Velocity    *graph.Array // cinert [n, 10], cvel [n, 6], about the centre of mass of the body's tree
-	Force                *graph.Array // cfrc_ext [n, 6], about the same point: torque and force of contacts
-	Constraint, Actuator *graph.Array // qfrc_constraint, qfrc_actuator [nv]
+	Pos, Com, Rot        *graph.Array `tree:"optional"` // xpos [n, 3], xipos [n, 3], xmat [n, 3, 3], of bodies
+	Inertia, Velocity    *graph.Array `tree:"optional"` // cinert [n, 10], cvel [n, 6], about the centre of mass of the body's tree
+	Force                *graph.Array `tree:"optional"` // cfrc_ext [n, 6], about the same point: torque and force of contacts
+	Constraint, Actuator *graph.Array `tree:"optional"` // qfrc_constraint, qfrc_actuator [nv]
 	Travel               *graph.Array
 }
 
@@ -55,11 +55,23 @@ type Options struct {
 
 // Step plays a control [nu] for some substeps. Model.Check says what is not computed.
 func (m *Model) Step(d Data, control *graph.Array, p Params, o Options) (Data, Frames) {
+	return m.call("bodies.Step", m.record, d, control, p, o)
+}
+
+// Forward is what Step's Frames hold, of a state before a step (mj_forward): what environments observe after a reset.
+func (m *Model) Forward(d Data, control *graph.Array, p Params, o Options) Frames {
+	_, f := m.call("bodies.Forward", m.recordForward, d, control, p, o)
+	return f
+}
+
+// call runs a function of scalars on arrays.
+func (m *Model) call(op string, record func(x state, control []num, numbers [][]num, o Options) [][]num, d Data,
+	control *graph.Array, p Params, o Options) (Data, Frames) {
 	if err := m.Check(); err != nil {
-		graph.Throw("bodies.Step", "%v", err)
+		graph.Throw(op, "%v", err)
 	}
 	if o.Engine != 0 && o.Engine != 3 && o.Engine != 4 {
-		graph.Throw("bodies.Step", "engine %d: want 3 or 4", o.Engine)
+		graph.Throw(op, "engine %d: want 3 or 4", o.Engine)
 	}
 	nq, nv, nu := m.Sizes()
 	in, widths := []*graph.Array{d.Q, d.V, d.Warm, control}, []int{nq, nv, nv, nu}
@@ -77,7 +89,7 @@ func (m *Model) Step(d Data, control *graph.Array, p Params, o Options) (Data, F
 		for n, i := range given {
 			numbers[i] = in[4+n]
 		}
-		return m.record(state{in[0], in[1], in[2]}, in[3], numbers, o)
+		return record(state{in[0], in[1], in[2]}, in[3], numbers, o)
 	})
 	call := program.Call
 	if o.Ops {
@@ -101,15 +113,32 @@ func (m *Model) Step(d Data, control *graph.Array, p Params, o Options) (Data, F
 
 // record is a step of scalars: the next state, travel, and the parts of frames that are wanted.
 func (m *Model) record(x state, control []num, numbers [][]num, o Options) [][]num {
+	s := m.with(numbers, o)
+	end, seen, travel := s.substeps(x, control, max(o.Skip, 1))
+	return append([][]num{end.q, end.v, end.warm, travel}, s.seen(seen, control, o)...)
+}
+
+// recordForward is an evaluation of scalars, in the form of record.
+func (m *Model) recordForward(x state, control []num, numbers [][]num, o Options) [][]num {
+	s := m.with(numbers, o)
+	_, acc, _ := s.forward(x, control)
+	x.warm = acc
+	return append([][]num{x.q, x.v, acc, make([]num, len(x.v))}, s.seen(x, control, o)...)
+}
+
+// with is the dynamics with some numbers replaced.
+func (m *Model) with(numbers [][]num, o Options) *dynamics {
 	v := m.values()
 	v.override(numbers)
-	s := m.dynamics(v, o.Engine)
-	end, seen, travel := s.substeps(x, control, max(o.Skip, 1))
-	out := [][]num{end.q, end.v, end.warm, travel}
+	return m.dynamics(v, o.Engine)
+}
+
+// seen is the parts of frames that are wanted.
+func (s *dynamics) seen(x state, control []num, o Options) (out [][]num) {
 	if o.Frames == 0 {
-		return out
+		return nil
 	}
-	frames := s.outputs(seen, control)
+	frames := s.outputs(x, control)
 	for i, list := range frames.fields() {
 		if o.Frames&parts[i].part != 0 {
 			out = append(out, *list)
