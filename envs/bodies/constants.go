@@ -28,8 +28,8 @@ func (s *dynamics) constants() {
 	}
 }
 
-// onlySlides reports whether MuJoCo takes a body for a mass that slides along its own axes (body_simple 2). Then armature
-// does not count.
+// onlySlides reports whether MuJoCo takes a body for a mass that slides along its own axes (body_simple 2). Then
+// armature does not count.
 func (s *dynamics) onlySlides(b int) bool {
 	body := s.Bodies[b]
 	ok := s.end[b] == b+1 && s.last[body.Parent] < 0 && known(body.Com) == vec{} && oriented(body.ComQuat) == oriented(
@@ -43,7 +43,8 @@ func (s *dynamics) onlySlides(b int) bool {
 	return ok
 }
 
-// findPlanar finds the bodies whose joints, in the first configuration and so always, move them in the plane of x and z.
+// findPlanar finds the bodies whose joints, in the first configuration and so always, move them in the plane of x and
+// z.
 func (s *dynamics) findPlanar() {
 	f := s.kinematics(knowns(s.Rest()))
 	for b := range s.planar {

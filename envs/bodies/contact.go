@@ -67,9 +67,9 @@ func (s *dynamics) mixed(g, h Geom) rule {
 	return s.rule(ref, imp)
 }
 
-// constraints are what pushes where a configuration is beyond a limit or geoms touch: rows of a Jacobian J, with weights
-// D and accelerations of reference. First are the rows of contacts, then those of chains, then those of limits. A row
-// is active while J a < reference.
+// constraints are what pushes where a configuration is beyond a limit or geoms touch: rows of a Jacobian J, with
+// weights D and accelerations of reference. First are the rows of contacts, then those of chains, then those of
+// limits. A row is active while J a < reference.
 type constraints struct {
 	contacts          []contact
 	chains            []chain
@@ -160,8 +160,8 @@ func (s *dynamics) constrain(f *frames, q, rate []num, v []motion) *constraints 
 	return c
 }
 
-// meeting is where two geoms are nearest: the point, which lies half way, from the origin of the second body's tree; the
-// normal from the first to the second; the first tangent, and the violation.
+// meeting is where two geoms are nearest: the point, which lies half way, from the origin of the second body's tree;
+// the normal from the first to the second; the first tangent, and the violation.
 type meeting struct {
 	body     [2]int
 	point    vec
@@ -370,7 +370,8 @@ func (s *dynamics) segments(f *frames) []segment {
 	out := make([]segment, len(s.Geoms))
 	for g, geom := range s.Geoms {
 		body := f.rot[geom.Body]
-		out[g] = segment{centre: f.pos[geom.Body].add(body.times(at3(s.geomPos, g))), axis: body.times(oriented(geom.Quat)[2]),
+		out[g] = segment{centre: f.pos[geom.Body].add(body.times(at3(s.geomPos, g))),
+			axis:   body.times(oriented(geom.Quat)[2]),
 			radius: s.size[3*g]}
 		if geom.Type == Capsule || geom.Type == Cylinder {
 			out[g].half = s.size[3*g+1]
@@ -379,8 +380,8 @@ func (s *dynamics) segments(f *frames) []segment {
 	return out
 }
 
-// nearest is where two segments are nearest, with MuJoCo's order of clipping (mjraw_CapsuleCapsule, mjraw_SphereCapsule,
-// mjraw_SphereSphere).
+// nearest is where two segments are nearest, with MuJoCo's order of clipping (mjraw_CapsuleCapsule,
+// mjraw_SphereCapsule, mjraw_SphereSphere).
 func (a segment) nearest(b segment) (point, normal vec, dist num) {
 	way := a.centre.sub(b.centre)
 	within := func(x num, s segment) num { return scalars.Clamp(neg(s.half), x, s.half) }

@@ -8,9 +8,9 @@ import (
 const cylinderSteps = 12
 
 // nearestCylinder is where a capsule is nearest to a cylinder with these axes. MuJoCo finds the same point by GJK
-// (mjc_Convex), its normal to about 1e-6, and for axes that are parallel to a face or to the side a second one. The square
-// of the distance along the capsule's axis is convex, so Newton steps within a bracket find its least value. If the
-// capsule's axis itself is within the cylinder, the push is along the radius.
+// (mjc_Convex), its normal to about 1e-6, and for axes that are parallel to a face or to the side a second one. The
+// square of the distance along the capsule's axis is convex, so Newton steps within a bracket find its least value.
+// If the capsule's axis itself is within the cylinder, the push is along the radius.
 func (a segment) nearestCylinder(b segment, axes mat) (point, normal vec, dist num) {
 	centre, axis := axes.back(a.centre.sub(b.centre)), axes.back(a.axis) // in the cylinder's frame
 	at := func(t num) vec { return centre.add(axis.scale(t)) }

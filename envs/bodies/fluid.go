@@ -28,7 +28,8 @@ func (s *dynamics) fluid(f *frames, v []motion) []motion {
 		for i := range 3 {
 			y, z := box[(i+1)%3], box[(i+2)%3]
 			drag := mul(mul(density, k(.5)), mul(y, z))
-			force[i] = neg(add(mul(mul(k(3*math.Pi), mul(diameter, viscosity)), move[i]), mul(drag, mul(abs(move[i]), move[i]))))
+			force[i] = neg(add(mul(mul(k(3*math.Pi), mul(diameter, viscosity)), move[i]), mul(drag,
+				mul(abs(move[i]), move[i]))))
 			spin := mul(mul(density, k(1./64)), mul(box[i], add(sq(sq(y)), sq(sq(z)))))
 			stokes := mul(mul(k(math.Pi), viscosity), mul(diameter, sq(diameter)))
 			torque[i] = neg(add(mul(stokes, turn[i]), mul(spin, mul(abs(turn[i]), turn[i]))))

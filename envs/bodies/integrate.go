@@ -67,8 +67,9 @@ func (s *dynamics) euler(c, row, control []num) (next, last []num) {
 	return append(next, along(travel, row[0], after)...), append(append([]num(nil), q...), v...)
 }
 
-// stage is one of the four of a substep (mj_RungeKutta). The carry holds, beside the state at the begin of the substep and
-// the way travelled, the state to evaluate, the rate of the displacement from the begin, and sums of both over stages.
+// stage is one of the four of a substep (mj_RungeKutta). The carry holds, beside the state at the begin of the
+// substep and the way travelled, the state to evaluate, the rate of the displacement from the begin, and sums of both
+// over stages.
 func (s *dynamics) stage(c, row, control []num) (next, last []num) {
 	nv := len(s.dofs)
 	nq := (len(c) - 7*nv) / 2
@@ -77,7 +78,8 @@ func (s *dynamics) stage(c, row, control []num) (next, last []num) {
 	for i, n := range []int{nq, nv, nv, nv, nq, nv, nv, nv, nv} {
 		part[i], at = c[at:at+n], at+n
 	}
-	q0, v0, warm, travel, q, v, rate, way, gain := part[0], part[1], part[2], part[3], part[4], part[5], part[6], part[7], part[8]
+	q0, v0, warm, travel, q, v, rate, way, gain := part[0], part[1], part[2], part[3], part[4], part[5], part[6],
+		part[7], part[8]
 	weight, h, end := row[0], row[1], less(k(.5), row[2])
 	_, warm, _ = s.forward(state{q, v, warm}, control)
 	way, gain = along(way, weight, rate), along(gain, weight, warm)
@@ -85,7 +87,8 @@ func (s *dynamics) stage(c, row, control []num) (next, last []num) {
 	place := s.integrate(q0, rate, h)
 	speed := along(v0, h, acc)
 	zero := make([]num, nv)
-	out := [][]num{each(end, place, q0), each(end, speed, v0), warm, each(end, along(travel, h, way), travel), place, speed,
+	out := [][]num{each(end, place, q0), each(end, speed, v0), warm, each(end, along(travel, h, way), travel),
+		place, speed,
 		each(end, speed, s.rates(rate, speed, h)), each(end, zero, way), each(end, zero, gain)}
 	for _, x := range out {
 		next = append(next, x...)

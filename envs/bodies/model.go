@@ -109,8 +109,8 @@ type Site struct {
 // Pair is two geoms that may touch. What happens then follows from the geoms.
 type Pair struct{ Geoms [2]int }
 
-// Actuator drives a joint, which is no free one, by the force Gain u + Bias[0] + Bias[1] l + Bias[2] l', times Gear. l is
-// Gear times the joint's position. Motors have Bias 0; position actuators Gain kp, Bias (0, -kp, -kv); velocity
+// Actuator drives a joint, which is no free one, by the force Gain u + Bias[0] + Bias[1] l + Bias[2] l', times Gear.
+// l is Gear times the joint's position. Motors have Bias 0; position actuators Gain kp, Bias (0, -kp, -kv); velocity
 // actuators Gain kv, Bias (0, 0, -kv).
 type Actuator struct {
 	Name           string
@@ -160,7 +160,8 @@ func (m *Model) Check() error {
 	moves := make([]bool, len(m.Bodies))
 	at := 0
 	for b, body := range m.Bodies {
-		c.want(b == 0 || 0 <= body.Parent && body.Parent < b, "body", body.Name, "parent %d: want one of the bodies before",
+		c.want(b == 0 || 0 <= body.Parent && body.Parent < b, "body", body.Name, "parent %d: want one of the "+
+			"bodies before",
 			body.Parent)
 		if c.err != nil {
 			return c.err
@@ -182,7 +183,8 @@ func (m *Model) Check() error {
 			switch j.Type {
 			case Slide, Hinge:
 			case Free:
-				c.want(body.Parent == 0 && at == first && (at+1 == len(m.Joints) || m.Joints[at+1].Body != b), "joint", j.Name,
+				c.want(body.Parent == 0 && at == first && (at+1 == len(m.Joints) || m.Joints[at+1].Body != b),
+					"joint", j.Name,
 					"type free: want it alone, on a child of the world")
 				c.want(j.Stiffness == 0, "joint", j.Name, "stiffness %v of a free joint: want 0", j.Stiffness)
 				c.want(!j.Limited, "joint", j.Name, "a free joint has no limits")
@@ -190,7 +192,8 @@ func (m *Model) Check() error {
 				c.want(false, "joint", j.Name, "type %q: want free, slide or hinge", j.Type)
 			}
 			if j.Limited {
-				c.want(j.Range[1]-j.Range[0] > 2*j.Margin, "joint", j.Name, "range %v: want one wider than two margins of %v",
+				c.want(j.Range[1]-j.Range[0] > 2*j.Margin, "joint", j.Name, "range %v: want one wider than two "+
+					"margins of %v",
 					j.Range, j.Margin)
 				c.rule("joint", j.Name, j.Solref, j.Solimp)
 			}
@@ -239,7 +242,8 @@ func (c *checker) level(m *Model) {
 		normal := s.segments(f)[a].axis
 		s.above(s.last[m.Geoms[b].Body], func(d int) {
 			level := f.axes[d].ang == (vec{}) && f.axes[d].lin.dot(normal).Is(0)
-			c.want(level, "geom", m.Geoms[b].Name, "a cylinder that may touch the plane %q: want it to slide along the plane "+
+			c.want(level, "geom", m.Geoms[b].Name, "a cylinder that may touch the plane %q: want it to slide "+
+				"along the plane "+
 				"only, or no contact (contype, conaffinity)", m.Geoms[a].Name)
 		})
 	}
@@ -268,13 +272,22 @@ func (c *checker) rule(element, name string, ref [2]float64, imp [5]float64) {
 		"solimp %v: want a power that is one of 1, 2 … 8", imp)
 }
 
+var shapes = []GeomType{Plane, Sphere, Capsule, Cylinder}
+
 // touching are the shapes of pairs that are computed, in MuJoCo's order.
-var touching = [][2]GeomType{{Plane, Sphere}, {Plane, Capsule}, {Plane, Cylinder}, {Capsule, Cylinder}, {Sphere, Sphere}, {Sphere, Capsule}, {Capsule, Capsule}}
+var touching = [][2]GeomType{{Plane, Sphere}, {Plane, Capsule}, {Plane, Cylinder}, {Sphere, Sphere}, {Sphere, Capsule},
+	{Capsule, Capsule}, {Capsule, Cylinder}}
 
 func (c *checker) pair(m *Model, p Pair, moves []bool) {
+	for _, g := range p.Geoms {
+		c.want(slices.Contains(shapes, m.Geoms[g].Type), "geom", m.Geoms[g].Name, "type %q of a geom that may "+
+			"touch others: "+
+			"want one of %v", m.Geoms[g].Type, shapes)
+	}
 	a, b := m.ordered(p)
 	g, h := m.Geoms[a], m.Geoms[b]
-	c.want(slices.Contains(touching, [2]GeomType{g.Type, h.Type}), "geom", g.Name, "contact of a %s with the %s %q: want "+
+	c.want(slices.Contains(touching, [2]GeomType{g.Type, h.Type}), "geom", g.Name, "contact of a %s with the %s "+
+		"%q: want "+
 		"one of %v", g.Type, h.Type, h.Name, touching)
 	c.want(moves[g.Body] || moves[h.Body], "geom", g.Name, "it never moves, nor does %q, which it may touch", h.Name)
 	c.want(g.Type != Plane || !moves[g.Body], "geom", g.Name, "a plane that moves: want it on a body without joints")
@@ -289,9 +302,8 @@ func (c *checker) pair(m *Model, p Pair, moves []bool) {
 
 // ordered is a pair's geoms in the order of their shapes.
 func (m *Model) ordered(p Pair) (a, b int) {
-	order := []GeomType{Plane, Sphere, Capsule, Cylinder}
 	a, b = p.Geoms[0], p.Geoms[1]
-	if slices.Index(order, m.Geoms[a].Type) > slices.Index(order, m.Geoms[b].Type) {
+	if slices.Index(shapes, m.Geoms[a].Type) > slices.Index(shapes, m.Geoms[b].Type) {
 		a, b = b, a
 	}
 	return a, b

@@ -60,10 +60,10 @@ func apart(got, want []float64) (worst float64) {
 }
 
 // Positions and velocities after a step from each recorded state are MuJoCo's to 1e-12, and so is what environments
-// observe of the last stage. Warm starts are zero. Humanoid's model asks for PGS with 50 iterations, which MuJoCo does not
-// run to the end: its velocities are as far from the optimum, which is compared here, as the record's Solver says. Where
-// Pusher's arm touches the cylinder MuJoCo's normal is an approximation, good for 1e-8; and for a capsule that is nearly
-// parallel to a face or to the side MuJoCo 4 has two points, and we have one, in one state of twenty.
+// observe of the last stage. Warm starts are zero. Humanoid's model asks for PGS with 50 iterations, which MuJoCo
+// does not run to the end: its velocities are as far from the optimum, which is compared here, as the record's Solver
+// says. Where Pusher's arm touches the cylinder MuJoCo's normal is an approximation, good for 1e-8; and for a capsule
+// that is nearly parallel to a face or to the side MuJoCo 4 has two points, and we have one, in one state of twenty.
 func TestStepsAreMuJoCos(t *testing.T) {
 	every := 8
 	if long.On() {
@@ -128,7 +128,8 @@ var observers = map[string]func(m *Model, o outputs) []float64{
 }
 
 func humanoid(_ *Model, o outputs) []float64 {
-	return slices.Concat(numbers(o.inertia[10:]), numbers(o.velocity[6:]), numbers(o.actuator[6:]), numbers(o.force[6:]))
+	return slices.Concat(numbers(o.inertia[10:]), numbers(o.velocity[6:]), numbers(o.actuator[6:]),
+		numbers(o.force[6:]))
 }
 
 func place(m *Model, o outputs, name string) []float64 {
@@ -147,17 +148,21 @@ func TestInverseWeights(t *testing.T) {
 			require.LessOrEqual(t, apart(numbers(s.bodyWeight), x.Weights.Floats()), 1e-12, x.Name)
 			for d, want := range x.Dofs.Floats() {
 				if x.Model.Joints[s.dofs[d].joint].Type != Free {
-					require.LessOrEqual(t, apart(numbers(s.dofWeight[d:d+1]), []float64{want}), 1e-12, "%s %d", x.Name, d)
+					require.LessOrEqual(t, apart(numbers(s.dofWeight[d:d+1]), []float64{want}), 1e-12, "%s %d",
+						x.Name, d)
 				}
 			}
 		}
 	}
 }
 
-// The ops of a step, on the reference interpreter, come to what the step of known numbers comes to.
-func TestOpsAreTheKnownNumbers(t *testing.T) {
+// The ops of a step, on the reference interpreter, come to MuJoCo's velocities, too.
+func TestOpsAreMuJoCos(t *testing.T) {
 	for _, x := range tasks(t, 4) {
 		m := x.Model
+		if len(m.Bodies) > 12 && !long.On() {
+			continue
+		}
 		q, v, u := rows(x.Qpos), rows(x.Qvel), rows(x.Control)
 		i := len(u) - 2
 		at := func(x []float64) *graph.Array { return graph.Float64s(x, len(x)) }

@@ -4,11 +4,13 @@ import (
 	"xlarun/graph"
 )
 
-// Params are numbers of a model that are inputs of the program, and differ from member to member under VMap. What is nil
-// has the model's own numbers, and so has every number that is zero in the model. Shapes are those of [Model.Params].
+// Params are numbers of a model that are inputs of the program, and differ from member to member under VMap. What is
+// nil has the model's own numbers, and so has every number that is zero in the model. Shapes are those of
+// [Model.Params].
 //
-// A body's inverse weights, which scale its contacts and limits, follow from the numbers here as MuJoCo computes them at
-// qpos0. Nothing else follows: who makes a geom longer moves the bodies at its end and changes masses and inertias.
+// A body's inverse weights, which scale its contacts and limits, follow from the numbers here as MuJoCo computes them
+// at qpos0. Nothing else follows: who makes a geom longer moves the bodies at its end and changes masses and
+// inertias.
 type Params struct {
 	Mass, Inertia, Com, Pos              *graph.Array // of bodies: [n], [n, 3], [n, 3], [n, 3]
 	Anchor, Stiffness, Damping, Armature *graph.Array // of joints: [n, 3], [n], [n], [n]; Anchor is a joint's pos

@@ -101,13 +101,15 @@ func TestParamsAreTheModelsNumbers(t *testing.T) {
 	q, v, u := rows(x.Qpos), rows(x.Qvel), rows(x.Control)
 	at := func(x []float64) *graph.Array { return graph.Float64s(x, len(x)) }
 	step := func(m *Model, i int, p Params) []float64 {
-		d, f := m.Step(Data{at(q[i]), at(v[i]), at(make([]float64, 6))}, at(u[i]), p, Options{Skip: 2, Frames: Contacts, Ops: true})
+		d, f := m.Step(Data{at(q[i]), at(v[i]), at(make([]float64, 6))}, at(u[i]), p, Options{Skip: 2,
+			Frames: Contacts, Ops: true})
 		out, err := graph.Floats(graph.Concatenate(0, d.V, f.Force.Reshape(30)))
 		require.NoError(t, err)
 		return out
 	}
 	other := *x.Model
-	other.Bodies, other.Geoms, other.Joints = slices.Clone(other.Bodies), slices.Clone(other.Geoms), slices.Clone(other.Joints)
+	other.Bodies, other.Geoms, other.Joints = slices.Clone(other.Bodies), slices.Clone(other.Geoms),
+		slices.Clone(other.Joints)
 	for b := range other.Bodies {
 		other.Bodies[b].Mass *= 1.5
 		other.Bodies[b].Pos[2] *= 1.25
@@ -129,7 +131,8 @@ func TestParamsAreTheModelsNumbers(t *testing.T) {
 	}
 	pendulum := taskOf(t, "InvertedPendulum").Model
 	last := func(mass *graph.Array) *graph.Array {
-		d, _ := pendulum.Step(Data{at([]float64{.1, .2}), at([]float64{.3, -.5}), at([]float64{0, 0})}, at([]float64{1}),
+		d, _ := pendulum.Step(Data{at([]float64{.1, .2}), at([]float64{.3, -.5}), at([]float64{0, 0})},
+			at([]float64{1}),
 			Params{Mass: mass}, Options{Skip: 2, Ops: true})
 		return d.V.Index(1)
 	}
@@ -146,27 +149,37 @@ func TestParamsAreTheModelsNumbers(t *testing.T) {
 
 // What is not computed is refused by element and name.
 func TestCheckRefuses(t *testing.T) {
-	for want, change := range map[string]func(m *Model){
-		`option: integrator "implicit": want Euler or RK4`:                       func(m *Model) { m.Integrator = "implicit" },
-		`option: impratio 10: want 1`:                                            func(m *Model) { m.Impratio = 10 },
-		`option: timestep 0: want more than 0`:                                   func(m *Model) { m.Timestep = 0 },
-		`body "torso": parent 3: want one of the bodies before`:                  func(m *Model) { m.Bodies[1].Parent = 3 },
-		`body "torso": mass -1: want at least 0`:                                 func(m *Model) { m.Bodies[1].Mass = -1 },
-		`joint "root": type "ball": want free, slide or hinge`:                   func(m *Model) { m.Joints[0].Type = "ball" },
-		`joint "hip_1": range [0 0.01]: want one wider than two margins of 0.01`: func(m *Model) { m.Joints[1].Range = [2]float64{0, .01} },
-		`geom "floor": condim 4 for contacts with "torso_geom": want 1 or 3`:     func(m *Model) { m.Geoms[1].Condim = 4 },
-		`geom "floor": contact of a plane with the box "torso_geom": want one of [[plane sphere] [plane capsule] [plane ` +
-			`cylinder] [sphere sphere] [sphere capsule] [capsule capsule] [capsule cylinder]]`: func(m *Model) { m.Geoms[1].Type = "box" },
-		`geom "torso_geom": solimp [0.9 0.95 0.001 0.5 2.5]: want a power that is one of 1, 2 … 8`: func(m *Model) {
-			m.Geoms[1].Solimp[4] = 2.5
-		},
-		`geom "torso_geom": a cylinder that may touch the plane "floor": want it to slide along the plane only, or no ` +
-			`contact (contype, conaffinity)`: func(m *Model) { m.Geoms[1].Type = Cylinder },
-		`pair: geoms [0 99]: want two of 14`:            func(m *Model) { m.Pairs[0].Geoms[1] = 99 },
-		`actuator "": joint 0: want a hinge or a slide`: func(m *Model) { m.Actuators[0].Joint = 0 },
+	for _, c := range []struct {
+		change func(m *Model)
+		want   string
+	}{
+		{func(m *Model) { m.Integrator = "implicit" }, `option: integrator "implicit": want Euler or RK4`},
+		{func(m *Model) { m.Impratio = 10 }, `option: impratio 10: want 1`},
+		{func(m *Model) { m.Timestep = 0 }, `option: timestep 0: want more than 0`},
+		{func(m *Model) { m.Bodies[1].Parent = 3 }, `body "torso": parent 3: want one of the bodies before`},
+		{func(m *Model) { m.Bodies[1].Mass = -1 }, `body "torso": mass -1: want at least 0`},
+		{func(m *Model) { m.Joints[0].Type = "ball" }, `joint "root": type "ball": want free, slide or hinge`},
+		{func(m *Model) { m.Joints[1].Range, m.Joints[1].Margin = [2]float64{0, .01}, .01 },
+			`joint "hip_1": range [0 0.01]: want one wider than two margins of 0.01`},
+		{func(m *Model) { m.Geoms[1].Condim = 4 },
+			`geom "floor": condim 4 for contacts with "torso_geom": want 1 or 3`},
+		{func(m *Model) { m.Geoms[1].Type = "box" },
+			`geom "torso_geom": type "box" of a geom that may touch others: want one of [plane sphere capsule ` +
+				`cylinder]`},
+		{func(m *Model) { m.Geoms[2].Type, m.Pairs = Cylinder, []Pair{{[2]int{2, 1}}} },
+			`geom "torso_geom": contact of a sphere with the cylinder "aux_1_geom": want one of [[plane sphere] ` +
+				`[plane capsule] [plane cylinder] [sphere sphere] [sphere capsule] [capsule capsule] [capsule ` +
+				`cylinder]]`},
+		{func(m *Model) { m.Geoms[1].Solimp[4] = 2.5 },
+			`geom "torso_geom": solimp [0.9 0.95 0.001 0.5 2.5]: want a power that is one of 1, 2 … 8`},
+		{func(m *Model) { m.Geoms[1].Type = Cylinder },
+			`geom "torso_geom": a cylinder that may touch the plane "floor": want it to slide along the plane only, ` +
+				`or no contact (contype, conaffinity)`},
+		{func(m *Model) { m.Pairs[0].Geoms[1] = 99 }, `pair: geoms [0 99]: want two of 14`},
+		{func(m *Model) { m.Actuators[0].Joint = 0 }, `actuator: joint 0: want a hinge or a slide`},
 	} {
 		m := taskOf(t, "Ant").Model
-		change(m)
-		require.EqualError(t, m.Check(), want)
+		c.change(m)
+		require.EqualError(t, m.Check(), c.want, c.want)
 	}
 }

@@ -26,7 +26,8 @@ type dynamics struct {
 type dof struct{ joint, body, above int }
 
 func (m *Model) dynamics(v values, engine int) *dynamics {
-	s := &dynamics{Model: m, values: v, engine: engine, last: make([]int, len(m.Bodies)), end: make([]int, len(m.Bodies)),
+	s := &dynamics{Model: m, values: v, engine: engine, last: make([]int, len(m.Bodies)), end: make([]int,
+		len(m.Bodies)),
 		planar: make([]bool, len(m.Bodies))}
 	s.last[0] = -1
 	q, j := 0, 0
@@ -76,7 +77,8 @@ type frames struct {
 // kinematics is mj_kinematics, mj_comPos: joints turn and move bodies in their order, parents first.
 func (s *dynamics) kinematics(q []num) *frames {
 	n := len(s.Bodies)
-	f := &frames{origin: make([]vec, n), pos: make([]vec, n), rot: make([]mat, n), com: make([]vec, n), in: make([]inertia, n),
+	f := &frames{origin: make([]vec, n), pos: make([]vec, n), rot: make([]mat, n), com: make([]vec, n),
+		in:   make([]inertia, n),
 		axes: make([]motion, len(s.dofs)), fixed: make([]bool, len(s.dofs))}
 	unit := func(i int) (e vec) {
 		e[i] = k(1)
@@ -241,8 +243,8 @@ func (s *dynamics) project(f *frames, on []motion) []num {
 	return out
 }
 
-// newtonEuler is the force that gravity, Coriolis and centrifugal terms need (mj_rne without accelerations), and v are the
-// velocities of bodies.
+// newtonEuler is the force that gravity, Coriolis and centrifugal terms need (mj_rne without accelerations), and v
+// are the velocities of bodies.
 func (s *dynamics) newtonEuler(f *frames, rate []num) (force []num, v []motion) {
 	n := len(s.Bodies)
 	v, acc, on := make([]motion, n), make([]motion, n), make([]motion, n)
@@ -269,8 +271,8 @@ func (s *dynamics) newtonEuler(f *frames, rate []num) (force []num, v []motion) 
 	return s.project(f, on), v
 }
 
-// smooth is the force on degrees of freedom without constraints, actuator that of actuators (mj_passive, mj_fwdActuation,
-// mj_rne), and v are the velocities of bodies.
+// smooth is the force on degrees of freedom without constraints, actuator that of actuators (mj_passive,
+// mj_fwdActuation, mj_rne), and v are the velocities of bodies.
 func (s *dynamics) smooth(f *frames, q, rate, control []num) (force, actuator []num, v []motion) {
 	bias, v := s.newtonEuler(f, rate)
 	force, actuator = make([]num, len(s.dofs)), s.actuation(q, rate, control)
@@ -295,7 +297,8 @@ func (s *dynamics) actuation(q, rate, control []num) []num {
 			u = scalars.Clamp(k(a.ControlRange[0]), u, k(a.ControlRange[1]))
 		}
 		gear := s.gear[i]
-		force := sum(mul(s.gain[i], u), bias[0], mul(bias[1], mul(gear, q[s.q[a.Joint]])), mul(bias[2], mul(gear, rate[d])))
+		force := sum(mul(s.gain[i], u), bias[0], mul(bias[1], mul(gear, q[s.q[a.Joint]])), mul(bias[2], mul(gear,
+			rate[d])))
 		if a.ForceLimited {
 			force = scalars.Clamp(k(a.ForceRange[0]), force, k(a.ForceRange[1]))
 		}

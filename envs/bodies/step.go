@@ -23,9 +23,9 @@ const (
 	JointForce                  // Constraint, Actuator
 )
 
-// Frames is what MuJoCo's mjData holds after mj_step and mj_rnePostConstraint. As there it belongs to the state that was
-// evaluated last: before the last substep by Euler, and the fourth stage of it by RK4. Parts that were not asked for are
-// nil. Travel [nv] is how far joints went in this step: exact where the position is large.
+// Frames is what MuJoCo's mjData holds after mj_step and mj_rnePostConstraint. As there it belongs to the state that
+// was evaluated last: before the last substep by Euler, and the fourth stage of it by RK4. Parts that were not asked
+// for are nil. Travel [nv] is how far joints went in this step: exact where the position is large.
 type Frames struct {
 	Pos, Com, Rot        *graph.Array `tree:"optional"` // xpos [n, 3], xipos [n, 3], xmat [n, 3, 3], of bodies
 	Inertia, Velocity    *graph.Array `tree:"optional"` // cinert [n, 10], cvel [n, 6], about the centre of mass of the body's tree

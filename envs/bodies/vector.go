@@ -88,7 +88,8 @@ func (q quaternion) rotation() mat {
 	w, x, y, z := q[0], q[1], q[2], q[3]
 	two := func(a, b, c, d num) num { return mul(k(2), add(mul(a, b), mul(c, d))) }
 	less1 := func(a, b num) num { return sub(k(1), two(a, a, b, b)) }
-	return mat{{less1(y, z), two(x, y, w, z), two(x, z, neg(w), y)}, {two(x, y, neg(w), z), less1(x, z), two(y, z, w, x)},
+	return mat{{less1(y, z), two(x, y, w, z), two(x, z, neg(w), y)}, {two(x, y, neg(w), z), less1(x, z), two(y, z,
+		w, x)},
 		{two(x, z, w, y), two(y, z, neg(w), x), less1(x, y)}}
 }
 
@@ -154,7 +155,8 @@ func (a motion) dot(b motion) num {
 func (a motion) at(p vec) vec    { return a.lin.add(a.ang.cross(p)) }
 func wrench(force, p vec) motion { return motion{p.cross(force), force} }
 
-// crossMotion is the rate of a motion b that moves with a, crossForce that of a force (mju_crossMotion, mju_crossForce).
+// crossMotion is the rate of a motion b that moves with a, crossForce that of a force (mju_crossMotion,
+// mju_crossForce).
 func crossMotion(a, b motion) motion {
 	return motion{a.ang.cross(b.ang), a.ang.cross(b.lin).add(a.lin.cross(b.ang))}
 }
