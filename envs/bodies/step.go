@@ -51,6 +51,7 @@ type Options struct {
 	Skip   int  // substeps; 0: 1
 	Frames Part // what is computed beside the state
 	Ops    bool // by graph's ops, which have derivatives, on CPUs too, where there would be a tape
+	Plain  bool // in float64 by this process, without a program: arrays have data
 }
 
 // Step plays a control [nu] for some substeps. Model.Check says what is not computed.
@@ -84,18 +85,22 @@ func (m *Model) call(op string, record func(x state, control []num, numbers [][]
 			widths = append(widths, len(*own.fields()[i]))
 		}
 	}
-	program := scalars.Record(widths, func(in [][]num) [][]num {
+	step := func(in [][]num) [][]num {
 		numbers := make([][]num, len(own.fields()))
 		for n, i := range given {
 			numbers[i] = in[4+n]
 		}
 		return record(state{in[0], in[1], in[2]}, in[3], numbers, o)
-	})
-	call := program.Call
-	if o.Ops {
-		call = program.Ops
 	}
-	out := call(in...)
+	var out []*graph.Array
+	switch {
+	case o.Plain:
+		out = plain(op, step, in)
+	case o.Ops:
+		out = scalars.Record(widths, step).Ops(in...)
+	default:
+		out = scalars.Record(widths, step).Call(in...)
+	}
 	f := Frames{Travel: out[3]}
 	next := Data{out[0], out[1], out[2]}
 	out = out[4:]
@@ -109,6 +114,26 @@ func (m *Model) call(op string, record func(x state, control []num, numbers [][]
 		}
 	}
 	return next, f
+}
+
+// plain computes with the values of arrays, which have data.
+func plain(op string, step func(in [][]num) [][]num, in []*graph.Array) (out []*graph.Array) {
+	known := make([][]num, len(in))
+	for i, x := range in {
+		values, err := graph.Floats(x)
+		if err != nil {
+			graph.Throw(op, "%v", err)
+		}
+		known[i] = knowns(values)
+	}
+	for _, list := range step(known) {
+		values := make([]float64, len(list))
+		for i, x := range list {
+			values[i] = value(x)
+		}
+		out = append(out, graph.Float64s(values, len(values)).Convert(in[0].DType()))
+	}
+	return out
 }
 
 // record is a step of scalars: the next state, travel, and the parts of frames that are wanted.

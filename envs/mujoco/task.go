@@ -116,7 +116,11 @@ func register(t Task) {
 func (t Task) Spec() envs.Spec {
 	var low, high []float64
 	for _, a := range t.Model().Actuators {
-		low, high = append(low, a.ControlRange[0]), append(high, a.ControlRange[1])
+		limits := a.ControlRange
+		if !a.ControlLimited {
+			limits = [2]float64{-envs.Unbounded, envs.Unbounded}
+		}
+		low, high = append(low, limits[0]), append(high, limits[1])
 	}
 	return envs.Spec{ID: t.ID, MaxSteps: t.MaxSteps, RewardThreshold: t.RewardThreshold,
 		Observation: envs.Symmetric(slices.Repeat([]float64{envs.Unbounded}, t.Width(t))...),
@@ -151,8 +155,14 @@ func (t Task) Step(_ random.Key, s State, action *graph.Array,
 	envs.CheckAction(t.Spec(), action)
 	next.Data, next.Frames = t.Model().Step(s.Data, action, bodies.Params{}, t.options())
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
+	obs, reward, terminated = t.seenAfter(s, next, action, p)
+	return next, obs, reward, terminated, truncated
+}
+
+// seenAfter is what the task says of a step.
+func (t Task) seenAfter(s, next State, action *graph.Array, p Params) (obs, reward, terminated *graph.Array) {
 	reward, terminated = t.Reward(Transition{t, s, next, action, p, t.Model().Timestep * float64(t.FrameSkip)})
-	return next, t.observe(next), reward, terminated, truncated
+	return t.observe(next), reward, terminated
 }
 
 // Observe is what Gymnasium's task observes.

@@ -57,7 +57,7 @@ def pairs(m):
     return out
 
 
-def model(m):
+def model(m, pairs_too=False):
     def bodies():
         for b in range(m.nbody):
             yield {"Name": m.body(b).name, "Parent": int(m.body_parentid[b]), "Pos": m.body_pos[b], "Quat": m.body_quat[b],
@@ -100,7 +100,7 @@ def model(m):
                 yield out | {"ForceLimited": bool(m.actuator_forcelimited[a]), "ForceRange": m.actuator_forcerange[a]}
 
     o = m.opt
-    assert (m.geom_gap == 0).all() and m.npair == 0
+    assert (m.geom_gap == 0).all() and (m.npair == 0 or pairs_too)
     return plain({"Bodies": bodies(), "Joints": joints(), "Geoms": geoms(), "Sites": sites(), "Actuators": actuators(), "Pairs": pairs(m),
                   "Timestep": o.timestep, "Integrator": ["Euler", "RK4"][o.integrator], "Gravity": o.gravity, "Density": o.density,
                   "Viscosity": o.viscosity, "Impratio": o.impratio})

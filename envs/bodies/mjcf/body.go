@@ -2,6 +2,7 @@ package mjcf
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"xlarun/envs/bodies"
@@ -53,7 +54,7 @@ func (r *reader) contents(e *element, b int, childClass string) {
 	}
 }
 
-const maxBodies = 500
+const maxBodies, maxGeoms = 500, 2000
 
 // register gives a name to a number.
 func (e *element) register(names map[string]int, name string, n int) {
@@ -175,6 +176,9 @@ func (r *reader) geom(e *element, b int, childClass string) {
 		}
 		return
 	}
+	if len(r.model.Geoms) > maxGeoms {
+		e.fail("the model has more than %d geoms: want less", maxGeoms)
+	}
 	e.register(r.geoms, g.Name, len(r.model.Geoms))
 	r.model.Geoms = append(r.model.Geoms, g)
 	r.solid, r.contype, r.conaffinity = append(r.solid, e), append(r.contype, con), append(r.conaffinity, aff)
@@ -182,6 +186,11 @@ func (r *reader) geom(e *element, b int, childClass string) {
 
 // ends places a shape between two points, with its axis from the second to the first. It says how many sizes are known.
 func (r *reader) ends(a attributes, g *bodies.Geom) int {
+	for _, other := range append([]string{"pos"}, orientations...) {
+		if _, both := a.attrs[other]; both && a.attrs["fromto"] != "" {
+			a.fail("it has fromto and %s: want one", other)
+		}
+	}
 	var p [6]float64
 	a.numbers("fromto", p[:], 6)
 	v := [3]float64{p[0] - p[3], p[1] - p[4], p[2] - p[5]}
@@ -234,25 +243,68 @@ func (r *reader) actuators() {
 			u.Gear = gear[0]
 			u.ControlLimited = a.limited("ctrllimited", "ctrlrange", u.ControlRange[:], r.autoLimits)
 			u.ForceLimited = a.limited("forcelimited", "forcerange", u.ForceRange[:], r.autoLimits)
-			switch e.name {
-			case "position":
-				kp, kv := a.number("kp", 1), a.number("kv", 0)
-				u.Gain, u.Bias = kp, [3]float64{0, -kp, -kv}
-			case "velocity":
-				kv := a.number("kv", 1)
-				u.Gain, u.Bias = kv, [3]float64{0, 0, -kv}
-			case "general":
-				a.word("gaintype", "fixed", "fixed")
-				var gain, bias [10]float64
-				gain[0] = 1
-				a.numbers("gainprm", gain[:], 1)
-				u.Gain = gain[0]
-				if a.word("biastype", "none", "none", "affine") == "affine" {
-					a.numbers("biasprm", bias[:], 1)
-					u.Bias = [3]float64(bias[:3])
-				}
+			if !u.ControlLimited {
+				u.ControlRange = [2]float64{}
+			}
+			if !u.ForceLimited {
+				u.ForceRange = [2]float64{}
+			}
+			last, affine := "", false
+			for _, d := range append(slices.Clip(r.class(e, "").drives), e) {
+				last, affine = d.name, d.force(&u, last, affine)
+			}
+			if !affine {
+				u.Bias = [3]float64{}
 			}
 			r.model.Actuators = append(r.model.Actuators, u)
+		}
+	}
+}
+
+// force sets what an actuator says of gain and bias over what the last one before it in its classes said, and says whether
+// there is a bias. <general> shares its numbers with the others, which do not share theirs: a position's kp is the gain
+// that a <general> has by default, and no velocity's kv.
+func (e *element) force(u *bodies.Actuator, last string, affine bool) bool {
+	a := attributes{e, e.attrs}
+	if e.name == "motor" || e.name != "general" && last != "general" && last != e.name {
+		u.Gain, u.Bias, affine = 1, [3]float64{}, false
+	}
+	switch e.name {
+	case "position":
+		u.Gain = a.number("kp", u.Gain)
+		u.Bias = [3]float64{0, -u.Gain, -a.number("kv", -u.Bias[2])}
+		affine = true
+	case "velocity":
+		u.Gain = a.number("kv", u.Gain)
+		u.Bias, affine = [3]float64{0, 0, -u.Gain}, true
+	case "general":
+		a.word("gaintype", "fixed", "fixed")
+		var gain, bias [10]float64
+		gain[0] = u.Gain
+		copy(bias[:], u.Bias[:])
+		a.numbers("gainprm", gain[:], 1)
+		a.numbers("biasprm", bias[:], 1)
+		u.Gain, u.Bias = gain[0], [3]float64(bias[:3])
+		affine = a.word("biastype", pick(affine, "affine", "none"), "none", "affine") == "affine"
+	}
+	return affine
+}
+
+// own refuses a <pair> whose contact is not that of its geoms: what it does not say is MuJoCo's default.
+func (r *reader) own(a attributes, geoms [2]int) {
+	condim, margin, friction := a.integer("condim", 3), a.number("margin", 0), [5]float64{1, 1, 0.005, 0.0001, 0.0001}
+	solref, solimp := [2]float64{0.02, 1}, [5]float64{0.9, 0.95, 0.001, 0.5, 2}
+	if a.numbers("friction", friction[:], 1) == 1 {
+		friction[1] = friction[0]
+	}
+	a.numbers("solref", solref[:], 1)
+	a.numbers("solimp", solimp[:], 1)
+	for _, n := range geoms {
+		g := r.model.Geoms[n]
+		if slide := g.Friction[0]; g.Condim != condim || g.Margin != 0 || margin != 0 || g.Solref != solref ||
+			g.Solimp != solimp || condim > 1 && (friction[0] != slide || friction[1] != slide) {
+			a.fail("its contact has condim %d, friction %v, solref %v, solimp %v and margin %v, and not those of geom %q: want "+
+				"the same for the pair and its geoms, and margin 0", condim, friction[:2], solref, solimp, margin, g.Name)
 		}
 	}
 }
@@ -282,7 +334,7 @@ func (r *reader) contacts() {
 			if e.name == "exclude" {
 				names, numbers = [2]string{"body1", "body2"}, r.bodies
 			}
-			a := e.check()
+			a := r.attributes(e, e.name, "")
 			var two [2]int
 			for i, n := range names {
 				number, ok := numbers[a.text(n, "")]
@@ -298,6 +350,7 @@ func (r *reader) contacts() {
 				excluded[two] = true
 			} else if !taken[two] {
 				taken[two] = true
+				r.own(a, two)
 				m.Pairs = append(m.Pairs, bodies.Pair{Geoms: two})
 			}
 		}

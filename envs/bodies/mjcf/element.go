@@ -22,16 +22,14 @@ type element struct {
 	children []*element
 }
 
-// parse reads a document, with those that it includes in their places. from are the files that include it.
-func parse(files fs.FS, name string, from []string) *element {
+// parse reads a document, with those that it includes in their places. seen are the files before it.
+func parse(files fs.FS, name string, seen map[string]bool) *element {
 	stop := func(line int, err error) { panic(failure{fmt.Errorf("%s:%d: %w", name, line, err)}) }
-	if slices.Contains(from, name) {
-		panic(failure{fmt.Errorf("%s: the file includes itself, by %s", name, strings.Join(from, ", "))})
-	}
 	f, err := files.Open(name)
 	if err != nil {
 		panic(failure{err})
 	}
+	seen[name] = true
 	defer f.Close()
 	d := xml.NewDecoder(f)
 	var open []*element
@@ -78,9 +76,12 @@ func parse(files fs.FS, name string, from []string) *element {
 			if len(open) == 0 || file == "" || path.IsAbs(file) {
 				e.fail("want file=PATH, relative to the folder of the model, inside of <mujoco>")
 			}
+			file = path.Join(path.Dir(name), file)
+			if seen[file] {
+				e.fail("file=%q: it is read already, and a file is included once", file)
+			}
 			above := open[len(open)-1]
-			above.children = append(above.children[:len(above.children)-1],
-				parse(files, path.Clean(path.Join(path.Dir(name), file)), append(from, name)).children...)
+			above.children = append(above.children[:len(above.children)-1], parse(files, file, seen).children...)
 		}
 	}
 }

@@ -37,7 +37,7 @@ var elements = table(map[string]string{
 	"geom":      "name class type size fromto contype conaffinity priority mass density group solmix " + touch + place + "| rgba material user mesh hfield fluidcoef fitscale | gap=0 fluidshape=none shellinertia=false",
 	"site":      "name class fromto size " + place + "| type rgba material user group",
 	"contact":   "| | | pair exclude",
-	"pair":      "geom1 geom2 | name class",
+	"pair":      "geom1 geom2 class condim margin friction solref solimp | name | gap=0 solreffriction=0",
 	"exclude":   "body1 body2 | name",
 	"actuator":  "| | | motor position velocity general damper intvelocity muscle cylinder adhesion plugin dcmotor",
 	"motor":     drive + "| " + driven,

@@ -84,6 +84,9 @@ func (r *reader) masses() {
 			body.Inertia[i] = max(body.Inertia[i], r.leastInt)
 		}
 		i := body.Inertia
+		if !finite(body.Mass + i[0] + i[1] + i[2]) {
+			r.origin[b-1].fail("mass %v, inertia %v: want finite numbers", body.Mass, i)
+		}
 		if sum := i[0] + i[1] + i[2]; sum < 2*max(i[0], i[1], i[2])*(1-1e-12) {
 			if !r.balance {
 				r.origin[b-1].fail("inertia %v: no body has it, as the largest is more than the other two together", i)

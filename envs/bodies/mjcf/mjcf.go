@@ -13,7 +13,7 @@ import (
 	"xlarun/envs/bodies"
 )
 
-// Read returns the model in a file. Files that it includes are read from the same folder.
+// Read returns the model in a file. Paths of files that include others are relative to their own folder.
 func Read(files fs.FS, name string) (m *bodies.Model, err error) {
 	defer func() {
 		switch r := recover().(type) {
@@ -24,7 +24,7 @@ func Read(files fs.FS, name string) (m *bodies.Model, err error) {
 			panic(r)
 		}
 	}()
-	root := parse(files, name, nil)
+	root := parse(files, name, map[string]bool{})
 	if root.name != "mujoco" {
 		root.fail("the document is not a model: want <mujoco>")
 	}

@@ -25,8 +25,8 @@ func (r *reader) orientation(a attributes) [4]float64 {
 		switch o {
 		case "quat":
 			a.numbers(o, q[:], 4)
-			if q == [4]float64{} {
-				a.fail("quat is zero: want a rotation")
+			if n := math.Hypot(math.Hypot(q[0], q[1]), math.Hypot(q[2], q[3])); n < 1e-15 || n > 1e100 {
+				a.fail("quat=%q: want a rotation", a.values[o])
 			}
 		case "axisangle":
 			a.numbers(o, v[:4], 4)
@@ -61,8 +61,8 @@ func (r *reader) orientation(a attributes) [4]float64 {
 // direction is a vector of length 1.
 func (a attributes) direction(name string, v [3]float64) [3]float64 {
 	n := math.Sqrt(dot(v, v))
-	if n < 1e-15 {
-		a.fail("%s=%q: a direction has length 0", name, a.values[name])
+	if n < 1e-15 || !finite(n) {
+		a.fail("%s=%q: want a direction", name, a.values[name])
 	}
 	return [3]float64{v[0] / n, v[1] / n, v[2] / n}
 }

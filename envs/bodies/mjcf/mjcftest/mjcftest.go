@@ -54,9 +54,7 @@ func text(m *bodies.Model) (lines []string) {
 	for _, g := range m.Geoms {
 		add("geom", g.Name, g.Type, g.Body, g.Pos[:], sign(g.Quat), g.Friction[:], g.Condim, g.Priority, g.Margin,
 			g.Solref[:], g.Solimp[:], g.Solmix)
-		if g.Type != bodies.Plane {
-			add("size", g.Size[:2])
-		}
+		add("size", g.Size[:map[bodies.GeomType]int{bodies.Sphere: 1, bodies.Capsule: 2, bodies.Cylinder: 2}[g.Type]])
 	}
 	for _, s := range m.Sites {
 		add("site", s.Name, s.Body, s.Pos[:])
