@@ -43,7 +43,7 @@ var eventful = map[string][]settings.Pairs{
 // what is traced, whether larger or smaller; other values are refused. A width of 26 was accepted by Gather-v1 and
 // meant 16.
 func TestEveryParameterIsRead(t *testing.T) {
-	for _, id := range envs.IDs() {
+	for _, id := range interpreted() {
 		env, err := envs.Make(id)
 		require.NoError(t, err)
 		params, err := episode.Params(env)

@@ -26,7 +26,8 @@ def compiled(m):
     for a, actuator in enumerate(out["Actuators"]):
         if m.actuator_biastype[a] == 0:
             actuator["Bias"] = [0, 0, 0]
-    off = lambda flag: bool(m.opt.disableflags & flag)
+    off = lambda *flags: any(m.opt.disableflags & f for f in flags)
+    free = off(mujoco.mjtDisableBit.mjDSBL_CONTACT, mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
     excluded = set(m.exclude_signature.tolist())
     if off(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT):
         for g in range(m.ngeom):
@@ -42,15 +43,15 @@ def compiled(m):
             out["Pairs"].append({"Geoms": two})
     if off(mujoco.mjtDisableBit.mjDSBL_GRAVITY):
         out["Gravity"] = [0, 0, 0]
-    if off(mujoco.mjtDisableBit.mjDSBL_CONTACT):
+    if free:
         out["Pairs"] = []
-    if off(mujoco.mjtDisableBit.mjDSBL_LIMIT):
+    if off(mujoco.mjtDisableBit.mjDSBL_LIMIT, mujoco.mjtDisableBit.mjDSBL_CONSTRAINT):
         for j in out["Joints"]:
             j["Limited"] = False
     kept = [g for g in range(m.ngeom) if GEOMS[m.geom_type[g]] in COMPUTED]
     out["Geoms"] = [out["Geoms"][g] for g in kept]
     out["Pairs"] = [{"Geoms": [kept.index(g) for g in p["Geoms"]]} for p in out["Pairs"]
-                    if off(mujoco.mjtDisableBit.mjDSBL_CONTACT) or all(g in kept for g in p["Geoms"])]
+                    if all(g in kept for g in p["Geoms"])]
     return out
 
 

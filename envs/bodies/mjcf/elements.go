@@ -27,7 +27,7 @@ var elements = table(map[string]string{
 	"include":   "file",
 	"compiler":  "angle autolimits inertiafromgeom inertiagrouprange balanceinertia settotalmass boundmass boundinertia eulerseq | meshdir texturedir assetdir strippath convexhull discardvisual usethread exactmeshinertia saveinertial conflict | coordinate=local fusestatic=false alignfree=false | lengthrange",
 	"option":    "timestep impratio density viscosity integrator gravity | jacobian solver iterations tolerance ls_iterations ls_tolerance ccd_iterations ccd_tolerance mpr_iterations mpr_tolerance sdf_iterations sdf_initpoints noslip_tolerance magnetic o_margin o_solref o_solimp o_friction sleep_tolerance apirate | wind=0 cone=pyramidal noslip_iterations=0 actuatorgroupdisable=0 | flag",
-	"flag":      "gravity contact limit filterparent | warmstart midphase sensor energy fwdinv island nativeccd multiccd autoreset equality frictionloss invdiscrete sleep diagexact | constraint=enable passive=enable spring=enable damper=enable clampctrl=enable actuation=enable refsafe=enable eulerdamp=enable override=disable",
+	"flag":      "gravity contact limit filterparent constraint | warmstart midphase sensor energy fwdinv island nativeccd multiccd autoreset equality frictionloss invdiscrete sleep diagexact | passive=enable spring=enable damper=enable clampctrl=enable actuation=enable refsafe=enable eulerdamp=enable override=disable",
 	"default":   "class",
 	"worldbody": "childclass | name | | body geom site frame replicate joint freejoint inertial",
 	"body":      "name childclass " + place + "| user sleep | mocap=false gravcomp=0 | body joint freejoint geom site inertial",

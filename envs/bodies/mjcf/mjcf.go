@@ -107,8 +107,9 @@ func (r *reader) settings() {
 			if !a.enabled("gravity") {
 				m.Gravity = [3]float64{}
 			}
-			r.noContact = r.noContact || !a.enabled("contact")
-			r.noLimit = r.noLimit || !a.enabled("limit")
+			all := a.enabled("constraint")
+			r.noContact = r.noContact || !all || !a.enabled("contact")
+			r.noLimit = r.noLimit || !all || !a.enabled("limit")
 			r.siblings = r.siblings || !a.enabled("filterparent")
 		}
 	}
@@ -126,10 +127,12 @@ func (r *reader) rest() {
 			for _, t := range e.children {
 				r.attributes(t, t.name, "")
 				for _, j := range t.children {
-					if j.name != "joint" {
-						continue
+					for _, name := range sorted(j.attrs) {
+						if name != "joint" && name != "coef" {
+							j.fail("%s=%q is not supported: leave it out", name, j.attrs[name])
+						}
 					}
-					if _, ok := r.joints[j.check().text("joint", "")]; !ok {
+					if _, ok := r.joints[j.attrs["joint"]]; !ok {
 						j.fail("joint=%q: no joint has this name", j.attrs["joint"])
 					}
 				}
