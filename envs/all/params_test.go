@@ -50,6 +50,9 @@ func TestEveryParameterIsRead(t *testing.T) {
 		require.NoError(t, err)
 		text, reads := traced(t, env)
 		for _, p := range params {
+			if p.Name == "engine" { // those of MuJoCo differ in margins and free joints only: see xlarun/envs/mujoco
+				continue
+			}
 			for name, pairs := range otherValues(t, env, p, nil) {
 				sized, given, err := episode.ReadEnvParams(env, pairs)
 				require.NoError(t, err)
@@ -157,7 +160,10 @@ func otherValues(t *testing.T, env envs.Environment, p episode.Param, base setti
 	require.NoError(t, err)
 	return func(yield func(string, settings.Pairs) bool) {
 		accepted := false
-		for _, other := range []float64{x * 2, x / 2, x + 2, x - 2, x + .5, x - .5} {
+		for _, other := range []float64{x * 2, x / 2, x + 2, x - 2, x + .5, x - .5, x - 1} {
+			if other == x-1 && accepted { // engines, and parts of observations
+				break
+			}
 			pairs := base.With(p.Name, strconv.FormatFloat(other, 'g', -1, 64))
 			if _, _, err := episode.ReadEnvParams(env, pairs); err != nil || other == x {
 				continue

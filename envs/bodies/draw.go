@@ -3,6 +3,7 @@ package bodies
 import (
 	"cmp"
 	"image/color"
+	"math"
 	"slices"
 
 	"xlarun/envs/draw"
@@ -11,7 +12,7 @@ import (
 // Camera looks at a picture of a model: from the side, along y, or from above.
 type Camera struct{ Above bool }
 
-// Draw paints a configuration's spheres, capsules and cylinders, the far ones first, and a line for the floor. q is a
+// Draw paints a configuration's spheres, capsules and cylinders, the far ones first, and a line with marks for the floor. q is a
 // position [nq]; colors are given to geoms in turn.
 func (m *Model) Draw(c *draw.Canvas, q []float64, view Camera, colors ...color.Color) {
 	s := m.dynamics(m.values(), 4)
@@ -36,6 +37,10 @@ func (m *Model) Draw(c *draw.Canvas, q []float64, view Camera, colors ...color.C
 		if geom.Type == Plane {
 			if p, _ := at(origin.add(x.centre)); !view.Above {
 				c.Line(draw.Steel, draw.At(-1e4, p.Y), draw.At(1e4, p.Y), 0.02)
+				for k := range 21 { // a mark for each half of a metre, which shows that bodies move
+					x := math.Round(q[0]) + float64(k-10)/2
+					c.Line(draw.Steel, draw.At(x, p.Y), draw.At(x-.08, p.Y-.12), 0.015)
+				}
 			}
 			continue
 		}

@@ -9,26 +9,26 @@ import (
 func init() { register(Humanoid) }
 
 // humanoidFlags are the parts of both humanoids' observation.
-var humanoidFlags = []Flag{exclude, {"include_cinert_in_observation", true}, {"include_cvel_in_observation", true},
-	{"include_qfrc_actuator_in_observation", true}, {"include_cfrc_ext_in_observation", true}}
+var humanoidFlags = []Flag{exclude, {"include-cinert-in-observation", true}, {"include-cvel-in-observation", true},
+	{"include-qfrc-actuator-in-observation", true}, {"include-cfrc-ext-in-observation", true}}
 
 // humanoidFrames are what they observe of the last evaluation.
 const humanoidFrames = bodies.Places | bodies.Momenta | bodies.Contacts | bodies.JointForce
 
 func humanoidObservation(t Task, s State) []*graph.Array {
 	f := s.Frames
-	parts := append(joints(2, 0)(t, s), t.seen("include_cinert_in_observation", f.Inertia)...)
-	parts = append(parts, t.seen("include_cvel_in_observation", f.Velocity)...)
-	if t.on("include_qfrc_actuator_in_observation") {
+	parts := append(joints(2, 0)(t, s), t.seen("include-cinert-in-observation", f.Inertia)...)
+	parts = append(parts, t.seen("include-cvel-in-observation", f.Velocity)...)
+	if t.on("include-qfrc-actuator-in-observation") {
 		parts = append(parts, cut(f.Actuator, 6, f.Actuator.Dim(0)))
 	}
-	return append(parts, t.seen("include_cfrc_ext_in_observation", f.Force)...)
+	return append(parts, t.seen("include-cfrc-ext-in-observation", f.Force)...)
 }
 
 func humanoidWidth(t Task) int {
-	n := jointsWidth(2)(t) + t.seenWidth("include_cinert_in_observation", 10) +
-		t.seenWidth("include_cvel_in_observation", 6) + t.seenWidth("include_cfrc_ext_in_observation", 6)
-	if t.on("include_qfrc_actuator_in_observation") {
+	n := jointsWidth(2)(t) + t.seenWidth("include-cinert-in-observation", 10) +
+		t.seenWidth("include-cvel-in-observation", 6) + t.seenWidth("include-cfrc-ext-in-observation", 6)
+	if t.on("include-qfrc-actuator-in-observation") {
 		_, nv, _ := t.Model().Sizes()
 		n += nv - 6
 	}

@@ -214,7 +214,7 @@ func (t Task) draw(state any, size image.Point) (image.Image, error) {
 
 func (t Task) sizes() []envs.Size {
 	out := []envs.Size{{Name: "engine", Value: t.Engine, Wants: "3 or 4"},
-		{Name: "frame_skip", Value: t.FrameSkip, Wants: "a number from 1 to 1000"}}
+		{Name: "frame-skip", Value: t.FrameSkip, Wants: "a number from 1 to 1000"}}
 	for _, f := range t.Flags {
 		value := 0
 		if f.On {
@@ -235,7 +235,7 @@ func (t Task) resize(name string, value int) (envs.Environment, error) {
 		case "engine":
 			ok = value == 3 || value == 4
 			t.Engine = value
-		case "frame_skip":
+		case "frame-skip":
 			ok = value >= 1 && value <= 1000
 			t.FrameSkip = value
 		default:
@@ -272,7 +272,7 @@ func noise(normal bool) func(t Task, key random.Key, p Params) (q, v *graph.Arra
 }
 
 // exclude is the flag that leaves the first positions out.
-var exclude = Flag{"exclude_current_positions_from_observation", true}
+var exclude = Flag{"exclude-current-positions-from-observation", true}
 
 // joints are positions, without the first n where they are excluded, and velocities within ±limit; 0: as they are.
 func joints(n int, limit float64) func(t Task, s State) []*graph.Array {
