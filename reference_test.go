@@ -153,6 +153,9 @@ var families = []family{
 			"neuroevolution (`go doc xlarun/envs/classic`).",
 		[]string{"CartPole-v1", "Acrobot-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1",
 			"CartPoleSwingUp-Easy-v1", "CartPoleSwingUp-Hard-v1", "DoublePole-v1", "DoublePoleVelocities-v1"}},
+	{"MuJoCo", "Gymnasium's tasks with MuJoCo's dynamics (`go doc xlarun/envs/mujoco`). `engine` 3 is MuJoCo 3's.",
+		[]string{"HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "Ant-v5", "Humanoid-v5", "HumanoidStandup-v5",
+			"Swimmer-v5", "Reacher-v5", "Pusher-v5", "InvertedPendulum-v5", "InvertedDoublePendulum-v5"}},
 	{"MinAtar", "The games of MinAtar on 10 x 10 cells (`go doc xlarun/envs/minatar`).",
 		[]string{"Asterix-MinAtar-v1", "Breakout-MinAtar-v1", "Freeway-MinAtar-v1", "Seaquest-MinAtar-v1",
 			"SpaceInvaders-MinAtar-v1"}},
@@ -419,8 +422,8 @@ gymnax.
 ´go doc xlarun/envs/classic CartPole´ explains the observations, actions and rewards of one.
 
 ´--env-param NAME=VALUE´ sets a parameter. A range ´LOW..HIGH´ gives each episode its own number. Parameters are inputs
-of the compiled program, so another value compiles nothing. Gather's sizes are the exception: another ´view´, and a
-´height´ or ´width´ above 16, make another program. "Steps" is the limit of an episode. "Solved at" is a mean
+of the compiled program, so another value compiles nothing. Sizes are the exception: Gather's ´view´, and its
+´height´ or ´width´ above 16, and those of MuJoCo's tasks from ´engine´ on, make another program. "Steps" is the limit of an episode. "Solved at" is a mean
 return.
 `))
 	var ids []string

@@ -17,6 +17,9 @@ type Kernel struct {
 	InPlace bool
 	// Leading reports that the kernel does the same for each index of axes in front, which all arrays then share.
 	Leading bool
+	// Shared is how many of the last arrays are the same for each index of axes in front, which they do not get
+	// (WithKernel).
+	Shared int
 
 	// expansion is the backend_config of a routine of the compiler itself; "": it is a registered kernel.
 	expansion  string

@@ -14,13 +14,19 @@ var _ = register(&Op{
 	Name: "with_kernel", Shape: bodyShape,
 	ByRows:  true,
 	Complex: true,
-	// Every input and every result has lanes, in front: so the kernel takes them as leading axes.
+	// Every input that is not shared and every result has lanes, in front: so the kernel takes them as leading axes.
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		front := *b
 		front.last = false
 		all := func(k int) []bool { return slices.Repeat([]bool{true}, k) }
-		g, _ := front.closed(n.Bodies[0], all(len(in)), all(len(n.Outs)))
-		return apply(n.Op, n.Attrs, front.front(in, dims), g), make([]int, len(n.Outs))
+		own := len(in) - n.Attrs.(withKernelAttrs).kernel.Shared
+		for i := own; i < len(in); i++ {
+			if dims[i] >= 0 {
+				throw("WithKernel", "input %d is shared by all lanes, but VMap maps it: map the others", i)
+			}
+		}
+		g, _ := front.closed(n.Bodies[0], slices.Concat(all(own), make([]bool, len(in)-own)), all(len(n.Outs)))
+		return apply(n.Op, n.Attrs, append(front.front(in[:own], dims[:own]), in[own:]...), g), make([]int, len(n.Outs))
 	},
 	NotDifferentiable: "its kernel has no derivative: give the function around it a backward pass with CustomVjp",
 	NotLinear:         "it is not known to be linear",
@@ -49,7 +55,7 @@ var _ = register(&Op{
 // WithKernel is f of the arrays in, which programs compute by calling a kernel where they can call kernels, and by f's
 // own ops elsewhere: on other targets and on the reference interpreter. Both must come to the same. Arrays are
 // row-major; VMap gives all of them, results too, one more axis in front, which the kernel takes as many of as there
-// are. f must not capture traced values. Derivatives do not pass it.
+// are. Kernel.Shared leaves the last ones as they are. f must not capture traced values. Derivatives do not pass it.
 func WithKernel(k *Kernel, f func(in []*Array) []*Array, in ...*Array) []*Array {
 	if k == nil || k.Target == "" {
 		throw("WithKernel", "the kernel has no target: give the name that it is registered under")

@@ -8,6 +8,7 @@ import (
 	_ "xlarun/envs/levels"  // foraging, from a reflex to memory
 	_ "xlarun/envs/minatar" // five games on a grid
 	_ "xlarun/envs/mnist"   // a bandit over pictures of digits
+	_ "xlarun/envs/mujoco"  // bodies that run, hop, swim, reach and balance, as in MuJoCo
 	_ "xlarun/envs/process" // environments that other programs simulate
 	_ "xlarun/envs/program" // environments that JAX exported
 	_ "xlarun/envs/small"   // chains, mazes, bandits, arms

@@ -43,13 +43,16 @@ var eventful = map[string][]settings.Pairs{
 // what is traced, whether larger or smaller; other values are refused. A width of 26 was accepted by Gather-v1 and
 // meant 16.
 func TestEveryParameterIsRead(t *testing.T) {
-	for _, id := range envs.IDs() {
+	for _, id := range interpreted() {
 		env, err := envs.Make(id)
 		require.NoError(t, err)
 		params, err := episode.Params(env)
 		require.NoError(t, err)
 		text, reads := traced(t, env)
 		for _, p := range params {
+			if p.Name == "engine" { // those of MuJoCo differ in margins and free joints only: see xlarun/envs/mujoco
+				continue
+			}
 			for name, pairs := range otherValues(t, env, p, nil) {
 				sized, given, err := episode.ReadEnvParams(env, pairs)
 				require.NoError(t, err)
@@ -157,7 +160,10 @@ func otherValues(t *testing.T, env envs.Environment, p episode.Param, base setti
 	require.NoError(t, err)
 	return func(yield func(string, settings.Pairs) bool) {
 		accepted := false
-		for _, other := range []float64{x * 2, x / 2, x + 2, x - 2, x + .5, x - .5} {
+		for _, other := range []float64{x * 2, x / 2, x + 2, x - 2, x + .5, x - .5, x - 1} {
+			if other == x-1 && accepted { // engines, and parts of observations
+				break
+			}
 			pairs := base.With(p.Name, strconv.FormatFloat(other, 'g', -1, 64))
 			if _, _, err := episode.ReadEnvParams(env, pairs); err != nil || other == x {
 				continue

@@ -161,6 +161,12 @@ xf_error *xb_conv_images_weights(xf_frame *frame);
 // rows are the same memory; see treesearch.c.
 xf_error *xb_tree_backup(xf_frame *frame);
 
+// In: vectors of f32 or f64, a tape and its numbers. Out: the vectors that the tape computes; see tape.c.
+//
+// xb_tape_use picks an instruction set, for tests, by its number in vectors.h. -1 goes back to the widest.
+xf_error *xb_tape_call(xf_frame *frame);
+void xb_tape_use(int set);
+
 // In: examples [n, planes, cells] of f32 or pred, a table of orders s32[count, cells], and each example's row of it
 // s32[n]. Out: the examples [n, cells, planes] with their cells in that order; see permute.c.
 xf_error *xb_permute(xf_frame *frame);

@@ -73,6 +73,7 @@ var All = []Kernel{
 	{"xlarun_conv_images_input", "convimages.c", avx512, unsafe.Pointer(C.xb_conv_images_input)},
 	{"xlarun_conv_images_weights", "convimages.c", avx512, unsafe.Pointer(C.xb_conv_images_weights)},
 	{"xlarun_tree_backup", "treesearch.c", avx2, unsafe.Pointer(C.xb_tree_backup)},
+	{"xlarun_tape", "tape.c", avx512, unsafe.Pointer(C.xb_tape_call)},
 	{"xlarun_count", "count.c", nil, unsafe.Pointer(C.xb_count)},
 	{"xlarun_permute", "permute.c", nil, unsafe.Pointer(C.xb_permute)},
 	{"xlarun_sparse", "sparse.c", avx512, unsafe.Pointer(C.xs_handler)},
@@ -107,11 +108,14 @@ const Counters = C.XB_COUNTERS
 // Counted returns a counter: how often programs have called xlarun_count with its number. Other numbers count nothing.
 func Counted(counter int32) int64 { return int64(C.xb_counted(C.int32_t(counter))) }
 
-// SparseSets returns the instruction sets of xlarun_sparse that this processor runs, by default the last.
+// SparseSets returns the instruction sets of xlarun_sparse and of xlarun_tape that this processor runs, by default the last.
 func SparseSets() []string { return avx512[:int(C.xs_paths())] }
 
 // UseSparseSet makes the xlarun_sparse kernels of the process use a set. -1 restores the default.
 func UseSparseSet(set int) { C.xs_use(C.int(set)) }
+
+// UseTapeSet makes the xlarun_tape kernels of the process use a set. -1 restores the default.
+func UseTapeSet(set int) { C.xb_tape_use(C.int(set)) }
 
 // Narrow is a type of elements whose products have a kernel.
 type Narrow int

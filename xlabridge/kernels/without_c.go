@@ -22,6 +22,9 @@ func SparseSets() []string { return nil }
 // UseSparseSet does nothing.
 func UseSparseSet(int) {}
 
+// UseTapeSet does nothing.
+func UseTapeSet(int) {}
+
 // Narrow is a type of elements whose products have a kernel.
 type Narrow int
 

@@ -1,0 +1,414 @@
+package bodies
+
+import (
+	"math"
+
+	"xlarun/graph/scalars"
+)
+
+// rule is how a constraint gives way, from solref and solimp ("Solver parameters"; getsolparam, mj_makeImpedance).
+type rule struct {
+	low, high, width, mid float64 // impedance at the margin and at a violation of width
+	power                 int
+	stiffness, damping    float64
+}
+
+func (s *dynamics) rule(ref [2]float64, imp [5]float64) rule {
+	part := func(x float64) float64 { return min(.9999, max(.0001, x)) }
+	r := rule{low: part(imp[0]), high: part(imp[1]), width: max(0, imp[2]), mid: part(imp[3]), power: int(imp[4])}
+	if ref[0] > 0 {
+		time := max(ref[0], 2*s.Timestep)
+		r.stiffness, r.damping = 1/(r.high*r.high*time*time*ref[1]*ref[1]), 2/(r.high*time)
+	} else {
+		r.stiffness, r.damping = -ref[0]/(r.high*r.high), -ref[1]/r.high
+	}
+	return r
+}
+
+// impedance is d(x) of the violation x.
+func (r rule) impedance(x num) num {
+	if r.low == r.high || r.width <= minVal {
+		return k((r.low + r.high) / 2)
+	}
+	u := scalars.Min(k(1), mul(abs(x), k(1/r.width)))
+	y := u
+	if r.power > 1 {
+		curve := func(u num, mid float64) num {
+			y := k(1 / math.Pow(mid, float64(r.power-1)))
+			for range r.power {
+				y = mul(y, u)
+			}
+			return y
+		}
+		y = choose(less(u, k(r.mid)), curve(u, r.mid), sub(k(1), curve(sub(k(1), u), 1-r.mid)))
+	}
+	return add(k(r.low), mul(y, k(r.high-r.low)))
+}
+
+// mixed is the rule of two geoms' contact (mj_contactParam).
+func (s *dynamics) mixed(g, h Geom) rule {
+	switch {
+	case g.Priority > h.Priority:
+		return s.rule(g.Solref, g.Solimp)
+	case g.Priority < h.Priority:
+		return s.rule(h.Solref, h.Solimp)
+	}
+	ref, imp, part := g.Solref, g.Solimp, g.Solmix/(g.Solmix+h.Solmix)
+	for i := range ref {
+		if g.Solref[0] > 0 && h.Solref[0] > 0 {
+			ref[i] = part*ref[i] + (1-part)*h.Solref[i]
+		} else {
+			ref[i] = min(ref[i], h.Solref[i])
+		}
+	}
+	for i := range imp {
+		imp[i] = part*imp[i] + (1-part)*h.Solimp[i]
+	}
+	return s.rule(ref, imp)
+}
+
+// constraints are what pushes where a configuration is beyond a limit or geoms touch: rows of a Jacobian J, with
+// weights D and accelerations of reference. First are the rows of contacts, then those of chains, then those of
+// limits. A row is active while J a < reference.
+type constraints struct {
+	contacts          []contact
+	chains            []chain
+	limits            []limit
+	weight, reference []num
+}
+
+// contact is of a body with what does not move. Its rows are along normal + t and normal - t for the tangents t, which
+// have the length of the friction, and the normal itself if alone.
+type contact struct {
+	body     int
+	point    vec // from the origin of the body's tree
+	normal   vec
+	tangents []vec
+	alone    bool
+}
+
+// chain is a row of a contact of two bodies that both move.
+type chain struct {
+	row           []num // of J, for all degrees of freedom
+	along, point  vec   // the direction, and the point from the origin of a body's tree
+	tree          int   // that body
+	first, second num   // the bodies' numbers
+}
+
+type limit struct {
+	dof  int
+	sign num
+}
+
+// below is an acceleration that no row stays below.
+const below = -1e10
+
+// never reports whether a constraint is known not to exist.
+func never(pos num) bool {
+	x, known := pos.Value()
+	return known && x >= 0
+}
+
+// push adds a row's numbers: of the violation pos, which is below 0 where the constraint exists, of the row's velocity,
+// and of the diagonal of J M^-1 J' as it is estimated (mj_makeImpedance). Pyramids have another factor.
+func (c *constraints) push(r rule, pos, velocity, diagonal, pyramid num) {
+	d := r.impedance(pos)
+	regular := scalars.Max(k(minVal), div(mul(sub(k(1), d), diagonal), d))
+	c.weight = append(c.weight, div(pyramid, regular))
+	reference := neg(add(mul(k(r.damping), velocity), mul(mul(k(r.stiffness), d), pos)))
+	c.reference = append(c.reference, choose(less(pos, k(0)), reference, k(below)))
+}
+
+// constrain is mj_makeConstraint, with velocities of bodies and of degrees of freedom.
+func (s *dynamics) constrain(f *frames, q, rate []num, v []motion) *constraints {
+	c := &constraints{}
+	var moving []meeting
+	segments := s.segments(f)
+	pairs, many := s.crowded()
+	for _, p := range pairs {
+		for _, x := range s.meet(f, segments, p) {
+			if never(x.pos) {
+				continue
+			}
+			if s.last[x.body[0]] >= 0 && s.last[x.body[1]] >= 0 {
+				moving = append(moving, x)
+				continue
+			}
+			c.ground(s, f, x, v)
+		}
+	}
+	for _, x := range moving {
+		c.between(s, f, x, rate)
+	}
+	for _, group := range many {
+		c.nearest(s, f, segments, group, rate)
+	}
+	for j, joint := range s.Joints {
+		if !joint.Limited {
+			continue
+		}
+		d := s.v[j]
+		low, high := sub(q[s.q[j]], k(joint.Range[0])), sub(k(joint.Range[1]), q[s.q[j]])
+		sign := choose(less(low, high), k(1), k(-1))
+		pos := sub(scalars.Min(low, high), k(joint.Margin))
+		if never(pos) {
+			continue
+		}
+		c.limits = append(c.limits, limit{d, sign})
+		c.push(s.rule(joint.Solref, joint.Solimp), pos, mul(sign, rate[d]), s.dofWeight[d], k(1))
+	}
+	return c
+}
+
+// meeting is where two geoms are nearest: the point, which lies half way, from the origin of the second body's tree;
+// the normal from the first to the second; the first tangent, and the violation.
+type meeting struct {
+	body     [2]int
+	point    vec
+	normal   vec
+	tangents [2]vec
+	pos      num
+	dim      int
+	friction num
+	rule     rule
+	diagonal num // the bodies' inverse weights
+}
+
+// ground adds a contact of which one body does not move.
+func (c *constraints) ground(s *dynamics, f *frames, x meeting, v []motion) {
+	t := contact{body: x.body[1], point: x.point, normal: x.normal, alone: x.dim == 1}
+	if s.last[t.body] < 0 {
+		t.body, t.point, t.normal = x.body[0], x.point.add(f.apart(x.body[1], x.body[0])), x.normal.scale(k(-1))
+	}
+	pyramid, diagonal := k(1), x.diagonal
+	if x.dim == 3 {
+		square := sq(x.friction)
+		pyramid, diagonal = div(k(.5), square), mul(diagonal, add(k(1), square))
+		for _, tangent := range x.tangents {
+			if s.planar[t.body] && tangent[0].Is(0) && tangent[2].Is(0) {
+				t.alone = true // the body cannot move along it: its two rows are one of twice the weight
+				continue
+			}
+			t.tangents = append(t.tangents, tangent.scale(x.friction))
+		}
+	}
+	c.contacts = append(c.contacts, t)
+	for i, velocity := range t.rows(v[t.body]) {
+		if x.dim == 3 && i == 2*len(t.tangents) {
+			pyramid = mul(pyramid, k(float64(4-2*len(t.tangents))))
+		}
+		c.push(x.rule, x.pos, velocity, diagonal, pyramid)
+	}
+}
+
+// between adds a contact of two bodies that both move.
+func (c *constraints) between(s *dynamics, f *frames, x meeting, rate []num) {
+	directions, pyramid, diagonal := []vec{x.normal}, k(1), x.diagonal
+	if x.dim == 3 {
+		square := sq(x.friction)
+		directions, pyramid, diagonal = nil, div(k(.5), square), mul(diagonal, add(k(1), square))
+		for _, t := range x.tangents {
+			t = t.scale(x.friction)
+			directions = append(directions, x.normal.add(t), x.normal.sub(t))
+		}
+	}
+	for _, along := range directions {
+		row := make([]num, len(s.dofs))
+		a, b := x.body[0], x.body[1]
+		s.above(s.last[b], func(d int) { row[d] = f.axes[d].dot(wrench(along, x.point)) })
+		first := x.point.add(f.apart(b, a))
+		s.above(s.last[a], func(d int) {
+			if s.isAbove(d, b) {
+				row[d] = num{}
+			} else {
+				row[d] = neg(f.axes[d].dot(wrench(along, first)))
+			}
+		})
+		c.chains = append(c.chains, chain{row, along, x.point, b, k(float64(a)), k(float64(b))})
+		c.push(x.rule, x.pos, dot(row, rate), diagonal, pyramid)
+	}
+}
+
+// isAbove reports whether a degree of freedom moves a body.
+func (s *dynamics) isAbove(d, body int) bool {
+	b := s.dofs[d].body
+	return b <= body && body < s.end[b]
+}
+
+// apart is the way from the origin of b's tree to that of a's.
+func (f *frames) apart(a, b int) vec {
+	if f.origin[a] == f.origin[b] {
+		return vec{}
+	}
+	return f.origin[a].sub(f.origin[b])
+}
+
+// rows are the velocities of a contact's rows of its body's motion.
+func (t contact) rows(v motion) (out []num) {
+	at := v.at(t.point)
+	along := t.normal.dot(at)
+	for _, u := range t.tangents {
+		side := u.dot(at)
+		out = append(out, add(along, side), sub(along, side))
+	}
+	if t.alone {
+		out = append(out, along)
+	}
+	return out
+}
+
+// pushes is the wrench of forces along the rows.
+func (t contact) pushes(force []num) motion {
+	total := t.normal.scale(sum(force...))
+	for i, u := range t.tangents {
+		total = total.add(u.scale(sub(force[2*i], force[2*i+1])))
+	}
+	return wrench(total, t.point)
+}
+
+// margin is the distance below which two geoms touch (getMargin in engine_collision_driver.c).
+func (s *dynamics) margin(g, h Geom) float64 {
+	if s.engine == 3 {
+		return max(g.Margin, h.Margin)
+	}
+	return g.Margin + h.Margin
+}
+
+// meet is the contacts that a pair can have (engine_collision_primitive.c).
+func (s *dynamics) meet(f *frames, segments []segment, p Pair) (out []meeting) {
+	a, b := s.ordered(p)
+	g, h := s.Geoms[a], s.Geoms[b]
+	margin := s.margin(g, h)
+	base := meeting{body: [2]int{g.Body, h.Body}, dim: max(g.Condim, h.Condim), rule: s.mixed(g, h),
+		friction: scalars.Max(s.friction[a], s.friction[b]), diagonal: add(s.bodyWeight[g.Body], s.bodyWeight[h.Body])}
+	if g.Priority != h.Priority {
+		i := a
+		if h.Priority > g.Priority {
+			i = b
+		}
+		base.dim, base.friction = s.Geoms[i].Condim, s.friction[i]
+	}
+	end := func(point, normal, axis vec, dist num) {
+		x := base
+		x.point, x.normal, x.pos = point, normal, sub(dist, k(margin))
+		if x.dim == 3 {
+			x.tangents[0] = tangent(normal, axis)
+			x.tangents[1] = normal.cross(x.tangents[0])
+		}
+		out = append(out, x)
+	}
+	first, second := segments[a], segments[b]
+	first.centre = first.centre.add(f.apart(g.Body, h.Body))
+	switch {
+	case h.Type == Cylinder && g.Type == Plane:
+		return nil // Check has found that the body does not move along the normal
+	case h.Type == Cylinder:
+		point, normal, dist := first.nearestCylinder(second, f.rot[h.Body].mul(oriented(h.Quat)))
+		end(point, normal, vec{}, dist)
+		return out
+	case g.Type != Plane:
+		point, normal, dist := first.nearest(second)
+		end(point, normal, vec{}, dist)
+		return out
+	}
+	normal := first.axis
+	height := normal.dot(second.centre.sub(first.centre))
+	for _, side := range []float64{1, -1} {
+		centre, level := second.centre, height
+		if h.Type == Capsule {
+			reach := mul(k(side), second.half)
+			centre, level = centre.add(second.axis.scale(reach)), add(level, mul(reach, normal.dot(second.axis)))
+		}
+		dist := sub(level, second.radius)
+		axis := vec{}
+		if h.Type == Capsule {
+			axis = second.axis
+		}
+		end(centre.sub(normal.scale(add(second.radius, mul(k(.5), dist)))), normal, axis, dist)
+		if h.Type == Sphere {
+			break
+		}
+	}
+	return out
+}
+
+// tangent is the first tangent of a contact: along the axis, or without one along y, or along z if the normal is nearer
+// to y (mju_makeFrame). Its sign does not matter.
+func tangent(normal, axis vec) vec {
+	if axis == (vec{}) {
+		steep := less(k(.5), abs(normal[1]))
+		axis = vec{num{}, choose(steep, k(0), k(1)), choose(steep, k(1), k(0))}
+	}
+	along := normal.dot(axis)
+	var t vec
+	only, count := 0, 0
+	for i := range t {
+		if normal[i].Is(1) || normal[i].Is(-1) {
+			continue
+		}
+		if t[i] = sub(axis[i], mul(normal[i], along)); !t[i].Is(0) {
+			only, count = i, count+1
+		}
+	}
+	if count == 1 {
+		t[only] = k(1)
+		return t
+	}
+	square := t.dot(t)
+	tiny := less(square, k(minVal*minVal))
+	t = t.scale(div(k(1), sqrt(choose(tiny, k(1), square))))
+	return vec{choose(tiny, k(1), t[0]), choose(tiny, k(0), t[1]), choose(tiny, k(0), t[2])}
+}
+
+// segment is a sphere or a capsule: a segment with a radius; a cylinder too. A plane's axis is its normal.
+type segment struct {
+	centre, axis vec // from the origin of the body's tree
+	radius, half num
+}
+
+func (s *dynamics) segments(f *frames) []segment {
+	out := make([]segment, len(s.Geoms))
+	for g, geom := range s.Geoms {
+		body := f.rot[geom.Body]
+		out[g] = segment{centre: f.pos[geom.Body].add(body.times(at3(s.geomPos, g))),
+			axis:   body.times(oriented(geom.Quat)[2]),
+			radius: s.size[3*g]}
+		if geom.Type == Capsule || geom.Type == Cylinder {
+			out[g].half = s.size[3*g+1]
+		}
+	}
+	return out
+}
+
+// nearest is where two segments are nearest, with MuJoCo's order of clipping (mjraw_CapsuleCapsule,
+// mjraw_SphereCapsule, mjraw_SphereSphere).
+func (a segment) nearest(b segment) (point, normal vec, dist num) {
+	way := a.centre.sub(b.centre)
+	within := func(x num, s segment) num { return scalars.Clamp(neg(s.half), x, s.half) }
+	var x, y num // along the axes
+	v := b.axis.dot(way)
+	switch {
+	case b.half.Is(0):
+	case a.half.Is(0):
+		y = within(v, b)
+	default:
+		c, u := a.axis.dot(b.axis), neg(a.axis.dot(way))
+		det := sub(k(1), sq(c))
+		parallel := less(abs(det), k(minVal))
+		det = choose(parallel, k(1), det)
+		x = choose(parallel, k(0), div(add(u, mul(c, v)), det))
+		y = choose(parallel, v, div(add(v, mul(c, u)), det))
+		clipped := within(x, a)
+		y = choose(scalars.Eq(clipped, x), y, add(v, mul(c, clipped)))
+		x = clipped
+		clipped = within(y, b)
+		x = choose(scalars.Eq(clipped, y), x, within(add(u, mul(c, clipped)), a))
+		y = clipped
+	}
+	from, to := a.centre.add(a.axis.scale(x)), b.centre.add(b.axis.scale(y))
+	away := to.sub(from)
+	length := sqrt(scalars.Max(away.dot(away), k(1e-30)))
+	normal = away.scale(div(k(1), length))
+	dist = sub(length, add(a.radius, b.radius))
+	return from.add(normal.scale(add(a.radius, mul(k(.5), dist)))), normal, dist
+}

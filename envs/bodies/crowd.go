@@ -1,0 +1,153 @@
+package bodies
+
+import (
+	"slices"
+
+	"xlarun/graph/scalars"
+)
+
+// mostNear is how many contacts of a crowd are computed: those of its nearest pairs. 7 at once were seen.
+const mostNear = 8
+
+// crowd is many pairs of spheres and capsules of one tree whose contacts have no friction and one rule, such as
+// Humanoid's 109. A member has few of these contacts at once, so rows are made for its nearest pairs only.
+type crowd struct {
+	pairs  [][2]int // geoms in their order
+	geoms  []int    // of all pairs, in their order
+	bodies []int    // of these
+	rule   rule
+	margin float64
+}
+
+// crowded are the pairs that have rows of their own, and the crowds.
+func (s *dynamics) crowded() (alone []Pair, many []crowd) {
+	type kind struct {
+		root   int
+		rule   rule
+		margin float64
+	}
+	groups := map[kind][]Pair{}
+	var order []kind
+	kindOf := func(p Pair) (kind, bool) {
+		a, b := s.ordered(p)
+		g, h := s.Geoms[a], s.Geoms[b]
+		dim := max(g.Condim, h.Condim)
+		if g.Priority != h.Priority {
+			dim = g.Condim
+			if h.Priority > g.Priority {
+				dim = h.Condim
+			}
+		}
+		root := s.root(g.Body)
+		ok := g.Type != Plane && h.Type != Cylinder && dim == 1 && root == s.root(h.Body) && s.last[g.Body] >= 0 &&
+			s.last[h.Body] >= 0
+		return kind{root, s.mixed(g, h), s.margin(g, h)}, ok
+	}
+	for _, p := range s.Pairs {
+		if key, ok := kindOf(p); ok {
+			if groups[key] == nil {
+				order = append(order, key)
+			}
+			groups[key] = append(groups[key], p)
+		}
+	}
+	for _, p := range s.Pairs {
+		if key, ok := kindOf(p); !ok || len(groups[key]) <= mostNear {
+			alone = append(alone, p)
+		}
+	}
+	for _, key := range order {
+		if len(groups[key]) <= mostNear {
+			continue
+		}
+		c := crowd{rule: key.rule, margin: key.margin}
+		for _, p := range groups[key] {
+			a, b := s.ordered(p)
+			c.pairs = append(c.pairs, [2]int{a, b})
+			c.geoms = append(c.geoms, a, b)
+		}
+		slices.Sort(c.geoms)
+		c.geoms = slices.Compact(c.geoms)
+		for _, g := range c.geoms {
+			c.bodies = append(c.bodies, s.Geoms[g].Body)
+		}
+		many = append(many, c)
+	}
+	return alone, many
+}
+
+// root is the body of a tree below the world.
+func (s *dynamics) root(b int) int {
+	for b > 0 && s.Bodies[b].Parent > 0 {
+		b = s.Bodies[b].Parent
+	}
+	return b
+}
+
+// near is a pair of a crowd: its distance and its geoms' numbers.
+type near struct{ dist, first, second num }
+
+func nearer(c scalars.Cond, x, y near) near {
+	return near{choose(c, x.dist, y.dist), choose(c, x.first, y.first), choose(c, x.second, y.second)}
+}
+
+// nearest adds the contacts of a crowd's nearest pairs.
+func (c *constraints) nearest(s *dynamics, f *frames, segments []segment, group crowd, rate []num) {
+	var ranked []near // the nearest first
+	for _, p := range group.pairs {
+		_, _, dist := segments[p[0]].nearest(segments[p[1]])
+		if never(sub(dist, k(group.margin))) {
+			continue
+		}
+		x := near{dist, k(float64(p[0])), k(float64(p[1]))}
+		for i, y := range ranked {
+			before := less(x.dist, y.dist)
+			ranked[i], x = nearer(before, x, y), nearer(before, y, x)
+		}
+		if len(ranked) < mostNear {
+			ranked = append(ranked, x)
+		}
+	}
+	tree := s.Geoms[group.geoms[0]].Body
+	for _, x := range ranked {
+		a, first, weight1 := group.pick(s, segments, x.first)
+		b, second, weight2 := group.pick(s, segments, x.second)
+		point, normal, dist := a.nearest(b)
+		row := make([]num, len(s.dofs))
+		for d, dof := range s.dofs {
+			moves := func(body num) num { // whether it is the dof's or a descendant
+				in := scalars.And(scalars.Le(k(float64(dof.body)), body), less(body, k(float64(s.end[dof.body]))))
+				return choose(in, k(1), k(0))
+			}
+			count := 0
+			for _, body := range group.bodies {
+				if s.isAbove(d, body) {
+					count++
+				}
+			}
+			if count > 0 && count < len(group.bodies) { // a dof that moves all of them, or none, does not count
+				row[d] = mul(sub(moves(second), moves(first)), f.axes[d].dot(wrench(normal, point)))
+			}
+		}
+		c.chains = append(c.chains, chain{row, normal, point, tree, first, second})
+		c.push(group.rule, sub(dist, k(group.margin)), dot(row, rate), add(weight1, weight2), k(1))
+	}
+}
+
+// pick is the geom of that number: its segment, its body's number and inverse weight.
+func (c crowd) pick(s *dynamics, segments []segment, number num) (x segment, body, weight num) {
+	for i, g := range c.geoms {
+		y, its := segments[g], c.bodies[i]
+		if i == 0 {
+			x, body, weight = y, k(float64(its)), s.bodyWeight[its]
+			continue
+		}
+		is := scalars.Eq(number, k(float64(g)))
+		for j := range 3 {
+			x.centre[j], x.axis[j] = choose(is, y.centre[j], x.centre[j]), choose(is, y.axis[j], x.axis[j])
+		}
+		x.radius, x.half = choose(is, y.radius, x.radius), choose(is, y.half, x.half)
+		body, weight = choose(is, k(float64(its)), body), choose(is, s.bodyWeight[its], weight)
+	}
+	return x, body, weight
+}

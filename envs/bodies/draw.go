@@ -1,0 +1,62 @@
+package bodies
+
+import (
+	"cmp"
+	"image/color"
+	"math"
+	"slices"
+
+	"xlarun/envs/draw"
+)
+
+// Camera looks at a picture of a model: from the side, along y, or from above.
+type Camera struct{ Above bool }
+
+// Draw paints a configuration's spheres, capsules and cylinders, the far ones first, and a line with marks for the floor. q is a
+// position [nq]; colors are given to geoms in turn.
+func (m *Model) Draw(c *draw.Canvas, q []float64, view Camera, colors ...color.Color) {
+	s := m.dynamics(m.values(), 4)
+	f := s.kinematics(knowns(q))
+	at := func(v vec) (p draw.Point, depth float64) {
+		x, y, z := value(v[0]), value(v[1]), value(v[2])
+		if view.Above {
+			return draw.At(x, y), z
+		}
+		return draw.At(x, z), -y
+	}
+	type shape struct {
+		from, to draw.Point
+		depth    float64
+		radius   float64
+		color    color.Color
+	}
+	var shapes []shape
+	for g, x := range s.segments(f) {
+		geom := m.Geoms[g]
+		origin := f.origin[geom.Body]
+		if geom.Type == Plane {
+			if p, _ := at(origin.add(x.centre)); !view.Above {
+				c.Line(draw.Steel, draw.At(-1e4, p.Y), draw.At(1e4, p.Y), 0.02)
+				for k := range 21 { // a mark for each half of a metre, which shows that bodies move
+					x := math.Round(q[0]) + float64(k-10)/2
+					c.Line(draw.Steel, draw.At(x, p.Y), draw.At(x-.08, p.Y-.12), 0.015)
+				}
+			}
+			continue
+		}
+		from, a := at(origin.add(x.centre).add(x.axis.scale(x.half)))
+		to, b := at(origin.add(x.centre).sub(x.axis.scale(x.half)))
+		shapes = append(shapes, shape{from, to, (a + b) / 2, value(x.radius), colors[g%len(colors)]})
+	}
+	slices.SortStableFunc(shapes, func(a, b shape) int { return cmp.Compare(a.depth, b.depth) })
+	for _, x := range shapes {
+		c.Line(x.color, x.from, x.to, 2*x.radius)
+		c.Disc(x.color, x.from, x.radius)
+		c.Disc(x.color, x.to, x.radius)
+	}
+}
+
+func value(x num) float64 {
+	v, _ := x.Value()
+	return v
+}

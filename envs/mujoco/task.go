@@ -1,0 +1,358 @@
+// Package mujoco has the eleven MuJoCo tasks of Gymnasium 1.x (v5), with MuJoCo's dynamics inside the program
+// (xlarun/envs/bodies). A file is a task: what is observed, rewarded, and when an episode ends. Numbers are those of
+// Gymnasium's classes; parameters and sizes have the names of their arguments.
+package mujoco
+
+import (
+	"embed"
+	"fmt"
+	"image"
+	"slices"
+	"sync"
+
+	"xlarun/envs"
+	"xlarun/envs/bodies"
+	"xlarun/envs/bodies/mjcf"
+	"xlarun/envs/draw"
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+//go:embed *.xml
+var models embed.FS
+
+// model reads a model of this package when it is first needed.
+func model(file string) func() *bodies.Model {
+	return sync.OnceValue(func() *bodies.Model {
+		m, err := mjcf.Read(models, file)
+		if err != nil {
+			panic(err)
+		}
+		return m
+	})
+}
+
+// Task is an environment over a model. Its state is MuJoCo's; its functions say what Gymnasium's class says.
+type Task struct {
+	ID              string
+	Model           func() *bodies.Model
+	Engine          int // whose rules: MuJoCo 4 or 3
+	FrameSkip       int // substeps of a step
+	MaxSteps        int
+	RewardThreshold float64
+	Frames          bodies.Part // what Observation and Reward read of State.Frames
+	Flags           []Flag      // parts of the observation
+	Params          Params      // without MaxSteps
+	// Start draws the first position f32[nq] and velocity f32[nv].
+	Start func(t Task, key random.Key, p Params) (q, v *graph.Array)
+	// Observation lists the parts of an observation, vectors of Width elements in all.
+	Observation func(t Task, s State) []*graph.Array
+	Width       func(t Task) int
+	// Reward is of a step, and whether the task ended.
+	Reward func(x Transition) (reward, terminated *graph.Array)
+	// View is the box of a picture around the first position, x and z; Above: x and y around the origin.
+	View  [2]draw.Point
+	Above bool
+}
+
+// Flag is a part of the observation that can be left out: 0 or 1, a size on the command line.
+type Flag struct {
+	Name string
+	On   bool
+}
+
+// Params are float32 scalars with the names of Gymnasium's arguments; those that a task lacks are nil. MaxSteps is an
+// int32 scalar. A range of Gymnasium's, such as healthy_z_range, is two of them.
+type Params struct {
+	ForwardRewardWeight    *graph.Array `tree:"optional"`
+	CtrlCostWeight         *graph.Array `tree:"optional"`
+	ContactCostWeight      *graph.Array `tree:"optional"`
+	HealthyReward          *graph.Array `tree:"optional"`
+	TerminateWhenUnhealthy *graph.Array `tree:"optional" min:"0" max:"1"`
+	HealthyStateMin        *graph.Array `tree:"optional"`
+	HealthyStateMax        *graph.Array `tree:"optional"`
+	HealthyZMin            *graph.Array `tree:"optional"`
+	HealthyZMax            *graph.Array `tree:"optional"`
+	HealthyAngleMin        *graph.Array `tree:"optional"`
+	HealthyAngleMax        *graph.Array `tree:"optional"`
+	ContactForceMin        *graph.Array `tree:"optional"`
+	ContactForceMax        *graph.Array `tree:"optional"`
+	ContactCostMax         *graph.Array `tree:"optional"`
+	UphCostWeight          *graph.Array `tree:"optional"`
+	ImpactCostWeight       *graph.Array `tree:"optional"`
+	ImpactCostMax          *graph.Array `tree:"optional"`
+	RewardNearWeight       *graph.Array `tree:"optional"`
+	RewardDistWeight       *graph.Array `tree:"optional"`
+	RewardControlWeight    *graph.Array `tree:"optional"`
+	ResetNoiseScale        *graph.Array `tree:"optional" min:"0"`
+	MaxSteps               *graph.Array `min:"1"`
+}
+
+// State is f32: the model's state, and what was seen of the last evaluation. Time, the steps played, is an int32
+// scalar.
+type State struct {
+	Data   bodies.Data
+	Frames bodies.Frames
+	Time   *graph.Array
+}
+
+// Transition is a step: Travel of After's Frames is how far joints went in it.
+type Transition struct {
+	Task          Task
+	Before, After State
+	Action        *graph.Array
+	Params        Params
+	Seconds       float64
+}
+
+// register makes a task known under its ID.
+func register(t Task) {
+	if err := envs.Register(t.ID, func() envs.Environment { return envs.Erase(t) }); err != nil {
+		panic(err)
+	}
+}
+
+// Spec describes the task. Actions are controls within the model's ranges; observations have no bounds.
+func (t Task) Spec() envs.Spec {
+	var low, high []float64
+	for _, a := range t.Model().Actuators {
+		limits := a.ControlRange
+		if !a.ControlLimited {
+			limits = [2]float64{-envs.Unbounded, envs.Unbounded}
+		}
+		low, high = append(low, limits[0]), append(high, limits[1])
+	}
+	return envs.Spec{ID: t.ID, MaxSteps: t.MaxSteps, RewardThreshold: t.RewardThreshold,
+		Observation: envs.Symmetric(slices.Repeat([]float64{envs.Unbounded}, t.Width(t))...),
+		Action:      envs.Box{Low: low, High: high, Dims: []int{len(low)}, DType: graph.Float32}}
+}
+
+// DefaultParams are Gymnasium's.
+func (t Task) DefaultParams() Params {
+	p := t.Params
+	p.MaxSteps = envs.Steps(t.MaxSteps)
+	return p
+}
+
+// Reset draws a state, and evaluates it once.
+func (t Task) Reset(key random.Key, p Params) (State, *graph.Array) {
+	q, v := t.Start(t, key, p)
+	_, nv, nu := t.Model().Sizes()
+	s := State{Data: bodies.Data{Q: q, V: v, Warm: zeros(nv)}, Time: envs.Steps(0)}
+	s.Frames.Travel = zeros(nv)
+	if t.Frames != 0 {
+		s.Frames = t.Model().Forward(s.Data, zeros(nu), bodies.Params{}, t.options())
+		if s.Frames.Force != nil { // Gymnasium computes contact forces after steps only
+			s.Frames.Force = graph.ZerosLike(s.Frames.Force)
+		}
+	}
+	return s, t.observe(s)
+}
+
+// Step plays the action as control, which the model clips. The key is not used.
+func (t Task) Step(_ random.Key, s State, action *graph.Array,
+	p Params) (next State, obs, reward, terminated, truncated *graph.Array) {
+	envs.CheckAction(t.Spec(), action)
+	next.Data, next.Frames = t.Model().Step(s.Data, action, bodies.Params{}, t.options())
+	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
+	obs, reward, terminated = t.seenAfter(s, next, action, p)
+	return next, obs, reward, terminated, truncated
+}
+
+// seenAfter is what the task says of a step.
+func (t Task) seenAfter(s, next State, action *graph.Array, p Params) (obs, reward, terminated *graph.Array) {
+	reward, terminated = t.Reward(Transition{t, s, next, action, p, t.Model().Timestep * float64(t.FrameSkip)})
+	return t.observe(next), reward, terminated
+}
+
+// Observe is what Gymnasium's task observes.
+func (t Task) Observe(s State, _ Params) *graph.Array { return t.observe(s) }
+
+func (t Task) observe(s State) *graph.Array {
+	return graph.Concatenate(0, t.Observation(t, s)...)
+}
+
+func (t Task) options() bodies.Options {
+	return bodies.Options{Engine: t.Engine, Skip: t.FrameSkip, Frames: t.Frames}
+}
+
+// on says whether a flag is set.
+func (t Task) on(name string) bool {
+	for _, f := range t.Flags {
+		if f.Name == name {
+			return f.On
+		}
+	}
+	panic("no flag " + name)
+}
+
+// Traits are pictures and sizes.
+func (t Task) Traits() envs.Traits[State, Params] {
+	return envs.Traits[State, Params]{Draw: t.draw, Sizes: t.sizes, Resize: t.resize}
+}
+
+// draw follows the first body.
+func (t Task) draw(state any, size image.Point) (image.Image, error) {
+	m := t.Model()
+	nq, _, _ := m.Sizes()
+	q := make([]float64, nq)
+	x := 0.0
+	if s, ok := state.(State); ok && s.Data.Q != nil && s.Data.Q.Rank() == 1 {
+		if v, err := graph.Floats(s.Data.Q); err == nil {
+			x = v[0]
+		}
+	}
+	low, high := t.View[0], t.View[1]
+	if !t.Above {
+		low.X, high.X = low.X+x, high.X+x
+	}
+	c := draw.NewCanvas(size, low, high)
+	copy(q, draw.Grid(c, t.ID, state, func(s State) *graph.Array { return s.Data.Q }, nq))
+	m.Draw(c, q, bodies.Camera{Above: t.Above}, draw.Accent, draw.Wood, draw.Steel)
+	return c.Image()
+}
+
+func (t Task) sizes() []envs.Size {
+	out := []envs.Size{{Name: "engine", Value: t.Engine, Wants: "3 or 4"},
+		{Name: "frame-skip", Value: t.FrameSkip, Wants: "a number from 1 to 1000"}}
+	for _, f := range t.Flags {
+		value := 0
+		if f.On {
+			value = 1
+		}
+		out = append(out, envs.Size{Name: f.Name, Value: value, Wants: "0 or 1"})
+	}
+	return out
+}
+
+func (t Task) resize(name string, value int) (envs.Environment, error) {
+	for i, s := range t.sizes() {
+		if s.Name != name {
+			continue
+		}
+		ok := value == 0 || value == 1
+		switch name {
+		case "engine":
+			ok = value == 3 || value == 4
+			t.Engine = value
+		case "frame-skip":
+			ok = value >= 1 && value <= 1000
+			t.FrameSkip = value
+		default:
+			t.Flags = slices.Clone(t.Flags)
+			t.Flags[i-2].On = value == 1
+		}
+		if !ok {
+			return nil, fmt.Errorf("envs: %s: got %s %d, want %s", t.ID, name, value, s.Wants)
+		}
+		return envs.Erase(t), nil
+	}
+	return nil, fmt.Errorf("envs: %s has no size %q", t.ID, name)
+}
+
+func zeros(n int) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, n)) }
+
+// noise is a start near the model's first configuration: positions uniform within ±reset_noise_scale, and velocities
+// too, or normal with that standard deviation.
+func noise(normal bool) func(t Task, key random.Key, p Params) (q, v *graph.Array) {
+	return func(t Task, key random.Key, p Params) (q, v *graph.Array) {
+		m := t.Model()
+		nq, nv, _ := m.Sizes()
+		keys := random.SplitN(key, 2)
+		one := graph.Scalar(1)
+		uniform := func(key random.Key, n int) *graph.Array {
+			return random.Uniform(key, graph.ShapeOf(graph.Float32, n), one.Neg(), one).Mul(p.ResetNoiseScale)
+		}
+		q = graph.Of(m.Rest()).Convert(graph.Float32).Add(uniform(keys[0], nq))
+		if normal {
+			return q, random.Normal(keys[1], graph.ShapeOf(graph.Float32, nv)).Mul(p.ResetNoiseScale)
+		}
+		return q, uniform(keys[1], nv)
+	}
+}
+
+// exclude is the flag that leaves the first positions out.
+var exclude = Flag{"exclude-current-positions-from-observation", true}
+
+// joints are positions, without the first n where they are excluded, and velocities within ±limit; 0: as they are.
+func joints(n int, limit float64) func(t Task, s State) []*graph.Array {
+	return func(t Task, s State) []*graph.Array {
+		q, v := s.Data.Q, s.Data.V
+		if t.on(exclude.Name) {
+			q = cut(q, n, q.Dim(0))
+		}
+		if limit > 0 {
+			v = graph.Clamp(graph.Scalar(-limit), v, graph.Scalar(limit))
+		}
+		return []*graph.Array{q, v}
+	}
+}
+
+// jointsWidth is the length of joints.
+func jointsWidth(n int) func(t Task) int {
+	return func(t Task) int {
+		nq, nv, _ := t.Model().Sizes()
+		if t.on(exclude.Name) {
+			nq -= n
+		}
+		return nq + nv
+	}
+}
+
+// forward is the speed along x, by its weight: how far the first joint went in the step.
+func (x Transition) forward() *graph.Array {
+	return x.After.Frames.Travel.Index(0).Div(x.Seconds).Mul(x.Params.ForwardRewardWeight)
+}
+
+// effort is the cost of the controls.
+func (x Transition) effort() *graph.Array {
+	return x.Action.Square().Sum().Mul(x.Params.CtrlCostWeight)
+}
+
+// alive is the reward of a healthy state, and whether an unhealthy one ends the episode.
+func (x Transition) alive(healthy *graph.Array) (reward, terminated *graph.Array) {
+	p := x.Params
+	return graph.Select(healthy, p.HealthyReward, graph.Scalar(0)), healthy.Not().And(p.TerminateWhenUnhealthy.Gt(0))
+}
+
+// between says whether low < x < high, for all elements.
+func between(low, x, high *graph.Array) *graph.Array { return low.Lt(x).And(x.Lt(high)).All() }
+
+// moved is the speed along x from one place to another in the step.
+func (x Transition) moved(to, from *graph.Array) *graph.Array {
+	return to.Index(0).Sub(from.Index(0)).Div(x.Seconds)
+}
+
+// place is where a body is.
+func (t Task) place(s State, body string) *graph.Array {
+	n, err := t.Model().Body(body)
+	if err != nil {
+		panic(err)
+	}
+	return s.Frames.Pos.Index(n)
+}
+
+// way leads from a body to another.
+func (t Task) way(s State, from, to string) *graph.Array { return t.place(s, to).Sub(t.place(s, from)) }
+
+func length(v *graph.Array) *graph.Array { return v.Square().Sum().Sqrt() }
+
+// seen is rows of all bodies but the world, if a flag is set.
+func (t Task) seen(flag string, rows *graph.Array) []*graph.Array {
+	if !t.on(flag) {
+		return nil
+	}
+	n := rows.Dim(0)
+	return []*graph.Array{cut(rows, 1, n).Reshape((n - 1) * rows.Dim(1))}
+}
+
+// seenWidth is the length of seen, with so many numbers for a body.
+func (t Task) seenWidth(flag string, numbers int) int {
+	if !t.on(flag) {
+		return 0
+	}
+	return (len(t.Model().Bodies) - 1) * numbers
+}
+
+// cut is the elements from one to before another.
+func cut(x *graph.Array, from, to int) *graph.Array { return graph.SliceAxis(x, 0, from, to) }

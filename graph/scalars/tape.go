@@ -1,0 +1,441 @@
+package scalars
+
+import (
+	"math"
+	"slices"
+)
+
+// The instructions of a tape, in the order of xlabridge/kernels/tape.h. x, y and z are registers that are read.
+const (
+	tapeAdd    = iota // out x y
+	tapeSub           // out x y
+	tapeMul           // out x y
+	tapeDiv           // out x y
+	tapeMin           // out x y
+	tapeMax           // out x y
+	tapeNeg           // out x
+	tapeAbs           // out x
+	tapeSqrt          // out x
+	tapeSin           // out x
+	tapeCos           // out x
+	tapeLt            // out x y
+	tapeLe            // out x y
+	tapeEq            // out x y
+	tapeAnd           // out x y
+	tapeOr            // out x y
+	tapeNot           // out x
+	tapeSelect        // out x y z: y where x holds, else z
+	tapeFma           // out x y z: x y + z
+	tapeFms           // out x y z: x y - z
+	tapeFnma          // out x y z: z - x y
+	tapeDot           // out n, then n terms x y, added from the first: ^x is minus x, and a first y of -1 is none
+	tapeMove          // out x
+	tapeTrue          // out
+	tapeRow           // out at width: the number at + width times the iterations before
+	tapeLoop          // n: so many iterations follow
+	tapeNext          // ends an iteration
+	tapeWhile         // x: ends an iteration, and the loop if x holds nowhere
+	tapeSkip          // x words: goes on after so many words if x holds nowhere
+	tapeEnd           // of what a skip leaves out; not on the tape
+)
+
+// Tape is a program for the kernel xlarun_tape.
+type Tape struct {
+	// Code is the number of registers that are computed, of registers with constants after them, and of words of
+	// instructions; the instructions; and the registers of the results. Inputs are in the first registers.
+	Code []int32
+	// Numbers are the constants, and then the rows of scans.
+	Numbers []float64
+}
+
+// instruction is one before registers are given out. Registers are numbers of slots.
+type instruction struct {
+	op    int32
+	out   int // -1: none
+	in    []int
+	minus []bool // of a dot's terms
+	extra []int32
+	first bool // the dot's first term is a product
+}
+
+// assembler makes a tape.
+type assembler struct {
+	readers   map[*value]int
+	code      []instruction
+	absorbed  map[*value]bool // by a sum that alone reads them
+	slot      map[*value]int
+	slots     int
+	constants map[uint64]int // slots, by the number's bits
+	numbers   []float64
+	ofNumber  []int // slots of numbers
+	rows      []float64
+	inputs    int
+	outs      []int
+}
+
+// Tape is the function as a tape.
+func (p *Program) Tape() *Tape {
+	a := &assembler{readers: p.readers(), absorbed: map[*value]bool{}, slot: map[*value]int{},
+		constants: map[uint64]int{}}
+	for _, vector := range p.inputs {
+		for _, v := range vector {
+			a.slot[v] = a.newSlot()
+		}
+	}
+	a.inputs = a.slots
+	a.region(p.root)
+	for _, out := range p.outs {
+		for _, x := range out {
+			a.outs = append(a.outs, a.operand(x))
+		}
+	}
+	a.removeUnread()
+	return a.assemble()
+}
+
+func (a *assembler) newSlot() int {
+	a.slots++
+	return a.slots - 1
+}
+
+func (a *assembler) operand(x Num) int {
+	if x.v != nil {
+		return a.slot[x.v]
+	}
+	bits := math.Float64bits(x.c)
+	s, ok := a.constants[bits]
+	if !ok {
+		s = a.newSlot()
+		a.constants[bits] = s
+		a.numbers, a.ofNumber = append(a.numbers, x.c), append(a.ofNumber, s)
+	}
+	return s
+}
+
+func (a *assembler) emit(op int32, out int, in ...int) {
+	a.code = append(a.code, instruction{op: op, out: out, in: in})
+}
+
+// emitNew emits an instruction with a result of its own.
+func (a *assembler) emitNew(op int32, in ...int) int {
+	s := a.newSlot()
+	a.emit(op, s, in...)
+	return s
+}
+
+func (a *assembler) region(g *region) {
+	sums := a.sums(g)
+	for _, v := range g.code {
+		switch {
+		case a.readers[v] == 0 || v.op == opInput || v.op == opParam || v.op == opResult || a.absorbed[v]:
+		case v.op == opBlock:
+			a.block(v.block)
+		case sums[v] != nil:
+			a.slot[v] = a.sum(sums[v])
+		default:
+			in := make([]int, len(v.in))
+			for i, x := range v.in {
+				in[i] = a.operand(x)
+			}
+			a.slot[v] = a.emitNew(tapeAdd+int32(v.op-opAdd), in...)
+		}
+	}
+}
+
+// term is a product, or x alone.
+type term struct {
+	minus, product bool
+	x, y           Num
+}
+
+// sums are the terms of a region's sums. Products and sums that only another sum reads are part of that one.
+func (a *assembler) sums(g *region) map[*value][]term {
+	alone := func(x Num, ops ...op) bool {
+		return x.v != nil && x.v.home == g && a.readers[x.v] == 1 && slices.Contains(ops, x.v.op)
+	}
+	leaf := func(x Num, minus bool) term {
+		if x.negated() {
+			own := alone(x, opNeg)
+			if x, minus = x.v.in[0], !minus; !own {
+				return term{minus: minus, x: x}
+			}
+		}
+		if alone(x, opMul) {
+			a.absorbed[x.v] = true
+			return term{minus, true, x.v.in[0], x.v.in[1]}
+		}
+		return term{minus: minus, x: x}
+	}
+	var terms func(v *value, minus bool) []term
+	terms = func(v *value, minus bool) []term {
+		x, y := v.in[0], v.in[1]
+		minusY := minus != (v.op == opSub)
+		if !alone(x, opAdd, opSub) {
+			x, minus, y, minusY = y, minusY, x, minus
+			if !alone(x, opAdd, opSub) {
+				return []term{leaf(y, minusY), leaf(x, minus)}
+			}
+		}
+		a.absorbed[x.v] = true
+		return append(terms(x.v, minus), leaf(y, minusY))
+	}
+	all := map[*value][]term{}
+	for _, v := range slices.Backward(g.code) {
+		if (v.op == opAdd || v.op == opSub) && a.readers[v] > 0 && !a.absorbed[v] {
+			all[v] = terms(v, false)
+		}
+	}
+	return all
+}
+
+// sum emits a sum.
+func (a *assembler) sum(t []term) int {
+	if len(t) == 2 && t[0].product != t[1].product {
+		p, z := t[0], t[1]
+		if z.product {
+			p, z = z, p
+		}
+		if op := map[[2]bool]int32{{false, false}: tapeFma, {false, true}: tapeFms, {true, false}: tapeFnma}[[2]bool{
+			p.minus, z.minus}]; op != 0 {
+			return a.emitNew(op, a.operand(p.x), a.operand(p.y), a.operand(z.x))
+		}
+		t = []term{z, p}
+	}
+	if len(t) == 2 && !t[0].product && !(t[0].minus && t[1].minus) {
+		x, y := t[0], t[1]
+		if x.minus {
+			x, y = y, x
+		}
+		if !y.product {
+			op := int32(tapeAdd)
+			if y.minus {
+				op = tapeSub
+			}
+			return a.emitNew(op, a.operand(x.x), a.operand(y.x))
+		}
+	}
+	in := instruction{op: tapeDot, out: a.newSlot(), first: t[0].product}
+	for i, t := range t {
+		if y := t.y; !t.product {
+			if y = Known(1); i == 0 {
+				y = t.x // not read
+			}
+			t.y = y
+		}
+		in.in, in.minus = append(in.in, a.operand(t.x), a.operand(t.y)), append(in.minus, t.minus)
+	}
+	a.code = append(a.code, in)
+	return in.out
+}
+
+// block emits a loop or a When.
+func (a *assembler) block(b *block) {
+	if b.kind == whenBlock {
+		for i, x := range b.init {
+			a.slot[b.result[i]] = a.emitNew(tapeMove, a.operand(x))
+		}
+		wanted := a.slot[b.again.v]
+		a.emit(tapeSkip, -1, wanted)
+		a.region(b.body)
+		for i, x := range b.next {
+			own := a.slot[b.result[i]]
+			a.emit(tapeSelect, own, wanted, a.operand(x), own)
+		}
+		a.emit(tapeEnd, -1)
+		return
+	}
+	for i, v := range b.params {
+		if i < len(b.init) {
+			a.slot[v] = a.emitNew(tapeMove, a.operand(b.init[i]))
+			a.slot[b.result[i]] = a.slot[v]
+		}
+	}
+	trips, running := len(b.rows), -1
+	if b.kind == repeatBlock {
+		trips = b.most
+		if b.again.v != nil {
+			running = a.emitNew(tapeTrue)
+		}
+	}
+	a.code = append(a.code, instruction{op: tapeLoop, out: -1, extra: []int32{int32(trips)}})
+	if n := len(b.params) - len(b.init); n > 0 {
+		for j, v := range b.params[len(b.init):] {
+			a.slot[v] = a.newSlot()
+			at := []int32{int32(len(a.rows) + j), int32(n)}
+			a.code = append(a.code, instruction{op: tapeRow, out: a.slot[v], extra: at})
+		}
+		a.rows = append(a.rows, slices.Concat(b.rows...)...)
+	}
+	a.region(b.body)
+	// What is a parameter is read before any of them changes.
+	after := func(x Num, i int) int {
+		if x.v != nil && x.v.op == opParam && x.v.block == b && x.v.place != i {
+			return a.emitNew(tapeMove, a.operand(x))
+		}
+		return a.operand(x)
+	}
+	for i, x := range b.last {
+		a.slot[b.result[len(b.next)+i]] = after(x, -1)
+	}
+	next := make([]int, len(b.next))
+	for i, x := range b.next {
+		next[i] = after(x, i)
+	}
+	for i, v := range b.params[:len(next)] {
+		switch own := a.slot[v]; {
+		case next[i] == own:
+		case running >= 0: // members that are ready keep their carry
+			a.emit(tapeSelect, own, running, next[i], own)
+		default:
+			a.emit(tapeMove, own, next[i])
+		}
+	}
+	if running >= 0 {
+		a.emit(tapeAnd, running, running, a.slot[b.again.v])
+		a.emit(tapeWhile, -1, running)
+	} else {
+		a.emit(tapeNext, -1)
+	}
+}
+
+// removeUnread removes instructions whose results nothing reads.
+func (a *assembler) removeUnread() {
+	count := make([]int, a.slots)
+	add := func(list []int, n int) {
+		for _, s := range list {
+			count[s] += n
+		}
+	}
+	add(a.outs, 1)
+	for _, in := range a.code {
+		add(in.in, 1)
+	}
+	var kept []instruction
+	for _, in := range slices.Backward(a.code) {
+		if in.out >= 0 && count[in.out] == 0 {
+			add(in.in, -1)
+			continue
+		}
+		kept = append(kept, in)
+	}
+	slices.Reverse(kept)
+	a.code = kept
+}
+
+// lifetimes are the first and the last instruction of each slot. What a loop reads of before lasts until its end.
+func (a *assembler) lifetimes() (first, last []int) {
+	first, last = slices.Repeat([]int{-1}, a.slots), slices.Repeat([]int{-1}, a.slots)
+	type loop struct{ start, end int }
+	var loops []loop // inner ones first
+	var open []int
+	for i, in := range a.code {
+		switch in.op {
+		case tapeLoop:
+			open = append(open, i)
+		case tapeNext, tapeWhile:
+			loops = append(loops, loop{open[len(open)-1], i})
+			open = open[:len(open)-1]
+		}
+		for _, s := range in.in {
+			last[s] = i
+		}
+		if in.out >= 0 {
+			if first[in.out] < 0 && in.out >= a.inputs {
+				first[in.out] = i
+			}
+			last[in.out] = i
+		}
+	}
+	for s := range last {
+		for _, l := range loops {
+			if first[s] < l.start && last[s] > l.start && last[s] < l.end {
+				last[s] = l.end
+			}
+		}
+	}
+	for _, s := range a.outs {
+		last[s] = len(a.code)
+	}
+	return first, last
+}
+
+// assemble gives out registers by last use and writes the words.
+func (a *assembler) assemble() *Tape {
+	first, last := a.lifetimes()
+	register := make([]int32, a.slots)
+	values := a.inputs
+	for s := range a.inputs {
+		register[s] = int32(s)
+	}
+	ends := make([][]int, len(a.code)+1)
+	for s := range a.inputs {
+		ends[max(last[s], 0)] = append(ends[max(last[s], 0)], s)
+	}
+	var free []int32
+	for i, in := range a.code {
+		for _, s := range ends[i] {
+			free = append(free, register[s])
+		}
+		if in.out < 0 || first[in.out] != i {
+			continue
+		}
+		if n := len(free); n > 0 {
+			register[in.out], free = free[n-1], free[:n-1]
+		} else {
+			register[in.out] = int32(values)
+			values++
+		}
+		if last[in.out] > i {
+			ends[last[in.out]] = append(ends[last[in.out]], in.out)
+		} else {
+			free = append(free, register[in.out])
+		}
+	}
+	for i, s := range a.ofNumber {
+		register[s] = int32(values + i)
+	}
+	code := []int32{int32(values), int32(len(a.numbers)), 0}
+	var skips []int // places of the words that say how far
+	for _, in := range a.code {
+		if in.op == tapeEnd {
+			at := skips[len(skips)-1]
+			code[at], skips = int32(len(code)-at-1), skips[:len(skips)-1]
+			continue
+		}
+		code = append(code, in.op)
+		if in.out >= 0 {
+			code = append(code, register[in.out])
+		}
+		switch in.op {
+		case tapeDot:
+			code = append(code, int32(len(in.minus)))
+			for i, minus := range in.minus {
+				x, y := register[in.in[2*i]], register[in.in[2*i+1]]
+				if minus {
+					x = ^x
+				}
+				if i == 0 && !in.first {
+					y = -1
+				}
+				code = append(code, x, y)
+			}
+			continue
+		case tapeRow:
+			code = append(code, in.extra[0]+int32(len(a.numbers)), in.extra[1])
+			continue
+		}
+		for _, s := range in.in {
+			code = append(code, register[s])
+		}
+		code = append(code, in.extra...)
+		if in.op == tapeSkip {
+			skips = append(skips, len(code))
+			code = append(code, 0)
+		}
+	}
+	code[2] = int32(len(code) - 3)
+	for _, s := range a.outs {
+		code = append(code, register[s])
+	}
+	return &Tape{Code: code, Numbers: slices.Concat(a.numbers, a.rows)}
+}

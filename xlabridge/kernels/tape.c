@@ -1,0 +1,146 @@
+// The kernel xlarun_tape: a program of instructions over registers of lanes, one lane a member (graph/scalars).
+// In: vectors [members…, width] of f32 or f64, the code s32[], the numbers f64[].
+// Out: vectors of the same members and type.
+//
+// A lane's results do not depend on the other lanes. Each instruction rounds as IEEE 754 says. Whether denormal numbers
+// are zero is left to the caller; in XLA's threads they are.
+#include "tape.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "ffi.h"
+#include "vectors.h"
+
+enum { WIDEST = 64 };  // bytes of a vector, and what registers are aligned to
+
+// What follows an instruction: o the register of a result, x one that is read, n a number.
+static const char *const words_of[XB_TAPE_OPS] = {
+    [XB_ADD] = "oxx",     [XB_SUB] = "oxx",    [XB_MUL] = "oxx",  [XB_DIV] = "oxx",  [XB_MIN] = "oxx",
+    [XB_MAX] = "oxx",     [XB_NEG] = "ox",     [XB_ABS] = "ox",   [XB_SQRT] = "ox",  [XB_SIN] = "ox",
+    [XB_COS] = "ox",      [XB_LT] = "oxx",     [XB_LE] = "oxx",   [XB_EQ] = "oxx",   [XB_AND] = "oxx",
+    [XB_OR] = "oxx",      [XB_NOT] = "ox",     [XB_SELECT] = "oxxx", [XB_FMA] = "oxxx", [XB_FMS] = "oxxx",
+    [XB_FNMA] = "oxxx",   [XB_DOT] = "on",     [XB_MOVE] = "ox",  [XB_TRUE] = "o",   [XB_ROW] = "onn",
+    [XB_LOOP] = "n",      [XB_NEXT] = "",      [XB_WHILE] = "x",  [XB_SKIP] = "xn"};
+
+// sound reports whether the instructions read and write registers and numbers that there are, and whether their blocks
+// lie in each other.
+static bool sound(const xb_tape *t, int64_t numbers) {
+  int64_t readable = t->values + t->constants, rows = 0;
+  int64_t ends[XB_TAPE_DEPTH], trips[XB_TAPE_DEPTH];  // of blocks; -1: it is a loop
+  int depth = 0;
+  for (int64_t at = 0; at < t->words;) {
+    const int32_t *c = t->code + at;
+    if (*c < 0 || *c >= XB_TAPE_OPS) return false;
+    int64_t left = t->words - at, next = 1;
+    for (const char *w = words_of[*c]; *w; w++, next++)
+      if (next >= left || c[next] < 0 || (*w == 'o' && c[next] >= t->values) || (*w == 'x' && c[next] >= readable))
+        return false;
+    at += next;
+    switch (*c) {
+    case XB_DOT:
+      if (c[2] < 1 || 2 * (int64_t)c[2] > left - next) return false;
+      for (int64_t k = 0; k < c[2]; k++) {
+        int32_t x = c[next + 2 * k], y = c[next + 2 * k + 1];
+        if ((x < 0 ? ~x : x) >= readable || y >= readable || y < (k == 0 ? -1 : 0)) return false;
+      }
+      at += 2 * (int64_t)c[2];
+      break;
+    case XB_LOOP:
+      if (depth == XB_TAPE_DEPTH || c[1] < 1) return false;
+      ends[depth] = -1, trips[depth++] = c[1];
+      break;
+    case XB_SKIP:
+      if (depth == XB_TAPE_DEPTH || c[2] > t->words - at) return false;
+      ends[depth++] = at + c[2];
+      break;
+    case XB_NEXT:
+    case XB_WHILE:
+      if (depth == 0 || ends[--depth] >= 0) return false;
+      break;
+    case XB_ROW:
+      if (depth == 0 || ends[depth - 1] >= 0) return false;
+      rows = c[2] + (int64_t)c[3] * (trips[depth - 1] - 1) + 1;
+      if (rows > numbers) return false;
+      break;
+    }
+    while (depth > 0 && ends[depth - 1] >= 0 && ends[depth - 1] <= at)
+      if (ends[--depth] != at) return false;
+  }
+  return depth == 0;
+}
+
+static int chosen = -1;
+
+void xb_tape_use(int set) { __atomic_store_n(&chosen, set, __ATOMIC_RELAXED); }
+
+static xb_tape_run *choose(int dtype, bool few) {
+  int of = 2 * (dtype == XF_F64) + few, set = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
+  if (set < 0 || set > (int)xb_widest_vectors()) set = xb_widest_vectors();
+#define RUNS(set) (xb_tape_run *[]){xb_tape_f32_##set, xb_tape_few_f32_##set, xb_tape_f64_##set, xb_tape_few_f64_##set}
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+  if (set == XB_AVX512) return RUNS(avx512)[of];
+  if (set == XB_AVX2) return RUNS(avx2)[of];
+#endif
+  return RUNS(plain)[of];
+}
+
+// vectors reads the arrays of n vectors into v and their widths into sum, and checks that their members are as many.
+static bool vectors(xf_buffer **arrays, int64_t n, int dtype, xb_tape_vector *v, int64_t *members, int64_t *sum) {
+  *sum = 0;
+  for (int64_t k = 0; k < n; k++) {
+    const xf_buffer *b = arrays[k];
+    if (b->dtype != dtype || b->rank < 1) return false;
+    int64_t all = 1;
+    for (int64_t i = 0; i < b->rank - 1; i++) all *= b->dims[i];
+    if (*members < 0) *members = all;
+    if (all != *members) return false;
+    v[k] = (xb_tape_vector){b->data, b->dims[b->rank - 1]};
+    *sum += v[k].width;
+  }
+  return true;
+}
+
+xf_error *xb_tape_call(xf_frame *frame) {
+  if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
+  int64_t ins = frame->args.size - 2, results = frame->results.size;
+  if (ins < 1 || results < 1)
+    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_tape takes vectors, a tape and its numbers, and gives vectors");
+  xf_buffer **in = (xf_buffer **)frame->args.values, **out = (xf_buffer **)frame->results.values;
+  const xf_buffer *code = in[ins], *numbers = in[ins + 1];
+  xb_tape_vector *v = malloc(sizeof *v * (size_t)(ins + results));
+  if (!v) return xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_tape has no memory for so many vectors");
+  xb_tape t = {.ins = ins, .results = results, .in = v, .out = v + ins, .members = -1};
+  int64_t given, wanted;
+  int dtype = in[0]->dtype;
+  bool right = (dtype == XF_F32 || dtype == XF_F64) && code->dtype == XF_S32 && code->rank == 1 &&
+               numbers->dtype == XF_F64 && numbers->rank == 1 && vectors(in, ins, dtype, v, &t.members, &given) &&
+               vectors(out, results, dtype, v + ins, &t.members, &wanted);
+  if (!right) {
+    free(v);
+    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_tape got arrays of wrong shapes or types");
+  }
+  const int32_t *words = code->data;
+  int64_t n = code->dims[0] - XB_TAPE_HEAD;
+  right = n >= 0 && words[0] >= given && words[1] >= 0 && words[1] <= numbers->dims[0] && words[2] >= 0 &&
+          words[2] + wanted <= n;
+  if (right) {
+    t.code = words + XB_TAPE_HEAD, t.outs = t.code + words[2];
+    t.values = words[0], t.constants = words[1], t.words = words[2], t.numbers = numbers->data;
+    for (int64_t k = 0; k < wanted; k++)
+      right = right && t.outs[k] >= 0 && t.outs[k] < t.values + t.constants;
+    right = right && sound(&t, numbers->dims[0]);
+  }
+  if (!right) {
+    free(v);
+    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_tape got a tape that is damaged or for vectors of other widths");
+  }
+  bool few = t.members <= (dtype == XF_F32 ? 16 : 8);
+  size_t bytes = (size_t)(t.values + t.constants) * (few ? WIDEST : XB_TAPE_MANY_BYTES);
+  void *registers = aligned_alloc(WIDEST, bytes + WIDEST);
+  if (registers && t.members > 0) choose(dtype, few)(&t, registers);
+  free(registers);
+  free(v);
+  if (!registers) return xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_tape has no memory for the tape's registers");
+  return NULL;
+}

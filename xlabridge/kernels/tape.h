@@ -1,0 +1,71 @@
+// Tapes: programs of instructions over registers of lanes, one lane a member. See tape.c.
+#ifndef XLARUN_TAPE_H
+#define XLARUN_TAPE_H
+
+#include <stdint.h>
+
+// The instructions, in the order of graph/scalars/tape.go, which says what follows each.
+enum {
+  XB_ADD,
+  XB_SUB,
+  XB_MUL,
+  XB_DIV,
+  XB_MIN,
+  XB_MAX,
+  XB_NEG,
+  XB_ABS,
+  XB_SQRT,
+  XB_SIN,
+  XB_COS,
+  XB_LT,
+  XB_LE,
+  XB_EQ,
+  XB_AND,
+  XB_OR,
+  XB_NOT,
+  XB_SELECT,
+  XB_FMA,
+  XB_FMS,
+  XB_FNMA,
+  XB_DOT,
+  XB_MOVE,
+  XB_TRUE,
+  XB_ROW,
+  XB_LOOP,
+  XB_NEXT,
+  XB_WHILE,
+  XB_SKIP,
+  XB_TAPE_OPS
+};
+
+enum { XB_TAPE_HEAD = 3, XB_TAPE_DEPTH = 8 };  // words before the instructions; blocks in each other
+
+// Vectors of members: row-major [members, width].
+typedef struct {
+  void *data;
+  int64_t width;
+} xb_tape_vector;
+
+typedef struct {
+  const int32_t *code, *outs;  // instructions, and the registers of results
+  int64_t words;               // of instructions
+  int64_t values, constants;   // registers
+  const double *numbers;       // constants, then the rows of scans
+  int64_t ins, results;        // vectors
+  const xb_tape_vector *in, *out;
+  int64_t members;
+} xb_tape;
+
+// Runs a tape for all members with the memory for its registers, aligned to 64 bytes.
+typedef void xb_tape_run(const xb_tape *, void *registers);
+
+// XB_TAPE_MANY is the vectors of a register for many members; for few it is one.
+enum { XB_TAPE_MANY_BYTES = 512 };
+
+extern xb_tape_run xb_tape_f32_plain, xb_tape_f64_plain, xb_tape_few_f32_plain, xb_tape_few_f64_plain;
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+extern xb_tape_run xb_tape_f32_avx2, xb_tape_f64_avx2, xb_tape_few_f32_avx2, xb_tape_few_f64_avx2;
+extern xb_tape_run xb_tape_f32_avx512, xb_tape_f64_avx512, xb_tape_few_f32_avx512, xb_tape_few_f64_avx512;
+#endif
+
+#endif

@@ -1,0 +1,207 @@
+// A file includes this with NAME, the function's name, T, the type of a lane, BITS, the integer of its size, W, the
+// lanes of a vector, V, the vectors of a register, and FMA, SQRT and the constants of sines below.
+
+typedef T NAMED(vec) __attribute__((vector_size(W * sizeof(T)), may_alias));
+typedef BITS NAMED(mask) __attribute__((vector_size(W * sizeof(T)), may_alias));
+#define vec NAMED(vec)
+#define mask NAMED(mask)
+
+#define SIGN ((mask)(-(vec){0}))
+#define EVERY(number) (-(vec){0} + (number))  // keeps the sign of zero
+#define PICK(m, x, y) ((vec)(((m) & (mask)(x)) | (~(m) & (mask)(y))))
+
+// The sine of x, or its cosine, which is the sine a quarter of a turn ahead: x is r and a number of half turns, the
+// cosine's less a half. Sums of products are FMA everywhere, so that the compiler has none to choose.
+static inline vec NAMED(sine)(vec x, bool cosine) {
+  vec turned = FMA(x, EVERY((T)0.31830988618379067), EVERY(cosine ? (T).5 : (T)0)) + ROUNDER;
+  vec n = turned - ROUNDER;
+  mask odd = (mask)turned << (8 * sizeof(T) - 1);
+  if (cosine) n = n - (T).5;
+  vec r = x;
+  for (int i = 0; i < 3; i++) r = FMA(-n, EVERY(HALF_TURN[i]), r);
+  vec z = r * r, p = EVERY(SINE[0]);
+  for (int i = 1; i < (int)(sizeof SINE / sizeof *SINE); i++) p = FMA(p, z, EVERY(SINE[i]));
+  vec y = (vec)((mask)FMA(r * z, p, r) ^ odd);
+  if (!cosine) y = PICK(x == 0, x, y);  // keeps the sign of zero
+  mask far = ~(mask)((vec)((mask)x & ~SIGN) <= FAR);
+  BITS any = 0;
+  for (int l = 0; l < W; l++) any |= far[l];
+  if (any)
+    for (int l = 0; l < W; l++)
+      if (far[l]) y[l] = cosine ? LIBRARY_COS(x[l]) : LIBRARY_SIN(x[l]);
+  return y;
+}
+
+#define REGISTER(i) (registers + (int64_t)(i) * V)
+#define ALL for (int i = 0; i < V; i++)
+
+static void NAMED(code)(const xb_tape *t, vec *restrict registers) {
+  struct {
+    const int32_t *start;
+    int32_t trips, done;
+  } loops[XB_TAPE_DEPTH], *loop = loops - 1;
+  const int32_t *c = t->code, *end = c + t->words;
+#define ONE(...) \
+  { \
+    vec *o = REGISTER(c[1]); \
+    const vec *x = REGISTER(c[2]); \
+    c += 3; \
+    ALL { \
+      vec a = x[i]; \
+      o[i] = (vec)(__VA_ARGS__); \
+    } \
+    break; \
+  }
+#define TWO(...) \
+  { \
+    vec *o = REGISTER(c[1]); \
+    const vec *x = REGISTER(c[2]), *y = REGISTER(c[3]); \
+    c += 4; \
+    ALL { \
+      vec a = x[i], b = y[i]; \
+      o[i] = (vec)(__VA_ARGS__); \
+    } \
+    break; \
+  }
+#define THREE(...) \
+  { \
+    vec *o = REGISTER(c[1]); \
+    const vec *x = REGISTER(c[2]), *y = REGISTER(c[3]), *z = REGISTER(c[4]); \
+    c += 5; \
+    ALL { \
+      vec a = x[i], b = y[i], d = z[i]; \
+      o[i] = (vec)(__VA_ARGS__); \
+    } \
+    break; \
+  }
+  while (c < end) switch (*c) {
+    case XB_ADD: TWO(a + b)
+    case XB_SUB: TWO(a - b)
+    case XB_MUL: TWO(a * b)
+    case XB_DIV: TWO(a / b)
+    // NaN if one is; -0 is less than 0.
+    case XB_MIN: TWO(PICK(a == b, (mask)a | (mask)b, PICK((a < b) | (a != a), a, b)))
+    case XB_MAX: TWO(PICK(a == b, (mask)a & (mask)b, PICK((a > b) | (a != a), a, b)))
+    case XB_NEG: ONE((mask)a ^ SIGN)
+    case XB_ABS: ONE((mask)a & ~SIGN)
+    case XB_SQRT: ONE(SQRT(a))
+    case XB_SIN: ONE(NAMED(sine)(a, false))
+    case XB_COS: ONE(NAMED(sine)(a, true))
+    case XB_LT: TWO(a < b)
+    case XB_LE: TWO(a <= b)
+    case XB_EQ: TWO(a == b)
+    case XB_AND: TWO((mask)a & (mask)b)
+    case XB_OR: TWO((mask)a | (mask)b)
+    case XB_NOT: ONE(~(mask)a)
+    case XB_SELECT: THREE(PICK((mask)a, b, d))
+    case XB_FMA: THREE(FMA(a, b, d))
+    case XB_FMS: THREE(FMA(a, b, (vec)((mask)d ^ SIGN)))
+    case XB_FNMA: THREE(FMA((vec)((mask)a ^ SIGN), b, d))
+    case XB_DOT: {
+      vec *o = REGISTER(c[1]);
+      int32_t n = c[2];
+      c += 3;
+      // Sums stay in registers of the processor, as many vectors at a time as fit there.
+      for (int at = 0; at < V; at += V < 8 ? V : 8) {
+        vec sum[V < 8 ? V : 8];
+#define SOME for (int i = 0; i < (V < 8 ? V : 8); i++)
+#define TERM(k) \
+  int32_t at_x = c[2 * (k)], at_y = c[2 * (k) + 1], minus = at_x >> 31; \
+  const vec *x = REGISTER(at_x ^ minus) + at, *y = REGISTER(at_y) + at; \
+  mask sign = SIGN & ((mask){0} + minus)
+        if (c[1] < 0) {
+          TERM(0);
+          (void)y;
+          SOME sum[i] = (vec)((mask)x[i] ^ sign);
+        } else {
+          TERM(0);
+          SOME sum[i] = (vec)((mask)x[i] ^ sign) * y[i];
+        }
+        for (int32_t k = 1; k < n; k++) {
+          TERM(k);
+          SOME sum[i] = FMA((vec)((mask)x[i] ^ sign), y[i], sum[i]);
+        }
+        SOME o[at + i] = sum[i];
+      }
+      c += 2 * n;
+      break;
+    }
+    case XB_MOVE: ONE(a)
+    case XB_TRUE: {
+      vec *o = REGISTER(c[1]);
+      ALL o[i] = (vec)((mask){0} - 1);
+      c += 2;
+      break;
+    }
+    case XB_ROW: {
+      vec *o = REGISTER(c[1]), x = EVERY((T)t->numbers[c[2] + (int64_t)c[3] * loop->done]);
+      ALL o[i] = x;
+      c += 4;
+      break;
+    }
+    case XB_LOOP:
+      (++loop)->trips = c[1], loop->done = 0, c += 2, loop->start = c;
+      break;
+    case XB_NEXT:
+    case XB_WHILE:
+    case XB_SKIP: {
+      BITS any = 1;
+      if (*c != XB_NEXT) {
+        const vec *x = REGISTER(c[1]);
+        mask m = (mask)x[0];
+        for (int i = 1; i < V; i++) m |= (mask)x[i];
+        any = 0;
+        for (int l = 0; l < W; l++) any |= m[l];
+      }
+      if (*c == XB_SKIP) {
+        c += any ? 3 : 3 + c[2];
+        break;
+      }
+      c += *c == XB_NEXT ? 1 : 2;
+      if (any && ++loop->done < loop->trips) c = loop->start;
+      else loop--;
+      break;
+    }
+    default:
+      return;  // tape.c has looked at the code
+    }
+#undef ONE
+#undef TWO
+#undef THREE
+#undef TERM
+#undef SOME
+}
+
+// Members go to lanes, as many at a time as a register has. Lanes that are left over are copies of the last member.
+void NAME(const xb_tape *t, void *memory) {
+  enum { LANES = V * W };
+  vec *registers = memory;
+  T *lanes = memory;
+  for (int64_t k = 0; k < t->constants; k++)
+    ALL REGISTER(t->values + k)[i] = EVERY((T)t->numbers[k]);
+  for (int64_t start = 0; start < t->members; start += LANES) {
+    int64_t n = t->members - start < LANES ? t->members - start : LANES, r = 0;
+    for (int64_t k = 0; k < t->ins; k++) {
+      int64_t width = t->in[k].width;
+      const T *x = (const T *)t->in[k].data + start * width;
+      for (int64_t j = 0; j < width; j++, r++)
+        for (int64_t l = 0; l < LANES; l++) lanes[r * LANES + l] = x[(l < n ? l : n - 1) * width + j];
+    }
+    NAMED(code)(t, registers);
+    const int32_t *out = t->outs;
+    for (int64_t k = 0; k < t->results; k++) {
+      int64_t width = t->out[k].width;
+      T *x = (T *)t->out[k].data + start * width;
+      for (int64_t j = 0; j < width; j++, out++)
+        for (int64_t l = 0; l < n; l++) x[l * width + j] = lanes[*out * LANES + l];
+    }
+  }
+}
+
+#undef vec
+#undef mask
+#undef SIGN
+#undef PICK
+#undef EVERY
+#undef REGISTER
+#undef ALL
