@@ -14,6 +14,6 @@ var kernel = &graph.Kernel{Target: "xlarun_tape", Shared: 2}
 func (p *Program) Call(in ...*graph.Array) []*graph.Array {
 	p.check("Call", in)
 	t := p.Tape()
-	return graph.WithKernel(kernel, func(in []*graph.Array) []*graph.Array { return p.Ops(in[:len(p.inputs)]...) },
+	return graph.WithKernel(kernel, func(in []*graph.Array) []*graph.Array { return p.ops(true, in[:len(p.inputs)]) },
 		append(slices.Clone(in), graph.Int32s(t.Code, len(t.Code)), graph.Float64s(t.Numbers, len(t.Numbers)))...)
 }
