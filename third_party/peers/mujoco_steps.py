@@ -11,6 +11,7 @@ from mujoco import rollout
 from serve import serve
 
 task, members, steps, most = sys.argv[1], *map(int, sys.argv[2:5])
+mujoco.set_mju_user_warning(lambda text: None)  # else it writes a file of them
 env = gymnasium.make(task + "-v5").unwrapped
 model, skip = env.model, env.frame_skip
 few = min(members, most)
