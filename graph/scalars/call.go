@@ -10,10 +10,31 @@ import (
 var kernel = &graph.Kernel{Target: "xlarun_tape", Shared: 2}
 
 // Call is the function of vectors, in and results of one float type: on CPUs as a tape, elsewhere and on the reference
-// interpreter by Ops. Derivatives do not pass it.
+// interpreter by Ops, which are traced when one of them needs them. Derivatives do not pass it.
 func (p *Program) Call(in ...*graph.Array) []*graph.Array {
 	p.check("Call", in)
 	t := p.Tape()
-	return graph.WithKernel(kernel, func(in []*graph.Array) []*graph.Array { return p.Ops(in[:len(p.inputs)]...) },
+	outs := make([]graph.Shape, len(p.outs))
+	for i, out := range p.outs {
+		outs[i] = graph.ShapeOf(in[0].DType(), len(out))
+	}
+	return graph.WithKernelLate(kernel, outs, p.root.work(p.readers()),
+		func(in []*graph.Array) []*graph.Array { return p.ops(true, in[:len(p.inputs)]) },
 		append(slices.Clone(in), graph.Int32s(t.Code, len(t.Code)), graph.Float64s(t.Numbers, len(t.Numbers)))...)
+}
+
+// work is the number of operations whose results are read; of loops until something holds, of one turn.
+func (g *region) work(readers map[*value]int) (n float64) {
+	for _, v := range g.code {
+		switch b := v.block; {
+		case readers[v] == 0 || v.op == opInput || v.op == opParam || v.op == opResult:
+		case v.op != opBlock:
+			n++
+		case b.kind == scanBlock:
+			n += float64(len(b.rows)) * b.body.work(readers)
+		default:
+			n += b.body.work(readers)
+		}
+	}
+	return n
 }

@@ -39,13 +39,18 @@ func (p *Program) readers() map[*value]int {
 type opsForm struct {
 	readers map[*value]int
 	dtype   graph.DType
+	forward bool // it needs no derivatives, whose loops take long to trace
 	arrays  map[*value]*graph.Array
 }
 
 // Ops is the function of vectors by graph's ops. In and results are vectors of one float type.
 func (p *Program) Ops(in ...*graph.Array) []*graph.Array {
 	p.check("Ops", in)
-	f := &opsForm{readers: p.readers(), dtype: in[0].DType(), arrays: map[*value]*graph.Array{}}
+	return p.ops(false, in)
+}
+
+func (p *Program) ops(forward bool, in []*graph.Array) []*graph.Array {
+	f := &opsForm{readers: p.readers(), dtype: in[0].DType(), forward: forward, arrays: map[*value]*graph.Array{}}
 	for i, vector := range p.inputs {
 		for j, x := range graph.Unstack(in[i], 0) {
 			f.arrays[vector[j]] = x
@@ -175,13 +180,20 @@ func (f *opsForm) block(b *block) {
 		}, init, rows)
 	case repeatBlock:
 		type carry struct {
-			Again *graph.Array
-			C     []*graph.Array
+			Again, Done *graph.Array
+			C           []*graph.Array
 		}
-		results = graph.WhileBounded(func(c carry) *graph.Array { return c.Again }, func(c carry) carry {
+		start := carry{graph.Scalar(true), graph.Scalar(0, graph.Int32), init}
+		again := func(c carry) *graph.Array { return graph.And(c.Again, graph.Lt(c.Done, b.most)) }
+		body := func(c carry) carry {
 			f.enter(b, c.C...)
-			return carry{f.cond(b.again), f.list(b.next)}
-		}, carry{graph.Scalar(true), init}, b.most).C
+			return carry{f.cond(b.again), graph.Add(c.Done, 1), f.list(b.next)}
+		}
+		if f.forward {
+			results = graph.While(again, body, start).C
+		} else {
+			results = graph.WhileBounded(again, body, start, b.most).C
+		}
 	}
 	for i, v := range b.result {
 		if i < len(b.next) || f.readers[v] > 0 {

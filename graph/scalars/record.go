@@ -301,13 +301,23 @@ func When(c Cond, f func() []Num, otherwise []Num) []Num {
 		}
 		return otherwise
 	}
-	b := &block{kind: whenBlock, again: c, init: otherwise, body: c.v.home.enter(false)}
-	b.next = f()
+	b := &block{kind: whenBlock, again: c, body: c.v.home.enter(false)}
+	out := slices.Clone(f())
 	b.body.leave()
-	if len(b.next) != len(otherwise) {
-		fail("When", "the function returned %d numbers, want %d as there are otherwise", len(b.next), len(otherwise))
+	if len(out) != len(otherwise) {
+		fail("When", "the function returned %d numbers, want %d as there are otherwise", len(out), len(otherwise))
 	}
-	return b.close()
+	var differ []int
+	for i, x := range out {
+		if !same(x, otherwise[i]) {
+			differ = append(differ, i)
+			b.next, b.init = append(b.next, x), append(b.init, otherwise[i])
+		}
+	}
+	for k, x := range b.close() {
+		out[differ[k]] = x
+	}
+	return out
 }
 
 // Program is a recorded function.

@@ -23,11 +23,18 @@
 // infinities of x are lost there. Equal operations on equal operands are recorded once, and operations of a loop's body
 // that do not depend on the loop are recorded before it. Everything else is IEEE arithmetic.
 //
+// # Loops
+//
+// Scan runs a body for each row of a tableau of known numbers, Repeat until a member is ready, When computes what few
+// members need. A carry is a list of numbers, and the loops may be in each other. Of known numbers they are Go's loops.
+//
 // # Rounding
 //
 // A tape rounds once where a sum adds a product that nothing else reads, or several of them in turn: an fma. It rounds
 // as the function says everywhere else. So a tape's results have the same bytes on all processors and for any number of
-// members together, and differ in the last bits from those of the ops and from those of known numbers.
+// members together, and differ in the last bits from those of the ops and from those of known numbers. There are two
+// exceptions. Sines of angles beyond 8192 (float64: 2^26) are those of the C library. Denormal numbers are zero in
+// XLA's threads.
 package scalars
 
 import (

@@ -26,6 +26,8 @@ func suites() []Suite {
 			What: "Populations in environments and on functions, against JAX, gymnax and evosax"},
 		{Name: "qd", Turn: turn, Workloads: qdWorkloads,
 			What: "Generations of MAP-Elites, against QDax"},
+		{Name: "bodies", Turn: 2 * turn, Devices: 1, Workloads: bodiesWorkloads,
+			What: "Steps of bodies by MuJoCo's dynamics, against MuJoCo with one thread"},
 		{Name: "neat", Turn: turn, Workloads: neatWorkloads,
 			What: "Generations of NEAT, against TensorNEAT and neat-python, and episodes of genomes"},
 		{Name: "large", Turn: turn, Workloads: largeWorkloads,

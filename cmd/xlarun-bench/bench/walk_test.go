@@ -18,8 +18,9 @@ import (
 	"xlarun/xlabridge/topology"
 )
 
-// withoutPrograms are suites that compile no program of one process, or run programs of other processes.
-var withoutPrograms = []string{"study", "machines"}
+// withoutPrograms are suites that compile no program of one process, or run programs of other processes, or whose
+// programs take a compiler minutes where there are no kernels.
+var withoutPrograms = []string{"study", "machines", "bodies"}
 
 // ownLimits are workloads with a limit of their own that several devices pass, and what the refusal says. The state of
 // OpenES is on each device.
