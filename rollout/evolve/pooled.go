@@ -15,7 +15,6 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/internal/messaging"
 	"xlarun/internal/quantity"
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/evolve/hosts"
@@ -205,7 +204,7 @@ func (p *pooled) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 		err = p.pool.CheckVacant()
 	}
 	if !p.started && err == nil {
-		p.note(ctx, messaging.Begun)
+		p.note(ctx, hosts.Note{})
 	}
 	p.started = true
 	return nil, err
@@ -213,7 +212,7 @@ func (p *pooled) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 
 // note tells the message server how far the island is, so that a server that ends by itself waits for it. A server that
 // is away, or that keeps nothing, is no error: it ends when nobody has used it for long.
-func (p *pooled) note(ctx context.Context, text string) {
+func (p *pooled) note(ctx context.Context, n hosts.Note) {
 	server, name, err := p.config.server()
 	if err != nil || p.config.Join == "" {
 		return
@@ -226,7 +225,7 @@ func (p *pooled) note(ctx context.Context, text string) {
 	}
 	defer bus.Close()
 	if board, ok := bus.(hosts.Board); ok {
-		_ = board.Write([]byte(text))
+		n.Write(board)
 	}
 }
 
@@ -239,7 +238,7 @@ func (p *pooled) after(ctx context.Context, e *Evolution, m *run.Metrics) error 
 	}
 	m.Values = append(m.Values, run.Value{Name: "arrived", Number: float64(len(p.arrived))})
 	if m.Done || m.Stalled || m.Step >= int64(p.config.Generations) {
-		p.note(ctx, "done")
+		p.note(ctx, hosts.Note{Done: true})
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func On(s messaging.Server, name string) Open {
 		if err != nil {
 			return nil, err
 		}
-		b := &natsBus{conn: conn, address: s.Address, name: name, prefix: "xlarun.run." + name + "."}
+		b := &natsBus{conn: conn, address: s.Address, name: name, prefix: messaging.Run + name + "."}
 		take := func(m *nats.Msg) {
 			if message, err := Decode(m.Data); err == nil {
 				receive(message)

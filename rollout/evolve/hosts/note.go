@@ -14,10 +14,11 @@ type Board interface {
 	Read() ([]byte, error)
 }
 
-// note is what remains at the server of a run.
-type note struct {
+// Note is what remains at the server of a run, and of an island, which has Done alone.
+type Note struct {
+	Done       bool   // else it has begun
 	Run        string // Identity.Digest
-	Goal       string // that it has reached; "": it is under way
+	Goal       string // that it has reached
 	Generation int64  // of which a host has a state
 	Time       time.Time
 	Host       string
@@ -73,12 +74,13 @@ func (p *Process) Over(goal string) {
 		return
 	}
 	p.mu.Lock()
-	n := note{p.host.run, goal, p.host.Generation(), time.Now(), p.host.id}
+	n := Note{true, p.host.run, goal, p.host.Generation(), time.Now(), p.host.id}
 	p.mu.Unlock()
-	write(b, n)
+	n.Write(b)
 }
 
-func write(b Board, n note) {
+// Write tells the server. One that is away, or that keeps nothing, is no error.
+func (n Note) Write(b Board) {
 	if text, err := json.Marshal(n); err == nil {
 		_ = b.Write(text)
 	}
@@ -96,20 +98,20 @@ func (p *Process) notes(b Board) {
 		case <-every.C:
 		}
 		p.mu.Lock()
-		n := note{Run: p.host.run, Generation: last, Time: time.Now(), Host: p.host.id}
+		n := Note{Run: p.host.run, Generation: last, Time: time.Now(), Host: p.host.id}
 		last = p.host.Generation()
 		p.mu.Unlock()
 		if _, connected := p.bus.Connected(); n.Generation == 0 || !connected {
 			continue
 		}
 		if old, ok := p.note(); !ok || old.Run != n.Run || old.Generation < n.Generation {
-			write(b, n)
+			n.Write(b)
 		}
 	}
 }
 
 // note returns what an earlier run of the same name has left at the server.
-func (p *Process) note() (n note, ok bool) {
+func (p *Process) note() (n Note, ok bool) {
 	b, ok := p.bus.(Board)
 	if !ok {
 		return n, false

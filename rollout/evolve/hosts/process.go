@@ -220,10 +220,10 @@ const reachEvery = 100 * time.Millisecond
 func (p *Process) WaitFor(ctx context.Context, hosts int, goal string) error {
 	left, ok := p.note()
 	ok = ok && left.Run == p.host.run
-	if ok && left.Goal == goal {
+	if ok && left.Done && left.Goal == goal {
 		return &OverError{left.Generation, time.Since(left.Time)}
 	}
-	elsewhere, began := ok && left.Goal == "", time.Now()
+	elsewhere, began := ok && !left.Done, time.Now()
 	for {
 		p.mu.Lock()
 		n, err := p.host.Count(), p.err
