@@ -111,27 +111,30 @@ const (
 )
 
 // notes returns the bucket. There is none if the server keeps nothing (it runs without JetStream).
-func (b *natsBus) notes() (nats.KeyValue, error) {
-	js, err := b.conn.JetStream(nats.MaxWait(noteTimeout))
+func notes(conn *nats.Conn) (nats.KeyValue, error) {
+	js, err := conn.JetStream(nats.MaxWait(noteTimeout))
 	if err != nil {
 		return nil, err
 	}
 	return messaging.Bucket(js, nats.KeyValueConfig{Bucket: messaging.Runs, TTL: notesFor})
 }
 
-// Write implements Board.
-func (b *natsBus) Write(text []byte) error {
-	kv, err := b.notes()
+// WriteNote writes the note of a run, or of an island.
+func WriteNote(conn *nats.Conn, name string, text []byte) error {
+	kv, err := notes(conn)
 	if err != nil {
 		return err
 	}
-	_, err = kv.Put(b.name, text)
+	_, err = kv.Put(name, text)
 	return err
 }
 
+// Write implements Board.
+func (b *natsBus) Write(text []byte) error { return WriteNote(b.conn, b.name, text) }
+
 // Read implements Board.
 func (b *natsBus) Read() ([]byte, error) {
-	kv, err := b.notes()
+	kv, err := notes(b.conn)
 	if err != nil {
 		return nil, err
 	}
