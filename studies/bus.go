@@ -14,6 +14,8 @@ import (
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"xlarun/internal/messaging"
 )
 
 // largestMessage in bytes is the size of a result with half a million reports.
@@ -86,11 +88,13 @@ func (r roles) Check(c natsserver.ClientAuthentication) bool {
 // workerMay returns what a worker, a host and an island may do. No worker can answer others, or tell them that the
 // study is over.
 func workerMay() *natsserver.Permissions {
-	own := []string{"xlarun.run.>", "$JS.API.>", "$JS.FC.>", "$KV.>", "$O.>"}
-	heard := []string{"xlarun.run.>", "_INBOX.>"}
-	for kind, list := range map[string]*[]string{nextKind: &own, beatKind: &own, reportKind: &own, keepKind: &own,
-		fetchKind: &own, releaseKind: &own, resultKind: &own, freeKind: &heard, overKind: &heard} {
-		*list = append(*list, subject(kind, ""), subject(kind, "*"))
+	own := []string{messaging.Run + ">", "$JS.API.>", "$JS.FC.>", "$KV.>", "$O.>"}
+	heard := []string{messaging.Run + ">", "_INBOX.>"}
+	for kind := range answers {
+		own = append(own, subject(kind, ""), subject(kind, "*"))
+	}
+	for _, kind := range []string{freeKind, overKind} {
+		heard = append(heard, subject(kind, ""), subject(kind, "*"))
 	}
 	return &natsserver.Permissions{Publish: &natsserver.SubjectPermission{Allow: own},
 		Subscribe: &natsserver.SubjectPermission{Allow: heard}}

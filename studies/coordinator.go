@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -266,7 +267,11 @@ func (c *Coordinator) Deaths() int {
 	if s := c.server.Load(); s != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		n += s.leases.Silent()
+		for _, worker := range s.leases.Silent() {
+			if !strings.HasPrefix(worker, ownWorker) { // else the end of its process counts
+				n++
+			}
+		}
 	}
 	return n
 }

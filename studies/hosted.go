@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"xlarun/internal/messaging"
 	"xlarun/rollout/evolve/hosts"
 )
 
@@ -35,7 +36,7 @@ type RunStatus struct {
 }
 
 // hostsSubject is what hosts of all runs send to all others.
-const hostsSubject = "xlarun.run.*.all"
+const hostsSubject = messaging.Run + "*.all"
 
 // watch reads the messages of a server.
 func (r *Hosted) watch(conn *nats.Conn) error {

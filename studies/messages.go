@@ -2,6 +2,7 @@ package studies
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"xlarun/internal/messaging"
+	"xlarun/rollout/evolve/hosts"
 )
 
 // Messages is a message server without a study: for runs that several hosts compute together.
@@ -85,7 +87,7 @@ func (m Messages) untilEnd(ctx context.Context, b *bus) error {
 	return nil
 }
 
-// reachedGoal reports whether a run has left a note that it is done, and no island one that it has begun.
+// reachedGoal reports whether runs and islands have left notes, all of which say that they are done.
 func reachedGoal(conn *nats.Conn) bool {
 	js, err := conn.JetStream(nats.MaxWait(time.Second))
 	if err != nil {
@@ -97,7 +99,8 @@ func reachedGoal(conn *nats.Conn) bool {
 	}
 	names, err := notes.Keys()
 	return err == nil && len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool {
-		note, err := notes.Get(name)
-		return err != nil || string(note.Value()) == messaging.Begun
+		entry, err := notes.Get(name)
+		var note hosts.Note
+		return err != nil || json.Unmarshal(entry.Value(), &note) != nil || !note.Done
 	})
 }

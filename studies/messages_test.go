@@ -2,6 +2,7 @@ package studies
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/internal/messaging"
+	"xlarun/rollout/evolve/hosts"
 )
 
 // A message server without a study never ended. It ends by itself when a run has reached its goal and all hosts have
@@ -35,10 +37,14 @@ func TestMessagesEnd(t *testing.T) {
 	require.NoError(t, err)
 	notes, err := js.CreateKeyValue(&nats.KeyValueConfig{Bucket: messaging.Runs, Storage: nats.MemoryStorage})
 	require.NoError(t, err)
-	for name, note := range map[string]string{"run": "done", "try.islands.a": messaging.Begun} {
-		_, err = notes.PutString(name, note)
+	put := func(name string, done bool) {
+		text, err := json.Marshal(hosts.Note{Done: done})
+		require.NoError(t, err)
+		_, err = notes.Put(name, text)
 		require.NoError(t, err)
 	}
+	put("run", true)
+	put("try", false)
 	stays := func(why string) {
 		select {
 		case err := <-end:
@@ -48,16 +54,15 @@ func TestMessagesEnd(t *testing.T) {
 	}
 	address := host.ConnectedUrl()
 	host.Close()
-	stays("it ended while an island was to come back")
+	stays("it ended while the hosts of a run were to come back")
 	host, err = nats.Connect(address, nats.Token(token))
 	require.NoError(t, err)
 	js, err = host.JetStream()
 	require.NoError(t, err)
 	notes, err = js.KeyValue(messaging.Runs)
 	require.NoError(t, err)
-	_, err = notes.PutString("try.islands.a", "done")
-	require.NoError(t, err)
-	stays("it ended while an island was there")
+	put("try", true)
+	stays("it ended while a host was there")
 	host.Close()
 	require.NoError(t, <-end)
 

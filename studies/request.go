@@ -23,6 +23,7 @@ const (
 	resultKind  = "result"  // the result of the trial
 	freeKind    = "free"    // of the coordinator: a trial is free, workers that wait ask
 	overKind    = "over"    // of the coordinator: the study is over
+	serveKind   = "serve"   // of a coordinator that comes: does another one serve a study under this name?
 )
 
 // subject returns the subject of a kind of messages. name tells studies of one message server apart; "": it has one.

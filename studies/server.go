@@ -2,12 +2,15 @@ package studies
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -44,8 +47,9 @@ type server struct {
 	began   time.Time
 
 	mu        sync.Mutex
-	answers   bool // requests
-	leaves    bool // soon: nobody gets a trial
+	answers   bool         // requests
+	leaves    bool         // soon: nobody gets a trial
+	returned  atomic.Int64 // parts of checkpoints, trials and results that workers have sent
 	leases    *lease.Table
 	over      bool // the study is over
 	workers   map[string]*WorkerStatus
@@ -87,18 +91,48 @@ func (s *server) join(ctx context.Context, at messaging.Server) error {
 		s.notice("nobody answers at %s since %v; this study waits until %v have passed", at.Address,
 			since.Round(time.Second), at.Wait)
 	}
-	conn, err := at.Connect(ctx, "xlarun serve", nats.ReconnectWait(reconnectWait), nats.IgnoreAuthErrorAbort())
+	conn, err := at.Connect(ctx, "xlarun serve", nats.ReconnectWait(reconnectWait), nats.IgnoreAuthErrorAbort(),
+		nats.NoEcho())
 	if err != nil {
 		return err
 	}
 	s.places = append(s.places, place{conn, at.Name})
-	ask, done := context.WithTimeout(ctx, answerTimeout)
-	defer done()
-	data, err := encoded(request{}) // of no protocol: who is there refuses it
+	return s.claim(ctx, conn, at)
+}
+
+// claim takes the name. Of coordinators that come at once, each of which hears the others, the one with the least
+// random text gets it.
+func (s *server) claim(ctx context.Context, conn *nats.Conn, at messaging.Server) error {
+	own, mu, has, other := rand.Text(), sync.Mutex{}, false, ""
+	_, err := conn.Subscribe(subject(serveKind, at.Name), func(m *nats.Msg) {
+		mu.Lock()
+		defer mu.Unlock()
+		text, study, _ := strings.Cut(string(m.Data), " ")
+		if has || own < text {
+			_ = m.Respond([]byte(s.id))
+		} else {
+			other = study
+		}
+	})
 	if err != nil {
 		return err
 	}
-	if _, err := conn.RequestWithContext(ask, subject(nextKind, at.Name), data); err == nil {
+	if err := conn.FlushTimeout(answerTimeout); err != nil {
+		return err
+	}
+	ask, done := context.WithTimeout(ctx, answerTimeout)
+	defer done()
+	answer, err := conn.RequestWithContext(ask, subject(serveKind, at.Name), []byte(own+" "+s.id))
+	mu.Lock()
+	defer mu.Unlock()
+	if err == nil {
+		other = string(answer.Data)
+	}
+	switch has = other == ""; {
+	case other == s.id:
+		return &messaging.CodedError{Code: messaging.CodeRefused, Text: fmt.Sprintf("this study is served at %s "+
+			"already: wait for the end of that process, or stop it", at.Full())}
+	case !has:
 		return &messaging.CodedError{Code: messaging.CodeRefused, Text: fmt.Sprintf("another study is served at %s "+
 			"under this name: give another one, %s/NAME, there and to its workers", at.Address, at.Address)}
 	}
@@ -157,13 +191,17 @@ func (s *server) update(open []*study.FrozenTrial, orphans bool) error {
 	return s.offer()
 }
 
+// answers are the kinds of requests, and what answers them.
+var answers = map[string]func(*server, request) (reply, error){nextKind: (*server).next, beatKind: (*server).beat,
+	reportKind: (*server).report, keepKind: (*server).keep, fetchKind: (*server).fetch, releaseKind: (*server).release,
+	resultKind: (*server).result}
+
 // subscribe begins to answer requests: all kinds, or after an error none.
 func (s *server) subscribe() error {
 	var all []*nats.Subscription
 	var err error
 	for _, p := range s.places {
-		for kind, answer := range map[string]func(request) (reply, error){nextKind: s.next, beatKind: s.beat,
-			reportKind: s.report, keepKind: s.keep, fetchKind: s.fetch, releaseKind: s.release, resultKind: s.result} {
+		for kind, answer := range answers {
 			one, failure := p.Subscribe(subject(kind, p.name), func(m *nats.Msg) {
 				go s.answer(m, answer) // several at a time: commits are grouped, and a slow disk holds up no beat
 			})
@@ -189,7 +227,7 @@ func (s *server) subscribe() error {
 }
 
 // answer handles a message of a worker. Errors go to the coordinator, and the worker asks again.
-func (s *server) answer(m *nats.Msg, handle func(request) (reply, error)) {
+func (s *server) answer(m *nats.Msg, handle func(*server, request) (reply, error)) {
 	var q request
 	var r reply
 	err := decoded(m.Data, &q)
@@ -201,7 +239,7 @@ func (s *server) answer(m *nats.Msg, handle func(request) (reply, error)) {
 	case q.Study != "" && q.Study != s.id: // its trials have the same numbers
 		r.Lost = true
 	default:
-		r, err = handle(q)
+		r, err = handle(s, q)
 	}
 	r.Study = s.id
 	var data []byte
@@ -330,6 +368,7 @@ func (s *server) report(q request) (reply, error) {
 
 // keep stores a part of a checkpoint. That of a trial is its owner's. The end of a trial is the same whoever sends it.
 func (s *server) keep(q request) (reply, error) {
+	s.returned.Add(1)
 	if q.File == trialFile(q.Trial) && !s.has(keepKind, q) {
 		return reply{Lost: true}, nil
 	}
@@ -352,6 +391,7 @@ func withError(r reply, err error) reply {
 
 // release gives a trial back. Without a heartbeat the next coordinator does not keep it back.
 func (s *server) release(q request) (reply, error) {
+	s.returned.Add(1)
 	s.mu.Lock()
 	s.noteRequest(q)
 	at, now := s.instant()
@@ -367,13 +407,21 @@ func (s *server) release(q request) (reply, error) {
 	return reply{}, s.offer()
 }
 
-// leave gives no more trials, and waits until no worker has one, for a time at most: workers that end with this process
-// give theirs back, and store their last checkpoints.
-func (s *server) leave(most time.Duration) {
+// giveNone gives no more trials.
+func (s *server) giveNone() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.leaves = true
-	s.mu.Unlock()
-	for end := time.Now().Add(most); len(s.running()) > 0 && time.Now().Before(end); {
+}
+
+// leave waits until no worker has a trial, for a time at most: workers that end with this process give theirs back, and
+// store their last checkpoints. It does not wait for workers that go on: they keep theirs for the next server.
+func (s *server) leave(most time.Duration) {
+	end, quiet := time.Now().Add(most), time.Now().Add(leaveQuiet)
+	for before := int64(-1); len(s.running()) > 0 && time.Now().Before(end) && time.Now().Before(quiet); {
+		if n := s.returned.Load(); n != before {
+			before, quiet = n, time.Now().Add(leaveQuiet)
+		}
 		time.Sleep(leaveEvery)
 	}
 }
@@ -381,10 +429,15 @@ func (s *server) leave(most time.Duration) {
 // leaveEvery is the time between two looks at who still has a trial.
 const leaveEvery = 10 * time.Millisecond
 
+// leaveQuiet is the time without anything that workers give back after which those with a trial go on. Tests shorten
+// it.
+var leaveQuiet = 2 * graceTime
+
 // result writes the result of a trial, whoever sends it: a worker that has lost the trial computes the same. If the
 // trial has finished already, its result has to be the same to the bit. That a machine was too slow or too small counts
 // only from the worker that has the trial.
 func (s *server) result(q request) (reply, error) {
+	s.returned.Add(1)
 	if !s.has(beatKind, q) && q.Limited {
 		return reply{Lost: true}, nil
 	}

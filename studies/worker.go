@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,7 +65,7 @@ func Worker(ctx context.Context, storage, name string, slot int, version string,
 		return err
 	}
 	defer func() { _ = lock.Unlock() }()
-	id := newID()
+	id := ownWorker + newID()
 	if err := os.WriteFile(workdir.slot(name, slot)+".id", []byte(id), 0o666); err != nil {
 		return err
 	}
@@ -84,6 +85,9 @@ const TokenVariable = credentials.TokenVariable
 // JoinStudy runs trials of a study that another machine serves, until the study is over. It returns ErrOver if the
 // study was over before.
 func JoinStudy(ctx context.Context, j Join, runs Runs) error { return join(ctx, newID(), j, runs) }
+
+// ownWorker is what names of workers that the coordinator's machine runs begin with.
+const ownWorker = "own:"
 
 // newID returns a new unique name of a worker.
 func newID() string {
@@ -286,6 +290,13 @@ func (w *worker) untilReconnected(ctx context.Context, after time.Duration) (con
 	return short, cancel
 }
 
+// refuses reports whether the last thing that the server has refused is a message of a subject, or the answers.
+func (w *worker) refuses(subject string) bool {
+	err := w.conn.LastError()
+	return errors.Is(err, nats.ErrPermissionViolation) &&
+		(strings.Contains(err.Error(), fmt.Sprintf("%q", subject)) || strings.Contains(err.Error(), `"`+nats.InboxPrefix))
+}
+
 // ask sends a request until the coordinator answers, ctx ends, or there has been no coordinator for too long. What ends
 // the worker ends ctx too.
 func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err error) {
@@ -326,7 +337,7 @@ func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err 
 			return r, ctx.Err()
 		case errors.Is(err, nats.ErrMaxPayload):
 			return r, err
-		case errors.Is(w.conn.LastError(), nats.ErrPermissionViolation):
+		case w.refuses(subject(kind, w.address.Name)):
 			err = fmt.Errorf("%w: the server at %s lets nobody work by this token, or as this user: give a worker's",
 				ErrRefused, w.address)
 			w.end(err)

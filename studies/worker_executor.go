@@ -78,6 +78,9 @@ func (x *workerExecutor) close(ctx context.Context, err error) error {
 		x.server.end()
 	}
 	began := time.Now()
+	if ctx.Err() != nil { // else workers of other machines get what those of this one give back
+		x.server.giveNone()
+	}
 	x.c.pool.Stop() // while the server still answers: workers that end give their trials back
 	if ctx.Err() != nil && x.c.Listen.Address != "" && x.c.Leave != nil {
 		x.server.leave(x.c.Leave() - time.Since(began))

@@ -16,11 +16,11 @@ import (
 	"xlarun/internal/credentials"
 )
 
-// Runs is the bucket of a server with a note of each run that is done, and of each island. Begun is the note of an
-// island that is not done.
 const (
-	Runs  = "xlarun-runs"
-	Begun = "begun"
+	// Runs is the bucket of a server with a note of each run, and of each island.
+	Runs = "xlarun-runs"
+	// Run is what subjects of the messages of a run's hosts begin with.
+	Run = "xlarun.run."
 )
 
 // DefaultWait is the default of --wait.

@@ -349,11 +349,8 @@ func (h *hosted) after(ctx context.Context, e *Evolution, m *run.Metrics) error 
 		h.process.Led()
 	}
 	h.report(m)
-	over := m.Done || m.Stalled || m.Step >= int64(e.config.Generations)
-	if over {
+	if m.Done || m.Stalled || m.Step >= int64(e.config.Generations) {
 		h.process.Over(h.goal())
-	}
-	if over || m.Stalled {
 		return h.process.Last(ctx, worker{h})
 	}
 	return nil

@@ -27,7 +27,7 @@ type Table struct {
 	trials   map[int64]*trial
 	deaths   []*death        // those that may have the cause of another one
 	expired  map[string]bool // workers whose process has ended: what they sent may come later
-	silent   int             // see Silent
+	silent   []string        // workers, each time that one that had a trial was silent for a lease
 }
 
 // trial is an open trial.
@@ -98,14 +98,14 @@ func (l *Table) pass(now time.Duration) {
 	l.now = now
 	for _, id := range l.order {
 		if t := l.trials[id]; t.worker != "" && now-t.heard >= l.lease {
-			l.silent++
+			l.silent = append(l.silent, t.worker)
 			l.recordDeath(t, &death{worker: t.worker, trial: id, at: t.heard, silent: true})
 		}
 	}
 }
 
-// Silent returns how many times a worker that had a trial was silent for a lease.
-func (l *Table) Silent() int { return l.silent }
+// Silent returns the workers that had a trial and were silent for a lease, each as often as it was.
+func (l *Table) Silent() []string { return l.silent }
 
 // recordDeath frees the trial of a worker that is gone. If workers of other trials died at the same time, no trial is
 // the likely cause: their machine went down, or somebody ended all processes.

@@ -18,20 +18,16 @@ import (
 // health is what a server says of itself to an engine and to Prometheus.
 type health struct {
 	alive func(context.Context) error // reports whether what the server is made of answers
-	ready func() bool                 // reports whether it takes others in
+	ready func(context.Context) error // reports whether it takes others in
 	add   func(*metrics.Set) error    // adds its metrics
 }
 
-// answerTime is how long alive may take. Tests shorten it.
+// answerTime is how long alive and ready may take. Tests shorten it.
 var answerTime = 2 * time.Second
 
 // OpenMessages serves /healthz, /readyz and /metrics of a message server without a study, like Open.
 func OpenMessages(l studies.Listen, r *studies.Hosted) (*Page, error) {
-	p := &Page{health: &health{alive: r.Ping, ready: func() bool {
-		ctx, cancel := context.WithTimeout(context.Background(), answerTime)
-		defer cancel()
-		return r.Ping(ctx) == nil
-	}, add: func(s *metrics.Set) error {
+	p := &Page{health: &health{alive: r.Ping, ready: r.Ping, add: func(s *metrics.Set) error {
 		for _, x := range r.Now() {
 			s.NewGauge(fmt.Sprintf("xlarun_hosts{run=%q}", x.Name), nil).Set(float64(x.Hosts))
 			s.NewGauge(fmt.Sprintf("xlarun_generation{run=%q}", x.Name), nil).Set(float64(x.Generation))
@@ -53,6 +49,14 @@ func (p *Page) answers(ctx context.Context) error {
 	}
 	if err != nil {
 		return errors.New("the database does not answer") // who asks has no token
+	}
+	return nil
+}
+
+// ready reports whether workers can join.
+func (p *Page) ready(context.Context) error {
+	if !p.status().Ready {
+		return errors.New("not ready")
 	}
 	return nil
 }
@@ -102,26 +106,33 @@ func (h *health) serve(mux *http.ServeMux, guarded http.Handler) http.Handler {
 	})
 	open := http.NewServeMux()
 	open.Handle("/", guarded)
-	open.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+	open.HandleFunc("GET /healthz", probe(h.alive))
+	open.HandleFunc("GET /readyz", probe(h.ready))
+	return open
+}
+
+// probe answers what check finds within answerTime. It checks once at a time: one that hangs is one goroutine.
+func probe(check func(context.Context) error) http.HandlerFunc {
+	turn := make(chan struct{}, 1)
+	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), answerTime)
 		defer cancel()
 		answer := make(chan error, 1)
-		go func() { answer <- h.alive(ctx) }()
+		select {
+		case turn <- struct{}{}:
+			go func() {
+				answer <- check(ctx)
+				<-turn
+			}()
+		case <-ctx.Done():
+		}
 		select {
 		case err := <-answer:
 			say(w, err)
 		case <-ctx.Done():
 			say(w, fmt.Errorf("no answer within %v", answerTime))
 		}
-	})
-	open.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !h.ready() {
-			say(w, errors.New("not ready"))
-			return
-		}
-		say(w, nil)
-	})
-	return open
+	}
 }
 
 // say answers 200, or 503 with an error.

@@ -93,12 +93,15 @@ func TestHealthOfAStudy(t *testing.T) {
 func TestADeskThatHangs(t *testing.T) {
 	defer func(before time.Duration) { answerTime = before }(answerTime)
 	answerTime = 50 * time.Millisecond
-	hangs := make(chan struct{})
-	p := shown(t, loopback, 0, func() studies.Status { <-hangs; return studies.Status{} })
+	hangs, asked := make(chan struct{}), atomic.Int64{}
+	p := shown(t, loopback, 0, func() studies.Status { asked.Add(1); <-hangs; return studies.Status{} })
 	defer close(hangs)
-	status, text := probed(t, p, "healthz")
-	require.Equal(t, 503, status)
-	require.Equal(t, "no answer within 50ms\n", text)
+	for _, page := range []string{"healthz", "readyz", "healthz", "readyz"} {
+		status, text := probed(t, p, page)
+		require.Equal(t, 503, status)
+		require.Equal(t, "no answer within 50ms\n", text)
+	}
+	require.EqualValues(t, 2, asked.Load(), "one question of each page hangs")
 }
 
 // A message server without a study says which hosts compute which run, and how far they are.

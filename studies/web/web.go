@@ -84,7 +84,7 @@ const fresh = 500 * time.Millisecond
 func Open(l studies.Listen, d *rdb.DB, st *study.Study, status func() studies.Status) (*Page, error) {
 	p := &Page{db: d, study: st, status: status, numbers: map[int64]int64{}, of: "study"}
 	if p.see = p.trials; status != nil {
-		p.health = &health{p.answers, func() bool { return status().Ready }, p.metricsOf}
+		p.health = &health{p.answers, p.ready, p.metricsOf}
 	}
 	if err := p.open(l); err != nil {
 		return nil, err

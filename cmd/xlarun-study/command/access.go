@@ -38,6 +38,15 @@ func (f *accessFlags) listen(address string, role credentials.Role) (l studies.L
 	return l, err
 }
 
+// page returns where a page is, and what its readers need. A user of NATS is this process at another server.
+func (f *accessFlags) page(address string) (studies.Listen, error) {
+	own := *f
+	if own.Creds, own.NKey = "", ""; own.TLSCert == "" {
+		own.TLSCA = "" // of the other server
+	}
+	return own.listen(address, credentials.Reader)
+}
+
 // join returns the server of --join.
 func (f *accessFlags) join(cmd *cobra.Command, address string, wait time.Duration) (s *messaging.Server, err error) {
 	s = &messaging.Server{Wait: wait}
@@ -51,7 +60,11 @@ func (f *accessFlags) join(cmd *cobra.Command, address string, wait time.Duratio
 		return nil, console.BadInput("--listen is for a server of its own, and --join for another one: leave one of " +
 			"them out")
 	}
-	if err := s.Use(f.Files, credentials.Server); err != nil {
+	files := f.Files
+	if files.IsUser() { // the token is the page's
+		files.TokenFile = ""
+	}
+	if err := s.Use(files, credentials.Server); err != nil {
 		return nil, console.BadInput("%w", err)
 	}
 	return s, nil

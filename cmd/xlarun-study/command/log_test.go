@@ -62,5 +62,5 @@ func TestLogsOfAStudy(t *testing.T) {
 	}
 	require.Contains(t, served[len(served)-2]["msg"], "best: trial ")
 	require.Contains(t, worked[len(worked)-1]["msg"], "done: 2 trials, 0 failed")
-	require.Empty(t, s.Do(t, "study", "run", "spec.toml", "--log-level", "error"), "it is over")
+	require.Empty(t, s.Do(t, "study", "run", "spec.toml", "--log", "json", "--log-level", "error"), "it is over")
 }

@@ -21,10 +21,27 @@ import (
 	"xlarun/studies/web"
 )
 
+// serving is a server: its flags, and what comes of them.
+type serving struct {
+	*cli.App
+	values map[string]string
+	access accessFlags
+	form   console.LogFlags
+
+	address, join, shown, file         string
+	asJSON, noWorkers, untilDone, page bool
+	grace, linger, wait                time.Duration
+
+	log       *slog.Logger
+	at        *messaging.Server // of --join; nil: this process listens
+	listen    studies.Listen
+	web       studies.Listen // of the page, if there is one
+	stop      func()
+	unwritten error // of the address file: whoever joins by it would wait for nothing
+}
+
 func serveCommand(a *cli.App) *cobra.Command {
-	values, access, form := map[string]string{}, &accessFlags{}, &console.LogFlags{}
-	listen, join, shown, asJSON, noWorkers, untilDone := "", "", "", false, false, false
-	grace, linger, wait, file := time.Duration(0), time.Duration(0), messaging.DefaultWait, ""
+	s := &serving{App: a, values: map[string]string{}, wait: messaging.DefaultWait}
 	cmd := &cobra.Command{
 		Use: "serve [SPEC.toml]",
 		Long: "Serve runs a study as study run does, and listens for workers of other machines, which xlarun work " +
@@ -39,123 +56,134 @@ func serveCommand(a *cli.App) *cobra.Command {
 			if len(args) == 0 {
 				return noStudy(cmd)
 			}
-			return cmp.Or(oneFile(cmd, args), withStudy(cmd, untilDone, noWorkers, linger))
+			return cmp.Or(oneFile(cmd, args), withStudy(cmd, s.untilDone, s.noWorkers, s.linger))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var l studies.Listen
-			var at *messaging.Server
-			var err error
-			if join != "" {
-				at, err = access.join(cmd, join, wait)
-			} else {
-				l, err = access.listen(listen, credentials.Worker)
-			}
-			if err == nil {
-				err = saves(cmd.Context(), grace)
-			}
-			var log *slog.Logger
-			if err == nil {
-				log, err = form.Logger(a.Out)
-			}
-			if err != nil {
-				return err
-			}
 			ctx, stop := context.WithCancel(cmd.Context())
 			defer stop()
-			var unwritten error // whoever joins by the file would wait for nothing
-			joined := func(by string) func(address string) {
-				return func(address string) {
-					at, also := address, ""
-					if join == "" {
-						at, also = joinAddress(l, address)
-					}
-					log.Info(fmt.Sprintf(by+"%s", at, also), "address", at)
-					if unwritten = writeAddress(file, at); unwritten != nil {
-						stop()
-					}
-				}
-			}
-			leave := func() time.Duration { return console.GraceOf(cmd.Context()) - console.Grace }
-			c := &studies.Coordinator{Listen: l, Join: at, NoWorkers: noWorkers, Linger: linger,
-				Leave:     leave,
-				Listening: joined("workers join by: xlarun work %s")}
-			if err := c.Listen.Check(); err != nil {
-				return console.BadInput("--listen: %w", err)
-			}
-			page := l
-			page.Address = shown
-			hasPage := shown != "none" && (len(args) > 0 || cmd.Flags().Changed("web"))
-			if page.Token, err = access.Secret(credentials.Reader); err != nil && hasPage {
-				return console.BadInput("%w, or give --web none", err)
-			}
-			if err := page.Check(); err != nil && hasPage {
-				return console.BadInput("--web: %w", err)
-			}
-			if len(args) == 0 {
-				m := studies.Messages{Listen: l, UntilDone: untilDone, Leave: leave,
-					Listening: joined("hosts join by: xlarun evolve ENV --join %s/NAME")}
-				if hasPage {
-					m.Hosted = &studies.Hosted{}
-					p, err := web.OpenMessages(page, m.Hosted)
-					if err != nil {
-						return notListening("web", shown, err)
-					}
-					defer func() { _ = p.Close() }()
-					log.Info(fmt.Sprintf("the runs' metrics are at %smetrics%s", p.URL(), tokenNote(page)), "url",
-						p.URL())
-				}
-				err := m.Serve(ctx)
-				if unwritten != nil {
-					return unwritten
-				}
-				err = notListening("listen", listen, err)
-				if err == nil && context.Cause(cmd.Context()) == console.ErrTerminated {
-					return console.ErrInterrupted // 75: Ctrl-C is the usual end, SIGTERM an engine's
-				}
-				if err != nil {
-					return err
-				}
-				return writeAddress(file, messaging.Over)
-			}
-			s, err := readSpec(a, args[0], values)
-			if err != nil {
+			s.stop = stop
+			if err := s.open(cmd, len(args) > 0); err != nil {
 				return err
 			}
-			var opened []func() (func(), error)
-			if hasPage {
-				opened = append(opened, func() (func(), error) { return openPageOf(log, page, c) })
+			var err error
+			if len(args) > 0 {
+				err = s.study(ctx, args[0])
+			} else {
+				err = s.messages(ctx, cmd.Context())
 			}
-			err = runStudy(ctx, a, log, s, c, asJSON, opened...)
-			if unwritten != nil {
-				return unwritten
+			if err := cmp.Or(s.unwritten, err); err != nil {
+				return err
 			}
-			if err != nil {
-				return notListening("listen", listen, usage(err, args[0], values))
-			}
-			return writeAddress(file, messaging.Over)
+			return writeAddress(s.file, messaging.Over)
 		},
 	}
-	specFlags(cmd, values, &asJSON)
-	graceFlag(cmd, &grace)
-	form.Add(cmd.Flags())
-	cmd.Flags().StringVar(&file, "address-file", "", "file that gets the address when the server listens, and "+
+	specFlags(cmd, s.values, &s.asJSON)
+	graceFlag(cmd, &s.grace)
+	s.form.Add(cmd.Flags())
+	cmd.Flags().StringVar(&s.file, "address-file", "", "file that gets the address when the server listens, and "+
 		"\"over\" at the end: others join by @FILE")
-	cmd.Flags().BoolVar(&untilDone, "until-done", false, "without a study: end when the runs, and all islands that "+
+	cmd.Flags().BoolVar(&s.untilDone, "until-done", false, "without a study: end when the runs, and all islands that "+
 		"have begun, are done and have left 10 s ago; with status 3 after 30 minutes without any")
-	cmd.Flags().DurationVar(&linger, "linger", 0, "time after the end of the study in which workers that come are "+
+	cmd.Flags().DurationVar(&s.linger, "linger", 0, "time after the end of the study in which workers that come are "+
 		"told that it is over")
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4222",
+	cmd.Flags().StringVar(&s.address, "listen", "127.0.0.1:4222",
 		"address on which workers join, HOST:PORT; port 0 for any")
-	cmd.Flags().StringVar(&join, "join", "", "nats://HOST:PORT/NAME or @FILE:NAME, a NATS server or cluster instead "+
+	cmd.Flags().StringVar(&s.join, "join", "", "nats://HOST:PORT/NAME or @FILE:NAME, a NATS server or cluster instead "+
 		"of one in this process: workers stay connected when the study moves. NAME tells studies there apart")
-	cmd.Flags().DurationVar(&wait, "wait", wait, "time to wait for the server of --join before the study ends with "+
+	cmd.Flags().DurationVar(&s.wait, "wait", s.wait, "time to wait for the server of --join before the study ends with "+
 		"status 3")
-	cmd.Flags().StringVar(&shown, "web", "127.0.0.1:0", "address of a page that shows the study, of /metrics, "+
+	cmd.Flags().StringVar(&s.shown, "web", "127.0.0.1:0", "address of a page that shows the study, of /metrics, "+
 		"/healthz and /readyz, HOST:PORT; port 0 for any, none for no page. Without a study there is none by default, "+
 		"and the metrics are those of the hosts' runs")
-	cmd.Flags().BoolVar(&noWorkers, "no-workers", false, "start no workers on this machine")
-	cli.AddFiles(cmd.Flags(), &access.Files)
+	cmd.Flags().BoolVar(&s.noWorkers, "no-workers", false, "start no workers on this machine")
+	cli.AddFiles(cmd.Flags(), &s.access.Files)
 	return cmd
+}
+
+// open finds out where the server is, and its page.
+func (s *serving) open(cmd *cobra.Command, study bool) (err error) {
+	if s.join != "" {
+		s.at, err = s.access.join(cmd, s.join, s.wait)
+	} else {
+		s.listen, err = s.access.listen(s.address, credentials.Worker)
+	}
+	if err == nil {
+		err = saves(cmd.Context(), s.grace)
+	}
+	if err == nil {
+		s.log, err = s.form.Logger(s.Out)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.listen.Check(); err != nil {
+		return console.BadInput("--listen: %w", err)
+	}
+	if s.page = s.shown != "none" && (study || cmd.Flags().Changed("web")); !s.page {
+		return nil
+	}
+	if s.web, err = s.access.page(s.shown); err != nil {
+		return console.BadInput("%w, or give --web none", err)
+	}
+	if err := s.web.Check(); err != nil {
+		return console.BadInput("--web: %w", err)
+	}
+	return nil
+}
+
+// joined returns what says, and writes, by which address others join.
+func (s *serving) joined(by string) func(address string) {
+	return func(address string) {
+		at, also := address, ""
+		if s.join == "" {
+			at, also = joinAddress(s.listen, address)
+		}
+		s.log.Info(fmt.Sprintf(by+"%s", at, also), "address", at)
+		if s.unwritten = writeAddress(s.file, at); s.unwritten != nil {
+			s.stop()
+		}
+	}
+}
+
+// leave returns the time that others have to leave.
+func leave(ctx context.Context) func() time.Duration {
+	return func() time.Duration { return console.GraceOf(ctx) - console.Grace }
+}
+
+// study serves a study until its end.
+func (s *serving) study(ctx context.Context, file string) error {
+	c := &studies.Coordinator{Listen: s.listen, Join: s.at, NoWorkers: s.noWorkers, Linger: s.linger,
+		Leave: leave(ctx), Listening: s.joined("workers join by: xlarun work %s")}
+	spec, err := readSpec(s.App, file, s.values)
+	if err != nil {
+		return err
+	}
+	var opened []func() (func(), error)
+	if s.page {
+		opened = append(opened, func() (func(), error) { return openPageOf(s.log, s.web, c) })
+	}
+	err = runStudy(ctx, s.App, s.log, spec, c, s.asJSON, opened...)
+	return notListening("listen", s.address, usage(err, file, s.values))
+}
+
+// messages carries messages until ctx ends. command is the context of the command.
+func (s *serving) messages(ctx, command context.Context) error {
+	m := studies.Messages{Listen: s.listen, UntilDone: s.untilDone, Leave: leave(ctx),
+		Listening: s.joined("hosts join by: xlarun evolve ENV --join %s/NAME")}
+	if s.page {
+		m.Hosted = &studies.Hosted{}
+		p, err := web.OpenMessages(s.web, m.Hosted)
+		if err != nil {
+			return notListening("web", s.shown, err)
+		}
+		defer func() { _ = p.Close() }()
+		s.log.Info(fmt.Sprintf("the runs' metrics are at %smetrics%s", p.URL(), tokenNote(s.web)), "url", p.URL())
+	}
+	err := notListening("listen", s.address, m.Serve(ctx))
+	if err == nil && context.Cause(command) == console.ErrTerminated {
+		return console.ErrInterrupted // 75: Ctrl-C is the usual end, SIGTERM an engine's
+	}
+	return err
 }
 
 // joinAddress returns the address by which others join a server that listens at HOST:PORT. also is text with further

@@ -83,10 +83,17 @@ func (l *talliedLines) Write(b []byte) (int, error) {
 		if !whole {
 			return len(b), nil
 		}
-		var w workedTrial
-		if json.Unmarshal(line, &w) == nil && w.Line != "" {
-			l.of.add(w)
-		} else {
+		var w struct {
+			workedTrial
+			Level slog.Level `json:"level"` // of a record of the worker's log
+			Msg   string     `json:"msg"`
+		}
+		switch err := json.Unmarshal(line, &w); {
+		case err == nil && w.Line != "":
+			l.of.add(w.workedTrial)
+		case err == nil && w.Msg != "":
+			l.of.log.Log(context.Background(), w.Level, w.Msg)
+		default:
 			l.of.log.Log(context.Background(), l.level, string(line))
 		}
 		l.part = rest

@@ -202,8 +202,8 @@ func superviseWorkers(ctx context.Context, stderr io.Writer, t *tally, count, th
 	p := &studies.Pool{Size: count, Threads: threads, Limit: 20,
 		Command: func(slot int) *exec.Cmd {
 			// its lines become records here
-			cmd := exec.Command(self, append(append([]string{}, args...), "--workers=1", "--log=text",
-				"--log-level=info")...)
+			cmd := exec.Command(self, append(append([]string{}, args...), "--workers=1", "--log=json",
+				"--log-level=debug")...)
 			cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", envSlot, slot),
 				fmt.Sprintf("%s=%d", envParent, os.Getpid()))
 			cmd.Stdout, cmd.Stderr = t.lines(slog.LevelInfo), stderr

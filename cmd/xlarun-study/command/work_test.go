@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -47,11 +48,14 @@ func TestWorkerCount(t *testing.T) {
 
 // Work counts the trials of its workers, whose lines may arrive in parts. A line that only looks like one of a trial
 // counts for none.
+// A worker's warning was information here.
 func TestTally(t *testing.T) {
 	var out strings.Builder
 	form := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags := &console.LogFlags{}
 	flags.Add(form)
+	require.NoError(t, form.Set("log", "json"))
+	require.NoError(t, form.Set("log-level", "warn"))
 	log, err := flags.Logger(&out)
 	require.NoError(t, err)
 	all := &tally{log: log, start: time.Now()}
@@ -68,12 +72,16 @@ func TestTally(t *testing.T) {
 	for _, w := range []struct {
 		to   interface{ Write([]byte) (int, error) }
 		text string
-	}{{a, "joined nats://a\n" + line(good)[:9]}, {b, line(bad) + "trial 5 fails\n"}, {a, line(good)[9:]}} {
+	}{{a, `{"level":"INFO","msg":"joined nats://a"}` + "\n" + line(good)[:9]}, {b, line(bad) + `{"level":"WARN","msg":"nobody answers"}` + "\n"}, {a, line(good)[9:]}} {
 		n, err := w.to.Write([]byte(w.text))
 		require.NoError(t, err)
 		require.Equal(t, len(w.text), n)
 	}
-	require.Equal(t, "joined nats://a\n"+bad.Line+"\ntrial 5 fails\n"+good.Line+"\n", out.String())
+	var said []string
+	for _, r := range records(t, out.String()) {
+		said = append(said, fmt.Sprint(r["level"], " ", r["msg"]))
+	}
+	require.Equal(t, []string{"WARN " + bad.Line, "WARN nobody answers"}, said)
 	require.Regexp(t, `^2 trials, 1 failed, in `, all.sum())
 }
 

@@ -109,7 +109,9 @@ func (c *count) run(t *testing.T) error {
 	}
 	task, err := (&flagValues{values: values}).resolve(countingKind(c.step), "", nil)
 	require.NoError(t, err)
-	return a.runTask(c.ctx, task, ownFlags{out: c.out, resume: c.resume}, nil)
+	s, err := a.newScreen(&console.LogFlags{})
+	require.NoError(t, err)
+	return a.runTask(c.ctx, task, ownFlags{out: c.out, resume: c.resume}, nil, s)
 }
 
 // left is what of a run must not differ, by name. The checkpoint before the last may be missing: a run goes on if it

@@ -47,11 +47,9 @@ func kindCommand(a *App, k run.Kind) *cobra.Command {
 			if err := console.CheckGrace(g.own.grace); err != nil {
 				return err
 			}
-			if _, err := g.own.log.Logger(a.Out); err != nil {
+			s, err := a.newScreen(&g.own.log)
+			if err != nil {
 				return err
-			}
-			if f := cmd.Flags().Lookup("log-level"); f.Changed && !g.own.log.JSON() {
-				return console.BadInput("--log-level got %s, wants --log json with it", f.Value)
 			}
 			m, notices, err := a.openMirror(cmd.Context(), g.own)
 			if err != nil {
@@ -62,7 +60,7 @@ func kindCommand(a *App, k run.Kind) *cobra.Command {
 				return err
 			}
 			t.notices = append(t.notices, notices...)
-			return a.runTask(cmd.Context(), t, g.own, m)
+			return a.runTask(cmd.Context(), t, g.own, m, s)
 		},
 	}
 	if !a.addRunFlags(cmd, g, k) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,11 +30,10 @@ import (
 const pictureFrames = 100
 
 // runTask runs a task: a new run, or one that o.resume names. m is its mirror; nil: it has none.
-func (a *App) runTask(ctx context.Context, t *task, o ownFlags, m *mirror) error {
+func (a *App) runTask(ctx context.Context, t *task, o ownFlags, m *mirror, screen *screen) error {
 	if o.out != "none" { // else nothing can go on
 		console.Saves(ctx, o.grace)
 	}
-	screen := &screen{app: a, log: &o.log}
 	options := runfolder.Options{Keep: t.session.Keep, EventsBySteps: t.session.Axis == "steps",
 		Patience: a.patience, DropRows: o.drop, Disk: a.disk,
 		Notice: screen.Notice}
@@ -58,9 +58,9 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags, m *mirror) error
 	if err != nil {
 		return err
 	}
-	left := screen.open(t, folder)
+	screen.open(t, folder)
 	if len(t.notices) > 0 {
-		skipped = append(skipped, strings.Join(t.notices, "; "))
+		screen.say(strings.Join(t.notices, "; "))
 	}
 	for _, line := range skipped {
 		screen.Notice(line)
@@ -73,7 +73,7 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags, m *mirror) error
 	}
 	outcome, err := session.Run(on, session.Options{Kind: t.Kind, Experiment: t.Experiment, Job: t.job, Folder: folder,
 		Resume: resume, Cadence: t.cadence, Ends: t.ends, Version: console.Version(), Observer: screen,
-		TimePhases: live, Draw: drawEpisode, Pictures: drawPictures, Start: machine.ProcessStart(), Stop: left,
+		TimePhases: live, Draw: drawEpisode, Pictures: drawPictures, Start: machine.ProcessStart(), Stop: screen.left,
 		Grace: func() time.Duration { return console.GraceOf(ctx) },
 		Open: func(ctx context.Context, p run.Progress) (xlabridge.Backend, error) {
 			p.Notice("opening the " + t.on().Backend + " backend")
@@ -98,9 +98,7 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags, m *mirror) error
 	}
 	if coded, ok := errors.AsType[console.Coded](err); ok && coded.ErrorCode() == messaging.CodeOver {
 		// engines take any status except 0 for a failure
-		if l, bad := o.log.Logger(a.Out); bad == nil {
-			l.Info(err.Error())
-		}
+		screen.log.Info(err.Error())
 		if o.json {
 			return a.PrintJSON(map[string]any{"over": true})
 		}
@@ -143,11 +141,25 @@ func sessionError(err error) error {
 type screen struct {
 	display.Reporter // nil before open
 	app              *App
-	log              *console.LogFlags
+	out              io.Writer
+	left             <-chan struct{} // closed when nobody reads stdout any more; nil: it is a terminal
+	log              *slog.Logger    // to out
+	json             bool            // the display is the log
 }
 
-// open makes the display. The channel that it returns is closed when nobody reads stdout any more.
-func (s *screen) open(t *task, folder *runfolder.Folder) (left <-chan struct{}) {
+// newScreen returns a display that is not open.
+func (a *App) newScreen(flags *console.LogFlags) (s *screen, err error) {
+	s = &screen{app: a, out: a.Out, json: flags.JSON()}
+	if _, live := display.Terminal(a.Out, a.Getenv); !live {
+		r := &pipe{Writer: a.Out, left: make(chan struct{})}
+		s.out, s.left = r, r.left
+	}
+	s.log, err = flags.Logger(s.out)
+	return s, err
+}
+
+// open makes the display.
+func (s *screen) open(t *task, folder *runfolder.Folder) {
 	b := display.Board{Command: t.Name + " " + t.job.Title, Setup: t.job.Setup, Unit: t.Unit,
 		Last: t.job.Last, Picture: t.Picture, Rows: t.job.Board(), Round: t.Round, Work: t.Work,
 		Start: machine.ProcessStart()}
@@ -160,17 +172,20 @@ func (s *screen) open(t *task, folder *runfolder.Folder) (left <-chan struct{}) 
 	if folder != nil {
 		b.Folder = folder.Dir()
 	}
-	out := s.app.Out
-	if _, live := display.Terminal(out, s.app.Getenv); !live {
-		r := &pipe{Writer: out, left: make(chan struct{})}
-		out, left = r, r.left
+	if s.json {
+		s.Reporter = display.NewRecords(s.log, b)
+	} else {
+		s.Reporter = display.NewReporter(s.out, s.app.Getenv, b)
 	}
-	if !s.log.JSON() {
-		s.Reporter = display.NewReporter(out, s.app.Getenv, b)
-	} else if l, err := s.log.Logger(out); err == nil { // it was checked
-		s.Reporter = display.NewRecords(l, b)
+}
+
+// say shows a line that is no problem.
+func (s *screen) say(line string) {
+	if s.json {
+		s.log.Info(line)
+	} else {
+		s.Notice(line)
 	}
-	return left
 }
 
 // Notice shows a line. Before open, it is dropped.

@@ -42,7 +42,7 @@ func (r *records) Progress(p Progress) {
 func (r *records) Download(done, total int64) { r.log.Debug("download", "bytes", done, "of", total) }
 
 // Notice implements Reporter.
-func (r *records) Notice(line string) { r.log.Info(line) }
+func (r *records) Notice(line string) { r.log.Warn(line) }
 
 // Moved implements Reporter.
 func (r *records) Moved(folder string) { r.log.Info("run folder", folderOf(folder)...) }

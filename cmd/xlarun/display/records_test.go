@@ -37,7 +37,7 @@ func TestRecords(t *testing.T) {
 {"level":"INFO","msg":"program","cache":"hit","trace_seconds":1,"compile_seconds":0,"devices":"1 device","plan":""}
 {"level":"INFO","msg":"generation","generation":1,"best_fitness":9.5,"test":null,"hosts_alive":2,"steps_per_second":100}
 {"level":"INFO","msg":"generation","generation":2,"best_fitness":9.5,"test":null,"hosts_alive":2,"steps_per_second":100}
-{"level":"INFO","msg":"the disk is full"}
+{"level":"WARN","msg":"the disk is full"}
 {"level":"INFO","msg":"run folder","folder":"runs/b"}
 {"level":"INFO","msg":"solved"}
 `, out.String())

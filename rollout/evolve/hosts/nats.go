@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"context"
+	"encoding/json"
 	"runtime"
 	"strings"
 	"time"
@@ -26,7 +27,7 @@ func On(s messaging.Server, name string) Open {
 		if err != nil {
 			return nil, err
 		}
-		b := &natsBus{conn: conn, address: s.Address, name: name, prefix: "xlarun.run." + name + "."}
+		b := &natsBus{conn: conn, address: s.Address, name: name, prefix: messaging.Run + name + "."}
 		take := func(m *nats.Msg) {
 			if message, err := Decode(m.Data); err == nil {
 				receive(message)
@@ -119,28 +120,16 @@ func notes(conn *nats.Conn) (nats.KeyValue, error) {
 	return messaging.Bucket(js, nats.KeyValueConfig{Bucket: messaging.Runs, TTL: notesFor})
 }
 
-// WriteNote writes the note of a run, or of an island.
-func WriteNote(conn *nats.Conn, name string, text []byte) error {
-	kv, err := notes(conn)
-	if err != nil {
-		return err
-	}
-	_, err = kv.Put(name, text)
-	return err
-}
+func (b *natsBus) Write(n Note) error { return n.Write(b.conn, b.name) }
 
-// Write implements Board.
-func (b *natsBus) Write(text []byte) error { return WriteNote(b.conn, b.name, text) }
-
-// Read implements Board.
-func (b *natsBus) Read() ([]byte, error) {
+func (b *natsBus) Read() (n Note, err error) {
 	kv, err := notes(b.conn)
 	if err != nil {
-		return nil, err
+		return n, err
 	}
 	entry, err := kv.Get(b.name)
 	if err != nil {
-		return nil, err
+		return n, err
 	}
-	return entry.Value(), nil
+	return n, json.Unmarshal(entry.Value(), &n)
 }

@@ -5,19 +5,16 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"xlarun/internal/messaging"
 )
 
-// Board is a Bus whose server keeps a text after all hosts have left.
-type Board interface {
-	Write(text []byte) error
-	Read() ([]byte, error)
-}
-
-// note is what remains at the server of a run.
-type note struct {
+// Note is what remains at the server of a run, and of an island, which has Done alone.
+type Note struct {
+	Done       bool   // else it has begun
 	Run        string // Identity.Digest
-	Goal       string // that it has reached; "": it is under way
+	Goal       string // that it has reached
 	Generation int64  // of which a host has a state
 	Time       time.Time
 	Host       string
@@ -68,24 +65,28 @@ func (e *OverError) Error() string {
 // Over tells the server that the run has reached its goal. A server that keeps nothing is no error: hosts that come
 // later compute all of it.
 func (p *Process) Over(goal string) {
-	b, ok := p.bus.(Board)
-	if !ok {
-		return
-	}
 	p.mu.Lock()
-	n := note{p.host.run, goal, p.host.Generation(), time.Now(), p.host.id}
+	n := Note{true, p.host.run, goal, p.host.Generation(), time.Now(), p.host.id}
 	p.mu.Unlock()
-	write(b, n)
+	_ = p.bus.Write(n)
 }
 
-func write(b Board, n note) {
-	if text, err := json.Marshal(n); err == nil {
-		_ = b.Write(text)
+// Write tells a server, under the name of the run or the island.
+func (n Note) Write(conn *nats.Conn, name string) error {
+	text, err := json.Marshal(n)
+	if err != nil {
+		return err
 	}
+	kv, err := notes(conn)
+	if err != nil {
+		return err
+	}
+	_, err = kv.Put(name, text)
+	return err
 }
 
 // notes tells the server how far the run is, until Close. A server that moved hears of it too.
-func (p *Process) notes(b Board) {
+func (p *Process) notes() {
 	every := time.NewTicker(noteEvery)
 	defer every.Stop()
 	last := int64(0)
@@ -96,24 +97,14 @@ func (p *Process) notes(b Board) {
 		case <-every.C:
 		}
 		p.mu.Lock()
-		n := note{Run: p.host.run, Generation: last, Time: time.Now(), Host: p.host.id}
+		n := Note{Run: p.host.run, Generation: last, Time: time.Now(), Host: p.host.id}
 		last = p.host.Generation()
 		p.mu.Unlock()
 		if _, connected := p.bus.Connected(); n.Generation == 0 || !connected {
 			continue
 		}
-		if old, ok := p.note(); !ok || old.Run != n.Run || old.Generation < n.Generation {
-			write(b, n)
+		if old, err := p.bus.Read(); err != nil || old.Run != n.Run || old.Generation < n.Generation {
+			_ = p.bus.Write(n)
 		}
 	}
-}
-
-// note returns what an earlier run of the same name has left at the server.
-func (p *Process) note() (n note, ok bool) {
-	b, ok := p.bus.(Board)
-	if !ok {
-		return n, false
-	}
-	text, err := b.Read()
-	return n, err == nil && json.Unmarshal(text, &n) == nil
 }

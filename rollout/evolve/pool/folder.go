@@ -71,7 +71,7 @@ func (f *folder) close() error {
 	return f.lock.Close()
 }
 
-func (*folder) note(bool) {}
+func (*folder) tell(bool) {}
 
 // vacant makes the island's folder. It refuses one with members of an earlier run.
 func (f *folder) vacant() error {

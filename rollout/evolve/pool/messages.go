@@ -40,7 +40,7 @@ type messages struct {
 	bucket   nats.KeyValue // nil: it is not open
 	process  string        // in the island's key: this one has the name
 	revision uint64        // of the key; 0: the name is not this process's
-	written  string        // the note that the server has
+	written  *hosts.Note   // that the server has
 
 	// of the exchanges
 	keys        nats.KeyValue
@@ -51,7 +51,7 @@ type messages struct {
 	others map[string]object // those of islands that are there; none while the server is away
 	err    error             // of the last exchange
 	lost   error             // another process has the name now
-	text   string            // the note that the server shall have
+	note   *hosts.Note       // that the server shall have; nil: none
 }
 
 // object is an entry at the server.
@@ -181,7 +181,7 @@ func (m *messages) beat() error {
 		if err != nil {
 			return err
 		}
-		m.bucket, m.written = bucket, "" // it may be of another server
+		m.bucket, m.written = bucket, nil // it may be of another server
 	}
 	revision, err := m.bucket.Update(key(m.island), []byte(m.process), m.revision)
 	if errors.Is(err, nats.ErrKeyRevisionMismatch) {
@@ -208,10 +208,10 @@ func (m *messages) beat() error {
 // writeNote writes the note, if the server does not have it.
 func (m *messages) writeNote() {
 	m.mu.Lock()
-	text := m.text
+	note := m.note
 	m.mu.Unlock()
-	if text != m.written && hosts.WriteNote(m.conn, m.run+".islands."+key(m.island), []byte(text)) == nil {
-		m.written = text
+	if note != nil && note != m.written && note.Write(m.conn, m.run+".islands."+key(m.island)) == nil {
+		m.written = note
 	}
 }
 
@@ -300,13 +300,10 @@ func (m *messages) close() error {
 
 func (*messages) vacant() error { return nil }
 
-func (m *messages) note(done bool) {
+func (m *messages) tell(done bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.text = messaging.Begun
-	if done {
-		m.text = "done"
-	}
+	m.note = &hosts.Note{Done: done}
 }
 
 func (m *messages) leave(_ int64, tree any, metadata map[string]string) error {

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"net"
@@ -15,6 +16,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/internal/messaging"
+	"xlarun/rollout/evolve/hosts"
 	"xlarun/rollout/settings"
 )
 
@@ -170,7 +172,7 @@ func TestNotes(t *testing.T) {
 	b := joined(t, server, "b.") // no key of NATS
 	b.Note(false)
 	port, name := s.Addr().(*net.TCPAddr).Port, "x.islands."+key("b.")
-	wrote := func(text string) func() bool {
+	wrote := func(done bool) func() bool {
 		return func() bool {
 			conn, err := nats.Connect(server.Address.URLs[0])
 			if err != nil {
@@ -183,18 +185,19 @@ func TestNotes(t *testing.T) {
 			if err != nil {
 				return false
 			}
+			var n hosts.Note
 			e, err := kv.Get(name)
-			return err == nil && string(e.Value()) == text
+			return err == nil && json.Unmarshal(e.Value(), &n) == nil && n.Done == done
 		}
 	}
-	require.Eventually(t, wrote(messaging.Begun), time.Minute, 20*time.Millisecond)
+	require.Eventually(t, wrote(false), time.Minute, 20*time.Millisecond)
 	s.Shutdown()
 	s.WaitForShutdown()
 	serve(t, port, true) // it has lost all
-	require.Eventually(t, wrote(messaging.Begun), time.Minute, 20*time.Millisecond)
+	require.Eventually(t, wrote(false), time.Minute, 20*time.Millisecond)
 	b.Note(true)
 	require.NoError(t, b.Close())
-	require.True(t, wrote("done")())
+	require.True(t, wrote(true)())
 }
 
 // Members stay known while the server, which is there, does not answer: they were loaded again.
