@@ -411,7 +411,7 @@ func TestHistoryWithGaps(t *testing.T) {
 
 // A host with other settings, or without the server's token, is refused in one sentence.
 func TestHostsThatAreRefused(t *testing.T) {
-	const token = "a token of 16 or more"
+	const token = "a-token-of-16-or-more"
 	server := messageServer(t, token)
 	t.Setenv("XLARUN_TOKEN", token)
 	c := smallRun(nil)
@@ -449,7 +449,7 @@ func TestHostsThatAreRefused(t *testing.T) {
 	require.EqualError(t, err, "the server at "+server+" wants a token: give it by --token-file or the variable "+
 		"XLARUN_TOKEN")
 	c.TokenFile = filepath.Join(t.TempDir(), "token2")
-	require.NoError(t, os.WriteFile(c.TokenFile, []byte("another token of 16 or more\n"), 0o600))
+	require.NoError(t, os.WriteFile(c.TokenFile, []byte("another-token-of-16-or-more\n"), 0o600))
 	_, err = c.Start(t.Context(), &xlabridge.Reference{})
 	require.EqualError(t, err, "the server at "+server+" refuses the token of --token-file "+c.TokenFile+
 		": give the one that the server was started with", "it cannot be reached")

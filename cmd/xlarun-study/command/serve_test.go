@@ -53,7 +53,7 @@ func TestServeWithoutAStudy(t *testing.T) {
 	s := shelltest.New(t)
 	require.Contains(t, s.Refused(t, "serve", "--no-workers"), "--no-workers got \"true\", but there is no study")
 	require.Contains(t, s.Refused(t, "serve", "--listen", "0.0.0.0:0"), "give a token")
-	require.NoError(t, os.WriteFile(s.Path("token"), []byte("a token of 16 or more"), 0o600))
+	require.NoError(t, os.WriteFile(s.Path("token"), []byte("a-token-of-16-or-more"), 0o600))
 	server := s.Command("serve", "--listen", "127.0.0.1:0", "--token-file", "token", "--address-file", "server",
 		"--web", "127.0.0.1:0")
 	out, err := os.Create(s.Path("output"))
@@ -95,7 +95,7 @@ func TestServeWithoutAStudy(t *testing.T) {
 	}
 	page, err := http.NewRequestWithContext(t.Context(), http.MethodGet, metricsAt.FindString(s.Read(t, "output")), nil)
 	require.NoError(t, err)
-	page.Header.Set("Authorization", "Bearer a token of 16 or more")
+	page.Header.Set("Authorization", "Bearer a-token-of-16-or-more")
 	seen, err := http.DefaultClient.Do(page)
 	require.NoError(t, err)
 	metrics, err := io.ReadAll(seen.Body)
