@@ -58,8 +58,8 @@ func TestStudiesJoinAServer(t *testing.T) {
 		if x.Number == 3 {
 			_, third := served("moved")
 			err := third.Run(t.Context())
-			require.EqualError(t, err, "another study is served at nats://"+b.address()+" under this name: give "+
-				"another one, nats://"+b.address()+"/NAME, there and to its workers")
+			require.EqualError(t, err, "this study, or one of the same file, is served at nats://"+b.address()+
+				"/moved already: wait for its end, or give another name")
 		}
 	}
 	require.NoError(t, again.Run(t.Context()))

@@ -130,8 +130,8 @@ func (s *server) claim(ctx context.Context, conn *nats.Conn, at messaging.Server
 	}
 	switch has = other == ""; {
 	case other == s.id:
-		return &messaging.CodedError{Code: messaging.CodeRefused, Text: fmt.Sprintf("this study is served at %s "+
-			"already: wait for the end of that process, or stop it", at.Full())}
+		return &messaging.CodedError{Code: messaging.CodeRefused, Text: fmt.Sprintf("this study, or one of the "+
+			"same file, is served at %s already: wait for its end, or give another name", at.Full())}
 	case !has:
 		return &messaging.CodedError{Code: messaging.CodeRefused, Text: fmt.Sprintf("another study is served at %s "+
 			"under this name: give another one, %s/NAME, there and to its workers", at.Address, at.Address)}

@@ -1,11 +1,17 @@
 package command
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"io"
+	"math/big"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,6 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/internal/shelltest"
+	"xlarun/cmd/xlarun/cli"
+	"xlarun/internal/credentials"
 	"xlarun/studies"
 )
 
@@ -29,6 +37,47 @@ func TestJoinAddress(t *testing.T) {
 	require.Equal(t, [2]string{"tls://127.0.0.1:4222", ""}, [2]string{at, also})
 	at, _ = joinAddress(studies.Listen{}, "127.0.0.1:4222")
 	require.Equal(t, "nats://127.0.0.1:4222", at)
+}
+
+// The page of a study at a server of others has its own token and certificate: there was none beside a user of NATS,
+// and without one the certificate had no effect.
+func TestThePageOfAStudyThatJoins(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	cert, key := pair(t)
+	f := credentials.Files{TokenFile: file("token", "a token of 16 or more"), TLSCert: file("cert", cert),
+		TLSKey: file("key", key)}
+	creds := f
+	creds.NKey = file("nkey", "SUAAFCPAHF3U47WGZCCKXWOM5H3H7LO7UILNHZ3JKNK6GULPA5W4WXR3EQ")
+	for token, files := range map[string]credentials.Files{"": creds, "a token of 16 or more": f} {
+		access := &accessFlags{files}
+		at, err := access.join(serveCommand(&cli.App{}), "nats://a:1/study", 0)
+		require.NoError(t, err)
+		require.Equal(t, token, at.Token)
+		l, err := access.page("0.0.0.0:0")
+		require.NoError(t, err)
+		require.NoError(t, l.Check())
+		require.Equal(t, "a token of 16 or more", l.Token)
+		require.Len(t, l.TLS.Certificates, 1)
+	}
+}
+
+// pair returns a certificate and its key.
+func pair(t *testing.T) (cert, key string) {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(nil)
+	require.NoError(t, err)
+	x := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	certData, err := x509.CreateCertificate(rand.Reader, x, x, public, private)
+	require.NoError(t, err)
+	keyData, err := x509.MarshalPKCS8PrivateKey(private)
+	require.NoError(t, err)
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certData})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyData}))
 }
 
 // A server whose address file cannot be written ends with an error: it ran on, and whoever joined by the file waited.

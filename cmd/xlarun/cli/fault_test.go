@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"xlarun/internal/long"
@@ -109,7 +110,9 @@ func (c *count) run(t *testing.T) error {
 	}
 	task, err := (&flagValues{values: values}).resolve(countingKind(c.step), "", nil)
 	require.NoError(t, err)
-	s, err := a.newScreen(&console.LogFlags{})
+	flags := &console.LogFlags{}
+	flags.Add(pflag.NewFlagSet("", pflag.ContinueOnError))
+	s, err := a.newScreen(flags)
 	require.NoError(t, err)
 	return a.runTask(c.ctx, task, ownFlags{out: c.out, resume: c.resume}, nil, s)
 }

@@ -337,4 +337,8 @@ func TestLogOfARun(t *testing.T) {
 		}
 	}
 	require.Equal(t, 3, generations, b.out.String())
+	b = newBed(t)
+	require.Equal(t, StatusOK, b.drift("--generations", "1", "--target", "0", "--out", "none", "--log", "json",
+		"--log-level", "warn"), "%s", b.err)
+	require.Empty(t, b.out.String(), "there was no problem")
 }
