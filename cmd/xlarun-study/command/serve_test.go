@@ -49,11 +49,11 @@ func TestThePageOfAStudyThatJoins(t *testing.T) {
 		return path
 	}
 	cert, key := pair(t)
-	f := credentials.Files{TokenFile: file("token", "a token of 16 or more"), TLSCert: file("cert", cert),
+	f := credentials.Files{TokenFile: file("token", "a-token-of-16-or-more"), TLSCert: file("cert", cert),
 		TLSKey: file("key", key)}
 	creds := f
 	creds.NKey = file("nkey", "SUAAFCPAHF3U47WGZCCKXWOM5H3H7LO7UILNHZ3JKNK6GULPA5W4WXR3EQ")
-	for token, files := range map[string]credentials.Files{"": creds, "a token of 16 or more": f} {
+	for token, files := range map[string]credentials.Files{"": creds, "a-token-of-16-or-more": f} {
 		access := &accessFlags{files}
 		at, err := access.join(serveCommand(&cli.App{}), "nats://a:1/study", 0)
 		require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestThePageOfAStudyThatJoins(t *testing.T) {
 		l, err := access.page("0.0.0.0:0")
 		require.NoError(t, err)
 		require.NoError(t, l.Check())
-		require.Equal(t, "a token of 16 or more", l.Token)
+		require.Equal(t, "a-token-of-16-or-more", l.Token)
 		require.Len(t, l.TLS.Certificates, 1)
 	}
 }
