@@ -13,21 +13,22 @@ import (
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	const a, b = "0123456789abcdef", "fedcba9876543210"
+	const some = "# of some\nworker " + a + "\n\n\tserver\t" + b + "\r\n"
 	for text, want := range map[string]struct {
 		tokens map[Role]string
 		err    string
 	}{
-		"# of all\n\n  " + a + "\n":                              {map[Role]string{Any: a}, ""},
-		"# of some\nworker " + a + "\n\n\tserver\t" + b + "\r\n": {map[Role]string{Worker: a, Server: b}, ""},
-		"worker " + a + "\nraeder " + b:                          {nil, `has a line of the role "raeder", wants worker, server `},
-		a + " " + b:                                              {nil, `has a line of the role "0123456789", wants worker, server `},
-		"worker " + a + " " + b:                                  {nil, "has a token of a worker with white space"},
-		a + "\n" + b:                                             {nil, "has several tokens of a role"},
-		"worker " + a + "\n" + b:                                 {nil, "has several tokens of a role"},
-		"server " + a + "\nserver " + b:                          {nil, "has several tokens of a role"},
-		"worker " + a + "\nserver abc":                           {nil, "has a token of 3 characters, wants 16 or more"},
-		"worker":                                                 {nil, "has a token of 6 characters, wants 16 or more"},
-		" \n# none\n":                                            {nil, "is empty: write a token into it"},
+		"# of all\n\n  " + a + "\n":     {map[Role]string{Any: a}, ""},
+		some:                            {map[Role]string{Worker: a, Server: b}, ""},
+		"worker " + a + "\nraeder " + b: {nil, `has a line of the role "raeder", wants worker, server `},
+		a + " " + b:                     {nil, `has a line of the role "0123456789", wants worker, server `},
+		"worker " + a + " " + b:         {nil, "has a token of a worker with white space"},
+		a + "\n" + b:                    {nil, "has several tokens of a role"},
+		"worker " + a + "\n" + b:        {nil, "has several tokens of a role"},
+		"server " + a + "\nserver " + b: {nil, "has several tokens of a role"},
+		"worker " + a + "\nserver abc":  {nil, "has a token of 3 characters, wants 16 or more"},
+		"worker":                        {nil, "has a token of 6 characters, wants 16 or more"},
+		" \n# none\n":                   {nil, "is empty: write a token into it"},
 	} {
 		file := filepath.Join(t.TempDir(), "token")
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))

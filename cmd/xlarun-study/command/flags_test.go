@@ -52,8 +52,8 @@ func TestWrongFlags(t *testing.T) {
 		{append(serve, "--token-file", roles), "xlarun serve: --token-file " + roles + " has no token of a reader: " +
 			`write a line "reader TOKEN" into it, or give --web none`},
 		{append(serve, "--join", "nats://127.0.0.1:1", "--token-file", roles), "has no token of a server"},
-		{append(serve, "--token-file", short, "--web", "none"), "xlarun serve: --token-file " + short + " has a token " +
-			"of 6 characters"},
+		{append(serve, "--token-file", short, "--web", "none"), "xlarun serve: --token-file " + short + " has a " +
+			"token of 6 characters"},
 		{[]string{"study", "watch", spec, "--token-file", roles}, "has no token of a reader"},
 		{append(serve, "--creds", spec), "xlarun serve: --creds " + spec + " has no credentials of a NATS user"},
 		{append(serve, "--nkey", spec), "is for a server that this process joins: give --token-file or certificates"},
