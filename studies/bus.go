@@ -133,7 +133,7 @@ func openBus(l Listen, socket string) (b *bus, err error) {
 			return nil, err
 		}
 		o.JetStream, o.DisableJetStreamBanner = true, true
-		o.JetStreamMaxMemory, o.JetStreamMaxStore = 1<<30, 64<<20
+		o.JetStreamMaxMemory, o.JetStreamMaxStore = 512<<20, 64<<20 // pods of the examples have 1 GiB
 	}
 	defer func() {
 		if err != nil {

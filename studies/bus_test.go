@@ -25,6 +25,7 @@ func TestBus(t *testing.T) {
 	b, err := openBus(Listen{Address: "127.0.0.1:0"}, socket)
 	require.NoError(t, err)
 	require.True(t, b.server.JetStreamEnabled())
+	require.LessOrEqual(t, b.server.JetStreamConfig().MaxMemory, int64(1<<30/2), "half of a pod's memory")
 	store := b.server.JetStreamConfig().StoreDir
 	require.DirExists(t, store)
 	info, err := os.Stat(socket)

@@ -21,7 +21,7 @@ func TestMessagesEnd(t *testing.T) {
 	quiet, nobody := quietFor, nobodyFor
 	defer func() { quietFor, nobodyFor = quiet, nobody }()
 	quietFor = 200 * time.Millisecond
-	const token = "a token of 16 or more"
+	const token = "a-token-of-16-or-more"
 	serve := func(ctx context.Context, m Messages) (conn *nats.Conn, end chan error) {
 		at := make(chan string, 1)
 		m.Listen = Listen{Address: "127.0.0.1:0", Token: token}

@@ -2,12 +2,14 @@
 package credentials
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -89,64 +91,65 @@ func private(from, path string) (string, error) {
 type Role string
 
 const (
+	Any    Role = ""       // all of them
 	Worker Role = "worker" // a worker, a host, an island
 	Server Role = "server" // a study that is served at another message server
 	Reader Role = "reader" // whoever looks at the page
 )
 
-// Secret returns the token of a role, of the file or of TokenVariable; "": none. The text is one token for all roles,
-// or lines of a role and its token. It refuses a file that others can read, and a token that is too short. Its errors
-// are *Error.
+// Secret returns the token of a role; "": there are no tokens. Its errors are *Error.
 func (f Files) Secret(role Role) (string, error) {
+	all, err := f.Tokens()
+	token := cmp.Or(all[role], all[Any])
+	if token == "" && len(all) > 0 {
+		err = Wrong("%s has no token of a %s: write a line %q into it", f.Source(), role, role+" TOKEN")
+	}
+	return token, err
+}
+
+// Tokens returns the tokens of the file or of TokenVariable: one of Any, or those of lines of a role and its token.
+// Blank lines and those of a comment, #, are left out. It refuses a file that others can read, and a token that is too
+// short. Its errors are *Error.
+func (f Files) Tokens() (map[Role]string, error) {
 	if err := f.check(); err != nil || f.IsUser() {
-		return "", err
+		return nil, err
 	}
 	text, from := os.Getenv(TokenVariable), f.Source()
 	if f.TokenFile != "" {
 		var err error
 		if text, err = private(from, f.TokenFile); err != nil {
-			return "", err
-		}
-		if strings.TrimSpace(text) == "" {
-			return "", Wrong("%s is empty: write a token into it", from)
+			return nil, err
 		}
 	}
-	token := strings.TrimSpace(text)
-	if tokens := byRole(token); len(tokens) > 0 {
-		if token = tokens[role]; token == "" {
-			return "", Wrong("%s has no token of a %s: write a line %q into it", from, role, role+" TOKEN")
-		}
-	}
-	if token != "" && len(token) < leastToken {
-		return "", Wrong("%s has a token of %d characters, wants %d or more, as from head -c 24 /dev/urandom | base64",
-			from, len(token), leastToken)
-	}
-	return token, nil
-}
-
-// HasRoles reports whether there are tokens by role.
-func (f Files) HasRoles() bool {
-	text := os.Getenv(TokenVariable)
-	if f.TokenFile != "" {
-		data, _ := os.ReadFile(f.TokenFile) // Secret says what hinders it
-		text = string(data)
-	}
-	return len(byRole(strings.TrimSpace(text))) > 0
-}
-
-// byRole returns the tokens of a text with lines of a role and its token; nil: it is no such text.
-func byRole(text string) map[Role]string {
 	all := map[Role]string{}
 	for line := range strings.Lines(text) {
-		role, token, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch Role(role) {
-		case Worker, Server, Reader:
-			all[Role(role)] = strings.TrimSpace(token)
-		default:
-			return nil
+		words := strings.Fields(line)
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
 		}
+		role, token := Any, words[len(words)-1]
+		if len(words) > 1 {
+			role = Role(words[0])
+		}
+		_, twice := all[role]
+		switch {
+		case !slices.Contains([]Role{Any, Worker, Server, Reader}, role): // the word may be part of a token
+			return nil, Wrong("%s has a line of the role %.10q, wants worker, server or reader and a token, or one "+
+				"token without white space", from, role)
+		case len(words) > 2:
+			return nil, Wrong("%s has a token of a %s with white space: write one without", from, role)
+		case twice || all[Any] != "" || role == Any && len(all) > 0:
+			return nil, Wrong("%s has several tokens of a role: write one token, or a line of each role", from)
+		case len(token) < leastToken:
+			return nil, Wrong("%s has a token of %d characters, wants %d or more, as from head -c 24 /dev/urandom | "+
+				"base64", from, len(token), leastToken)
+		}
+		all[role] = token
 	}
-	return all
+	if f.TokenFile != "" && len(all) == 0 {
+		return nil, Wrong("%s is empty: write a token into it", from)
+	}
+	return all, nil
 }
 
 // TLS returns the configuration; nil: there are no files. Its errors are *Error.

@@ -17,7 +17,6 @@ import (
 	"xlarun/graph/random"
 	"xlarun/internal/quantity"
 	"xlarun/rollout/evolve/generation"
-	"xlarun/rollout/evolve/hosts"
 	"xlarun/rollout/evolve/pool"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
@@ -55,8 +54,6 @@ const (
 	longestIsland = 63
 	// otherIslands is the name of the islands without shares of their own.
 	otherIslands = "others"
-	// islandsSuffix makes the name of islands' notes at a message server another one than that of hosts' notes.
-	islandsSuffix = ".islands"
 )
 
 var islandName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
@@ -204,29 +201,10 @@ func (p *pooled) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 		err = p.pool.CheckVacant()
 	}
 	if !p.started && err == nil {
-		p.note(ctx, hosts.Note{})
+		p.pool.Note(false)
 	}
 	p.started = true
 	return nil, err
-}
-
-// note tells the message server how far the island is, so that a server that ends by itself waits for it. A server that
-// is away, or that keeps nothing, is no error: it ends when nobody has used it for long.
-func (p *pooled) note(ctx context.Context, n hosts.Note) {
-	server, name, err := p.config.server()
-	if err != nil || p.config.Join == "" {
-		return
-	}
-	server.Wait = 0
-	name += islandsSuffix + "." + p.config.Island
-	bus, err := hosts.On(server, name)(ctx, name, func(hosts.Message) {})
-	if err != nil {
-		return
-	}
-	defer bus.Close()
-	if board, ok := bus.(hosts.Board); ok {
-		n.Write(board)
-	}
 }
 
 // after lets members leave and arrive, every MigrateEvery generations.
@@ -238,7 +216,7 @@ func (p *pooled) after(ctx context.Context, e *Evolution, m *run.Metrics) error 
 	}
 	m.Values = append(m.Values, run.Value{Name: "arrived", Number: float64(len(p.arrived))})
 	if m.Done || m.Stalled || m.Step >= int64(p.config.Generations) {
-		p.note(ctx, hosts.Note{Done: true})
+		p.pool.Note(true)
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ func TestCutLinks(t *testing.T) {
 	const healed = 8 * time.Second
 	var cuts []fault
 	for i, cut := range []time.Duration{2100 * time.Millisecond, 3500 * time.Millisecond, 6500 * time.Millisecond} {
-		cuts = append(cuts, fault{Kind: partition, At: healed - cut, For: cut, Node: coordinator, To: firstWorker + i})
+		cuts = append(cuts, fault{Kind: partition, At: healed - cut, For: cut, Node: coordinator, To: firstWorker + i,
+			Link: network.Link{Cut: true}})
 	}
 	slices.SortFunc(cuts, func(a, b fault) int { return int(a.At - b.At) })
 	h := &history{bench: newBench(t), t: t, z: longForm, dir: t.TempDir(), links: map[[2]int][]network.Link{},

@@ -124,10 +124,7 @@ func TestHistories(t *testing.T) {
 		histories = int(last - first + 1)
 		together = min(together, histories)
 	}
-	t.Cleanup(func() {
-		t.Log(effects.String())
-		effects.check(t)
-	})
+	t.Cleanup(func() { checkEffects(t) })
 	for group := range together {
 		t.Run(strconv.Itoa(group), func(t *testing.T) {
 			t.Parallel()
@@ -253,7 +250,7 @@ func (b *bench) history(t *testing.T, z size, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	variant := variants[random.IntN(len(variants))]
 	server := random.IntN(2) == 0 && b.postgres != nil
-	faults := faultsOf(random, z.faults, z.within, z.lease, server)
+	faults := draw{random, z.lease, server}.faults(z.faults, z.within)
 	h := &history{bench: b, t: t, z: z, dir: t.TempDir(), links: map[[2]int][]network.Link{}, met: map[fault]int{}}
 	h.record = record{Trials: z.trials, Lease: z.lease, Undisturbed: z.undisturbedResults(t, variant)}
 	if long.On() { // other tests keep the machine busy while the short form runs
@@ -379,13 +376,17 @@ func (h *history) start(i int) {
 	}
 }
 
-// kill kills the process of a node.
-func (h *history) kill(i int) {
-	if n := h.nodes[i]; n.over != nil {
-		_ = n.cmd.Process.Kill()
-		<-n.over
-		n.over, n.suspended = nil, 0
+// kill kills the process of a node. It reports whether that ended it.
+func (h *history) kill(i int) bool {
+	n := h.nodes[i]
+	if n.over == nil {
+		return false
 	}
+	_ = n.cmd.Process.Kill()
+	<-n.over
+	n.over, n.suspended = nil, 0
+	status, ok := n.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && status.Signal() == syscall.SIGKILL
 }
 
 // play starts the nodes, lets faults happen, heals the links, waits for the study's end and reads what happened.
@@ -417,95 +418,15 @@ func (h *history) happen(faults []fault) {
 			h.supervise()
 			time.Sleep(min(left, 20*time.Millisecond))
 		}
-		if x.end {
-			h.end(x.fault)
-		} else {
-			h.begin(x.fault)
+		n := h.nodes[x.Node]
+		if !x.end {
+			x.Kind.faults.Add(1)
+			x.Kind.begin(h, n, x.fault)
+			continue
 		}
-	}
-}
-
-// begin begins a fault.
-func (h *history) begin(f fault) {
-	n := h.nodes[f.Node]
-	h.met[f] = h.net.Met(f.Node, f.To)
-	effects.planned(f.Kind)
-	if n.over != nil && (f.Kind == killed || f.Kind == suspended) || f.Kind == restart {
-		effects.had(f.Kind)
-	}
-	switch f.Kind {
-	case moved:
-		n.args.Listen, n.elsewhere = n.elsewhere, n.args.Listen
-		fallthrough
-	case killed:
-		n.down++
-		h.kill(f.Node)
-	case version:
-		n.others++
-		n.args.Version = "another"
-		h.kill(f.Node)
-		h.start(f.Node)
-	case suspended:
-		if n.suspended++; n.over != nil {
-			_ = n.cmd.Process.Signal(syscall.SIGSTOP)
+		if x.Kind.end(h, n, x.fault); x.Node == database {
+			h.superviseDatabase()
 		}
-	case partition:
-		f.Link.Cut = true
-		fallthrough
-	case slow, lossy, narrow:
-		h.links[[2]int{f.Node, f.To}] = append(h.links[[2]int{f.Node, f.To}], f.Link)
-		h.setLink(f.Node, f.To)
-	case clockSet:
-		n.clock.set(f.Shift)
-	case fullDisk:
-		d := h.diskOf(f.Node)
-		d.full++
-		d.fill()
-	case restart:
-		if n.down++; n.down == 1 {
-			require.NoError(h.t, h.postgres.Down())
-		}
-	}
-}
-
-// end ends a fault.
-func (h *history) end(f fault) {
-	n := h.nodes[f.Node]
-	switch f.Kind {
-	case killed, moved:
-		n.down--
-		h.start(f.Node)
-		if f.Kind == moved && n.over != nil {
-			h.away = append(h.away, n.cmd.Process.Pid)
-		}
-	case version:
-		if n.others--; n.others == 0 {
-			n.args.Version = ""
-			h.kill(f.Node)
-			h.start(f.Node)
-		}
-	case suspended:
-		if n.suspended = max(n.suspended-1, 0); n.suspended == 0 && n.over != nil {
-			_ = n.cmd.Process.Signal(syscall.SIGCONT)
-		}
-	case partition, slow, lossy, narrow:
-		if h.net.Met(f.Node, f.To) > h.met[f] {
-			effects.had(f.Kind)
-		}
-		f.Link.Cut = f.Kind == partition
-		key := [2]int{f.Node, f.To}
-		i := slices.Index(h.links[key], f.Link)
-		h.links[key] = slices.Delete(h.links[key], i, i+1)
-		h.setLink(f.Node, f.To)
-	case clockSet:
-		n.clock.set(0)
-	case fullDisk:
-		h.diskOf(f.Node).free(h.t)
-	case restart:
-		n.down--
-	}
-	if f.Node == database {
-		h.superviseDatabase()
 	}
 }
 
@@ -606,12 +527,12 @@ func (h *history) read() {
 	}
 	for _, pid := range h.away {
 		if slices.ContainsFunc(h.record.Events, func(e event) bool { return e.Coordinator == pid }) {
-			effects.had(moved)
+			moved.seen.Add(1)
 		}
 	}
 	for _, n := range h.nodes {
 		if n.logFile != nil {
-			effects.read(text(n.logFile))
+			readEffects(text(n.logFile))
 		}
 	}
 	h.record.Changes = changes(t, h.storage)

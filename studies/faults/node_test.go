@@ -140,15 +140,21 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// clockJumped is what a node says when its wall clock was set.
-const clockJumped = "-- the wall clock jumped by"
+// clockJumped is what a node says when its wall clock was set, stoodStill when it was suspended.
+const (
+	clockJumped = "-- the wall clock jumped by"
+	stoodStill  = "-- the process stood still for"
+)
 
-// watchClock says when the wall clock is set.
+// watchClock says when the wall clock is set, and when the process stood still.
 func watchClock() {
 	for wall, at := time.Now().Round(0), monotonic(); ; time.Sleep(5 * time.Millisecond) {
 		wallNow, now := time.Now().Round(0), monotonic()
 		if d := wallNow.Sub(wall) - (now - at); d.Abs() > time.Second/2 {
 			fmt.Fprintln(os.Stderr, clockJumped, d)
+		}
+		if now-at > shortForm.lease {
+			fmt.Fprintln(os.Stderr, stoodStill, now-at)
 		}
 		wall, at = wallNow, now
 	}

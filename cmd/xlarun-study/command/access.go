@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"crypto/rand"
 	"time"
 
@@ -25,10 +26,8 @@ func (f *accessFlags) listen(address string, role credentials.Role) (l studies.L
 		return l, console.BadInput("%s is for a server that this process joins: give --token-file or certificates",
 			f.Source())
 	}
-	if f.HasRoles() && role == credentials.Worker {
-		if l.ServerToken, err = f.Secret(credentials.Server); err != nil {
-			l.ServerToken, err = rand.Text(), nil // no other process needs it
-		}
+	if all, _ := f.Tokens(); all[credentials.Worker] != "" && role == credentials.Worker {
+		l.ServerToken = cmp.Or(all[credentials.Server], rand.Text()) // without a line no other process needs it
 	}
 	if l.TLS, err = f.TLS(); err != nil {
 		return l, console.BadInput("%w", err)

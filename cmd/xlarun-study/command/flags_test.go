@@ -24,6 +24,8 @@ func TestWrongFlags(t *testing.T) {
 	require.NoError(t, os.WriteFile(spec, []byte("name = \"small\"\nmetric = \"best_fitness\"\n"+smallRun), 0o600))
 	roles := filepath.Join(t.TempDir(), "roles")
 	require.NoError(t, os.WriteFile(roles, []byte("worker 0123456789abcdef\n"), 0o600))
+	short := filepath.Join(t.TempDir(), "short")
+	require.NoError(t, os.WriteFile(short, []byte("worker 0123456789abcdef\nserver abcdef\n"), 0o600))
 	run, serve := []string{"study", "run", spec}, []string{"serve", spec}
 	for _, c := range []struct {
 		args []string
@@ -50,6 +52,8 @@ func TestWrongFlags(t *testing.T) {
 		{append(serve, "--token-file", roles), "xlarun serve: --token-file " + roles + " has no token of a reader: " +
 			`write a line "reader TOKEN" into it, or give --web none`},
 		{append(serve, "--join", "nats://127.0.0.1:1", "--token-file", roles), "has no token of a server"},
+		{append(serve, "--token-file", short, "--web", "none"), "xlarun serve: --token-file " + short + " has a " +
+			"token of 6 characters"},
 		{[]string{"study", "watch", spec, "--token-file", roles}, "has no token of a reader"},
 		{append(serve, "--creds", spec), "xlarun serve: --creds " + spec + " has no credentials of a NATS user"},
 		{append(serve, "--nkey", spec), "is for a server that this process joins: give --token-file or certificates"},

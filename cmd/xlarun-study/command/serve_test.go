@@ -49,11 +49,11 @@ func TestThePageOfAStudyThatJoins(t *testing.T) {
 		return path
 	}
 	cert, key := pair(t)
-	f := credentials.Files{TokenFile: file("token", "a token of 16 or more"), TLSCert: file("cert", cert),
+	f := credentials.Files{TokenFile: file("token", "a-token-of-16-or-more"), TLSCert: file("cert", cert),
 		TLSKey: file("key", key)}
 	creds := f
 	creds.NKey = file("nkey", "SUAAFCPAHF3U47WGZCCKXWOM5H3H7LO7UILNHZ3JKNK6GULPA5W4WXR3EQ")
-	for token, files := range map[string]credentials.Files{"": creds, "a token of 16 or more": f} {
+	for token, files := range map[string]credentials.Files{"": creds, "a-token-of-16-or-more": f} {
 		access := &accessFlags{files}
 		at, err := access.join(serveCommand(&cli.App{}), "nats://a:1/study", 0)
 		require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestThePageOfAStudyThatJoins(t *testing.T) {
 		l, err := access.page("0.0.0.0:0")
 		require.NoError(t, err)
 		require.NoError(t, l.Check())
-		require.Equal(t, "a token of 16 or more", l.Token)
+		require.Equal(t, "a-token-of-16-or-more", l.Token)
 		require.Len(t, l.TLS.Certificates, 1)
 	}
 }
@@ -102,7 +102,7 @@ func TestServeWithoutAStudy(t *testing.T) {
 	s := shelltest.New(t)
 	require.Contains(t, s.Refused(t, "serve", "--no-workers"), "--no-workers got \"true\", but there is no study")
 	require.Contains(t, s.Refused(t, "serve", "--listen", "0.0.0.0:0"), "give a token")
-	require.NoError(t, os.WriteFile(s.Path("token"), []byte("a token of 16 or more"), 0o600))
+	require.NoError(t, os.WriteFile(s.Path("token"), []byte("a-token-of-16-or-more"), 0o600))
 	server := s.Command("serve", "--listen", "127.0.0.1:0", "--token-file", "token", "--address-file", "server",
 		"--web", "127.0.0.1:0")
 	out, err := os.Create(s.Path("output"))
@@ -144,7 +144,7 @@ func TestServeWithoutAStudy(t *testing.T) {
 	}
 	page, err := http.NewRequestWithContext(t.Context(), http.MethodGet, metricsAt.FindString(s.Read(t, "output")), nil)
 	require.NoError(t, err)
-	page.Header.Set("Authorization", "Bearer a token of 16 or more")
+	page.Header.Set("Authorization", "Bearer a-token-of-16-or-more")
 	seen, err := http.DefaultClient.Do(page)
 	require.NoError(t, err)
 	metrics, err := io.ReadAll(seen.Body)

@@ -139,7 +139,7 @@ log = true
 		text string
 		mode os.FileMode
 		want string
-	}{{"a token of enough letters", 0o644, "chmod 600 token"}, {"short", 0o600, "has a token of 5 characters"},
+	}{{"a-token-of-enough-letters", 0o644, "chmod 600 token"}, {"short", 0o600, "has a token of 5 characters"},
 		{"", 0o600, "is empty"}} {
 		file := filepath.Join(s.Dir, "token")
 		require.NoError(t, os.WriteFile(file, []byte(c.text), 0o600))
@@ -187,7 +187,7 @@ high = 1
 `
 	here, there := shelltest.New(t), shelltest.New(t)
 	for _, s := range []*shelltest.Shell{here, there} {
-		require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "token"), []byte("a secret of 21 letters\n"), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "token"), []byte("a-secret-of-21-letters\n"), 0o600))
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(here.Dir, "spec.toml"), []byte(spec), 0o666))
 	p := here.Command("serve", "spec.toml", "--listen", "127.0.0.1:0", "--token-file", "token", "--no-workers")
@@ -206,7 +206,7 @@ high = 1
 	if url == "" {
 		require.FailNow(t, "nobody can join", "status %d: %s", p.Ended(), &p.Err)
 	}
-	require.Contains(t, pageData(t, page, "a secret of 21 letters"), `"study":"served"`)
+	require.Contains(t, pageData(t, page, "a-secret-of-21-letters"), `"study":"served"`)
 	require.Contains(t, pageData(t, page, "guess"), "Token <input")
 	require.Regexp(t, `^1 x 1 core \(--workers\) join nats://\S+\njoined nats://\S+\n`+
 		`(trial \d  complete  \S+  in \S+s\n){3}done: 3 trials, 0 failed, in \S+s\n$`,

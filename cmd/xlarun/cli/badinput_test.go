@@ -210,7 +210,7 @@ func requireBadInput(t *testing.T, args, toml string, want []string) {
 	if toml != "" {
 		b.write(t, "file.toml", toml)
 	}
-	b.write(t, "open", "a token of 16 or more")
+	b.write(t, "open", "a-token-of-16-or-more")
 	b.write(t, "short", "12345")
 	require.NoError(t, os.Chmod("open", 0o644))
 	require.NoError(t, os.Chmod("short", 0o600))

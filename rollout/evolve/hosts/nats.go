@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"context"
+	"encoding/json"
 	"runtime"
 	"strings"
 	"time"
@@ -111,33 +112,24 @@ const (
 )
 
 // notes returns the bucket. There is none if the server keeps nothing (it runs without JetStream).
-func (b *natsBus) notes() (nats.KeyValue, error) {
-	js, err := b.conn.JetStream(nats.MaxWait(noteTimeout))
+func notes(conn *nats.Conn) (nats.KeyValue, error) {
+	js, err := conn.JetStream(nats.MaxWait(noteTimeout))
 	if err != nil {
 		return nil, err
 	}
 	return messaging.Bucket(js, nats.KeyValueConfig{Bucket: messaging.Runs, TTL: notesFor})
 }
 
-// Write implements Board.
-func (b *natsBus) Write(text []byte) error {
-	kv, err := b.notes()
-	if err != nil {
-		return err
-	}
-	_, err = kv.Put(b.name, text)
-	return err
-}
+func (b *natsBus) Write(n Note) error { return n.Write(b.conn, b.name) }
 
-// Read implements Board.
-func (b *natsBus) Read() ([]byte, error) {
-	kv, err := b.notes()
+func (b *natsBus) Read() (n Note, err error) {
+	kv, err := notes(b.conn)
 	if err != nil {
-		return nil, err
+		return n, err
 	}
 	entry, err := kv.Get(b.name)
 	if err != nil {
-		return nil, err
+		return n, err
 	}
-	return entry.Value(), nil
+	return n, json.Unmarshal(entry.Value(), &n)
 }

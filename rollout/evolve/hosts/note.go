@@ -5,14 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"xlarun/internal/messaging"
 )
-
-// Board is a Bus whose server keeps a text after all hosts have left.
-type Board interface {
-	Write(text []byte) error
-	Read() ([]byte, error)
-}
 
 // Note is what remains at the server of a run, and of an island, which has Done alone.
 type Note struct {
@@ -69,25 +65,28 @@ func (e *OverError) Error() string {
 // Over tells the server that the run has reached its goal. A server that keeps nothing is no error: hosts that come
 // later compute all of it.
 func (p *Process) Over(goal string) {
-	b, ok := p.bus.(Board)
-	if !ok {
-		return
-	}
 	p.mu.Lock()
 	n := Note{true, p.host.run, goal, p.host.Generation(), time.Now(), p.host.id}
 	p.mu.Unlock()
-	n.Write(b)
+	_ = p.bus.Write(n)
 }
 
-// Write tells the server. One that is away, or that keeps nothing, is no error.
-func (n Note) Write(b Board) {
-	if text, err := json.Marshal(n); err == nil {
-		_ = b.Write(text)
+// Write tells a server, under the name of the run or the island.
+func (n Note) Write(conn *nats.Conn, name string) error {
+	text, err := json.Marshal(n)
+	if err != nil {
+		return err
 	}
+	kv, err := notes(conn)
+	if err != nil {
+		return err
+	}
+	_, err = kv.Put(name, text)
+	return err
 }
 
 // notes tells the server how far the run is, until Close. A server that moved hears of it too.
-func (p *Process) notes(b Board) {
+func (p *Process) notes() {
 	every := time.NewTicker(noteEvery)
 	defer every.Stop()
 	last := int64(0)
@@ -104,18 +103,8 @@ func (p *Process) notes(b Board) {
 		if _, connected := p.bus.Connected(); n.Generation == 0 || !connected {
 			continue
 		}
-		if old, ok := p.note(); !ok || old.Run != n.Run || old.Generation < n.Generation {
-			n.Write(b)
+		if old, err := p.bus.Read(); err != nil || old.Run != n.Run || old.Generation < n.Generation {
+			_ = p.bus.Write(n)
 		}
 	}
-}
-
-// note returns what an earlier run of the same name has left at the server.
-func (p *Process) note() (n Note, ok bool) {
-	b, ok := p.bus.(Board)
-	if !ok {
-		return n, false
-	}
-	text, err := b.Read()
-	return n, err == nil && json.Unmarshal(text, &n) == nil
 }

@@ -25,6 +25,10 @@ type Bus interface {
 	Connected() (connection uint64, ok bool)
 	// IsOver reports whether the server is away for good, since the run is over.
 	IsOver() bool
+	// Write lets the server keep a note after all hosts have left, and Read returns the newest one. A server that is
+	// away, or that keeps nothing, is an error.
+	Write(n Note) error
+	Read() (Note, error)
 	// Close sends what is waiting and ends the connection.
 	Close()
 }
@@ -83,9 +87,7 @@ func Join(ctx context.Context, id string, identity Identity, generation int64, o
 	close(early)
 	hello := p.host.Hello()
 	p.running.Go(p.beat)
-	if b, ok := bus.(Board); ok {
-		p.running.Go(func() { p.notes(b) })
-	}
+	p.running.Go(p.notes)
 	p.bus.Greet(greet, hello)
 	if err = ctx.Err(); err == nil {
 		p.mu.Lock()
@@ -218,8 +220,8 @@ const reachEvery = 100 * time.Millisecond
 // is an *OverError if the server knows that the same run has reached the same goal, or is away for good. It is an
 // *ElsewhereError if the server knows that another host has a state of the run, and none that is ahead answers.
 func (p *Process) WaitFor(ctx context.Context, hosts int, goal string) error {
-	left, ok := p.note()
-	ok = ok && left.Run == p.host.run
+	left, err := p.bus.Read() // of an earlier process of the run
+	ok := err == nil && left.Run == p.host.run
 	if ok && left.Done && left.Goal == goal {
 		return &OverError{left.Generation, time.Since(left.Time)}
 	}

@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,6 +25,8 @@ func (*quietBus) Largest() int                   { return 1000 }
 func (b *quietBus) Connected() (uint64, bool)    { return b.connection, b.connected }
 func (b *quietBus) IsOver() bool                 { return b.over }
 func (*quietBus) Close()                         {}
+func (*quietBus) Write(Note) error               { return errors.New("it keeps nothing") }
+func (*quietBus) Read() (Note, error)            { return Note{}, errors.New("it keeps nothing") }
 
 // Hosts counted as alive while their server was out. A host counted as one that has left before it
 // could be heard after an outage.
@@ -145,14 +148,14 @@ func TestAHostWhoseRunIsOver(t *testing.T) {
 	})
 }
 
-// keepingBus loses all messages; its server keeps a text.
+// keepingBus loses all messages; its server keeps a note.
 type keepingBus struct {
 	quietBus
-	text []byte
+	note Note
 }
 
-func (b *keepingBus) Write(text []byte) error { b.text = text; return nil }
-func (b *keepingBus) Read() ([]byte, error)   { return b.text, nil }
+func (b *keepingBus) Write(n Note) error  { b.note = n; return nil }
+func (b *keepingBus) Read() (Note, error) { return b.note, nil }
 
 // A host began at generation 0 while the hosts that were further on were silent or gone. It waits for one of them, and
 // ends with a sentence, unless one answers, the run has another identity, or nobody had a state for long enough.
@@ -173,7 +176,7 @@ func TestARunThatIsElsewhere(t *testing.T) {
 		require.NoError(t, first.WaitFor(t.Context(), 1, "goal"))
 		first.Jump(7)
 		time.Sleep(noteEvery + time.Second)
-		require.Empty(t, bus.text, "no checkpoint has it for sure")
+		require.Zero(t, bus.note, "no checkpoint has it for sure")
 		first.Jump(9)
 		time.Sleep(noteEvery)
 		first.Close()

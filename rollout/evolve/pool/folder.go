@@ -71,6 +71,8 @@ func (f *folder) close() error {
 	return f.lock.Close()
 }
 
+func (*folder) tell(bool) {}
+
 // vacant makes the island's folder. It refuses one with members of an earlier run.
 func (f *folder) vacant() error {
 	own := filepath.Dir(f.entry(f.island, 0))

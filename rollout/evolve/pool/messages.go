@@ -3,6 +3,7 @@ package pool
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -21,22 +22,36 @@ import (
 )
 
 // messages keep the newest entry of each island at a message server: an object in a store, as it may exceed a message,
-// and a key in a bucket, which ends when the island is silent. Each island looks there after each beat and opens both
-// anew, so that a server that has lost them gets them again.
+// and a key in a bucket, which ends when the island is silent. Each island looks there after each beat. What fails is
+// opened anew, so that a server that has lost it gets it again.
 type messages struct {
 	server messaging.Server
-	name   string // of the bucket and of the store
+	run    string
 	island string
 	conn   *nats.Conn
-	taken  bool          // the name is this process's
-	left   chan struct{} // has a value when members have left
+	quick  nats.JetStreamContext // for beats
+	slow   nats.JetStreamContext // for entries
+	alive  time.Duration         // how long an island may be silent
+	left   chan struct{}         // has a value when members have left
 	end    chan struct{}
 	beats  sync.WaitGroup
+
+	// of the beats
+	bucket   nats.KeyValue // nil: it is not open
+	process  string        // in the island's key: this one has the name
+	revision uint64        // of the key; 0: the name is not this process's
+	written  *hosts.Note   // that the server has
+
+	// of the exchanges
+	keys        nats.KeyValue
+	list, store nats.ObjectStore // nil: they are not open
 
 	mu     sync.Mutex
 	own    object            // the newest entry of this island
 	others map[string]object // those of islands that are there; none while the server is away
 	err    error             // of the last exchange
+	lost   error             // another process has the name now
+	note   *hosts.Note       // that the server shall have; nil: none
 }
 
 // object is an entry at the server.
@@ -45,8 +60,8 @@ type object struct {
 	data []byte // safetensors
 }
 
-// Times, which tests shorten.
-var beatEvery, aliveFor = hosts.BeatEvery, hosts.AliveFor
+// beatEvery is shorter in tests.
+var beatEvery = hosts.BeatEvery
 
 const (
 	// beatTime is how long the server may take for an answer, patience for a part of an entry.
@@ -55,9 +70,10 @@ const (
 	keepFor = 24 * time.Hour
 )
 
-// Join returns the pool of islands that exchange members by a message server, under a name.
-func Join(server messaging.Server, name, island string) *Pool {
-	return newPool(&messages{server: server, name: "xlarun-pool-" + name, island: island}, island)
+// Join returns the pool of islands of a run that exchange members by a message server.
+func Join(server messaging.Server, run, island string) *Pool {
+	return newPool(&messages{server: server, run: run, island: island, alive: hosts.AliveFor,
+		process: rand.Text()}, island)
 }
 
 // open joins the others. The error is a *settings.Error if another process has the island's name, or if the server
@@ -69,27 +85,36 @@ func (m *messages) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	bucket, err := m.bucket()
-	if err != nil {
-		return settings.Wrong("join", m.server.Address.String(), "a server that keeps members, xlarun serve or "+
-			"nats-server -js: %v", err)
-	}
-	if err := m.take(ctx, bucket); err != nil {
+	if m.quick, err = m.conn.JetStream(nats.MaxWait(beatTime)); err != nil {
 		return err
 	}
-	m.taken = true
+	if m.slow, err = m.conn.JetStream(nats.MaxWait(patience)); err != nil {
+		return err
+	}
+	if err := m.take(ctx); err != nil {
+		return err
+	}
 	m.beats.Go(func() {
 		for m.wait(nil) {
-			if bucket, err := m.bucket(); err == nil {
-				_, _ = bucket.Put(key(m.island), nil) // the next beat tries again
+			if err := m.beat(); errors.Is(err, nats.ErrKeyRevisionMismatch) {
+				m.mu.Lock()
+				m.lost = m.taken()
+				m.mu.Unlock()
+				return
 			}
+			m.writeNote()
 		}
 	})
 	go func() { // close does not wait for entries on their way
 		for m.wait(m.left) {
 			others, err := m.exchange()
+			if err != nil {
+				m.store = nil
+			}
 			m.mu.Lock()
-			m.others, m.err = others, err
+			if m.err = err; err == nil || errors.Is(err, nats.ErrDisconnected) {
+				m.others = others
+			}
 			m.mu.Unlock()
 		}
 	}()
@@ -108,28 +133,36 @@ func (m *messages) wait(early <-chan struct{}) bool {
 	return true
 }
 
-// bucket opens the bucket, or makes it.
-func (m *messages) bucket() (nats.KeyValue, error) {
-	js, err := m.conn.JetStream(nats.MaxWait(beatTime))
-	if err != nil {
-		return nil, err
-	}
-	return messaging.Bucket(js, nats.KeyValueConfig{Bucket: m.name, TTL: aliveFor, Storage: nats.MemoryStorage})
-}
+// name returns the name of the bucket and of the store.
+func (m *messages) name() string { return "xlarun-pool-" + m.run }
 
 // key returns the key of an island, whose name may have dots.
 func key(island string) string { return "i" + hex.EncodeToString([]byte(island)) }
 
-// take takes the island's name. That of an island that was killed ends after aliveFor.
-func (m *messages) take(ctx context.Context, bucket nats.KeyValue) error {
+// taken is the error of a name that another process has.
+func (m *messages) taken() error {
+	return settings.Wrong("island", m.island, "a name of its own: another run, which is under way, is this island at "+
+		"%s", m.server.Address)
+}
+
+// take takes the island's name. That of an island that was killed ends when it was silent for long enough.
+func (m *messages) take(ctx context.Context) error {
 	for began := time.Now(); ; {
-		_, err := bucket.Create(key(m.island), nil)
+		err := m.beat()
+		since := time.Since(began)
 		switch {
-		case !errors.Is(err, nats.ErrKeyExists):
-			return err
-		case time.Since(began) > aliveFor+beatEvery:
-			return settings.Wrong("island", m.island, "a name of its own: another run, which is under way, is this "+
-				"island at %s", m.server.Address)
+		case err == nil:
+			return nil
+		case errors.Is(err, nats.ErrNoResponders), errors.Is(err, nats.ErrJetStreamNotEnabled),
+			errors.Is(err, nats.ErrJetStreamNotEnabledForAccount):
+			return settings.Wrong("join", m.server.Address.String(), "a server that keeps members, xlarun serve or "+
+				"nats-server -js: %v", err)
+		case errors.Is(err, nats.ErrKeyRevisionMismatch):
+			if since > m.alive+beatEvery {
+				return m.taken()
+			}
+		case since >= m.server.Wait:
+			return m.server.Unreachable(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -139,53 +172,94 @@ func (m *messages) take(ctx context.Context, bucket nats.KeyValue) error {
 	}
 }
 
+// beat writes the island's key, or makes it, if no other process has the name: the error is then
+// nats.ErrKeyRevisionMismatch.
+func (m *messages) beat() error {
+	if m.bucket == nil {
+		bucket, err := messaging.Bucket(m.quick, nats.KeyValueConfig{Bucket: m.name(), TTL: m.alive,
+			Storage: nats.MemoryStorage})
+		if err != nil {
+			return err
+		}
+		m.bucket, m.written = bucket, nil // it may be of another server
+	}
+	revision, err := m.bucket.Update(key(m.island), []byte(m.process), m.revision)
+	if errors.Is(err, nats.ErrKeyRevisionMismatch) {
+		switch e, failed := m.bucket.Get(key(m.island)); {
+		case failed == nil && string(e.Value()) == m.process: // the answer to the last beat was lost
+			revision, err = e.Revision(), nil
+		case errors.Is(failed, nats.ErrKeyNotFound): // this island was silent for long, or the server has lost the key
+			if revision, err = m.bucket.Create(key(m.island), []byte(m.process)); errors.Is(err, nats.ErrKeyExists) {
+				err = nats.ErrKeyRevisionMismatch
+			}
+		case failed != nil:
+			err = failed
+		}
+	}
+	switch {
+	case err == nil:
+		m.revision = revision
+	case !errors.Is(err, nats.ErrKeyRevisionMismatch):
+		m.bucket = nil
+	}
+	return err
+}
+
+// writeNote writes the note, if the server does not have it.
+func (m *messages) writeNote() {
+	m.mu.Lock()
+	note := m.note
+	m.mu.Unlock()
+	if note != nil && note != m.written && note.Write(m.conn, m.run+".islands."+key(m.island)) == nil {
+		m.written = note
+	}
+}
+
 // exchange brings the island's entry to the server, if it is not there, and returns those of others.
 func (m *messages) exchange() (map[string]object, error) {
 	if !m.conn.IsConnected() {
 		return nil, nats.ErrDisconnected
 	}
-	js, err := m.conn.JetStream(nats.MaxWait(beatTime))
+	m.mu.Lock()
+	own, known, lost := m.own, m.others, m.lost
+	m.mu.Unlock()
+	if lost != nil {
+		return nil, lost
+	}
+	if m.store == nil {
+		keys, err := m.quick.KeyValue(m.name())
+		if err != nil {
+			return nil, err
+		}
+		list, err := messaging.Objects(m.quick, nats.ObjectStoreConfig{Bucket: m.name(), TTL: keepFor,
+			Storage: nats.MemoryStorage})
+		if err != nil {
+			return nil, err
+		}
+		store, err := m.slow.ObjectStore(m.name())
+		if err != nil {
+			return nil, err
+		}
+		m.keys, m.list, m.store = keys, list, store
+	}
+	alive, err := m.keys.Keys()
 	if err != nil {
 		return nil, err
 	}
-	list, err := messaging.Objects(js, nats.ObjectStoreConfig{Bucket: m.name, TTL: keepFor,
-		Storage: nats.MemoryStorage})
-	if err != nil {
-		return nil, err
-	}
-	there, err := list.List()
+	there, err := m.list.List()
 	if err != nil && !errors.Is(err, nats.ErrNoObjectsFound) {
 		return nil, err
 	}
-	slow, err := m.conn.JetStream(nats.MaxWait(patience))
-	if err != nil {
-		return nil, err
-	}
-	store, err := slow.ObjectStore(m.name)
-	if err != nil {
-		return nil, err
-	}
-	m.mu.Lock()
-	own, known := m.own, m.others
-	m.mu.Unlock()
 	if own.data != nil && !slices.ContainsFunc(there, func(o *nats.ObjectInfo) bool { return o.NUID == own.id }) {
-		info, err := store.PutBytes(m.island, own.data)
+		info, err := m.store.PutBytes(m.island, own.data)
 		if err != nil {
-			return known, err
+			return nil, err
 		}
 		m.mu.Lock()
 		if m.own.id == own.id { // else a newer one has left
 			m.own.id = info.NUID
 		}
 		m.mu.Unlock()
-	}
-	bucket, err := js.KeyValue(m.name)
-	if err != nil {
-		return nil, err
-	}
-	alive, err := bucket.Keys()
-	if err != nil {
-		return nil, err
 	}
 	others := map[string]object{}
 	for _, o := range there {
@@ -194,7 +268,7 @@ func (m *messages) exchange() (map[string]object, error) {
 		}
 		x := known[o.Name]
 		if x.id != o.NUID {
-			if x.data, err = store.GetBytes(o.Name); err != nil {
+			if x.data, err = m.store.GetBytes(o.Name); err != nil {
 				continue // a newer one has replaced it: the next look finds that
 			}
 			x.id = o.NUID
@@ -216,14 +290,21 @@ func (m *messages) close() error {
 		close(m.end)
 	}
 	m.beats.Wait()
-	if bucket, err := m.bucket(); err == nil && m.taken {
-		_ = bucket.Delete(key(m.island)) // else the key ends by itself
+	if m.revision > 0 && m.lost == nil && m.beat() == nil { // else the key ends by itself
+		m.writeNote()
+		_ = m.bucket.Delete(key(m.island), nats.LastRevision(m.revision))
 	}
 	m.conn.Close()
 	return nil
 }
 
 func (*messages) vacant() error { return nil }
+
+func (m *messages) tell(done bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.note = &hosts.Note{Done: done}
+}
 
 func (m *messages) leave(_ int64, tree any, metadata map[string]string) error {
 	var b bytes.Buffer
@@ -232,12 +313,13 @@ func (m *messages) leave(_ int64, tree any, metadata map[string]string) error {
 	}
 	m.mu.Lock()
 	m.own = object{data: b.Bytes()}
+	err := m.lost
 	m.mu.Unlock()
 	select {
 	case m.left <- struct{}{}:
 	default:
 	}
-	return nil
+	return err
 }
 
 func (m *messages) entries() (all []found) {

@@ -1,17 +1,22 @@
 package pool
 
 import (
+	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
 	"xlarun/internal/messaging"
+	"xlarun/rollout/evolve/hosts"
 	"xlarun/rollout/settings"
 )
 
@@ -28,10 +33,20 @@ func serve(t *testing.T, port int, keeps bool) (*natsserver.Server, messaging.Se
 	return s, messaging.Server{Address: address}
 }
 
-// joined opens an island.
-func joined(t *testing.T, s messaging.Server, island string) *Pool {
+// joining returns an island that is not open. One that is silent is lost after the given time.
+func joining(s messaging.Server, island string, alive time.Duration) *Pool {
 	p := Join(s, "x", island)
 	p.Members = "one network"
+	p.medium.(*messages).alive = alive
+	return p
+}
+
+// joined opens an island. No beat is so late that it is lost.
+func joined(t *testing.T, s messaging.Server, island string) *Pool {
+	return opened(t, joining(s, island, time.Minute))
+}
+
+func opened(t *testing.T, p *Pool) *Pool {
 	require.NoError(t, p.Open(t.Context()))
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	return p
@@ -56,10 +71,10 @@ func come(t *testing.T, p *Pool, count, size int) (from []string) {
 	return from
 }
 
-func init() { beatEvery, aliveFor = 200*time.Millisecond, 1500*time.Millisecond }
+func init() { beatEvery = 200 * time.Millisecond }
 
 // Members travel by messages, each once, and an island that comes late gets those that are there: it got none until
-// the others left new ones. Those of islands that have left or are silent are not taken. A name belongs to one run.
+// the others left new ones. Those of islands that have left are not taken. A name belongs to one run.
 func TestIslandsExchangeMessages(t *testing.T) {
 	t.Parallel()
 	_, server := serve(t, -1, true)
@@ -71,7 +86,7 @@ func TestIslandsExchangeMessages(t *testing.T) {
 	left(t, b, 20, 1<<20, 3) // more than a message holds
 	require.Equal(t, []string{"b./20/0"}, come(t, a, 1, 1<<20), "they arrive once")
 
-	twin := Join(server, "x", "b.")
+	twin := joining(server, "b.", time.Second/2) // how long it waits
 	var wrong *settings.Error
 	require.ErrorAs(t, twin.Open(t.Context()), &wrong)
 	require.ErrorContains(t, wrong, "a name of its own: another run, which is under way, is this island")
@@ -80,7 +95,7 @@ func TestIslandsExchangeMessages(t *testing.T) {
 	require.NoError(t, again.Open(t.Context()), "of another pool")
 	require.NoError(t, again.Close())
 
-	// One of another network, an island that has ended, and one that is lost, whose name is free then.
+	// One of another network, and an island that has ended.
 	late.Members = "another network"
 	left(t, late, 10, 3, 7)
 	require.Eventually(t, func() bool {
@@ -89,9 +104,119 @@ func TestIslandsExchangeMessages(t *testing.T) {
 			"are of")
 	}, time.Minute, 10*time.Millisecond)
 	require.NoError(t, late.Close())
+	require.Eventually(t, func() bool { return len(a.medium.entries()) == 1 }, time.Minute, 10*time.Millisecond)
+}
+
+// An island that is lost is not taken, and its name is free.
+func TestIslandIsLost(t *testing.T) {
+	t.Parallel()
+	_, server := serve(t, -1, true)
+	const alive = 1500 * time.Millisecond
+	a, b := opened(t, joining(server, "a", alive)), opened(t, joining(server, "b", alive))
+	left(t, b, 10, 3, 1)
+	come(t, a, 1, 3)
 	b.medium.(*messages).conn.Close()
 	require.Eventually(t, func() bool { return len(a.medium.entries()) == 0 }, time.Minute, 10*time.Millisecond)
-	joined(t, server, "b.")
+	opened(t, joining(server, "b", alive))
+}
+
+// bucket opens a bucket that there is.
+func bucket(t *testing.T, server messaging.Server, name string) nats.KeyValue {
+	conn, err := server.Connect(t.Context(), "test")
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	js, err := conn.JetStream()
+	require.NoError(t, err)
+	kv, err := js.KeyValue(name)
+	require.NoError(t, err)
+	return kv
+}
+
+// An island that was suspended for long leaves its name to the one that has it now: it took it back, and both had it.
+// One whose key has ended meanwhile, or that has not heard of its beat, keeps it.
+func TestSuspendedIslandLosesItsName(t *testing.T) {
+	t.Parallel()
+	_, server := serve(t, -1, true)
+	a := joined(t, server, "a")
+	m, keys := a.medium.(*messages), bucket(t, server, "xlarun-pool-x")
+	revision := func() uint64 {
+		e, err := keys.Get(key("a"))
+		if err != nil {
+			return 0
+		}
+		return e.Revision()
+	}
+	last, err := keys.Put(key("a"), []byte(m.process))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return revision() > last }, time.Minute, 10*time.Millisecond)
+	require.NoError(t, keys.Purge(key("a")))
+	require.Eventually(t, func() bool { return revision() > 0 }, time.Minute, 10*time.Millisecond)
+	left(t, a, 10, 3, 1)
+
+	last, err = keys.PutString(key("a"), "another process")
+	require.NoError(t, err)
+	var wrong *settings.Error
+	require.Eventually(t, func() bool {
+		return errors.As(a.medium.leave(20, [1]*graph.Array{graph.Float32s([]float32{1})},
+			nil), &wrong)
+	}, time.Minute, 10*time.Millisecond)
+	require.ErrorContains(t, wrong, "a name of its own")
+	require.NoError(t, a.Close())
+	require.Equal(t, last, revision(), "it is the other's")
+}
+
+// The server knows how far an island is, whatever its name, and when the server comes too late for the first try.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	s, server := serve(t, -1, true)
+	b := joined(t, server, "b.") // no key of NATS
+	b.Note(false)
+	port, name := s.Addr().(*net.TCPAddr).Port, "x.islands."+key("b.")
+	wrote := func(done bool) func() bool {
+		return func() bool {
+			conn, err := nats.Connect(server.Address.URLs[0])
+			if err != nil {
+				return false
+			}
+			defer conn.Close()
+			js, err := conn.JetStream()
+			require.NoError(t, err)
+			kv, err := js.KeyValue(messaging.Runs)
+			if err != nil {
+				return false
+			}
+			var n hosts.Note
+			e, err := kv.Get(name)
+			return err == nil && json.Unmarshal(e.Value(), &n) == nil && n.Done == done
+		}
+	}
+	require.Eventually(t, wrote(false), time.Minute, 20*time.Millisecond)
+	s.Shutdown()
+	s.WaitForShutdown()
+	serve(t, port, true) // it has lost all
+	require.Eventually(t, wrote(false), time.Minute, 20*time.Millisecond)
+	b.Note(true)
+	require.NoError(t, b.Close())
+	require.True(t, wrote(true)())
+}
+
+// Members stay known while the server, which is there, does not answer: they were loaded again.
+func TestMembersStayKnown(t *testing.T) {
+	t.Parallel()
+	s, server := serve(t, -1, true)
+	a, b := joined(t, server, "a"), joined(t, server, "b")
+	left(t, b, 10, 3, 1)
+	come(t, a, 1, 3)
+	require.NoError(t, s.DisableJetStream())
+	m := a.medium.(*messages)
+	require.Eventually(t, func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.err != nil
+	}, time.Minute, 10*time.Millisecond)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	require.Contains(t, m.others, "b")
 }
 
 // A server that comes back has lost what it held: islands, which were alone meanwhile, bring it again, also those that
@@ -121,6 +246,30 @@ func TestServersThatKeepTooLittle(t *testing.T) {
 	var wrong *settings.Error
 	require.ErrorAs(t, p.Open(t.Context()), &wrong)
 	require.ErrorContains(t, wrong, "a server that keeps members, xlarun serve or nats-server -js: ")
+	require.NoError(t, p.Close())
+
+	// A cluster without a leader is no wrong setting: an island tries again.
+	conn, err := server.Connect(t.Context(), "cluster")
+	require.NoError(t, err)
+	defer conn.Close()
+	var asked atomic.Int32
+	_, err = conn.Subscribe("$JS.API.>", func(m *nats.Msg) {
+		if asked.Add(1) == 3 {
+			_ = m.Sub.Unsubscribe()
+		}
+		_ = m.Respond([]byte(`{"error": {"code": 503, "err_code": 10008, "description": "no leader"}}`))
+	})
+	require.NoError(t, err)
+	require.NoError(t, conn.Flush())
+	p = Join(server, "x", "a")
+	var away *messaging.ConnectError
+	require.ErrorAs(t, p.Open(t.Context()), &away)
+	require.Equal(t, messaging.CodeNoServer, away.ErrorCode())
+	require.NoError(t, p.Close())
+	server.Wait = time.Minute
+	p = Join(server, "x", "a")
+	require.ErrorContains(t, p.Open(t.Context()), "a server that keeps members", "after it has tried again")
+	require.EqualValues(t, 3, asked.Load())
 	require.NoError(t, p.Close())
 
 	s, server := serve(t, -1, true)

@@ -38,6 +38,8 @@ type medium interface {
 	// vacant returns an error if other islands would take members of an earlier run for those of this one.
 	vacant() error
 	leave(generation int64, tree any, metadata map[string]string) error
+	// tell says how far the island is.
+	tell(done bool)
 	// entries returns the entries of other islands, sorted by island, the newest of an island first.
 	entries() []found
 }
@@ -82,6 +84,10 @@ func (p *Pool) Open(ctx context.Context) error { return p.medium.open(ctx) }
 
 // Close gives the island's name back.
 func (p *Pool) Close() error { return p.medium.close() }
+
+// Note lets a message server know that the island has begun, or is done: one that ends by itself waits for it. It is
+// written within a beat, when the server is there, and at the latest by Close.
+func (p *Pool) Note(done bool) { p.medium.tell(done) }
 
 // CheckVacant refuses a pool with members of an earlier run of this island, because other islands would take them for
 // the newest ones.
