@@ -239,6 +239,6 @@ func (m *mirror) end(ctx context.Context, dir string) error {
 		return console.WithCode(console.CodeRefused, "the run in %s has ended, as the mirror %s is not its own any "+
 			"more: %w", dir, m.to, err)
 	}
-	return console.WithCode(console.CodeNoServer, "the mirror %s is behind the run in %s: %w; the same command copies "+
-		"what it lacks", m.to, dir, err)
+	return console.WithCode(console.CodeNoServer, "the mirror %s is behind the run in %s: %w; --resume %s --mirror %s "+
+		"copies what it lacks", m.to, dir, err, dir, m.to)
 }

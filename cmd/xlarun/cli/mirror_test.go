@@ -102,7 +102,7 @@ func TestMirrorRefuses(t *testing.T) {
 }
 
 // A mirror that cannot be written does not stop its run. The run says so once, and tries again. If the mirror is behind
-// at the end, the status tells, and the same command copies what it lacks.
+// at the end, the status tells, and how to copy what it lacks.
 func TestMirrorIsBehind(t *testing.T) {
 	b := newBed(t)
 	away := func() {
@@ -133,12 +133,13 @@ func TestMirrorIsBehind(t *testing.T) {
 	require.Equal(t, console.StatusNoServer, b.drift(args...), "%s", b.err)
 	require.Contains(t, b.out.String(), "; the run goes on, and tries again every ")
 	require.Contains(t, b.err.String(), "the mirror mirror is behind the run in run: ")
+	require.Contains(t, b.err.String(), "; --resume run --mirror mirror copies what it lacks")
 	require.Equal(t, "no_server", result(t, b)["error"])
 	require.EqualValues(t, 9, result(t, b)["generations"])
 
 	back()
 	fakes.shape.step = nil
-	require.Equal(t, StatusOK, b.drift(args...), "%s", b.err)
+	b.ok(t, "drift --resume run --mirror mirror")
 	requireSame(t, "run", "mirror", "metrics.jsonl", "best.safetensors", "profile.json")
 }
 
