@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -81,40 +82,26 @@ type killedStore struct {
 	put   func() // called before Put; nil: it is not
 }
 
-var errCut = errors.New("killed")
-
-func (c killedStore) live() error {
+// at is where the store is; after the kill, nowhere.
+func (c killedStore) at() runfolder.Local {
 	if *c.calls--; *c.calls < 0 {
-		return errCut
+		return os.DevNull
 	}
-	return nil
+	return c.Local
 }
 
-func (c killedStore) Get(ctx context.Context, name string) (in io.ReadCloser, err error) {
-	if err = c.live(); err == nil {
-		in, err = c.Local.Get(ctx, name)
-	}
-	return in, err
+func (c killedStore) Get(ctx context.Context, name string) (io.ReadCloser, error) {
+	return c.at().Get(ctx, name)
 }
 
 func (c killedStore) Put(ctx context.Context, name string, from io.Reader, size int64) error {
 	if c.put != nil {
 		c.put()
 	}
-	err := c.live()
-	if err == nil {
-		err = c.Local.Put(ctx, name, from, size)
-	}
-	return err
+	return c.at().Put(ctx, name, from, size)
 }
 
-func (c killedStore) Remove(ctx context.Context, name string) error {
-	err := c.live()
-	if err == nil {
-		err = c.Local.Remove(ctx, name)
-	}
-	return err
-}
+func (c killedStore) Remove(ctx context.Context, name string) error { return c.at().Remove(ctx, name) }
 
 // A copy is killed before each of its calls in turn. The mirror has the state of the copy before it, or the new one,
 // and a run goes on from there. The next copy brings it up to date.
@@ -132,7 +119,7 @@ func TestMirrorOfKilledCopies(t *testing.T) {
 		to := killedStore{Local: runfolder.Local(t.TempDir()), calls: &calls}
 		for _, dir := range after {
 			if err := w.Copy(t.Context(), dir, to); err != nil {
-				require.ErrorIs(t, err, errCut)
+				require.ErrorIs(t, err, syscall.ENOTDIR)
 				break
 			}
 			whole++
@@ -320,8 +307,8 @@ func TestMirrorOfOtherFiles(t *testing.T) {
 func TestLocalPut(t *testing.T) {
 	to := runfolder.Local(t.TempDir())
 	require.NoError(t, to.Put(t.Context(), "a/b", strings.NewReader("old"), 3))
-	half := io.MultiReader(strings.NewReader("ne"), iotest.ErrReader(errCut))
-	require.ErrorIs(t, to.Put(t.Context(), "a/b", half, 3), errCut)
+	half := io.MultiReader(strings.NewReader("ne"), iotest.ErrReader(io.ErrUnexpectedEOF))
+	require.ErrorIs(t, to.Put(t.Context(), "a/b", half, 3), io.ErrUnexpectedEOF)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	require.ErrorIs(t, to.Put(ended, "a/b", strings.NewReader("new"), 3), context.Canceled)
