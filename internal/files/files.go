@@ -1,11 +1,13 @@
-// Package files reads files that users name.
+// Package files reads and writes whole files.
 package files
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // Read reads a regular file of at most so many bytes. Its errors go after the file's name, which they lack.
@@ -25,4 +27,32 @@ func Read(path string, most int64) ([]byte, error) {
 		err = fmt.Errorf("it cannot be read (%w)", wrong.Err)
 	}
 	return b, err
+}
+
+// Part begins the name of a file while it is written.
+const Part = ".xlarun-part-"
+
+// Write writes the file at a path. A failure leaves the old file.
+func Write(to string, from io.Reader) error {
+	part, err := os.CreateTemp(filepath.Dir(to), Part)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(part, from)
+	if err == nil {
+		err = part.Chmod(0o644)
+	}
+	if err == nil {
+		err = part.Sync()
+	}
+	if closeErr := part.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(part.Name(), to)
+	}
+	if err != nil {
+		_ = os.Remove(part.Name())
+	}
+	return err
 }

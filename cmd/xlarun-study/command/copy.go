@@ -55,6 +55,11 @@ func copyCommand(a *cli.App) *cobra.Command {
 			switch {
 			case up:
 				if w.Holder == "" { // the user copies; a run that writes the mirror goes on
+					step, _ := x.Step()
+					if newest, _, err := x.Newest(dir); err == nil && newest < step {
+						return console.BadInput("%s is newer (step %d) than %s (step %d): copy it to a folder, or "+
+							"name another mirror", at, step, dir, newest)
+					}
 					w = runfolder.Writer{Run: rand.Text(), Holder: x.Holder, After: x.Holder}
 				}
 				if err := w.Copy(ctx, dir, b); err != nil {
@@ -62,9 +67,6 @@ func copyCommand(a *cli.App) *cobra.Command {
 				}
 				x, err = runfolder.ReadIndex(ctx, b)
 			case dir != "":
-				if has := runfolder.RunOf(dir); console.Exists(dir) && has != "" && has != x.Run {
-					return console.BadInput("%s: it is the mirror of another run than that in %s", at, dir)
-				}
 				err = runfolder.Fetch(ctx, b, dir)
 			}
 			if err != nil {
@@ -96,20 +98,17 @@ func copyCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// mirrorError is the error of a mirror that does not answer, unless it has a code already.
+// mirrorError is the error of a mirror that does not answer, unless it is another.
 func mirrorError(at string, err error) error {
 	err = fmt.Errorf("%s: %w", at, err)
-	if _, coded := errors.AsType[console.Coded](err); coded {
+	if _, ok := errors.AsType[*runfolder.FolderError](err); ok {
+		return console.UsageError{Err: err}
+	}
+	if _, ok := errors.AsType[console.Coded](err); ok {
 		return err
 	}
-	return unreachable{err}
+	return console.WithCode(console.CodeNoServer, "%w", err)
 }
-
-// unreachable is the error of a bucket.
-type unreachable struct{ error }
-
-func (e unreachable) Unwrap() error   { return e.error }
-func (unreachable) ErrorCode() string { return console.CodeNoServer }
 
 func isBucket(text string) bool { return strings.HasPrefix(text, "s3://") }
 
@@ -122,6 +121,9 @@ type bucket struct {
 // openBucket opens s3://BUCKET/PREFIX, with what the variables of the environment say.
 func openBucket(at string, getenv func(string) string) (*bucket, error) {
 	name, prefix, _ := strings.Cut(strings.TrimPrefix(at, "s3://"), "/")
+	if name == "" {
+		return nil, console.BadInput("got %s, wants s3://BUCKET/PREFIX", at)
+	}
 	server := getenv("AWS_ENDPOINT_URL_S3")
 	if server == "" {
 		server = getenv("AWS_ENDPOINT_URL")

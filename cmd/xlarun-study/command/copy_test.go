@@ -102,6 +102,9 @@ func TestCopy(t *testing.T) {
 	require.NoError(t, os.CopyFS(s.Path("other"), os.DirFS(s.Path("run"))))
 	require.NoError(t, os.WriteFile(s.Path("other", "mirror.json"), []byte(`{"run": "b"}`), 0o644))
 
+	require.NoError(t, os.CopyFS(s.Path("never"), os.DirFS(s.Path("other"))))
+	require.NoError(t, os.Remove(s.Path("never", "mirror.json")))
+
 	for _, c := range []struct {
 		status int
 		says   string
@@ -116,6 +119,11 @@ func TestCopy(t *testing.T) {
 			"--run", "b", "--holder", "c", "--after", "d"}},
 		{cli.StatusUsage, "it is the mirror of another run than that in other", []string{"copy", "s3://bucket/of/try",
 			"other"}},
+		{cli.StatusUsage, "it is the mirror of another run than that in never", []string{"copy", "s3://bucket/of/try",
+			"never"}},
+		{cli.StatusUsage, "s3://bucket/of/try is newer (step 7) than back (step 0)", []string{"copy", "back",
+			"s3://bucket/of/try"}},
+		{cli.StatusUsage, "got s3:///x, wants s3://BUCKET/PREFIX", []string{"copy", "s3:///x"}},
 	} {
 		p := s.Command(c.args...)
 		require.NoError(t, p.Start())

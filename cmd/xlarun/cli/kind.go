@@ -51,11 +51,20 @@ func kindCommand(a *App, k run.Kind) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m, notices, err := a.openMirror(cmd.Context(), g.own)
+			arg := strings.Join(args, "")
+			m, notices, err := a.openMirror(cmd.Context(), g.own, func(holds bool) error {
+				if !holds && arg == "" && g.own.file == "" && k.Argument != "" {
+					return nil // the settings are those of the run in the mirror
+				}
+				before := *g
+				before.opening = nil
+				_, err := before.readRun(k, arg)
+				return err
+			})
 			if err != nil {
 				return err
 			}
-			t, err := g.readRun(k, strings.Join(args, ""))
+			t, err := g.readRun(k, arg)
 			if err != nil {
 				return err
 			}

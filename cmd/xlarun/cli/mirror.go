@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -20,7 +21,6 @@ var mirrorEvery = time.Minute
 
 // mirror is the mirror of a run, which --mirror names.
 type mirror struct {
-	app   *App
 	to    string // as it was given
 	store mirrorStore
 	w     runfolder.Writer
@@ -28,70 +28,51 @@ type mirror struct {
 	saved  chan struct{} // has an element after a checkpoint
 	over   chan struct{} // closed when the run is over
 	done   chan struct{} // closed when follow has returned
-	ahead  bool          // the last copy failed
+	failed bool          // the last copy failed
 	refuse error         // why the run must not go on
 }
 
 // mirrorStore is what a run does with its mirror.
-type mirrorStore interface {
-	index(ctx context.Context) (runfolder.Index, error)
-	fetch(ctx context.Context, dir string) error
-	copy(ctx context.Context, dir string, w runfolder.Writer) error
+type mirrorStore struct {
+	index func(ctx context.Context) (runfolder.Index, error)
+	fetch func(ctx context.Context, dir string) error
+	copy  func(ctx context.Context, dir string, w runfolder.Writer) error
 }
 
-// localMirror is a mirror in a folder.
-type localMirror struct{ runfolder.Local }
-
-func (m localMirror) index(ctx context.Context) (runfolder.Index, error) {
-	return runfolder.ReadIndex(ctx, m.Local)
-}
-func (m localMirror) fetch(ctx context.Context, dir string) error {
-	return runfolder.Fetch(ctx, m.Local, dir)
-}
-func (m localMirror) copy(ctx context.Context, dir string, w runfolder.Writer) error {
-	return w.Copy(ctx, dir, m.Local)
-}
-
-// bucketMirror is a mirror in a bucket. The program of studies reads and writes it: this one links no client of S3.
-type bucketMirror struct {
-	app         *App
-	program, at string
-}
-
-func (m bucketMirror) index(ctx context.Context) (x runfolder.Index, err error) {
-	text, err := m.do(ctx, m.at)
-	if err == nil {
-		err = json.Unmarshal(text, &x)
+func localMirror(at runfolder.Local) mirrorStore {
+	return mirrorStore{
+		func(ctx context.Context) (runfolder.Index, error) { return runfolder.ReadIndex(ctx, at) },
+		func(ctx context.Context, dir string) error { return runfolder.Fetch(ctx, at, dir) },
+		func(ctx context.Context, dir string, w runfolder.Writer) error { return w.Copy(ctx, dir, at) },
 	}
-	return x, err
-}
-func (m bucketMirror) fetch(ctx context.Context, dir string) error {
-	_, err := m.do(ctx, m.at, dir)
-	return err
-}
-func (m bucketMirror) copy(ctx context.Context, dir string, w runfolder.Writer) error {
-	_, err := m.do(ctx, dir, m.at, "--run", w.Run, "--holder", w.Holder, "--after", w.After)
-	return err
 }
 
-// do runs the command copy, and returns its line of JSON.
-func (m bucketMirror) do(ctx context.Context, args ...string) ([]byte, error) {
-	text, err := m.app.output(ctx, m.program, append([]string{"copy", "--json"}, args...)...)
-	if f := (console.Failure{}); err != nil && json.Unmarshal(text, &f) == nil && f.Error != "" {
-		_, message, _ := strings.Cut(f.Message, " copy: ") // after the name of the program
-		err = codedError{errors.New(strings.TrimPrefix(message, m.at+": ")), f.Error}
+// bucketMirror is a mirror in a bucket. The command copy of another program reads and writes it: this one links no
+// client of S3.
+func (a *App) bucketMirror(program, at string) mirrorStore {
+	do := func(ctx context.Context, args ...string) (x runfolder.Index, err error) {
+		text, err := a.output(ctx, program, append([]string{"copy", "--json"}, args...)...)
+		if f := (console.Failure{}); err != nil && json.Unmarshal(text, &f) == nil && f.Error != "" {
+			_, message, _ := strings.Cut(f.Message, " copy: ") // after the name of the program
+			err = console.WithCode(f.Error, "%s", strings.TrimPrefix(message, at+": "))
+		}
+		if err == nil {
+			err = json.Unmarshal(text, &x)
+		}
+		return x, err
 	}
-	return text, err
+	return mirrorStore{
+		func(ctx context.Context) (runfolder.Index, error) { return do(ctx, at) },
+		func(ctx context.Context, dir string) error {
+			_, err := do(ctx, at, dir)
+			return err
+		},
+		func(ctx context.Context, dir string, w runfolder.Writer) error {
+			_, err := do(ctx, dir, at, "--run", w.Run, "--holder", w.Holder, "--after", w.After)
+			return err
+		},
+	}
 }
-
-// codedError is an error with a code of console.
-type codedError struct {
-	error
-	code string
-}
-
-func (e codedError) Unwrap() error     { return e.error }
-func (e codedError) ErrorCode() string { return e.code }
 
 // refused reports whether a mirror is that of another process.
 func refused(err error) bool {
@@ -100,96 +81,96 @@ func refused(err error) bool {
 }
 
 // openMirror opens the mirror that --mirror names, and brings the folder of a run that goes on up to it if that is
-// newer. It returns lines about that. nil: there is no mirror.
-func (a *App) openMirror(ctx context.Context, o ownFlags) (m *mirror, notices []string, err error) {
+// newer, after check. It returns lines about that. nil: there is no mirror.
+func (a *App) openMirror(ctx context.Context, o ownFlags, check func(holds bool) error) (m *mirror, notices []string,
+	err error) {
 	if o.mirror == "" {
 		return nil, nil, nil
 	}
-	dir, auto := o.resume, o.resume == resumeAuto
-	if dir == "" || auto {
+	dir := o.resume
+	if dir == "" || dir == resumeAuto {
 		dir = o.out
 	}
 	if o.out == "none" {
 		return nil, nil, console.BadInput("--mirror got %s, wants a folder of the run beside it: --out none writes "+
 			"no files", o.mirror)
 	}
-	m = &mirror{app: a, to: o.mirror, saved: make(chan struct{}, 1), over: make(chan struct{}),
-		done: make(chan struct{})}
+	m = &mirror{to: o.mirror, saved: make(chan struct{}, 1), over: make(chan struct{}), done: make(chan struct{})}
 	if m.store, err = a.mirrorAt(o.mirror, dir); err != nil {
 		return nil, nil, err
 	}
 	x, err := m.store.index(ctx)
 	if err != nil {
-		return nil, nil, codedError{fmt.Errorf("the mirror %s cannot be read: %w", m.to, err), console.CodeNoServer}
+		return nil, nil, console.WithCode(console.CodeNoServer, "the mirror %s cannot be read: %w", m.to, err)
 	}
 	m.w = runfolder.Writer{Run: rand.Text(), Holder: rand.Text(), After: x.Holder}
-	newest, has := newestCheckpoint(dir)
 	step, holds := x.Step()
-	switch {
-	case !holds:
-		return m, nil, nil
-	case !has && o.resume == "":
+	if holds && o.resume == "" {
 		return nil, nil, console.BadInput("--mirror %s: it holds a run already: continue it by --out FOLDER --resume "+
 			"auto, or name another mirror", m.to)
-	case has && runfolder.RunOf(dir) != x.Run:
-		return nil, nil, console.BadInput("--mirror %s: it is the mirror of another run than that in %s: name another "+
-			"mirror", m.to, dir)
-	case has && newest > step:
-		notices = []string{fmt.Sprintf("%s is newer (step %d) than its mirror %s (step %d): the run goes on from the "+
-			"folder", dir, newest, m.to, step)}
-	case has && newest == step:
-	default:
-		if err := m.store.fetch(ctx, dir); err != nil {
-			return nil, nil, codedError{fmt.Errorf("the mirror %s cannot be copied to %s: %w", m.to, dir, err),
-				console.CodeNoServer}
-		}
-		text := fmt.Sprintf("step %d was copied from the mirror %s", step, m.to)
-		if has {
-			text += fmt.Sprintf(", which is newer than %s (step %d)", dir, newest)
-		}
-		notices = []string{text}
 	}
-	return m, notices, nil
-}
-
-// newestCheckpoint returns the step of the newest checkpoint in a folder that can be used; false without one.
-func newestCheckpoint(dir string) (step int64, ok bool) {
 	if dir == "" {
-		return 0, false
+		return m, nil, nil
 	}
-	folder, err := runfolder.Read(dir, runfolder.Options{})
-	if err != nil {
-		return 0, false
+	newest, has, err := x.Newest(dir)
+	switch {
+	case err != nil:
+		return nil, nil, console.BadInput("--mirror %s: %w", m.to, err)
+	case !holds || has && newest == step:
+		return m, nil, nil
+	case has && newest > step:
+		return m, []string{fmt.Sprintf("%s is newer (step %d) than its mirror %s (step %d): the run goes on from the "+
+			"folder", dir, newest, m.to, step)}, nil
 	}
-	defer func() { _ = folder.Close() }()
-	c, _, err := folder.Newest()
-	return c.Step, err == nil
+	if err := check(has); err != nil {
+		return nil, nil, err
+	}
+	if err := m.store.fetch(ctx, dir); err != nil {
+		return nil, nil, console.WithCode(console.CodeNoServer, "the mirror %s cannot be copied to %s: %w", m.to, dir,
+			err)
+	}
+	text := fmt.Sprintf("step %d was copied from the mirror %s", step, m.to)
+	if has {
+		text += fmt.Sprintf(", which is newer than %s (step %d)", dir, newest)
+	}
+	return m, []string{text}, nil
 }
 
 // mirrorAt returns the mirror at a URL or in a folder, for the run in dir.
-func (a *App) mirrorAt(at, dir string) (mirrorStore, error) {
-	u, err := url.Parse(at)
-	scheme := ""
-	if err == nil {
-		scheme = u.Scheme
+func (a *App) mirrorAt(at, dir string) (m mirrorStore, err error) {
+	if u, err := url.Parse(at); err == nil && u.Scheme != "" {
+		switch {
+		case strings.HasPrefix(at, "s3://") && u.Host != "":
+			program, err := a.programOf("copy", studyProgram)
+			return a.bucketMirror(program, at), err
+		case u.Scheme == "file" && u.Host == "" && u.Path != "":
+			at = u.Path
+		default:
+			return m, console.BadInput("--mirror got %s, wants a folder, file:///FOLDER or s3://BUCKET/PREFIX", at)
+		}
 	}
-	switch {
-	case scheme == "s3" && u.Host != "":
-		program, err := a.programOf("copy", studyProgram)
-		return bucketMirror{a, program, at}, err
-	case scheme == "file" && u.Host == "" && u.Path != "":
-		at = u.Path
-	case strings.Contains(at, "://"):
-		return nil, console.BadInput("--mirror got %s, wants a folder, file:///FOLDER or s3://BUCKET/PREFIX", at)
-	}
-	of, err := filepath.Abs(dir)
+	of, err := realPath(dir)
 	if err == nil {
-		at, err = filepath.Abs(at)
+		at, err = realPath(at)
 	}
 	if err == nil && dir != "" && (at == of || strings.HasPrefix(at, of+string(filepath.Separator))) {
 		err = console.BadInput("--mirror got %s, which is in the folder of the run: name another folder", at)
 	}
-	return localMirror{runfolder.Local(at)}, err
+	return localMirror(runfolder.Local(at)), err
+}
+
+// realPath returns an absolute path, without symbolic links as far as it exists.
+func realPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) && path != filepath.Dir(path) {
+		real, err = realPath(filepath.Dir(path))
+		real = filepath.Join(real, filepath.Base(path))
+	}
+	return real, err
 }
 
 // follow copies the folder after its checkpoints, at most every mirrorEvery. If that fails it says so once, and tries
@@ -202,9 +183,8 @@ func (m *mirror) follow(ctx context.Context, folder *runfolder.Folder, notice fu
 		case <-m.over:
 			return
 		}
-		for failed := true; failed; {
+		for again := true; again; again = m.failed {
 			err := m.store.copy(ctx, folder.Dir(), m.w)
-			failed = err != nil
 			switch {
 			case ctx.Err() != nil:
 				return
@@ -212,13 +192,13 @@ func (m *mirror) follow(ctx context.Context, folder *runfolder.Folder, notice fu
 				m.refuse = err
 				stop()
 				return
-			case failed && !m.ahead:
+			case err != nil && !m.failed:
 				notice(fmt.Sprintf("the mirror %s cannot be written: %v; the run goes on, and tries again every %v",
 					m.to, err, mirrorEvery))
-			case !failed && m.ahead:
+			case err == nil && m.failed:
 				notice(fmt.Sprintf("the mirror %s is up to date again", m.to))
 			}
-			m.ahead = failed
+			m.failed = err != nil
 			select {
 			case <-time.After(mirrorEvery):
 			case <-m.over:
@@ -256,9 +236,9 @@ func (m *mirror) end(ctx context.Context, dir string) error {
 	case err == nil:
 		return nil
 	case refused(err):
-		return codedError{fmt.Errorf("the run in %s has ended, as the mirror %s is not its own any more: %w", dir, m.to,
-			err), console.CodeRefused}
+		return console.WithCode(console.CodeRefused, "the run in %s has ended, as the mirror %s is not its own any "+
+			"more: %w", dir, m.to, err)
 	}
-	return codedError{fmt.Errorf("the mirror %s is behind the run in %s: %w; the same command copies what it lacks",
-		m.to, dir, err), console.CodeNoServer}
+	return console.WithCode(console.CodeNoServer, "the mirror %s is behind the run in %s: %w; --resume %s --mirror %s "+
+		"copies what it lacks", m.to, dir, err, dir, m.to)
 }

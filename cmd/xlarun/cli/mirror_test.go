@@ -70,6 +70,11 @@ func TestMirrorRefuses(t *testing.T) {
 	require.Equal(t, StatusOK, b.drift(append(args, "run")...), "%s", b.err)
 	require.Equal(t, StatusOK, b.drift("--target", "0", "--generations", "3", "--out", "other"), "%s", b.err)
 	b.write(t, "file", "")
+	require.NoError(t, os.Symlink(".", "link"))
+	require.NoError(t, os.CopyFS("odd", os.DirFS("run")))
+	b.write(t, "odd/mirror.json", "{")
+	require.NoError(t, os.CopyFS("older", os.DirFS("run")))
+	require.NoError(t, os.Remove("older/checkpoints/000003.safetensors"))
 	before := b.files(t)
 	for _, c := range []struct{ args, sentence string }{
 		{"drift --out new --mirror mirror", "--mirror mirror: it holds a run already: continue it by --out FOLDER " +
@@ -80,6 +85,13 @@ func TestMirrorRefuses(t *testing.T) {
 		{"drift --out new --mirror new/mirror", "is in the folder of the run: name another folder"},
 		{"drift --out new --mirror gs://bucket/x", "--mirror got gs://bucket/x, wants a folder, file:///FOLDER or s3:"},
 		{"drift --out new --mirror s3:///x", "--mirror got s3:///x, wants a folder"},
+		{"drift --out new --mirror s3:/x", "--mirror got s3:/x, wants a folder"},
+		{"drift --out new --mirror S3://bucket/x", "--mirror got S3://bucket/x, wants a folder"},
+		{"drift --out link/new --mirror new/mirror", "is in the folder of the run: name another folder"},
+		{"drift --out run --mirror mirror", "--mirror mirror: it holds a run already"},
+		{"drift CartPole-v1 --out lost --resume auto --mirror mirror --generations x", `--generations got "x"`},
+		{"drift --out older --resume auto --mirror mirror --generations x", `--generations got "x"`},
+		{"drift --out odd --resume auto --mirror empty", "the run's folder odd: its mirror.json is damaged ("},
 		{"drift --out new --mirror=", "--mirror is empty"},
 	} {
 		b.refused(t, c.sentence, c.args)
@@ -90,52 +102,44 @@ func TestMirrorRefuses(t *testing.T) {
 }
 
 // A mirror that cannot be written does not stop its run. The run says so once, and tries again. If the mirror is behind
-// at the end, the status tells, and the same command copies what it lacks.
+// at the end, the status tells, and how to copy what it lacks.
 func TestMirrorIsBehind(t *testing.T) {
 	b := newBed(t)
+	away := func() {
+		require.NoError(t, os.Rename("mirror", "away"))
+		require.NoError(t, os.WriteFile("mirror", nil, 0o644))
+	}
+	back := func() {
+		require.NoError(t, os.Remove("mirror"))
+		require.NoError(t, os.Rename("away", "mirror"))
+	}
+	wait := func(text string) {
+		require.Eventually(t, func() bool { return strings.Contains(b.out.String(), text) }, time.Minute,
+			time.Millisecond)
+	}
 	fakes.shape.step = func(g int) {
 		switch g {
 		case 3:
-			require.NoError(t, os.Rename("mirror", "away"))
-			require.NoError(t, os.WriteFile("mirror", nil, 0o644))
-		case 9:
-			require.Eventually(t, func() bool { return strings.Contains(b.out.String(), "cannot be written") },
-				time.Minute, time.Millisecond)
+			away()
+		case 8:
+			wait("the mirror mirror cannot be written: ")
+			back()
+			wait("the mirror mirror is up to date again")
+			require.Equal(t, 1, strings.Count(b.out.String(), "cannot be written"), "%s", b.out)
+			away()
 		}
 	}
 	args := ofMirror(t, "--generations", "9", "--json", "--out", "run", "--resume", "auto")
 	require.Equal(t, console.StatusNoServer, b.drift(args...), "%s", b.err)
-	require.Equal(t, 1, strings.Count(b.out.String(), "the mirror mirror cannot be written: "), "%s", b.out)
 	require.Contains(t, b.out.String(), "; the run goes on, and tries again every ")
 	require.Contains(t, b.err.String(), "the mirror mirror is behind the run in run: ")
+	require.Contains(t, b.err.String(), "; --resume run --mirror mirror copies what it lacks")
 	require.Equal(t, "no_server", result(t, b)["error"])
 	require.EqualValues(t, 9, result(t, b)["generations"])
 
-	require.NoError(t, os.Remove("mirror"))
-	require.NoError(t, os.Rename("away", "mirror"))
+	back()
 	fakes.shape.step = nil
-	require.Equal(t, StatusOK, b.drift(args...), "%s", b.err)
-	requireSame(t, "run", "mirror", "metrics.jsonl", "best.safetensors", "profile.json")
-
-	// It comes back while the run works.
-	fakes.shape.step = func(g int) {
-		wait := func(text string) {
-			require.Eventually(t, func() bool { return strings.Contains(b.out.String(), text) }, time.Minute,
-				time.Millisecond)
-		}
-		switch g {
-		case 11:
-			require.NoError(t, os.Rename("mirror", "away"))
-			require.NoError(t, os.WriteFile("mirror", nil, 0o644))
-		case 13:
-			wait("cannot be written")
-			require.NoError(t, os.Remove("mirror"))
-			require.NoError(t, os.Rename("away", "mirror"))
-			wait("the mirror mirror is up to date again")
-		}
-	}
-	b.out.b.Reset()
-	require.Equal(t, StatusOK, b.drift(append(args, "--generations", "14")...), "%s", b.err)
+	b.ok(t, "drift --resume run --mirror mirror")
 	requireSame(t, "run", "mirror", "metrics.jsonl", "best.safetensors", "profile.json")
 }
 

@@ -34,6 +34,19 @@ type Coded interface {
 	ErrorCode() string
 }
 
+// WithCode makes an error with a code.
+func WithCode(code, format string, args ...any) error {
+	return codedError{fmt.Errorf(format, args...), code}
+}
+
+type codedError struct {
+	error
+	code string
+}
+
+func (e codedError) Unwrap() error     { return e.error }
+func (e codedError) ErrorCode() string { return e.code }
+
 // resourceExhausted is the plugins' status code for too little memory.
 const resourceExhausted = 8
 

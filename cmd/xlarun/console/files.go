@@ -1,9 +1,10 @@
 package console
 
 import (
+	"bytes"
 	"os"
-	"path/filepath"
 
+	"xlarun/internal/files"
 	"xlarun/xlabridge/fetch"
 )
 
@@ -18,23 +19,5 @@ func Exists(path string) bool {
 
 // WriteFile writes the file at a path. A failure leaves the old file.
 func WriteFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // fails after the rename
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return files.Write(path, bytes.NewReader(data))
 }

@@ -295,7 +295,7 @@ func TestNothingIsLost(t *testing.T) {
 	old := filepath.Join(dir, "old.png")
 	require.NoError(t, os.WriteFile(old, []byte("old"), 0o644))
 	require.NoError(t, plot(good, "--out", old), "an old picture")
-	left, err := filepath.Glob(filepath.Join(dir, ".tmp-*"))
+	left, err := filepath.Glob(filepath.Join(dir, ".xlarun-part-*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
 }

@@ -3,6 +3,7 @@ package runfolder
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"xlarun/internal/files"
 )
 
 // mirrorName is the file of a mirror that says what is in it, and of a run's folder that says which run it is of.
@@ -71,7 +74,12 @@ func (x Index) names() []string {
 }
 
 // ReadIndex reads what a mirror holds.
-func ReadIndex(ctx context.Context, from Store) (x Index, err error) {
+func ReadIndex(ctx context.Context, from Store) (Index, error) {
+	return readIndex(ctx, from, "remove it; if the run's folder is lost, first copy the other files there")
+}
+
+// readIndex reads an index. The error of a damaged one ends with what to do.
+func readIndex(ctx context.Context, from Store, todo string) (x Index, err error) {
 	in, err := from.Get(ctx, mirrorName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return x, nil
@@ -80,8 +88,11 @@ func ReadIndex(ctx context.Context, from Store) (x Index, err error) {
 		return x, err
 	}
 	err = json.NewDecoder(in).Decode(&x)
+	if err == nil && x.Run == "" {
+		err = errors.New("it names no run")
+	}
 	if err := errors.Join(err, in.Close()); err != nil {
-		return x, fmt.Errorf("its %s cannot be read: %w", mirrorName, err)
+		return x, fmt.Errorf("its %s is damaged (%w): %s", mirrorName, err, todo)
 	}
 	for name := range x.Files { // they become paths of this machine
 		if !mirrors(name) || !filepath.IsLocal(filepath.FromSlash(name)) {
@@ -98,20 +109,62 @@ func mirrors(name string) bool {
 }
 
 // RunOf returns the Run of the index of a folder's mirror; "" if it never had one.
-func RunOf(dir string) string {
-	x, _ := ReadIndex(context.Background(), Local(dir))
-	return x.Run
+func RunOf(dir string) (string, error) {
+	x, err := readIndex(context.Background(), Local(dir), "copy that of its mirror there, or remove it and name a new "+
+		"mirror")
+	if err != nil {
+		err = &FolderError{fmt.Sprintf("the run's folder %s: %v", dir, err)}
+	}
+	return x.Run, err
 }
 
 // mark returns the RunOf of a folder, which becomes run if it has none. Of several processes one succeeds.
 func mark(ctx context.Context, dir, run string) (string, error) {
-	if id := RunOf(dir); id != "" {
-		return id, nil
+	if id, err := RunOf(dir); id != "" || err != nil {
+		return id, err
 	}
-	if err := putJSON(ctx, markOnce{Local(dir)}, Index{Run: run}); err != nil {
+	name := files.Part + rand.Text()
+	if err := putJSON(ctx, Local(dir), name, Index{Run: run}); err != nil {
 		return "", err
 	}
-	return RunOf(dir), nil
+	part, to := Local(dir).path(name), Local(dir).path(mirrorName)
+	err := os.Link(part, to)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		err = os.Remove(part)
+	} else { // its file system has no links
+		err = os.Rename(part, to)
+	}
+	if err != nil {
+		return "", err
+	}
+	return RunOf(dir)
+}
+
+// FolderError is the error of a folder that its mirror must not replace.
+type FolderError struct{ text string }
+
+func (e *FolderError) Error() string { return e.text }
+
+// Newest returns the newest step in a folder with a checkpoint that can be used; false without one. It refuses a folder
+// that has or had checkpoints of another run than the mirror, unless that is empty.
+func (x Index) Newest(dir string) (step int64, ok bool, err error) {
+	run, err := RunOf(dir)
+	if err != nil {
+		return 0, false, err
+	}
+	folder, err := Read(dir, Options{})
+	if err == nil {
+		var c Checkpoint
+		c, _, err = folder.Newest()
+		step, ok = c.Step, err == nil
+		_ = folder.Close()
+	}
+	bare := errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNoRun) || errors.Is(err, ErrNoCheckpoint)
+	if x.Run != "" && x.Run != run && (run != "" || !bare) {
+		return 0, false, &FolderError{fmt.Sprintf("it is the mirror of another run than that in %s: name another "+
+			"mirror", dir)}
+	}
+	return step, ok, nil
 }
 
 // Writer is a process that writes a mirror.
@@ -194,7 +247,7 @@ func (w Writer) Copy(ctx context.Context, dir string, to Store) error {
 	if _, err := w.index(ctx, to); err != nil { // copying may have taken long
 		return err
 	}
-	if err := putJSON(ctx, to, x); err != nil {
+	if err := putJSON(ctx, to, mirrorName, x); err != nil {
 		return err
 	}
 	for name := range had.Files {
@@ -275,17 +328,18 @@ func put(ctx context.Context, to Store, name string, file *os.File, was IndexFil
 	return now, to.Put(ctx, name, io.NewSectionReader(file, 0, now.Size), now.Size)
 }
 
-func putJSON(ctx context.Context, to Store, x Index) error {
+func putJSON(ctx context.Context, to Store, name string, x Index) error {
 	text, err := json.Marshal(x)
 	if err != nil {
 		return err
 	}
 	text = append(text, '\n')
-	return to.Put(ctx, mirrorName, strings.NewReader(string(text)), int64(len(text)))
+	return to.Put(ctx, name, strings.NewReader(string(text)), int64(len(text)))
 }
 
-// Fetch brings a run's folder up to its mirror. It makes the folder if there is none. Files that were fetched before it
-// was cut are not fetched again.
+// Fetch brings a run's folder up to its mirror. It makes the folder if there is none. It refuses a folder that is
+// newer, or of another run. If both have the same step it fetches only what is missing: the folder may have more rows.
+// Files that were fetched before it was cut are not fetched again.
 func Fetch(ctx context.Context, from Store, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -312,15 +366,25 @@ func fetch(ctx context.Context, from Store, dir string) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := x.Step(); !ok {
+	step, holds := x.Step()
+	if !holds {
 		return errors.New("it holds no run")
 	}
-	if err := putJSON(ctx, Local(dir), Index{Run: x.Run}); err != nil {
+	newest, has, err := x.Newest(dir)
+	if err != nil {
+		return err
+	}
+	if has && newest > step {
+		return &FolderError{fmt.Sprintf("%s is newer (step %d) than its mirror (step %d): name another folder", dir,
+			newest, step)}
+	}
+	if err := putJSON(ctx, Local(dir), mirrorName, Index{Run: x.Run}); err != nil {
 		return err
 	}
 	for _, name := range x.names() {
 		file, at := x.Files[name], filepath.Join(dir, filepath.FromSlash(name))
-		if info, err := os.Stat(at); err == nil && (IndexFile{info.Size(), info.ModTime().UnixNano()}) == file {
+		info, err := os.Stat(at)
+		if err == nil && (has && newest == step || file == IndexFile{info.Size(), info.ModTime().UnixNano()}) {
 			continue
 		}
 		in, err := from.Get(ctx, name)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -68,45 +69,39 @@ func goesOn(t *testing.T, from runfolder.Store) int64 {
 	return c.Step
 }
 
+func runOf(t *testing.T, dir string) string {
+	run, err := runfolder.RunOf(dir)
+	require.NoError(t, err)
+	return run
+}
+
 // killedStore is a store whose process is killed after so many calls.
 type killedStore struct {
 	runfolder.Local
 	calls *int
-	put   func(name string) // called before Put; nil: it is not
+	put   func() // called before Put; nil: it is not
 }
 
-var errCut = errors.New("killed")
-
-func (c killedStore) live() error {
+// at is where the store is; after the kill, nowhere.
+func (c killedStore) at() runfolder.Local {
 	if *c.calls--; *c.calls < 0 {
-		return errCut
+		return os.DevNull
 	}
-	return nil
+	return c.Local
 }
 
 func (c killedStore) Get(ctx context.Context, name string) (io.ReadCloser, error) {
-	if err := c.live(); err != nil {
-		return nil, err
-	}
-	return c.Local.Get(ctx, name)
+	return c.at().Get(ctx, name)
 }
 
 func (c killedStore) Put(ctx context.Context, name string, from io.Reader, size int64) error {
 	if c.put != nil {
-		c.put(name)
+		c.put()
 	}
-	if err := c.live(); err != nil {
-		return err
-	}
-	return c.Local.Put(ctx, name, from, size)
+	return c.at().Put(ctx, name, from, size)
 }
 
-func (c killedStore) Remove(ctx context.Context, name string) error {
-	if err := c.live(); err != nil {
-		return err
-	}
-	return c.Local.Remove(ctx, name)
-}
+func (c killedStore) Remove(ctx context.Context, name string) error { return c.at().Remove(ctx, name) }
 
 // A copy is killed before each of its calls in turn. The mirror has the state of the copy before it, or the new one,
 // and a run goes on from there. The next copy brings it up to date.
@@ -124,7 +119,7 @@ func TestMirrorOfKilledCopies(t *testing.T) {
 		to := killedStore{Local: runfolder.Local(t.TempDir()), calls: &calls}
 		for _, dir := range after {
 			if err := w.Copy(t.Context(), dir, to); err != nil {
-				require.ErrorIs(t, err, errCut)
+				require.ErrorIs(t, err, syscall.ENOTDIR)
 				break
 			}
 			whole++
@@ -152,7 +147,7 @@ func TestMirrorOfRunUnderWay(t *testing.T) {
 	m := newMirrored(t)
 	m.save(t, 1)
 	calls, step := 1000, int64(1)
-	to := killedStore{Local: runfolder.Local(t.TempDir()), calls: &calls, put: func(string) {
+	to := killedStore{Local: runfolder.Local(t.TempDir()), calls: &calls, put: func() {
 		step++
 		m.save(t, step)
 	}}
@@ -189,11 +184,11 @@ func TestMirrorHasOneWriter(t *testing.T) {
 	require.Zero(t, x, "a folder without a checkpoint is not copied")
 	m.save(t, 1)
 	require.NoError(t, first.Copy(t.Context(), m.Dir(), to))
-	require.Equal(t, "a", runfolder.RunOf(m.Dir()))
+	require.Equal(t, "a", runOf(t, m.Dir()))
 
 	there := filepath.Join(t.TempDir(), "there")
 	require.NoError(t, runfolder.Fetch(t.Context(), to, there))
-	require.Equal(t, "a", runfolder.RunOf(there))
+	require.Equal(t, "a", runOf(t, there))
 	second := runfolder.Writer{Run: "a", Holder: "2", After: "1"}
 	require.NoError(t, second.Copy(t.Context(), there, to))
 	m.save(t, 2)
@@ -207,7 +202,7 @@ func TestMirrorHasOneWriter(t *testing.T) {
 		err := w.Copy(t.Context(), other.Dir(), to)
 		require.ErrorAs(t, err, new(*runfolder.TakenError), "%v", w)
 	}
-	require.Equal(t, "b", runfolder.RunOf(other.Dir()))
+	require.Equal(t, "b", runOf(t, other.Dir()))
 
 	// Processes that copy one folder at a time agree which run it is of.
 	same, done := newMirrored(t), make(chan error)
@@ -226,13 +221,75 @@ func TestMirrorHasOneWriter(t *testing.T) {
 	for id := range 4 {
 		x, err := runfolder.ReadIndex(t.Context(), at(id))
 		require.NoError(t, err)
-		require.Equal(t, runfolder.RunOf(same.Dir()), x.Run)
+		require.Equal(t, runOf(t, same.Dir()), x.Run)
 		require.NotEmpty(t, x.Run)
 	}
 	require.EqualValues(t, 1, goesOn(t, to))
 
 	// The fetched folder is locked while it is written.
 	require.ErrorIs(t, runfolder.Fetch(t.Context(), to, m.Dir()), runfolder.ErrLocked)
+}
+
+// A mirror replaces a folder only if that is an older one of its run. At the same step it adds what is missing.
+func TestMirrorOfNewerFolder(t *testing.T) {
+	m := newMirrored(t)
+	m.save(t, 1)
+	to := runfolder.Local(t.TempDir())
+	require.NoError(t, runfolder.Writer{Run: "a", Holder: "1"}.Copy(t.Context(), m.Dir(), to))
+	folder := func(id string) string {
+		dir := filepath.Join(t.TempDir(), "there")
+		require.NoError(t, os.CopyFS(dir, os.DirFS(m.Dir())))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "metrics.jsonl"), []byte("more"), 0o644))
+		require.NoError(t, os.Remove(filepath.Join(dir, "best")))
+		require.NoError(t, os.Remove(filepath.Join(dir, "mirror.json")))
+		if id != "" {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "mirror.json"), []byte(id), 0o644))
+		}
+		return dir
+	}
+	same := folder(`{"run": "a"}`)
+	require.NoError(t, runfolder.Fetch(t.Context(), to, same))
+	require.FileExists(t, filepath.Join(same, "best"))
+	m.save(t, 2)
+	damaged := folder(`{"run": "a"}`)
+	require.NoError(t, os.WriteFile(filepath.Join(damaged, "checkpoints", "000002.safetensors"), nil, 0o644))
+	require.NoError(t, runfolder.Fetch(t.Context(), to, damaged), "its checkpoint cannot be used")
+
+	bare := filepath.Join(t.TempDir(), "bare")
+	require.NoError(t, os.Mkdir(bare, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(bare, "mirror.json"), []byte(`{"run": "b"}`), 0o644))
+	const other, broken = "is the mirror of another run than that in", "its mirror.json is damaged"
+	for _, c := range []struct{ dir, says string }{
+		{folder(`{"run": "a"}`), "is newer (step 2) than its mirror (step 1)"},
+		{folder(`{"run": "b"}`), other}, {folder(""), other}, {bare, other},
+		{folder(`{"ru`), broken}, {folder(`{}`), broken},
+	} {
+		err := runfolder.Fetch(t.Context(), to, c.dir)
+		require.ErrorAs(t, err, new(*runfolder.FolderError))
+		require.ErrorContains(t, err, c.says)
+		require.NoFileExists(t, filepath.Join(c.dir, "best"))
+		if c.dir == bare {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(c.dir, "metrics.jsonl"))
+		require.NoError(t, err)
+		require.Equal(t, "more", string(text))
+	}
+	text, err := os.ReadFile(filepath.Join(same, "metrics.jsonl"))
+	require.NoError(t, err)
+	require.Equal(t, "more", string(text))
+
+	// A damaged index of either is no other run's, and no index without a run is written.
+	empty := runfolder.Local(t.TempDir())
+	for _, text := range []string{"", "{", "{}"} {
+		err := runfolder.Writer{Run: "c", Holder: "1"}.Copy(t.Context(), folder(text+" "), empty)
+		require.ErrorContains(t, err, "copy that of its mirror there, or remove it and name a new mirror")
+		require.NoFileExists(t, filepath.Join(string(empty), "mirror.json"))
+		require.NoError(t, to.Put(t.Context(), "mirror.json", strings.NewReader(text), -1))
+		_, err = runfolder.ReadIndex(t.Context(), to)
+		require.ErrorContains(t, err, "its mirror.json is damaged (")
+		require.ErrorContains(t, err, "): remove it; if the run's folder is lost, first copy the other files")
+	}
 }
 
 // An index cannot name files outside of a run's folder.
@@ -250,8 +307,8 @@ func TestMirrorOfOtherFiles(t *testing.T) {
 func TestLocalPut(t *testing.T) {
 	to := runfolder.Local(t.TempDir())
 	require.NoError(t, to.Put(t.Context(), "a/b", strings.NewReader("old"), 3))
-	half := io.MultiReader(strings.NewReader("ne"), iotest.ErrReader(errCut))
-	require.ErrorIs(t, to.Put(t.Context(), "a/b", half, 3), errCut)
+	half := io.MultiReader(strings.NewReader("ne"), iotest.ErrReader(io.ErrUnexpectedEOF))
+	require.ErrorIs(t, to.Put(t.Context(), "a/b", half, 3), io.ErrUnexpectedEOF)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	require.ErrorIs(t, to.Put(ended, "a/b", strings.NewReader("new"), 3), context.Canceled)
