@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"xlarun/cmd/xlarun/console"
@@ -80,6 +81,16 @@ func refused(err error) bool {
 	return ok && coded.ErrorCode() == console.CodeRefused
 }
 
+// notRead is the error of a mirror that cannot be read: wrong input, unless trying again may help.
+func notRead(to string, err error) error {
+	_, isFolder := errors.AsType[*runfolder.FolderError](err)
+	coded, ok := errors.AsType[console.Coded](err)
+	if isFolder || ok && coded.ErrorCode() == console.CodeBadInput || errors.Is(err, syscall.ENOTDIR) {
+		return console.BadInput("--mirror %s: %w", to, err)
+	}
+	return console.WithCode(console.CodeNoServer, "the mirror %s cannot be read: %w", to, err)
+}
+
 // openMirror opens the mirror that --mirror names, and brings the folder of a run that goes on up to it if that is
 // newer, after check. It returns lines about that. nil: there is no mirror.
 func (a *App) openMirror(ctx context.Context, o ownFlags, check func(holds bool) error) (m *mirror, notices []string,
@@ -101,7 +112,7 @@ func (a *App) openMirror(ctx context.Context, o ownFlags, check func(holds bool)
 	}
 	x, err := m.store.index(ctx)
 	if err != nil {
-		return nil, nil, console.WithCode(console.CodeNoServer, "the mirror %s cannot be read: %w", m.to, err)
+		return nil, nil, notRead(m.to, err)
 	}
 	m.w = runfolder.Writer{Run: rand.Text(), Holder: rand.Text(), After: x.Holder}
 	step, holds := x.Step()

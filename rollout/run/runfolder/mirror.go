@@ -73,9 +73,22 @@ func (x Index) names() []string {
 	})
 }
 
-// ReadIndex reads what a mirror holds.
+// ReadIndex reads what a mirror holds. It refuses the files of a run without an index: the folder of a run, or a mirror
+// that has lost it.
 func ReadIndex(ctx context.Context, from Store) (Index, error) {
-	return readIndex(ctx, from, "remove it; if the run's folder is lost, first copy the other files there")
+	x, err := readIndex(ctx, from, "remove it; if the run's folder is lost, first copy the other files there")
+	if err != nil || x.Run != "" {
+		return x, err
+	}
+	in, err := from.Get(ctx, "config.toml")
+	if errors.Is(err, fs.ErrNotExist) {
+		return x, nil
+	}
+	if err == nil {
+		err = errors.Join(&FolderError{"it has the files of a run and no " + mirrorName + ": name another place"},
+			in.Close())
+	}
+	return x, err
 }
 
 // readIndex reads an index. The error of a damaged one ends with what to do.
@@ -92,7 +105,7 @@ func readIndex(ctx context.Context, from Store, todo string) (x Index, err error
 		err = errors.New("it names no run")
 	}
 	if err := errors.Join(err, in.Close()); err != nil {
-		return x, fmt.Errorf("its %s is damaged (%w): %s", mirrorName, err, todo)
+		return x, &FolderError{fmt.Sprintf("its %s is damaged (%v): %s", mirrorName, err, todo)}
 	}
 	for name := range x.Files { // they become paths of this machine
 		if !mirrors(name) || !filepath.IsLocal(filepath.FromSlash(name)) {
@@ -140,7 +153,7 @@ func mark(ctx context.Context, dir, run string) (string, error) {
 	return RunOf(dir)
 }
 
-// FolderError is the error of a folder that its mirror must not replace.
+// FolderError is the error of a folder that its mirror must not replace, or of a mirror that no copy must replace.
 type FolderError struct{ text string }
 
 func (e *FolderError) Error() string { return e.text }
@@ -186,7 +199,7 @@ func (e *TakenError) ErrorCode() string { return "refused" }
 func (w Writer) index(ctx context.Context, to Store) (Index, error) {
 	x, err := ReadIndex(ctx, to)
 	switch {
-	case err != nil || len(x.Files) == 0 && x.Holder == "":
+	case err != nil || len(x.Files) == 0: // nobody, or a first copy that was cut
 	case x.Run != w.Run:
 		err = &TakenError{"it is the mirror of another run"}
 	case x.Holder != w.Holder && x.Holder != w.After:
@@ -220,6 +233,11 @@ func (w Writer) Copy(ctx context.Context, dir string, to Store) error {
 		return err
 	}
 	x.Run, x.Holder = w.Run, w.Holder
+	if had.Run == "" { // a copy that is cut leaves files that belong to this run
+		if err := putJSON(ctx, to, mirrorName, Index{Run: w.Run, Holder: w.Holder}); err != nil {
+			return err
+		}
+	}
 	names := x.names()
 	for i, name := range names {
 		file := newest
