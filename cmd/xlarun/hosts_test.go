@@ -133,7 +133,7 @@ func (h *history) run(t *testing.T) {
 	}
 	for i, host := range h.hosts {
 		status := h.wait(t, host)
-		if status == 1 && strings.Contains(host.process.Err.String(), "cannot be reached") { // when it started
+		if status == 3 && strings.Contains(host.process.Err.String(), "cannot be reached") { // when it started
 			h.start(t, i)
 			status = h.wait(t, host)
 		}
