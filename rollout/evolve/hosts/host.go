@@ -83,6 +83,7 @@ type peer struct {
 	lastRows    time.Duration // when it sent rows last
 	generation  int64
 	leading     bool
+	mute        bool // it has not answered requests: it is busy, or ends
 }
 
 // Stats count what a host did. Chunks are of all generations.
@@ -198,6 +199,7 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 	h.changed = h.changed || p.leading != m.Leading
 	p.generation, p.leading = generation, m.Leading
 	h.changed = h.changed || h.shares(p) != before
+	p.mute = p.mute && m.Kind != Begin && m.Kind != Rows && m.Kind != State
 	switch m.Kind {
 	case Hello:
 		w := h.message(Welcome, m.From)
@@ -384,7 +386,7 @@ func (h *Host) forget(now time.Duration) {
 // ahead returns the host that has done the most generations, if there are more than here.
 func (h *Host) ahead(now time.Duration) (name string, p *peer) {
 	for n, other := range h.peers {
-		if other.generation <= h.round.generation || !h.isAlive(now, n) {
+		if other.generation <= h.round.generation || other.mute || !h.isAlive(now, n) {
 			continue
 		}
 		if p == nil || other.generation > p.generation || other.generation == p.generation && n < name {
@@ -404,6 +406,7 @@ func (h *Host) catchUp(now time.Duration, name string, p *peer) (out []Message, 
 		return nil, requestEvery - (now - h.requestTime)
 	}
 	if h.requests >= 2*maxRowsRequests {
+		p.mute, h.requests = true, 0
 		return nil, 0
 	}
 	h.requests++
@@ -427,7 +430,8 @@ func (h *Host) leader(now time.Duration, led bool) *peer {
 		far += int64(2 * BeatEvery / h.wholeTime)
 	}
 	for name, p := range h.peers {
-		if p.leading && h.isAlive(now, name) && (!led || name < h.id) && h.round.generation-p.generation <= far {
+		first := !led || name < h.id
+		if p.leading && !p.mute && h.isAlive(now, name) && first && h.round.generation-p.generation <= far {
 			return p
 		}
 	}
@@ -458,15 +462,14 @@ func (h *Host) measured(took time.Duration) {
 	h.wholeTime += (took - h.wholeTime) / memory
 }
 
-// Behind returns the least number of generations that another host has done, if this host leads and others are behind.
-func (h *Host) Behind(now time.Duration) (generation int64, ok bool) {
-	generation = h.round.generation
+// Behind reports whether this host leads and others are behind.
+func (h *Host) Behind(now time.Duration) bool {
 	for name, p := range h.peers {
-		if h.leading && h.isAlive(now, name) {
-			generation = min(generation, p.generation)
+		if h.leading && h.isAlive(now, name) && p.generation < h.round.generation {
+			return true
 		}
 	}
-	return generation, generation < h.round.generation
+	return false
 }
 
 // choose returns the chunks to compute now: own ones, then others that nobody has begun, the last ones of a host first,

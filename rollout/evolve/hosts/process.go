@@ -341,15 +341,16 @@ func (p *Process) Led() {
 	p.host.Led(p.now())
 }
 
-// Last gives the last state to hosts that are behind: nobody else would lead them to the end.
+// Last gives the last state to hosts that are behind: nobody else would lead them to the end. It has all rounds, as
+// one that has just joined gets it, too.
 func (p *Process) Last(ctx context.Context, w Worker) error {
 	p.mu.Lock()
-	after, ok := p.host.Behind(p.now())
+	behind := p.host.Behind(p.now())
 	p.mu.Unlock()
-	if !ok {
+	if !behind {
 		return nil
 	}
-	return p.sendState(ctx, map[string]int64{"": after}, w)
+	return p.sendState(ctx, map[string]int64{"": 0}, w)
 }
 
 // Jump goes on after a number of generations, with a state of another host.

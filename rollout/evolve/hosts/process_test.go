@@ -200,3 +200,49 @@ func TestARunThatIsElsewhere(t *testing.T) {
 		require.NoError(t, other.WaitFor(t.Context(), 1, "goal"))
 	})
 }
+
+// lastBus keeps the states that are sent.
+type lastBus struct {
+	quietBus
+	states []Message
+}
+
+func (b *lastBus) Send(m Message) int {
+	if m.Kind == State {
+		b.states = append(b.states, m)
+	}
+	return 0
+}
+
+// afterWorker's state is the generation after which it has the rounds.
+type afterWorker struct{}
+
+func (afterWorker) Compute([]int) ([][]byte, error) { return nil, nil }
+func (afterWorker) State(_ context.Context, after int64) ([]byte, error) {
+	return []byte{'a' + byte(after)}, nil
+}
+
+// A host that has just joined, which the one that leads has not heard of, gets the last state, too. It lacked the
+// rounds that the others had.
+func TestTheLastStateHasAllRounds(t *testing.T) {
+	bus, identity := &lastBus{quietBus: quietBus{connected: true}}, Identity{}
+	var receive func(Message)
+	p, err := Join(t.Context(), "a", identity, 9, func(_ context.Context, _ string, f func(Message)) (Bus, error) {
+		receive = f
+		return bus, nil
+	})
+	require.NoError(t, err)
+	defer p.Close()
+	receive(Message{Kind: Beat, From: "b", Run: identity.Digest(), Generation: 5})
+	p.host.measured(time.Millisecond)
+	rows, state, err := p.Round(t.Context(), 4, 1, afterWorker{})
+	require.NoError(t, err)
+	require.Nil(t, rows)
+	require.Nil(t, state)
+	p.Led()
+	require.NoError(t, p.Last(t.Context(), afterWorker{}))
+	require.Len(t, bus.states, 1)
+	require.Equal(t, "a", string(bus.states[0].Data), "the rounds after none")
+	require.EqualValues(t, 10, bus.states[0].Generation)
+	require.Empty(t, bus.states[0].To)
+}

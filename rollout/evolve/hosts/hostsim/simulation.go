@@ -28,11 +28,15 @@ type Options struct {
 	PerMessage  time.Duration // of the server, for each message that it delivers to a host
 	PerKilobyte time.Duration // the same for 1,000 bytes
 	Together    bool          // the first generation begins when all hosts have heard of each other
+	Compile     time.Duration // before a process leads for the first time
+	Closing     time.Duration // from the last generation until a process leaves; it answers, but sends no state
 	// Speed returns how fast a host is; nil: all have 1.
 	Speed func(host int) float64
 	Seed  uint64
 	// Loss is the part of the messages that get lost.
 	Loss float64
+	// Slow is the part of the computations that take 30 times as long, as other programs have the processors.
+	Slow float64
 	// Faults are what happens at which time.
 	Faults []Fault
 }
@@ -50,8 +54,10 @@ type What int
 const (
 	Kill     What = iota // the process ends
 	Start                // a process starts: the first one of a host that was not there, or a new one
-	Cut                  // messages from and to the host get lost
+	Cut                  // messages to the host get lost, and those from it wait
 	Heal                 // they arrive again
+	Away                 // all hosts are cut off, whatever Fault.Host is
+	Back                 // and healed
 	Suspend              // the process stands still
 	Continue             // and goes on
 	Break                // the machine computes wrong rows from now on
@@ -199,7 +205,15 @@ func (s *simulation) fault(f Fault) {
 	case Cut:
 		m.cut = true
 	case Heal:
-		m.cut = false
+		m.heal()
+	case Away:
+		for _, m := range s.machines {
+			m.cut = true
+		}
+	case Back:
+		for _, m := range s.machines {
+			m.heal()
+		}
 	case Suspend:
 		m.suspended = true
 	case Continue:
@@ -219,12 +233,13 @@ func (s *simulation) send(from *machine, messages []hosts.Message) {
 		data := m.Encode()
 		s.result.Messages++
 		s.result.Bytes += int64(len(data))
-		if from.cut {
-			continue
-		}
 		message, err := hosts.Decode(data)
 		if err != nil {
 			panic(err) // it is a message
+		}
+		if from.cut {
+			from.waiting = append(from.waiting, message)
+			continue
 		}
 		to := from.others
 		if m.To != "" {
@@ -257,8 +272,10 @@ type machine struct {
 	cut       bool
 	suspended bool
 	broken    bool
-	held      []func()      // what happened while it was suspended
-	wake      time.Duration // when the timer is due; 0: there is none
+	compiled  bool            // the program of a process that leads
+	held      []func()        // what happened while it was suspended
+	waiting   []hosts.Message // to be sent, while it is cut off
+	wake      time.Duration   // when the timer is due; 0: there is none
 }
 
 // start starts a process.
@@ -269,6 +286,7 @@ func (m *machine) start() {
 	m.host = hosts.New(fmt.Sprintf("host%d.%d", m.number, m.process), hosts.Identity{"seed": "1"}, 0)
 	m.names[m.host.ID()] = m
 	m.state, m.busy, m.suspended, m.held, m.wake = sha256.Sum256([]byte("start")), true, false, nil, 0
+	m.compiled = false
 	m.result.History[m.number] = nil
 	delete(m.result.Errors, m.number)
 	m.send(m, []hosts.Message{m.host.Hello()})
@@ -294,9 +312,16 @@ func (m *machine) begin(process int) {
 func (m *machine) end() {
 	if m.host != nil {
 		delete(m.names, m.host.ID())
-		m.host = nil
+		m.host, m.waiting = nil, nil
 		m.running--
 	}
+}
+
+// heal sends what waits while the host was cut off.
+func (m *machine) heal() {
+	waiting := m.waiting
+	m.cut, m.waiting = false, nil
+	m.send(m, waiting)
 }
 
 // alive calls do if the process still runs, later if it is suspended.
@@ -363,7 +388,14 @@ func (m *machine) step() {
 	case a.Complete:
 		m.work(m.o.Update, func() { m.update(m.host.Finish()) })
 	case a.Lead:
-		m.work(m.o.Update+time.Duration(float64(m.o.Chunk)*float64(m.o.Chunks)/m.speed), m.lead)
+		took := m.o.Update + time.Duration(float64(m.o.Chunk)*float64(m.o.Chunks)/m.speed)
+		if m.compiled {
+			m.work(took, m.lead)
+			return
+		}
+		m.compiled, m.busy = true, true
+		process := m.process
+		m.at(m.now+m.o.Compile, func() { m.alive(process, func() { m.work(took, m.lead) }) })
 	case len(a.Compute) > 0:
 		took := time.Duration(float64(m.o.Chunk) * float64(len(a.Compute)) / m.speed)
 		m.work(took, func() {
@@ -405,6 +437,9 @@ func (m *machine) wakeAt(t time.Duration) {
 func (m *machine) work(d time.Duration, do func()) {
 	m.busy = true
 	process := m.process
+	if m.o.Slow > 0 && m.random.Float64() < m.o.Slow {
+		d *= 30
+	}
 	m.at(m.now+d, func() {
 		m.alive(process, func() {
 			m.busy = false
@@ -465,11 +500,17 @@ func (m *machine) finished() {
 	if done >= m.o.Generations {
 		m.result.States[m.number] = fmt.Sprintf("%x", m.state[:8])
 		m.last = m.now
-		if _, ok := m.host.Behind(m.now); ok {
+		if m.host.Behind(m.now) {
 			m.send(m, m.host.StateFragments("", m.encoded(), 50))
 		}
-		m.send(m, []hosts.Message{m.host.Leave()})
-		m.end()
+		m.busy = true
+		process := m.process
+		m.at(m.now+m.o.Closing, func() {
+			m.alive(process, func() {
+				m.send(m, []hosts.Message{m.host.Leave()})
+				m.end()
+			})
+		})
 		return
 	}
 	m.step()

@@ -206,3 +206,25 @@ func TestABrokenMachineIsFound(t *testing.T) {
 	require.Equal(t, 99, m.Offset)
 	require.ElementsMatch(t, []string{"host0.1", "host1.1"}, m.Hosts[:])
 }
+
+// Hosts whose processors do other things, whose messages take long, or whose process ends long after its last
+// generation, hold the others up for seconds, not for the rest of the run.
+func TestSlowHosts(t *testing.T) {
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		o := Options{Hosts: 3, Chunks: 16, Generations: 30, RowBytes: 20, Seed: seed, Slow: .5, Update: ms / 10,
+			Chunk: ms/5 + time.Duration(r.IntN(500))*time.Microsecond, Compile: time.Duration(r.IntN(2)) * time.Second,
+			Delay:   []time.Duration{ms / 5, 300 * ms, time.Second}[r.IntN(3)],
+			Closing: time.Duration(r.IntN(2)) * time.Minute}
+		alone := o
+		alone.Hosts = 1
+		one := Run(alone, time.Hour)
+		o.Faults = []Fault{{45 * ms, 1, Kill}, {145 * ms, 1, Start}, {176 * ms, 1, Cut}, {713 * ms, 0, Away},
+			{1766 * ms, 0, Back}, {2684 * ms, 2, Suspend}, {2684 * ms, 0, Away}, {3230 * ms, 0, Back},
+			{3234 * ms, 2, Continue}, {3234 * ms, 1, Heal}}
+		result := Run(o, time.Hour)
+		requireSame(t, result, one.History[0])
+		require.Len(t, result.States, 3)
+		require.Less(t, result.Time, one.Time+30*time.Second, "seed %d", seed)
+	}
+}
