@@ -176,6 +176,9 @@ func (a *App) mirrorAt(at, dir string) (mirrorStore, error) {
 	switch {
 	case scheme == "s3" && u.Host != "":
 		program, err := a.programOf("copy", studyProgram)
+		if errors.As(err, new(console.UsageError)) {
+			err = console.BadInput("--mirror %s: %w", at, err)
+		}
 		return bucketMirror{a, program, at}, err
 	case scheme == "file" && u.Host == "" && u.Path != "":
 		at = u.Path

@@ -60,8 +60,7 @@ func Join(server messaging.Server, name, island string) *Pool {
 	return newPool(&messages{server: server, name: "xlarun-pool-" + name, island: island}, island)
 }
 
-// open joins the others. The error is a *settings.Error if another process has the island's name, or if the server
-// keeps nothing.
+// open joins the others. The error is a *settings.Error if the server keeps nothing.
 func (m *messages) open(ctx context.Context) (err error) {
 	m.left, m.end = make(chan struct{}, 1), make(chan struct{})
 	m.conn, err = m.server.Connect(ctx, m.island, nats.ReconnectWait(200*time.Millisecond),
@@ -128,8 +127,7 @@ func (m *messages) take(ctx context.Context, bucket nats.KeyValue) error {
 		case !errors.Is(err, nats.ErrKeyExists):
 			return err
 		case time.Since(began) > aliveFor+beatEvery:
-			return settings.Wrong("island", m.island, "a name of its own: another run, which is under way, is this "+
-				"island at %s", m.server.Address)
+			return taken(m.island, m.server.Address)
 		}
 		select {
 		case <-ctx.Done():
