@@ -30,7 +30,7 @@ func copyCommand(a *cli.App) *cobra.Command {
 			"mirror holds.\nThe variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION " +
 			"and AWS_ENDPOINT_URL have their usual meaning. Without keys, the role of the machine or pod counts.",
 		Example: "  xlarun copy s3://bucket/try runs/try\n  xlarun copy runs/try s3://bucket/try",
-		Args:    func(_ *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			if n := len(args); n != 1 && n != 2 {
 				return console.BadInput("got %d arguments, wants a mirror, or a mirror and a folder", n)
 			}
