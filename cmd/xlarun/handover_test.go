@@ -20,7 +20,7 @@ func TestHandOver(t *testing.T) {
 	s := shelltest.New(t)
 	t.Setenv("PATH", s.Path("bin")+":"+os.Getenv("PATH"))
 	sentence := s.Refused(t, "study", "run", "spec.toml")
-	require.Contains(t, sentence, "this command is part of the program xlarun-study, which is neither beside ")
+	require.Contains(t, sentence, "this needs the program xlarun-study, which is neither beside ")
 	require.Contains(t, sentence, "go install xlarun/cmd/xlarun-study")
 
 	script := "#!/bin/sh\necho $$ $*\ncat\ntrap 'exit 42' TERM\necho ready\nwhile :; do sleep 0.01; done\n"

@@ -281,10 +281,20 @@ func (h *hosted) restore(ctx context.Context, s *hosts.Checkpoint) ([]run.Metric
 	return earlier, nil
 }
 
+// tellAfter is the time after which a host says that it waits for others. It is a variable for tests.
+var tellAfter = time.Second
+
 // begin computes the rows of a generation with the other hosts. If they are further on, it takes their state.
 func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) {
 	if !h.ready && e.Steps() == 0 {
-		if err := h.process.WaitFor(ctx, h.hosts, h.goal()); err != nil {
+		late := time.AfterFunc(tellAfter, func() {
+			if n := len(h.process.Presence().Hosts); n < h.hosts {
+				run.Notice(ctx, fmt.Sprintf("waiting for hosts: %d of %d", n, h.hosts))
+			}
+		})
+		err := h.process.WaitFor(ctx, h.hosts, h.goal())
+		late.Stop()
+		if err != nil {
 			return nil, err
 		}
 	}

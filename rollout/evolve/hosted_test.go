@@ -165,6 +165,23 @@ type closing struct {
 	closed chan struct{}
 }
 
+func init() { tellAfter = 100 * time.Millisecond }
+
+// A host that waits for others says so before it has computed anything.
+func TestAHostSaysThatItWaits(t *testing.T) {
+	t.Parallel()
+	c := smallRun(nil)
+	c.Join, c.Hosts = messageServer(t, "")+"/wait", 2
+	r, err := New(t.Context(), &xlabridge.Reference{}, c)
+	require.NoError(t, err)
+	ctx, interrupt := context.WithCancel(t.Context())
+	line := make(chan string, 1)
+	_, err = r.Step(run.WithNotice(ctx, func(text string) { line <- text; interrupt() }))
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, "waiting for hosts: 1 of 2", <-line)
+	require.NoError(t, r.Close())
+}
+
 func (c closing) Close() error { close(c.closed); return c.Reference.Close() }
 
 // A host that joins others, or waits for them, is interrupted: it leaves the call, and everything is closed.

@@ -15,6 +15,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/messaging"
 	"xlarun/internal/quantity"
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/evolve/pool"
@@ -117,7 +118,7 @@ func (c *Config) openPool(ctx context.Context) (*pool.Pool, error) {
 	shared := pool.New(c.MigrationDir, c.Island)
 	if err := shared.Open(ctx); err != nil {
 		_ = shared.Close()
-		if errors.As(err, new(*settings.Error)) {
+		if errors.As(err, new(*messaging.CodedError)) {
 			return nil, err
 		}
 		return nil, settings.Wrong("migration-dir", c.MigrationDir, "a folder in which the island can write: %v", err)

@@ -14,6 +14,7 @@ import (
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/messaging"
 	"xlarun/rollout/evolve/pool"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
@@ -46,8 +47,8 @@ func TestIslandIsRefusedBeforeTheBackendOpens(t *testing.T) {
 		{"below a file", filepath.Join(file, "x"), "a", false, "migration-dir", "a folder that can be written to"},
 		{"resumed, with a file", file, "a", true, "migration-dir", "a folder that can be written to"},
 		{"a file in the island's place", shared, "blocked", false, "migration-dir", "in which the island can write"},
-		{"a name in use", shared, "taken", false, "island", "another run, which is under way, is this island"},
-		{"resumed, with a name in use", shared, "taken", true, "island", "another run, which is under way"},
+		{"a name in use", shared, "taken", false, "refused", `another run, which is under way, is island "taken"`},
+		{"resumed, with a name in use", shared, "taken", true, "refused", "another run, which is under way"},
 		{"a name with members", shared, "left", false, "island", "has members of an earlier run"},
 		{"resumed, with members", shared, "left", true, "", ""},
 		{"a missing parent", filepath.Join(dir, "new", "deep"), "a", false, "", ""},
@@ -67,6 +68,13 @@ func TestIslandIsRefusedBeforeTheBackendOpens(t *testing.T) {
 		_, err := session.Run(context.Background(), o)
 		if c.key == "" {
 			assert.ErrorIs(t, err, opened, c.name)
+			continue
+		}
+		if c.key == messaging.CodeRefused {
+			var refused *messaging.CodedError
+			require.ErrorAs(t, err, &refused, c.name)
+			assert.Equal(t, c.key, refused.Code, c.name)
+			assert.Contains(t, refused.Text, c.want, c.name)
 			continue
 		}
 		wrong, ok := err.(*settings.Error)

@@ -108,6 +108,21 @@ func ProgramVersion(ctx context.Context) string {
 	return version
 }
 
+type noticeKey struct{}
+
+// WithNotice returns a context for a step that may call a function with a line that must stay readable, such as that it
+// waits for other processes.
+func WithNotice(ctx context.Context, show func(line string)) context.Context {
+	return context.WithValue(ctx, noticeKey{}, show)
+}
+
+// Notice shows a line during a step, from any goroutine.
+func Notice(ctx context.Context, line string) {
+	if show, ok := ctx.Value(noticeKey{}).(func(string)); ok {
+		show(line)
+	}
+}
+
 // StopError ends a run from outside of it. Its state is good: the session saves it, and the same command goes on.
 type StopError struct{ Err error }
 

@@ -30,7 +30,12 @@ func copyCommand(a *cli.App) *cobra.Command {
 			"mirror holds.\nThe variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION " +
 			"and AWS_ENDPOINT_URL have their usual meaning. Without keys, the role of the machine or pod counts.",
 		Example: "  xlarun copy s3://bucket/try runs/try\n  xlarun copy runs/try s3://bucket/try",
-		Args:    cobra.RangeArgs(1, 2),
+		Args: func(_ *cobra.Command, args []string) error {
+			if n := len(args); n != 1 && n != 2 {
+				return console.BadInput("got %d arguments, wants a mirror, or a mirror and a folder", n)
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			at, dir, up := args[0], "", false

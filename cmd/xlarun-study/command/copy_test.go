@@ -88,6 +88,9 @@ func TestCopy(t *testing.T) {
 		"checkpoints/000007.safetensors": "state"} {
 		require.NoError(t, os.WriteFile(s.Path("run", name), []byte(text), 0o644))
 	}
+	for _, args := range []string{"copy", "copy s3://bucket/a b c"} {
+		require.Contains(t, s.Refused(t, strings.Fields(args)...), "arguments, wants a mirror, or a mirror and")
+	}
 	require.Equal(t, "s3://bucket/of/try is empty\n", s.Do(t, "copy", "s3://bucket/of/try"))
 	out := s.Do(t, "copy", "run", "s3://bucket/of/try/")
 	require.Contains(t, out, "holds step 7: 3 files, 24 bytes")

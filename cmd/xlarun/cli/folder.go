@@ -104,7 +104,7 @@ func (t *task) atCheckpoint(config, dir string) *task {
 	if err != nil {
 		return nil
 	}
-	before, err := (&flagValues{resumed: dir}).resolve(t.Kind, "", file)
+	before, err := t.flags.unstored(t.Kind).resolve(t.Kind, "", file)
 	if err != nil {
 		return nil
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -62,6 +63,9 @@ func (a *App) fromStudy(ctx context.Context, k run.Kind, g *flagValues) error {
 		return nil
 	}
 	program, err := a.programOf("study", studyProgram)
+	if errors.As(err, new(console.UsageError)) {
+		return console.BadInput("--from-study %s: %w", g.own.study, err)
+	}
 	if err != nil {
 		return err
 	}

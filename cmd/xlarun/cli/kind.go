@@ -212,7 +212,7 @@ func (g *flagValues) readResume(k run.Kind, arg string, values map[string]any) (
 	}
 	g.resumed = g.own.resume
 	play.Allow(g.values["env"])
-	before, err := (&flagValues{resumed: g.resumed}).resolve(k, "", c)
+	before, err := g.unstored(k).resolve(k, "", c)
 	if err != nil {
 		return nil, err
 	}
@@ -253,6 +253,18 @@ func (g *flagValues) readResume(k run.Kind, arg string, values map[string]any) (
 		t.notices = append(t.notices, notice)
 	}
 	return t, nil
+}
+
+// unstored returns the flags that complete the config of a run that is resumed: those that no config keeps and that may
+// change, such as the server of an island.
+func (g *flagValues) unstored(k run.Kind) *flagValues {
+	flags := &flagValues{resumed: g.resumed, values: map[string]string{}}
+	for _, f := range settings.Fields(k.New()) {
+		if text, given := g.values[f.Name]; given && f.FlagOnly() != "" && f.MayChange() {
+			flags.values[f.Name] = text
+		}
+	}
+	return flags
 }
 
 // replaceEnds removes the ends of the stored settings if the user gives an end, or a length. A run that went on for an

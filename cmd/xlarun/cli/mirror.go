@@ -153,6 +153,9 @@ func (a *App) mirrorAt(at, dir string) (m mirrorStore, err error) {
 		switch {
 		case strings.HasPrefix(at, "s3://") && u.Host != "":
 			program, err := a.programOf("copy", studyProgram)
+			if errors.As(err, new(console.UsageError)) {
+				err = console.BadInput("--mirror %s: %w", at, err)
+			}
 			return a.bucketMirror(program, at), err
 		case u.Scheme == "file" && u.Host == "" && u.Path != "":
 			at = u.Path

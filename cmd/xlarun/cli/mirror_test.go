@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"context"
 	"encoding/json"
 	"errors"

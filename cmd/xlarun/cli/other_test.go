@@ -43,6 +43,8 @@ func TestOtherPrograms(t *testing.T) {
 
 	b.find = func(string) (string, error) { return "", console.BadInput("it is not there") }
 	b.refused(t, "xlarun study: it is not there", "study run")
+	b.refused(t, "--from-study a.db: it is not there", "evolve --from-study a.db")
+	b.refused(t, "--mirror s3://x/y: it is not there", "evolve --out new --mirror s3://x/y")
 	b.find = func(string) (string, error) { return "", errors.New("it cannot be built") }
 	require.Equal(t, StatusFailed, b.do("bench"))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
@@ -108,6 +109,33 @@ func TestResumeWithoutConfig(t *testing.T) {
 	require.Contains(t, b.out.String(), "run/config.toml is empty: the settings are those of the checkpoint of step "+
 		"5, and it is written again")
 	require.Equal(t, config, read(t, "run", "config.toml"))
+}
+
+// The config of an island does not keep its server. A command line that gives it again goes on, as far as the server.
+func TestResumeAnIslandOfAServer(t *testing.T) {
+	b := onInterpreter(t)
+	island := "evolve CartPole-v1 --backend reference --policy linear --pop 4 --steps 2 --eval-episodes 1 -g 2 " +
+		"--target 0 --migrants 1 --migrate-every 1 --island 02 --out i2"
+	b.ok(t, island+" --migration-dir shared")
+	stored := strings.ReplaceAll(read(t, "i2", "config.toml"), "migration-dir = 'shared'\n", "migration-dir = ''\n")
+	b.write(t, "i2/config.toml", stored)
+	b.write(t, "token", "a token of 16 or more")
+	require.NoError(t, os.Chmod("token", 0o600))
+	server := " --join nats://127.0.0.1:1/isl --wait 0s --token-file token"
+	for _, args := range []string{"evolve --resume i2", "evolve --resume i2 --island 02", island + " --resume auto"} {
+		require.Equal(t, console.StatusNoServer, b.do(strings.Fields(args+server)...), "%s: %s", args, b.err)
+	}
+	b.refused(t, "wants --migration-dir with it, the folder that the islands share, or --join", "evolve --resume i2")
+	b.refused(t, "--island got 03, but the run in i2 was started with 02", "evolve --resume i2 --island 03"+server)
+
+	// So does the config in a checkpoint.
+	k, _ := run.Lookup("evolve")
+	g := &flagValues{values: map[string]string{"join": "nats://127.0.0.1:1/isl"}, own: ownFlags{resume: "i2"}}
+	x, err := g.readResume(k, "", nil)
+	require.NoError(t, err)
+	before := x.atCheckpoint(strings.Replace(stored, "generations = 2\n", "generations = 1\n", 1), "i2")
+	require.NotNil(t, before)
+	require.Equal(t, "1", before.all()["generations"].Text())
 }
 
 // A run that reached its goal is over; with another goal it goes on.

@@ -31,6 +31,7 @@ type task struct {
 	// unlimited says that the run has no length of its own: one of ends ends it. Its config leaves the length out.
 	unlimited bool
 	source    string         // the argument on the command line
+	flags     *flagValues    // those of the command line
 	given     origins        // the settings that are not the defaults
 	path      string         // of the config file; "": there is none
 	text      string         // the config file that repeats the task
@@ -190,7 +191,7 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 	if kind.Argument == "env" {
 		play.Allow(arg)
 	}
-	t := &task{Kind: kind, Experiment: kind.New(), session: defaultSessionSettings(), source: arg,
+	t := &task{Kind: kind, Experiment: kind.New(), session: defaultSessionSettings(), source: arg, flags: g,
 		topology: g.own.topology, given: origins{}}
 	t.job = t.JobOf(t.Experiment)
 	if file != nil {

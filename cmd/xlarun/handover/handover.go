@@ -50,8 +50,8 @@ func Find(name string, stderr io.Writer) (string, error) {
 		return path, nil
 	}
 	return "", console.BadInput(
-		"this command is part of the program %s, which is neither beside %s nor on PATH: run go "+
-			"install xlarun/cmd/%s in a checkout of xlarun", name, self, name)
+		"this needs the program %s, which is neither beside %s nor on PATH: run go install xlarun/cmd/%s in a "+
+			"checkout of xlarun", name, self, name)
 }
 
 // Exec replaces this process by a program with the same command line. It returns only if that fails.

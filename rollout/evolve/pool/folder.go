@@ -58,8 +58,7 @@ func (f *folder) open(context.Context) error {
 	f.lock = flock.New(filepath.Join(f.dir, ".lock-"+f.island))
 	free, err := f.lock.TryLock()
 	if err == nil && !free {
-		err = settings.Wrong("island", f.island, "a name of its own: another run, which is under way, is this island "+
-			"in %s", filepath.Dir(f.dir))
+		err = taken(f.island, filepath.Dir(f.dir))
 	}
 	return err
 }

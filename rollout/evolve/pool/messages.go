@@ -76,8 +76,7 @@ func Join(server messaging.Server, run, island string) *Pool {
 		process: rand.Text()}, island)
 }
 
-// open joins the others. The error is a *settings.Error if another process has the island's name, or if the server
-// keeps nothing.
+// open joins the others. The error is a *settings.Error if the server keeps nothing.
 func (m *messages) open(ctx context.Context) (err error) {
 	m.left, m.end = make(chan struct{}, 1), make(chan struct{})
 	m.conn, err = m.server.Connect(ctx, m.island, nats.ReconnectWait(200*time.Millisecond),
@@ -98,7 +97,7 @@ func (m *messages) open(ctx context.Context) (err error) {
 		for m.wait(nil) {
 			if err := m.beat(); errors.Is(err, nats.ErrKeyRevisionMismatch) {
 				m.mu.Lock()
-				m.lost = m.taken()
+				m.lost = taken(m.island, m.server.Address)
 				m.mu.Unlock()
 				return
 			}
@@ -139,12 +138,6 @@ func (m *messages) name() string { return "xlarun-pool-" + m.run }
 // key returns the key of an island, whose name may have dots.
 func key(island string) string { return "i" + hex.EncodeToString([]byte(island)) }
 
-// taken is the error of a name that another process has.
-func (m *messages) taken() error {
-	return settings.Wrong("island", m.island, "a name of its own: another run, which is under way, is this island at "+
-		"%s", m.server.Address)
-}
-
 // take takes the island's name. That of an island that was killed ends when it was silent for long enough.
 func (m *messages) take(ctx context.Context) error {
 	for began := time.Now(); ; {
@@ -159,7 +152,7 @@ func (m *messages) take(ctx context.Context) error {
 				"nats-server -js: %v", err)
 		case errors.Is(err, nats.ErrKeyRevisionMismatch):
 			if since > m.alive+beatEvery {
-				return m.taken()
+				return taken(m.island, m.server.Address)
 			}
 		case since >= m.server.Wait:
 			return m.server.Unreachable(err)

@@ -87,9 +87,10 @@ func TestIslandsExchangeMessages(t *testing.T) {
 	require.Equal(t, []string{"b./20/0"}, come(t, a, 1, 1<<20), "they arrive once")
 
 	twin := joining(server, "b.", time.Second/2) // how long it waits
-	var wrong *settings.Error
-	require.ErrorAs(t, twin.Open(t.Context()), &wrong)
-	require.ErrorContains(t, wrong, "a name of its own: another run, which is under way, is this island")
+	var refused *messaging.CodedError
+	require.ErrorAs(t, twin.Open(t.Context()), &refused)
+	require.Equal(t, messaging.CodeRefused, refused.Code)
+	require.ErrorContains(t, refused, `another run, which is under way, is island "b." at nats://127.0.0.1`)
 	require.NoError(t, twin.Close())
 	again := Join(server, "another", "b.")
 	require.NoError(t, again.Open(t.Context()), "of another pool")

@@ -13,6 +13,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
+	"xlarun/internal/messaging"
 )
 
 // Pool is where islands leave their best members, and from where they take those of others. It is a folder (New), or
@@ -32,7 +33,7 @@ type Pool struct {
 
 // medium carries entries between islands.
 type medium interface {
-	// open takes the island's name until close. The error is a *settings.Error if another run has the name.
+	// open takes the island's name until close. The error is that of taken if another run has the name.
 	open(ctx context.Context) error
 	close() error
 	// vacant returns an error if other islands would take members of an earlier run for those of this one.
@@ -42,6 +43,12 @@ type medium interface {
 	tell(done bool)
 	// entries returns the entries of other islands, sorted by island, the newest of an island first.
 	entries() []found
+}
+
+// taken returns the error of an island whose name another run has.
+func taken(island string, at any) error {
+	return &messaging.CodedError{Code: messaging.CodeRefused, Text: fmt.Sprintf("another run, which is under way, is "+
+		"island %q at %s: give this one a name of its own by --island", island, at)}
 }
 
 // found is an entry of another island.
@@ -78,8 +85,8 @@ func newPool(m medium, island string) *Pool {
 		Shares: map[string]map[string]float64{}}
 }
 
-// Open checks that the island can leave members, and takes its name until Close. The error is a *settings.Error if
-// another run has the name.
+// Open checks that the island can leave members, and takes its name until Close. The error is a *messaging.CodedError
+// if another run has the name.
 func (p *Pool) Open(ctx context.Context) error { return p.medium.open(ctx) }
 
 // Close gives the island's name back.

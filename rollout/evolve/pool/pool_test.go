@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/rollout/settings"
+	"xlarun/internal/messaging"
 )
 
 // Two runs that began with one island's name at the same moment wrote into each other's entries.
@@ -13,10 +13,11 @@ func TestOneRunHasAName(t *testing.T) {
 	dir := t.TempDir()
 	first, second, other := New(dir, "a"), New(dir, "a"), New(dir, "b")
 	require.NoError(t, first.Open(t.Context()))
-	var wrong *settings.Error
-	require.ErrorAs(t, second.Open(t.Context()), &wrong)
-	require.Equal(t, "island", wrong.Key)
-	require.ErrorContains(t, wrong, "a name of its own: another run, which is under way, is this island")
+	var refused *messaging.CodedError
+	require.ErrorAs(t, second.Open(t.Context()), &refused)
+	require.Equal(t, messaging.CodeRefused, refused.Code)
+	require.EqualError(t, refused, `another run, which is under way, is island "a" at `+dir+
+		": give this one a name of its own by --island")
 	require.NoError(t, second.Close())
 	require.NoError(t, other.Open(t.Context()))
 	require.NoError(t, other.Close())

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -71,6 +72,7 @@ func (h *halved) Step(ctx context.Context) (run.Metrics, error) {
 	if h.step != nil {
 		h.step(h.Steps() + 1)
 	}
+	run.Notice(ctx, "in step "+strconv.FormatInt(h.Steps()+1, 10))
 	m, err := h.Loop.Step(ctx)
 	if m.Step == h.fails {
 		m.Failed = func(context.Context) error { return errors.New("no member has a result") }
@@ -125,6 +127,7 @@ func TestRunWithoutAFolder(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []float64{.5, .25, .125}, w.values)
 	require.Equal(t, []string{"tracing and compiling", "the first step"}, w.phases)
+	require.Equal(t, []string{"in step 1", "in step 2", "in step 3"}, w.notices[len(w.notices)-3:])
 	require.Same(t, o, w.outcome)
 	require.Equal(t, "last", o.EndedBy)
 	require.EqualValues(t, 3, o.Step)

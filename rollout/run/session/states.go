@@ -259,7 +259,7 @@ func (s *session) stepping(ctx context.Context) (state, error) {
 		}
 		m, err := func() (run.Metrics, error) {
 			defer watchRound(s.Observer.Progress, round, counter, expected)()
-			return r.Step(ctx)
+			return r.Step(run.WithNotice(ctx, s.Observer.Notice))
 		}()
 		now = time.Now()
 		if err != nil {
