@@ -59,7 +59,7 @@ var rooms = []room{
 	{"envs/program", []string{"graph", "graph/random", "graph/stablehlo", "envs", "internal/files"}, []string{}},
 	// Its pictures are a pinned data set, which another room fetches.
 	{"envs/mnist", []string{"graph", "graph/random", "envs", "envs/draw", "rollout/dataset"}, []string{}},
-	{"envs/bodies", []string{"graph", "graph/scalars"}, []string{}},
+	{"envs/bodies", []string{"envs/draw", "graph", "graph/scalars"}, []string{}},
 	{"envs/...", []string{"graph", "graph/random", "envs/...", "internal/erase", "internal/raster"}, nil},
 	{"rollout/settings", []string{"graph", "envs", "xlabridge/cache"}, []string{}},
 	{"rollout/plan", []string{"graph/...", "xlabridge/...", "rollout/settings", "internal/hardware"}, []string{}},

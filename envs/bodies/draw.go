@@ -12,7 +12,8 @@ import (
 // Camera looks at a picture of a model: from the side, along y, or from above.
 type Camera struct{ Above bool }
 
-// Draw paints a configuration's spheres, capsules and cylinders, the far ones first, and a line with marks for the floor. q is a
+// Draw paints a configuration's spheres, capsules and cylinders, the far ones first, and a line with marks for the
+// floor. q is a
 // position [nq]; colors are given to geoms in turn.
 func (m *Model) Draw(c *draw.Canvas, q []float64, view Camera, colors ...color.Color) {
 	s := m.dynamics(m.values(), 4)

@@ -28,8 +28,8 @@ const (
 // for are nil. Travel [nv] is how far joints went in this step: exact where the position is large.
 type Frames struct {
 	Pos, Com, Rot        *graph.Array `tree:"optional"` // xpos [n, 3], xipos [n, 3], xmat [n, 3, 3], of bodies
-	Inertia, Velocity    *graph.Array `tree:"optional"` // cinert [n, 10], cvel [n, 6], about the centre of mass of the body's tree
-	Force                *graph.Array `tree:"optional"` // cfrc_ext [n, 6], about the same point: torque and force of contacts
+	Inertia, Velocity    *graph.Array `tree:"optional"` // cinert [n, 10], cvel [n, 6] about the tree's centre of mass
+	Force                *graph.Array `tree:"optional"` // cfrc_ext [n, 6] about the same point: torque and force
 	Constraint, Actuator *graph.Array `tree:"optional"` // qfrc_constraint, qfrc_actuator [nv]
 	Travel               *graph.Array
 }

@@ -8,13 +8,15 @@ import (
 
 func init() { register(InvertedDoublePendulum) }
 
-// InvertedDoublePendulum-v5 balances two poles, one on top of the other, on a cart, by a force of 500 N times the action
+// InvertedDoublePendulum-v5 balances two poles, one on top of the other, on a cart, by a force of 500 N times the
+// action
 // within ±1.
 //
 // Observation f32[9]: the cart's position, sines and cosines of the two angles, velocities within ±10, and the force of
 // the cart's limit within ±10. Reward: 10, less a penalty of the tip's distance from (0, 2) and one of the poles'
 // velocities. The episode ends where the tip is at most 1 m high.
-var InvertedDoublePendulum = Task{ID: "InvertedDoublePendulum-v5", Model: model("inverteddoublependulum.xml"), Engine: 4,
+var InvertedDoublePendulum = Task{ID: "InvertedDoublePendulum-v5", Model: model("inverteddoublependulum.xml"),
+	Engine:    4,
 	FrameSkip: 5, MaxSteps: 1000, RewardThreshold: 9100, Frames: bodies.Places | bodies.JointForce, Start: noise(true),
 	Params: Params{HealthyReward: graph.Scalar(10), ResetNoiseScale: graph.Scalar(.1)},
 	Observation: func(_ Task, s State) []*graph.Array {

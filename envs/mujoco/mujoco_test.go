@@ -19,7 +19,8 @@ import (
 
 // tasks are in the order of the records, with how far the rewards and observations of programs may be from Gymnasium's,
 // relative to 1 and their magnitude: they compute in float32, where a contact that begins within rounding of a stage
-// differs most. Where Pusher's arm touches the cylinder MuJoCo's normal is an approximation, and in few states it has two
+// differs most. Where Pusher's arm touches the cylinder MuJoCo's normal is an approximation, and in few states it has
+// two
 // points for one.
 var tasks = []struct {
 	Task
@@ -54,7 +55,8 @@ func row(a oracles.Array, i int) *graph.Array {
 func start(task Task, r recorded, step int) (s State, action *graph.Array) {
 	i := int(r.Start.Floats()[step])
 	_, nv, _ := task.Model().Sizes()
-	s = State{Data: bodies.Data{Q: row(r.Qpos, i), V: row(r.Qvel, i), Warm: zeros(nv)}, Time: graph.Scalar(0, graph.Int32)}
+	s = State{Data: bodies.Data{Q: row(r.Qpos, i), V: row(r.Qvel, i), Warm: zeros(nv)}, Time: graph.Scalar(0,
+		graph.Int32)}
 	place := graph.BroadcastTo(graph.Concatenate(0, row(r.Before, step), zeros(1)), len(task.Model().Bodies), 3)
 	s.Frames.Pos, s.Frames.Com = place, place
 	return s, row(r.Control, i)
@@ -78,7 +80,8 @@ func apart(got, want []float64) (worst float64) {
 	return worst
 }
 
-// A step from each state whose observation is recorded has Gymnasium's observation, reward and end, by the rules of both
+// A step from each state whose observation is recorded has Gymnasium's observation, reward and end, by the rules of
+// both
 // engines. The dynamics are those of float64; the long form compares the rewards of all states.
 func TestStepsAreGymnasiums(t *testing.T) {
 	for _, engine := range []int{4, 3} {

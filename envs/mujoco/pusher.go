@@ -13,7 +13,8 @@ func init() { register(Pusher) }
 // Pusher-v5 pushes a cylinder to a goal with an arm of seven joints, by seven torques within ±2.
 //
 // Observation f32[23]: angles and angular velocities of the arm, and the positions of its tip, of the object and of the
-// goal. Reward: less half the distance from tip to object, less the distance from object to goal, less 0.1 of the sum of
+// goal. Reward: less half the distance from tip to object, less the distance from object to goal, less 0.1 of the sum
+// of
 // squared controls. It never terminates.
 var Pusher = Task{ID: "Pusher-v5", Model: model("pusher.xml"), Engine: 4, FrameSkip: 5, MaxSteps: 100,
 	Frames: bodies.Places,

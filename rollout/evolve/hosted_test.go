@@ -3,8 +3,8 @@ package evolve
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"

@@ -94,7 +94,8 @@ func bodiesOf(task string, skip, members int) openRunner {
 			member, first := in[0].(*graph.Array), in[1].(*graph.Array)
 			still := graph.Zeros(graph.ShapeOf(graph.Float32, nv))
 			run := graph.VMap(func(member *graph.Array) *graph.Array {
-				phases := graph.Add(graph.Mul(graph.Arange(0, nu, 1).Convert(graph.Float32), 2.4), graph.Mul(member, .37))
+				phases := graph.Add(graph.Mul(graph.Arange(0, nu, 1).Convert(graph.Float32), 2.4),
+					graph.Mul(member, .37))
 				end, _ := graph.Scan(func(d bodies.Data, t *graph.Array) (bodies.Data, graph.None) {
 					d, _ = m.Step(d, graph.Sin(graph.Add(phases, graph.Mul(t, .3))), bodies.Params{},
 						bodies.Options{Skip: skip})

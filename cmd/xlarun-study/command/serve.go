@@ -90,7 +90,8 @@ func serveCommand(a *cli.App) *cobra.Command {
 		"address on which workers join, HOST:PORT; port 0 for any")
 	cmd.Flags().StringVar(&s.join, "join", "", "nats://HOST:PORT/NAME or @FILE:NAME, a NATS server or cluster instead "+
 		"of one in this process: workers stay connected when the study moves. NAME tells studies there apart")
-	cmd.Flags().DurationVar(&s.wait, "wait", s.wait, "time to wait for the server of --join before the study ends with "+
+	cmd.Flags().DurationVar(&s.wait, "wait", s.wait, "time to wait for the server of --join before the study "+
+		"ends with "+
 		"status 3")
 	cmd.Flags().StringVar(&s.shown, "web", "127.0.0.1:0", "address of a page that shows the study, of /metrics, "+
 		"/healthz and /readyz, HOST:PORT; port 0 for any, none for no page. Without a study there is none by default, "+

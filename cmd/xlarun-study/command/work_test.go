@@ -72,7 +72,8 @@ func TestTally(t *testing.T) {
 	for _, w := range []struct {
 		to   interface{ Write([]byte) (int, error) }
 		text string
-	}{{a, `{"level":"INFO","msg":"joined nats://a"}` + "\n" + line(good)[:9]}, {b, line(bad) + `{"level":"WARN","msg":"nobody answers"}` + "\n"}, {a, line(good)[9:]}} {
+	}{{a, `{"level":"INFO","msg":"joined nats://a"}` + "\n" + line(good)[:9]}, {b,
+		line(bad) + `{"level":"WARN","msg":"nobody answers"}` + "\n"}, {a, line(good)[9:]}} {
 		n, err := w.to.Write([]byte(w.text))
 		require.NoError(t, err)
 		require.Equal(t, len(w.text), n)

@@ -128,7 +128,8 @@ func (a attributes) limited(flag, name string, to []float64, auto bool) bool {
 		on = true
 	case "auto":
 		if on = given && to[0] < to[1]; given && !auto {
-			a.fail("%s without %s: want %s=\"true\" or \"false\", as <compiler> has autolimits=\"false\"", name, flag, flag)
+			a.fail("%s without %s: want %s=\"true\" or \"false\", as <compiler> has autolimits=\"false\"", name,
+				flag, flag)
 		}
 	}
 	if on && to[0] >= to[1] {
@@ -140,9 +141,11 @@ func (a attributes) limited(flag, name string, to []float64, auto bool) bool {
 // geom reads a shape and what it weighs. A shape that touches nothing and is not computed here only weighs.
 func (r *reader) geom(e *element, b int, childClass string) {
 	a := r.attributes(e, "geom", childClass)
-	kind := a.word("type", "sphere", "plane", "sphere", "capsule", "cylinder", "box", "ellipsoid", "mesh", "hfield", "sdf")
+	kind := a.word("type", "sphere", "plane", "sphere", "capsule", "cylinder", "box", "ellipsoid", "mesh",
+		"hfield", "sdf")
 	g := bodies.Geom{Name: a.text("name", ""), Type: bodies.GeomType(kind), Body: b, Quat: r.orientation(a),
-		Friction: [3]float64{1, 0.005, 0.0001}, Solref: [2]float64{0.02, 1}, Solimp: [5]float64{0.9, 0.95, 0.001, 0.5, 2},
+		Friction: [3]float64{1, 0.005, 0.0001}, Solref: [2]float64{0.02, 1}, Solimp: [5]float64{0.9, 0.95,
+			0.001, 0.5, 2},
 		Condim: a.integer("condim", 3), Priority: a.integer("priority", 0), Margin: a.number("margin", 0),
 		Solmix: a.number("solmix", 1)}
 	a.numbers("pos", g.Pos[:], 3)
@@ -171,7 +174,8 @@ func (r *reader) geom(e *element, b int, childClass string) {
 	switch kind {
 	case "box", "ellipsoid", "mesh", "hfield", "sdf":
 		if (con|aff) != 0 && !r.noContact {
-			a.fail("contacts of type=%q are not supported: want plane, sphere, capsule or cylinder, or contype=\"0\" and "+
+			a.fail("contacts of type=%q are not supported: want plane, sphere, capsule or cylinder, or "+
+				"contype=\"0\" and "+
 				"conaffinity=\"0\"", kind)
 		}
 		return
@@ -261,7 +265,8 @@ func (r *reader) actuators() {
 	}
 }
 
-// force sets what an actuator says of gain and bias over what the last one before it in its classes said, and says whether
+// force sets what an actuator says of gain and bias over what the last one before it in its classes said, and says
+// whether
 // there is a bias. <general> shares its numbers with the others, which do not share theirs: a position's kp is the gain
 // that a <general> has by default, and no velocity's kv.
 func (e *element) force(u *bodies.Actuator, last string, affine bool) bool {
@@ -303,8 +308,10 @@ func (r *reader) own(a attributes, geoms [2]int) {
 		g := r.model.Geoms[n]
 		if slide := g.Friction[0]; g.Condim != condim || g.Margin != 0 || margin != 0 || g.Solref != solref ||
 			g.Solimp != solimp || condim > 1 && (friction[0] != slide || friction[1] != slide) {
-			a.fail("its contact has condim %d, friction %v, solref %v, solimp %v and margin %v, and not those of geom %q: want "+
-				"the same for the pair and its geoms, and margin 0", condim, friction[:2], solref, solimp, margin, g.Name)
+			a.fail("its contact has condim %d, friction %v, solref %v, solimp %v and margin %v, and not those "+
+				"of geom %q: want "+
+				"the same for the pair and its geoms, and margin 0", condim, friction[:2], solref, solimp,
+				margin, g.Name)
 		}
 	}
 }

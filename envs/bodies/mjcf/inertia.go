@@ -147,7 +147,8 @@ func (r *reader) fromLumps(b int, body *bodies.Body) {
 	lumps := r.lumps[b]
 	for _, l := range lumps {
 		if l.unweighted {
-			r.origin[b-1].fail("the mass of a mesh is not computed: give the body an <inertial>, or the geom mass=\"0\"")
+			r.origin[b-1].fail("the mass of a mesh is not computed: give the body an <inertial>, or the geom " +
+				"mass=\"0\"")
 		}
 		body.Mass += l.mass
 		for i := range 3 {

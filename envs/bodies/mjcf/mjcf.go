@@ -28,7 +28,8 @@ func Read(files fs.FS, name string) (m *bodies.Model, err error) {
 	if root.name != "mujoco" {
 		root.fail("the document is not a model: want <mujoco>")
 	}
-	r := &reader{root: root, model: &bodies.Model{Bodies: []bodies.Body{{Name: "world", Quat: identity, ComQuat: identity}}},
+	r := &reader{root: root, model: &bodies.Model{Bodies: []bodies.Body{{Name: "world", Quat: identity,
+		ComQuat: identity}}},
 		bodies: map[string]int{"world": 0}, joints: map[string]int{}, geoms: map[string]int{}}
 	r.settings()
 	r.classes()
@@ -76,7 +77,8 @@ type compiler struct {
 
 // settings reads <compiler> and <option>.
 func (r *reader) settings() {
-	r.compiler = compiler{degrees: true, autoLimits: true, eulerOrder: "xyz", fromGeoms: "auto", groups: [2]float64{0, 5}}
+	r.compiler = compiler{degrees: true, autoLimits: true, eulerOrder: "xyz", fromGeoms: "auto",
+		groups: [2]float64{0, 5}}
 	for _, e := range r.root.all("compiler") {
 		a := e.check()
 		r.degrees = a.word("angle", pick(r.degrees, "degree", "radian"), "degree", "radian") == "degree"
@@ -86,9 +88,10 @@ func (r *reader) settings() {
 		r.totalMass = a.number("settotalmass", r.totalMass)
 		r.leastMass, r.leastInt = a.number("boundmass", r.leastMass), a.number("boundinertia", r.leastInt)
 		a.numbers("inertiagrouprange", r.groups[:], 2)
-		if order := a.text("eulerseq", r.eulerOrder); len(order) == 3 && !slices.ContainsFunc([]byte(order), func(c byte) bool {
-			return c != 'x' && c != 'y' && c != 'z' && c != 'X' && c != 'Y' && c != 'Z'
-		}) {
+		if order := a.text("eulerseq", r.eulerOrder); len(order) == 3 && !slices.ContainsFunc([]byte(order),
+			func(c byte) bool {
+				return c != 'x' && c != 'y' && c != 'z' && c != 'X' && c != 'Y' && c != 'Z'
+			}) {
 			r.eulerOrder = order
 		} else {
 			e.fail("eulerseq=%q: want three of x, y, z, X, Y, Z", order)

@@ -42,95 +42,136 @@ func body(inside, after string) string {
 // A document that is not computed is refused by one sentence: where, what it got, what it wants.
 func TestRefusals(t *testing.T) {
 	for text, want := range map[string]string{
-		``:                                                    `m.xml:1: the document has no element: want <mujoco>`,
-		`hello`:                                               `m.xml:1: the document has no element: want <mujoco>`,
-		`<mujoco><worldbody>`:                                 `m.xml:1: unexpected EOF`,
-		`<mujoco></worldbody>`:                                `m.xml:1: element <mujoco> closed by </worldbody>`,
-		`<robot name="r"/>`:                                   `m.xml:1: <robot name="r">: the document is not a model: want <mujoco>`,
-		`<mujoco/>`:                                           `m.xml: body: a model has at least one`,
-		`<mujoco a="1" a="2"/>`:                               `m.xml:1: <mujoco>: attribute a stands twice`,
-		body(``, `<thing/>`):                                  `m.xml:1: <thing>: <thing> is not an element of a model`,
-		body(`<thing/>`, ``):                                  `m.xml:1: <thing>: <thing> in <body> is not supported: leave it out`,
-		body(`<frame/>`, ``):                                  `m.xml:1: <frame>: <frame> in <body> is not supported: leave it out`,
-		body(`<composite/>`, ``):                              `m.xml:1: <composite>: <composite> in <body> is not supported: leave it out`,
-		body(`<joint stiff="1"/>`, ``):                        `m.xml:1: <joint>: stiff="1" is not supported: leave it out`,
-		body(`<joint type="ball"/>`, ``):                      `m.xml:1: <joint>: type="ball" is not supported: want free, slide, hinge`,
-		body(`<joint frictionloss=".1"/>`, ``):                `m.xml:1: <joint>: frictionloss=".1" is not supported: want 0, or leave it out`,
-		body(`<joint axis="0 0 0"/>`, ``):                     `m.xml:1: <joint>: axis="0 0 0": want a direction`,
-		body(`<joint damping="-1"/>`, ``):                     `m.xml:1: <joint>: damping="-1": want at least 0`,
-		body(`<joint damping="NaN"/>`, ``):                    `m.xml:1: <joint>: damping="NaN": "NaN" is not a finite number`,
-		body(`<joint damping="one"/>`, ``):                    `m.xml:1: <joint>: damping="one": "one" is not a finite number`,
-		body(`<joint axis="0 1"/>`, ``):                       `m.xml:1: <joint>: axis="0 1": want 3 numbers`,
-		body(`<joint range="2 1" limited="true"/>`, ``):       `m.xml:1: <joint>: range="2 1": want two numbers, the larger one last`,
-		body(`<joint name="j"/>`, ``):                         `m.xml:1: <joint name="j">: another joint has this name: want one of its own`,
-		body(`<joint class="c"/>`, ``):                        `m.xml:1: <joint>: class "c" is not in <default>`,
-		body(`<body childclass="c"/>`, ``):                    `m.xml:1: <body>: childclass="c" is not in <default>`,
-		body(`<body><freejoint/><geom size="1"/></body>`, ``): `m.xml: joint: type free: want it alone, on a child of the world`,
-		body(`<body><joint/></body>`, ``):                     `m.xml:1: <body>: it moves and has no mass: give it a geom or an <inertial>`,
-		body(`<body><joint/><geom size=".1" mass="0"/></body>`, ``): `m.xml:1: <body>: it moves and has no mass: give it a ` +
+		``:                     `m.xml:1: the document has no element: want <mujoco>`,
+		`hello`:                `m.xml:1: the document has no element: want <mujoco>`,
+		`<mujoco><worldbody>`:  `m.xml:1: unexpected EOF`,
+		`<mujoco></worldbody>`: `m.xml:1: element <mujoco> closed by </worldbody>`,
+		`<robot name="r"/>`: `m.xml:1: <robot name="r">: the document is not ` +
+			`a model: want <mujoco>`,
+		`<mujoco/>`:             `m.xml: body: a model has at least one`,
+		`<mujoco a="1" a="2"/>`: `m.xml:1: <mujoco>: attribute a stands twice`,
+		body(``, `<thing/>`):    `m.xml:1: <thing>: <thing> is not an element of a model`,
+		body(`<thing/>`, ``): `m.xml:1: <thing>: <thing> in <body> is not ` +
+			`supported: leave it out`,
+		body(`<frame/>`, ``): `m.xml:1: <frame>: <frame> in <body> is not ` +
+			`supported: leave it out`,
+		body(`<composite/>`, ``): `m.xml:1: <composite>: <composite> in <body> is ` +
+			`not supported: leave it out`,
+		body(`<joint stiff="1"/>`, ``): `m.xml:1: <joint>: stiff="1" is not supported: ` +
+			`leave it out`,
+		body(`<joint type="ball"/>`, ``): `m.xml:1: <joint>: type="ball" is not supported: ` +
+			`want free, slide, hinge`,
+		body(`<joint frictionloss=".1"/>`, ``): `m.xml:1: <joint>: frictionloss=".1" is not ` +
+			`supported: want 0, or leave it out`,
+		body(`<joint axis="0 0 0"/>`, ``): `m.xml:1: <joint>: axis="0 0 0": want a direction`,
+		body(`<joint damping="-1"/>`, ``): `m.xml:1: <joint>: damping="-1": want at least 0`,
+		body(`<joint damping="NaN"/>`, ``): `m.xml:1: <joint>: damping="NaN": "NaN" is not a ` +
+			`finite number`,
+		body(`<joint damping="one"/>`, ``): `m.xml:1: <joint>: damping="one": "one" is not a ` +
+			`finite number`,
+		body(`<joint axis="0 1"/>`, ``): `m.xml:1: <joint>: axis="0 1": want 3 numbers`,
+		body(`<joint range="2 1" limited="true"/>`, ``): `m.xml:1: <joint>: range="2 1": want two ` +
+			`numbers, the larger one last`,
+		body(`<joint name="j"/>`, ``): `m.xml:1: <joint name="j">: another joint has ` +
+			`this name: want one of its own`,
+		body(`<joint class="c"/>`, ``):     `m.xml:1: <joint>: class "c" is not in <default>`,
+		body(`<body childclass="c"/>`, ``): `m.xml:1: <body>: childclass="c" is not in <default>`,
+		body(`<body><freejoint/><geom size="1"/></body>`, ``): `m.xml: joint: type free: want it alone, on a ` +
+			`child of the world`,
+		body(`<body><joint/></body>`, ``): `m.xml:1: <body>: it moves and has no mass: give ` +
+			`it a geom or an <inertial>`,
+		body(`<body><joint/><geom size=".1" mass="0"/></body>`, ``): `m.xml:1: <body>: it moves and has no ` +
+			`mass: give it a ` +
 			`geom or an <inertial>`,
-		body(`<geom size="1e200"/>`, ``):              `m.xml:1: <body name="b">: mass +Inf, inertia [NaN NaN NaN]: want finite numbers`,
+		body(`<geom size="1e200"/>`, ``): `m.xml:1: <body name="b">: mass +Inf, inertia [NaN NaN ` +
+			`NaN]: want finite numbers`,
 		body(`<inertial pos="0 0 0" mass="-1"/>`, ``): `m.xml:1: <inertial>: mass -1, inertia [0 0 0]: want at least 0`,
 		body(`<inertial mass="1"/>`, ``):              `m.xml:1: <inertial>: want pos and mass`,
-		body(`<inertial pos="0 0 0" mass="1" diaginertia="1 1 9"/>`, ``): `m.xml:1: <body name="b">: inertia [1 1 9]: no body ` +
+		body(`<inertial pos="0 0 0" mass="1" diaginertia="1 1 9"/>`, ``): `m.xml:1: <body name="b">: inertia [1 ` +
+			`1 9]: no body ` +
 			`has it, as the largest is more than the other two together`,
-		body(`<geom type="box" size="1 1 1"/>`, ``): `m.xml:1: <geom>: contacts of type="box" are not supported: want plane, ` +
+		body(`<geom type="box" size="1 1 1"/>`, ``): `m.xml:1: <geom>: contacts of type="box" are not ` +
+			`supported: want plane, ` +
 			`sphere, capsule or cylinder, or contype="0" and conaffinity="0"`,
-		body(`<geom type="mesh" mesh="m" contype="0" conaffinity="0"/>`, ``): `m.xml:1: <body name="b">: the mass of a mesh ` +
+		body(`<geom type="mesh" mesh="m" contype="0" conaffinity="0"/>`, ``): `m.xml:1: <body name="b">: the ` +
+			`mass of a mesh ` +
 			`is not computed: give the body an <inertial>, or the geom mass="0"`,
-		body(`<geom type="torus"/>`, ``): `m.xml:1: <geom>: type="torus" is not supported: want plane, sphere, capsule, ` +
+		body(`<geom type="torus"/>`, ``): `m.xml:1: <geom>: type="torus" is not supported: want plane, sphere, ` +
+			`capsule, ` +
 			`cylinder, box, ellipsoid, mesh, hfield, sdf`,
 		body(`<geom type="capsule" size=".1"/>`, ``): `m.xml:1: <geom>: it has 1 sizes: a capsule wants 2, above 0`,
 		body(`<geom size="-1"/>`, ``):                `m.xml:1: <geom>: size="-1": want numbers above 0`,
-		body(`<geom type="capsule" size=".1" fromto="0 0 0 1 0 0" pos="0 0 1"/>`, ``): `m.xml:1: <geom>: it has fromto and ` +
+		body(`<geom type="capsule" size=".1" fromto="0 0 0 1 0 0" pos="0 0 1"/>`,
+			``): `m.xml:1: <geom>: it has fromto and ` +
 			`pos: want one`,
 		body(`<geom size=".1" quat="0 0 0 0"/>`, ``): `m.xml:1: <geom>: quat="0 0 0 0": want a rotation`,
-		body(`<geom size=".1" euler="0 0 0" zaxis="0 0 1"/>`, ``): `m.xml:1: <geom>: it has two of quat, axisangle, xyaxes, ` +
+		body(`<geom size=".1" euler="0 0 0" zaxis="0 0 1"/>`, ``): `m.xml:1: <geom>: it has two of quat, ` +
+			`axisangle, xyaxes, ` +
 			`zaxis, euler: want one`,
 		body(`<geom size=".1" gap=".1"/>`, ``):   `m.xml:1: <geom>: gap=".1" is not supported: want 0, or leave it out`,
 		body(`<geom size=".1" condim="4"/>`, ``): `m.xml: geom "floor": condim 4 for contacts with "": want 1 or 3`,
-		body(`<geom type="plane" size="1 1 1"/>`, `<worldbody><body><joint/><geom size="1"/></body></worldbody>`): `m.xml: ` +
-			`geom "floor": contact of a plane with the plane "": want one of [[plane sphere] [plane capsule] [plane cylinder] ` +
+		body(`<geom type="plane" size="1 1 1"/>`,
+			`<worldbody><body><joint/><geom size="1"/></body></worldbody>`): `m.xml: ` +
+			`geom "floor": contact of a plane with the plane "": want one of [[plane sphere] [plane capsule] ` +
+			`[plane cylinder] ` +
 			`[sphere sphere] [sphere capsule] [capsule capsule] [capsule cylinder]]`,
-		body(``, `<equality><weld body1="b"/></equality>`): `m.xml:1: <weld>: <equality> is not supported: leave it out`,
+		body(``, `<equality><weld body1="b"/></equality>`): `m.xml:1: <weld>: <equality> is not supported: ` +
+			`leave it out`,
 		body(``, `<tendon><fixed stiffness="1"><joint joint="j" coef="1"/></fixed></tendon>`): `m.xml:1: <fixed>: ` +
 			`stiffness="1" is not supported: want 0, or leave it out`,
 		body(``, `<tendon><spatial/></tendon>`): `m.xml:1: <spatial>: it is not supported: leave it out`,
-		body(``, `<actuator><motor joint="k"/></actuator>`): `m.xml:1: <motor>: joint="k": no joint has this name; other ways ` +
+		body(``, `<actuator><motor joint="k"/></actuator>`): `m.xml:1: <motor>: joint="k": no joint has this ` +
+			`name; other ways ` +
 			`to act are not supported`,
 		body(``, `<actuator><muscle joint="j"/></actuator>`): `m.xml:1: <muscle>: it is not supported: leave it out`,
-		body(``, `<actuator><general joint="j" dyntype="filter"/></actuator>`): `m.xml:1: <general>: dyntype="filter" is not ` +
+		body(``, `<actuator><general joint="j" dyntype="filter"/></actuator>`): `m.xml:1: <general>: ` +
+			`dyntype="filter" is not ` +
 			`supported: want none, or leave it out`,
-		body(``, `<actuator><general joint="j" gaintype="affine"/></actuator>`): `m.xml:1: <general>: gaintype="affine" is ` +
+		body(``, `<actuator><general joint="j" gaintype="affine"/></actuator>`): `m.xml:1: <general>: ` +
+			`gaintype="affine" is ` +
 			`not supported: want fixed`,
-		body(``, `<contact><exclude body1="b" body2="c"/></contact>`): `m.xml:1: <exclude>: body2="c": no body has this name`,
-		body(``, `<contact><pair geom1="g" geom2="h"/></contact>`):    `m.xml:1: <pair>: geom2="h": no geom has this name`,
-		body(``, `<contact><pair geom1="g" geom2="floor" condim="1"/></contact>`): `m.xml:1: <pair>: its contact has condim ` +
-			`1, friction [1 1], solref [0.02 1], solimp [0.9 0.95 0.001 0.5 2] and margin 0, and not those of geom "floor": ` +
+		body(``, `<contact><exclude body1="b" body2="c"/></contact>`): `m.xml:1: <exclude>: body2="c": no body ` +
+			`has this name`,
+		body(``, `<contact><pair geom1="g" geom2="h"/></contact>`): `m.xml:1: <pair>: geom2="h": no geom has ` +
+			`this name`,
+		body(``, `<contact><pair geom1="g" geom2="floor" condim="1"/></contact>`): `m.xml:1: <pair>: its ` +
+			`contact has condim ` +
+			`1, friction [1 1], solref [0.02 1], solimp [0.9 0.95 0.001 0.5 2] and margin 0, and not those of ` +
+			`geom "floor": ` +
 			`want the same for the pair and its geoms, and margin 0`,
-		body(``, `<option cone="elliptic"/>`): `m.xml:1: <option>: cone="elliptic" is not supported: want pyramidal, or leave ` +
+		body(``, `<option cone="elliptic"/>`): `m.xml:1: <option>: cone="elliptic" is not supported: want ` +
+			`pyramidal, or leave ` +
 			`it out`,
-		body(``, `<option integrator="implicit"/>`): `m.xml:1: <option>: integrator="implicit" is not supported: want Euler, RK4`,
-		body(``, `<option impratio="2"/>`):          `m.xml: option: impratio 2: want 1`,
-		body(``, `<option timestep="0"/>`):          `m.xml: option: timestep 0: want more than 0`,
-		body(``, `<option><flag actuation="disable"/></option>`): `m.xml:1: <flag>: actuation="disable" is not supported: want ` +
+		body(``, `<option integrator="implicit"/>`): `m.xml:1: <option>: integrator="implicit" is not ` +
+			`supported: want Euler, RK4`,
+		body(``, `<option impratio="2"/>`): `m.xml: option: impratio 2: want 1`,
+		body(``, `<option timestep="0"/>`): `m.xml: option: timestep 0: want more than 0`,
+		body(``, `<option><flag actuation="disable"/></option>`): `m.xml:1: <flag>: actuation="disable" is not ` +
+			`supported: want ` +
 			`enable, or leave it out`,
 		body(``, `<compiler eulerseq="abc"/>`): `m.xml:1: <compiler>: eulerseq="abc": want three of x, y, z, X, Y, Z`,
-		body(``, `<default><default class="a"/><default class="a"/></default>`): `m.xml:1: <default>: class="a": want a name ` +
+		body(``, `<default><default class="a"/><default class="a"/></default>`): `m.xml:1: <default>: ` +
+			`class="a": want a name ` +
 			`that no other class has`,
-		body(``, `<default><muscle/></default>`):           `m.xml:1: <muscle>: it is not supported: leave it out`,
-		`<mujoco><worldbody><joint/></worldbody></mujoco>`: `m.xml:1: <joint>: the world has no joints: put it into a <body>`,
-		`<mujoco><include file="none.xml"/></mujoco>`:      `open none.xml: file does not exist`,
-		`<mujoco><include file="/etc/m.xml"/></mujoco>`: `m.xml:1: <include>: want file=PATH, relative to the folder of the ` +
+		body(``, `<default><muscle/></default>`): `m.xml:1: <muscle>: it is not supported: leave it out`,
+		`<mujoco><worldbody><joint/></worldbody></mujoco>`: `m.xml:1: <joint>: the world has no joints: put it ` +
+			`into a <body>`,
+		`<mujoco><include file="none.xml"/></mujoco>`: `open none.xml: file does not exist`,
+		`<mujoco><include file="/etc/m.xml"/></mujoco>`: `m.xml:1: <include>: want file=PATH, relative to the ` +
+			`folder of the ` +
 			`model, inside of <mujoco>`,
-		`<mujoco><include file="m.xml"/></mujoco>`: `m.xml:1: <include>: file="m.xml": it is read already, and a file is ` +
+		`<mujoco><include file="m.xml"/></mujoco>`: `m.xml:1: <include>: file="m.xml": it is read already, and ` +
+			`a file is ` +
 			`included once`,
-		`<mujoco><include file="other.xml"/></mujoco>`: `other.xml:2: <include>: file="m.xml": it is read already, and a file ` +
+		`<mujoco><include file="other.xml"/></mujoco>`: `other.xml:2: <include>: file="m.xml": it is read ` +
+			`already, and a file ` +
 			`is included once`,
 		`<mujoco><worldbody>` + strings.Repeat(`<body>`, 2000): `m.xml:1: <body>: elements are 1000 deep: want less`,
-		`<mujoco><worldbody>` + strings.Repeat(`<body/>`, 1000) + `</worldbody></mujoco>`: `m.xml:1: <body>: the model has ` +
+		`<mujoco><worldbody>` + strings.Repeat(`<body/>`, 1000) + `</worldbody></mujoco>`: `m.xml:1: <body>: ` +
+			`the model has ` +
 			`more than 500 bodies: want less`,
-		body(strings.Repeat(`<geom size="1"/>`, 3000), ``): `m.xml:1: <geom>: the model has more than 2000 geoms: want less`,
+		body(strings.Repeat(`<geom size="1"/>`, 3000), ``): `m.xml:1: <geom>: the model has more than 2000 ` +
+			`geoms: want less`,
 	} {
 		_, err := read(text, "<x>\n<include file=\"m.xml\"/></x>")
 		require.EqualError(t, err, want, "%.300s", text)

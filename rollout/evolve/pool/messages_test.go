@@ -156,12 +156,12 @@ func TestSuspendedIslandLosesItsName(t *testing.T) {
 
 	last, err = keys.PutString(key("a"), "another process")
 	require.NoError(t, err)
-	var wrong *settings.Error
+	var refused *messaging.CodedError
 	require.Eventually(t, func() bool {
 		return errors.As(a.medium.leave(20, [1]*graph.Array{graph.Float32s([]float32{1})},
-			nil), &wrong)
+			nil), &refused)
 	}, time.Minute, 10*time.Millisecond)
-	require.ErrorContains(t, wrong, "a name of its own")
+	require.ErrorContains(t, refused, "a name of its own")
 	require.NoError(t, a.Close())
 	require.Equal(t, last, revision(), "it is the other's")
 }

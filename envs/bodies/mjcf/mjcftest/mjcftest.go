@@ -46,7 +46,8 @@ func text(m *bodies.Model) (lines []string) {
 		add("body", b.Name, b.Parent, b.Pos[:], sign(b.Quat), b.Mass, b.Com[:], tensor(b))
 	}
 	for _, j := range m.Joints {
-		add("joint", j.Name, j.Type, j.Body, j.Pos[:], j.Axis[:], j.Ref, j.SpringRef, j.Stiffness, j.Damping, j.Armature)
+		add("joint", j.Name, j.Type, j.Body, j.Pos[:], j.Axis[:], j.Ref, j.SpringRef, j.Stiffness, j.Damping,
+			j.Armature)
 		if j.Limited {
 			add("limit", j.Range[:], j.Margin, j.Solref[:], j.Solimp[:])
 		}
