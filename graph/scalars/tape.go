@@ -216,11 +216,10 @@ func (a *assembler) sum(t []term) int {
 	}
 	in := instruction{op: tapeDot, out: a.newSlot(), first: t[0].product}
 	for i, t := range t {
-		if y := t.y; !t.product {
-			if y = Known(1); i == 0 {
-				y = t.x // not read
+		if !t.product {
+			if t.y = Known(1); i == 0 {
+				t.y = t.x // not read
 			}
-			t.y = y
 		}
 		in.in, in.minus = append(in.in, a.operand(t.x), a.operand(t.y)), append(in.minus, t.minus)
 	}

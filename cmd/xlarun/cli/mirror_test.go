@@ -93,7 +93,7 @@ func TestMirrorRefuses(t *testing.T) {
 		{"drift --out older --resume auto --mirror mirror --generations x", `--generations got "x"`},
 		{"drift --out odd --resume auto --mirror empty", "the run's folder odd: its mirror.json is damaged ("},
 		{"drift --out new --mirror=", "--mirror is empty"},
-		{"drift --out new --resume auto --mirror file", "--mirror file: open file/mirror.json: not a directory"},
+		{"drift --out new --resume auto --mirror file", "file/mirror.json: not a directory"},
 		{"drift --out new --mirror other", "--mirror other: it has the files of a run and no mirror.json"},
 		{"drift --out new --resume auto --mirror odd", "--mirror odd: its mirror.json is damaged ("},
 	} {

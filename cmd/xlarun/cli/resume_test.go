@@ -119,7 +119,7 @@ func TestResumeAnIslandOfAServer(t *testing.T) {
 	b.ok(t, island+" --migration-dir shared")
 	stored := strings.ReplaceAll(read(t, "i2", "config.toml"), "migration-dir = 'shared'\n", "migration-dir = ''\n")
 	b.write(t, "i2/config.toml", stored)
-	b.write(t, "token", "a token of 16 or more")
+	b.write(t, "token", "a-token-of-16-or-more")
 	require.NoError(t, os.Chmod("token", 0o600))
 	server := " --join nats://127.0.0.1:1/isl --wait 0s --token-file token"
 	for _, args := range []string{"evolve --resume i2", "evolve --resume i2 --island 02", island + " --resume auto"} {

@@ -65,7 +65,7 @@ func TestRunEndsWhenSolved(t *testing.T) {
 	}
 	require.Contains(t, []any{"mean", "best_ever"}, r["best_member"])
 	require.Equal(t, false, r["solved"], "1: the saved member is below 475, whatever training reached")
-	require.Len(t, r, 80, "these keys and no others")
+	require.Len(t, r, 82, "these keys and no others")
 	dir := filepath.Join("runs", "20260102-030405-CartPole-v1")
 	require.Equal(t, dir, r["folder"])
 	require.Contains(t, b.out.String(), "the run is in "+dir)

@@ -125,10 +125,6 @@ func unitQuat(q [4]float64) [4]float64 {
 	return [4]float64{q[0] / n, q[1] / n, q[2] / n, q[3] / n}
 }
 
-func rotate(m [3][3]float64, v [3]float64) [3]float64 {
-	return [3]float64{dot(m[0], v), dot(m[1], v), dot(m[2], v)}
-}
-
 func dot(a, b [3]float64) float64 { return a[0]*b[0] + a[1]*b[1] + a[2]*b[2] }
 
 func cross(a, b [3]float64) [3]float64 {
