@@ -106,7 +106,15 @@ func (r *fakeRun) Step(context.Context) (run.Metrics, error) {
 	r.done++
 	r.stepped++
 	if r.step != nil {
-		r.step(r.done)
+		done, ended := make(chan struct{}), false
+		go func() { // a require that fails ends its goroutine: the run would wait for ever
+			defer close(done)
+			r.step(r.done)
+			ended = true
+		}()
+		if <-done; !ended {
+			return run.Metrics{}, errors.New("the test has failed in this step")
+		}
 	}
 	if r.done == r.failAt {
 		return run.Metrics{}, errors.New("the device caught fire")

@@ -75,7 +75,7 @@ func (a *App) bucketMirror(program, at string) mirrorStore {
 	}
 }
 
-// refused reports whether a mirror is that of another process.
+// refused reports whether another process writes the mirror.
 func refused(err error) bool {
 	coded, ok := errors.AsType[console.Coded](err)
 	return ok && coded.ErrorCode() == console.CodeRefused
@@ -91,8 +91,9 @@ func notRead(to string, err error) error {
 	return console.WithCode(console.CodeNoServer, "the mirror %s cannot be read: %w", to, err)
 }
 
-// openMirror opens the mirror that --mirror names, and brings the folder of a run that goes on up to it if that is
-// newer, after check. It returns lines about that. nil: there is no mirror.
+// openMirror opens the mirror of --mirror; nil without the flag. If the mirror is newer than the folder of a run that
+// is
+// resumed, it is copied there after check. notices say so.
 func (a *App) openMirror(ctx context.Context, o ownFlags, check func(holds bool) error) (m *mirror, notices []string,
 	err error) {
 	if o.mirror == "" {

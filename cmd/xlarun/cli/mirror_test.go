@@ -24,7 +24,7 @@ func ofMirror(t *testing.T, args ...string) []string {
 	return append([]string{"--target", "0", "--checkpoint-every", "1", "--mirror", "mirror"}, args...)
 }
 
-// A run whose folder is lost goes on from its mirror, to the byte. A folder and a mirror of one run may each be newer.
+// A run whose folder is lost continues from its mirror, with the same bytes. Either of folder and mirror may be newer.
 func TestMirror(t *testing.T) {
 	b := newBed(t)
 	require.Equal(t, StatusOK, b.drift("--target", "0", "--checkpoint-every", "1", "--generations", "9", "--out",
@@ -58,7 +58,7 @@ func TestMirror(t *testing.T) {
 	require.Contains(t, b.out.String(), "run is newer (step 11) than its mirror file://")
 	requireSame(t, "run", "mirror", "metrics.jsonl", "config.toml", "best.safetensors", "timings.jsonl")
 
-	// An empty mirror becomes that of a run that goes on.
+	// A run that is resumed may name an empty mirror.
 	b.ok(t, "drift --resume run --generations 12 --mirror another")
 	requireSame(t, "run", "another", "metrics.jsonl", "config.toml", "best.safetensors", "profile.json")
 }
@@ -106,26 +106,15 @@ func TestMirrorRefuses(t *testing.T) {
 // at the end, the status tells, and how to copy what it lacks.
 func TestMirrorIsBehind(t *testing.T) {
 	b := newBed(t)
-	must := func(err error) {
-		if err != nil {
-			panic(err) // the run's goroutine would end, and the run wait for it
-		}
-	}
 	away := func() {
-		must(os.Rename("mirror", "away"))
-		must(os.WriteFile("mirror", nil, 0o644))
+		require.NoError(t, os.Rename("mirror", "away"))
+		require.NoError(t, os.WriteFile("mirror", nil, 0o644))
 	}
 	back := func() {
-		must(os.Remove("mirror"))
-		must(os.Rename("away", "mirror"))
+		require.NoError(t, os.Remove("mirror"))
+		require.NoError(t, os.Rename("away", "mirror"))
 	}
-	until := func(holds func() bool) {
-		for end := time.Now().Add(time.Minute); !holds(); time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				must(errors.New("a minute is over: " + b.out.String()))
-			}
-		}
-	}
+	until := func(holds func() bool) { require.Eventually(t, holds, time.Minute, time.Millisecond, "%s", b.out) }
 	wait := func(text string) { until(func() bool { return strings.Contains(b.out.String(), text) }) }
 	fakes.shape.step = func(g int) {
 		switch g {
@@ -157,7 +146,7 @@ func TestMirrorIsBehind(t *testing.T) {
 	requireSame(t, "run", "mirror", "metrics.jsonl", "best.safetensors", "profile.json")
 }
 
-// Two processes cannot write one mirror: that which the run goes on in takes it, and the other ends.
+// Two processes cannot write one mirror: the process that resumes the run takes it, and the earlier one ends.
 func TestMirrorIsTaken(t *testing.T) {
 	b := newBed(t)
 	fakes.shape.step = func(g int) {
@@ -213,7 +202,7 @@ func TestMirrorInBucket(t *testing.T) {
 	require.Contains(t, calls, []string{"/programs/xlarun-study", "copy", "--json", "s3://x/y", "run"})
 	requireSame(t, "run", "bucket", "metrics.jsonl", "best.safetensors", "profile.json")
 
-	// Its refusals are those of the run.
+	// A refusal of the program that copies ends the run.
 	fakes.shape.step = func(g int) {
 		if g == 10 {
 			require.NoError(t, local.Put(t.Context(), "mirror.json", strings.NewReader(

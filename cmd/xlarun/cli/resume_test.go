@@ -111,7 +111,7 @@ func TestResumeWithoutConfig(t *testing.T) {
 	require.Equal(t, config, read(t, "run", "config.toml"))
 }
 
-// The config of an island does not keep its server. A command line that gives it again goes on, as far as the server.
+// An island's config.toml does not have its server. A command line that names it again gets as far as connecting.
 func TestResumeAnIslandOfAServer(t *testing.T) {
 	b := onInterpreter(t)
 	island := "evolve CartPole-v1 --backend reference --policy linear --pop 4 --steps 2 --eval-episodes 1 -g 2 " +
