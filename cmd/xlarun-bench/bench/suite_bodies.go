@@ -2,17 +2,14 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"xlarun/envs/bodies"
+	"xlarun/envs/mujoco"
 	"xlarun/graph"
-	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
 )
 
@@ -26,20 +23,18 @@ const bodiesPeers = 32
 
 // bodiesWorkloads are steps of Gymnasium's MuJoCo tasks without what is observed and rewarded.
 func bodiesWorkloads(Options) (all []Workload) {
-	for _, x := range []struct {
-		task string
-		skip int
-	}{{"HalfCheetah", 5}, {"Hopper", 4}, {"Walker2d", 4}, {"Ant", 5}, {"Humanoid", 5},
-		{"Swimmer", 4}, {"Reacher", 2}, {"Pusher", 5}, {"InvertedPendulum", 2},
-		{"InvertedDoublePendulum", 5}} {
+	for _, t := range []mujoco.Task{mujoco.HalfCheetah, mujoco.Hopper, mujoco.Walker2d, mujoco.Ant, mujoco.Humanoid,
+		mujoco.Swimmer, mujoco.Reacher, mujoco.Pusher, mujoco.InvertedPendulum, mujoco.InvertedDoublePendulum} {
+		name := strings.TrimSuffix(t.ID, "-v5")
 		for _, members := range []int{256, 4096, 1, 8, 64} {
-			w := Workload{Name: fmt.Sprintf("%s-%d", strings.ToLower(x.task), members), Unit: "substeps",
-				What: fmt.Sprintf("%d steps of %d substeps of %d members of %s", bodiesSteps, x.skip, members, x.task),
-				Work: float64(bodiesSteps * x.skip * members), Open: bodiesOf(x.task, x.skip, members),
+			w := Workload{Name: fmt.Sprintf("%s-%d", strings.ToLower(name), members), Unit: "substeps",
+				What: fmt.Sprintf("%d steps of %d substeps of %d members of %s", bodiesSteps,
+					t.FrameSkip, members, name),
+				Work: float64(bodiesSteps * t.FrameSkip * members), Open: bodiesOf(t, members),
 				Peers: []Peer{{Name: "MuJoCo", Script: "mujoco_steps.py", Other: true,
-					Args: []string{x.task, strconv.Itoa(members), strconv.Itoa(bodiesSteps),
+					Args: []string{name, strconv.Itoa(members), strconv.Itoa(bodiesSteps),
 						strconv.Itoa(bodiesPeers)}}}}
-			if members < 256 && x.task != "HalfCheetah" && x.task != "Hopper" && x.task != "Ant" {
+			if members < 256 && name != "HalfCheetah" && name != "Hopper" && name != "Ant" {
 				w = explicit(w)
 			}
 			all = append(all, w)
@@ -48,45 +43,12 @@ func bodiesWorkloads(Options) (all []Workload) {
 	return all
 }
 
-// bodiesModel reads a task's model and its first position.
-func bodiesModel(task string) (*bodies.Model, []float64, error) {
-	var file struct {
-		Tasks []struct {
-			Name  string
-			Model *bodies.Model
-		}
-	}
-	path := filepath.FromSlash("envs/bodies/testdata/mujoco4.json.gz")
-	err := oracles.Read(path, &file)
-	for range 3 { // tests run in the package's folder
-		if !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		path = filepath.Join("..", path)
-		err = oracles.Read(path, &file)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, errors.New("the models are in the repository: run bench bodies in its folder")
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, x := range file.Tasks {
-		if x.Name == task {
-			return x.Model, x.Model.Rest(), nil
-		}
-	}
-	return nil, nil, fmt.Errorf("%s has no task %s", path, task)
-}
-
 // bodiesOf runs a task's members side by side, by controls that are sines of the step, the member and the actuator.
-func bodiesOf(task string, skip, members int) openRunner {
+func bodiesOf(t mujoco.Task, members int) openRunner {
 	return func(_ context.Context, _ *host, b xlabridge.Backend, _ Options) (*Runner, error) {
-		m, position, err := bodiesModel(task)
-		if err != nil {
-			return nil, err
-		}
 		start := time.Now()
+		m := t.Model()
+		position := m.Rest()
 		_, nv, nu := m.Sizes()
 		in := []any{graph.Arange(0, members, 1).Convert(graph.Float32),
 			graph.Float64s(position, len(position)).Convert(graph.Float32)}
@@ -96,9 +58,9 @@ func bodiesOf(task string, skip, members int) openRunner {
 			run := graph.VMap(func(member *graph.Array) *graph.Array {
 				phases := graph.Add(graph.Mul(graph.Arange(0, nu, 1).Convert(graph.Float32), 2.4),
 					graph.Mul(member, .37))
-				end, _ := graph.Scan(func(d bodies.Data, t *graph.Array) (bodies.Data, graph.None) {
-					d, _ = m.Step(d, graph.Sin(graph.Add(phases, graph.Mul(t, .3))), bodies.Params{},
-						bodies.Options{Skip: skip})
+				end, _ := graph.Scan(func(d bodies.Data, step *graph.Array) (bodies.Data, graph.None) {
+					d, _ = m.Step(d, graph.Sin(graph.Add(phases, graph.Mul(step, .3))), bodies.Params{},
+						bodies.Options{Skip: t.FrameSkip})
 					return d, graph.None{}
 				}, bodies.Data{Q: first, V: still, Warm: still}, graph.Arange(0, bodiesSteps, 1).Convert(graph.Float32))
 				return graph.Mean(end.V)

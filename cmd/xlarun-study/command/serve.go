@@ -91,8 +91,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().StringVar(&s.join, "join", "", "nats://HOST:PORT/NAME or @FILE:NAME, a NATS server or cluster instead "+
 		"of one in this process: workers stay connected when the study moves. NAME tells studies there apart")
 	cmd.Flags().DurationVar(&s.wait, "wait", s.wait, "time to wait for the server of --join before the study "+
-		"ends with "+
-		"status 3")
+		"ends with status 3")
 	cmd.Flags().StringVar(&s.shown, "web", "127.0.0.1:0", "address of a page that shows the study, of /metrics, "+
 		"/healthz and /readyz, HOST:PORT; port 0 for any, none for no page. Without a study there is none by default, "+
 		"and the metrics are those of the hosts' runs")
@@ -132,7 +131,7 @@ func (s *serving) open(cmd *cobra.Command, study bool) (err error) {
 	return nil
 }
 
-// joined returns what says, and writes, by which address others join.
+// joined returns a function that prints the address by which others join, and writes it to --address-file.
 func (s *serving) joined(by string) func(address string) {
 	return func(address string) {
 		at, also := address, ""
@@ -187,8 +186,8 @@ func (s *serving) messages(ctx, command context.Context) error {
 	return err
 }
 
-// joinAddress returns the address by which others join a server that listens at HOST:PORT. also is text with further
-// hosts by which they may reach it.
+// joinAddress returns the address by which others join a server that listens at HOST:PORT. also is a text with the
+// other names of this machine.
 func joinAddress(l studies.Listen, address string) (at, also string) {
 	host, others := studies.Reachable(address)
 	if len(others) > 0 {

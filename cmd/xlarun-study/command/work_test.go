@@ -72,8 +72,11 @@ func TestTally(t *testing.T) {
 	for _, w := range []struct {
 		to   interface{ Write([]byte) (int, error) }
 		text string
-	}{{a, `{"level":"INFO","msg":"joined nats://a"}` + "\n" + line(good)[:9]}, {b,
-		line(bad) + `{"level":"WARN","msg":"nobody answers"}` + "\n"}, {a, line(good)[9:]}} {
+	}{
+		{a, `{"level":"INFO","msg":"joined nats://a"}` + "\n" + line(good)[:9]},
+		{b, line(bad) + `{"level":"WARN","msg":"nobody answers"}` + "\n"},
+		{a, line(good)[9:]},
+	} {
 		n, err := w.to.Write([]byte(w.text))
 		require.NoError(t, err)
 		require.Equal(t, len(w.text), n)
@@ -86,7 +89,7 @@ func TestTally(t *testing.T) {
 	require.Regexp(t, `^2 trials, 1 failed, in `, all.sum())
 }
 
-// Workers end with the work that started them, also after kill -9: they went on for minutes, beside those of the next.
+// Workers end with the process that started them, also after kill -9.
 func TestWorkersEndWithTheirParent(t *testing.T) {
 	t.Parallel()
 	server, err := net.Listen("tcp", "127.0.0.1:0")

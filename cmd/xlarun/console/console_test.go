@@ -64,8 +64,8 @@ func TestStatusAndSentence(t *testing.T) {
 	}
 }
 
-// TestTerminated: the line of JSON has the exit status after SIGTERM, 75 where the same command goes on. Engines take
-// 143, which it was, for a failure.
+// The line of JSON has the exit status after SIGTERM: 75 where the same command continues. Engines take 143 for a
+// failure.
 func TestTerminated(t *testing.T) {
 	for _, c := range []struct {
 		cause  error

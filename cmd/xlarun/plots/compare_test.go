@@ -107,8 +107,7 @@ func TestEvaluationsAreDrawn(t *testing.T) {
 	require.Equal(t, taller("eval_return", "mean_fitness"), taller("mean_fitness"), "it has a chart for itself")
 }
 
-// judge writes the result of a run, on 100 episodes of which some failed. mean is "" if all of them did: the file has
-// none.
+// judge writes the result of a run on 100 episodes, of which some failed. mean is "" if all failed: the file has none.
 func judge(t *testing.T, dir, mean string, failed int) string {
 	t.Helper()
 	about := map[string]string{"failed_episodes": fmt.Sprint(failed), "episodes": "100"}
