@@ -423,9 +423,8 @@ gymnax.
 
 ´--env-param NAME=VALUE´ sets a parameter. A range ´LOW..HIGH´ gives each episode its own number. Parameters are inputs
 of the compiled program, so another value compiles nothing. Sizes are the exception: Gather's ´view´, and its
-´height´ or ´width´ above 16, and those of MuJoCo's tasks from ´engine´ on,
-	make another program. "Steps" is the limit of an episode. "Solved at" is a mean
-return.
+´height´ or ´width´ above 16, and those of MuJoCo's tasks from ´engine´ on, make another program. "Steps" is the limit
+of an episode. "Solved at" is a mean return.
 `))
 	var ids []string
 	for _, f := range families {

@@ -68,8 +68,8 @@ var _ = register(&Op{
 				a.outs[i] = s.insert(0, b.size)
 			}
 		}
-		return apply(n.Op, a, append(front.front(in[:own], dims[:own]), in[own:]...), bodies...), make([]int,
-			len(n.Outs))
+		in = append(front.front(in[:own], dims[:own]), in[own:]...)
+		return apply(n.Op, a, in, bodies...), make([]int, len(n.Outs))
 	},
 	NotDifferentiable: "its kernel has no derivative: give the function around it a backward pass with CustomVjp",
 	NotLinear:         "it is not known to be linear",

@@ -294,8 +294,8 @@ func (w *worker) untilReconnected(ctx context.Context, after time.Duration) (con
 func (w *worker) refuses(subject string) bool {
 	err := w.conn.LastError()
 	return errors.Is(err, nats.ErrPermissionViolation) &&
-		(strings.Contains(err.Error(), fmt.Sprintf("%q", subject)) || strings.Contains(err.Error(),
-			`"`+nats.InboxPrefix))
+		(strings.Contains(err.Error(), fmt.Sprintf("%q", subject)) ||
+			strings.Contains(err.Error(), `"`+nats.InboxPrefix))
 }
 
 // ask sends a request until the coordinator answers, ctx ends, or there has been no coordinator for too long. What ends

@@ -9,18 +9,14 @@ import (
 	"xlarun/envs/draw"
 )
 
-// Camera looks at a picture of a model: from the side, along y, or from above.
-type Camera struct{ Above bool }
-
 // Draw paints a configuration's spheres, capsules and cylinders, the far ones first, and a line with marks for the
-// floor. q is a
-// position [nq]; colors are given to geoms in turn.
-func (m *Model) Draw(c *draw.Canvas, q []float64, view Camera, colors ...color.Color) {
+// floor: from the side, along y, or from above. q is a position [nq]; colors are given to geoms in turn.
+func (m *Model) Draw(c *draw.Canvas, q []float64, above bool, colors ...color.Color) {
 	s := m.dynamics(m.values(), 4)
 	f := s.kinematics(knowns(q))
 	at := func(v vec) (p draw.Point, depth float64) {
 		x, y, z := value(v[0]), value(v[1]), value(v[2])
-		if view.Above {
+		if above {
 			return draw.At(x, y), z
 		}
 		return draw.At(x, z), -y
@@ -36,7 +32,7 @@ func (m *Model) Draw(c *draw.Canvas, q []float64, view Camera, colors ...color.C
 		geom := m.Geoms[g]
 		origin := f.origin[geom.Body]
 		if geom.Type == Plane {
-			if p, _ := at(origin.add(x.centre)); !view.Above {
+			if p, _ := at(origin.add(x.centre)); !above {
 				c.Line(draw.Steel, draw.At(-1e4, p.Y), draw.At(1e4, p.Y), 0.02)
 				for k := range 21 { // a mark for each half of a metre, which shows that bodies move
 					x := math.Round(q[0]) + float64(k-10)/2

@@ -88,8 +88,9 @@ func (q quaternion) rotation() mat {
 	w, x, y, z := q[0], q[1], q[2], q[3]
 	two := func(a, b, c, d num) num { return mul(k(2), add(mul(a, b), mul(c, d))) }
 	less1 := func(a, b num) num { return sub(k(1), two(a, a, b, b)) }
-	return mat{{less1(y, z), two(x, y, w, z), two(x, z, neg(w), y)}, {two(x, y, neg(w), z), less1(x, z), two(y, z,
-		w, x)},
+	return mat{
+		{less1(y, z), two(x, y, w, z), two(x, z, neg(w), y)},
+		{two(x, y, neg(w), z), less1(x, z), two(y, z, w, x)},
 		{two(x, z, w, y), two(y, z, neg(w), x), less1(x, y)}}
 }
 

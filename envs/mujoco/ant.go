@@ -11,11 +11,9 @@ func init() { register(Ant) }
 // Ant-v5 walks to the right on four legs, driven by eight torques within ±1.
 //
 // Observation f32[105]: positions without x and y, velocities, and the torques and forces of contacts on each body
-// within
-// ±1. Reward: the speed of the torso along x, 1 for a healthy state, less 0.5 of the sum of squared controls, less
-// 0.0005
-// of that of contact forces within ±1. A state is unhealthy, and ends the episode, where the height is not from 0.2
-// to 1 m.
+// within ±1. Reward: the speed of the torso along x, 1 for a healthy state, less 0.5 of the sum of squared controls,
+// less 0.0005 of that of contact forces within ±1. A state is unhealthy, and ends the episode, where the height is not
+// from 0.2 to 1 m.
 var Ant = Task{ID: "Ant-v5", Model: model("ant.xml"), Engine: 4, FrameSkip: 5, MaxSteps: 1000, RewardThreshold: 6000,
 	Flags:  []Flag{exclude, {"include-cfrc-ext-in-observation", true}},
 	Frames: bodies.Places | bodies.Contacts, Start: noise(true),

@@ -11,10 +11,8 @@ func init() { register(Hopper) }
 // Hopper-v5 hops to the right: one leg in a plane, driven by three torques within ±1.
 //
 // Observation f32[11]: positions without x, velocities within ±10. Reward: the speed along x, 1 for a healthy state,
-// less
-// 0.001 of the sum of squared controls. Unhealthy states end the episode: the height is at most 0.7 m, the torso
-// leans by
-// 0.2 rad or more, or another element of the state is beyond ±100.
+// less 0.001 of the sum of squared controls. Unhealthy states end the episode: the height is at most 0.7 m, the torso
+// leans by 0.2 rad or more, or another element of the state is beyond ±100.
 var Hopper = Task{ID: "Hopper-v5", Model: model("hopper.xml"), Engine: 4, FrameSkip: 4, MaxSteps: 1000,
 	RewardThreshold: 3800, Flags: []Flag{exclude}, Start: noise(false), Observation: joints(1, 10),
 	Width: jointsWidth(1),

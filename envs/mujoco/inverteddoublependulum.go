@@ -9,8 +9,7 @@ import (
 func init() { register(InvertedDoublePendulum) }
 
 // InvertedDoublePendulum-v5 balances two poles, one on top of the other, on a cart, by a force of 500 N times the
-// action
-// within ±1.
+// action within ±1.
 //
 // Observation f32[9]: the cart's position, sines and cosines of the two angles, velocities within ±10, and the force of
 // the cart's limit within ±10. Reward: 10, less a penalty of the tip's distance from (0, 2) and one of the poles'

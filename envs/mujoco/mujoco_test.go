@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/envs"
 	"xlarun/envs/bodies"
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -20,8 +21,7 @@ import (
 // tasks are in the order of the records, with how far the rewards and observations of programs may be from Gymnasium's,
 // relative to 1 and their magnitude: they compute in float32, where a contact that begins within rounding of a stage
 // differs most. Where Pusher's arm touches the cylinder MuJoCo's normal is an approximation, and in few states it has
-// two
-// points for one.
+// two points for one.
 var tasks = []struct {
 	Task
 	reward, observed float64
@@ -36,7 +36,6 @@ type recorded struct {
 	Start, Before         oracles.Array
 	Reward, Terminated    oracles.Array
 	Observed, Observation oracles.Array
-	Resets                struct{ Qpos, Qvel, Observation oracles.Array }
 }
 
 func records(t *testing.T, engine int) []recorded {
@@ -55,8 +54,7 @@ func row(a oracles.Array, i int) *graph.Array {
 func start(task Task, r recorded, step int) (s State, action *graph.Array) {
 	i := int(r.Start.Floats()[step])
 	_, nv, _ := task.Model().Sizes()
-	s = State{Data: bodies.Data{Q: row(r.Qpos, i), V: row(r.Qvel, i), Warm: zeros(nv)}, Time: graph.Scalar(0,
-		graph.Int32)}
+	s = State{Data: bodies.Data{Q: row(r.Qpos, i), V: row(r.Qvel, i), Warm: zeros(nv)}, Time: envs.Steps(0)}
 	place := graph.BroadcastTo(graph.Concatenate(0, row(r.Before, step), zeros(1)), len(task.Model().Bodies), 3)
 	s.Frames.Pos, s.Frames.Com = place, place
 	return s, row(r.Control, i)
@@ -81,8 +79,7 @@ func apart(got, want []float64) (worst float64) {
 }
 
 // A step from each state whose observation is recorded has Gymnasium's observation, reward and end, by the rules of
-// both
-// engines. The dynamics are those of float64; the long form compares the rewards of all states.
+// both engines. The dynamics are those of float64; the long form compares the rewards of all states.
 func TestStepsAreGymnasiums(t *testing.T) {
 	for _, engine := range []int{4, 3} {
 		all := records(t, engine)

@@ -14,8 +14,7 @@ func init() { register(Pusher) }
 //
 // Observation f32[23]: angles and angular velocities of the arm, and the positions of its tip, of the object and of the
 // goal. Reward: less half the distance from tip to object, less the distance from object to goal, less 0.1 of the sum
-// of
-// squared controls. It never terminates.
+// of squared controls. It never terminates.
 var Pusher = Task{ID: "Pusher-v5", Model: model("pusher.xml"), Engine: 4, FrameSkip: 5, MaxSteps: 100,
 	Frames: bodies.Places,
 	Params: Params{RewardNearWeight: graph.Scalar(.5), RewardDistWeight: graph.Scalar(1),

@@ -208,7 +208,7 @@ func (t Task) draw(state any, size image.Point) (image.Image, error) {
 	}
 	c := draw.NewCanvas(size, low, high)
 	copy(q, draw.Grid(c, t.ID, state, func(s State) *graph.Array { return s.Data.Q }, nq))
-	m.Draw(c, q, bodies.Camera{Above: t.Above}, draw.Accent, draw.Wood, draw.Steel)
+	m.Draw(c, q, t.Above, draw.Accent, draw.Wood, draw.Steel)
 	return c.Image()
 }
 

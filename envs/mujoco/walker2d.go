@@ -10,9 +10,8 @@ func init() { register(Walker2d) }
 // Walker2d-v5 walks to the right: two legs in a plane, driven by six torques within ±1.
 //
 // Observation f32[17]: positions without x, velocities within ±10. Reward: the speed along x, 1 for a healthy state,
-// less
-// 0.001 of the sum of squared controls. Unhealthy states end the episode: the height is not between 0.8 and 2 m, or the
-// torso leans by 1 rad or more.
+// less 0.001 of the sum of squared controls. Unhealthy states end the episode: the height is not between 0.8 and 2 m,
+// or the torso leans by 1 rad or more.
 var Walker2d = Task{ID: "Walker2d-v5", Model: model("walker2d.xml"), Engine: 4, FrameSkip: 4, MaxSteps: 1000,
 	Flags: []Flag{exclude}, Start: noise(false), Observation: joints(1, 10), Width: jointsWidth(1),
 	Params: Params{ForwardRewardWeight: graph.Scalar(1), CtrlCostWeight: graph.Scalar(1e-3),

@@ -56,6 +56,9 @@ func (r *reader) contents(e *element, b int, childClass string) {
 
 const maxBodies, maxGeoms = 500, 2000
 
+// The defaults of solref and solimp, of joints, geoms and pairs.
+var usualSolref, usualSolimp = [2]float64{0.02, 1}, [5]float64{0.9, 0.95, 0.001, 0.5, 2}
+
 // register gives a name to a number.
 func (e *element) register(names map[string]int, name string, n int) {
 	if name == "" {
@@ -109,7 +112,7 @@ func (r *reader) joint(e *element, b int, childClass string) {
 		}
 	}
 	if j.Limited {
-		j.Solref, j.Solimp = [2]float64{0.02, 1}, [5]float64{0.9, 0.95, 0.001, 0.5, 2}
+		j.Solref, j.Solimp = usualSolref, usualSolimp
 		a.numbers("solreflimit", j.Solref[:], 1)
 		a.numbers("solimplimit", j.Solimp[:], 1)
 	} else {
@@ -128,8 +131,7 @@ func (a attributes) limited(flag, name string, to []float64, auto bool) bool {
 		on = true
 	case "auto":
 		if on = given && to[0] < to[1]; given && !auto {
-			a.fail("%s without %s: want %s=\"true\" or \"false\", as <compiler> has autolimits=\"false\"", name,
-				flag, flag)
+			a.fail(`%s without %s: want %s="true" or "false", as <compiler> has autolimits="false"`, name, flag, flag)
 		}
 	}
 	if on && to[0] >= to[1] {
@@ -141,11 +143,9 @@ func (a attributes) limited(flag, name string, to []float64, auto bool) bool {
 // geom reads a shape and what it weighs. A shape that touches nothing and is not computed here only weighs.
 func (r *reader) geom(e *element, b int, childClass string) {
 	a := r.attributes(e, "geom", childClass)
-	kind := a.word("type", "sphere", "plane", "sphere", "capsule", "cylinder", "box", "ellipsoid", "mesh",
-		"hfield", "sdf")
+	kind := a.word("type", "sphere", strings.Fields("plane sphere capsule cylinder box ellipsoid mesh hfield sdf")...)
 	g := bodies.Geom{Name: a.text("name", ""), Type: bodies.GeomType(kind), Body: b, Quat: r.orientation(a),
-		Friction: [3]float64{1, 0.005, 0.0001}, Solref: [2]float64{0.02, 1}, Solimp: [5]float64{0.9, 0.95,
-			0.001, 0.5, 2},
+		Friction: [3]float64{1, 0.005, 0.0001}, Solref: usualSolref, Solimp: usualSolimp,
 		Condim: a.integer("condim", 3), Priority: a.integer("priority", 0), Margin: a.number("margin", 0),
 		Solmix: a.number("solmix", 1)}
 	a.numbers("pos", g.Pos[:], 3)
@@ -174,9 +174,9 @@ func (r *reader) geom(e *element, b int, childClass string) {
 	switch kind {
 	case "box", "ellipsoid", "mesh", "hfield", "sdf":
 		if (con|aff) != 0 && !r.noContact {
-			a.fail("contacts of type=%q are not supported: want plane, sphere, capsule or cylinder, or "+
-				"contype=\"0\" and "+
-				"conaffinity=\"0\"", kind)
+			a.fail(`contacts of type=%q are not supported: want plane, sphere, capsule or cylinder, or `+
+				`contype="0" and `+
+				`conaffinity="0"`, kind)
 		}
 		return
 	}
@@ -185,7 +185,7 @@ func (r *reader) geom(e *element, b int, childClass string) {
 	}
 	e.register(r.geoms, g.Name, len(r.model.Geoms))
 	r.model.Geoms = append(r.model.Geoms, g)
-	r.solid, r.contype, r.conaffinity = append(r.solid, e), append(r.contype, con), append(r.conaffinity, aff)
+	r.contype, r.conaffinity = append(r.contype, con), append(r.conaffinity, aff)
 }
 
 // ends places a shape between two points, with its axis from the second to the first. It says how many sizes are known.
@@ -266,9 +266,8 @@ func (r *reader) actuators() {
 }
 
 // force sets what an actuator says of gain and bias over what the last one before it in its classes said, and says
-// whether
-// there is a bias. <general> shares its numbers with the others, which do not share theirs: a position's kp is the gain
-// that a <general> has by default, and no velocity's kv.
+// whether there is a bias. <general> shares its numbers with the others, which do not share theirs: a position's kp is
+// the gain that a <general> has by default, and no velocity's kv.
 func (e *element) force(u *bodies.Actuator, last string, affine bool) bool {
 	a := attributes{e, e.attrs}
 	if e.name == "motor" || e.name != "general" && last != "general" && last != e.name {
@@ -298,7 +297,7 @@ func (e *element) force(u *bodies.Actuator, last string, affine bool) bool {
 // own refuses a <pair> whose contact is not that of its geoms: what it does not say is MuJoCo's default.
 func (r *reader) own(a attributes, geoms [2]int) {
 	condim, margin, friction := a.integer("condim", 3), a.number("margin", 0), [5]float64{1, 1, 0.005, 0.0001, 0.0001}
-	solref, solimp := [2]float64{0.02, 1}, [5]float64{0.9, 0.95, 0.001, 0.5, 2}
+	solref, solimp := usualSolref, usualSolimp
 	if a.numbers("friction", friction[:], 1) == 1 {
 		friction[1] = friction[0]
 	}
@@ -308,9 +307,8 @@ func (r *reader) own(a attributes, geoms [2]int) {
 		g := r.model.Geoms[n]
 		if slide := g.Friction[0]; g.Condim != condim || g.Margin != 0 || margin != 0 || g.Solref != solref ||
 			g.Solimp != solimp || condim > 1 && (friction[0] != slide || friction[1] != slide) {
-			a.fail("its contact has condim %d, friction %v, solref %v, solimp %v and margin %v, and not those "+
-				"of geom %q: want "+
-				"the same for the pair and its geoms, and margin 0", condim, friction[:2], solref, solimp,
+			a.fail("its contact has condim %d, friction %v, solref %v, solimp %v and margin %v, and not those of geom "+
+				"%q: want the same for the pair and its geoms, and margin 0", condim, friction[:2], solref, solimp,
 				margin, g.Name)
 		}
 	}
@@ -324,12 +322,8 @@ func (r *reader) contacts() {
 	}
 	m := r.model
 	weld := make([]int, len(m.Bodies)) // the body that carries a body without joints
-	moves := map[int]bool{}
-	for _, j := range m.Joints {
-		moves[j.Body] = true
-	}
 	for b := 1; b < len(m.Bodies); b++ {
-		if weld[b] = b; !moves[b] {
+		if weld[b] = b; !r.moves[b] {
 			weld[b] = weld[m.Bodies[b].Parent]
 		}
 	}

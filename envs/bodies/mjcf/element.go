@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -113,7 +114,7 @@ func (e *element) check() attributes {
 	if !ok {
 		e.fail("it is not supported: leave it out")
 	}
-	for _, name := range sorted(e.attrs) {
+	for _, name := range slices.Sorted(maps.Keys(e.attrs)) {
 		if slices.Contains(s.read, name) || slices.Contains(s.skip, name) {
 			continue
 		}
@@ -214,12 +215,4 @@ func (a attributes) numbers(name string, to []float64, least int) int {
 		to[i] = x
 	}
 	return len(fields)
-}
-
-func sorted(m map[string]string) (names []string) {
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -104,13 +104,9 @@ func (r *reader) masses() {
 			}
 		}
 	}
-	moves := map[int]bool{}
-	for _, j := range m.Joints {
-		moves[j.Body] = true
-	}
 	for b := len(m.Bodies) - 1; b > 0; b-- {
 		carried[b] += m.Bodies[b].Mass
-		if !moves[b] {
+		if !r.moves[b] {
 			carried[m.Bodies[b].Parent] += carried[b]
 		} else if carried[b] < 1e-15 {
 			r.origin[b-1].fail("it moves and has no mass: give it a geom or an <inertial>")
@@ -147,8 +143,7 @@ func (r *reader) fromLumps(b int, body *bodies.Body) {
 	lumps := r.lumps[b]
 	for _, l := range lumps {
 		if l.unweighted {
-			r.origin[b-1].fail("the mass of a mesh is not computed: give the body an <inertial>, or the geom " +
-				"mass=\"0\"")
+			r.origin[b-1].fail(`the mass of a mesh is not computed: give the body an <inertial>, or the geom mass="0"`)
 		}
 		body.Mass += l.mass
 		for i := range 3 {

@@ -7,8 +7,10 @@ package mjcf
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"xlarun/envs/bodies"
 )
@@ -28,14 +30,18 @@ func Read(files fs.FS, name string) (m *bodies.Model, err error) {
 	if root.name != "mujoco" {
 		root.fail("the document is not a model: want <mujoco>")
 	}
-	r := &reader{root: root, model: &bodies.Model{Bodies: []bodies.Body{{Name: "world", Quat: identity,
-		ComQuat: identity}}},
-		bodies: map[string]int{"world": 0}, joints: map[string]int{}, geoms: map[string]int{}}
+	world := bodies.Body{Name: "world", Quat: identity, ComQuat: identity}
+	r := &reader{root: root, model: &bodies.Model{Bodies: []bodies.Body{world}},
+		bodies: map[string]int{"world": 0}, joints: map[string]int{}, geoms: map[string]int{},
+		moves: map[int]bool{}}
 	r.settings()
 	r.classes()
 	for _, world := range root.all("worldbody") {
 		world.check()
 		r.contents(world, 0, "")
+	}
+	for _, j := range r.model.Joints {
+		r.moves[j.Body] = true
 	}
 	r.masses()
 	r.contacts()
@@ -59,7 +65,7 @@ type reader struct {
 	inertial              []*element     // of each body, or nil
 	lumps                 [][]lump       // of each body: what its geoms weigh
 	contype, conaffinity  []int          // of each geom
-	solid                 []*element     // of each geom of the model
+	moves                 map[int]bool   // bodies with joints
 	noContact             bool
 	noLimit               bool
 	siblings              bool // a body's geoms may touch its parent's
@@ -88,13 +94,9 @@ func (r *reader) settings() {
 		r.totalMass = a.number("settotalmass", r.totalMass)
 		r.leastMass, r.leastInt = a.number("boundmass", r.leastMass), a.number("boundinertia", r.leastInt)
 		a.numbers("inertiagrouprange", r.groups[:], 2)
-		if order := a.text("eulerseq", r.eulerOrder); len(order) == 3 && !slices.ContainsFunc([]byte(order),
-			func(c byte) bool {
-				return c != 'x' && c != 'y' && c != 'z' && c != 'X' && c != 'Y' && c != 'Z'
-			}) {
-			r.eulerOrder = order
-		} else {
-			e.fail("eulerseq=%q: want three of x, y, z, X, Y, Z", order)
+		if r.eulerOrder = a.text("eulerseq", r.eulerOrder); len(strings.Trim(r.eulerOrder, "xyzXYZ")) > 0 ||
+			len(r.eulerOrder) != 3 {
+			e.fail("eulerseq=%q: want three of x, y, z, X, Y, Z", r.eulerOrder)
 		}
 	}
 	m := r.model
@@ -130,7 +132,7 @@ func (r *reader) rest() {
 			for _, t := range e.children {
 				r.attributes(t, t.name, "")
 				for _, j := range t.children {
-					for _, name := range sorted(j.attrs) {
+					for _, name := range slices.Sorted(maps.Keys(j.attrs)) {
 						if name != "joint" && name != "coef" {
 							j.fail("%s=%q is not supported: leave it out", name, j.attrs[name])
 						}

@@ -1,4 +1,4 @@
-package mjcf
+package mjcf_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/envs/bodies"
+	"xlarun/envs/bodies/mjcf"
 	"xlarun/envs/bodies/mjcf/mjcftest"
 	"xlarun/third_party/oracles"
 )
@@ -21,7 +22,7 @@ func TestFeatures(t *testing.T) {
 	require.Greater(t, len(file.Models), 15)
 	for name, want := range file.Models {
 		t.Run(name, func(t *testing.T) {
-			got, err := Read(os.DirFS("testdata/features"), name)
+			got, err := mjcf.Read(os.DirFS("testdata/features"), name)
 			require.NoError(t, err)
 			mjcftest.Equal(t, want, got, name)
 		})
@@ -30,7 +31,7 @@ func TestFeatures(t *testing.T) {
 
 // read reads a document. Another may be included as other.xml.
 func read(text, other string) (*bodies.Model, error) {
-	return Read(fstest.MapFS{"m.xml": {Data: []byte(text)}, "other.xml": {Data: []byte(other)}}, "m.xml")
+	return mjcf.Read(fstest.MapFS{"m.xml": {Data: []byte(text)}, "other.xml": {Data: []byte(other)}}, "m.xml")
 }
 
 // body is a document with one body that holds some elements beside a joint and a geom, and others after the world.
@@ -81,97 +82,96 @@ func TestRefusals(t *testing.T) {
 		body(`<body><joint/></body>`, ``): `m.xml:1: <body>: it moves and has no mass: give ` +
 			`it a geom or an <inertial>`,
 		body(`<body><joint/><geom size=".1" mass="0"/></body>`, ``): `m.xml:1: <body>: it moves and has no ` +
-			`mass: give it a ` +
-			`geom or an <inertial>`,
-		body(`<geom size="1e200"/>`, ``): `m.xml:1: <body name="b">: mass +Inf, inertia [NaN NaN ` +
-			`NaN]: want finite numbers`,
-		body(`<inertial pos="0 0 0" mass="-1"/>`, ``): `m.xml:1: <inertial>: mass -1, inertia [0 0 0]: want at least 0`,
-		body(`<inertial mass="1"/>`, ``):              `m.xml:1: <inertial>: want pos and mass`,
+			`mass: give it a geom or an <inertial>`,
+		body(`<geom size="1e200"/>`, ``): `m.xml:1: <body name="b">: mass +Inf, ` +
+			`inertia [NaN NaN NaN]: want finite numbers`,
+		body(`<inertial pos="0 0 0" mass="-1"/>`, ``): `m.xml:1: <inertial>: mass -1, inertia [0 ` +
+			`0 0]: want at least 0`,
+		body(`<inertial mass="1"/>`, ``): `m.xml:1: <inertial>: want pos and mass`,
 		body(`<inertial pos="0 0 0" mass="1" diaginertia="1 1 9"/>`, ``): `m.xml:1: <body name="b">: inertia [1 ` +
-			`1 9]: no body ` +
-			`has it, as the largest is more than the other two together`,
+			`1 9]: no body has it, as the largest is more than the ` +
+			`other two together`,
 		body(`<geom type="box" size="1 1 1"/>`, ``): `m.xml:1: <geom>: contacts of type="box" are not ` +
-			`supported: want plane, ` +
-			`sphere, capsule or cylinder, or contype="0" and conaffinity="0"`,
+			`supported: want plane, sphere, capsule or ` +
+			`cylinder, or contype="0" and conaffinity="0"`,
 		body(`<geom type="mesh" mesh="m" contype="0" conaffinity="0"/>`, ``): `m.xml:1: <body name="b">: the ` +
-			`mass of a mesh ` +
-			`is not computed: give the body an <inertial>, or the geom mass="0"`,
+			`mass of a mesh is not computed: give the body an <inertial>, or ` +
+			`the geom mass="0"`,
 		body(`<geom type="torus"/>`, ``): `m.xml:1: <geom>: type="torus" is not supported: want plane, sphere, ` +
-			`capsule, ` +
-			`cylinder, box, ellipsoid, mesh, hfield, sdf`,
-		body(`<geom type="capsule" size=".1"/>`, ``): `m.xml:1: <geom>: it has 1 sizes: a capsule wants 2, above 0`,
-		body(`<geom size="-1"/>`, ``):                `m.xml:1: <geom>: size="-1": want numbers above 0`,
+			`capsule, cylinder, box, ` +
+			`ellipsoid, mesh, hfield, sdf`,
+		body(`<geom type="capsule" size=".1"/>`, ``): `m.xml:1: <geom>: it has ` +
+			`1 sizes: a capsule wants 2, above 0`,
+		body(`<geom size="-1"/>`, ``): `m.xml:1: <geom>: ` +
+			`size="-1": want numbers above 0`,
 		body(`<geom type="capsule" size=".1" fromto="0 0 0 1 0 0" pos="0 0 1"/>`,
-			``): `m.xml:1: <geom>: it has fromto and ` +
-			`pos: want one`,
-		body(`<geom size=".1" quat="0 0 0 0"/>`, ``): `m.xml:1: <geom>: quat="0 0 0 0": want a rotation`,
-		body(`<geom size=".1" euler="0 0 0" zaxis="0 0 1"/>`, ``): `m.xml:1: <geom>: it has two of quat, ` +
-			`axisangle, xyaxes, ` +
-			`zaxis, euler: want one`,
-		body(`<geom size=".1" gap=".1"/>`, ``):   `m.xml:1: <geom>: gap=".1" is not supported: want 0, or leave it out`,
-		body(`<geom size=".1" condim="4"/>`, ``): `m.xml: geom "floor": condim 4 for contacts with "": want 1 or 3`,
+			``): `m.xml:1: <geom>: it has fromto and pos: want one`,
+		body(`<geom size=".1" quat="0 0 0 0"/>`, ``): `m.xml:1: <geom>: ` +
+			`quat="0 0 0 0": want a rotation`,
+		body(`<geom size=".1" euler="0 0 0" zaxis="0 0 1"/>`, ``): `m.xml:1: <geom>: it has ` +
+			`two of quat, axisangle, xyaxes, zaxis, euler: want one`,
+		body(`<geom size=".1" gap=".1"/>`, ``): `m.xml:1: <geom>: ` +
+			`gap=".1" is not supported: want 0, or leave it out`,
+		body(`<geom size=".1" condim="4"/>`, ``): `m.xml: geom "floor": ` +
+			`condim 4 for contacts with "": want 1 or 3`,
 		body(`<geom type="plane" size="1 1 1"/>`,
-			`<worldbody><body><joint/><geom size="1"/></body></worldbody>`): `m.xml: ` +
-			`geom "floor": contact of a plane with the plane "": want one of [[plane sphere] [plane capsule] ` +
-			`[plane cylinder] ` +
-			`[sphere sphere] [sphere capsule] [capsule capsule] [capsule cylinder]]`,
-		body(``, `<equality><weld body1="b"/></equality>`): `m.xml:1: <weld>: <equality> is not supported: ` +
-			`leave it out`,
-		body(``, `<tendon><fixed stiffness="1"><joint joint="j" coef="1"/></fixed></tendon>`): `m.xml:1: <fixed>: ` +
-			`stiffness="1" is not supported: want 0, or leave it out`,
-		body(``, `<tendon><spatial/></tendon>`): `m.xml:1: <spatial>: it is not supported: leave it out`,
-		body(``, `<actuator><motor joint="k"/></actuator>`): `m.xml:1: <motor>: joint="k": no joint has this ` +
-			`name; other ways ` +
-			`to act are not supported`,
-		body(``, `<actuator><muscle joint="j"/></actuator>`): `m.xml:1: <muscle>: it is not supported: leave it out`,
-		body(``, `<actuator><general joint="j" dyntype="filter"/></actuator>`): `m.xml:1: <general>: ` +
-			`dyntype="filter" is not ` +
-			`supported: want none, or leave it out`,
-		body(``, `<actuator><general joint="j" gaintype="affine"/></actuator>`): `m.xml:1: <general>: ` +
-			`gaintype="affine" is ` +
-			`not supported: want fixed`,
-		body(``, `<contact><exclude body1="b" body2="c"/></contact>`): `m.xml:1: <exclude>: body2="c": no body ` +
-			`has this name`,
-		body(``, `<contact><pair geom1="g" geom2="h"/></contact>`): `m.xml:1: <pair>: geom2="h": no geom has ` +
-			`this name`,
+			`<worldbody><body><joint/><geom size="1"/></body></worldbody>`): `m.xml: geom "floor": contact of a ` +
+			`plane with the plane "": want one of [[plane sphere] [plane ` +
+			`capsule] [plane cylinder] [sphere sphere] [sphere capsule] [capsule capsule] [capsule cylinder]]`,
+		body(``, `<equality><weld body1="b"/></equality>`): `m.xml:1: ` +
+			`<weld>: <equality> is not supported: leave it out`,
+		body(``, `<tendon><fixed stiffness="1"><joint joint="j" coef="1"/></fixed></tendon>`): `m.xml:1: ` +
+			`<fixed>: stiffness="1" is not supported: want 0, or leave it out`,
+		body(``, `<tendon><spatial/></tendon>`): `m.xml:1: ` +
+			`<spatial>: it is not supported: leave it out`,
+		body(``, `<actuator><motor joint="k"/></actuator>`): `m.xml:1: ` +
+			`<motor>: joint="k": no joint has this name; other ways to act are not supported`,
+		body(``, `<actuator><muscle joint="j"/></actuator>`): `m.xml:1: ` +
+			`<muscle>: it is not supported: leave it out`,
+		body(``, `<actuator><general joint="j" dyntype="filter"/></actuator>`): `m.xml:1: ` +
+			`<general>: dyntype="filter" is not supported: want none, or leave it out`,
+		body(``, `<actuator><general joint="j" gaintype="affine"/></actuator>`): `m.xml:1: ` +
+			`<general>: gaintype="affine" is not supported: want fixed`,
+		body(``, `<contact><exclude body1="b" body2="c"/></contact>`): `m.xml:1: ` +
+			`<exclude>: body2="c": no body has this name`,
+		body(``, `<contact><pair geom1="g" geom2="h"/></contact>`): `m.xml:1: ` +
+			`<pair>: geom2="h": no geom has this name`,
 		body(``, `<contact><pair geom1="g" geom2="floor" condim="1"/></contact>`): `m.xml:1: <pair>: its ` +
-			`contact has condim ` +
-			`1, friction [1 1], solref [0.02 1], solimp [0.9 0.95 0.001 0.5 2] and margin 0, and not those of ` +
-			`geom "floor": ` +
-			`want the same for the pair and its geoms, and margin 0`,
-		body(``, `<option cone="elliptic"/>`): `m.xml:1: <option>: cone="elliptic" is not supported: want ` +
-			`pyramidal, or leave ` +
-			`it out`,
-		body(``, `<option integrator="implicit"/>`): `m.xml:1: <option>: integrator="implicit" is not ` +
-			`supported: want Euler, RK4`,
-		body(``, `<option impratio="2"/>`): `m.xml: option: impratio 2: want 1`,
-		body(``, `<option timestep="0"/>`): `m.xml: option: timestep 0: want more than 0`,
-		body(``, `<option><flag actuation="disable"/></option>`): `m.xml:1: <flag>: actuation="disable" is not ` +
-			`supported: want ` +
-			`enable, or leave it out`,
-		body(``, `<compiler eulerseq="abc"/>`): `m.xml:1: <compiler>: eulerseq="abc": want three of x, y, z, X, Y, Z`,
+			`contact has condim 1, friction [1 1], solref [0.02 1], solimp [0.9 0.95 ` +
+			`0.001 0.5 2] and margin 0, and not those of geom "floor": want the same for the pair and its ` +
+			`geoms, and margin 0`,
+		body(``, `<option cone="elliptic"/>`): `m.xml:1: <option>: ` +
+			`cone="elliptic" is not supported: want pyramidal, or leave it out`,
+		body(``, `<option integrator="implicit"/>`): `m.xml:1: <option>: ` +
+			`integrator="implicit" is not supported: want Euler, RK4`,
+		body(``, `<option impratio="2"/>`): `m.xml: option: ` +
+			`impratio 2: want 1`,
+		body(``, `<option timestep="0"/>`): `m.xml: option: ` +
+			`timestep 0: want more than 0`,
+		body(``, `<option><flag actuation="disable"/></option>`): `m.xml:1: <flag>: ` +
+			`actuation="disable" is not supported: want enable, or leave it out`,
+		body(``, `<compiler eulerseq="abc"/>`): `m.xml:1: ` +
+			`<compiler>: eulerseq="abc": want three of x, y, z, X, Y, Z`,
 		body(``, `<default><default class="a"/><default class="a"/></default>`): `m.xml:1: <default>: ` +
-			`class="a": want a name ` +
-			`that no other class has`,
-		body(``, `<default><muscle/></default>`): `m.xml:1: <muscle>: it is not supported: leave it out`,
-		`<mujoco><worldbody><joint/></worldbody></mujoco>`: `m.xml:1: <joint>: the world has no joints: put it ` +
-			`into a <body>`,
-		`<mujoco><include file="none.xml"/></mujoco>`: `open none.xml: file does not exist`,
-		`<mujoco><include file="/etc/m.xml"/></mujoco>`: `m.xml:1: <include>: want file=PATH, relative to the ` +
-			`folder of the ` +
-			`model, inside of <mujoco>`,
-		`<mujoco><include file="m.xml"/></mujoco>`: `m.xml:1: <include>: file="m.xml": it is read already, and ` +
-			`a file is ` +
-			`included once`,
-		`<mujoco><include file="other.xml"/></mujoco>`: `other.xml:2: <include>: file="m.xml": it is read ` +
-			`already, and a file ` +
-			`is included once`,
-		`<mujoco><worldbody>` + strings.Repeat(`<body>`, 2000): `m.xml:1: <body>: elements are 1000 deep: want less`,
+			`class="a": want a name that no other class has`,
+		body(``, `<default><muscle/></default>`): `m.xml:1: <muscle>: ` +
+			`it is not supported: leave it out`,
+		`<mujoco><worldbody><joint/></worldbody></mujoco>`: `m.xml:1: <joint>: ` +
+			`the world has no joints: put it into a <body>`,
+		`<mujoco><include file="none.xml"/></mujoco>`: `open none.xml: file ` +
+			`does not exist`,
+		`<mujoco><include file="/etc/m.xml"/></mujoco>`: `m.xml:1: <include>: ` +
+			`want file=PATH, relative to the folder of the model, inside of <mujoco>`,
+		`<mujoco><include file="m.xml"/></mujoco>`: `m.xml:1: <include>: ` +
+			`file="m.xml": it is read already, and a file is included once`,
+		`<mujoco><include file="other.xml"/></mujoco>`: `other.xml:2: ` +
+			`<include>: file="m.xml": it is read already, and a file is included once`,
+		`<mujoco><worldbody>` + strings.Repeat(`<body>`, 2000): `m.xml:1: <body>: ` +
+			`elements are 1000 deep: want less`,
 		`<mujoco><worldbody>` + strings.Repeat(`<body/>`, 1000) + `</worldbody></mujoco>`: `m.xml:1: <body>: ` +
-			`the model has ` +
-			`more than 500 bodies: want less`,
-		body(strings.Repeat(`<geom size="1"/>`, 3000), ``): `m.xml:1: <geom>: the model has more than 2000 ` +
-			`geoms: want less`,
+			`the model has more than 500 bodies: want less`,
+		body(strings.Repeat(`<geom size="1"/>`, 3000), ``): `m.xml:1: <geom>: ` +
+			`the model has more than 2000 geoms: want less`,
 	} {
 		_, err := read(text, "<x>\n<include file=\"m.xml\"/></x>")
 		require.EqualError(t, err, want, "%.300s", text)

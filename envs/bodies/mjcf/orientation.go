@@ -95,8 +95,10 @@ func fromAxes(m [3][3]float64) [4]float64 {
 	d := math.Sqrt(1+w[k]) * 2
 	x, y, z := m[2][1]-m[1][2], m[0][2]-m[2][0], m[1][0]-m[0][1]
 	p, q, r := m[0][1]+m[1][0], m[0][2]+m[2][0], m[1][2]+m[2][1]
-	return unitQuat([4][4]float64{{d / 4, x / d, y / d, z / d}, {x / d, d / 4, p / d, q / d}, {y / d, p / d,
-		d / 4, r / d},
+	return unitQuat([4][4]float64{
+		{d / 4, x / d, y / d, z / d},
+		{x / d, d / 4, p / d, q / d},
+		{y / d, p / d, d / 4, r / d},
 		{z / d, q / d, r / d, d / 4}}[k])
 }
 
