@@ -108,6 +108,7 @@ func killedCoordinators(t *testing.T, at string) {
 	path, s := writtenAt(t, at, more)
 	for n := range kills {
 		cmd := again(asCoordinator, path)
+		cmd.Stderr = os.Stderr
 		require.NoError(t, cmd.Start())
 		untilFinished(t, s, 5*(n+1))
 		time.Sleep(rand.N(50 * time.Millisecond))

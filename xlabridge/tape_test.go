@@ -453,6 +453,21 @@ var tapeSystems = []struct {
 			return []num{root, x[1], scalars.Sin(x[2])}
 		}, []num{k(-1), x[2], x[1]})
 	}, 1e-15},
+	{"a loop that is known to end", func(x []num) []num {
+		return scalars.Repeat(4, x[:2], func(c []num) ([]num, scalars.Cond) {
+			return []num{c[1], scalars.Add(c[0], c[1])}, scalars.Truth(false)
+		})
+	}, 1e-15},
+	{"an inner loop that returns the outer carry", func(x []num) []num {
+		rows := [][]float64{{1}, {2}}
+		carry, _ := scalars.Scan(rows, x[:2], func(outer, _ []num) (next, last []num) {
+			inner, last := scalars.Scan(rows, x[2:3], func(c, row []num) (next, last []num) {
+				return []num{scalars.Add(c[0], row[0])}, []num{outer[0]}
+			})
+			return []num{scalars.Add(outer[1], inner[0]), last[0]}, nil
+		})
+		return carry
+	}, 1e-15},
 }
 
 func tapeStarts(n int) (members [][]float64) {
@@ -674,7 +689,8 @@ func TestTapeOfRandomFunctions(t *testing.T) {
 					have = append(have, flat[k*tapeWidth+i])
 				}
 				for _, x := range have {
-					require.True(t, x == want, "%s of whole numbers, member %d, result %d: %v", name, k, i, have)
+					require.True(t, x == want, "%s of whole numbers, member %d, result %d: %v, not %v", name, k, i,
+						have, want)
 				}
 			}
 		}

@@ -251,9 +251,11 @@ func (a *assembler) block(b *block) {
 	}
 	trips, running := len(b.rows), -1
 	if b.kind == repeatBlock {
-		trips = b.most
-		if b.again.v != nil {
+		switch trips = b.most; {
+		case b.again.v != nil:
 			running = a.emitNew(tapeTrue)
+		case !b.again.c:
+			trips = 1
 		}
 	}
 	a.code = append(a.code, instruction{op: tapeLoop, out: -1, extra: []int32{int32(trips)}})
@@ -266,12 +268,17 @@ func (a *assembler) block(b *block) {
 		a.rows = append(a.rows, slices.Concat(b.rows...)...)
 	}
 	a.region(b.body)
-	// What is a parameter is read before any of them changes.
+	carry := make([]int, len(b.init))
+	for i := range carry {
+		carry[i] = a.slot[b.params[i]]
+	}
+	// What is in the carry's slots is read before any of them changes. Results of inner loops may be there too.
 	after := func(x Num, i int) int {
-		if x.v != nil && x.v.op == opParam && x.v.block == b && x.v.place != i {
-			return a.emitNew(tapeMove, a.operand(x))
+		s := a.operand(x)
+		if k := slices.Index(carry, s); k >= 0 && k != i {
+			return a.emitNew(tapeMove, s)
 		}
-		return a.operand(x)
+		return s
 	}
 	for i, x := range b.last {
 		a.slot[b.result[len(b.next)+i]] = after(x, -1)
@@ -280,8 +287,8 @@ func (a *assembler) block(b *block) {
 	for i, x := range b.next {
 		next[i] = after(x, i)
 	}
-	for i, v := range b.params[:len(next)] {
-		switch own := a.slot[v]; {
+	for i, own := range carry {
+		switch {
 		case next[i] == own:
 		case running >= 0: // members that are ready keep their carry
 			a.emit(tapeSelect, own, running, next[i], own)
