@@ -1,6 +1,7 @@
 package rdb
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -75,4 +76,23 @@ func TestRefusedConnectionsEnd(t *testing.T) {
 	}
 	// the server may take a moment to forget a connection
 	require.Eventually(t, func() bool { return count() <= before }, time.Minute, 10*time.Millisecond)
+}
+
+// Processes that make one study at the same time all have it.
+func TestOneStudyIsMadeAtOnce(t *testing.T) {
+	at := rdbtest.Start(t).Database(t)
+	a, b := opened(t, at), opened(t, at)
+	for k := range 30 {
+		name := fmt.Sprint("study ", k)
+		ids, errs := make(chan study.StudyID, 2), make(chan error, 2)
+		for _, d := range []*DB{a, b} {
+			go func() {
+				id, err := d.Open(name, []study.Direction{study.Minimize})
+				ids <- id
+				errs <- err
+			}()
+		}
+		require.NoError(t, errors.Join(<-errs, <-errs))
+		require.Equal(t, <-ids, <-ids)
+	}
 }

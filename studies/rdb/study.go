@@ -15,27 +15,38 @@ func (d *DB) Open(name string, directions []study.Direction) (id study.StudyID, 
 		return d.lookFor(name, directions)
 	}
 	err = d.do(func(tx *tx) error {
-		found, err := find(tx, name)
+		if id, err = find(tx, name); err == nil && id == 0 {
+			// Another process may make it at the same time: then this waits for that one, and no row comes back.
+			err = tx.QueryRow(`INSERT INTO studies (study_name) VALUES (?) ON CONFLICT DO NOTHING RETURNING study_id`,
+				name).Scan(&id)
+			if err == nil {
+				return insertDirections(tx, id, directions)
+			}
+			if errors.Is(err, sql.ErrNoRows) {
+				id, err = find(tx, name)
+			}
+		}
 		if err != nil {
 			return err
 		}
-		if id = found; id != 0 {
-			stored, err := directionsOf(tx, id)
-			if err != nil {
-				return err
-			}
-			return study.CheckDirections(name, stored, directions)
+		stored, err := directionsOf(tx, id)
+		if err != nil {
+			return err
 		}
-		err = tx.QueryRow(`INSERT INTO studies (study_name) VALUES (?) RETURNING study_id`, name).Scan(&id)
-		for i, direction := range directions {
-			if err == nil {
-				_, err = tx.Exec(`INSERT INTO study_directions (direction, study_id, objective) VALUES (?, ?, ?)`,
-					string(direction), id, i)
-			}
-		}
-		return err
+		return study.CheckDirections(name, stored, directions)
 	})
 	return id, err
+}
+
+func insertDirections(tx *tx, id study.StudyID, directions []study.Direction) error {
+	for i, direction := range directions {
+		_, err := tx.Exec(`INSERT INTO study_directions (direction, study_id, objective) VALUES (?, ?, ?)`,
+			string(direction), id, i)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lookFor finds an existing study.
