@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"xlarun/rollout/settings"
 )
 
 var registry struct {
@@ -13,13 +15,25 @@ var registry struct {
 	kinds []Kind
 }
 
+// Reserved are the flags that commands of kinds have beside the settings of a kind: those of the session, of the call,
+// of profile, inspect and warmup. A test of the commands compares them.
+var Reserved = []string{"backend", "checkpoint-every", "codegen", "config", "drop-rows", "dump", "for", "from-study",
+	"grace", "help", "jit", "jobs", "json", "keep", "log", "log-level", "memory-fraction", "mirror", "out", "peers",
+	"peers-python", "phase", "plugin", "preallocate", "repeats", "resume", "rounds", "tensorboard-axis", "total-steps"}
+
 var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
-// Register registers a kind of run. It becomes a command.
+// Register registers a kind of run. It becomes a command. It refuses settings that have the name of a Reserved flag.
 func Register(k Kind) error {
 	if !namePattern.MatchString(k.Name) || k.New == nil || k.Unit == "" || k.Version < 1 {
 		return fmt.Errorf("run.Register: got the kind %q, want a name of small letters, a Unit, a Version from 1 on "+
 			"and a function New", k.Name)
+	}
+	for _, name := range settings.Names(k.New()) {
+		if slices.Contains(Reserved, name) {
+			return fmt.Errorf("run.Register: the kind %q has a setting %q, and its command has a flag --%s of another "+
+				"meaning: give the setting another name", k.Name, name, name)
+		}
 	}
 	if k.Round == "" {
 		k.Round = k.Unit

@@ -17,6 +17,15 @@ import (
 	"xlarun/xlabridge/cache"
 )
 
+// clashing has a setting with the name of a flag of the session.
+type clashing struct {
+	Common
+	Rounds int `set:"rounds"`
+}
+
+// Job returns nil.
+func (*clashing) Job() *Job { return nil }
+
 func TestRegister(t *testing.T) {
 	before := Kinds()
 	good := Kind{Name: "walk-2", Unit: "step", Version: 1, New: func() Experiment { return nil }}
@@ -34,6 +43,9 @@ func TestRegister(t *testing.T) {
 		{func(k *Kind) { k.Unit = "" }, "a Unit"},
 		{func(k *Kind) { k.Version = 0 }, "a Version from 1 on"},
 		{func(k *Kind) { k.New = nil }, "a function New"},
+		{func(k *Kind) { k.New = func() Experiment { return &clashing{} } },
+			`run.Register: the kind "walk-2" has a setting "rounds", and its command has a flag --rounds of another ` +
+				`meaning: give the setting another name`},
 	} {
 		k := good
 		c.change(&k)

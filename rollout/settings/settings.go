@@ -170,15 +170,21 @@ const helpWidth = 120
 
 // wrapped breaks a text into lines.
 func wrapped(text string) string {
-	var lines []string
-	line := ""
+	var lines strings.Builder
+	width := 0
 	for word := range strings.FieldsSeq(text) {
-		if line != "" && len(line)+1+len(word) > helpWidth {
-			lines, line = append(lines, line), ""
+		switch {
+		case width > 0 && width+1+len(word) > helpWidth:
+			lines.WriteByte('\n')
+			width = 0
+		case width > 0:
+			lines.WriteByte(' ')
+			width++
 		}
-		line = strings.TrimSpace(line + " " + word)
+		lines.WriteString(word)
+		width += len(word)
 	}
-	return strings.Join(append(lines, line), "\n")
+	return lines.String()
 }
 
 func typeName(t reflect.Type) string {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,9 +13,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge/cache"
@@ -52,6 +55,30 @@ func TestHelpNamesTheCommands(t *testing.T) {
 		}
 	}
 	walk(newRoot(b.App), nil)
+}
+
+// run.Reserved are the flags of commands on experiments that are settings of no kind or part, except two that kinds may
+// have: --topology, and --generations as another name of --rounds.
+func TestReservedFlags(t *testing.T) {
+	commands, settled := []string{"inspect", "profile", "warmup"}, []string{topologyFlag, "generations"}
+	for _, k := range run.Kinds() {
+		commands = append(commands, k.Name)
+		settled = append(settled, settings.Names(k.New())...)
+	}
+	names := map[string]bool{}
+	for _, c := range newRoot(newBed(t).App).Commands() {
+		if !slices.Contains(commands, c.Name()) {
+			continue
+		}
+		c.InitDefaultHelpFlag()
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			part := len(f.Annotations[partKey])+len(f.Annotations[console.ChoicesKey]) > 0
+			if !part && !slices.Contains(settled, f.Name) {
+				names[f.Name] = true
+			}
+		})
+	}
+	require.Equal(t, run.Reserved, slices.Sorted(maps.Keys(names)))
 }
 
 // The help of a command is short; the settings of parts come from the registries.
