@@ -1,8 +1,11 @@
 package policy
 
 import (
+	"bytes"
 	"math"
+	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,6 +16,7 @@ import (
 	"xlarun/graph/graphtest"
 	"xlarun/graph/nn"
 	"xlarun/graph/random"
+	"xlarun/rollout/policy/genome"
 	"xlarun/rollout/settings"
 )
 
@@ -201,7 +205,7 @@ func TestBoxesThatCannotBeFilled(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// All policies with an activation have the same list of them, and all exist.
+// All policies with an activation have the same list of them. All exist, also in the Python package.
 func TestActivationsAreOneList(t *testing.T) {
 	found := 0
 	for _, name := range Names() {
@@ -215,8 +219,40 @@ func TestActivationsAreOneList(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, found, 4)
-	field, _ := reflect.TypeFor[Between]().FieldByName("Activation")
-	require.Subset(t, nn.Activations(), strings.Split(field.Tag.Get("oneof"), ","))
+	field, _ := settings.Lookup(&MLPSettings{}, "activation")
+	require.Subset(t, nn.Activations(), field.OneOf())
+	require.ElementsMatch(t, field.OneOf(), pythonKeys(t, "functions.py", "activations"))
+}
+
+// The functions of genomes are those that settings, their help and the Python package name.
+func TestFunctionsOfGenomes(t *testing.T) {
+	named := func(setting string) []string {
+		f, ok := settings.Lookup(&GenomeSettings{}, setting)
+		require.True(t, ok)
+		_, names, _ := strings.Cut(strings.ReplaceAll(f.Help, "\n", " "), ": ")
+		return strings.Split(names, ", ")
+	}
+	require.Equal(t, genome.ActivationNames(), named("activations"))
+	require.Equal(t, genome.AggregationNames(), named("aggregations"))
+	f, _ := settings.Lookup(&GenomeSettings{}, "final-activation")
+	require.Equal(t, genome.ActivationNames(), f.OneOf())
+	f, _ = settings.Lookup(&GenomeSettings{}, "aggregations")
+	require.Equal(t, "names between commas: "+strings.Join(genome.AggregationNames(), ", "), f.Wants)
+	require.ElementsMatch(t, genome.ActivationNames(), pythonKeys(t, "genome.py", "activations"))
+	require.ElementsMatch(t, genome.AggregationNames(), pythonKeys(t, "genome.py", "aggregations"))
+}
+
+// pythonKeys returns the keys of a dictionary in a file of the Python package.
+func pythonKeys(t *testing.T, file, name string) (keys []string) {
+	text, err := os.ReadFile("../../python/xlarun/" + file)
+	require.NoError(t, err)
+	_, text, ok := bytes.Cut(text, []byte("\n"+name+" = {\n"))
+	require.True(t, ok)
+	text, _, _ = bytes.Cut(text, []byte("\n}\n"))
+	for _, m := range regexp.MustCompile(`"(\w+)":`).FindAllSubmatch(text, -1) {
+		keys = append(keys, string(m[1]))
+	}
+	return keys
 }
 
 // Zero settings are refused, for every policy with settings.

@@ -49,6 +49,23 @@ func TestModelsAreVerified(t *testing.T) {
 	require.Equal(t, onnx.Policies(), slices.Sorted(maps.Keys(seen)))
 }
 
+// Every activation that a policy can have is an operator of ONNX.
+func TestModelsHaveAllActivations(t *testing.T) {
+	s, err := Open(filepath.Join(members, "pendulum-elu.safetensors"), "")
+	require.NoError(t, err)
+	metadata, err := s.describe()
+	require.NoError(t, err)
+	f, _ := settings.Lookup(&policy.MLPSettings{}, "activation")
+	require.NotEmpty(t, f.OneOf())
+	for _, metadata["activation"] = range f.OneOf() {
+		_, err := onnx.Encode(s.Arrays, metadata)
+		require.NoError(t, err)
+	}
+	metadata["activation"] = "cos"
+	_, err = onnx.Encode(s.Arrays, metadata)
+	require.EqualError(t, err, `ONNX has no operator for the activation "cos"`)
+}
+
 // export writes the format of the ending, and refuses endings and members that it cannot write.
 func TestExportFormats(t *testing.T) {
 	abs, err := filepath.Abs(members)
