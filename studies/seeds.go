@@ -108,7 +108,7 @@ func (r *seedRun) step(ctx context.Context) error {
 	if m.Step <= r.metrics.Step {
 		return fmt.Errorf("the run stays at step %d", m.Step)
 	}
-	if closing := r.run.Describe().Closing; closing != nil && (m.Done || m.Stalled || m.Step >= r.last) {
+	if closing := r.run.Describe().Closing; closing != nil && m.Over(r.last) {
 		values, err := closing(ctx)
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func (r *seedRun) record(m run.Metrics) {
 		}
 	}
 	m.Values = values
-	r.metrics, r.over = m, m.Done || m.Stalled || m.Step >= r.last
+	r.metrics, r.over = m, m.Over(r.last)
 }
 
 // stepMetric is the metric that all runs have: the step that they have reached.

@@ -99,7 +99,6 @@ func ExampleNewEvaluator() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// docs/how-to/members.md: begin
 	evaluator, err := episode.NewEvaluator(client, m.Rollout, m.Params, 1, 500, "my champion")
 	if err != nil {
 		log.Fatal(err)
@@ -110,6 +109,5 @@ func ExampleNewEvaluator() {
 		log.Fatal(err)
 	}
 	fmt.Printf("mean return %.1f, standard error %.1f\n", figures[0].Mean, figures[0].Error)
-	// docs/how-to/members.md: end
 	// Output: mean return 500.0, standard error 0.0
 }

@@ -359,7 +359,7 @@ func (h *hosted) after(ctx context.Context, e *Evolution, m *run.Metrics) error 
 		h.process.Led()
 	}
 	h.report(m)
-	if m.Done || m.Stalled || m.Step >= int64(e.config.Generations) {
+	if m.Over(e.config.Last()) {
 		h.process.Over(h.goal())
 		return h.process.Last(ctx, worker{h})
 	}

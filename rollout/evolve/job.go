@@ -12,7 +12,7 @@ func (c *Config) Job() *run.Job {
 	own := c.clone()
 	own.Search = own.Search.Once()
 	c = &own
-	job := c.Plays(run.Job{Last: int64(c.Generations), Board: c.Board, Start: c.Start, Setup: c.Setup(),
+	job := c.Plays(run.Job{Last: c.Last(), Board: c.Board, Start: c.Start, Setup: c.Setup(),
 		Purpose: c.Purpose(), Measures: c.Measures, Check: c.Check, Size: "pop", StartAlone: c.StartAlone,
 		Redraws: c.restarts(), // a search that starts again draws its first genome with Init
 		Plan:    &run.PlanChoice{Tune: c.Tune, Given: c.Given(), Choose: c.ChoosePlan},

@@ -216,7 +216,7 @@ func (p *pooled) after(ctx context.Context, e *Evolution, m *run.Metrics) error 
 		}
 	}
 	m.Values = append(m.Values, run.Value{Name: "arrived", Number: float64(len(p.arrived))})
-	if m.Done || m.Stalled || m.Step >= int64(p.config.Generations) {
+	if m.Over(p.config.Last()) {
 		p.pool.Note(true)
 	}
 	return nil

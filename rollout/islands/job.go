@@ -12,7 +12,7 @@ import (
 func (c *Islands) Job() *run.Job {
 	one := c.one()
 	job := c.Plays(run.Job{
-		Last: int64(c.Generations), Board: c.Board, Start: c.Start,
+		Last: c.Last(), Board: c.Board, Start: c.Start,
 		Setup: fmt.Sprintf("%d islands (%s, %d every %s), each %s", c.Islands, c.Topology, c.Migrants,
 			quantity.Count(c.MigrateEvery, "generation", "generations"), one.Setup()),
 		Purpose: c.Purpose(),

@@ -256,7 +256,7 @@ func (t *Training) Ending(last run.Metrics) string {
 		return text
 	}
 	text += fmt.Sprintf("; interquartile mean of %d agents %s", t.config.Agents, number(point))
-	if last.Done || last.Step >= t.config.Last() {
+	if last.Over(t.config.Last()) {
 		if iqm := t.estimate(returns); !math.IsNaN(iqm.Low) {
 			text += fmt.Sprintf(" (%s to %s)", number(iqm.Low), number(iqm.High))
 		}

@@ -38,6 +38,10 @@ type Value struct {
 	Number float64
 }
 
+// Over reports whether a run up to a last step ends after this round: at its goal, because it no longer gets better, or
+// at that step. An end of the session, such as a time, comes on top.
+func (m Metrics) Over(last int64) bool { return m.Done || m.Stalled || m.Step >= last }
+
 // Get returns the number with a name. ok is false if there is none.
 func (m Metrics) Get(name string) (x float64, ok bool) {
 	for _, values := range [][]Value{m.Values, m.Timings} {

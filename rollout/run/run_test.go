@@ -17,6 +17,13 @@ import (
 	"xlarun/xlabridge/cache"
 )
 
+func TestOver(t *testing.T) {
+	for _, m := range []Metrics{{Step: 3}, {Step: 4}, {Step: 1, Done: true}, {Step: 1, Stalled: true}} {
+		require.True(t, m.Over(3), "%+v", m)
+	}
+	require.False(t, Metrics{Step: 2}.Over(3))
+}
+
 // clashing has a setting with the name of a flag of the session.
 type clashing struct {
 	Common

@@ -1,7 +1,9 @@
 package display
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -135,7 +137,7 @@ func (l *live) Report(n RoundReport) {
 		}
 	}
 	l.pace.add(n.Metrics.Step, l.now())
-	last := n.Metrics.Done || l.board.Last > 0 && n.Metrics.Step >= l.board.Last
+	last := n.Metrics.Over(cmp.Or(l.board.Last, math.MaxInt64))
 	if err := l.picture.update(n, l.now(), last); err != nil {
 		l.notice("the picture of the " + l.board.Picture + " cannot be drawn: " + err.Error())
 	}

@@ -68,6 +68,9 @@ const (
 // auto is the HallOfFame of usualHall places.
 const auto = "auto"
 
+// Last returns the last generation, at which a run ends (run.Metrics.Over).
+func (c *Search) Last() int64 { return int64(c.Generations) }
+
 // Parts returns the strategy and the policy.
 func (c *Search) Parts() []settings.Part { return []settings.Part{strategy.Part(), policy.Part()} }
 

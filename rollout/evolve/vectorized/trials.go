@@ -133,7 +133,7 @@ func (t *trials) run(ctx context.Context, batch []run.Lane, onMetrics func(lane 
 	for i := range lanes {
 		lanes[i] = lane{bestEver: math.Inf(-1), patience: generation.NewPatience()}
 	}
-	for step, running := int64(0), len(batch); running > 0 && step < int64(t.search.Generations); {
+	for running := len(batch); running > 0; {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -141,7 +141,7 @@ func (t *trials) run(ctx context.Context, batch []run.Lane, onMetrics func(lane 
 		if err != nil {
 			return err
 		}
-		step = t.loop.Steps()
+		step := t.loop.Steps()
 		size := len(v) / t.lanes.Cut.Items
 		for i := range lanes {
 			l := &lanes[i]
@@ -151,7 +151,7 @@ func (t *trials) run(ctx context.Context, batch []run.Lane, onMetrics func(lane 
 			m, _ := t.search.Metrics(v[i*size:(i+1)*size], step, t.reports, &l.bestEver, &l.envSteps)
 			m.Done = t.search.Reached(t.lanes.Search.Strategy, m.Number, t.target)
 			m.Stalled = l.patience.Update(t.search.Progress(m), step, t.patience)
-			if stop := onMetrics(i, m); stop || m.Done || m.Stalled || step >= int64(t.search.Generations) {
+			if stop := onMetrics(i, m); stop || m.Over(t.search.Last()) {
 				l.ended = true
 				running--
 			}

@@ -270,7 +270,7 @@ func (s *session) stepping(ctx context.Context) (state, error) {
 			work += r.Work * float64(1+r.Skipped)
 		}
 		endedAt = s.Ends.reached(now.Sub(began), rounds, work)
-		if can.Closing != nil && (m.Step >= s.Job.Last || m.Done || m.Stalled || endedAt != "") {
+		if can.Closing != nil && (m.Over(s.Job.Last) || endedAt != "") {
 			values, err := can.Closing(ctx)
 			if err != nil {
 				return m, err
@@ -318,7 +318,7 @@ func (s *session) stepping(ctx context.Context) (state, error) {
 
 // over reports whether no round is left to do.
 func (s *session) over() bool {
-	return s.last.Step >= s.Job.Last || s.last.Done || s.last.Stalled || s.endedAt != ""
+	return s.last.Over(s.Job.Last) || s.endedAt != ""
 }
 
 // fail returns the error of a round in which all members failed. The state is held, so that it is written: the run can
@@ -457,7 +457,7 @@ func (s *session) writeConfig(over bool) (err error) {
 func (s *session) note(m run.Metrics, now time.Time, seconds float64) error {
 	rows := s.record(m, now, seconds)
 	news := s.news(m, seconds, now)
-	logger, over := s.logger, m.Step >= s.Job.Last || m.Done || m.Stalled || m.Failed != nil
+	logger, over := s.logger, m.Over(s.Job.Last) || m.Failed != nil
 	moved := ""
 	if s.Folder != nil && s.memoryAt.Equal(now) {
 		if dir := s.Folder.Dir(); dir != s.shown {
