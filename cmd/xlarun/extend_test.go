@@ -43,7 +43,7 @@ func TestExtend(t *testing.T) {
 	evolve := []string{"evolve", "TMaze-v0", "--policy", "memory", "--policy.units", "5", "--strategy", "parents",
 		"--strategy.parents", "7", "--pop", "19", "--steps", "9", "--episodes", "2", "--generations", "15", "--target",
 		"0", "--eval-episodes", "9", "--seed", "5", "--checkpoint-every", "1"}
-	search := []string{"search", "TMaze-v0", "--members", "37", "--rounds", "12", "--steps", "9", "--episodes", "2",
+	search := []string{"search", "TMaze-v0", "--members", "37", "--generations", "12", "--steps", "9", "--episodes", "2",
 		"--target", "0", "--eval-episodes", "9", "--policy", "mlp:3", "--seed", "5", "--checkpoint-every", "1"}
 	if !long.On() {
 		evolve = slices.Clip(append(evolve, "--backend", "reference"))
@@ -52,7 +52,6 @@ func TestExtend(t *testing.T) {
 	for _, c := range []struct {
 		number int
 		args   []string
-		unit   string
 		last   int
 		config []string // lines of it
 		notice string   // in the plain display
@@ -61,13 +60,13 @@ func TestExtend(t *testing.T) {
 		// is.
 		other, same [2]string
 	}{
-		{1, evolve, "generations", 15,
+		{1, evolve, 15,
 			[]string{"kind = 'evolve'", "[strategy]\nname = 'parents'\nparents = 7\nsigma = 0.5",
 				"[policy]\nname = 'memory'\nunits = 5"},
 			"generation 15: best ever ", 3, [2]string{"parents = 7", "parents = 6"},
 			[2]string{"sigma = 0.5", fmt.Sprint("sigma = ", rand.Float64())}},
-		{2, search, "rounds", 12, []string{"kind = 'search'", "members = 37", "[policy]\nname = 'mlp:3'"},
-			"round 12: best return ", 0, [2]string{"members = 37", "members = 36"},
+		{2, search, 12, []string{"kind = 'search'", "members = 37", "[policy]\nname = 'mlp:3'"},
+			"generation 12: best return ", 0, [2]string{"members = 37", "members = 36"},
 			[2]string{"seed = 5", fmt.Sprint("seed = ", rand.Int32())}},
 	} {
 		kind := c.args[0]
@@ -80,7 +79,7 @@ func TestExtend(t *testing.T) {
 			if compiled {
 				require.Equal(t, "hit", first["cache"], "warmup compiled it")
 			}
-			require.EqualValues(t, c.last, first[c.unit])
+			require.EqualValues(t, c.last, first["generations"])
 			require.Equal(t, kind, first["kind"])
 			require.Contains(t, first, "best_member_mean_return")
 			for _, lines := range c.config {
@@ -133,7 +132,7 @@ func TestExtend(t *testing.T) {
 	require.Contains(t, s.Refused(t, "study", "run", "spec.toml"), "this program has no command study: import "+
 		"xlarun/cmd/xlarun-study/command in its main package")
 	help := s.Do(t, "search", "--help")
-	for _, text := range []string{"--members int", "members that are drawn in a round (default 512)",
+	for _, text := range []string{"--members int", "members that are drawn in a generation (default 512)",
 		"xlarun help policies lists"} {
 		require.Contains(t, help, text)
 	}

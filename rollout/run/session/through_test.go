@@ -82,7 +82,7 @@ func TestCallsFromOutside(t *testing.T) {
 	// They return at once: they read or set a field or a setting, or count. DeviceDescriptions is called by
 	// profileJSON, which is called in withGrace.
 	quick := strings.Fields("Add Backend Bytes CloseBefore DeviceDescriptions Dir Done Fingerprint Fits Equal Err " +
-		"Error Grace IsZero Path Platform PlanNotice PluginPath Seconds Shape String Sub Text Value")
+		"Error Grace IsZero Over Path Platform PlanNotice PluginPath Seconds Shape String Sub Text Value")
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
 	set, methods := token.NewFileSet(), 0
