@@ -49,7 +49,7 @@ func vmapCall(args []any, opts []VMapOption, f func(args []any) any) any {
 		throw("VMap", "InAxes names %d axes for a function of %d arguments", len(c.in), len(args))
 	}
 	leaves, tree := Flatten(args)
-	_, perArg := flattenArgs(args)
+	perArg := leafArgs(args)
 	dims := make([]int, len(leaves))
 	shapes := make([]Shape, len(leaves))
 	size := c.size
@@ -94,14 +94,12 @@ func vmapCall(args []any, opts []VMapOption, f func(args []any) any) any {
 	return outTree.Unflatten(outs)
 }
 
-// flattenArgs returns the leaves of all arguments, and for each leaf the number of its argument.
-func flattenArgs(args []any) (leaves []*Array, arg []int) {
+// leafArgs returns the number of its argument for each leaf of all arguments.
+func leafArgs(args []any) (arg []int) {
 	for i, a := range args {
-		l := Leaves(a)
-		leaves = append(leaves, l...)
-		arg = append(arg, slices.Repeat([]int{i}, len(l))...)
+		arg = append(arg, slices.Repeat([]int{i}, len(Leaves(a)))...)
 	}
-	return leaves, arg
+	return arg
 }
 
 // graph applies g to batched inputs in the current scope.

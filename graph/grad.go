@@ -10,10 +10,9 @@ type traced struct {
 	outTree *Tree
 }
 
-// record traces f(args); the leaves of the first wrt arguments are differentiated, where they are floats or complex.
-func record(args []any, wrt int, f func(args []any) any) *traced {
+// record traces f(args); the leaves of the first argument are differentiated, where they are floats or complex.
+func record(args []any, f func(args []any) any) *traced {
 	leaves, tree := Flatten(args)
-	_, perLeaf := flattenArgs(args)
 	t := &traced{}
 	g, captured := buildGraph(ShapesOf(leaves), nil, func(p []*Array) []*Array {
 		watchKeys(keyBody{args: leaves})
@@ -24,8 +23,9 @@ func record(args []any, wrt int, f func(args []any) any) *traced {
 	})
 	t.g, t.values = g, slices.Concat(captured, leaves)
 	t.wrt = make([]bool, len(captured))
+	first := len(Leaves(args[0]))
 	for i, l := range leaves {
-		t.wrt = append(t.wrt, perLeaf[i] < wrt && isInexact(l.DType()))
+		t.wrt = append(t.wrt, i < first && isInexact(l.DType()))
 	}
 	return t
 }
@@ -97,7 +97,7 @@ func floatLeaves(v any) []*Array {
 // Jvp evaluates f and its directional derivative at a along t (forward mode). Integer and bool leaves of t are ignored.
 func Jvp[A, R any](f func(A) R, a, t A) (R, R) {
 	matchTangents("Jvp", a, t)
-	r := record([]any{a}, 1, func(x []any) any { return f(as[A](x[0])) })
+	r := record([]any{a}, func(x []any) any { return f(as[A](x[0])) })
 	outs, ts := r.jvp(floatLeaves(t))
 	return unflattenAs[R](r.outTree, outs), unflattenAs[R](r.outTree, ts)
 }
@@ -117,7 +117,7 @@ func matchTangents(name string, v, t any) {
 // Linearize evaluates f at a and gives its derivative there as a linear function of tangents, computed with what the
 // evaluation kept.
 func Linearize[A, R any](f func(A) R, a A) (R, func(A) R) {
-	r := record([]any{a}, 1, func(x []any) any { return f(as[A](x[0])) })
+	r := record([]any{a}, func(x []any) any { return f(as[A](x[0])) })
 	outs, l := r.linearize()
 	active := notNil(l.results)
 	return unflattenAs[R](r.outTree, outs), func(t A) R {
@@ -129,7 +129,7 @@ func Linearize[A, R any](f func(A) R, a A) (R, func(A) R) {
 
 // Vjp evaluates f at a and gives the function from cotangents of the result to the cotangent of a (reverse mode).
 func Vjp[A, R any](f func(A) R, a A) (R, func(R) A) {
-	r := record([]any{a}, 1, func(x []any) any { return f(as[A](x[0])) })
+	r := record([]any{a}, func(x []any) any { return f(as[A](x[0])) })
 	outs, pull := r.vjp()
 	result := unflattenAs[R](r.outTree, outs)
 	return result, func(ct R) A {
@@ -141,7 +141,7 @@ func Vjp[A, R any](f func(A) R, a A) (R, func(R) A) {
 // valueAndGrad differentiates the first result of f, which must be a float scalar, by the first argument.
 func valueAndGrad[A any](name string, a A, args []any, f func(args []any) any) (*traced, []*Array, A) {
 	needFloats(name, a)
-	r := record(args, 1, f)
+	r := record(args, f)
 	if s := r.g.Results[0].shape; !isFloat(s.DType) || s.Rank() != 0 {
 		throw(name, "the function returns %s, want a float scalar (a loss): sum or average it, or use Vjp", s)
 	}

@@ -10,7 +10,7 @@ func LinearTranspose[A, R any](f func(A) R, a A) func(R) A {
 	needFloats(name, a)
 	return func(ct R) A {
 		zeros := MapTree(ZerosLike, a)
-		t := record([]any{zeros}, 1, func(x []any) any { return f(as[A](x[0])) })
+		t := record([]any{zeros}, func(x []any) any { return f(as[A](x[0])) })
 		t.wantLinear(name)
 		outs, pull := t.vjp()
 		matchTangents(name, unflattenAs[R](t.outTree, outs), ct)

@@ -133,7 +133,7 @@ func gatherText(a gatherAttrs, kind string, indexRank int) string {
 }
 
 // batchedGather adds one leading batch axis to operand, indices and result.
-func batchedGather(a gatherAttrs, size int) gatherAttrs {
+func batchedGather(a gatherAttrs) gatherAttrs {
 	up := func(v []int) []int { return mapInts(v, shifted(0)) }
 	return gatherAttrs{Offset: up(a.Offset), Collapsed: up(a.Collapsed), Batch: append([]int{0}, up(a.Batch)...),
 		IndexBatch: append([]int{0}, up(a.IndexBatch)...), IndexMap: up(a.IndexMap),
@@ -166,7 +166,7 @@ var _ = register(&Op{
 		if dims[1] < 0 { // the same places in every lane: the lanes are part of the window
 			return []*Array{apply1(n.Op, gatherInWindow(a, b.size), b.moveTo(in[0], dims[0], 0), in[1])}, []int{0}
 		}
-		return []*Array{apply1(n.Op, batchedGather(a, b.size), b.moveTo(in[0], dims[0], 0),
+		return []*Array{apply1(n.Op, batchedGather(a), b.moveTo(in[0], dims[0], 0),
 				b.moveTo(in[1], dims[1], 0))},
 			[]int{0}
 	},
@@ -244,7 +244,7 @@ var _ = register(&Op{
 			all := b.front([]*Array{in[0], in[2]}, []int{dims[0], dims[2]})
 			return []*Array{apply1(n.Op, a, all[0], in[1], all[1])}, []int{0}
 		}
-		return []*Array{apply1(n.Op, batchedGather(a, b.size), b.front(in, dims)...)}, []int{0}
+		return []*Array{apply1(n.Op, batchedGather(a), b.front(in, dims)...)}, []int{0}
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		a := n.Attrs.(gatherAttrs)

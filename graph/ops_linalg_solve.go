@@ -27,7 +27,7 @@ var _ = register(&Op{
 			return batchMatrices(b, n, in, dims)
 		}
 		at := n.Inputs[3].Rank() - 1
-		return solveLanes(b, n, in, b.moveTo(in[3], dims[3], at), at)
+		return solveLanes(n, in, b.moveTo(in[3], dims[3], at), at)
 	},
 	// Giles (2008), 2.2.4: dX = A^-1 (dB - dA X).
 	JVP: func(n *Node, in, out, t []*Array) []*Array {

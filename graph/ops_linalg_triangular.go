@@ -48,7 +48,7 @@ var _ = register(&Op{
 		if n.Attrs.(triangularAttrs).right {
 			at--
 		}
-		return solveLanes(b, n, in, b.moveTo(in[1], dims[1], at), at)
+		return solveLanes(n, in, b.moveTo(in[1], dims[1], at), at)
 	},
 	// Giles, "An extended collection of matrix derivative results" (2008), 2.3.1: dX = A^-1 (dB - dA X).
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
@@ -136,7 +136,7 @@ func number(b bool) int {
 }
 
 // solveLanes folds the lane axis, at place at of the last input, into its neighbor behind, applies n, and unfolds.
-func solveLanes(b *batching, n *Node, in []*Array, rhs *Array, at int) ([]*Array, []int) {
+func solveLanes(n *Node, in []*Array, rhs *Array, at int) ([]*Array, []int) {
 	dims := rhs.Dims()
 	folded := slices.Concat(dims[:at], []int{dims[at] * dims[at+1]}, dims[at+2:])
 	out := applyMatrices(n.Op, n.Attrs, append(slices.Clone(in[:len(in)-1]), Reshape(rhs, folded...))...)

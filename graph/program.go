@@ -78,7 +78,7 @@ func TraceArgs(name string, args []any, opts TraceOptions, f func(args []any) an
 	}
 	opts.Replicas = opts.Mesh.Devices()
 	leaves, inTree := Flatten(args)
-	_, perLeaf := flattenArgs(args)
+	perLeaf := leafArgs(args)
 	var outTree *Tree
 	var keys *keyBody
 	g, captured := buildGraph(ShapesOf(leaves), opts.Mesh.axes(), func(params []*Array) []*Array {

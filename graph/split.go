@@ -49,7 +49,7 @@ func (g *Graph) wants(results []int, sums bool) axes {
 // node records what n wants of its inputs.
 func (w axes) node(n *Node, sums bool) {
 	if n.Op.Loop != nil {
-		_, carry := n.carryWants()
+		carry := n.carryWants()
 		at := n.Op.Loop(n).at
 		for i, axis := range carry {
 			w.want(n.Inputs[at+i], axis)
@@ -103,9 +103,9 @@ func (w axes) node(n *Node, sums bool) {
 	}
 }
 
-// carryWants returns what the step of a loop wants of its parameters, and the axes along which the carry is split (-1:
-// whole). A part of the carry is split if a body wants it so; its next value is then split too.
-func (n *Node) carryWants() (body axes, carry []int) {
+// carryWants returns the axes along which the carry of a loop is split (-1: whole). A part of the carry is split if a
+// body wants it so; its next value is then split too.
+func (n *Node) carryWants() (carry []int) {
 	l := n.Op.Loop(n)
 	step, consts := n.Bodies[l.step], l.consts[l.step]
 	carry = slices.Repeat([]int{-1}, l.carry)
@@ -121,7 +121,7 @@ func (n *Node) carryWants() (body axes, carry []int) {
 		}
 	}
 	for {
-		body = step.wants(carry, false)
+		body := step.wants(carry, false)
 		grown := false
 		for i := range carry {
 			if axis, ok := body[step.Params[consts+i]]; ok && carry[i] < 0 {
@@ -129,7 +129,7 @@ func (n *Node) carryWants() (body axes, carry []int) {
 			}
 		}
 		if !grown {
-			return body, carry
+			return carry
 		}
 	}
 }
@@ -421,7 +421,7 @@ func each(in []*Array, f func(x *Array) *Array) []*Array {
 // several parts.
 func (s *splitter) loop(n *Node) {
 	l := n.Op.Loop(n)
-	_, carry := n.carryWants()
+	carry := n.carryWants()
 	none := func(k int) []int { return slices.Repeat([]int{-1}, k) }
 	split := func(k int) (*Graph, []int) {
 		b := n.Bodies[k]

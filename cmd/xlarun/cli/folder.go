@@ -81,7 +81,7 @@ func (t *task) checkResume(c *runfolder.Checkpoint, dir string) error {
 			"on with the xlarun that wrote it (%s)", dir, c.Format, c.Kind,
 			console.Version(), t.Version, t.Name, c.Info[session.InfoVersion])
 	}
-	before := t.atCheckpoint(c.Config, dir)
+	before := t.atCheckpoint(c.Config)
 	if err := t.unchanged(before, c, dir); err != nil {
 		return err
 	}
@@ -94,9 +94,8 @@ func (t *task) checkResume(c *runfolder.Checkpoint, dir string) error {
 	return nil
 }
 
-// atCheckpoint returns the task with the settings in the config of a checkpoint of a run in a folder; nil if this
-// program cannot read them.
-func (t *task) atCheckpoint(config, dir string) *task {
+// atCheckpoint returns the task with the settings in the config of a checkpoint; nil if this program cannot read them.
+func (t *task) atCheckpoint(config string) *task {
 	if config == t.text {
 		return t
 	}

@@ -167,7 +167,7 @@ func before(x *graph.Array) *graph.Array {
 
 // offspring divides the next generation among the species, in proportion to the mean fitness of their members, which is
 // fitness sharing: each member's fitness is divided by the size of its species, and the species has the sum.
-func (e *NEAT) offspring(s, next NEATState, p placed, f *graph.Array) tribes {
+func (e *NEAT) offspring(next NEATState, p placed, f *graph.Array) tribes {
 	species, members := e.MaxSpecies, f.Dim(0)
 	size := p.Place.ExpandDims(1).Eq(graph.Iota(species)).Convert(graph.Int32).Sum(0)
 	// Species without members go to the end.
@@ -226,7 +226,7 @@ func (e *NEAT) shares(next NEATState, t tribes, best, place, f *graph.Array) *gr
 }
 
 // represented returns the species with new representatives, each drawn from its members.
-func (e *NEAT) represented(p placed, t tribes, all neatDraw) NEATSpecies {
+func (e *NEAT) represented(t tribes, all neatDraw) NEATSpecies {
 	champions := graph.Take(t.Order, t.Starts, 0)
 	keys := random.Key{Data: graph.Take(all.Key.Data, champions, 0)}
 	lot := graph.VMap(func(key random.Key) *graph.Array {
