@@ -43,8 +43,8 @@ func TestExtend(t *testing.T) {
 	evolve := []string{"evolve", "TMaze-v0", "--policy", "memory", "--policy.units", "5", "--strategy", "parents",
 		"--strategy.parents", "7", "--pop", "19", "--steps", "9", "--episodes", "2", "--generations", "15", "--target",
 		"0", "--eval-episodes", "9", "--seed", "5", "--checkpoint-every", "1"}
-	search := []string{"search", "TMaze-v0", "--members", "37", "--generations", "12", "--steps", "9", "--episodes", "2",
-		"--target", "0", "--eval-episodes", "9", "--policy", "mlp:3", "--seed", "5", "--checkpoint-every", "1"}
+	search := []string{"search", "TMaze-v0", "--members", "37", "--generations", "12", "--steps", "9", "--target", "0",
+		"--episodes", "2", "--eval-episodes", "9", "--policy", "mlp:3", "--seed", "5", "--checkpoint-every", "1"}
 	if !long.On() {
 		evolve = slices.Clip(append(evolve, "--backend", "reference"))
 	}
