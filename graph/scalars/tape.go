@@ -34,7 +34,7 @@ const (
 	tapeRow           // out at width: the number at + width times the iterations before
 	tapeLoop          // n: so many iterations follow
 	tapeNext          // ends an iteration
-	tapeWhile         // x: ends an iteration, and the loop if x holds nowhere
+	tapeWhile         // x n m, then n registers: ends an iteration, and the loop if x holds nowhere; see brought
 	tapeSkip          // x words: goes on after so many words if x holds nowhere
 	tapeEnd           // of what a skip leaves out; not on the tape
 )
@@ -55,7 +55,8 @@ type instruction struct {
 	in    []int
 	minus []bool // of a dot's terms
 	extra []int32
-	first bool // the dot's first term is a product
+	first bool  // the dot's first term is a product
+	carry []int // of a while
 }
 
 // assembler makes a tape.
@@ -298,7 +299,7 @@ func (a *assembler) block(b *block) {
 	}
 	if running >= 0 {
 		a.emit(tapeAnd, running, running, a.slot[b.again.v])
-		a.emit(tapeWhile, -1, running)
+		a.code = append(a.code, instruction{op: tapeWhile, out: -1, in: []int{running}, carry: carry})
 	} else {
 		a.emit(tapeNext, -1)
 	}
@@ -365,6 +366,24 @@ func (a *assembler) lifetimes() (first, last []int) {
 	return first, last
 }
 
+// brought are the slots that the iterations of a loop read of before: its carry, and then others. The kernel brings them
+// to other registers, and the carry back, when few members are left in the loop.
+func (a *assembler) brought(first []int, start, end int) []int {
+	all := slices.Clone(a.code[end].carry)
+	known := make([]bool, a.slots)
+	for _, s := range slices.Concat(a.ofNumber, all) {
+		known[s] = true
+	}
+	for _, in := range a.code[start : end+1] {
+		for _, s := range in.in {
+			if first[s] < start && !known[s] {
+				all, known[s] = append(all, s), true
+			}
+		}
+	}
+	return all
+}
+
 // assemble gives out registers by last use and writes the words.
 func (a *assembler) assemble() *Tape {
 	first, last := a.lifetimes()
@@ -402,7 +421,8 @@ func (a *assembler) assemble() *Tape {
 	}
 	code := []int32{int32(values), int32(len(a.numbers)), 0}
 	var skips []int // places of the words that say how far
-	for _, in := range a.code {
+	var loops []int
+	for i, in := range a.code {
 		if in.op == tapeEnd {
 			at := skips[len(skips)-1]
 			code[at], skips = int32(len(code)-at-1), skips[:len(skips)-1]
@@ -413,6 +433,18 @@ func (a *assembler) assemble() *Tape {
 			code = append(code, register[in.out])
 		}
 		switch in.op {
+		case tapeLoop:
+			loops = append(loops, i)
+		case tapeNext:
+			loops = loops[:len(loops)-1]
+		case tapeWhile:
+			all := a.brought(first, loops[len(loops)-1], i)
+			loops = loops[:len(loops)-1]
+			code = append(code, register[in.in[0]], int32(len(all)), int32(len(in.carry)))
+			for _, s := range all {
+				code = append(code, register[s])
+			}
+			continue
 		case tapeDot:
 			code = append(code, int32(len(in.minus)))
 			for i, minus := range in.minus {
