@@ -231,8 +231,13 @@ func (a *assembler) sum(t []term) int {
 // block emits a loop or a When.
 func (a *assembler) block(b *block) {
 	if b.kind == whenBlock {
+		own := a.owned(b)
 		for i, x := range b.init {
-			a.slot[b.result[i]] = a.emitNew(tapeMove, a.operand(x))
+			if own[x.v] {
+				a.slot[b.result[i]] = a.slot[x.v]
+			} else {
+				a.slot[b.result[i]] = a.emitNew(tapeMove, a.operand(x))
+			}
 		}
 		wanted := a.slot[b.again.v]
 		a.emit(tapeSkip, -1, wanted)
@@ -303,6 +308,40 @@ func (a *assembler) block(b *block) {
 	} else {
 		a.emit(tapeNext, -1)
 	}
+}
+
+// owned are the values that a When has otherwise and that nothing but the When reads: it changes them in their place.
+func (a *assembler) owned(b *block) map[*value]bool {
+	count := map[*value]int{}
+	read := func(xs ...Num) {
+		for _, x := range xs {
+			count[x.v]++
+		}
+	}
+	var body func(g *region)
+	body = func(g *region) {
+		for _, v := range g.code {
+			if a.readers[v] == 0 {
+				continue
+			}
+			read(v.in...)
+			if v.op == opBlock {
+				read(slices.Concat(v.block.init, v.block.next, []Num{{v: v.block.again.v}})...)
+				body(v.block.body)
+			}
+		}
+	}
+	read(b.init...)
+	body(b.body)
+	own := map[*value]bool{}
+	for _, x := range b.init {
+		if v := x.v; v != nil {
+			_, twice := own[v]
+			own[v] = !twice && v.home == b.head.home && count[v] == a.readers[v] && v.op != opInput &&
+				v.op != opParam && (v.op != opResult || v.block.kind == whenBlock)
+		}
+	}
+	return own
 }
 
 // removeUnread removes instructions whose results nothing reads.
