@@ -127,33 +127,38 @@ func (t contact) stiffness(w []num) (out stiff) {
 // entries than the tree.
 func (p *problem) hessian(w []num) symmetric {
 	h := p.mass.clone()
-	of := make([]stiff, len(p.Bodies))
-	for _, t := range p.contacts {
-		n := t.count()
-		own, before := w[:n], of[t.body]
-		out := scalars.When(less(k(0), sum(own...)), func() []num {
-			x := before.add(t.stiffness(own))
-			return x[:]
-		}, before[:])
-		of[t.body] = stiff(out)
-		w = w[n:]
+	of, first := make([]stiff, len(p.Bodies)), make([]int, len(p.contacts)+1)
+	for i, t := range p.contacts {
+		first[i+1] = first[i] + t.count()
 	}
+	d := len(h) - 1
 	for b := len(of) - 1; b > 0; b-- {
+		for i, t := range p.contacts {
+			if t.body != b {
+				continue
+			}
+			own, before := w[first[i]:first[i+1]], of[b]
+			of[b] = stiff(scalars.When(less(k(0), sum(own...)), func() []num {
+				x := before.add(t.stiffness(own))
+				return x[:]
+			}, before[:]))
+		}
+		for ; d >= 0 && p.dofs[d].body == b; d-- {
+			axis := append(p.f.axes[d].ang[:], p.f.axes[d].lin[:]...)
+			var force [6]num
+			for i := range force {
+				for j := range axis {
+					force[i] = add(force[i], mul(*of[b].at(i, j), axis[j]))
+				}
+			}
+			on := motion{vec(force[:3]), vec(force[3:])}
+			p.above(d, func(i int) { h[d][i] = add(h[d][i], p.f.axes[i].dot(on)) })
+		}
 		if above := p.Bodies[b].Parent; above > 0 {
 			of[above] = of[above].add(of[b])
 		}
 	}
-	for d := range h {
-		axis := append(p.f.axes[d].ang[:], p.f.axes[d].lin[:]...)
-		var force [6]num
-		for i := range force {
-			for j := range axis {
-				force[i] = add(force[i], mul(*of[p.dofs[d].body].at(i, j), axis[j]))
-			}
-		}
-		on := motion{vec(force[:3]), vec(force[3:])}
-		p.above(d, func(i int) { h[d][i] = add(h[d][i], p.f.axes[i].dot(on)) })
-	}
+	w = w[first[len(p.contacts)]:]
 	for n, c := range p.chains {
 		var flat []num
 		for _, row := range h {

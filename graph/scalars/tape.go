@@ -64,6 +64,7 @@ type assembler struct {
 	readers   map[*value]int
 	code      []instruction
 	absorbed  map[*value]bool // by a sum that alone reads them
+	done      map[*value]int  // how many of its readers are emitted
 	slot      map[*value]int
 	slots     int
 	constants map[uint64]int // slots, by the number's bits
@@ -76,8 +77,8 @@ type assembler struct {
 
 // Tape is the function as a tape.
 func (p *Program) Tape() *Tape {
-	a := &assembler{readers: p.readers(), absorbed: map[*value]bool{}, slot: map[*value]int{},
-		constants: map[uint64]int{}}
+	a := &assembler{readers: p.readers(), absorbed: map[*value]bool{}, done: map[*value]int{},
+		slot: map[*value]int{}, constants: map[uint64]int{}}
 	for _, vector := range p.inputs {
 		for _, v := range vector {
 			a.slot[v] = a.newSlot()
@@ -131,9 +132,14 @@ func (a *assembler) region(g *region) {
 		case a.readers[v] == 0 || v.op == opInput || v.op == opParam || v.op == opResult || a.absorbed[v]:
 		case v.op == opBlock:
 			a.block(v.block)
+			a.read(v.block.reads()...)
 		case sums[v] != nil:
 			a.slot[v] = a.sum(sums[v])
+			for _, t := range sums[v] {
+				a.read(t.x, t.y)
+			}
 		default:
+			a.read(v.in...)
 			in := make([]int, len(v.in))
 			for i, x := range v.in {
 				in[i] = a.operand(x)
@@ -310,34 +316,44 @@ func (a *assembler) block(b *block) {
 	}
 }
 
-// owned are the values that a When has otherwise and that nothing but the When reads: it changes them in their place.
+func (a *assembler) read(xs ...Num) {
+	for _, x := range xs {
+		a.done[x.v]++
+	}
+}
+
+// reads are what a block reads outside of its operations, but for what it returns beside its carry.
+func (b *block) reads() []Num { return slices.Concat(b.init, b.next, []Num{{v: b.again.v}}) }
+
+// owned are the values that a When has otherwise and that nothing reads after it began: it changes them in their place.
 func (a *assembler) owned(b *block) map[*value]bool {
 	count := map[*value]int{}
-	read := func(xs ...Num) {
-		for _, x := range xs {
-			count[x.v]++
-		}
-	}
 	var body func(g *region)
 	body = func(g *region) {
 		for _, v := range g.code {
 			if a.readers[v] == 0 {
 				continue
 			}
-			read(v.in...)
+			for _, x := range v.in {
+				count[x.v]++
+			}
 			if v.op == opBlock {
-				read(slices.Concat(v.block.init, v.block.next, []Num{{v: v.block.again.v}})...)
+				for _, x := range v.block.reads() {
+					count[x.v]++
+				}
 				body(v.block.body)
 			}
 		}
 	}
-	read(b.init...)
+	for _, x := range b.init {
+		count[x.v]++
+	}
 	body(b.body)
 	own := map[*value]bool{}
 	for _, x := range b.init {
 		if v := x.v; v != nil {
 			_, twice := own[v]
-			own[v] = !twice && v.home == b.head.home && count[v] == a.readers[v] && v.op != opInput &&
+			own[v] = !twice && v.home == b.head.home && count[v]+a.done[v] == a.readers[v] && v.op != opInput &&
 				v.op != opParam && (v.op != opResult || v.block.kind == whenBlock)
 		}
 	}
