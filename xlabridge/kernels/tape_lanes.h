@@ -1,6 +1,6 @@
 // A file includes this with NAMED, the functions' names, T, the type of a lane, BITS, the integer of its size, W, the
-// lanes of a vector, V, the vectors of a register, NARROWER, the functions for fewer vectors, the fewest first, and FMA,
-// SQRT and the constants of sines below.
+// lanes of a vector, V, the vectors of a register, NARROWER, the functions for fewer vectors, the fewest first, and
+// FMA, SQRT and the constants of sines below.
 
 typedef T NAMED(vec) __attribute__((vector_size(W * sizeof(T)), may_alias));
 typedef BITS NAMED(mask) __attribute__((vector_size(W * sizeof(T)), may_alias));
@@ -63,7 +63,7 @@ static void NAMED(code)(const xb_tape *t, void *restrict memory, const xb_tape_l
       vec a = x[i]; \
       o[i] = (vec)(__VA_ARGS__); \
     } \
-    break; \
+    NEXT; \
   }
 #define TWO(...) \
   { \
@@ -74,7 +74,7 @@ static void NAMED(code)(const xb_tape *t, void *restrict memory, const xb_tape_l
       vec a = x[i], b = y[i]; \
       o[i] = (vec)(__VA_ARGS__); \
     } \
-    break; \
+    NEXT; \
   }
 #define THREE(...) \
   { \
@@ -85,115 +85,124 @@ static void NAMED(code)(const xb_tape *t, void *restrict memory, const xb_tape_l
       vec a = x[i], b = y[i], d = z[i]; \
       o[i] = (vec)(__VA_ARGS__); \
     } \
-    break; \
+    NEXT; \
   }
-  while (c < end) switch (*c) {
-    case XB_ADD: TWO(a + b)
-    case XB_SUB: TWO(a - b)
-    case XB_MUL: TWO(a * b)
-    case XB_DIV: TWO(a / b)
-    // NaN if one is; -0 is less than 0.
-    case XB_MIN: TWO(PICK(a == b, (mask)a | (mask)b, PICK((a < b) | (a != a), a, b)))
-    case XB_MAX: TWO(PICK(a == b, (mask)a & (mask)b, PICK((a > b) | (a != a), a, b)))
-    case XB_NEG: ONE((mask)a ^ SIGN)
-    case XB_ABS: ONE((mask)a & ~SIGN)
-    case XB_SQRT: ONE(SQRT(a))
-    case XB_SIN: ONE(NAMED(sine)(a, false))
-    case XB_COS: ONE(NAMED(sine)(a, true))
-    case XB_LT: TWO(a < b)
-    case XB_LE: TWO(a <= b)
-    case XB_EQ: TWO(a == b)
-    case XB_AND: TWO((mask)a & (mask)b)
-    case XB_OR: TWO((mask)a | (mask)b)
-    case XB_NOT: ONE(~(mask)a)
-    case XB_SELECT: THREE(PICK((mask)a, b, d))
-    case XB_FMA: THREE(FMA(a, b, d))
-    case XB_FMS: THREE(FMA(a, b, (vec)((mask)d ^ SIGN)))
-    case XB_FNMA: THREE(FMA((vec)((mask)a ^ SIGN), b, d))
-    case XB_DOT: {
-      vec *o = REGISTER(c[1]);
-      int32_t n = c[2];
-      c += 3;
-      vec sum[V];  // in registers of the processor
+  // A jump of its own behind each instruction, which the processor foresees better than one jump for all.
+#define LABEL(op) [XB_##op] = &&do_##op
+  static const void *const labels[] = {
+      LABEL(ADD), LABEL(SUB), LABEL(MUL), LABEL(DIV), LABEL(MIN), LABEL(MAX), LABEL(NEG), LABEL(ABS),
+      LABEL(SQRT), LABEL(SIN), LABEL(COS), LABEL(LT), LABEL(LE), LABEL(EQ), LABEL(AND), LABEL(OR), LABEL(NOT),
+      LABEL(SELECT), LABEL(FMA), LABEL(FMS), LABEL(FNMA), LABEL(DOT), LABEL(MOVE), LABEL(TRUE), LABEL(ROW),
+      LABEL(LOOP), LABEL(NEXT), LABEL(SKIP), LABEL(WHILE)};
+#define NEXT \
+  if (c >= end) return; \
+  goto *labels[*c]
+  NEXT;
+  do_ADD: TWO(a + b)
+  do_SUB: TWO(a - b)
+  do_MUL: TWO(a * b)
+  do_DIV: TWO(a / b)
+  // NaN if one is; -0 is less than 0.
+  do_MIN: TWO(PICK(a == b, (mask)a | (mask)b, PICK((a < b) | (a != a), a, b)))
+  do_MAX: TWO(PICK(a == b, (mask)a & (mask)b, PICK((a > b) | (a != a), a, b)))
+  do_NEG: ONE((mask)a ^ SIGN)
+  do_ABS: ONE((mask)a & ~SIGN)
+  do_SQRT: ONE(SQRT(a))
+  do_SIN: ONE(NAMED(sine)(a, false))
+  do_COS: ONE(NAMED(sine)(a, true))
+  do_LT: TWO(a < b)
+  do_LE: TWO(a <= b)
+  do_EQ: TWO(a == b)
+  do_AND: TWO((mask)a & (mask)b)
+  do_OR: TWO((mask)a | (mask)b)
+  do_NOT: ONE(~(mask)a)
+  do_SELECT: THREE(PICK((mask)a, b, d))
+  do_FMA: THREE(FMA(a, b, d))
+  do_FMS: THREE(FMA(a, b, (vec)((mask)d ^ SIGN)))
+  do_FNMA: THREE(FMA((vec)((mask)a ^ SIGN), b, d))
+  do_DOT: {
+    vec *o = REGISTER(c[1]);
+    int32_t n = c[2];
+    c += 3;
+    vec sum[V];  // in registers of the processor
 #define TERM(k) \
   int32_t at_x = c[2 * (k)], at_y = c[2 * (k) + 1], minus = at_x >> 31; \
   const vec *x = REGISTER(at_x ^ minus), *y = REGISTER(at_y); \
   mask sign = SIGN & ((mask){0} + minus)
-      {
-        TERM(0);
-        if (at_y < 0) ALL sum[i] = (vec)((mask)x[i] ^ sign);
-        else ALL sum[i] = (vec)((mask)x[i] ^ sign) * y[i];
+    {
+      TERM(0);
+      if (at_y < 0) ALL sum[i] = (vec)((mask)x[i] ^ sign);
+      else ALL sum[i] = (vec)((mask)x[i] ^ sign) * y[i];
+    }
+    for (int32_t k = 1; k < n; k++) {
+      TERM(k);
+      ALL sum[i] = FMA((vec)((mask)x[i] ^ sign), y[i], sum[i]);
+    }
+    ALL o[i] = sum[i];
+    c += 2 * n;
+    NEXT;
+  }
+  do_MOVE: ONE(a)
+  do_TRUE: {
+    vec *o = REGISTER(c[1]);
+    ALL o[i] = (vec)((mask){0} - 1);
+    c += 2;
+    NEXT;
+  }
+  do_ROW: {
+    vec *o = REGISTER(c[1]), x = EVERY((T)t->numbers[c[2] + (int64_t)c[3] * loop->done]);
+    ALL o[i] = x;
+    c += 4;
+    NEXT;
+  }
+  do_LOOP:
+    (++loop)->trips = c[1], loop->done = 0, c += 2, loop->start = c;
+    NEXT;
+  do_NEXT:
+    c++;
+    if (++loop->done < loop->trips) c = loop->start;
+    else loop--;
+    NEXT;
+  do_SKIP:
+    c += NAMED(any)(REGISTER(c[1])) ? 3 : 3 + c[2];
+    NEXT;
+  do_WHILE: {
+    const T *running = (const T *)REGISTER(c[1]);
+    const int32_t *list = c + 4;
+    bool ended = ++loop->done == loop->trips || !NAMED(any)(REGISTER(c[1]));
+    if (!ended && narrower->run) {
+      // Members that are ready would cost as much as those that are not: the latter go on in narrower registers.
+      int16_t lanes[V * W];
+      int n = 0, k = 0;
+      for (int l = 0; l < V * W; l++) lanes[n] = l, n += ((const BITS *)running)[l] != 0;
+      while (narrower[k].run && n > narrower[k].vectors * W) k++;
+      if (narrower[k].run) {
+        int to = narrower[k].vectors * W;
+        T *wide = (T *)registers, *narrow = (T *)(registers + (t->values + t->constants) * V);
+        for (int l = n; l < to; l++) lanes[l] = lanes[n - 1];
+        for (int32_t r = 0; r < c[2]; r++)
+          for (int l = 0; l < to; l++) narrow[(int64_t)list[r] * to + l] = wide[(int64_t)list[r] * V * W + lanes[l]];
+        for (int64_t r = 0; r < t->constants; r++)
+          for (int l = 0; l < to; l++) narrow[(t->values + r) * to + l] = (T)t->numbers[r];
+        narrower[k].run(t, narrow, loop);
+        for (int32_t r = 0; r < c[3]; r++)
+          for (int l = 0; l < n; l++) wide[(int64_t)list[r] * V * W + lanes[l]] = narrow[(int64_t)list[r] * to + l];
+        ended = true;
       }
-      for (int32_t k = 1; k < n; k++) {
-        TERM(k);
-        ALL sum[i] = FMA((vec)((mask)x[i] ^ sign), y[i], sum[i]);
-      }
-      ALL o[i] = sum[i];
-      c += 2 * n;
-      break;
     }
-    case XB_MOVE: ONE(a)
-    case XB_TRUE: {
-      vec *o = REGISTER(c[1]);
-      ALL o[i] = (vec)((mask){0} - 1);
-      c += 2;
-      break;
+    if (!ended) {
+      c = loop->start;
+      NEXT;
     }
-    case XB_ROW: {
-      vec *o = REGISTER(c[1]), x = EVERY((T)t->numbers[c[2] + (int64_t)c[3] * loop->done]);
-      ALL o[i] = x;
-      c += 4;
-      break;
-    }
-    case XB_LOOP:
-      (++loop)->trips = c[1], loop->done = 0, c += 2, loop->start = c;
-      break;
-    case XB_NEXT:
-      c++;
-      if (++loop->done < loop->trips) c = loop->start;
-      else loop--;
-      break;
-    case XB_SKIP:
-      c += NAMED(any)(REGISTER(c[1])) ? 3 : 3 + c[2];
-      break;
-    case XB_WHILE: {
-      const T *running = (const T *)REGISTER(c[1]);
-      const int32_t *list = c + 4;
-      bool ended = ++loop->done == loop->trips || !NAMED(any)(REGISTER(c[1]));
-      if (!ended && narrower->run) {
-        // Members that are ready would cost as much as those that are not: the latter go on in narrower registers.
-        int16_t lanes[V * W];
-        int n = 0, k = 0;
-        for (int l = 0; l < V * W; l++) lanes[n] = l, n += ((const BITS *)running)[l] != 0;
-        while (narrower[k].run && n > narrower[k].vectors * W) k++;
-        if (narrower[k].run) {
-          int to = narrower[k].vectors * W;
-          T *wide = (T *)registers, *narrow = (T *)(registers + (t->values + t->constants) * V);
-          for (int l = n; l < to; l++) lanes[l] = lanes[n - 1];
-          for (int32_t r = 0; r < c[2]; r++)
-            for (int l = 0; l < to; l++) narrow[(int64_t)list[r] * to + l] = wide[(int64_t)list[r] * V * W + lanes[l]];
-          for (int64_t r = 0; r < t->constants; r++)
-            for (int l = 0; l < to; l++) narrow[(t->values + r) * to + l] = (T)t->numbers[r];
-          narrower[k].run(t, narrow, loop);
-          for (int32_t r = 0; r < c[3]; r++)
-            for (int l = 0; l < n; l++) wide[(int64_t)list[r] * V * W + lanes[l]] = narrow[(int64_t)list[r] * to + l];
-          ended = true;
-        }
-      }
-      if (!ended) {
-        c = loop->start;
-        break;
-      }
-      if (open && loop == loops) return;
-      loop--, c = list + c[2];
-      break;
-    }
-    default:
-      return;  // tape.c has looked at the code
-    }
+    if (open && loop == loops) return;
+    loop--, c = list + c[2];
+    NEXT;
+  }
 #undef ONE
 #undef TWO
 #undef THREE
+#undef LABEL
+#undef NEXT
 #undef TERM
 }
 

@@ -1,5 +1,5 @@
-// A file includes this with TYPE, and what tape_lanes.h needs but V. It makes the functions for registers of 1, 2, 4 and
-// 8 vectors.
+// A file includes this with TYPE and what tape_lanes.h needs for it. It makes the functions for registers of 1, 2, 4
+// and 8 vectors.
 #define PASTE(type, v, x, set) xb_tape_##type##_##x##v##_##set
 #define PASTED(type, v, x, set) PASTE(type, v, x, set)
 #define OF(v, x) PASTED(TYPE, v, x, SET)
