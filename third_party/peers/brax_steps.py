@@ -7,7 +7,9 @@ bodies. The result is the mean of the last velocities.
 import sys
 from serve import serve_jax
 import jax, jax.numpy as jnp
+import mujoco
 
+mujoco.set_mju_user_warning(lambda text: None)  # else it writes a file of them
 how, members, steps, most = sys.argv[1], *map(int, sys.argv[2:5])
 few = min(steps, most)
 if how == "mjx":
