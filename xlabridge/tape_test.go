@@ -279,7 +279,9 @@ func (f tapeFloat) interpret(tape *scalars.Tape, in []float64) []float64 {
 				continue
 			}
 			loops = loops[:len(loops)-1]
-			at += int(c[0]) - 25
+			if at++; c[0] == 27 {
+				at += 3 + int(c[2])
+			}
 		case 28:
 			at += 3
 			if x(1) == 0 {

@@ -115,7 +115,7 @@ func (c *constraints) push(r rule, pos, velocity, diagonal, pyramid num) {
 	d := r.impedance(pos)
 	regular := scalars.Max(k(minVal), div(mul(sub(k(1), d), diagonal), d))
 	c.weight = append(c.weight, div(pyramid, regular))
-	reference := neg(add(mul(k(r.damping), velocity), mul(mul(k(r.stiffness), d), pos)))
+	reference := sub(mul(k(-r.damping), velocity), mul(mul(k(r.stiffness), d), pos))
 	c.reference = append(c.reference, choose(less(pos, k(0)), reference, k(below)))
 }
 

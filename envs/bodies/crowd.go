@@ -84,53 +84,62 @@ func (s *dynamics) root(b int) int {
 	return b
 }
 
-// near is a pair of a crowd: its distance and its geoms' numbers.
-type near struct{ dist, first, second num }
-
-func nearer(c scalars.Cond, x, y near) near {
-	return near{choose(c, x.dist, y.dist), choose(c, x.first, y.first), choose(c, x.second, y.second)}
-}
-
-// nearest adds the contacts of a crowd's nearest pairs.
+// nearest adds the contacts of a crowd's nearest pairs. Pairs whose spheres around both are apart are left out, and so
+// are the rows of the later ranks, where none of the members has so many.
 func (c *constraints) nearest(s *dynamics, f *frames, segments []segment, group crowd, rate []num) {
-	var ranked []near // the nearest first
+	const far = 1e10
+	ranked := make([]num, 3*mostNear) // the nearest first: distance and geoms' numbers
+	for i := 0; i < len(ranked); i += 3 {
+		ranked[i], ranked[i+1], ranked[i+2] = k(far), k(float64(group.pairs[0][0])), k(float64(group.pairs[0][1]))
+	}
 	for _, p := range group.pairs {
-		_, _, dist := segments[p[0]].nearest(segments[p[1]])
-		if never(sub(dist, k(group.margin))) {
-			continue
-		}
-		x := near{dist, k(float64(p[0])), k(float64(p[1]))}
-		for i, y := range ranked {
-			before := less(x.dist, y.dist)
-			ranked[i], x = nearer(before, x, y), nearer(before, y, x)
-		}
-		if len(ranked) < mostNear {
-			ranked = append(ranked, x)
-		}
+		a, b := segments[p[0]], segments[p[1]]
+		way, reach := a.centre.sub(b.centre), sum(a.half, a.radius, b.half, b.radius, k(group.margin))
+		ranked = scalars.When(less(way.dot(way), mul(k(1.001), sq(reach))), func() []num {
+			_, _, dist := a.nearest(b)
+			out, x := ranked[:0:0], []num{dist, k(float64(p[0])), k(float64(p[1]))}
+			for i := 0; i < len(ranked); i += 3 {
+				y := ranked[i : i+3]
+				before := less(x[0], y[0])
+				out, x = append(out, each(before, x, y)...), each(before, y, x)
+			}
+			return out
+		}, ranked)
 	}
 	tree := s.Geoms[group.geoms[0]].Body
-	for _, x := range ranked {
-		a, first, weight1 := group.pick(s, segments, x.first)
-		b, second, weight2 := group.pick(s, segments, x.second)
-		point, normal, dist := a.nearest(b)
-		row := make([]num, len(s.dofs))
-		for d, dof := range s.dofs {
-			moves := func(body num) num { // whether it is the dof's or a descendant
-				in := scalars.And(scalars.Le(k(float64(dof.body)), body), less(body, k(float64(s.end[dof.body]))))
-				return choose(in, k(1), k(0))
-			}
-			count := 0
-			for _, body := range group.bodies {
-				if s.isAbove(d, body) {
-					count++
+	for ; len(ranked) > 0; ranked = ranked[3:] {
+		pos := sub(ranked[0], k(group.margin))
+		if never(pos) {
+			continue
+		}
+		number1, number2 := ranked[1], ranked[2]
+		otherwise := make([]num, 9+len(s.dofs))
+		otherwise[8] = k(1)
+		out := scalars.When(less(pos, k(0)), func() []num {
+			a, first, weight1 := group.pick(s, segments, number1)
+			b, second, weight2 := group.pick(s, segments, number2)
+			point, normal, _ := a.nearest(b)
+			row := make([]num, len(s.dofs))
+			for d, dof := range s.dofs {
+				moves := func(body num) num { // whether it is the dof's or a descendant
+					in := scalars.And(scalars.Le(k(float64(dof.body)), body), less(body, k(float64(s.end[dof.body]))))
+					return choose(in, k(1), k(0))
+				}
+				count := 0
+				for _, body := range group.bodies {
+					if s.isAbove(d, body) {
+						count++
+					}
+				}
+				if count > 0 && count < len(group.bodies) { // a dof that moves all of them, or none, does not count
+					row[d] = mul(sub(moves(second), moves(first)), f.axes[d].dot(wrench(normal, point)))
 				}
 			}
-			if count > 0 && count < len(group.bodies) { // a dof that moves all of them, or none, does not count
-				row[d] = mul(sub(moves(second), moves(first)), f.axes[d].dot(wrench(normal, point)))
-			}
-		}
-		c.chains = append(c.chains, chain{row, normal, point, tree, first, second})
-		c.push(group.rule, sub(dist, k(group.margin)), dot(row, rate), add(weight1, weight2), k(1))
+			return append(append(append(normal[:], point[:]...), first, second, add(weight1, weight2)), row...)
+		}, otherwise)
+		row := out[9:]
+		c.chains = append(c.chains, chain{row, vec(out[:3]), vec(out[3:6]), tree, out[6], out[7]})
+		c.push(group.rule, pos, dot(row, rate), out[8], k(1))
 	}
 }
 

@@ -67,8 +67,23 @@ func (t contact) count() int {
 	return 2 * len(t.tangents)
 }
 
-// stiffness is a contact's, sum of w d d' over its rows along d, as a matrix of 6 x 6 at the origin.
-func (t contact) stiffness(w []num) (out [6][6]num) {
+// stiff is a symmetric matrix of 6 x 6 at the origin, of motions: the entries on and below the diagonal, by rows.
+type stiff [21]num
+
+func (s *stiff) at(i, j int) *num {
+	i, j = max(i, j), min(i, j)
+	return &s[i*(i+1)/2+j]
+}
+
+func (s stiff) add(t stiff) stiff {
+	for i := range s {
+		s[i] = add(s[i], t[i])
+	}
+	return s
+}
+
+// stiffness is a contact's: sum of w d d' over its rows along d.
+func (t contact) stiffness(w []num) (out stiff) {
 	frame := append([]vec{t.normal}, t.tangents...)
 	of := make([][]num, len(frame))
 	for i := range of {
@@ -87,7 +102,12 @@ func (t contact) stiffness(w []num) (out [6][6]num) {
 			for l, y := range frame {
 				x = add(x, mul(of[i][l], y[j]))
 			}
-			push[j] = push[j].add(u.scale(x))
+			for k := j; k < 3; k++ {
+				push[j][k] = add(push[j][k], mul(u[k], x))
+			}
+		}
+		for k := range j {
+			push[j][k] = push[k][j]
 		}
 	}
 	for j := range 3 {
@@ -97,7 +117,7 @@ func (t contact) stiffness(w []num) (out [6][6]num) {
 		// A rotation about the axis j moves the point by e x p.
 		both := t.point.cross(turn.row(j))
 		for i := range 3 {
-			out[3+i][3+j], out[i][3+j], out[3+j][i], out[j][i] = push[j][i], turn[j][i], turn[j][i], both[i]
+			*out.at(3+i, 3+j), *out.at(i, 3+j), *out.at(i, j) = push[j][i], turn[j][i], both[i]
 		}
 	}
 	return out
@@ -107,46 +127,60 @@ func (t contact) stiffness(w []num) (out [6][6]num) {
 // entries than the tree.
 func (p *problem) hessian(w []num) symmetric {
 	h := p.mass.clone()
-	stiff := make([][6][6]num, len(p.Bodies))
-	for _, t := range p.contacts {
-		n := t.count()
-		addTo(&stiff[t.body], t.stiffness(w[:n]))
-		w = w[n:]
+	of, first := make([]stiff, len(p.Bodies)), make([]int, len(p.contacts)+1)
+	for i, t := range p.contacts {
+		first[i+1] = first[i] + t.count()
 	}
-	for b := len(stiff) - 1; b > 0; b-- {
-		if above := p.Bodies[b].Parent; above > 0 {
-			addTo(&stiff[above], stiff[b])
-		}
-	}
-	for d := range h {
-		axis := append(p.f.axes[d].ang[:], p.f.axes[d].lin[:]...)
-		var force [6]num
-		for i, row := range stiff[p.dofs[d].body] {
-			force[i] = dot(row[:], axis)
-		}
-		on := motion{vec(force[:3]), vec(force[3:])}
-		p.above(d, func(i int) { h[d][i] = add(h[d][i], p.f.axes[i].dot(on)) })
-	}
-	for n, c := range p.chains {
-		for i := range c.row {
-			x := mul(w[n], c.row[i])
-			for j := range i + 1 {
-				h[i][j] = add(h[i][j], mul(x, c.row[j]))
+	d := len(h) - 1
+	for b := len(of) - 1; b > 0; b-- {
+		for i, t := range p.contacts {
+			if t.body != b {
+				continue
 			}
+			own, before := w[first[i]:first[i+1]], of[b]
+			of[b] = stiff(scalars.When(less(k(0), sum(own...)), func() []num {
+				x := before.add(t.stiffness(own))
+				return x[:]
+			}, before[:]))
+		}
+		for ; d >= 0 && p.dofs[d].body == b; d-- {
+			axis := append(p.f.axes[d].ang[:], p.f.axes[d].lin[:]...)
+			var force [6]num
+			for i := range force {
+				for j := range axis {
+					force[i] = add(force[i], mul(*of[b].at(i, j), axis[j]))
+				}
+			}
+			on := motion{vec(force[:3]), vec(force[3:])}
+			p.above(d, func(i int) { h[d][i] = add(h[d][i], p.f.axes[i].dot(on)) })
+		}
+		if above := p.Bodies[b].Parent; above > 0 {
+			of[above] = of[above].add(of[b])
+		}
+	}
+	w = w[first[len(p.contacts)]:]
+	for n, c := range p.chains {
+		var flat []num
+		for _, row := range h {
+			flat = append(flat, row...)
+		}
+		flat = scalars.When(less(k(0), w[n]), func() (out []num) {
+			for i := range c.row {
+				x := mul(w[n], c.row[i])
+				for j := range i + 1 {
+					out = append(out, add(h[i][j], mul(x, c.row[j])))
+				}
+			}
+			return out
+		}, flat)
+		for i := range h {
+			h[i], flat = flat[:i+1], flat[i+1:]
 		}
 	}
 	for n, l := range p.limits {
 		h[l.dof][l.dof] = add(h[l.dof][l.dof], w[len(p.chains)+n])
 	}
 	return h
-}
-
-func addTo(sum *[6][6]num, x [6][6]num) {
-	for i := range sum {
-		for j := range sum {
-			sum[i][j] = add(sum[i][j], x[i][j])
-		}
-	}
 }
 
 // mostTurns bounds the Newton steps of a substep. Models here need one or two, seldom six.

@@ -34,7 +34,7 @@ const (
 	tapeRow           // out at width: the number at + width times the iterations before
 	tapeLoop          // n: so many iterations follow
 	tapeNext          // ends an iteration
-	tapeWhile         // x: ends an iteration, and the loop if x holds nowhere
+	tapeWhile         // x n m, then n registers: ends an iteration, and the loop if x holds nowhere; see brought
 	tapeSkip          // x words: goes on after so many words if x holds nowhere
 	tapeEnd           // of what a skip leaves out; not on the tape
 )
@@ -55,7 +55,8 @@ type instruction struct {
 	in    []int
 	minus []bool // of a dot's terms
 	extra []int32
-	first bool // the dot's first term is a product
+	first bool  // the dot's first term is a product
+	carry []int // of a while
 }
 
 // assembler makes a tape.
@@ -63,6 +64,7 @@ type assembler struct {
 	readers   map[*value]int
 	code      []instruction
 	absorbed  map[*value]bool // by a sum that alone reads them
+	done      map[*value]int  // how many of its readers are emitted
 	slot      map[*value]int
 	slots     int
 	constants map[uint64]int // slots, by the number's bits
@@ -75,8 +77,8 @@ type assembler struct {
 
 // Tape is the function as a tape.
 func (p *Program) Tape() *Tape {
-	a := &assembler{readers: p.readers(), absorbed: map[*value]bool{}, slot: map[*value]int{},
-		constants: map[uint64]int{}}
+	a := &assembler{readers: p.readers(), absorbed: map[*value]bool{}, done: map[*value]int{},
+		slot: map[*value]int{}, constants: map[uint64]int{}}
 	for _, vector := range p.inputs {
 		for _, v := range vector {
 			a.slot[v] = a.newSlot()
@@ -130,9 +132,14 @@ func (a *assembler) region(g *region) {
 		case a.readers[v] == 0 || v.op == opInput || v.op == opParam || v.op == opResult || a.absorbed[v]:
 		case v.op == opBlock:
 			a.block(v.block)
+			a.read(v.block.reads()...)
 		case sums[v] != nil:
 			a.slot[v] = a.sum(sums[v])
+			for _, t := range sums[v] {
+				a.read(t.x, t.y)
+			}
 		default:
+			a.read(v.in...)
 			in := make([]int, len(v.in))
 			for i, x := range v.in {
 				in[i] = a.operand(x)
@@ -230,8 +237,13 @@ func (a *assembler) sum(t []term) int {
 // block emits a loop or a When.
 func (a *assembler) block(b *block) {
 	if b.kind == whenBlock {
+		own := a.owned(b)
 		for i, x := range b.init {
-			a.slot[b.result[i]] = a.emitNew(tapeMove, a.operand(x))
+			if own[x.v] {
+				a.slot[b.result[i]] = a.slot[x.v]
+			} else {
+				a.slot[b.result[i]] = a.emitNew(tapeMove, a.operand(x))
+			}
 		}
 		wanted := a.slot[b.again.v]
 		a.emit(tapeSkip, -1, wanted)
@@ -298,10 +310,54 @@ func (a *assembler) block(b *block) {
 	}
 	if running >= 0 {
 		a.emit(tapeAnd, running, running, a.slot[b.again.v])
-		a.emit(tapeWhile, -1, running)
+		a.code = append(a.code, instruction{op: tapeWhile, out: -1, in: []int{running}, carry: carry})
 	} else {
 		a.emit(tapeNext, -1)
 	}
+}
+
+func (a *assembler) read(xs ...Num) {
+	for _, x := range xs {
+		a.done[x.v]++
+	}
+}
+
+// reads are what a block reads outside of its operations, but for what it returns beside its carry.
+func (b *block) reads() []Num { return slices.Concat(b.init, b.next, []Num{{v: b.again.v}}) }
+
+// owned are the values that a When has otherwise and that nothing reads after it began: it changes them in their place.
+func (a *assembler) owned(b *block) map[*value]bool {
+	count := map[*value]int{}
+	var body func(g *region)
+	body = func(g *region) {
+		for _, v := range g.code {
+			if a.readers[v] == 0 {
+				continue
+			}
+			for _, x := range v.in {
+				count[x.v]++
+			}
+			if v.op == opBlock {
+				for _, x := range v.block.reads() {
+					count[x.v]++
+				}
+				body(v.block.body)
+			}
+		}
+	}
+	for _, x := range b.init {
+		count[x.v]++
+	}
+	body(b.body)
+	own := map[*value]bool{}
+	for _, x := range b.init {
+		if v := x.v; v != nil {
+			_, twice := own[v]
+			own[v] = !twice && v.home == b.head.home && count[v]+a.done[v] == a.readers[v] && v.op != opInput &&
+				v.op != opParam && (v.op != opResult || v.block.kind == whenBlock)
+		}
+	}
+	return own
 }
 
 // removeUnread removes instructions whose results nothing reads.
@@ -365,6 +421,24 @@ func (a *assembler) lifetimes() (first, last []int) {
 	return first, last
 }
 
+// brought are the slots that the iterations of a loop read of before: its carry, and then others. The kernel brings
+// them to other registers, and the carry back, when few members are left in the loop.
+func (a *assembler) brought(first []int, start, end int) []int {
+	all := slices.Clone(a.code[end].carry)
+	known := make([]bool, a.slots)
+	for _, s := range slices.Concat(a.ofNumber, all) {
+		known[s] = true
+	}
+	for _, in := range a.code[start : end+1] {
+		for _, s := range in.in {
+			if first[s] < start && !known[s] {
+				all, known[s] = append(all, s), true
+			}
+		}
+	}
+	return all
+}
+
 // assemble gives out registers by last use and writes the words.
 func (a *assembler) assemble() *Tape {
 	first, last := a.lifetimes()
@@ -402,7 +476,8 @@ func (a *assembler) assemble() *Tape {
 	}
 	code := []int32{int32(values), int32(len(a.numbers)), 0}
 	var skips []int // places of the words that say how far
-	for _, in := range a.code {
+	var loops []int
+	for i, in := range a.code {
 		if in.op == tapeEnd {
 			at := skips[len(skips)-1]
 			code[at], skips = int32(len(code)-at-1), skips[:len(skips)-1]
@@ -413,6 +488,18 @@ func (a *assembler) assemble() *Tape {
 			code = append(code, register[in.out])
 		}
 		switch in.op {
+		case tapeLoop:
+			loops = append(loops, i)
+		case tapeNext:
+			loops = loops[:len(loops)-1]
+		case tapeWhile:
+			all := a.brought(first, loops[len(loops)-1], i)
+			loops = loops[:len(loops)-1]
+			code = append(code, register[in.in[0]], int32(len(all)), int32(len(in.carry)))
+			for _, s := range all {
+				code = append(code, register[s])
+			}
+			continue
 		case tapeDot:
 			code = append(code, int32(len(in.minus)))
 			for i, minus := range in.minus {

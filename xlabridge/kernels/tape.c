@@ -21,7 +21,7 @@ static const char *const words_of[XB_TAPE_OPS] = {
     [XB_COS] = "ox",      [XB_LT] = "oxx",     [XB_LE] = "oxx",   [XB_EQ] = "oxx",   [XB_AND] = "oxx",
     [XB_OR] = "oxx",      [XB_NOT] = "ox",     [XB_SELECT] = "oxxx", [XB_FMA] = "oxxx", [XB_FMS] = "oxxx",
     [XB_FNMA] = "oxxx",   [XB_DOT] = "on",     [XB_MOVE] = "ox",  [XB_TRUE] = "o",   [XB_ROW] = "onn",
-    [XB_LOOP] = "n",      [XB_NEXT] = "",      [XB_WHILE] = "x",  [XB_SKIP] = "xn"};
+    [XB_LOOP] = "n",      [XB_NEXT] = "",      [XB_WHILE] = "xnn",  [XB_SKIP] = "xn"};
 
 // sound reports whether the instructions read and write registers and numbers that there are, and whether their blocks
 // lie in each other.
@@ -54,8 +54,12 @@ static bool sound(const xb_tape *t, int64_t numbers) {
       if (depth == XB_TAPE_DEPTH || c[2] > t->words - at) return false;
       ends[depth++] = at + c[2];
       break;
-    case XB_NEXT:
     case XB_WHILE:
+      if (c[3] > c[2] || c[2] > left - next) return false;
+      for (int64_t k = 0; k < c[2]; k++)
+        if (c[next + k] < 0 || c[next + k] >= t->values) return false;
+      at += c[2];  // falls through
+    case XB_NEXT:
       if (depth == 0 || ends[--depth] >= 0) return false;
       break;
     case XB_ROW:
@@ -74,15 +78,21 @@ static int chosen = -1;
 
 void xb_tape_use(int set) { __atomic_store_n(&chosen, set, __ATOMIC_RELAXED); }
 
-static xb_tape_run *choose(int dtype, bool few) {
-  int of = 2 * (dtype == XF_F64) + few, set = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
-  if (set < 0 || set > (int)xb_widest_vectors()) set = xb_widest_vectors();
-#define RUNS(set) (xb_tape_run *[]){xb_tape_f32_##set, xb_tape_few_f32_##set, xb_tape_f64_##set, xb_tape_few_f64_##set}
+// choose returns the function for a type and members, and the bytes of a register with narrower ones.
+static xb_tape_run *choose(int dtype, int64_t members, size_t *bytes) {
+  static xb_tape_run *const runs[][2][4] = {
+      [XB_PLAIN] = {{XB_TAPE_RUNS(f32, plain)}, {XB_TAPE_RUNS(f64, plain)}},
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-  if (set == XB_AVX512) return RUNS(avx512)[of];
-  if (set == XB_AVX2) return RUNS(avx2)[of];
+      [XB_AVX2] = {{XB_TAPE_RUNS(f32, avx2)}, {XB_TAPE_RUNS(f64, avx2)}},
+      [XB_AVX512] = {{XB_TAPE_RUNS(f32, avx512)}, {XB_TAPE_RUNS(f64, avx512)}},
 #endif
-  return RUNS(plain)[of];
+  };
+  static const int vector[] = {[XB_PLAIN] = 16, [XB_AVX2] = 32, [XB_AVX512] = 64};
+  int set = __atomic_load_n(&chosen, __ATOMIC_RELAXED), width = 0;
+  if (set < 0 || set > (int)xb_widest_vectors()) set = xb_widest_vectors();
+  while (width < 3 && members > vector[set] << width >> (dtype == XF_F32 ? 2 : 3)) width++;
+  *bytes = (size_t)vector[set] << (width + 1);
+  return runs[set][dtype == XF_F64][width];
 }
 
 // vectors reads the arrays of n vectors into v and their widths into sum, and checks that their members are as many.
@@ -135,10 +145,10 @@ xf_error *xb_tape_call(xf_frame *frame) {
     free(v);
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_tape got a tape that is damaged or for vectors of other widths");
   }
-  bool few = t.members <= (dtype == XF_F32 ? 16 : 8);
-  size_t bytes = (size_t)(t.values + t.constants) * (few ? WIDEST : XB_TAPE_MANY_BYTES);
-  void *registers = aligned_alloc(WIDEST, bytes + WIDEST);
-  if (registers && t.members > 0) choose(dtype, few)(&t, registers);
+  size_t bytes;
+  xb_tape_run *run = choose(dtype, t.members, &bytes);
+  void *registers = aligned_alloc(WIDEST, ((size_t)(t.values + t.constants) * bytes / WIDEST + 1) * WIDEST);
+  if (registers && t.members > 0) run(&t, registers);
   free(registers);
   free(v);
   if (!registers) return xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_tape has no memory for the tape's registers");

@@ -2,6 +2,7 @@
 #ifndef XLARUN_TAPE_H
 #define XLARUN_TAPE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 // The instructions, in the order of graph/scalars/tape.go, which says what follows each.
@@ -56,16 +57,22 @@ typedef struct {
   int64_t members;
 } xb_tape;
 
-// Runs a tape for all members with the memory for its registers, aligned to 64 bytes.
+// A loop that runs.
+typedef struct {
+  const int32_t *start;
+  int32_t trips, done;
+} xb_tape_loop;
+
+// Runs a tape for all members with the memory for its registers and for narrower ones, aligned to 64 bytes.
 typedef void xb_tape_run(const xb_tape *, void *registers);
 
-// XB_TAPE_MANY is the vectors of a register for many members; for few it is one.
-enum { XB_TAPE_MANY_BYTES = 512 };
-
-extern xb_tape_run xb_tape_f32_plain, xb_tape_f64_plain, xb_tape_few_f32_plain, xb_tape_few_f64_plain;
+// By type, vectors of a register and instruction set.
+#define XB_TAPE_RUNS(type, set) \
+  xb_tape_##type##_run1_##set, xb_tape_##type##_run2_##set, xb_tape_##type##_run4_##set, xb_tape_##type##_run8_##set
+extern xb_tape_run XB_TAPE_RUNS(f32, plain), XB_TAPE_RUNS(f64, plain);
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-extern xb_tape_run xb_tape_f32_avx2, xb_tape_f64_avx2, xb_tape_few_f32_avx2, xb_tape_few_f64_avx2;
-extern xb_tape_run xb_tape_f32_avx512, xb_tape_f64_avx512, xb_tape_few_f32_avx512, xb_tape_few_f64_avx512;
+extern xb_tape_run XB_TAPE_RUNS(f32, avx2), XB_TAPE_RUNS(f64, avx2);
+extern xb_tape_run XB_TAPE_RUNS(f32, avx512), XB_TAPE_RUNS(f64, avx512);
 #endif
 
 #endif

@@ -1,5 +1,6 @@
-// A file includes this with NAME, the function's name, T, the type of a lane, BITS, the integer of its size, W, the
-// lanes of a vector, V, the vectors of a register, and FMA, SQRT and the constants of sines below.
+// A file includes this with NAMED, the functions' names, T, the type of a lane, BITS, the integer of its size, W, the
+// lanes of a vector, V, the vectors of a register, NARROWER, the functions for fewer vectors, the fewest first, and
+// FMA, SQRT and the constants of sines below.
 
 typedef T NAMED(vec) __attribute__((vector_size(W * sizeof(T)), may_alias));
 typedef BITS NAMED(mask) __attribute__((vector_size(W * sizeof(T)), may_alias));
@@ -32,15 +33,27 @@ static inline vec NAMED(sine)(vec x, bool cosine) {
   return y;
 }
 
+static inline bool NAMED(any)(const vec *x) {
+  mask m = (mask)x[0];
+  for (int i = 1; i < V; i++) m |= (mask)x[i];
+  BITS any = 0;
+  for (int l = 0; l < W; l++) any |= m[l];
+  return any;
+}
+
 #define REGISTER(i) (registers + (int64_t)(i) * V)
 #define ALL for (int i = 0; i < V; i++)
 
-static void NAMED(code)(const xb_tape *t, vec *restrict registers) {
-  struct {
-    const int32_t *start;
-    int32_t trips, done;
-  } loops[XB_TAPE_DEPTH], *loop = loops - 1;
+// Runs the iterations that are left of a loop, or without one the tape. The registers of narrower functions follow.
+static void NAMED(code)(const xb_tape *t, void *restrict memory, const xb_tape_loop *open) {
+  static const struct {
+    int vectors;
+    void (*run)(const xb_tape *, void *, const xb_tape_loop *);
+  } narrower[] = {NARROWER{0, NULL}};
+  vec *restrict registers = memory;
+  xb_tape_loop loops[XB_TAPE_DEPTH], *loop = loops - 1;
   const int32_t *c = t->code, *end = c + t->words;
+  if (open) *++loop = *open, c = loop->start;
 #define ONE(...) \
   { \
     vec *o = REGISTER(c[1]); \
@@ -50,7 +63,7 @@ static void NAMED(code)(const xb_tape *t, vec *restrict registers) {
       vec a = x[i]; \
       o[i] = (vec)(__VA_ARGS__); \
     } \
-    break; \
+    NEXT; \
   }
 #define TWO(...) \
   { \
@@ -61,7 +74,7 @@ static void NAMED(code)(const xb_tape *t, vec *restrict registers) {
       vec a = x[i], b = y[i]; \
       o[i] = (vec)(__VA_ARGS__); \
     } \
-    break; \
+    NEXT; \
   }
 #define THREE(...) \
   { \
@@ -72,108 +85,129 @@ static void NAMED(code)(const xb_tape *t, vec *restrict registers) {
       vec a = x[i], b = y[i], d = z[i]; \
       o[i] = (vec)(__VA_ARGS__); \
     } \
-    break; \
+    NEXT; \
   }
-  while (c < end) switch (*c) {
-    case XB_ADD: TWO(a + b)
-    case XB_SUB: TWO(a - b)
-    case XB_MUL: TWO(a * b)
-    case XB_DIV: TWO(a / b)
-    // NaN if one is; -0 is less than 0.
-    case XB_MIN: TWO(PICK(a == b, (mask)a | (mask)b, PICK((a < b) | (a != a), a, b)))
-    case XB_MAX: TWO(PICK(a == b, (mask)a & (mask)b, PICK((a > b) | (a != a), a, b)))
-    case XB_NEG: ONE((mask)a ^ SIGN)
-    case XB_ABS: ONE((mask)a & ~SIGN)
-    case XB_SQRT: ONE(SQRT(a))
-    case XB_SIN: ONE(NAMED(sine)(a, false))
-    case XB_COS: ONE(NAMED(sine)(a, true))
-    case XB_LT: TWO(a < b)
-    case XB_LE: TWO(a <= b)
-    case XB_EQ: TWO(a == b)
-    case XB_AND: TWO((mask)a & (mask)b)
-    case XB_OR: TWO((mask)a | (mask)b)
-    case XB_NOT: ONE(~(mask)a)
-    case XB_SELECT: THREE(PICK((mask)a, b, d))
-    case XB_FMA: THREE(FMA(a, b, d))
-    case XB_FMS: THREE(FMA(a, b, (vec)((mask)d ^ SIGN)))
-    case XB_FNMA: THREE(FMA((vec)((mask)a ^ SIGN), b, d))
-    case XB_DOT: {
-      vec *o = REGISTER(c[1]);
-      int32_t n = c[2];
-      c += 3;
-      // Sums stay in registers of the processor, as many vectors at a time as fit there.
-      for (int at = 0; at < V; at += V < 8 ? V : 8) {
-        vec sum[V < 8 ? V : 8];
-#define SOME for (int i = 0; i < (V < 8 ? V : 8); i++)
+  // A jump of its own behind each instruction, which the processor foresees better than one jump for all.
+#define LABEL(op) [XB_##op] = &&do_##op
+  static const void *const labels[] = {
+      LABEL(ADD), LABEL(SUB), LABEL(MUL), LABEL(DIV), LABEL(MIN), LABEL(MAX), LABEL(NEG), LABEL(ABS),
+      LABEL(SQRT), LABEL(SIN), LABEL(COS), LABEL(LT), LABEL(LE), LABEL(EQ), LABEL(AND), LABEL(OR), LABEL(NOT),
+      LABEL(SELECT), LABEL(FMA), LABEL(FMS), LABEL(FNMA), LABEL(DOT), LABEL(MOVE), LABEL(TRUE), LABEL(ROW),
+      LABEL(LOOP), LABEL(NEXT), LABEL(SKIP), LABEL(WHILE)};
+#define NEXT \
+  if (c >= end) return; \
+  goto *labels[*c]
+  NEXT;
+  do_ADD: TWO(a + b)
+  do_SUB: TWO(a - b)
+  do_MUL: TWO(a * b)
+  do_DIV: TWO(a / b)
+  // NaN if one is; -0 is less than 0.
+  do_MIN: TWO(PICK(a == b, (mask)a | (mask)b, PICK((a < b) | (a != a), a, b)))
+  do_MAX: TWO(PICK(a == b, (mask)a & (mask)b, PICK((a > b) | (a != a), a, b)))
+  do_NEG: ONE((mask)a ^ SIGN)
+  do_ABS: ONE((mask)a & ~SIGN)
+  do_SQRT: ONE(SQRT(a))
+  do_SIN: ONE(NAMED(sine)(a, false))
+  do_COS: ONE(NAMED(sine)(a, true))
+  do_LT: TWO(a < b)
+  do_LE: TWO(a <= b)
+  do_EQ: TWO(a == b)
+  do_AND: TWO((mask)a & (mask)b)
+  do_OR: TWO((mask)a | (mask)b)
+  do_NOT: ONE(~(mask)a)
+  do_SELECT: THREE(PICK((mask)a, b, d))
+  do_FMA: THREE(FMA(a, b, d))
+  do_FMS: THREE(FMA(a, b, (vec)((mask)d ^ SIGN)))
+  do_FNMA: THREE(FMA((vec)((mask)a ^ SIGN), b, d))
+  do_DOT: {
+    vec *o = REGISTER(c[1]);
+    int32_t n = c[2];
+    c += 3;
+    vec sum[V];  // in registers of the processor
 #define TERM(k) \
   int32_t at_x = c[2 * (k)], at_y = c[2 * (k) + 1], minus = at_x >> 31; \
-  const vec *x = REGISTER(at_x ^ minus) + at, *y = REGISTER(at_y) + at; \
+  const vec *x = REGISTER(at_x ^ minus), *y = REGISTER(at_y); \
   mask sign = SIGN & ((mask){0} + minus)
-        if (c[1] < 0) {
-          TERM(0);
-          (void)y;
-          SOME sum[i] = (vec)((mask)x[i] ^ sign);
-        } else {
-          TERM(0);
-          SOME sum[i] = (vec)((mask)x[i] ^ sign) * y[i];
-        }
-        for (int32_t k = 1; k < n; k++) {
-          TERM(k);
-          SOME sum[i] = FMA((vec)((mask)x[i] ^ sign), y[i], sum[i]);
-        }
-        SOME o[at + i] = sum[i];
+    {
+      TERM(0);
+      if (at_y < 0) ALL sum[i] = (vec)((mask)x[i] ^ sign);
+      else ALL sum[i] = (vec)((mask)x[i] ^ sign) * y[i];
+    }
+    for (int32_t k = 1; k < n; k++) {
+      TERM(k);
+      ALL sum[i] = FMA((vec)((mask)x[i] ^ sign), y[i], sum[i]);
+    }
+    ALL o[i] = sum[i];
+    c += 2 * n;
+    NEXT;
+  }
+  do_MOVE: ONE(a)
+  do_TRUE: {
+    vec *o = REGISTER(c[1]);
+    ALL o[i] = (vec)((mask){0} - 1);
+    c += 2;
+    NEXT;
+  }
+  do_ROW: {
+    vec *o = REGISTER(c[1]), x = EVERY((T)t->numbers[c[2] + (int64_t)c[3] * loop->done]);
+    ALL o[i] = x;
+    c += 4;
+    NEXT;
+  }
+  do_LOOP:
+    (++loop)->trips = c[1], loop->done = 0, c += 2, loop->start = c;
+    NEXT;
+  do_NEXT:
+    c++;
+    if (++loop->done < loop->trips) c = loop->start;
+    else loop--;
+    NEXT;
+  do_SKIP:
+    c += NAMED(any)(REGISTER(c[1])) ? 3 : 3 + c[2];
+    NEXT;
+  do_WHILE: {
+    const T *running = (const T *)REGISTER(c[1]);
+    const int32_t *list = c + 4;
+    bool ended = ++loop->done == loop->trips || !NAMED(any)(REGISTER(c[1]));
+    if (!ended && narrower->run) {
+      // Members that are ready would cost as much as those that are not: the latter go on in narrower registers.
+      int16_t lanes[V * W];
+      int n = 0, k = 0;
+      for (int l = 0; l < V * W; l++) lanes[n] = l, n += ((const BITS *)running)[l] != 0;
+      while (narrower[k].run && n > narrower[k].vectors * W) k++;
+      if (narrower[k].run) {
+        int to = narrower[k].vectors * W;
+        T *wide = (T *)registers, *narrow = (T *)(registers + (t->values + t->constants) * V);
+        for (int l = n; l < to; l++) lanes[l] = lanes[n - 1];
+        for (int32_t r = 0; r < c[2]; r++)
+          for (int l = 0; l < to; l++) narrow[(int64_t)list[r] * to + l] = wide[(int64_t)list[r] * V * W + lanes[l]];
+        for (int64_t r = 0; r < t->constants; r++)
+          for (int l = 0; l < to; l++) narrow[(t->values + r) * to + l] = (T)t->numbers[r];
+        narrower[k].run(t, narrow, loop);
+        for (int32_t r = 0; r < c[3]; r++)
+          for (int l = 0; l < n; l++) wide[(int64_t)list[r] * V * W + lanes[l]] = narrow[(int64_t)list[r] * to + l];
+        ended = true;
       }
-      c += 2 * n;
-      break;
     }
-    case XB_MOVE: ONE(a)
-    case XB_TRUE: {
-      vec *o = REGISTER(c[1]);
-      ALL o[i] = (vec)((mask){0} - 1);
-      c += 2;
-      break;
+    if (!ended) {
+      c = loop->start;
+      NEXT;
     }
-    case XB_ROW: {
-      vec *o = REGISTER(c[1]), x = EVERY((T)t->numbers[c[2] + (int64_t)c[3] * loop->done]);
-      ALL o[i] = x;
-      c += 4;
-      break;
-    }
-    case XB_LOOP:
-      (++loop)->trips = c[1], loop->done = 0, c += 2, loop->start = c;
-      break;
-    case XB_NEXT:
-    case XB_WHILE:
-    case XB_SKIP: {
-      BITS any = 1;
-      if (*c != XB_NEXT) {
-        const vec *x = REGISTER(c[1]);
-        mask m = (mask)x[0];
-        for (int i = 1; i < V; i++) m |= (mask)x[i];
-        any = 0;
-        for (int l = 0; l < W; l++) any |= m[l];
-      }
-      if (*c == XB_SKIP) {
-        c += any ? 3 : 3 + c[2];
-        break;
-      }
-      c += *c == XB_NEXT ? 1 : 2;
-      if (any && ++loop->done < loop->trips) c = loop->start;
-      else loop--;
-      break;
-    }
-    default:
-      return;  // tape.c has looked at the code
-    }
+    if (open && loop == loops) return;
+    loop--, c = list + c[2];
+    NEXT;
+  }
 #undef ONE
 #undef TWO
 #undef THREE
+#undef LABEL
+#undef NEXT
 #undef TERM
-#undef SOME
 }
 
 // Members go to lanes, as many at a time as a register has. Lanes that are left over are copies of the last member.
-void NAME(const xb_tape *t, void *memory) {
+void NAMED(run)(const xb_tape *t, void *memory) {
   enum { LANES = V * W };
   vec *registers = memory;
   T *lanes = memory;
@@ -187,7 +221,7 @@ void NAME(const xb_tape *t, void *memory) {
       for (int64_t j = 0; j < width; j++, r++)
         for (int64_t l = 0; l < LANES; l++) lanes[r * LANES + l] = x[(l < n ? l : n - 1) * width + j];
     }
-    NAMED(code)(t, registers);
+    NAMED(code)(t, memory, NULL);
     const int32_t *out = t->outs;
     for (int64_t k = 0; k < t->results; k++) {
       int64_t width = t->out[k].width;

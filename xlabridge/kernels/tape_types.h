@@ -1,12 +1,9 @@
 // A file includes this with SET, the set's name, BYTES, those of a vector, and FMA32, FMA64, SQRT32 and SQRT64. It
-// makes the set's functions of both types, for many members and for few.
+// makes the set's functions of both types.
 #include <math.h>
 #include <stdbool.h>
 
 #include "tape.h"
-
-#define PASTE(a, b, c) a##b##_##c
-#define PASTED(a, b, c) PASTE(a, b, c)
 
 // The parts of half a turn, the coefficients of (sin r - r)/r³ in r² within a quarter of a turn from the highest
 // power down, and the number whose sum with another one rounds that. The first coefficients are those of
@@ -30,20 +27,9 @@ static const double sine64[] = {
 #define T float
 #define BITS int32_t
 #define W (BYTES / 4)
-#define NAMED(x) PASTED(xb_tape_f32_, x, SET)
-#define NAME PASTED(xb_tape, _f32, SET)
-#define V (XB_TAPE_MANY_BYTES / BYTES)
-#include "tape_lanes.h"
-#undef NAMED
-#undef NAME
-#undef V
-#define NAMED(x) PASTED(xb_tape_few_f32_, x, SET)
-#define NAME PASTED(xb_tape_few, _f32, SET)
-#define V 1
-#include "tape_lanes.h"
-#undef NAMED
-#undef NAME
-#undef V
+#define TYPE f32
+#include "tape_widths.h"
+#undef TYPE
 #undef FMA
 #undef SQRT
 #undef HALF_TURN
@@ -67,14 +53,6 @@ static const double sine64[] = {
 #define T double
 #define BITS int64_t
 #define W (BYTES / 8)
-#define NAMED(x) PASTED(xb_tape_f64_, x, SET)
-#define NAME PASTED(xb_tape, _f64, SET)
-#define V (XB_TAPE_MANY_BYTES / BYTES)
-#include "tape_lanes.h"
-#undef NAMED
-#undef NAME
-#undef V
-#define NAMED(x) PASTED(xb_tape_few_f64_, x, SET)
-#define NAME PASTED(xb_tape_few, _f64, SET)
-#define V 1
-#include "tape_lanes.h"
+#define TYPE f64
+#include "tape_widths.h"
+#undef TYPE

@@ -40,7 +40,14 @@ func bodiesWorkloads(Options) (all []Workload) {
 			all = append(all, w)
 		}
 	}
-	return all
+	// Their compilation takes minutes.
+	jax := explicit(all[0])
+	jax.Name, jax.Peers = "halfcheetah-jax", nil
+	for _, how := range []string{"spring", "generalized", "mjx"} {
+		jax.Peers = append(jax.Peers, Peer{Name: how, Script: "brax_steps.py", Other: true,
+			Args: []string{how, "256", strconv.Itoa(bodiesSteps), strconv.Itoa(bodiesSteps / 10)}})
+	}
+	return append(all, jax)
 }
 
 // bodiesOf runs a task's members side by side, by controls that are sines of the step, the member and the actuator.
