@@ -75,6 +75,33 @@ func TestStudiesJoinAServer(t *testing.T) {
 	}
 }
 
+// A study whose message server is away says so: its page answered that all was well.
+func TestThePingOfAStudyThatJoins(t *testing.T) {
+	t.Parallel()
+	b, err := openBus(Listen{Address: "127.0.0.1:0"}, "")
+	require.NoError(t, err)
+	_, s := written(t, "pruner = \"none\"\n")
+	c := coordinator(s)
+	c.NoWorkers = true
+	c.Join = &messaging.Server{Address: messaging.Address{URLs: []string{"nats://" + b.address()}, Name: "study"}}
+	require.ErrorContains(t, c.Ping(t.Context()), "the message server of --join has not answered yet")
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	asked := func() error {
+		within, done := context.WithTimeout(ctx, time.Second)
+		defer done()
+		return c.Ping(within)
+	}
+	require.Eventually(t, func() bool { return asked() == nil && c.Status().Ready }, 20*time.Second,
+		10*time.Millisecond)
+	b.close()
+	require.Eventually(t, func() bool { return asked() != nil }, 20*time.Second, 10*time.Millisecond)
+	require.EqualError(t, asked(), "the message server of --join does not answer")
+	stop()
+	require.Error(t, <-ended)
+}
+
 // A worker that still has a trial of the study that was served here before wrote its result into the trial of this
 // one with the same number.
 func TestAnotherStudysTrial(t *testing.T) {
