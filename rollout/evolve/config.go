@@ -25,6 +25,8 @@ type Config struct {
 	ValidationSettings          `advanced:""`
 	PoolSettings                `advanced:""`
 	HostSettings                `advanced:"" flag:"names a server and files"`
+
+	caller *run.Job // has what the caller sets before Job.Start; nil: nothing
 }
 
 // DefaultConfig is evosax's Open_ES on CartPole.

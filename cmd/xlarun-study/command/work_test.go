@@ -95,7 +95,7 @@ func TestWorkersEndWithTheirParent(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s := shelltest.New(t)
-	p := s.Command("work", "nats://"+server.Addr().String(), "--workers", "2", "--wait", "30s")
+	p := s.Command("work", "nats://"+server.Addr().String(), "--workers", "2", "--wait", "1h")
 	ended, held, err := os.Pipe()
 	require.NoError(t, err)
 	p.ExtraFiles = []*os.File{held} // workers inherit it
@@ -108,10 +108,8 @@ func TestWorkersEndWithTheirParent(t *testing.T) {
 	}
 	require.NoError(t, server.Close())
 	require.NoError(t, p.Process.Kill())
-	began := time.Now()
 	_, err = io.ReadAll(ended) // until the last process that has it is gone
 	require.NoError(t, err)
-	require.Less(t, time.Since(began), 20*time.Second, "they waited for the server")
 	require.Equal(t, -1, p.Ended())
 }
 
