@@ -189,12 +189,13 @@ func TestRoles(t *testing.T) {
 	c := coordinator(s)
 	at := messaging.Server{Address: messaging.Address{URLs: []string{"nats://" + b.address()}}, Token: worker}
 	c.NoWorkers, c.Join = true, &at
+	c.Listening = func(string) { require.Equal(t, server, at.Token, "workers cannot join it") }
 	err = c.Run(t.Context())
 	refused, ok := errors.AsType[*messaging.CodedError](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, messaging.CodeRefused, refused.ErrorCode())
-	require.EqualError(t, err, "the server at nats://"+b.address()+" lets nobody serve a study by this token, or as "+
-		"this user: give one that may subscribe to xlarun.study.>")
+	require.EqualError(t, err, "the server at nats://"+b.address()+" does not let this token serve a study: give the "+
+		"token of its line server, which is not that of workers, or a user that may subscribe to xlarun.study.>")
 	at.Token = server
 	guest := at
 	guest.Token, guest.Wait = worker, time.Minute

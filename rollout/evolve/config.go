@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"cmp"
 	"context"
 	"maps"
 
@@ -75,7 +76,7 @@ func (c *Config) Check(on plan.Machine) error {
 	if _, err := c.setup(on); err != nil {
 		return err
 	}
-	return c.checkGrown(on)
+	return cmp.Or(c.checkMedium(), c.checkGrown(on))
 }
 
 // setup checks the config and lays its population out on a machine.
