@@ -100,8 +100,13 @@ func (r *Hosted) Ping(ctx context.Context) error {
 	r.mu.Lock()
 	conn := r.conn
 	r.mu.Unlock()
-	if conn == nil || conn.FlushWithContext(ctx) != nil {
+	if conn == nil || !answering(ctx, conn) {
 		return errors.New("the message server does not answer")
 	}
 	return nil
+}
+
+// answering reports whether a server answers before ctx ends.
+func answering(ctx context.Context, conn *nats.Conn) bool {
+	return conn.IsConnected() && conn.FlushWithContext(ctx) == nil
 }

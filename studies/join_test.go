@@ -75,6 +75,33 @@ func TestStudiesJoinAServer(t *testing.T) {
 	}
 }
 
+// A study whose message server is away says so: its page answered that all was well.
+func TestThePingOfAStudyThatJoins(t *testing.T) {
+	t.Parallel()
+	b, err := openBus(Listen{Address: "127.0.0.1:0"}, "")
+	require.NoError(t, err)
+	_, s := written(t, "pruner = \"none\"\n")
+	c := coordinator(s)
+	c.NoWorkers = true
+	c.Join = &messaging.Server{Address: messaging.Address{URLs: []string{"nats://" + b.address()}, Name: "study"}}
+	require.ErrorContains(t, c.Ping(t.Context()), "the message server of --join has not answered yet")
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	asked := func() error {
+		within, done := context.WithTimeout(ctx, time.Second)
+		defer done()
+		return c.Ping(within)
+	}
+	require.Eventually(t, func() bool { return asked() == nil && c.Status().Ready }, 20*time.Second,
+		10*time.Millisecond)
+	b.close()
+	require.Eventually(t, func() bool { return asked() != nil }, 20*time.Second, 10*time.Millisecond)
+	require.EqualError(t, asked(), "the message server of --join does not answer")
+	stop()
+	require.Error(t, <-ended)
+}
+
 // A worker that still has a trial of the study that was served here before wrote its result into the trial of this
 // one with the same number.
 func TestAnotherStudysTrial(t *testing.T) {
@@ -162,12 +189,13 @@ func TestRoles(t *testing.T) {
 	c := coordinator(s)
 	at := messaging.Server{Address: messaging.Address{URLs: []string{"nats://" + b.address()}}, Token: worker}
 	c.NoWorkers, c.Join = true, &at
+	c.Listening = func(string) { require.Equal(t, server, at.Token, "workers cannot join it") }
 	err = c.Run(t.Context())
 	refused, ok := errors.AsType[*messaging.CodedError](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, messaging.CodeRefused, refused.ErrorCode())
-	require.EqualError(t, err, "the server at nats://"+b.address()+" lets nobody serve a study by this token, or as "+
-		"this user: give one that may subscribe to xlarun.study.>")
+	require.EqualError(t, err, "the server at nats://"+b.address()+" does not let this token serve a study: give the "+
+		"token of its line server, which is not that of workers, or a user that may subscribe to xlarun.study.>")
 	at.Token = server
 	guest := at
 	guest.Token, guest.Wait = worker, time.Minute

@@ -1,6 +1,7 @@
 package studies
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -120,6 +121,11 @@ func (s *server) claim(ctx context.Context, conn *nats.Conn, at messaging.Server
 	if err := conn.FlushTimeout(answerTimeout); err != nil {
 		return err
 	}
+	if errors.Is(conn.LastError(), nats.ErrPermissionViolation) {
+		return &messaging.CodedError{Code: messaging.CodeRefused, Text: fmt.Sprintf("the server at %s does not let %s "+
+			"serve a study: give the token of its line server, which is not that of workers, or a user that may "+
+			"subscribe to %s", at.Address, cmp.Or(at.Source, "this token"), subject(">", ""))}
+	}
 	ask, done := context.WithTimeout(ctx, answerTimeout)
 	defer done()
 	answer, err := conn.RequestWithContext(ask, subject(serveKind, at.Name), []byte(own+" "+s.id))
@@ -206,13 +212,6 @@ func (s *server) subscribe() error {
 				go s.answer(m, answer) // several at a time: commits are grouped, and a slow disk holds up no beat
 			})
 			all, err = append(all, one), errors.Join(err, failure)
-		}
-	}
-	for _, p := range s.places[1:] {
-		if err == nil && p.Flush() == nil && errors.Is(p.LastError(), nats.ErrPermissionViolation) {
-			err = &messaging.CodedError{Code: messaging.CodeRefused, Text: fmt.Sprintf("the server at %s lets nobody "+
-				"serve a study by this token, or as this user: give one that may subscribe to %s",
-				p.ConnectedUrlRedacted(), subject(">", ""))}
 		}
 	}
 	s.mu.Lock()

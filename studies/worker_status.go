@@ -1,6 +1,8 @@
 package studies
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"time"
 )
@@ -36,6 +38,23 @@ func (c *Coordinator) Status() Status {
 	ready := s.answers
 	s.mu.Unlock()
 	return Status{ready, workers, s.working(), c.Deaths()}
+}
+
+// Ping returns an error if the message server at which workers ask does not answer until ctx ends.
+func (c *Coordinator) Ping(ctx context.Context) error {
+	s := c.server.Load()
+	if s == nil && c.Join != nil {
+		return errors.New("the message server of --join has not answered yet")
+	}
+	if s == nil {
+		return nil
+	}
+	for _, p := range s.places {
+		if !answering(ctx, p.Conn) {
+			return errors.New("the message server of --join does not answer")
+		}
+	}
+	return nil
 }
 
 // workerStatus returns the workers that have sent requests.

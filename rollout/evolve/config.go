@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"cmp"
 	"context"
 	"maps"
 
@@ -25,6 +26,8 @@ type Config struct {
 	ValidationSettings          `advanced:""`
 	PoolSettings                `advanced:""`
 	HostSettings                `advanced:"" flag:"names a server and files"`
+
+	caller *run.Job // has what the caller sets before Job.Start; nil: nothing
 }
 
 // DefaultConfig is evosax's Open_ES on CartPole.
@@ -73,7 +76,7 @@ func (c *Config) Check(on plan.Machine) error {
 	if _, err := c.setup(on); err != nil {
 		return err
 	}
-	return c.checkGrown(on)
+	return cmp.Or(c.checkMedium(), c.checkGrown(on))
 }
 
 // setup checks the config and lays its population out on a machine.

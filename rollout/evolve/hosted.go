@@ -20,6 +20,7 @@ import (
 	"xlarun/graph/safetensors"
 	"xlarun/internal/credentials"
 	"xlarun/internal/messaging"
+	"xlarun/internal/quantity"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/hosts"
 	"xlarun/rollout/run"
@@ -113,6 +114,7 @@ func (c *Config) checkHosts() error {
 type hosted struct {
 	idle
 	run       *Evolution
+	caller    *run.Job // see Config.caller; never nil
 	process   *hosts.Process
 	hosts     int // to wait for
 	ready     bool
@@ -147,7 +149,10 @@ func openHosts(ctx context.Context, e *Evolution) (feature, error) {
 	if h.alone, err = e.config.alone(); err != nil {
 		return nil, err
 	}
-	identity, err := h.identity(e.backend, &e.config, run.ProgramVersion(ctx))
+	if h.caller = e.config.caller; h.caller == nil {
+		h.caller = &run.Job{}
+	}
+	identity, err := h.identity(e.backend, &e.config)
 	if err == nil {
 		h.process, err = hosts.Join(ctx, hostID(), identity, 0, hosts.On(server, name))
 	}
@@ -183,11 +188,11 @@ func (c *Config) identity() hosts.Identity {
 
 // identity returns what the bytes of the run depend on. It computes a chunk of the first generation, which sees other
 // episodes, but not another update, whose program depends on the number of devices: that the version is for.
-func (h *hosted) identity(b xlabridge.Backend, c *Config, version string) (hosts.Identity, error) {
+func (h *hosted) identity(b xlabridge.Backend, c *Config) (hosts.Identity, error) {
 	e := h.run
 	id := c.identity()
 	id["backend"], id["chunk"] = b.Backend(), fmt.Sprint(e.chunk.each)
-	id[hosts.ProtocolKey], id[hosts.VersionKey] = hosts.Protocol, version
+	id[hosts.ProtocolKey], id[hosts.VersionKey] = hosts.Protocol, h.caller.Version
 	if client, ok := b.(*xlabridge.Client); ok {
 		id[hosts.PluginKey] = digest([]byte(client.Fingerprint()))
 	}
@@ -281,22 +286,15 @@ func (h *hosted) restore(ctx context.Context, s *hosts.Checkpoint) ([]run.Metric
 	return earlier, nil
 }
 
-// tellAfter is the time after which a host says that it waits for others. It is a variable for tests.
-var tellAfter = time.Second
-
 // begin computes the rows of a generation with the other hosts. If they are further on, it takes their state.
 func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) {
 	if !h.ready && e.Steps() == 0 {
-		late := time.AfterFunc(tellAfter, func() {
-			if n := len(h.process.Presence().Hosts); n < h.hosts {
-				run.Notice(ctx, fmt.Sprintf("waiting for hosts: %d of %d", n, h.hosts))
-			}
-		})
-		err := h.process.WaitFor(ctx, h.hosts, h.goal())
-		late.Stop()
-		if err != nil {
+		if err := h.process.WaitFor(ctx, h.hosts, h.goal(), h.caller.Notice); err != nil {
 			return nil, err
 		}
+	}
+	if !h.ready && h.caller.Phase != nil {
+		h.caller.Phase(h.joined())
 	}
 	h.ready = true
 	began := time.Now()
@@ -342,6 +340,15 @@ func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 			return &m, nil
 		}
 	}
+}
+
+// joined says what this host has joined.
+func (h *hosted) joined() string {
+	at, p := h.server.Address, h.process.Presence()
+	at.Name = cmp.Or(at.Name, messaging.DefaultName)
+	h.others.alive = p.Hosts // report tells who else comes
+	return fmt.Sprintf("joined %s as host %s: generation %d, %s", at.Full(), h.process.ID(), h.process.Newest(),
+		quantity.Count(len(p.Hosts), "host", "hosts"))
 }
 
 // limit names the setting that ended the wait for the server.

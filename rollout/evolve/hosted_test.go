@@ -165,20 +165,27 @@ type closing struct {
 	closed chan struct{}
 }
 
-func init() { tellAfter = 100 * time.Millisecond }
-
-// A host that waits for others says so before it has computed anything.
+// A host says what it waits for, and what it has joined, before it has computed anything.
 func TestAHostSaysThatItWaits(t *testing.T) {
 	t.Parallel()
 	c := smallRun(nil)
 	c.Join, c.Hosts = messageServer(t, "")+"/wait", 2
-	r, err := New(t.Context(), &xlabridge.Reference{}, c)
-	require.NoError(t, err)
 	ctx, interrupt := context.WithCancel(t.Context())
 	line := make(chan string, 1)
-	_, err = r.Step(run.WithNotice(ctx, func(text string) { line <- text; interrupt() }))
+	c.caller = &run.Job{Notice: func(text string) { line <- text; interrupt() }}
+	r, err := New(t.Context(), &xlabridge.Reference{}, c)
+	require.NoError(t, err)
+	_, err = r.Step(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, "waiting for hosts: 1 of 2", <-line)
+	require.NoError(t, r.Close())
+
+	c.Hosts, c.caller = 0, &run.Job{Phase: func(text string) { line <- text }}
+	r, err = New(t.Context(), &xlabridge.Reference{}, c)
+	require.NoError(t, err)
+	_, err = r.Step(t.Context())
+	require.NoError(t, err)
+	require.Regexp(t, "^joined "+c.Join+" as host .+: generation 0, 1 host$", <-line)
 	require.NoError(t, r.Close())
 }
 
@@ -433,8 +440,8 @@ func TestHostsThatAreRefused(t *testing.T) {
 	t.Setenv("XLARUN_TOKEN", token)
 	c := smallRun(nil)
 	c.Join, c.Hosts, c.Devices = server+"/refused", 2, 1
-	ctx := run.WithProgramVersion(t.Context(), "0.1.0")
-	first, err := c.Start(ctx, &xlabridge.Reference{})
+	c.caller = &run.Job{Version: "0.1.0"}
+	first, err := c.Start(t.Context(), &xlabridge.Reference{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, first.Close()) }()
 	for want, change := range map[string]func(c *Config){
@@ -453,13 +460,14 @@ func TestHostsThatAreRefused(t *testing.T) {
 	} {
 		other := c
 		change(&other)
-		r, err := other.Start(ctx, &xlabridge.Reference{})
+		r, err := other.Start(t.Context(), &xlabridge.Reference{})
 		if r != nil && err == nil {
 			_ = r.Close()
 		}
 		require.ErrorContains(t, err, want)
 	}
-	_, err = c.Start(run.WithProgramVersion(t.Context(), "0.2.0"), &xlabridge.Reference{})
+	c.caller = &run.Job{Version: "0.2.0"}
+	_, err = c.Start(t.Context(), &xlabridge.Reference{})
 	require.ErrorContains(t, err, "is another version (0.1.0 there, 0.2.0 here): install the same version")
 	t.Setenv("XLARUN_TOKEN", "")
 	_, err = c.Start(t.Context(), &xlabridge.Reference{})

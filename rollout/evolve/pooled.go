@@ -82,9 +82,6 @@ func (c *Config) checkPool() error {
 	case !islandName.MatchString(c.Island) || len(c.Island) > longestIsland || c.Island == otherIslands:
 		return settings.Wrong("island", c.Island, "a name of up to %d letters, digits, dots, dashes and underscores, "+
 			"such as 01", longestIsland)
-	case c.MigrationDir == "" && c.Join == "":
-		return settings.Wrong("island", c.Island, "--migration-dir with it, the folder that the islands share, or "+
-			"--join, the server that carries their members")
 	case c.MigrationDir != "" && c.Join != "":
 		return settings.Wrong("migration-dir", c.MigrationDir, "no --join with it: members travel by one of them")
 	case c.Hosts != 0 || c.Chunks != 0:
@@ -92,6 +89,16 @@ func (c *Config) checkPool() error {
 			"one population")
 	case c.MigrateEvery < 1:
 		return settings.Wrong("migrate-every", c.MigrateEvery, "1 or more, for an island that shares a folder")
+	}
+	return nil
+}
+
+// checkMedium checks that members of an island can travel. It is not for the config in a run's folder, which names no
+// server.
+func (c *Config) checkMedium() error {
+	if c.Island != "" && c.MigrationDir == "" && c.Join == "" {
+		return settings.Wrong("island", c.Island, "--migration-dir with it, the folder that the islands share, or "+
+			"--join, the server that carries their members")
 	}
 	return nil
 }
@@ -111,6 +118,9 @@ func (c *Config) key() random.Key {
 func (c *Config) openPool(ctx context.Context) (*pool.Pool, error) {
 	if c.Join != "" {
 		return c.joinPool(ctx)
+	}
+	if err := c.checkMedium(); err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(c.MigrationDir, 0o777); err != nil {
 		return nil, settings.Wrong("migration-dir", c.MigrationDir, "a folder that can be written to: %v", err)

@@ -75,6 +75,11 @@ type Job struct {
 	// a run that exchanges nothing, for measurements and looks at its program; nil: Start.
 	Shares     string
 	StartAlone func(ctx context.Context, b xlabridge.Backend) (Run, error)
+	// Version is that of the program: processes that compute one run have the same. Phase shows in a few words what the
+	// run does, and Notice a line that must stay readable, also during a step, from any goroutine. They are the
+	// caller's, who sets them before Start; nil: nobody reads it.
+	Version       string
+	Phase, Notice func(text string)
 	// Redraws says that first parameters (policy.Policy.Init) may be drawn after the first step, too.
 	Redraws bool
 }
@@ -93,34 +98,6 @@ type PlanChoice struct {
 type Progress interface {
 	Download(done, total int64) // bytes
 	Notice(line string)
-}
-
-type versionKey struct{}
-
-// WithProgramVersion returns a context for a run of a program of a version.
-func WithProgramVersion(ctx context.Context, version string) context.Context {
-	return context.WithValue(ctx, versionKey{}, version)
-}
-
-// ProgramVersion returns it: processes that compute one run have the same. "": it is not known.
-func ProgramVersion(ctx context.Context) string {
-	version, _ := ctx.Value(versionKey{}).(string)
-	return version
-}
-
-type noticeKey struct{}
-
-// WithNotice returns a context for a step that may call a function with a line that must stay readable, such as that it
-// waits for other processes.
-func WithNotice(ctx context.Context, show func(line string)) context.Context {
-	return context.WithValue(ctx, noticeKey{}, show)
-}
-
-// Notice shows a line during a step, from any goroutine.
-func Notice(ctx context.Context, line string) {
-	if show, ok := ctx.Value(noticeKey{}).(func(string)); ok {
-		show(line)
-	}
 }
 
 // StopError ends a run from outside of it. Its state is good: the session saves it, and the same command goes on.

@@ -56,7 +56,7 @@ func opened(t *testing.T, path, name string, o study.Options, more func(*study.S
 	if more != nil {
 		more(st)
 	}
-	p, err := Open(loopback, d, st, nil)
+	p, err := Open(loopback, d, st, nil, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	return p

@@ -40,9 +40,12 @@ func OpenMessages(l studies.Listen, r *studies.Hosted) (*Page, error) {
 	return p, nil
 }
 
-// answers asks what knows the workers, and then the database.
+// answers asks what knows the workers, the message server, and then the database.
 func (p *Page) answers(ctx context.Context) error {
 	p.status()
+	if err := p.ping(ctx); err != nil {
+		return err
+	}
 	err := p.db.Ping(ctx)
 	if err == nil {
 		err = p.db.Exists(p.study.ID())
@@ -54,11 +57,12 @@ func (p *Page) answers(ctx context.Context) error {
 }
 
 // ready reports whether workers can join.
-func (p *Page) ready(context.Context) error {
-	if !p.status().Ready {
-		return errors.New("not ready")
+func (p *Page) ready(ctx context.Context) error {
+	err := p.ping(ctx)
+	if err == nil && !p.status().Ready {
+		err = errors.New("not ready")
 	}
-	return nil
+	return err
 }
 
 // metricsOf adds the metrics of a study.
@@ -121,7 +125,9 @@ func probe(check func(context.Context) error) http.HandlerFunc {
 		select {
 		case turn <- struct{}{}:
 			go func() {
-				answer <- check(ctx)
+				within, done := context.WithTimeout(ctx, answerTime*3/4) // check says what did not answer
+				defer done()
+				answer <- check(within)
 				<-turn
 			}()
 		case <-ctx.Done():

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"os"
 	"strings"
@@ -71,6 +72,13 @@ func TestHealthOfAStudy(t *testing.T) {
 		status, text = probed(t, p, "healthz")
 		require.Equal(t, 200, status)
 		require.Equal(t, "ok\n", text)
+	}
+
+	p.ping = func(context.Context) error { return errors.New("the message server is away") }
+	for _, page := range []string{"healthz", "readyz"} { // both were 200
+		status, text = probed(t, p, page)
+		require.Equal(t, 503, status)
+		require.Equal(t, "the message server is away\n", text)
 	}
 
 	// Another study of the same name, in another database, has numbers of its own; an empty one has no best trial.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -50,7 +51,7 @@ func shown(t *testing.T, l studies.Listen, trials int, status func() studies.Sta
 		all = append(all, x)
 	}
 	require.NoError(t, d.Add(st.ID(), -1, all...))
-	p, err := Open(l, d, st, status)
+	p, err := Open(l, d, st, status, reached)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	return p
@@ -72,6 +73,9 @@ func get(t *testing.T, c *http.Client, address string, head ...string) (status i
 	require.NoError(t, answer.Body.Close())
 	return answer.StatusCode, string(text), answer.Header
 }
+
+// reached is the ping of a message server that answers.
+func reached(context.Context) error { return nil }
 
 var loopback = studies.Listen{Address: "127.0.0.1:0"}
 
@@ -189,7 +193,7 @@ func TestWhoMayLook(t *testing.T) {
 		status, _, _ := get(t, browser, page.URL()+"data")
 		require.Equal(t, 200, status)
 	}
-	_, err = Open(studies.Listen{Address: "0.0.0.0:0"}, nil, nil, nil)
+	_, err = Open(studies.Listen{Address: "0.0.0.0:0"}, nil, nil, nil, nil)
 	require.ErrorContains(t, err, "give a token, or TLS with a client authority")
 }
 
@@ -210,7 +214,7 @@ func TestTrialsThatWereLeft(t *testing.T) {
 			}
 			require.NoError(t, d.Add(st.ID(), -1, x))
 		}
-		p, err := Open(loopback, d, st, status)
+		p, err := Open(loopback, d, st, status, reached)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, p.Close()) })
 		_, text, _ := get(t, http.DefaultClient, p.URL()+"data")

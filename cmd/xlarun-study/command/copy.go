@@ -54,6 +54,9 @@ func copyCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			x, err := runfolder.ReadIndex(ctx, b)
+			if err == nil && x.Run == "" { // a server of another kind has no file either
+				err = b.exists(ctx)
+			}
 			if err != nil {
 				return mirrorError(at, err)
 			}
@@ -157,11 +160,29 @@ func openBucket(at string, getenv func(string) string) (*bucket, error) {
 	return &bucket{*client, name, prefix}, nil
 }
 
+// exists returns an error if there is no such bucket.
+func (b *bucket) exists(ctx context.Context) error {
+	is, err := b.client.BucketExists(ctx, b.name)
+	if err == nil && !is {
+		err = b.missing()
+	}
+	return err
+}
+
+// missing is the error of a server without the bucket.
+func (b *bucket) missing() error {
+	return fmt.Errorf("the server %s has no bucket %s, or speaks no S3: give another one, or another AWS_ENDPOINT_URL",
+		b.client.EndpointURL(), b.name)
+}
+
 // Get implements runfolder.Store.
 func (b *bucket) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	in, _, _, err := b.client.GetObject(ctx, b.name, b.prefix+name, minio.GetObjectOptions{})
-	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
+	switch minio.ToErrorResponse(err).Code {
+	case minio.NoSuchKey:
 		err = &fs.PathError{Op: "get", Path: name, Err: fs.ErrNotExist}
+	case minio.NoSuchBucket:
+		err = b.missing()
 	}
 	return in, err
 }

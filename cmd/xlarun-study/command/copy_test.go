@@ -35,8 +35,11 @@ func (s *fakeS3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !strings.Contains(r.Header.Get("Authorization"), "Credential=key/") ||
 		!strings.Contains(r.Header.Get("Authorization"), "/eu-west-9/s3/"):
 		refuse(http.StatusForbidden, "AccessDenied")
+	case strings.HasPrefix(r.URL.Path, "/web/"):
+		w.WriteHeader(http.StatusNotFound) // as of a server that knows no S3
 	case !inBucket:
 		refuse(http.StatusNotFound, "NoSuchBucket")
+	case name == "": // it exists
 	case r.Method == http.MethodPut:
 		s.objects[name] = unchunked(r.Body)
 		w.Header().Set("ETag", `"1"`)
@@ -115,14 +118,17 @@ func TestCopy(t *testing.T) {
 	}{
 		{cli.StatusUsage, "wants one s3://BUCKET/PREFIX, and a folder", []string{"copy", "a", "b"}},
 		{cli.StatusUsage, "wants one s3://BUCKET/PREFIX, and a folder", []string{"copy", "s3://a", "s3://b"}},
-		{3, "s3://bucke/x: no: NoSuchBucket", []string{"copy", "s3://bucke/x"}},
+		{3, "has no bucket bucke, or speaks no S3: give another one", []string{"copy", "s3://bucke/x"}},
+		{3, "has no bucket web, or speaks no S3: give another one", []string{"copy", "s3://web/x"}}, // it was "empty"
+		{3, "has no bucket web, or speaks no S3: give another one", []string{"copy", "s3://web/x", "new"}},
+		{3, "has no bucket web, or speaks no S3: give another one", []string{"copy", "run", "s3://web/x"}},
 		{3, "s3://bucket/x: it holds no run", []string{"copy", "s3://bucket/x", "new"}},
 		{4, "it is the mirror of another run", []string{"copy", "other", "s3://bucket/of/try"}},
 		{4, "another process writes it: the run goes on there", []string{"copy", "run", "s3://bucket/of/try",
 			"--run", "b", "--holder", "c", "--after", "d"}},
-		{cli.StatusUsage, "it is the mirror of another run than that in other", []string{"copy", "s3://bucket/of/try",
+		{4, "it is the mirror of another run than that in other", []string{"copy", "s3://bucket/of/try",
 			"other"}},
-		{cli.StatusUsage, "it is the mirror of another run than that in never", []string{"copy", "s3://bucket/of/try",
+		{4, "it is the mirror of another run than that in never", []string{"copy", "s3://bucket/of/try",
 			"never"}},
 		{cli.StatusUsage, "s3://bucket/of/try is newer (step 7) than back (step 0)", []string{"copy", "back",
 			"s3://bucket/of/try"}},

@@ -99,3 +99,29 @@ func (l *talliedLines) Write(b []byte) (int, error) {
 		l.part = rest
 	}
 }
+
+// lastSentence passes on what a worker process writes to stderr, except the sentence with which it ends: whoever keeps
+// the process running says that once for all workers.
+type lastSentence struct {
+	to     io.Writer
+	prefix string // of the sentence
+	said   string // the sentence; "": there was none
+	part   []byte // of a line
+}
+
+// Write implements io.Writer.
+func (l *lastSentence) Write(b []byte) (int, error) {
+	l.part = append(l.part, b...)
+	for {
+		line, rest, whole := bytes.Cut(l.part, []byte("\n"))
+		if !whole {
+			return len(b), nil
+		}
+		if text, is := strings.CutPrefix(string(line), l.prefix); is {
+			l.said = text
+		} else {
+			_, _ = fmt.Fprintf(l.to, "%s\n", line) // trials run on where nobody reads it
+		}
+		l.part = rest
+	}
+}

@@ -40,7 +40,7 @@ func openPageOf(log *slog.Logger, l studies.Listen, c *studies.Coordinator) (end
 		Sampler: study.Random{}})
 	var p *web.Page
 	if err == nil {
-		p, err = web.Open(l, d, st, c.Status)
+		p, err = web.Open(l, d, st, c.Status, c.Ping)
 	}
 	if err != nil {
 		return nil, errors.Join(notListening("web", l.Address, err), d.Close())
@@ -86,7 +86,7 @@ func studyWatchCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err := web.Open(l, d, st, nil)
+			p, err := web.Open(l, d, st, nil, nil)
 			if err != nil {
 				return errors.Join(notListening("web", l.Address, err), d.Close())
 			}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -83,7 +84,7 @@ func workCommand(a *cli.App) *cobra.Command {
 				if form.JSON() {
 					stderr = t.lines(slog.LevelWarn)
 				}
-				err = superviseWorkers(cmd.Context(), stderr, t, count, threads, os.Args[1:])
+				err = superviseWorkers(cmd.Context(), stderr, cmd.CommandPath()+": ", t, count, threads)
 			} else {
 				runtime.GOMAXPROCS(threads)
 				j := studies.Join{Server: server, Version: console.Version(),
@@ -181,38 +182,42 @@ func noServer(at messaging.Address, err error) error {
 		"start xlarun serve SPEC.toml there, or give its address", at, why)}
 }
 
-// noWorker returns the error of all workers of a machine after one has ended with a status; nil: another worker may
-// take its place. Where there is no server, or the server refuses, another one would end in the same way.
-func noWorker(status int) error {
+// noWorker returns the error of all workers of a machine after one has ended with a status and a sentence; nil: another
+// worker may take its place. Where there is no server, or the server refuses, another one would end in the same way.
+func noWorker(status int, said string) error {
 	code := map[int]string{console.StatusNoServer: console.CodeNoServer, console.StatusRefused: console.CodeRefused}
 	if code[status] == "" {
 		return nil
 	}
-	return &messaging.CodedError{Code: code[status], Text: "no worker can work: each says why above"}
+	return &messaging.CodedError{Code: code[status], Text: said}
 }
 
-// superviseWorkers keeps several worker processes running. Each is this command with one worker.
-func superviseWorkers(ctx context.Context, stderr io.Writer, t *tally, count, threads int, args []string) error {
+// superviseWorkers keeps several worker processes running. Each is this command with one worker. prefix is what it
+// writes before the sentence with which it ends.
+func superviseWorkers(ctx context.Context, stderr io.Writer, prefix string, t *tally, count, threads int) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
+	ends := map[int]*lastSentence{}
 	var lastErr, noServer error
 	succeeded := false // a worker saw the end of the study
 	p := &studies.Pool{Size: count, Threads: threads, Limit: 20,
 		Command: func(slot int) *exec.Cmd {
 			// its lines become records here
-			cmd := exec.Command(self, append(append([]string{}, args...), "--workers=1", "--log=json",
+			cmd := exec.Command(self, append(slices.Clone(os.Args[1:]), "--workers=1", "--log=json",
 				"--log-level=debug")...)
+			cmd.Args[0] = os.Args[0]
+			ends[slot] = &lastSentence{to: stderr, prefix: prefix}
 			cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", envSlot, slot),
 				fmt.Sprintf("%s=%d", envParent, os.Getpid()))
-			cmd.Stdout, cmd.Stderr = t.lines(slog.LevelInfo), stderr
+			cmd.Stdout, cmd.Stderr = t.lines(slog.LevelInfo), ends[slot]
 			return cmd
 		},
 		Log: func(int) string { return "" }}
 	p.Died = func(slot int, err error) {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-			if none := noWorker(exit.ExitCode()); none != nil {
+			if none := noWorker(exit.ExitCode(), ends[slot].said); none != nil {
 				p.NoRestart, noServer = true, none
 				return
 			}
@@ -221,8 +226,10 @@ func superviseWorkers(ctx context.Context, stderr io.Writer, t *tally, count, th
 			p.NoRestart, succeeded = true, true
 			return
 		}
-		lastErr = err
-		t.log.Warn(fmt.Sprintf("worker %d ended: %v", slot, err))
+		if lastErr = err; ends[slot].said != "" {
+			lastErr = errors.New(ends[slot].said)
+		}
+		t.log.Warn(fmt.Sprintf("worker %d ended: %v", slot, lastErr))
 	}
 	defer p.Stop()
 	for {

@@ -75,7 +75,7 @@ func (a *App) bucketMirror(program, at string) mirrorStore {
 	}
 }
 
-// refused reports whether another process writes the mirror.
+// refused reports whether the mirror is another run's, or another process writes it.
 func refused(err error) bool {
 	coded, ok := errors.AsType[console.Coded](err)
 	return ok && coded.ErrorCode() == console.CodeRefused
@@ -126,6 +126,8 @@ func (a *App) openMirror(ctx context.Context, o ownFlags, check func(holds bool)
 	}
 	newest, has, err := x.Newest(dir)
 	switch {
+	case refused(err):
+		return nil, nil, console.WithCode(console.CodeRefused, "--mirror %s: %w", m.to, err)
 	case err != nil:
 		return nil, nil, console.BadInput("--mirror %s: %w", m.to, err)
 	case !holds || has && newest == step:

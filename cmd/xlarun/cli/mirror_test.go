@@ -79,8 +79,6 @@ func TestMirrorRefuses(t *testing.T) {
 	for _, c := range []struct{ args, sentence string }{
 		{"drift --out new --mirror mirror", "--mirror mirror: it holds a run already: continue it by --out FOLDER " +
 			"--resume auto, or name another mirror"},
-		{"drift --resume other --mirror mirror", "--mirror mirror: it is the mirror of another run than that in other"},
-		{"drift --out other --resume auto --mirror mirror", "of another run than that in other: name another mirror"},
 		{"drift --out none --mirror mirror", "--mirror got mirror, wants a folder of the run beside it: --out none"},
 		{"drift --out new --mirror new/mirror", "is in the folder of the run: name another folder"},
 		{"drift --out new --mirror gs://bucket/x", "--mirror got gs://bucket/x, wants a folder, file:///FOLDER or s3:"},
@@ -98,6 +96,11 @@ func TestMirrorRefuses(t *testing.T) {
 		{"drift --out new --resume auto --mirror odd", "--mirror odd: its mirror.json is damaged ("},
 	} {
 		b.refused(t, c.sentence, c.args)
+	}
+	for _, args := range []string{"--resume other", "--out other --resume auto"} { // the status was 2, later it is 4
+		require.Equal(t, console.StatusRefused, b.do(strings.Fields("drift --mirror mirror "+args)...), "%s", b.err)
+		require.Contains(t, b.err.String(), "--mirror mirror: it is the mirror of another run than that in other: name "+
+			"another mirror")
 	}
 	require.Equal(t, before, b.files(t))
 }
@@ -210,5 +213,5 @@ func TestMirrorInBucket(t *testing.T) {
 		}
 	}
 	require.Equal(t, console.StatusRefused, b.drift(append(args, "12")...), "%s", b.err)
-	require.Contains(t, b.err.String(), "not its own any more: another process writes it: it is the mirror of another")
+	require.Contains(t, b.err.String(), "not its own any more: it is the mirror of another run")
 }

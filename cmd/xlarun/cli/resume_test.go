@@ -127,6 +127,7 @@ func TestResumeAnIslandOfAServer(t *testing.T) {
 	}
 	b.refused(t, "wants --migration-dir with it, the folder that the islands share, or --join", "evolve --resume i2")
 	b.refused(t, "--island got 03, but the run in i2 was started with 02", "evolve --resume i2 --island 03"+server)
+	b.ok(t, "sample i2 --members 1 --backend reference") // it was refused, too
 
 	// So does the config in a checkpoint.
 	k, _ := run.Lookup("evolve")

@@ -15,15 +15,19 @@ type Note struct {
 	Done       bool   // else it has begun
 	Run        string // Identity.Digest
 	Goal       string // that it has reached
-	Generation int64  // of which a host has a state
+	Generation int64  // that a host has done
 	Time       time.Time
 	Host       string
 }
 
 const (
-	// noteEvery is the time between two notes of a run under way. Each has the generation of the one before, which is
-	// in a checkpoint by now: a run that lost all it had may begin again.
-	noteEvery = 15 * time.Second
+	// noteEvery is the time between two notes of a run under way.
+	noteEvery = 5 * time.Second
+	// savedAfter is the time after its first generation at which a run has a checkpoint, and leaves its first note: one
+	// that has lost all it had may begin again.
+	savedAfter = 15 * time.Second
+	// tellAfter is the time after which a host says that it waits for others.
+	tellAfter = time.Second
 	// elsewhereTime is how long a host that would begin a run anew waits for one that is further on.
 	elsewhereTime = 30 * time.Second
 )
@@ -39,10 +43,9 @@ type ElsewhereError struct {
 func (*ElsewhereError) ErrorCode() string { return messaging.CodeNoServer }
 
 func (e *ElsewhereError) Error() string {
-	return fmt.Sprintf("this run is at generation %d at least, on host %s, and no host that is as far answers (the "+
-		"server heard of it %v ago): continue it with --resume and the run folder of such a host, or try again when "+
-		"one is back; to compute all of it again give another name after the server's address", e.Generation, e.Host,
-		e.Since.Round(time.Second))
+	return fmt.Sprintf("this run was at generation %d on host %s %v ago, and no host that is as far answers: continue "+
+		"it with --resume and the run folder of such a host, or try again when one is back; to compute all of it again "+
+		"give another name after the server's address", e.Generation, e.Host, e.Since.Round(time.Second))
 }
 
 // OverError is the error of a host that comes after the run is done. Without a generation the address file says so.
@@ -89,18 +92,21 @@ func (n Note) Write(conn *nats.Conn, name string) error {
 func (p *Process) notes() {
 	every := time.NewTicker(noteEvery)
 	defer every.Stop()
-	last := int64(0)
-	for {
+	var first time.Time // when this host had done a generation
+	for ended := false; !ended; {
 		select {
 		case <-p.end:
-			return
+			ended = true
 		case <-every.C:
 		}
 		p.mu.Lock()
-		n := Note{Run: p.host.run, Generation: last, Time: time.Now(), Host: p.host.id}
-		last = p.host.Generation()
+		n := Note{Run: p.host.run, Generation: p.host.Generation(), Time: time.Now(), Host: p.host.id}
 		p.mu.Unlock()
-		if _, connected := p.bus.Connected(); n.Generation == 0 || !connected {
+		if first.IsZero() && n.Generation > 0 {
+			first = n.Time
+		}
+		_, connected := p.bus.Connected()
+		if first.IsZero() || n.Time.Sub(first) < savedAfter || !connected {
 			continue
 		}
 		if old, err := p.bus.Read(); err != nil || old.Run != n.Run || old.Generation < n.Generation {

@@ -216,17 +216,28 @@ func (p *Process) Reach(ctx context.Context, alone, wait time.Duration) error {
 // reachEvery is the time between two looks at a server that is away.
 const reachEvery = 100 * time.Millisecond
 
-// WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left count. The error
-// is an *OverError if the server knows that the same run has reached the same goal, or is away for good. It is an
-// *ElsewhereError if the server knows that another host has a state of the run, and none that is ahead answers.
-func (p *Process) WaitFor(ctx context.Context, hosts int, goal string) error {
-	left, err := p.bus.Read() // of an earlier process of the run
-	ok := err == nil && left.Run == p.host.run
-	if ok && left.Done && left.Goal == goal {
-		return &OverError{left.Generation, time.Since(left.Time)}
+// ID returns the name of this host.
+func (p *Process) ID() string { return p.host.ID() }
+
+// Newest returns the number of generations that the host which is the furthest of those that are alive has done.
+func (p *Process) Newest() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, ahead := p.host.ahead(p.now()); ahead != nil {
+		return ahead.generation
 	}
-	elsewhere, began := ok && !left.Done, time.Now()
-	for {
+	return p.host.Generation()
+}
+
+// WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left count. After
+// tellAfter it tells what it waits for; tell may be nil. The error is an *OverError if the server knows that the same run has reached the same goal, or is away for good. It is an
+// *ElsewhereError if the server knows that another host has a state of the run, and none that is ahead answers.
+func (p *Process) WaitFor(ctx context.Context, hosts int, goal string, tell func(line string)) error {
+	left, elsewhere, err := p.left(goal)
+	if err != nil {
+		return err
+	}
+	for began, told := time.Now(), tell == nil; ; {
 		p.mu.Lock()
 		n, err := p.host.Count(), p.err
 		_, ahead := p.host.ahead(p.now())
@@ -235,15 +246,44 @@ func (p *Process) WaitFor(ctx context.Context, hosts int, goal string) error {
 			return err
 		}
 		if elsewhere && time.Since(began) >= elsewhereTime {
+			newer, is, err := p.left(goal) // the run may have gone on meanwhile
+			if err != nil {
+				return err
+			}
+			if is {
+				left = newer
+			}
 			return &ElsewhereError{left.Host, left.Generation, time.Since(left.Time)}
 		}
 		if p.bus.IsOver() {
 			return &OverError{}
 		}
+		if !told && time.Since(began) >= tellAfter {
+			text := fmt.Sprintf("waiting for hosts: %d of %d", n, hosts)
+			if elsewhere {
+				text = fmt.Sprintf("waiting %v for a host that has a state of this run, which was at generation %d on "+
+					"host %s %v ago", elsewhereTime, left.Generation, left.Host, time.Since(left.Time).Round(time.Second))
+			}
+			tell(text)
+			told = true
+		}
 		if err := p.wait(ctx, BeatEvery); err != nil {
 			return err
 		}
 	}
+}
+
+// left returns the note that an earlier process of the run has left, and whether the run is elsewhere: another host may
+// have its state. The error is an *OverError if it has reached the goal.
+func (p *Process) left(goal string) (n Note, elsewhere bool, err error) {
+	n, err = p.bus.Read()
+	switch {
+	case err != nil || n.Run != p.host.run:
+		return n, false, nil
+	case n.Done && n.Goal == goal:
+		return n, false, &OverError{n.Generation, time.Since(n.Time)}
+	}
+	return n, !n.Done, nil
 }
 
 // ErrClosed is the error of a wait that Close ended.

@@ -128,7 +128,7 @@ func TestWaitsEndWithTheirContext(t *testing.T) {
 	p, err := Join(t.Context(), "a", Identity{}, 0, quiet)
 	require.NoError(t, err)
 	defer p.Close()
-	require.ErrorIs(t, p.WaitFor(over, 2, "goal"), context.Canceled)
+	require.ErrorIs(t, p.WaitFor(over, 2, "goal", nil), context.Canceled)
 }
 
 // A host whose address file says that the run is over does not wait for its server: it did, and failed.
@@ -144,7 +144,7 @@ func TestAHostWhoseRunIsOver(t *testing.T) {
 		require.NoError(t, p.Reach(t.Context(), time.Hour, time.Hour), "goes on alone")
 		time.Sleep(2 * time.Hour)
 		require.ErrorAs(t, p.Reach(t.Context(), time.Hour, time.Hour), new(*OverError), "was alone for too long")
-		require.ErrorAs(t, p.WaitFor(t.Context(), 2, ""), new(*OverError), "waits for others")
+		require.ErrorAs(t, p.WaitFor(t.Context(), 2, "", nil), new(*OverError), "waits for others")
 	})
 }
 
@@ -173,31 +173,40 @@ func TestARunThatIsElsewhere(t *testing.T) {
 			return p
 		}
 		first := join("a", Identity{})
-		require.NoError(t, first.WaitFor(t.Context(), 1, "goal"))
+		require.NoError(t, first.WaitFor(t.Context(), 1, "goal", nil))
 		first.Jump(7)
-		time.Sleep(noteEvery + time.Second)
+		time.Sleep(savedAfter)
 		require.Zero(t, bus.note, "no checkpoint has it for sure")
 		first.Jump(9)
-		time.Sleep(noteEvery)
+		require.EqualValues(t, 9, first.Newest())
+		time.Sleep(2 * noteEvery)
+		require.EqualValues(t, 9, bus.note.Generation, "it was that of a note before this one")
+		first.Jump(11)
 		first.Close()
 		time.Sleep(time.Minute)
 
 		fresh := join("b", Identity{})
 		defer fresh.Close()
 		began := time.Now()
-		err := fresh.WaitFor(t.Context(), 1, "goal")
+		var told []string
+		err := fresh.WaitFor(t.Context(), 1, "goal", func(line string) {
+			told = append(told, line)
+			bus.note.Generation, bus.note.Time = 12, time.Now() // it goes on, but does not answer
+		})
+		require.Equal(t, []string{"waiting 30s for a host that has a state of this run, which was at generation 11 on " +
+			"host a 1m1s ago"}, told)
 		var elsewhere *ElsewhereError
 		require.ErrorAs(t, err, &elsewhere)
-		require.Equal(t, ElsewhereError{"a", 7, time.Minute + time.Second + elsewhereTime}, *elsewhere)
+		require.Equal(t, ElsewhereError{"a", 12, elsewhereTime - tellAfter}, *elsewhere)
 		require.Equal(t, elsewhereTime, time.Since(began))
 		require.Equal(t, messaging.CodeNoServer, elsewhere.ErrorCode())
-		require.ErrorContains(t, err, "this run is at generation 7 at least, on host a, and no host that is as far")
+		require.ErrorContains(t, err, "this run was at generation 12 on host a 29s ago, and no host that is as far answers")
 		require.ErrorContains(t, err, "continue it with --resume and the run folder of such a host")
 		receive(Message{Kind: Beat, From: "a", Run: Identity{}.Digest(), Generation: 9})
-		require.NoError(t, fresh.WaitFor(t.Context(), 1, "goal"), "it is back")
+		require.NoError(t, fresh.WaitFor(t.Context(), 1, "goal", nil), "it is back")
 		other := join("c", Identity{"seed": "2"})
 		defer other.Close()
-		require.NoError(t, other.WaitFor(t.Context(), 1, "goal"))
+		require.NoError(t, other.WaitFor(t.Context(), 1, "goal", nil))
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -174,7 +175,7 @@ func (x Index) Newest(dir string) (step int64, ok bool, err error) {
 	}
 	bare := errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNoRun) || errors.Is(err, ErrNoCheckpoint)
 	if x.Run != "" && x.Run != run && (run != "" || !bare) {
-		return 0, false, &FolderError{fmt.Sprintf("it is the mirror of another run than that in %s: name another "+
+		return 0, false, &TakenError{fmt.Sprintf("it is the mirror of another run than that in %s: name another "+
 			"mirror", dir)}
 	}
 	return step, ok, nil
@@ -187,10 +188,10 @@ type Writer struct {
 	After  string // the holder that it takes the mirror from: the run goes on here
 }
 
-// TakenError is the error of a writer whose mirror another process writes.
-type TakenError struct{ of string }
+// TakenError is the error of a mirror that is of another run, or that another process writes.
+type TakenError struct{ text string }
 
-func (e *TakenError) Error() string { return "another process writes it: " + e.of }
+func (e *TakenError) Error() string { return e.text }
 
 // ErrorCode is the error's code in a line of JSON.
 func (e *TakenError) ErrorCode() string { return "refused" }
@@ -201,9 +202,9 @@ func (w Writer) index(ctx context.Context, to Store) (Index, error) {
 	switch {
 	case err != nil || len(x.Files) == 0: // nobody, or a first copy that was cut
 	case x.Run != w.Run:
-		err = &TakenError{"it is the mirror of another run"}
+		err = &TakenError{"it is the mirror of another run: name another mirror"}
 	case x.Holder != w.Holder && x.Holder != w.After:
-		err = &TakenError{"the run goes on there"}
+		err = &TakenError{"another process writes it: the run goes on there"}
 	}
 	return x, err
 }
@@ -355,14 +356,27 @@ func putJSON(ctx context.Context, to Store, name string, x Index) error {
 	return to.Put(ctx, name, strings.NewReader(string(text)), int64(len(text)))
 }
 
-// Fetch brings a run's folder up to its mirror. It makes the folder if there is none. It refuses a folder that is
-// newer, or of another run. If both have the same step it fetches only what is missing: the folder may have more rows.
-// Files that were fetched before it was cut are not fetched again.
+// Fetch brings a run's folder up to its mirror. If there is no folder it appears as a whole: it is under another name,
+// beside it, while it is fetched. Fetch refuses a folder that is newer, or of another run. If both have the same step it
+// fetches only what is missing: the folder may have more rows. Files that were fetched before it was cut are not fetched
+// again.
 func Fetch(ctx context.Context, from Store, dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	x, err := ReadIndex(ctx, from)
+	if _, holds := x.Step(); err == nil && !holds {
+		err = errors.New("it holds no run")
+	}
+	if err != nil {
 		return err
 	}
-	root, err := OSDisk().OpenRoot(dir)
+	to := dir
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		to = filepath.Join(filepath.Dir(dir), fmt.Sprintf("%s%s-%.4x", files.Part, filepath.Base(dir),
+			sha256.Sum256([]byte(x.Run))))
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	root, err := OSDisk().OpenRoot(to)
 	if err != nil {
 		return err
 	}
@@ -372,9 +386,12 @@ func Fetch(ctx context.Context, from Store, dir string) error {
 	}
 	const tries = 3 // the mirror may get newer meanwhile, and lose older checkpoints
 	for range tries {
-		if err = fetch(ctx, from, dir); !errors.Is(err, fs.ErrNotExist) {
+		if err = fetch(ctx, from, to); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
+	}
+	if err == nil && to != dir {
+		err = os.Rename(to, dir)
 	}
 	return err
 }
@@ -384,10 +401,7 @@ func fetch(ctx context.Context, from Store, dir string) error {
 	if err != nil {
 		return err
 	}
-	step, holds := x.Step()
-	if !holds {
-		return errors.New("it holds no run")
-	}
+	step, _ := x.Step()
 	newest, has, err := x.Newest(dir)
 	if err != nil {
 		return err
@@ -407,11 +421,11 @@ func fetch(ctx context.Context, from Store, dir string) error {
 		}
 		in, err := from.Get(ctx, name)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w; the same command copies the rest", name, err)
 		}
 		err = Local(dir).Put(ctx, name, in, -1)
 		if err := errors.Join(err, in.Close()); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w; the same command copies the rest", name, err)
 		}
 		if file.Time != 0 { // so that it is not copied back
 			if err := os.Chtimes(at, time.Time{}, time.Unix(0, file.Time)); err != nil {

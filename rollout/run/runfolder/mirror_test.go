@@ -142,6 +142,45 @@ func TestMirrorOfKilledCopies(t *testing.T) {
 	}
 }
 
+// A fetch is killed before each of its calls in turn, and leaves no folder: there was one without a checkpoint. The next
+// fetch goes on with what is there.
+func TestFetchesThatAreKilled(t *testing.T) {
+	m := newMirrored(t)
+	m.save(t, 1)
+	require.NoError(t, filepath.WalkDir(m.Dir(), func(path string, _ os.DirEntry, err error) error {
+		require.NoError(t, err)
+		return os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0)) // not just now
+	}))
+	mirror := runfolder.Local(t.TempDir())
+	require.NoError(t, runfolder.Writer{Run: "a", Holder: "1"}.Copy(t.Context(), m.Dir(), mirror))
+	fetch := func(dir string, most int) (calls int, err error) {
+		calls = most
+		err = runfolder.Fetch(t.Context(), killedStore{Local: mirror, calls: &calls}, dir)
+		return most - calls, err
+	}
+	whole, err := fetch(filepath.Join(t.TempDir(), "whole"), 1000)
+	require.NoError(t, err)
+	const indexes = 2 // each fetch reads the index twice
+	require.Greater(t, whole, 3+indexes)
+	for kill := range whole {
+		dir := filepath.Join(t.TempDir(), "runs", "there")
+		_, err := fetch(dir, kill)
+		require.ErrorIs(t, err, syscall.ENOTDIR)
+		require.NoDirExists(t, dir)
+		again, err := fetch(dir, 1000)
+		require.NoError(t, err)
+		require.Equal(t, whole-max(kill-indexes, 0), again, "files are not fetched again")
+		left, err := os.ReadDir(filepath.Dir(dir))
+		require.NoError(t, err)
+		require.Len(t, left, 1)
+	}
+	dir := filepath.Join(t.TempDir(), "none")
+	require.ErrorContains(t, runfolder.Fetch(t.Context(), runfolder.Local(t.TempDir()), dir), "it holds no run")
+	left, err := os.ReadDir(filepath.Dir(dir))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
 // While a folder is copied its run goes on, and removes the checkpoint that was the newest.
 func TestMirrorOfRunUnderWay(t *testing.T) {
 	m := newMirrored(t)
@@ -265,7 +304,11 @@ func TestMirrorOfNewerFolder(t *testing.T) {
 		{folder(`{"ru`), broken}, {folder(`{}`), broken},
 	} {
 		err := runfolder.Fetch(t.Context(), to, c.dir)
-		require.ErrorAs(t, err, new(*runfolder.FolderError))
+		if c.says == other {
+			require.ErrorAs(t, err, new(*runfolder.TakenError))
+		} else {
+			require.ErrorAs(t, err, new(*runfolder.FolderError))
+		}
 		require.ErrorContains(t, err, c.says)
 		require.NoFileExists(t, filepath.Join(c.dir, "best"))
 		if c.dir == bare {

@@ -193,7 +193,6 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	}
 	s := &session{Options: o, resume: o.Resume, values: map[string]float64{}, offered: make(chan struct{}, 1)}
 	s.Options.Resume = nil
-	ctx = run.WithProgramVersion(ctx, o.Version)
 	return s.through(ctx, s.work)
 }
 

@@ -33,11 +33,13 @@ type halving struct {
 	step  func(n int64)
 	fails int64  // the step in which all members fail
 	files func() // called by Files
+	job   *run.Job
 }
 
 func (h *halving) Job() *run.Job {
-	return &run.Job{Title: "halving", Last: int64(h.Steps), Start: h.Start,
+	h.job = &run.Job{Title: "halving", Last: int64(h.Steps), Start: h.Start,
 		Board: func() []run.DisplayRow { return run.Curves("value") }}
+	return h.job
 }
 
 // Start returns a nil *halved with its error, as kinds do whose Start returns what another function returned.
@@ -50,6 +52,7 @@ type halved struct {
 	step  func(n int64)
 	fails int64
 	files func()
+	job   *run.Job // nil: it has another one
 }
 
 func newHalved(b xlabridge.Backend, h *halving) (*halved, error) {
@@ -65,14 +68,16 @@ func newHalved(b xlabridge.Backend, h *halving) (*halved, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &halved{l, h.step, h.fails, h.files}, nil
+	return &halved{l, h.step, h.fails, h.files, h.job}, nil
 }
 
 func (h *halved) Step(ctx context.Context) (run.Metrics, error) {
 	if h.step != nil {
 		h.step(h.Steps() + 1)
 	}
-	run.Notice(ctx, "in step "+strconv.FormatInt(h.Steps()+1, 10))
+	if h.job != nil {
+		h.job.Notice("in step " + strconv.FormatInt(h.Steps()+1, 10))
+	}
 	m, err := h.Loop.Step(ctx)
 	if m.Step == h.fails {
 		m.Failed = func(context.Context) error { return errors.New("no member has a result") }

@@ -88,6 +88,7 @@ func (s *session) starting(ctx context.Context) (state, error) {
 		phase = "measuring plans, then " + phase
 	}
 	b := s.backend
+	s.Job.Version, s.Job.Phase, s.Job.Notice = s.Version, s.Observer.Phase, s.Observer.Notice
 	var can *run.Capabilities
 	r, err := wait(s, func() (run.Run, error) {
 		s.Observer.Phase(phase)
@@ -259,7 +260,7 @@ func (s *session) stepping(ctx context.Context) (state, error) {
 		}
 		m, err := func() (run.Metrics, error) {
 			defer watchRound(s.Observer.Progress, round, counter, expected)()
-			return r.Step(run.WithNotice(ctx, s.Observer.Notice))
+			return r.Step(ctx)
 		}()
 		now = time.Now()
 		if err != nil {
