@@ -77,10 +77,12 @@ type Host struct {
 	startTime     time.Duration    // when the generation began here; -1: not yet
 	computeTime   time.Duration    // when this host began its chunks
 	whole         least            // time of a generation, if this host computes all of it
-	own           least            // time of a shared generation beyond this host's part of the whole
-	lastStart     time.Duration    // when the last generation began here, if it was shared; -1: it was not
+	own           least            // time of a shared generation beyond this host's part of all chunks
+	partEnd       time.Duration    // when that part of the last generation would have ended; -1: it was not shared
 	sharing       int              // hosts that shared the last generation
 	leadTime      time.Duration    // when this host began to lead
+	computing     time.Duration    // time of the chunks that this host computed, in this generation
+	computed      int              // their number
 	leastChunk    time.Duration    // the least time for each chunk, in this generation; 0: not known
 	leading       bool             // this host computes the generation alone
 	requestTime   time.Duration    // when rows or a state were asked for; -1: not in this generation
@@ -360,8 +362,8 @@ func (h *Host) Next(now time.Duration, limit int) Action {
 		}
 	}
 	if h.startTime < 0 {
-		if h.lastStart >= 0 && h.sharing == len(h.Alive(now)) {
-			h.own.add(max(0, now-h.lastStart-h.whole.time/time.Duration(h.sharing)))
+		if h.partEnd >= 0 && h.sharing == len(h.Alive(now)) {
+			h.own.add(max(0, now-h.partEnd))
 		}
 		h.startTime = now
 	}
@@ -579,6 +581,8 @@ func (h *Host) isAlive(now time.Duration, name string) bool {
 // have not announced meanwhile.
 func (h *Host) Computed(now time.Duration, chunks []int, rows [][]byte) ([]Message, error) {
 	h.chunkTime = now - h.computeTime
+	h.computing += h.chunkTime
+	h.computed += len(chunks)
 	if each := h.chunkTime / time.Duration(len(chunks)); h.leastChunk == 0 || each < h.leastChunk {
 		h.leastChunk = each
 	}
@@ -614,9 +618,12 @@ func (h *Host) Finish() [][]byte {
 	if h.leastChunk > 0 {
 		h.whole.add(h.leastChunk * time.Duration(len(r.chunks)))
 	}
-	began := h.startTime
+	part := time.Duration(-1)
+	if h.computed > 0 {
+		part = h.startTime + h.computing / time.Duration(h.computed) * time.Duration(len(r.chunks)) / time.Duration(h.sharing)
+	}
 	h.start(r.generation + 1)
-	h.lastStart = began
+	h.partEnd = part
 	return rows
 }
 
@@ -633,5 +640,6 @@ func (h *Host) start(generation int64) {
 		h.rounds[generation] = h.round
 	}
 	maps.DeleteFunc(h.rounds, func(g int64, _ *round) bool { return g < generation-roundWindow })
-	h.startTime, h.lastStart, h.requestTime, h.requests, h.idleUntil, h.leastChunk = -1, -1, -1, 0, 0, 0
+	h.startTime, h.partEnd, h.requestTime, h.requests, h.idleUntil = -1, -1, -1, 0, 0
+	h.computing, h.computed, h.leastChunk = 0, 0, 0
 }
