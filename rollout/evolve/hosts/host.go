@@ -83,7 +83,6 @@ type Host struct {
 	leadTime      time.Duration    // when this host began to lead
 	computing     time.Duration    // time of the chunks that this host computed, in this generation
 	computed      int              // their number
-	leastChunk    time.Duration    // the least time for each chunk, in this generation; 0: not known
 	leading       bool             // this host computes the generation alone
 	requestTime   time.Duration    // when rows or a state were asked for; -1: not in this generation
 	requests      int              // how often in this generation
@@ -583,9 +582,6 @@ func (h *Host) Computed(now time.Duration, chunks []int, rows [][]byte) ([]Messa
 	h.chunkTime = now - h.computeTime
 	h.computing += h.chunkTime
 	h.computed += len(chunks)
-	if each := h.chunkTime / time.Duration(len(chunks)); h.leastChunk == 0 || each < h.leastChunk {
-		h.leastChunk = each
-	}
 	var out []Message
 	for i, c := range chunks {
 		h.Stats.Chunks++
@@ -615,15 +611,14 @@ func (h *Host) Finish() [][]byte {
 	for i, c := range r.chunks {
 		rows[i] = c.rows
 	}
-	if h.leastChunk > 0 {
-		h.whole.add(h.leastChunk * time.Duration(len(r.chunks)))
-	}
-	part := time.Duration(-1)
+	end := time.Duration(-1)
 	if h.computed > 0 {
-		part = h.startTime + h.computing / time.Duration(h.computed) * time.Duration(len(r.chunks)) / time.Duration(h.sharing)
+		whole := h.computing / time.Duration(h.computed) * time.Duration(len(r.chunks))
+		h.whole.add(whole)
+		end = h.startTime + whole/time.Duration(h.sharing)
 	}
 	h.start(r.generation + 1)
-	h.partEnd = part
+	h.partEnd = end
 	return rows
 }
 
@@ -641,5 +636,5 @@ func (h *Host) start(generation int64) {
 	}
 	maps.DeleteFunc(h.rounds, func(g int64, _ *round) bool { return g < generation-roundWindow })
 	h.startTime, h.partEnd, h.requestTime, h.requests, h.idleUntil = -1, -1, -1, 0, 0
-	h.computing, h.computed, h.leastChunk = 0, 0, 0
+	h.computing, h.computed = 0, 0
 }
