@@ -493,7 +493,7 @@ func (h *Host) leads(now time.Duration, led bool) bool {
 	if h.own.count < trials || whole >= bound*float64(alwaysShared) {
 		return false
 	}
-	return whole/(whole/n+float64(h.own.time)) < bound*min(n/mostCost, enoughSpeedup)
+	return n == 1 || whole/(whole/n+float64(h.own.time)) < bound*min(n/mostCost, enoughSpeedup)
 }
 
 // Led takes the time of a generation that this host computed alone, and begins the next one.

@@ -98,6 +98,7 @@ func TestGenerationsThatAreNotWorthSharing(t *testing.T) {
 		whole, update, delay time.Duration
 		shared               bool
 	}{
+		{"one host does not compute chunk by chunk", 1, 30 * ms, 6 * ms, 0, false},
 		{"two hosts take 21 ms instead of 36", 2, 30 * ms, 6 * ms, 0, true},
 		{"three take 16 ms, two thirds more than they would without updates", 3, 30 * ms, 6 * ms, 0, false},
 		{"eight take 10 ms", 8, 30 * ms, 6 * ms, 0, true},
