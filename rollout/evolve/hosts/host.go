@@ -9,9 +9,9 @@
 // There is no lease. A host begins with chunks of its own. Then it takes chunks that nobody has begun, and then those
 // whose host is late. A chunk that two hosts compute has the same rows, which is checked.
 //
-// Each host updates its own state, which several hosts do not do faster. Where that, the messages and the waits take too
-// much of a generation, one host leads, which computes it alone, and the others take its state once in BeatEvery; see
-// leads. If two lead, or nobody does for a while, only time is lost.
+// Each host updates its own state, so several hosts do not do that faster. Where updates, messages and waits take too
+// much of a generation, one host leads: it computes generations alone, and the others take its state once in BeatEvery
+// (see leads). If two lead, or nobody does for a while, only time is lost.
 package hosts
 
 import (
