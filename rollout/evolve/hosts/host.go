@@ -48,14 +48,14 @@ const (
 	// twice the time of the processors.
 	leastShared = 12 * time.Millisecond
 	// alwaysShared is the time of a generation from which on hosts share it, however little they gain.
-	alwaysShared = 200 * time.Millisecond
+	alwaysShared = 100 * time.Millisecond
 	// Other generations are shared if hosts compute them enoughSpeedup times as fast as one does, or if the time of the
 	// processors is at most mostCost times that of one.
 	enoughSpeedup, mostCost = 2, 1.5
 	// steady is by how much these bounds are higher for a host that leads, so that it does not change its mind often.
 	steady = 1.25
 	// trials is the number of generations that hosts share before one decides by what they gained.
-	trials = 8
+	trials = 12
 	// tryAgain is the time after which a host that leads finds out anew what sharing gains: others may have used the
 	// processors.
 	tryAgain = 5 * time.Minute
@@ -81,6 +81,7 @@ type Host struct {
 	partEnd       time.Duration    // when that part of the last generation would have ended; -1: it was not shared
 	sharing       int              // hosts that shared the last generation
 	leadTime      time.Duration    // when this host began to lead
+	leastChunk    time.Duration    // the least time for each chunk, in this generation; 0: not known
 	computing     time.Duration    // time of the chunks that this host computed, in this generation
 	computed      int              // their number
 	leading       bool             // this host computes the generation alone
@@ -580,6 +581,9 @@ func (h *Host) isAlive(now time.Duration, name string) bool {
 // have not announced meanwhile.
 func (h *Host) Computed(now time.Duration, chunks []int, rows [][]byte) ([]Message, error) {
 	h.chunkTime = now - h.computeTime
+	if each := h.chunkTime / time.Duration(len(chunks)); h.leastChunk == 0 || each < h.leastChunk {
+		h.leastChunk = each
+	}
 	h.computing += h.chunkTime
 	h.computed += len(chunks)
 	var out []Message
@@ -613,9 +617,9 @@ func (h *Host) Finish() [][]byte {
 	}
 	end := time.Duration(-1)
 	if h.computed > 0 {
-		whole := h.computing / time.Duration(h.computed) * time.Duration(len(r.chunks))
-		h.whole.add(whole)
-		end = h.startTime + whole/time.Duration(h.sharing)
+		// Chunks take longer while other hosts use the same processors, which they would not if this host led.
+		h.whole.add(h.leastChunk * time.Duration(len(r.chunks)))
+		end = h.startTime + h.computing*time.Duration(len(r.chunks))/time.Duration(h.computed*h.sharing)
 	}
 	h.start(r.generation + 1)
 	h.partEnd = end
@@ -636,5 +640,5 @@ func (h *Host) start(generation int64) {
 	}
 	maps.DeleteFunc(h.rounds, func(g int64, _ *round) bool { return g < generation-roundWindow })
 	h.startTime, h.partEnd, h.requestTime, h.requests, h.idleUntil = -1, -1, -1, 0, 0
-	h.computing, h.computed = 0, 0
+	h.computing, h.computed, h.leastChunk = 0, 0, 0
 }
