@@ -9,8 +9,9 @@
 // There is no lease. A host begins with chunks of its own. Then it takes chunks that nobody has begun, and then those
 // whose host is late. A chunk that two hosts compute has the same rows, which is checked.
 //
-// Generations that take less than leastShared are not worth their messages: one host leads, which computes them alone,
-// and the others take its state once in BeatEvery. If two lead, or nobody does for a while, only time is lost.
+// Each host updates its own state, so several hosts do not do that faster. Where updates, messages and waits take too
+// much of a generation, one host leads: it computes generations alone, and the others take its state once in BeatEvery
+// (see leads). If two lead, or nobody does for a while, only time is lost.
 package hosts
 
 import (
@@ -46,7 +47,19 @@ const (
 	// leastShared is the least time of a generation that hosts share: less is hardly faster on two hosts, and takes
 	// twice the time of the processors.
 	leastShared = 12 * time.Millisecond
-	// memory is the number of generations for which a short one counts.
+	// alwaysShared is the time of a generation from which on hosts share it, however little they gain.
+	alwaysShared = 100 * time.Millisecond
+	// Other generations are shared if hosts compute them enoughSpeedup times as fast as one does, or if the time of the
+	// processors is at most mostCost times that of one.
+	enoughSpeedup, mostCost = 2, 1.5
+	// steady is by how much these bounds are higher for a host that leads, so that it does not change its mind often.
+	steady = 1.25
+	// trials is the number of generations that hosts share before one decides by what they gained.
+	trials = 12
+	// tryAgain is the time after which a host that leads finds out anew what sharing gains: others may have used the
+	// processors.
+	tryAgain = 5 * time.Minute
+	// memory is the number of generations for which a short one counts in a least.
 	memory = 32
 )
 
@@ -63,8 +76,14 @@ type Host struct {
 	chunkTime     time.Duration    // time of a chunk, here; 0: not known
 	startTime     time.Duration    // when the generation began here; -1: not yet
 	computeTime   time.Duration    // when this host began its chunks
-	wholeTime     time.Duration    // time of a generation, if this host computes all of it; 0: not known
+	whole         least            // time of a generation, if this host computes all of it
+	own           least            // time of a shared generation beyond this host's part of all chunks
+	partEnd       time.Duration    // when that part of the last generation would have ended; -1: it was not shared
+	sharing       int              // hosts that shared the last generation
+	leadTime      time.Duration    // when this host began to lead
 	leastChunk    time.Duration    // the least time for each chunk, in this generation; 0: not known
+	computing     time.Duration    // time of the chunks that this host computed, in this generation
+	computed      int              // their number
 	leading       bool             // this host computes the generation alone
 	requestTime   time.Duration    // when rows or a state were asked for; -1: not in this generation
 	requests      int              // how often in this generation
@@ -84,6 +103,20 @@ type peer struct {
 	generation  int64
 	leading     bool
 	mute        bool // it has not answered requests: it is busy, or ends
+}
+
+// least is the least of several times. Short ones count more than long ones: other programs make them longer.
+type least struct {
+	time  time.Duration
+	count int
+}
+
+func (l *least) add(took time.Duration) {
+	if l.count == 0 || took < l.time {
+		l.time = took
+	}
+	l.time += (took - l.time) / memory
+	l.count++
 }
 
 // Stats count what a host did. Chunks are of all generations.
@@ -329,6 +362,9 @@ func (h *Host) Next(now time.Duration, limit int) Action {
 		}
 	}
 	if h.startTime < 0 {
+		if h.partEnd >= 0 && h.sharing == len(h.Alive(now)) {
+			h.own.add(max(0, now-h.partEnd))
+		}
 		h.startTime = now
 	}
 	if h.round.complete() {
@@ -355,6 +391,7 @@ func (h *Host) Next(now time.Duration, limit int) Action {
 	if h.leads(now, led) {
 		h.leading, h.idleUntil, h.computeTime, a.Lead = true, 0, now, true
 		if !led {
+			h.leadTime = now
 			a.Send = append(a.Send, h.message(Begin, ""))
 		}
 		return a
@@ -426,8 +463,8 @@ func (h *Host) catchUp(now time.Duration, name string, p *peer) (out []Message, 
 // the first in order goes on, if it is not far behind. led: this host has led the last generation.
 func (h *Host) leader(now time.Duration, led bool) *peer {
 	far := int64(1)
-	if h.wholeTime > 0 {
-		far += int64(2 * BeatEvery / h.wholeTime)
+	if h.whole.time > 0 {
+		far += int64(2 * BeatEvery / h.whole.time)
 	}
 	for name, p := range h.peers {
 		first := !led || name < h.id
@@ -440,26 +477,32 @@ func (h *Host) leader(now time.Duration, led bool) *peer {
 
 // leads reports whether this host leads now. led: it has led the last generation.
 func (h *Host) leads(now time.Duration, led bool) bool {
-	if led {
-		return h.wholeTime < 3*leastShared/2
+	if !led && (h.whole.count == 0 || h.alive(now, h.shares)[0] != h.id) {
+		return false
 	}
-	return h.wholeTime > 0 && h.wholeTime < leastShared && h.alive(now, h.shares)[0] == h.id
+	bound := 1.
+	if led {
+		bound = steady
+	}
+	whole, n := float64(h.whole.time), float64(len(h.Alive(now)))
+	switch {
+	case whole < bound*float64(leastShared):
+		return true
+	case led && now-h.leadTime > tryAgain:
+		h.own = least{}
+	}
+	if h.own.count < trials || whole >= bound*float64(alwaysShared) {
+		return false
+	}
+	return n == 1 || whole/(whole/n+float64(h.own.time)) < bound*min(n/mostCost, enoughSpeedup)
 }
 
 // Led takes the time of a generation that this host computed alone, and begins the next one.
 func (h *Host) Led(now time.Duration) {
-	h.measured(now - h.computeTime)
+	h.whole.add(now - h.computeTime)
 	h.Stats.Chunks += len(h.round.chunks)
 	h.forget(now)
 	h.start(h.round.generation + 1)
-}
-
-// measured takes the time of a generation. A short one counts more than long ones: other programs make them longer.
-func (h *Host) measured(took time.Duration) {
-	if h.wholeTime == 0 || took < h.wholeTime {
-		h.wholeTime = took
-	}
-	h.wholeTime += (took - h.wholeTime) / memory
 }
 
 // Behind reports whether this host leads and others are behind.
@@ -479,6 +522,7 @@ func (h *Host) Behind(now time.Duration) bool {
 // expected reports that it is this one chunk.
 func (h *Host) choose(now time.Duration, limit int) (chunks []int, expected bool, wait time.Duration) {
 	sharing := h.alive(now, h.shares)
+	h.sharing = len(sharing)
 	rank := slices.Index(sharing, h.id)
 	late := max(leastLate, time.Duration(lateFactor*float64(h.chunkTime)))
 	if h.chunkTime == 0 {
@@ -540,6 +584,8 @@ func (h *Host) Computed(now time.Duration, chunks []int, rows [][]byte) ([]Messa
 	if each := h.chunkTime / time.Duration(len(chunks)); h.leastChunk == 0 || each < h.leastChunk {
 		h.leastChunk = each
 	}
+	h.computing += h.chunkTime
+	h.computed += len(chunks)
 	var out []Message
 	for i, c := range chunks {
 		h.Stats.Chunks++
@@ -569,10 +615,14 @@ func (h *Host) Finish() [][]byte {
 	for i, c := range r.chunks {
 		rows[i] = c.rows
 	}
-	if h.leastChunk > 0 {
-		h.measured(h.leastChunk * time.Duration(len(r.chunks)))
+	end := time.Duration(-1)
+	if h.computed > 0 {
+		// Chunks take longer while other hosts use the same processors, which they would not if this host led.
+		h.whole.add(h.leastChunk * time.Duration(len(r.chunks)))
+		end = h.startTime + h.computing*time.Duration(len(r.chunks))/time.Duration(h.computed*h.sharing)
 	}
 	h.start(r.generation + 1)
+	h.partEnd = end
 	return rows
 }
 
@@ -589,5 +639,6 @@ func (h *Host) start(generation int64) {
 		h.rounds[generation] = h.round
 	}
 	maps.DeleteFunc(h.rounds, func(g int64, _ *round) bool { return g < generation-roundWindow })
-	h.startTime, h.requestTime, h.requests, h.idleUntil, h.leastChunk = -1, -1, 0, 0, 0
+	h.startTime, h.partEnd, h.requestTime, h.requests, h.idleUntil = -1, -1, -1, 0, 0
+	h.computing, h.computed, h.leastChunk = 0, 0, 0
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -129,4 +130,28 @@ func TestHostsForget(t *testing.T) {
 	require.Len(t, h.fragments, 1)
 	h.fragments.drop(3, func(string) bool { return false })
 	require.Empty(t, h.fragments, "this host is as far by now")
+}
+
+// A host that leads, because other programs had the processors when sharing was tried, tries it again.
+func TestAHostThatLeadsTriesAgain(t *testing.T) {
+	identity := Identity{"seed": "1"}
+	h := New("a", identity, 0)
+	at := func(now time.Duration, led bool) bool {
+		_, err := h.Receive(now, Message{Kind: Beat, From: "b", Run: identity.Digest()})
+		require.NoError(t, err)
+		return h.leads(now, led)
+	}
+	require.False(t, at(0, false), "no time is known")
+	h.whole.add(60 * time.Millisecond)
+	for range trials {
+		require.False(t, at(0, false), "they try")
+		h.own.add(50 * time.Millisecond)
+	}
+	require.True(t, at(0, false))
+	require.True(t, at(tryAgain, true))
+	require.False(t, at(tryAgain+1, true))
+	for range trials {
+		h.own.add(5 * time.Millisecond)
+	}
+	require.False(t, at(tryAgain+2, false), "now it gains")
 }

@@ -243,7 +243,7 @@ func TestTheLastStateHasAllRounds(t *testing.T) {
 	require.NoError(t, err)
 	defer p.Close()
 	receive(Message{Kind: Beat, From: "b", Run: identity.Digest(), Generation: 5})
-	p.host.measured(time.Millisecond)
+	p.host.whole.add(time.Millisecond)
 	rows, state, err := p.Round(t.Context(), 4, 1, afterWorker{})
 	require.NoError(t, err)
 	require.Nil(t, rows)

@@ -90,6 +90,44 @@ func TestShortGenerationsAreNotShared(t *testing.T) {
 	}
 }
 
+// Whether hosts share a generation depends on its time, on what each of them does for itself, and on their number.
+func TestGenerationsThatAreNotWorthSharing(t *testing.T) {
+	for _, c := range []struct {
+		name                 string
+		hosts                int
+		whole, update, delay time.Duration
+		shared               bool
+	}{
+		{"one host does not compute chunk by chunk", 1, 30 * ms, 6 * ms, 0, false},
+		{"two hosts take 21 ms instead of 36", 2, 30 * ms, 6 * ms, 0, true},
+		{"three take 16 ms, two thirds more than they would without updates", 3, 30 * ms, 6 * ms, 0, false},
+		{"eight take 10 ms", 8, 30 * ms, 6 * ms, 0, true},
+		{"updates take as long as the rest", 8, 30 * ms, 30 * ms, 0, false},
+		{"messages take as long as the rest", 3, 30 * ms, ms, 15 * ms, false},
+		{"long generations", 3, 240 * ms, 100 * ms, 0, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := Options{Hosts: c.hosts, Chunks: 24, Generations: 250, RowBytes: 20, Chunk: c.whole / 24,
+				Update: c.update, Delay: max(c.delay, ms/10), Together: true}
+			r := Run(o, time.Hour)
+			require.Empty(t, r.Errors)
+			require.Len(t, r.States, c.hosts)
+			most := 0
+			for _, s := range r.Stats {
+				most = max(most, s.Chunks)
+			}
+			all := o.Chunks * int(o.Generations)
+			if c.shared {
+				require.Less(t, most, all*11/10/c.hosts)
+				return
+			}
+			require.Greater(t, most, all*94/100)
+			o.Hosts = 1
+			require.Less(t, r.Time, Run(o, time.Hour).Time*103/100)
+		})
+	}
+}
+
 // A host that leads is killed, suspended or cut off, or another one joins: the others go on where they are, and two
 // that lead become one.
 func TestFaultsOfAHostThatLeads(t *testing.T) {
