@@ -148,12 +148,12 @@ func (m *Model) Rest() (q []float64) {
 // Check says what of the model is not computed here.
 func (m *Model) Check() error {
 	c := &checker{}
-	c.want(len(m.Bodies) > 1, "body", "", "a model has at least one")
+	c.want(len(m.Bodies) > 1, "body", "", "there is none: want at least one")
 	c.want(m.Integrator == Euler || m.Integrator == RK4, "option", "", "integrator %q: want Euler or RK4", m.Integrator)
 	c.want(m.Timestep > 0, "option", "", "timestep %v: want more than 0", m.Timestep)
 	c.want(m.Impratio == 1, "option", "", "impratio %v: want 1", m.Impratio)
 	_, nv, _ := m.Sizes()
-	c.want(nv > 0, "joint", "", "a model has at least one")
+	c.want(nv > 0, "joint", "", "there is none: want at least one")
 	if c.err != nil {
 		return c.err
 	}
