@@ -174,6 +174,11 @@ func TestRefusals(t *testing.T) {
 			`elements are 1000 deep: want less`,
 		`<mujoco><worldbody>` + strings.Repeat(`<body/>`, 1000) + `</worldbody></mujoco>`: `m.xml:1: <body>: ` +
 			`the model has more than 500 bodies: want less`,
+		`<mujoco><worldbody>` + strings.Repeat(`<body><freejoint/><geom size="1"/></body>`, 40) +
+			`</worldbody></mujoco>`: `m.xml: model: a step takes about 90 million operations, for 240 degrees of ` +
+			`freedom and 3120 rows of contacts between geoms that both move: want at most 10 million (contype, ` +
+			`conaffinity and <exclude> leave pairs out)`,
+		`<mujoco>` + strings.Repeat(" ", 16<<20): `m.xml: it has 16777224 bytes: want at most 16777216`,
 		body(strings.Repeat(`<geom size="1"/>`, 3000), ``): `m.xml:1: <geom>: ` +
 			`the model has more than 2000 geoms: want less`,
 	} {
