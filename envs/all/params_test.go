@@ -50,8 +50,8 @@ func TestEveryParameterIsRead(t *testing.T) {
 		require.NoError(t, err)
 		text, reads := traced(t, env)
 		for _, p := range params {
-			// MuJoCo's engines differ in margins and free joints only, and substeps are a number in a tape, an input: see
-			// xlarun/envs/mujoco.
+			// MuJoCo's engines differ in margins and free joints only, and substeps are a number in a tape, an
+			// input: see xlarun/envs/mujoco.
 			if p.Name == "engine" || p.Name == "frame-skip" {
 				continue
 			}

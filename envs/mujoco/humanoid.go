@@ -57,7 +57,8 @@ var Humanoid = Task{ID: "Humanoid-v5", Model: model("humanoid.xml"), Engine: 4, 
 		reward, terminated = x.alive(between(p.HealthyZMin, x.After.Data.Q.Index(2), p.HealthyZMax))
 		speed := x.moved(x.Task.centre(x.After), x.Task.centre(x.Before)).Mul(p.ForwardRewardWeight)
 		contact := x.After.Frames.Force.Square().Sum().Mul(p.ContactCostWeight)
-		return speed.Add(reward).Sub(x.effort()).Sub(graph.Clamp(p.ContactCostMin, contact, p.ContactCostMax)), terminated
+		contact = graph.Clamp(p.ContactCostMin, contact, p.ContactCostMax)
+		return speed.Add(reward).Sub(x.effort()).Sub(contact), terminated
 	}}
 
 // centre is the centre of mass.

@@ -50,8 +50,10 @@ func TestRefusals(t *testing.T) {
 		`<robot name="r"/>`: `m.xml:1: <robot name="r">: the document is not ` +
 			`a model: want <mujoco>`,
 		`<mujoco/>`: `m.xml: body: there is none: want at least one`,
-		`<mujoco><worldbody><geom size="1"/><body/></worldbody></mujoco>`: `m.xml: joint: there is none: want at least one`,
-		`<mujoco><body/></mujoco>`:                                        `m.xml:1: <body>: <body> is not an element of <mujoco>`,
+		`<mujoco><worldbody><geom size="1"/><body/></worldbody></mujoco>`: `m.xml: joint: there is none: ` +
+			`want at least one`,
+		`<mujoco><body/></mujoco>`: `m.xml:1: <body>: <body> is not an element of ` +
+			`<mujoco>`,
 		`<mujoco><worldbody><replicate count="2"/></worldbody></mujoco>`: `m.xml:1: <replicate>: <replicate> in ` +
 			`<worldbody> is not supported: leave it out`,
 		`<mujoco a="1" a="2"/>`: `m.xml:1: <mujoco>: attribute a stands twice`,
