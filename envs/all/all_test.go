@@ -40,15 +40,17 @@ func TestEveryEnvironmentKeepsItsSpec(t *testing.T) {
 	for _, id := range interpreted() {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
-			env, err := envs.Make(id)
-			require.NoError(t, err)
+			env := made(t, id)
 			require.Equal(t, id, env.Spec().ID)
 			steps := 50
 			if long.On() {
 				steps = 1000
 			}
-			if slices.Contains(swinging, id) {
-				steps /= 25
+			if slices.Contains(mechanical, id) {
+				steps /= 50
+			}
+			if slices.Contains(crawling, id) {
+				steps = 1
 			}
 			require.NoError(t, envtest.CheckSteps(env, steps))
 		})
@@ -61,8 +63,7 @@ func TestEveryEnvironmentDraws(t *testing.T) {
 	for _, id := range interpreted() {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
-			env, err := envs.Make(id)
-			require.NoError(t, err)
+			env := made(t, id)
 			d := envs.TraitsOf(env).Draw
 			require.NotNil(t, d)
 			params := env.DefaultParams()
@@ -116,7 +117,7 @@ func TestEveryEnvironmentDraws(t *testing.T) {
 
 // steps is how far an environment is played before it is drawn: not to the end.
 func steps(env envs.Environment) int {
-	if slices.Contains(swinging, env.Spec().ID) {
+	if id := env.Spec().ID; slices.Contains(mechanical, id) || slices.Contains(crawling, id) {
 		return 1
 	}
 	if env.Spec().ID == "Seaquest-MinAtar-v1" || env.Spec().ID == "Asterix-MinAtar-v1" {
@@ -125,15 +126,26 @@ func steps(env envs.Environment) int {
 	return 5
 }
 
-// swinging are the smallest of MuJoCo's tasks, crawling those whose steps are tens of thousands of ops for the
-// interpreter. All are one type of xlarun/envs/mujoco, whose tests compare their steps with Gymnasium's.
+// mechanical are MuJoCo's tasks, whose steps are thousands of ops for the interpreter, and crawling those of tens of
+// thousands, which the long form plays alone.
 var (
-	swinging = []string{"InvertedPendulum-v5", "Reacher-v5"}
-	crawling = []string{"Ant-v5", "HalfCheetah-v5", "Hopper-v5", "Humanoid-v5", "HumanoidStandup-v5",
-		"InvertedDoublePendulum-v5", "Pusher-v5", "Swimmer-v5", "Walker2d-v5"}
+	mechanical = []string{"HalfCheetah-v5", "Hopper-v5", "InvertedDoublePendulum-v5", "InvertedPendulum-v5",
+		"Pusher-v5", "Reacher-v5", "Swimmer-v5", "Walker2d-v5"}
+	crawling = []string{"Ant-v5", "Humanoid-v5", "HumanoidStandup-v5"}
 )
 
 // interpreted are the registered environments that tests play on the interpreter.
 func interpreted() []string {
-	return slices.DeleteFunc(envs.IDs(), func(id string) bool { return slices.Contains(crawling, id) })
+	return slices.DeleteFunc(envs.IDs(), func(id string) bool { return slices.Contains(crawling, id) && !long.On() })
+}
+
+// made is an environment, a mechanical one with steps of one substep.
+func made(t *testing.T, id string) envs.Environment {
+	env, err := envs.Make(id)
+	require.NoError(t, err)
+	if slices.Contains(mechanical, id) || slices.Contains(crawling, id) {
+		env, err = envs.TraitsOf(env).Resize("frame-skip", 1)
+		require.NoError(t, err)
+	}
+	return env
 }

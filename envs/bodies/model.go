@@ -148,12 +148,12 @@ func (m *Model) Rest() (q []float64) {
 // Check says what of the model is not computed here.
 func (m *Model) Check() error {
 	c := &checker{}
-	c.want(len(m.Bodies) > 1, "body", "", "a model has at least one")
+	c.want(len(m.Bodies) > 1, "body", "", "there is none: want at least one")
 	c.want(m.Integrator == Euler || m.Integrator == RK4, "option", "", "integrator %q: want Euler or RK4", m.Integrator)
 	c.want(m.Timestep > 0, "option", "", "timestep %v: want more than 0", m.Timestep)
 	c.want(m.Impratio == 1, "option", "", "impratio %v: want 1", m.Impratio)
 	_, nv, _ := m.Sizes()
-	c.want(nv > 0, "joint", "", "a model has at least one")
+	c.want(nv > 0, "joint", "", "there is none: want at least one")
 	if c.err != nil {
 		return c.err
 	}
@@ -221,9 +221,42 @@ func (m *Model) Check() error {
 		c.want(false, "pair", "", "geoms %v: want two of %d", p.Geoms, len(m.Geoms))
 	}
 	if c.err == nil {
+		c.size(m, moves)
 		c.level(m)
 	}
 	return c.err
+}
+
+// mostOps is how large a step may be: the record of one with so many takes a gigabyte.
+const mostOps = 1e7
+
+// size refuses models whose step is too large to record: each row of a contact between geoms that both move couples all
+// degrees of freedom in the solver, and the mass matrix those of a branch.
+func (c *checker) size(m *Model, moves []bool) {
+	_, nv, _ := m.Sizes()
+	rows, ops := 0, 0.0
+	for _, p := range m.Pairs {
+		if g, h := m.Geoms[p.Geoms[0]], m.Geoms[p.Geoms[1]]; moves[g.Body] && moves[h.Body] {
+			rows += max(1, 2*max(g.Condim, h.Condim)-2)
+		}
+	}
+	depth := make([]int, len(m.Bodies)) // degrees of freedom from the world to a body
+	joints := m.Joints
+	for b := 1; b < len(m.Bodies); b++ {
+		depth[b] = depth[m.Bodies[b].Parent]
+		for ; len(joints) > 0 && joints[0].Body == b; joints = joints[1:] {
+			n := 1
+			if joints[0].Type == Free {
+				n = 6
+			}
+			depth[b] += n
+			ops += float64(n*depth[b]*depth[b]) / 2
+		}
+	}
+	ops += float64(rows) * float64(nv*nv) / 2
+	c.want(ops <= mostOps, "model", "", "a step takes about %.0f million operations, for %d degrees of freedom and %d "+
+		"rows of contacts between geoms that both move: want at most %.0f million (contype, conaffinity and <exclude> "+
+		"leave pairs out)", ops/1e6, nv, rows, mostOps/1e6)
 }
 
 // level refuses cylinders that move against a plane that they may touch: that contact is not computed.

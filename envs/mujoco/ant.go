@@ -15,8 +15,9 @@ func init() { register(Ant) }
 // less 0.0005 of that of contact forces within ±1. A state is unhealthy, and ends the episode, where the height is not
 // from 0.2 to 1 m.
 var Ant = Task{ID: "Ant-v5", Model: model("ant.xml"), Engine: 4, FrameSkip: 5, MaxSteps: 1000, RewardThreshold: 6000,
-	Flags:  []Flag{exclude, {"include-cfrc-ext-in-observation", true}},
-	Frames: bodies.Places | bodies.Contacts, Start: noise(true),
+	MainBody: 1,
+	Flags:    []Flag{exclude, {"include-cfrc-ext-in-observation", true}},
+	Frames:   bodies.Places | bodies.Contacts, Start: noise(true),
 	Params: Params{ForwardRewardWeight: graph.Scalar(1), CtrlCostWeight: graph.Scalar(.5),
 		ContactCostWeight: graph.Scalar(5e-4), HealthyReward: graph.Scalar(1), TerminateWhenUnhealthy: graph.Scalar(1),
 		HealthyZMin: graph.Scalar(.2), HealthyZMax: graph.Scalar(1), ContactForceMin: graph.Scalar(-1),
@@ -32,7 +33,8 @@ var Ant = Task{ID: "Ant-v5", Model: model("ant.xml"), Engine: 4, FrameSkip: 5, M
 		z := x.After.Data.Q.Index(2)
 		finite := graph.IsFinite(graph.Concatenate(0, x.After.Data.Q, x.After.Data.V)).All()
 		reward, terminated = x.alive(finite.And(p.HealthyZMin.Le(z)).And(z.Le(p.HealthyZMax)))
-		speed := x.moved(x.After.Frames.Pos.Index(1), x.Before.Frames.Pos.Index(1)).Mul(p.ForwardRewardWeight)
+		main := x.Task.MainBody
+		speed := x.moved(x.After.Frames.Pos.Index(main), x.Before.Frames.Pos.Index(main)).Mul(p.ForwardRewardWeight)
 		contact := graph.Clamp(p.ContactForceMin, x.After.Frames.Force, p.ContactForceMax).Square().Sum()
 		return speed.Add(reward).Sub(x.effort()).Sub(contact.Mul(p.ContactCostWeight)), terminated
 	}}

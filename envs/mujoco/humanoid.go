@@ -1,6 +1,7 @@
 package mujoco
 
 import (
+	"xlarun/envs"
 	"xlarun/envs/bodies"
 	"xlarun/envs/draw"
 	"xlarun/graph"
@@ -46,9 +47,9 @@ func humanoidWidth(t Task) int {
 var Humanoid = Task{ID: "Humanoid-v5", Model: model("humanoid.xml"), Engine: 4, FrameSkip: 5, MaxSteps: 1000,
 	Flags: humanoidFlags, Frames: humanoidFrames, Start: noise(false),
 	Params: Params{ForwardRewardWeight: graph.Scalar(1.25), CtrlCostWeight: graph.Scalar(.1),
-		ContactCostWeight: graph.Scalar(5e-7), ContactCostMax: graph.Scalar(10), HealthyReward: graph.Scalar(5),
-		TerminateWhenUnhealthy: graph.Scalar(1), HealthyZMin: graph.Scalar(1), HealthyZMax: graph.Scalar(2),
-		ResetNoiseScale: graph.Scalar(.01)},
+		ContactCostWeight: graph.Scalar(5e-7), ContactCostMin: graph.Scalar(-envs.Unbounded),
+		ContactCostMax: graph.Scalar(10), HealthyReward: graph.Scalar(5), TerminateWhenUnhealthy: graph.Scalar(1),
+		HealthyZMin: graph.Scalar(1), HealthyZMax: graph.Scalar(2), ResetNoiseScale: graph.Scalar(.01)},
 	Observation: humanoidObservation, Width: humanoidWidth,
 	View: [2]draw.Point{draw.At(-1.2, -.2), draw.At(1.2, 1.8)},
 	Reward: func(x Transition) (reward, terminated *graph.Array) {
@@ -56,7 +57,8 @@ var Humanoid = Task{ID: "Humanoid-v5", Model: model("humanoid.xml"), Engine: 4, 
 		reward, terminated = x.alive(between(p.HealthyZMin, x.After.Data.Q.Index(2), p.HealthyZMax))
 		speed := x.moved(x.Task.centre(x.After), x.Task.centre(x.Before)).Mul(p.ForwardRewardWeight)
 		contact := x.After.Frames.Force.Square().Sum().Mul(p.ContactCostWeight)
-		return speed.Add(reward).Sub(x.effort()).Sub(graph.Min(contact, p.ContactCostMax)), terminated
+		contact = graph.Clamp(p.ContactCostMin, contact, p.ContactCostMax)
+		return speed.Add(reward).Sub(x.effort()).Sub(contact), terminated
 	}}
 
 // centre is the centre of mass.

@@ -15,12 +15,14 @@ func init() { register(HumanoidStandup) }
 var HumanoidStandup = Task{ID: "HumanoidStandup-v5", Model: model("humanoidstandup.xml"), Engine: 4, FrameSkip: 5,
 	MaxSteps: 1000, Flags: humanoidFlags, Frames: humanoidFrames, Start: noise(false),
 	Params: Params{UphCostWeight: graph.Scalar(1), CtrlCostWeight: graph.Scalar(.1),
-		ImpactCostWeight: graph.Scalar(5e-7), ImpactCostMax: graph.Scalar(10), ResetNoiseScale: graph.Scalar(.01)},
+		ImpactCostWeight: graph.Scalar(5e-7), ImpactCostMin: graph.Scalar(-envs.Unbounded),
+		ImpactCostMax: graph.Scalar(10), ResetNoiseScale: graph.Scalar(.01)},
 	Observation: humanoidObservation, Width: humanoidWidth,
 	View: [2]draw.Point{draw.At(-1.5, -.2), draw.At(1.5, 1.5)},
 	Reward: func(x Transition) (reward, terminated *graph.Array) {
 		p := x.Params
 		up := x.After.Data.Q.Index(2).Div(x.Task.Model().Timestep).Mul(p.UphCostWeight)
-		impact := graph.Min(x.After.Frames.Force.Square().Sum().Mul(p.ImpactCostWeight), p.ImpactCostMax)
+		impact := x.After.Frames.Force.Square().Sum().Mul(p.ImpactCostWeight)
+		impact = graph.Clamp(p.ImpactCostMin, impact, p.ImpactCostMax)
 		return up.Sub(x.effort()).Sub(impact).Add(1), envs.False()
 	}}

@@ -42,6 +42,7 @@ type Task struct {
 	RewardThreshold float64
 	Frames          bodies.Part // what Observation and Reward read of State.Frames
 	Flags           []Flag      // parts of the observation
+	MainBody        int         // the body whose speed is rewarded, a size on the command line; 0: none is said
 	Params          Params      // without MaxSteps
 	// Start draws the first position f32[nq] and velocity f32[nv].
 	Start func(t Task, key random.Key, p Params) (q, v *graph.Array)
@@ -77,9 +78,11 @@ type Params struct {
 	HealthyAngleMax        *graph.Array `tree:"optional"`
 	ContactForceMin        *graph.Array `tree:"optional"`
 	ContactForceMax        *graph.Array `tree:"optional"`
+	ContactCostMin         *graph.Array `tree:"optional"`
 	ContactCostMax         *graph.Array `tree:"optional"`
 	UphCostWeight          *graph.Array `tree:"optional"`
 	ImpactCostWeight       *graph.Array `tree:"optional"`
+	ImpactCostMin          *graph.Array `tree:"optional"`
 	ImpactCostMax          *graph.Array `tree:"optional"`
 	RewardNearWeight       *graph.Array `tree:"optional"`
 	RewardDistWeight       *graph.Array `tree:"optional"`
@@ -215,6 +218,10 @@ func (t Task) draw(state any, size image.Point) (image.Image, error) {
 func (t Task) sizes() []envs.Size {
 	out := []envs.Size{{Name: "engine", Value: t.Engine, Wants: "3 or 4"},
 		{Name: "frame-skip", Value: t.FrameSkip, Wants: "a number from 1 to 1000"}}
+	if t.MainBody > 0 {
+		out = append(out, envs.Size{Name: "main-body", Value: t.MainBody,
+			Wants: fmt.Sprint("a number from 1 to ", len(t.Model().Bodies)-1)})
+	}
 	for _, f := range t.Flags {
 		value := 0
 		if f.On {
@@ -226,7 +233,7 @@ func (t Task) sizes() []envs.Size {
 }
 
 func (t Task) resize(name string, value int) (envs.Environment, error) {
-	for i, s := range t.sizes() {
+	for _, s := range t.sizes() {
 		if s.Name != name {
 			continue
 		}
@@ -238,9 +245,16 @@ func (t Task) resize(name string, value int) (envs.Environment, error) {
 		case "frame-skip":
 			ok = value >= 1 && value <= 1000
 			t.FrameSkip = value
+		case "main-body":
+			ok = value >= 1 && value < len(t.Model().Bodies)
+			t.MainBody = value
 		default:
 			t.Flags = slices.Clone(t.Flags)
-			t.Flags[i-2].On = value == 1
+			for i := range t.Flags {
+				if t.Flags[i].Name == name {
+					t.Flags[i].On = value == 1
+				}
+			}
 		}
 		if !ok {
 			return nil, fmt.Errorf("envs: %s: got %s %d, want %s", t.ID, name, value, s.Wants)

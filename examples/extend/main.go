@@ -1,5 +1,5 @@
-// Command extend is xlarun with an environment, a policy, a strategy, a term of ppo's loss, an emitter and a descriptor
-// of qd, and two kinds of run of its own, one file each. Every command knows what is registered.
+// Command extend is xlarun with two environments, a policy, a strategy, a term of ppo's loss, an emitter and a
+// descriptor of qd, and two kinds of run of its own, one file each. Every command knows what is registered.
 package main
 
 import "xlarun/cmd/xlarun/cli"

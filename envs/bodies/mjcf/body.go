@@ -101,10 +101,10 @@ func (r *reader) joint(e *element, b int, childClass string) {
 			a.fail("%s=%q: want at least 0", name, a.values[name])
 		}
 	}
-	j.Limited = a.limited("limited", "range", j.Range[:], r.autoLimits) && !r.noLimit
 	if free {
-		j.Limited = false
 		j.Ref, j.SpringRef = 0, 0
+	} else {
+		j.Limited = a.limited("limited", "range", j.Range[:], r.autoLimits) && !r.noLimit
 	}
 	if r.degrees && j.Type == bodies.Hinge {
 		for _, x := range []*float64{&j.Range[0], &j.Range[1], &j.Ref, &j.SpringRef} {
@@ -188,12 +188,11 @@ func (r *reader) geom(e *element, b int, childClass string) {
 	r.contype, r.conaffinity = append(r.contype, con), append(r.conaffinity, aff)
 }
 
-// ends places a shape between two points, with its axis from the second to the first. It says how many sizes are known.
+// ends places a shape between two points, with its axis from the second to the first, however else it is turned. It
+// says how many sizes are known.
 func (r *reader) ends(a attributes, g *bodies.Geom) int {
-	for _, other := range append([]string{"pos"}, orientations...) {
-		if _, both := a.attrs[other]; both && a.attrs["fromto"] != "" {
-			a.fail("it has fromto and %s: want one", other)
-		}
+	if g.Pos != [3]float64{} {
+		a.fail("it has fromto and pos=%q: want one", a.values["pos"])
 	}
 	var p [6]float64
 	a.numbers("fromto", p[:], 6)

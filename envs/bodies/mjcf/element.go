@@ -32,6 +32,11 @@ func parse(files fs.FS, name string, seen map[string]bool) *element {
 	}
 	seen[name] = true
 	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		panic(failure{err})
+	} else if info.Size() > maxBytes {
+		panic(failure{fmt.Errorf("%s: it has %d bytes: want at most %d", name, info.Size(), maxBytes)})
+	}
 	d := xml.NewDecoder(f)
 	var open []*element
 	var root *element
@@ -87,7 +92,7 @@ func parse(files fs.FS, name string, seen map[string]bool) *element {
 	}
 }
 
-const maxDepth = 1000
+const maxDepth, maxBytes = 1000, 16 << 20
 
 // all are the children with a name.
 func (e *element) all(name string) (out []*element) {

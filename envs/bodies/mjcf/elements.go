@@ -44,7 +44,7 @@ var elements = table(map[string]string{
 		| passive=enable spring=enable damper=enable clampctrl=enable actuation=enable refsafe=enable eulerdamp=enable
 		override=disable`,
 	"default":   `class`,
-	"worldbody": `childclass | name | | body geom site frame replicate joint freejoint inertial`,
+	"worldbody": `childclass | name | | body geom site joint freejoint`,
 	"body": `name childclass ` + place + `
 		| user sleep
 		| mocap=false gravcomp=0

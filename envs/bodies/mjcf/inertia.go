@@ -177,40 +177,50 @@ func (r *reader) fromLumps(b int, body *bodies.Body) {
 	body.Inertia, body.ComQuat = principal(sum)
 }
 
-// principal are the moments of inertia, the largest first, and the axes that they are about, by Jacobi's rotations.
+// principal are the moments of inertia, the largest first, and the axes that they are about, by the rotations of MuJoCo
+// in their order (mjuu_eig3): where two moments are equal the axes are its own, on which the force of a fluid depends.
 func principal(m [3][3]float64) (moments [3]float64, quat [4]float64) {
-	v := [3][3]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}} // its columns are the axes
-	for range 50 {
-		p, q := 0, 1
-		for _, c := range [][2]int{{0, 2}, {1, 2}} {
-			if math.Abs(m[c[0]][c[1]]) > math.Abs(m[p][q]) {
-				p, q = c[0], c[1]
+	quat = identity
+	for range 500 {
+		v := axes(quat) // its columns are the axes
+		var d [3][3]float64
+		for i := range 3 {
+			for j := range 3 {
+				for k := range 3 {
+					for l := range 3 {
+						d[i][j] += v[k][i] * m[k][l] * v[l][j]
+					}
+				}
 			}
+			moments[i] = d[i][i]
 		}
-		if math.Abs(m[p][q]) < 1e-17*(math.Abs(m[p][p])+math.Abs(m[q][q])) || m[p][q] == 0 {
+		p, q, about := 1, 2, 0
+		if x, y, z := math.Abs(d[0][1]), math.Abs(d[0][2]), math.Abs(d[1][2]); x > y && x > z {
+			p, q, about = 0, 1, 2
+		} else if y > z {
+			p, q, about = 0, 2, 1
+		}
+		if math.Abs(d[p][q]) <= 1e-15*(moments[0]+moments[1]+moments[2]) {
 			break
 		}
-		s, c := math.Sincos(math.Atan2(2*m[p][q], m[q][q]-m[p][p]) / 2)
-		for k := range 3 { // columns, then rows
-			m[k][p], m[k][q] = c*m[k][p]-s*m[k][q], s*m[k][p]+c*m[k][q]
-			v[k][p], v[k][q] = c*v[k][p]-s*v[k][q], s*v[k][p]+c*v[k][q]
+		tau := (d[q][q] - d[p][p]) / (2 * d[p][q])
+		t := 1 / (math.Abs(tau) + math.Sqrt(1+tau*tau))
+		c := 1 / math.Sqrt(1+t*t)
+		half := t * c / (2 * math.Sqrt(.5+.5*c)) // the sine of half the angle
+		if (tau >= 0) != (about == 1) {
+			half = -half
 		}
-		for k := range 3 {
-			m[p][k], m[q][k] = c*m[p][k]-s*m[q][k], s*m[p][k]+c*m[q][k]
+		turned := [4]float64{math.Sqrt(1 - half*half)}
+		turned[1+about] = half
+		quat = unitQuat(product(quat, turned))
+	}
+	for _, i := range []int{0, 1, 0} { // the largest first
+		if moments[i]+1e-12 < moments[i+1] {
+			moments[i], moments[i+1] = moments[i+1], moments[i]
+			turned := [4]float64{math.Sqrt2 / 2}
+			turned[1+(i+2)%3] = math.Sqrt2 / 2
+			quat = unitQuat(product(quat, turned))
 		}
 	}
-	order := [3]int{0, 1, 2}
-	for _, swap := range [][2]int{{0, 1}, {1, 2}, {0, 1}} {
-		if a, b := swap[0], swap[1]; m[order[a]][order[a]] < m[order[b]][order[b]] {
-			order[a], order[b] = order[b], order[a]
-		}
-	}
-	var columns [3][3]float64
-	for k, o := range order {
-		moments[k] = m[o][o]
-		columns[k] = [3]float64{v[0][o], v[1][o], v[2][o]}
-	}
-	columns[2] = cross(columns[0], columns[1])
-	return moments, fromAxes([3][3]float64{{columns[0][0], columns[1][0], columns[2][0]},
-		{columns[0][1], columns[1][1], columns[2][1]}, {columns[0][2], columns[1][2], columns[2][2]}})
+	return moments, quat
 }

@@ -145,7 +145,7 @@ func (r *reader) rest() {
 		case "default", "worldbody", "contact", "actuator", "compiler", "option":
 		default:
 			if !slices.Contains(skipped, e.name) {
-				e.fail("<%s> is not an element of a model", e.name)
+				e.fail("<%s> is not an element of <mujoco>", e.name)
 			}
 		}
 	}

@@ -49,9 +49,15 @@ func TestRefusals(t *testing.T) {
 		`<mujoco></worldbody>`: `m.xml:1: element <mujoco> closed by </worldbody>`,
 		`<robot name="r"/>`: `m.xml:1: <robot name="r">: the document is not ` +
 			`a model: want <mujoco>`,
-		`<mujoco/>`:             `m.xml: body: a model has at least one`,
+		`<mujoco/>`: `m.xml: body: there is none: want at least one`,
+		`<mujoco><worldbody><geom size="1"/><body/></worldbody></mujoco>`: `m.xml: joint: there is none: ` +
+			`want at least one`,
+		`<mujoco><body/></mujoco>`: `m.xml:1: <body>: <body> is not an element of ` +
+			`<mujoco>`,
+		`<mujoco><worldbody><replicate count="2"/></worldbody></mujoco>`: `m.xml:1: <replicate>: <replicate> in ` +
+			`<worldbody> is not supported: leave it out`,
 		`<mujoco a="1" a="2"/>`: `m.xml:1: <mujoco>: attribute a stands twice`,
-		body(``, `<thing/>`):    `m.xml:1: <thing>: <thing> is not an element of a model`,
+		body(``, `<thing/>`):    `m.xml:1: <thing>: <thing> is not an element of <mujoco>`,
 		body(`<thing/>`, ``): `m.xml:1: <thing>: <thing> in <body> is not ` +
 			`supported: leave it out`,
 		body(`<frame/>`, ``): `m.xml:1: <frame>: <frame> in <body> is not ` +
@@ -105,7 +111,7 @@ func TestRefusals(t *testing.T) {
 		body(`<geom size="-1"/>`, ``): `m.xml:1: <geom>: ` +
 			`size="-1": want numbers above 0`,
 		body(`<geom type="capsule" size=".1" fromto="0 0 0 1 0 0" pos="0 0 1"/>`,
-			``): `m.xml:1: <geom>: it has fromto and pos: want one`,
+			``): `m.xml:1: <geom>: it has fromto and pos="0 0 1": want one`,
 		body(`<geom size=".1" quat="0 0 0 0"/>`, ``): `m.xml:1: <geom>: ` +
 			`quat="0 0 0 0": want a rotation`,
 		body(`<geom size=".1" euler="0 0 0" zaxis="0 0 1"/>`, ``): `m.xml:1: <geom>: it has ` +
@@ -170,6 +176,11 @@ func TestRefusals(t *testing.T) {
 			`elements are 1000 deep: want less`,
 		`<mujoco><worldbody>` + strings.Repeat(`<body/>`, 1000) + `</worldbody></mujoco>`: `m.xml:1: <body>: ` +
 			`the model has more than 500 bodies: want less`,
+		`<mujoco><worldbody>` + strings.Repeat(`<body><freejoint/><geom size="1"/></body>`, 40) +
+			`</worldbody></mujoco>`: `m.xml: model: a step takes about 90 million operations, for 240 degrees of ` +
+			`freedom and 3120 rows of contacts between geoms that both move: want at most 10 million (contype, ` +
+			`conaffinity and <exclude> leave pairs out)`,
+		`<mujoco>` + strings.Repeat(" ", 16<<20): `m.xml: it has 16777224 bytes: want at most 16777216`,
 		body(strings.Repeat(`<geom size="1"/>`, 3000), ``): `m.xml:1: <geom>: ` +
 			`the model has more than 2000 geoms: want less`,
 	} {

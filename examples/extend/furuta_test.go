@@ -1,0 +1,30 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/envs/envtest"
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+// The environment keeps its Spec. A pole that hangs stays where it is; one that stands falls; a torque turns the arm.
+func TestFuruta(t *testing.T) {
+	env, err := envs.Make("Furuta-v0")
+	require.NoError(t, err)
+	require.NoError(t, envtest.CheckSteps(env, 3))
+	p := Furuta.DefaultParams()
+	for _, c := range []struct{ pole, torque, reward, arm float64 }{{0, 0, -1, 0}, {3.14159265, 0, 1, 0},
+		{0, 1, -1.011, .0063}} {
+		s, _ := Furuta.Reset(random.New(0), p)
+		s.Data.Q, s.Data.V = graph.Float32s([]float32{0, float32(c.pole)}), graph.Float32s([]float32{0, 0})
+		action := graph.Float32s([]float32{float32(c.torque)})
+		next, _, reward, terminated, truncated := Furuta.Step(random.New(0), s, action, p)
+		require.InDelta(t, c.reward, number(t, reward), .002)
+		require.InDelta(t, c.arm, number(t, next.Data.Q.Index(0)), .0003)
+		require.Zero(t, number(t, terminated)+number(t, truncated))
+	}
+}
