@@ -81,7 +81,8 @@ const fresh = 500 * time.Millisecond
 // Open serves the page of a study at the address of l until Close is called. As in
 // studies.Listen.Check, an address that others can reach needs a token or certificates. If there is a token, requests
 // from this machine need it too. status is that of the study's coordinator, in this process; nil: it is elsewhere. With
-// it there are /healthz, /readyz and /metrics, which need ping, too: Coordinator.Ping. The caller closes d after the page.
+// it there are /healthz, /readyz and /metrics, which need ping, too: Coordinator.Ping. The caller closes d after the
+// page.
 func Open(l studies.Listen, d *rdb.DB, st *study.Study, status func() studies.Status,
 	ping func(context.Context) error) (*Page, error) {
 	p := &Page{db: d, study: st, status: status, ping: ping, numbers: map[int64]int64{}, of: "study"}

@@ -99,8 +99,8 @@ func TestMirrorRefuses(t *testing.T) {
 	}
 	for _, args := range []string{"--resume other", "--out other --resume auto"} { // the status was 2, later it is 4
 		require.Equal(t, console.StatusRefused, b.do(strings.Fields("drift --mirror mirror "+args)...), "%s", b.err)
-		require.Contains(t, b.err.String(), "--mirror mirror: it is the mirror of another run than that in other: name "+
-			"another mirror")
+		require.Contains(t, b.err.String(),
+			"--mirror mirror: it is the mirror of another run than that in other: name another mirror")
 	}
 	require.Equal(t, before, b.files(t))
 }

@@ -43,9 +43,9 @@ type ElsewhereError struct {
 func (*ElsewhereError) ErrorCode() string { return messaging.CodeNoServer }
 
 func (e *ElsewhereError) Error() string {
-	return fmt.Sprintf("this run was at generation %d on host %s %v ago, and no host that is as far answers: continue "+
-		"it with --resume and the run folder of such a host, or try again when one is back; to compute all of it again "+
-		"give another name after the server's address", e.Generation, e.Host, e.Since.Round(time.Second))
+	return fmt.Sprintf("this run was at generation %d on host %s %v ago, and no host that is as far answers: "+
+		"continue it with --resume and the run folder of such a host, or try again when one is back; to compute all "+
+		"of it again give another name after the server's address", e.Generation, e.Host, e.Since.Round(time.Second))
 }
 
 // OverError is the error of a host that comes after the run is done. Without a generation the address file says so.

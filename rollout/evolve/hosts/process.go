@@ -230,8 +230,9 @@ func (p *Process) Newest() int64 {
 }
 
 // WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left count. After
-// tellAfter it tells what it waits for; tell may be nil. The error is an *OverError if the server knows that the same run has reached the same goal, or is away for good. It is an
-// *ElsewhereError if the server knows that another host has a state of the run, and none that is ahead answers.
+// tellAfter it tells what it waits for; tell may be nil. The error is an *OverError if the server knows that the same
+// run has reached the same goal, or is away for good. It is an *ElsewhereError if the server knows that another host has
+// a state of the run, and none that is ahead answers.
 func (p *Process) WaitFor(ctx context.Context, hosts int, goal string, tell func(line string)) error {
 	left, elsewhere, err := p.left(goal)
 	if err != nil {
@@ -261,8 +262,9 @@ func (p *Process) WaitFor(ctx context.Context, hosts int, goal string, tell func
 		if !told && time.Since(began) >= tellAfter {
 			text := fmt.Sprintf("waiting for hosts: %d of %d", n, hosts)
 			if elsewhere {
-				text = fmt.Sprintf("waiting %v for a host that has a state of this run, which was at generation %d on "+
-					"host %s %v ago", elsewhereTime, left.Generation, left.Host, time.Since(left.Time).Round(time.Second))
+				text = fmt.Sprintf("waiting %v for a host that has a state of this run, which was at generation %d "+
+					"on host %s %v ago", elsewhereTime, left.Generation, left.Host,
+					time.Since(left.Time).Round(time.Second))
 			}
 			tell(text)
 			told = true

@@ -193,14 +193,14 @@ func TestARunThatIsElsewhere(t *testing.T) {
 			told = append(told, line)
 			bus.note.Generation, bus.note.Time = 12, time.Now() // it goes on, but does not answer
 		})
-		require.Equal(t, []string{"waiting 30s for a host that has a state of this run, which was at generation 11 on " +
-			"host a 1m1s ago"}, told)
+		require.Equal(t, []string{
+			"waiting 30s for a host that has a state of this run, which was at generation 11 on host a 1m1s ago"}, told)
 		var elsewhere *ElsewhereError
 		require.ErrorAs(t, err, &elsewhere)
 		require.Equal(t, ElsewhereError{"a", 12, elsewhereTime - tellAfter}, *elsewhere)
 		require.Equal(t, elsewhereTime, time.Since(began))
 		require.Equal(t, messaging.CodeNoServer, elsewhere.ErrorCode())
-		require.ErrorContains(t, err, "this run was at generation 12 on host a 29s ago, and no host that is as far answers")
+		require.ErrorContains(t, err, "this run was at generation 12 on host a 29s ago, and no host that is as far")
 		require.ErrorContains(t, err, "continue it with --resume and the run folder of such a host")
 		receive(Message{Kind: Beat, From: "a", Run: Identity{}.Digest(), Generation: 9})
 		require.NoError(t, fresh.WaitFor(t.Context(), 1, "goal", nil), "it is back")

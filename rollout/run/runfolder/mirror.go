@@ -357,9 +357,9 @@ func putJSON(ctx context.Context, to Store, name string, x Index) error {
 }
 
 // Fetch brings a run's folder up to its mirror. If there is no folder it appears as a whole: it is under another name,
-// beside it, while it is fetched. Fetch refuses a folder that is newer, or of another run. If both have the same step it
-// fetches only what is missing: the folder may have more rows. Files that were fetched before it was cut are not fetched
-// again.
+// beside it, while it is fetched. Fetch refuses a folder that is newer, or of another run. If both have the same step
+// it fetches only what is missing: the folder may have more rows. Files that were fetched before it was cut are not
+// fetched again.
 func Fetch(ctx context.Context, from Store, dir string) error {
 	x, err := ReadIndex(ctx, from)
 	if _, holds := x.Step(); err == nil && !holds {

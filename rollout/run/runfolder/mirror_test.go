@@ -142,8 +142,8 @@ func TestMirrorOfKilledCopies(t *testing.T) {
 	}
 }
 
-// A fetch is killed before each of its calls in turn, and leaves no folder: there was one without a checkpoint. The next
-// fetch goes on with what is there.
+// A fetch is killed before each of its calls in turn, and leaves no folder: there was one without a checkpoint. The
+// next fetch goes on with what is there.
 func TestFetchesThatAreKilled(t *testing.T) {
 	m := newMirrored(t)
 	m.save(t, 1)
