@@ -41,7 +41,7 @@ type Task struct {
 	MaxSteps        int
 	RewardThreshold float64
 	Frames          bodies.Part // what Observation and Reward read of State.Frames
-	Flags           []Flag      // parts of the observation
+	Flags           []Flag      // parts of the observation, and omni
 	Params          Params      // without MaxSteps
 	// Start draws the first position f32[nq] and velocity f32[nv].
 	Start func(t Task, key random.Key, p Params) (q, v *graph.Array)
@@ -50,12 +50,14 @@ type Task struct {
 	Width       func(t Task) int
 	// Reward is of a step, and whether the task ended.
 	Reward func(x Transition) (reward, terminated *graph.Array)
+	// Feet are the geoms whose shares of time on the ground describe an episode to qd; none: nothing does.
+	Feet []string
 	// View is the box of a picture around the first position, x and z; Above: x and y around the origin.
 	View  [2]draw.Point
 	Above bool
 }
 
-// Flag is a part of the observation that can be left out: 0 or 1, a size on the command line.
+// Flag is a choice, such as a part of the observation that can be left out: 0 or 1, a size on the command line.
 type Flag struct {
 	Name string
 	On   bool
@@ -122,7 +124,7 @@ func (t Task) Spec() envs.Spec {
 		}
 		low, high = append(low, limits[0]), append(high, limits[1])
 	}
-	return envs.Spec{ID: t.ID, MaxSteps: t.MaxSteps, RewardThreshold: t.RewardThreshold,
+	return envs.Spec{ID: t.ID, MaxSteps: t.MaxSteps, RewardThreshold: t.RewardThreshold, Descriptor: t.descriptor(),
 		Observation: envs.Symmetric(slices.Repeat([]float64{envs.Unbounded}, t.Width(t))...),
 		Action:      envs.Box{Low: low, High: high, Dims: []int{len(low)}, DType: graph.Float32}}
 }
@@ -186,9 +188,16 @@ func (t Task) on(name string) bool {
 	panic("no flag " + name)
 }
 
-// Traits are pictures and sizes.
+// Traits are pictures, sizes, and what describes episodes.
 func (t Task) Traits() envs.Traits[State, Params] {
-	return envs.Traits[State, Params]{Draw: t.draw, Sizes: t.sizes, Resize: t.resize}
+	traits := envs.Traits[State, Params]{Draw: t.draw, Sizes: t.sizes, Resize: t.resize}
+	switch {
+	case t.omni():
+		traits.Describe = t.lastPlace
+	case len(t.Feet) > 0:
+		traits.DescribeStep = t.onGround
+	}
+	return traits
 }
 
 // draw follows the first body.
