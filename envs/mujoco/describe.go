@@ -35,13 +35,13 @@ func (t Task) lastPlace(s State, _ Params) *graph.Array {
 
 // onGround is 1 for each foot that the ground pushes after a step, else 0: the directional ("uni") tasks of Nilsson and
 // Cully, "Policy gradient assisted MAP-elites" (2021), and of QDax. Feet that touch each other count as well.
-func (t Task) onGround(_, next State, _ *graph.Array, _ Params) *graph.Array {
+func (t Task) onGround(_, next State, _ *graph.Array, p Params) *graph.Array {
 	force := next.Frames.Force
 	if force == nil {
 		_, _, nu := t.Model().Sizes()
 		o := t.options()
 		o.Frames = bodies.Contacts
-		force = t.Model().Forward(next.Data, zeros(nu), bodies.Params{}, o).Force
+		force = t.Model().Forward(next.Data, zeros(nu), t.factors(p), o).Force
 	}
 	var feet []*graph.Array
 	for _, foot := range t.Feet {

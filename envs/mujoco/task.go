@@ -50,6 +50,12 @@ type Task struct {
 	Width       func(t Task) int
 	// Reward is of a step, and whether the task ended.
 	Reward func(x Transition) (reward, terminated *graph.Array)
+	// Factors makes Friction, Mass, Gear and Gravity parameters.
+	Factors bool
+	// Design makes numbers of the model from the part of an action behind the controls, f32[Designs] within ±1, so that
+	// a member brings its own body. nil: actions are controls. Resets with Frames know the model's own body only.
+	Designs int
+	Design  func(m *bodies.Model, design *graph.Array) bodies.Params
 	// Feet are the geoms whose shares of time on the ground describe an episode to qd; none: nothing does.
 	Feet []string
 	// View is the box of a picture around the first position, x and z; Above: x and y around the origin.
@@ -87,6 +93,10 @@ type Params struct {
 	RewardDistWeight       *graph.Array `tree:"optional"`
 	RewardControlWeight    *graph.Array `tree:"optional"`
 	ResetNoiseScale        *graph.Array `tree:"optional" min:"0"`
+	Friction               *graph.Array `tree:"optional" min:"0"` // factors of the model's numbers; nil: 1
+	Mass                   *graph.Array `tree:"optional" min:"0.001"`
+	Gear                   *graph.Array `tree:"optional"`
+	Gravity                *graph.Array `tree:"optional"`
 	MaxSteps               *graph.Array `min:"1"`
 }
 
@@ -95,6 +105,7 @@ type Params struct {
 type State struct {
 	Data   bodies.Data
 	Frames bodies.Frames
+	Design *graph.Array `tree:"optional"` // of the last action, f32[Designs]; nil: the task has none
 	Time   *graph.Array
 }
 
@@ -124,6 +135,8 @@ func (t Task) Spec() envs.Spec {
 		}
 		low, high = append(low, limits[0]), append(high, limits[1])
 	}
+	low, high = append(low, slices.Repeat([]float64{-1}, t.Designs)...), append(high, slices.Repeat([]float64{1},
+		t.Designs)...)
 	return envs.Spec{ID: t.ID, MaxSteps: t.MaxSteps, RewardThreshold: t.RewardThreshold, Descriptor: t.descriptor(),
 		Observation: envs.Symmetric(slices.Repeat([]float64{envs.Unbounded}, t.Width(t))...),
 		Action:      envs.Box{Low: low, High: high, Dims: []int{len(low)}, DType: graph.Float32}}
@@ -133,6 +146,9 @@ func (t Task) Spec() envs.Spec {
 func (t Task) DefaultParams() Params {
 	p := t.Params
 	p.MaxSteps = envs.Steps(t.MaxSteps)
+	if t.Factors {
+		p.Friction, p.Mass, p.Gear, p.Gravity = graph.Scalar(1), graph.Scalar(1), graph.Scalar(1), graph.Scalar(1)
+	}
 	return p
 }
 
@@ -143,10 +159,13 @@ func (t Task) Reset(key random.Key, p Params) (State, *graph.Array) {
 	s := State{Data: bodies.Data{Q: q, V: v, Warm: zeros(nv)}, Time: envs.Steps(0)}
 	s.Frames.Travel = zeros(nv)
 	if t.Frames != 0 {
-		s.Frames = t.Model().Forward(s.Data, zeros(nu), bodies.Params{}, t.options())
+		s.Frames = t.Model().Forward(s.Data, zeros(nu), t.factors(p), t.options())
 		if s.Frames.Force != nil { // Gymnasium computes contact forces after steps only
 			s.Frames.Force = graph.ZerosLike(s.Frames.Force)
 		}
+	}
+	if t.Design != nil {
+		s.Design = zeros(t.Designs)
 	}
 	return s, t.observe(s)
 }
@@ -155,10 +174,26 @@ func (t Task) Reset(key random.Key, p Params) (State, *graph.Array) {
 func (t Task) Step(_ random.Key, s State, action *graph.Array,
 	p Params) (next State, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(t.Spec(), action)
-	next.Data, next.Frames = t.Model().Step(s.Data, action, bodies.Params{}, t.options())
+	numbers := t.factors(p)
+	if t.Design != nil {
+		_, _, nu := t.Model().Sizes()
+		action, next.Design = cut(action, 0, nu), cut(action, nu, nu+t.Designs)
+		numbers = t.Design(t.Model(), next.Design)
+	}
+	next.Data, next.Frames = t.Model().Step(s.Data, action, numbers, t.options())
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
 	obs, reward, terminated = t.seenAfter(s, next, action, p)
 	return next, obs, reward, terminated, truncated
+}
+
+// factors are the model's numbers by the factors that the parameters have.
+func (t Task) factors(p Params) (out bodies.Params) {
+	if p.Friction == nil {
+		return out
+	}
+	own := t.Model().Params()
+	return bodies.Params{Friction: own.Friction.Mul(p.Friction), Mass: own.Mass.Mul(p.Mass),
+		Inertia: own.Inertia.Mul(p.Mass), Gear: own.Gear.Mul(p.Gear), Gravity: own.Gravity.Mul(p.Gravity)}
 }
 
 // seenAfter is what the task says of a step.
@@ -217,14 +252,18 @@ func (t Task) draw(state any, size image.Point) (image.Image, error) {
 	}
 	c := draw.NewCanvas(size, low, high)
 	copy(q, draw.Grid(c, t.ID, state, func(s State) *graph.Array { return s.Data.Q }, nq))
-	m.Draw(c, q, t.Above, draw.Accent, draw.Wood, draw.Steel)
+	var numbers bodies.Params
+	if s, ok := state.(State); ok && s.Design != nil {
+		numbers = t.Design(m, s.Design)
+	}
+	m.Draw(c, q, numbers, t.Above, draw.Accent, draw.Wood, draw.Steel)
 	return c.Image()
 }
 
 func (t Task) sizes() []envs.Size {
 	out := []envs.Size{{Name: "engine", Value: t.Engine, Wants: "3 or 4"},
 		{Name: "frame-skip", Value: t.FrameSkip, Wants: "a number from 1 to 1000"}}
-	for _, f := range t.Flags {
+	for _, f := range append([]Flag{{"factors", t.Factors}}, t.Flags...) {
 		value := 0
 		if f.On {
 			value = 1
@@ -247,9 +286,11 @@ func (t Task) resize(name string, value int) (envs.Environment, error) {
 		case "frame-skip":
 			ok = value >= 1 && value <= 1000
 			t.FrameSkip = value
+		case "factors":
+			t.Factors = value == 1
 		default:
 			t.Flags = slices.Clone(t.Flags)
-			t.Flags[i-2].On = value == 1
+			t.Flags[i-3].On = value == 1
 		}
 		if !ok {
 			return nil, fmt.Errorf("envs: %s: got %s %d, want %s", t.ID, name, value, s.Wants)
