@@ -256,7 +256,7 @@ func (t Task) draw(state any, size image.Point) (image.Image, error) {
 	if s, ok := state.(State); ok && s.Design != nil {
 		numbers = t.Design(m, s.Design)
 	}
-	m.Draw(c, q, numbers, t.Above, draw.Accent, draw.Wood, draw.Steel)
+	m.Draw(c, q, numbers, t.Above, draw.Accent, draw.Wood, draw.Steel, draw.Signal)
 	return c.Image()
 }
 
