@@ -7,12 +7,21 @@ import (
 	"slices"
 
 	"xlarun/envs/draw"
+	"xlarun/graph"
 )
 
 // Draw paints a configuration's spheres, capsules and cylinders, the far ones first, and a line with marks for the
-// floor: from the side, along y, or from above. q is a position [nq]; colors are given to geoms in turn.
-func (m *Model) Draw(c *draw.Canvas, q []float64, above bool, colors ...color.Color) {
-	s := m.dynamics(m.values(), 4)
+// floor: from the side, along y, or from above. q is a position [nq]; p has data; colors are given to geoms in turn.
+func (m *Model) Draw(c *draw.Canvas, q []float64, p Params, above bool, colors ...color.Color) {
+	numbers := make([][]num, len(p.fields()))
+	for i, field := range p.fields() {
+		if *field != nil {
+			if list, err := graph.Floats(*field); err == nil {
+				numbers[i] = knowns(list)
+			}
+		}
+	}
+	s := m.with(numbers, Options{})
 	f := s.kinematics(knowns(q))
 	at := func(v vec) (p draw.Point, depth float64) {
 		x, y, z := value(v[0]), value(v[1]), value(v[2])

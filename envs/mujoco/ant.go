@@ -16,7 +16,7 @@ func init() { register(Ant) }
 // from 0.2 to 1 m.
 var Ant = Task{ID: "Ant-v5", Model: model("ant.xml"), Engine: 4, FrameSkip: 5, MaxSteps: 1000, RewardThreshold: 6000,
 	MainBody: 1,
-	Flags:    []Flag{exclude, {"include-cfrc-ext-in-observation", true}},
+	Flags:    []Flag{exclude, {"include-cfrc-ext-in-observation", true}, omniFlag},
 	Frames:   bodies.Places | bodies.Contacts, Start: noise(true),
 	Params: Params{ForwardRewardWeight: graph.Scalar(1), CtrlCostWeight: graph.Scalar(.5),
 		ContactCostWeight: graph.Scalar(5e-4), HealthyReward: graph.Scalar(1), TerminateWhenUnhealthy: graph.Scalar(1),
@@ -27,6 +27,7 @@ var Ant = Task{ID: "Ant-v5", Model: model("ant.xml"), Engine: 4, FrameSkip: 5, M
 			s.Frames.Force, graph.Scalar(1)))...)
 	},
 	Width: func(t Task) int { return jointsWidth(2)(t) + t.seenWidth("include-cfrc-ext-in-observation", 6) },
+	Feet:  []string{"left_ankle_geom", "right_ankle_geom", "third_ankle_geom", "fourth_ankle_geom"},
 	View:  [2]draw.Point{draw.At(-2, -.3), draw.At(2, 2)},
 	Reward: func(x Transition) (reward, terminated *graph.Array) {
 		p := x.Params

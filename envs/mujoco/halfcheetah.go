@@ -16,7 +16,7 @@ var HalfCheetah = Task{ID: "HalfCheetah-v5", Model: model("halfcheetah.xml"), En
 	RewardThreshold: 4800, Flags: []Flag{exclude}, Start: noise(true), Observation: joints(1, 0), Width: jointsWidth(1),
 	Params: Params{ForwardRewardWeight: graph.Scalar(1), CtrlCostWeight: graph.Scalar(.1),
 		ResetNoiseScale: graph.Scalar(.1)},
-	View: [2]draw.Point{draw.At(-1.5, -.3), draw.At(1.5, 1.5)},
+	Feet: []string{"bfoot", "ffoot"}, View: [2]draw.Point{draw.At(-1.5, -.3), draw.At(1.5, 1.5)},
 	Reward: func(x Transition) (reward, terminated *graph.Array) {
 		return x.forward().Sub(x.effort()), envs.False()
 	}}

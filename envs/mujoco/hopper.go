@@ -20,7 +20,7 @@ var Hopper = Task{ID: "Hopper-v5", Model: model("hopper.xml"), Engine: 4, FrameS
 		HealthyReward: graph.Scalar(1), TerminateWhenUnhealthy: graph.Scalar(1), HealthyStateMin: graph.Scalar(-100),
 		HealthyStateMax: graph.Scalar(100), HealthyZMin: graph.Scalar(.7), HealthyZMax: graph.Scalar(envs.Unbounded),
 		HealthyAngleMin: graph.Scalar(-.2), HealthyAngleMax: graph.Scalar(.2), ResetNoiseScale: graph.Scalar(5e-3)},
-	View: [2]draw.Point{draw.At(-1.2, -.2), draw.At(1.2, 1.8)},
+	Feet: []string{"foot_geom"}, View: [2]draw.Point{draw.At(-1.2, -.2), draw.At(1.2, 1.8)},
 	Reward: func(x Transition) (reward, terminated *graph.Array) {
 		q, v, p := x.After.Data.Q, x.After.Data.V, x.Params
 		healthy := between(p.HealthyStateMin, graph.Concatenate(0, cut(q, 2, q.Dim(0)), v), p.HealthyStateMax)

@@ -1,6 +1,8 @@
 package mujoco
 
 import (
+	"slices"
+
 	"xlarun/envs"
 	"xlarun/envs/bodies"
 	"xlarun/envs/draw"
@@ -45,13 +47,13 @@ func humanoidWidth(t Task) int {
 // between 1 and 2 m. MuJoCo's model asks for a solver that stops after 50 iterations; here, contacts are solved to the
 // end.
 var Humanoid = Task{ID: "Humanoid-v5", Model: model("humanoid.xml"), Engine: 4, FrameSkip: 5, MaxSteps: 1000,
-	Flags: humanoidFlags, Frames: humanoidFrames, Start: noise(false),
+	Flags: append(slices.Clone(humanoidFlags), omniFlag), Frames: humanoidFrames, Start: noise(false),
 	Params: Params{ForwardRewardWeight: graph.Scalar(1.25), CtrlCostWeight: graph.Scalar(.1),
 		ContactCostWeight: graph.Scalar(5e-7), ContactCostMin: graph.Scalar(-envs.Unbounded),
 		ContactCostMax: graph.Scalar(10), HealthyReward: graph.Scalar(5), TerminateWhenUnhealthy: graph.Scalar(1),
 		HealthyZMin: graph.Scalar(1), HealthyZMax: graph.Scalar(2), ResetNoiseScale: graph.Scalar(.01)},
 	Observation: humanoidObservation, Width: humanoidWidth,
-	View: [2]draw.Point{draw.At(-1.2, -.2), draw.At(1.2, 1.8)},
+	Feet: []string{"right_foot", "left_foot"}, View: [2]draw.Point{draw.At(-1.2, -.2), draw.At(1.2, 1.8)},
 	Reward: func(x Transition) (reward, terminated *graph.Array) {
 		p := x.Params
 		reward, terminated = x.alive(between(p.HealthyZMin, x.After.Data.Q.Index(2), p.HealthyZMax))

@@ -40,7 +40,7 @@ var Pusher = Task{ID: "Pusher-v5", Model: model("pusher.xml"), Engine: 4, FrameS
 			t.place(s, "goal")}
 	},
 	Width: func(Task) int { return 23 },
-	View:  [2]draw.Point{draw.At(-.8, -1), draw.At(1, .8)}, Above: true,
+	View:  [2]draw.Point{draw.At(-.7, -1), draw.At(1.1, .8)}, Above: true,
 	Reward: func(x Transition) (reward, terminated *graph.Array) {
 		t, p := x.Task, x.Params
 		near := length(t.way(x.After, "tips_arm", "object")).Mul(p.RewardNearWeight)

@@ -41,7 +41,7 @@ type Task struct {
 	MaxSteps        int
 	RewardThreshold float64
 	Frames          bodies.Part // what Observation and Reward read of State.Frames
-	Flags           []Flag      // parts of the observation
+	Flags           []Flag      // parts of the observation, and omni
 	MainBody        int         // the body whose speed is rewarded, a size on the command line; 0: none is said
 	Params          Params      // without MaxSteps
 	// Start draws the first position f32[nq] and velocity f32[nv].
@@ -51,12 +51,20 @@ type Task struct {
 	Width       func(t Task) int
 	// Reward is of a step, and whether the task ended.
 	Reward func(x Transition) (reward, terminated *graph.Array)
+	// Factors makes Friction, Mass, Gear and Gravity parameters.
+	Factors bool
+	// Design makes numbers of the model from the part of an action behind the controls, f32[Designs] within ±1, so that
+	// a member brings its own body. nil: actions are controls. Resets with Frames know the model's own body only.
+	Designs int
+	Design  func(m *bodies.Model, design *graph.Array) bodies.Params
+	// Feet are the geoms whose shares of time on the ground describe an episode to qd; none: nothing does.
+	Feet []string
 	// View is the box of a picture around the first position, x and z; Above: x and y around the origin.
 	View  [2]draw.Point
 	Above bool
 }
 
-// Flag is a part of the observation that can be left out: 0 or 1, a size on the command line.
+// Flag is a choice, such as a part of the observation that can be left out: 0 or 1, a size on the command line.
 type Flag struct {
 	Name string
 	On   bool
@@ -88,6 +96,10 @@ type Params struct {
 	RewardDistWeight       *graph.Array `tree:"optional"`
 	RewardControlWeight    *graph.Array `tree:"optional"`
 	ResetNoiseScale        *graph.Array `tree:"optional" min:"0"`
+	Friction               *graph.Array `tree:"optional" min:"0"` // factors of the model's numbers; nil: 1
+	Mass                   *graph.Array `tree:"optional" min:"0.001"`
+	Gear                   *graph.Array `tree:"optional"`
+	Gravity                *graph.Array `tree:"optional"`
 	MaxSteps               *graph.Array `min:"1"`
 }
 
@@ -96,6 +108,7 @@ type Params struct {
 type State struct {
 	Data   bodies.Data
 	Frames bodies.Frames
+	Design *graph.Array `tree:"optional"` // of the last action, f32[Designs]; nil: the task has none
 	Time   *graph.Array
 }
 
@@ -125,7 +138,9 @@ func (t Task) Spec() envs.Spec {
 		}
 		low, high = append(low, limits[0]), append(high, limits[1])
 	}
-	return envs.Spec{ID: t.ID, MaxSteps: t.MaxSteps, RewardThreshold: t.RewardThreshold,
+	low, high = append(low, slices.Repeat([]float64{-1}, t.Designs)...), append(high, slices.Repeat([]float64{1},
+		t.Designs)...)
+	return envs.Spec{ID: t.ID, MaxSteps: t.MaxSteps, RewardThreshold: t.RewardThreshold, Descriptor: t.descriptor(),
 		Observation: envs.Symmetric(slices.Repeat([]float64{envs.Unbounded}, t.Width(t))...),
 		Action:      envs.Box{Low: low, High: high, Dims: []int{len(low)}, DType: graph.Float32}}
 }
@@ -134,6 +149,9 @@ func (t Task) Spec() envs.Spec {
 func (t Task) DefaultParams() Params {
 	p := t.Params
 	p.MaxSteps = envs.Steps(t.MaxSteps)
+	if t.Factors {
+		p.Friction, p.Mass, p.Gear, p.Gravity = graph.Scalar(1), graph.Scalar(1), graph.Scalar(1), graph.Scalar(1)
+	}
 	return p
 }
 
@@ -144,10 +162,13 @@ func (t Task) Reset(key random.Key, p Params) (State, *graph.Array) {
 	s := State{Data: bodies.Data{Q: q, V: v, Warm: zeros(nv)}, Time: envs.Steps(0)}
 	s.Frames.Travel = zeros(nv)
 	if t.Frames != 0 {
-		s.Frames = t.Model().Forward(s.Data, zeros(nu), bodies.Params{}, t.options())
+		s.Frames = t.Model().Forward(s.Data, zeros(nu), t.factors(p), t.options())
 		if s.Frames.Force != nil { // Gymnasium computes contact forces after steps only
 			s.Frames.Force = graph.ZerosLike(s.Frames.Force)
 		}
+	}
+	if t.Design != nil {
+		s.Design = zeros(t.Designs)
 	}
 	return s, t.observe(s)
 }
@@ -156,10 +177,26 @@ func (t Task) Reset(key random.Key, p Params) (State, *graph.Array) {
 func (t Task) Step(_ random.Key, s State, action *graph.Array,
 	p Params) (next State, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(t.Spec(), action)
-	next.Data, next.Frames = t.Model().Step(s.Data, action, bodies.Params{}, t.options())
+	numbers := t.factors(p)
+	if t.Design != nil {
+		_, _, nu := t.Model().Sizes()
+		action, next.Design = cut(action, 0, nu), cut(action, nu, nu+t.Designs)
+		numbers = t.Design(t.Model(), next.Design)
+	}
+	next.Data, next.Frames = t.Model().Step(s.Data, action, numbers, t.options())
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
 	obs, reward, terminated = t.seenAfter(s, next, action, p)
 	return next, obs, reward, terminated, truncated
+}
+
+// factors are the model's numbers by the factors that the parameters have.
+func (t Task) factors(p Params) (out bodies.Params) {
+	if p.Friction == nil {
+		return out
+	}
+	own := t.Model().Params()
+	return bodies.Params{Friction: own.Friction.Mul(p.Friction), Mass: own.Mass.Mul(p.Mass),
+		Inertia: own.Inertia.Mul(p.Mass), Gear: own.Gear.Mul(p.Gear), Gravity: own.Gravity.Mul(p.Gravity)}
 }
 
 // seenAfter is what the task says of a step.
@@ -189,9 +226,16 @@ func (t Task) on(name string) bool {
 	panic("no flag " + name)
 }
 
-// Traits are pictures and sizes.
+// Traits are pictures, sizes, and what describes episodes.
 func (t Task) Traits() envs.Traits[State, Params] {
-	return envs.Traits[State, Params]{Draw: t.draw, Sizes: t.sizes, Resize: t.resize}
+	traits := envs.Traits[State, Params]{Draw: t.draw, Sizes: t.sizes, Resize: t.resize}
+	switch {
+	case t.omni():
+		traits.Describe = t.lastPlace
+	case len(t.Feet) > 0:
+		traits.DescribeStep = t.onGround
+	}
+	return traits
 }
 
 // draw follows the first body.
@@ -211,7 +255,11 @@ func (t Task) draw(state any, size image.Point) (image.Image, error) {
 	}
 	c := draw.NewCanvas(size, low, high)
 	copy(q, draw.Grid(c, t.ID, state, func(s State) *graph.Array { return s.Data.Q }, nq))
-	m.Draw(c, q, t.Above, draw.Accent, draw.Wood, draw.Steel)
+	var numbers bodies.Params
+	if s, ok := state.(State); ok && s.Design != nil {
+		numbers = t.Design(m, s.Design)
+	}
+	m.Draw(c, q, numbers, t.Above, draw.Accent, draw.Wood, draw.Steel, draw.Signal)
 	return c.Image()
 }
 
@@ -222,7 +270,7 @@ func (t Task) sizes() []envs.Size {
 		out = append(out, envs.Size{Name: "main-body", Value: t.MainBody,
 			Wants: fmt.Sprint("a number from 1 to ", len(t.Model().Bodies)-1)})
 	}
-	for _, f := range t.Flags {
+	for _, f := range append([]Flag{{"factors", t.Factors}}, t.Flags...) {
 		value := 0
 		if f.On {
 			value = 1
@@ -248,11 +296,13 @@ func (t Task) resize(name string, value int) (envs.Environment, error) {
 		case "main-body":
 			ok = value >= 1 && value < len(t.Model().Bodies)
 			t.MainBody = value
+		case "factors":
+			t.Factors = value == 1
 		default:
 			t.Flags = slices.Clone(t.Flags)
-			for i := range t.Flags {
-				if t.Flags[i].Name == name {
-					t.Flags[i].On = value == 1
+			for k := range t.Flags {
+				if t.Flags[k].Name == name {
+					t.Flags[k].On = value == 1
 				}
 			}
 		}

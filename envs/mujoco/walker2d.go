@@ -18,7 +18,7 @@ var Walker2d = Task{ID: "Walker2d-v5", Model: model("walker2d.xml"), Engine: 4, 
 		HealthyReward: graph.Scalar(1), TerminateWhenUnhealthy: graph.Scalar(1), HealthyZMin: graph.Scalar(.8),
 		HealthyZMax: graph.Scalar(2), HealthyAngleMin: graph.Scalar(-1), HealthyAngleMax: graph.Scalar(1),
 		ResetNoiseScale: graph.Scalar(5e-3)},
-	View: [2]draw.Point{draw.At(-1.2, -.2), draw.At(1.2, 1.8)},
+	Feet: []string{"foot_geom", "foot_left_geom"}, View: [2]draw.Point{draw.At(-1.2, -.2), draw.At(1.2, 1.8)},
 	Reward: func(x Transition) (reward, terminated *graph.Array) {
 		q, p := x.After.Data.Q, x.Params
 		healthy := between(p.HealthyZMin, q.Index(1), p.HealthyZMax)

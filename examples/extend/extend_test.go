@@ -16,6 +16,7 @@ import (
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/envs"
 	"xlarun/envs/envtest"
+	"xlarun/envs/mujoco"
 	"xlarun/graph"
 	"xlarun/graph/lower"
 	"xlarun/graph/nn"
@@ -300,4 +301,40 @@ func TestQualityDiversity(t *testing.T) {
 		next := f.Tell(random.New(0), f.Init(nil, 2, nil), nil, qd.Child{}, qd.Batch{}, c)
 		require.InDelta(t, want, number(t, next.(*graph.Array)), 1e-6)
 	}
+}
+
+// A body with longer legs stands higher: lengths follow the design, masses the lengths, and inertias the cubes. The
+// policy's design does not depend on what it observes.
+func TestLegs(t *testing.T) {
+	env, err := envs.Make("Legs-v0")
+	require.NoError(t, err)
+	m := mujoco.HalfCheetah.Model()
+	own, long := m.Params(), stretched(m, graph.Ones(graph.ShapeOf(graph.Float32, 6)))
+	same := stretched(m, graph.Zeros(graph.ShapeOf(graph.Float32, 6)))
+	for _, c := range []struct {
+		what                    string
+		own, same, long, factor *graph.Array
+	}{
+		{"mass", own.Mass, same.Mass, long.Mass, graph.Float32s([]float32{1, 1, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5})},
+		{"place", own.Pos, same.Pos, long.Pos, graph.Float32s([]float32{1, 1, 1, 1.5, 1.5, 1, 1.5, 1.5}).Reshape(8, 1)},
+		{"half length", own.Size.Index(4).Index(1), same.Size.Index(4).Index(1), long.Size.Index(4).Index(1),
+			graph.Scalar(1.5)},
+	} {
+		want, err := graph.Floats(c.own)
+		require.NoError(t, err)
+		got, err := graph.Floats(c.same)
+		require.NoError(t, err)
+		require.InDeltaSlice(t, want, got, 1e-6, c.what)
+		want, err = graph.Floats(c.own.Mul(c.factor))
+		require.NoError(t, err)
+		got, err = graph.Floats(c.long)
+		require.NoError(t, err)
+		require.InDeltaSlice(t, want, got, 1e-5, c.what)
+	}
+	b := &Bodied{Designs: 6}
+	made, err := b.Make(env.Spec().Observation, 12)
+	require.NoError(t, err)
+	p := made.Init(random.New(0))
+	_, out := made.Act(p, made.Start(p), graph.Ones(graph.ShapeOf(graph.Float32, 17)), random.New(1))
+	require.Equal(t, 12, out.Action.Dim(0))
 }

@@ -50,6 +50,9 @@ func DescribeParams(metadata map[string]string, given []EnvParam) {
 
 // DescribeNormalized adds to a member's metadata whether observations are normalized.
 func DescribeNormalized(metadata map[string]string, p policy.Policy) {
+	if s, ok := p.(*policy.Sampling); ok {
+		p = s.Inner
+	}
 	if _, normalizes := p.(*policy.Normalizing); normalizes {
 		metadata[keyNormalized] = "true"
 	}

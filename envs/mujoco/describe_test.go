@@ -1,0 +1,41 @@
+package mujoco
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/envs/bodies"
+	"xlarun/graph"
+)
+
+// A foot is on the ground where the model is lowered until it touches, and not in the air. The last place is x and y,
+// within the bounds. All of it in plain Go and in the units of the descriptor.
+func TestDescribe(t *testing.T) {
+	for _, c := range []struct {
+		task   Task
+		height int // the joint's number
+		low    float64
+		want   []float64
+	}{{HalfCheetah, 1, -.2, []float64{1, 1}}, {Walker2d, 1, 1.15, []float64{1, 1}}, {Hopper, 1, 1.15, []float64{1}},
+		{Ant, 2, .07, []float64{1, 1, 1, 1}}, {Humanoid, 2, 1.2, []float64{1, 1}}} {
+		q := append([]float64{}, c.task.Model().Rest()...)
+		at := func(height float64) []float64 {
+			q[c.height] = height
+			_, nv, _ := c.task.Model().Sizes()
+			s := State{Data: bodies.Data{Q: graph.Of(q).Convert(graph.Float32), V: zeros(nv), Warm: zeros(nv)}}
+			return floats(t, c.task.onGround(s, s, nil, Params{}))
+		}
+		require.Equal(t, c.want, at(c.low), "%s on the ground", c.task.ID)
+		require.Equal(t, make([]float64, len(c.want)), at(c.low+1), "%s in the air", c.task.ID)
+		require.Equal(t, []int{len(c.want)}, c.task.Spec().Descriptor.Dims)
+	}
+	omni, err := Ant.resize("omni", 1)
+	require.NoError(t, err)
+	require.NotNil(t, envs.TraitsOf(omni).Describe)
+	require.Nil(t, envs.TraitsOf(omni).DescribeStep)
+	require.Equal(t, envs.Symmetric(30, 30), omni.Spec().Descriptor)
+	s := State{Data: bodies.Data{Q: graph.Float32s([]float32{-31, 12, .5})}}
+	require.Equal(t, []float64{-30, 12}, floats(t, Ant.lastPlace(s, Params{})))
+}

@@ -1,0 +1,54 @@
+package mujoco
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/envs/bodies"
+	"xlarun/envs/envtest"
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+// Factors of the model's numbers are parameters: half of the gear is half of the control, and twice the mass goes
+// elsewhere. Without them the parameters are Gymnasium's.
+func TestFactors(t *testing.T) {
+	sized, err := InvertedPendulum.resize("factors", 1)
+	require.NoError(t, err)
+	require.NoError(t, envtest.Check(sized))
+	require.Nil(t, InvertedPendulum.DefaultParams().Gear)
+	task := InvertedPendulum
+	task.Factors = true
+	p := task.DefaultParams()
+	after := func(gear, mass, control float64) []float64 {
+		s, _ := task.Reset(random.New(3), p)
+		q := p
+		q.Gear, q.Mass = graph.Scalar(gear), graph.Scalar(mass)
+		next, _, _, _, _ := task.Step(random.New(0), s, graph.Float32s([]float32{float32(control)}), q)
+		return floats(t, next.Data.V)
+	}
+	require.InDeltaSlice(t, after(1, 1, 1), after(.5, 1, 2), 1e-6)
+	require.Greater(t, math.Abs(after(1, 1, 1)[0]-after(1, 2, 1)[0]), .1)
+}
+
+// A member's design is the end of its action: the model's numbers follow it, the controls are the rest, and the state
+// keeps it for pictures.
+func TestDesign(t *testing.T) {
+	task := InvertedPendulum
+	task.ID, task.Designs = "Designed-v0", 1
+	task.Design = func(m *bodies.Model, design *graph.Array) bodies.Params {
+		return bodies.Params{Gear: m.Params().Gear.Mul(design.Add(1))}
+	}
+	require.Equal(t, []float64{-3, -1}, task.Spec().Action.(envs.Box).Low)
+	p := task.DefaultParams()
+	s, _ := task.Reset(random.New(3), p)
+	require.Equal(t, []float64{0}, floats(t, s.Design))
+	next, _, _, _, _ := task.Step(random.New(0), s, graph.Float32s([]float32{1, -.5}), p)
+	require.Equal(t, []float64{-.5}, floats(t, next.Design))
+	own, _ := InvertedPendulum.Reset(random.New(3), p)
+	want, _, _, _, _ := InvertedPendulum.Step(random.New(0), own, graph.Float32s([]float32{.5}), p)
+	require.InDeltaSlice(t, floats(t, want.Data.V), floats(t, next.Data.V), 1e-6)
+}
