@@ -104,18 +104,18 @@ func TestMemoryIsNeeded(t *testing.T) {
 	require.LessOrEqual(t, reached("mlp:8"), .7) // half of 100 episodes, and four standard errors
 }
 
-// Rounds are what a loop over the members makes.
+// Generations are what a loop over the members makes.
 func TestSearch(t *testing.T) {
 	s := &Search{EpisodeSettings: run.EpisodeSettings{EnvSettings: run.EnvSettings{Env: "TMaze-v0", Policy: "memory:3"},
 		Steps: 8, Episodes: 3,
-		GoalSettings: run.GoalSettings{Target: "0", EvalEpisodes: 1}}, Members: 5, Rounds: 2,
+		GoalSettings: run.GoalSettings{Target: "0", EvalEpisodes: 1}}, Members: 5, Generations: 2,
 		Common: run.Common{Seed: 4}}
 	x, err := s.Start(t.Context(), &xlabridge.Reference{})
 	require.NoError(t, err)
 	r, err := s.Rollout()
 	require.NoError(t, err)
 	best, params := math.Inf(-1), any(nil)
-	for round := range s.Rounds {
+	for round := range s.Generations {
 		sum := 0.
 		for i := range s.Members {
 			own, episodes := random.Split2(random.FoldIn(random.FoldIn(random.New(4), round), i))

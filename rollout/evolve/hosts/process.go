@@ -231,8 +231,8 @@ func (p *Process) Newest() int64 {
 
 // WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left count. After
 // tellAfter it tells what it waits for; tell may be nil. The error is an *OverError if the server knows that the same
-// run has reached the same goal, or is away for good. It is an *ElsewhereError if the server knows that another host has
-// a state of the run, and none that is ahead answers.
+// run has reached the same goal, or is away for good. It is an *ElsewhereError if the server knows that another host
+// has a state of the run, and none that is ahead answers.
 func (p *Process) WaitFor(ctx context.Context, hosts int, goal string, tell func(line string)) error {
 	left, elsewhere, err := p.left(goal)
 	if err != nil {
