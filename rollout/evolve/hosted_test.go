@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -631,11 +632,11 @@ func TestIslandsByAMessageServer(t *testing.T) {
 	t.Parallel()
 	server := keepingServer(t)
 	var a run.Run
-	started := make(chan struct{})
 	var both sync.WaitGroup
+	var reached atomic.Int32 // by members of the other island
 	for _, island := range []string{"a", "b"} {
 		c := smallRun(func(c *Config) {
-			c.Strategy, c.Devices, c.Generations = "simplega", 1, 30
+			c.Strategy, c.Devices, c.Generations = "simplega", 1, 150
 			c.Island, c.Join, c.MigrateEvery, c.Migrants = island, server+"/try", 2, 2
 		})
 		c.Population = 16
@@ -647,13 +648,17 @@ func TestIslandsByAMessageServer(t *testing.T) {
 			a = r
 		}
 		both.Go(func() {
-			<-started
-			for range c.Generations {
+			counted := false
+			for range c.Generations - 1 { // an island that is ready goes on for the other one
 				m, err := r.Step(t.Context())
 				if !assert.NoError(t, err) {
 					return
 				}
-				if n, _ := m.Get("arrived"); n > 0 {
+				if n, _ := m.Get("arrived"); n > 0 && !counted {
+					counted = true
+					reached.Add(1)
+				}
+				if reached.Load() == 2 {
 					return
 				}
 				time.Sleep(20 * time.Millisecond)
@@ -661,7 +666,6 @@ func TestIslandsByAMessageServer(t *testing.T) {
 			assert.Fail(t, "nobody arrives", island)
 		})
 	}
-	close(started)
 	both.Wait()
 	conn, err := nats.Connect(server)
 	require.NoError(t, err)
@@ -679,7 +683,7 @@ func TestIslandsByAMessageServer(t *testing.T) {
 	}
 	wrote("i61", false) // a
 	wrote("i62", false)
-	for m := (run.Metrics{}); m.Step < 30; {
+	for m := (run.Metrics{}); m.Step < 150; {
 		m, err = a.Step(t.Context())
 		require.NoError(t, err)
 	}
