@@ -455,6 +455,12 @@ var tapeSystems = []struct {
 			return []num{root, x[1], scalars.Sin(x[2])}
 		}, []num{k(-1), x[2], x[1]})
 	}, 1e-15},
+	{"a sum reads what a When would change", func(x []num) []num {
+		a := scalars.Abs(x[5])
+		minus := scalars.Neg(a)
+		b := scalars.When(scalars.Lt(x[0], x[1]), func() []num { return x[2:3] }, []num{a})
+		return []num{b[0], scalars.Sub(minus, x[3]), minus}
+	}, 1e-15},
 	{"a loop that is known to end", func(x []num) []num {
 		return scalars.Repeat(4, x[:2], func(c []num) ([]num, scalars.Cond) {
 			return []num{c[1], scalars.Add(c[0], c[1])}, scalars.Truth(false)
@@ -494,7 +500,7 @@ func TestTapeOfTiles(t *testing.T) {
 	eachTapeSet(t, func(t *testing.T) {
 		for _, s := range tapeSystems {
 			p := ofWidth(s.f)
-			for _, n := range []int{1, 7, 64, 256} {
+			for _, n := range []int{1, 7, 12, 25, 64, 256} {
 				run.check(t, s.name, p, all[len(all)-n:])
 			}
 		}
@@ -619,7 +625,7 @@ func randomScalars(seed uint64, whole bool) func(x []num) []num {
 			case 7:
 				pool = append(pool, scalars.Min(pick(), pick()), scalars.Max(pick(), pick()))
 			case 8:
-				pool = append(pool, scalars.Neg(scalars.Abs(pick())))
+				pool = append(pool, scalars.Neg(scalars.Abs(pick())), scalars.Neg(pick()))
 			case 9:
 				if !whole {
 					// The library computes the sines of other numbers.

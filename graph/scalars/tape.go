@@ -65,6 +65,7 @@ type assembler struct {
 	code      []instruction
 	absorbed  map[*value]bool // by a sum that alone reads them
 	done      map[*value]int  // how many of its readers are emitted
+	negated   map[*value]bool // sums read it in place of its negation, and are not among its readers
 	slot      map[*value]int
 	slots     int
 	constants map[uint64]int // slots, by the number's bits
@@ -77,7 +78,7 @@ type assembler struct {
 
 // Tape is the function as a tape.
 func (p *Program) Tape() *Tape {
-	a := &assembler{readers: p.readers(), absorbed: map[*value]bool{}, done: map[*value]int{},
+	a := &assembler{readers: p.readers(), absorbed: map[*value]bool{}, done: map[*value]int{}, negated: map[*value]bool{},
 		slot: map[*value]int{}, constants: map[uint64]int{}}
 	for _, vector := range p.inputs {
 		for _, v := range vector {
@@ -140,6 +141,9 @@ func (a *assembler) region(g *region) {
 			}
 		default:
 			a.read(v.in...)
+			if v.op == opNeg {
+				a.negated[v.in[0].v] = true
+			}
 			in := make([]int, len(v.in))
 			for i, x := range v.in {
 				in[i] = a.operand(x)
@@ -353,8 +357,8 @@ func (a *assembler) owned(b *block) map[*value]bool {
 	for _, x := range b.init {
 		if v := x.v; v != nil {
 			_, twice := own[v]
-			own[v] = !twice && v.home == b.head.home && count[v]+a.done[v] == a.readers[v] && v.op != opInput &&
-				v.op != opParam && (v.op != opResult || v.block.kind == whenBlock)
+			own[v] = !twice && v.home == b.head.home && count[v]+a.done[v] == a.readers[v] && !a.negated[v] &&
+				v.op != opInput && v.op != opParam && (v.op != opResult || v.block.kind == whenBlock)
 		}
 	}
 	return own
