@@ -5,7 +5,6 @@ import (
 
 	"xlarun/rollout/evolve/vectorized"
 	"xlarun/rollout/run"
-	"xlarun/xlabridge"
 )
 
 // Job says what is run. It has a copy of the settings, whose strategy and policy are made once.
@@ -13,16 +12,13 @@ func (c *Config) Job() *run.Job {
 	own := c.clone()
 	own.Search = own.Search.Once()
 	c = &own
-	job := c.Plays(run.Job{Last: c.Last(), Board: c.Board, Setup: c.Setup(),
+	job := c.Plays(run.Job{Last: c.Last(), Board: c.Board, Start: c.Start, Setup: c.Setup(),
 		Purpose: c.Purpose(), Measures: c.Measures, Check: c.Check, Size: "pop", StartAlone: c.StartAlone,
 		Redraws: c.restarts(), // a search that starts again draws its first genome with Init
 		Plan:    &run.PlanChoice{Tune: c.Tune, Given: c.Given(), Choose: c.ChoosePlan},
 		Lanes: &run.LaneChoice{Numbers: func() []string { return vectorized.Numbers(&c.Search) },
 			Cost: c.VectorizedCost, Open: c.OpenLanes}}, c.Rollout)
-	job.Start = func(ctx context.Context, b xlabridge.Backend) (run.Run, error) {
-		c.caller = job
-		return c.Start(ctx, b)
-	}
+	c.caller = job
 	job.Suggested, job.Remark = c.Suggested, c.Remark
 	job.Play.Again = &run.Again{Count: c.MemberCount, Make: c.Remake}
 	switch {

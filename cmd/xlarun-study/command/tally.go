@@ -117,11 +117,26 @@ func (l *lastSentence) Write(b []byte) (int, error) {
 		if !whole {
 			return len(b), nil
 		}
-		if text, is := strings.CutPrefix(string(line), l.prefix); is {
-			l.said = text
-		} else {
-			_, _ = fmt.Fprintf(l.to, "%s\n", line) // trials run on where nobody reads it
-		}
+		l.line(string(line))
 		l.part = rest
+	}
+}
+
+func (l *lastSentence) line(text string) {
+	if sentence, is := strings.CutPrefix(text, l.prefix); is {
+		text, l.said = l.said, sentence
+		if text == "" {
+			return
+		}
+		text = l.prefix + text // another one follows, so this was not the last
+	}
+	_, _ = fmt.Fprintln(l.to, text) // trials run on where nobody reads it
+}
+
+// flush passes on what a killed process has left of a line.
+func (l *lastSentence) flush() {
+	if len(l.part) > 0 {
+		l.line(string(l.part))
+		l.part = nil
 	}
 }

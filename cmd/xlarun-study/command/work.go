@@ -189,6 +189,9 @@ func noWorker(status int, said string) error {
 	if code[status] == "" {
 		return nil
 	}
+	if said == "" { // it ended before it could say anything
+		said = fmt.Sprintf("a worker ended with status %d, and so would all others", status)
+	}
 	return &messaging.CodedError{Code: code[status], Text: said}
 }
 
@@ -216,6 +219,7 @@ func superviseWorkers(ctx context.Context, stderr io.Writer, prefix string, t *t
 		},
 		Log: func(int) string { return "" }}
 	p.Died = func(slot int, err error) {
+		ends[slot].flush()
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			if none := noWorker(exit.ExitCode(), ends[slot].said); none != nil {
 				p.NoRestart, noServer = true, none

@@ -89,6 +89,22 @@ func TestTally(t *testing.T) {
 	require.Regexp(t, `^2 trials, 1 failed, in `, all.sum())
 }
 
+// What a worker writes is passed on, but for its last sentence; also the rest of a line of one that is killed.
+func TestLastSentence(t *testing.T) {
+	var out strings.Builder
+	l := &lastSentence{to: &out, prefix: "xlarun: "}
+	_, err := l.Write([]byte("a line\nxlarun: first\nxlarun: second\nan"))
+	require.NoError(t, err)
+	l.flush()
+	require.Equal(t, "a line\nxlarun: first\nan\n", out.String())
+	require.Equal(t, "second", l.said)
+	_, err = l.Write([]byte("xlarun: third"))
+	require.NoError(t, err)
+	l.flush()
+	require.Equal(t, "third", l.said)
+	require.ErrorContains(t, noWorker(console.StatusNoServer, ""), "a worker ended with status 3")
+}
+
 // Workers end with the process that started them, also after kill -9.
 func TestWorkersEndWithTheirParent(t *testing.T) {
 	t.Parallel()

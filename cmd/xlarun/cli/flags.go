@@ -27,8 +27,8 @@ type flagValues struct {
 	trial *configFile
 	// resumed is the folder of the run whose settings these are. It has a state and, where that is needed, a copy of
 	// the policy's file. "": the settings are of a new run, which reads that file itself.
-	resumed string
-	ended   bool // nothing starts: the config in a folder names no server, which a run needs
+	resumed  string
+	inspects bool // nothing starts: the config in a folder names no server, which a run needs
 	// opening is called as soon as it is known which backend will be opened; nil: it is not.
 	opening func(console.BackendFlags)
 }

@@ -120,7 +120,7 @@ func readSampled(dir string) (*task, *runfolder.Checkpoint, error) {
 		name = defaultKind
 	}
 	kind, _ := run.Lookup(name)
-	t, err := (&flagValues{resumed: dir, ended: true}).resolve(kind, "", file)
+	t, err := (&flagValues{resumed: dir, inspects: true}).resolve(kind, "", file)
 	if err != nil {
 		return nil, nil, err
 	}

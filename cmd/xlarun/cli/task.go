@@ -309,7 +309,7 @@ func (g *flagValues) finish(t *task) (err error) {
 		run.ReadPolicyCopy(t.Experiment, g.resumed)
 		t.job = t.JobOf(t.Experiment)
 	}
-	if !g.ended {
+	if !g.inspects {
 		if err := t.Kind.Check(t.Experiment, t.job, plan.Expected(on.Backend, on.Expect())); err != nil {
 			return err
 		}

@@ -368,6 +368,7 @@ func Fetch(ctx context.Context, from Store, dir string) error {
 	if err != nil {
 		return err
 	}
+	dir = filepath.Clean(dir) // a slash at its end would put the parts into the folder itself
 	to := dir
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		to = filepath.Join(filepath.Dir(dir), fmt.Sprintf("%s%s-%.4x", files.Part, filepath.Base(dir),

@@ -163,14 +163,14 @@ func TestFetchesThatAreKilled(t *testing.T) {
 	const indexes = 2 // each fetch reads the index twice
 	require.Greater(t, whole, 3+indexes)
 	for kill := range whole {
-		dir := filepath.Join(t.TempDir(), "runs", "there")
+		dir := filepath.Join(t.TempDir(), "runs", "there") + "/"
 		_, err := fetch(dir, kill)
 		require.ErrorIs(t, err, syscall.ENOTDIR)
 		require.NoDirExists(t, dir)
 		again, err := fetch(dir, 1000)
 		require.NoError(t, err)
 		require.Equal(t, whole-max(kill-indexes, 0), again, "files are not fetched again")
-		left, err := os.ReadDir(filepath.Dir(dir))
+		left, err := os.ReadDir(filepath.Dir(filepath.Clean(dir)))
 		require.NoError(t, err)
 		require.Len(t, left, 1)
 	}

@@ -124,6 +124,7 @@ func TestGenerationsThatAreNotWorthSharing(t *testing.T) {
 			require.Greater(t, most, all*94/100)
 			o.Hosts = 1
 			require.Less(t, r.Time, Run(o, time.Hour).Time*103/100)
+			require.Less(t, r.Messages, all/4, "a message for each chunk")
 		})
 	}
 }
