@@ -8,7 +8,6 @@ import (
 	"xlarun/envs/mujoco"
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout/policy"
 )
 
 func init() {
@@ -19,7 +18,6 @@ func init() {
 		return q.Add(graph.Float32s([]float32{0, .3, 0, 0, 0, 0, 0, 0, 0})), v // long legs start in the air
 	}
 	envs.MustRegister(legs)
-	policy.MustRegister("bodied", &Bodied{Designs: 6})
 }
 
 // stretched is HalfCheetah with other lengths of thigh, shin and foot, of the leg behind and then of that in front:
@@ -44,40 +42,4 @@ func stretched(m *bodies.Model, design *graph.Array) bodies.Params {
 	return bodies.Params{Mass: own.Mass.Mul(factors), Inertia: own.Inertia.Mul(graph.Stack(inertias, 0)),
 		Com: own.Com.Mul(factors.ExpandDims(1)), Pos: own.Pos.Mul(graph.Stack(parents, 0)),
 		GeomPos: own.GeomPos.Mul(graph.Stack(geoms, 0)), Size: own.Size.Mul(graph.Stack(sizes, 0))}
-}
-
-// Bodied is a linear policy with numbers of its own as last outputs, which do not depend on what it observes: the
-// design of its body ("bodied:6" has six). A strategy searches for both together (Ha, "Reinforcement learning for
-// improving agent design", 2019).
-type Bodied struct {
-	Designs int `set:"designs" args:"" min:"1" max:"4096" help:"last outputs that are numbers of the policy"`
-	policy.Stateless[BodiedParams]
-	net *policy.MLP
-}
-
-// BodiedParams are the parameters of one member.
-type BodiedParams struct {
-	Net    policy.Params
-	Design *graph.Array // f32[Designs]
-}
-
-// Make makes the policy for observations of a space.
-func (b *Bodied) Make(observation envs.Space, outputs int) (policy.Policy, error) {
-	net, err := policy.NewMLP(nil, "", observation, max(outputs-b.Designs, 1))
-	return policy.Erase(&Bodied{Designs: b.Designs, net: net}), err
-}
-
-// Traits are none.
-func (*Bodied) Traits() (t policy.Traits[BodiedParams, graph.None]) { return t }
-
-// Init draws the network. Designs start at 0.
-func (b *Bodied) Init(key random.Key) BodiedParams {
-	return BodiedParams{b.net.Init(key), graph.Zeros(graph.ShapeOf(graph.Float32, b.Designs))}
-}
-
-// Act computes the controls, and appends the design.
-func (b *Bodied) Act(p BodiedParams, none graph.None, observation *graph.Array,
-	key random.Key) (graph.None, policy.Output) {
-	none, out := b.net.Act(p.Net, none, observation, key)
-	return none, policy.Output{Action: graph.Concatenate(0, out.Action, p.Design)}
 }
