@@ -12,13 +12,13 @@ import (
 // measured up to 200,000 steps only.
 func walking(environments, horizon int) settings.Values {
 	return settings.Values{"envs": environments, "horizon": horizon, "epochs": 5,
-		"minibatches": environments * horizon / 256, "learning-rate": 1e-3, "entropy-coef": 0., "normalize-observations": true, "normalize-rewards": true,
-		"steps": 1_000_000}
+		"minibatches": environments * horizon / 256, "learning-rate": 1e-3, "entropy-coef": 0.,
+		"normalize-observations": true, "normalize-rewards": true, "steps": 1_000_000}
 }
 
 // tuned are settings for environments that the defaults do not solve, or solve more slowly. The values began as those
-// of RL Baselines3 Zoo for PPO (hyperparams/ppo.yml); some have more environments. examples/README.md has
-// scores; what was measured with several seeds stands at a row.
+// of RL Baselines3 Zoo for PPO (hyperparams/ppo.yml); some have more environments. examples/README.md has scores.
+// What was measured with several seeds stands at a row.
 var tuned = map[string]settings.Values{
 	// Zoo. All of eight seeds balance the pole in all episodes after 100,000 steps; with the defaults none does.
 	"CartPole-v1": {"envs": 8, "horizon": 32, "epochs": 20, "minibatches": 1, "learning-rate": 1e-3, "gamma": .98,
