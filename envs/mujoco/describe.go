@@ -17,15 +17,18 @@ func (t Task) omni() bool { return slices.Contains(t.Flags, Flag{omniFlag.Name, 
 // reach is how far from the start a last place counts, in m (QDax's bounds).
 const reach = 30
 
-// descriptor has the bounds of what describes an episode.
-func (t Task) descriptor() envs.Box {
+// descriptor has the bounds and the names of what describes an episode.
+func (t Task) descriptor() (space envs.Box, names []string) {
 	switch {
 	case t.omni():
-		return envs.Symmetric(reach, reach)
+		return envs.Symmetric(reach, reach), []string{"x (m)", "y (m)"}
 	case len(t.Feet) == 0:
-		return envs.Box{}
+		return envs.Box{}, nil
 	}
-	return envs.Positive(slices.Repeat([]float64{1}, len(t.Feet))...)
+	for _, foot := range t.Feet {
+		names = append(names, "share of time of "+foot+" on the ground")
+	}
+	return envs.Positive(slices.Repeat([]float64{1}, len(t.Feet))...), names
 }
 
 // lastPlace is x and y of the first body.
@@ -41,7 +44,7 @@ func (t Task) onGround(_, next State, _ *graph.Array, p Params) *graph.Array {
 		_, _, nu := t.Model().Sizes()
 		o := t.options()
 		o.Frames = bodies.Contacts
-		force = t.Model().Forward(next.Data, zeros(nu), t.factors(p), o).Force
+		force = t.Model().Forward(next.Data, zeros(nu), t.numbers(p, next.Design), o).Force
 	}
 	var feet []*graph.Array
 	for _, foot := range t.Feet {

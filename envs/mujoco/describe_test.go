@@ -8,6 +8,7 @@ import (
 	"xlarun/envs"
 	"xlarun/envs/bodies"
 	"xlarun/graph"
+	"xlarun/graph/random"
 )
 
 // A foot is on the ground where the model is lowered until it touches, and not in the air. The last place is x and y,
@@ -31,11 +32,26 @@ func TestDescribe(t *testing.T) {
 		require.Equal(t, make([]float64, len(c.want)), at(c.low+1), "%s in the air", c.task.ID)
 		require.Equal(t, []int{len(c.want)}, c.task.Spec().Descriptor.Dims)
 	}
+	// Feet twice as thick touch the ground where the model's own do not.
+	task := HalfCheetah
+	task.Designs = 1
+	task.Design = func(m *bodies.Model, design *graph.Array) bodies.Params {
+		return bodies.Params{Size: m.Params().Size.Mul(design.Add(1))}
+	}
+	s, _ := task.Reset(random.New(0), task.DefaultParams())
+	s.Data.Q = graph.Float32s([]float32{0, -.06, 0, 0, 0, 0, 0, 0, 0})
+	for design, want := range map[float32][]float64{0: {0, 0}, 1: {1, 1}} {
+		s.Design = graph.Float32s([]float32{design})
+		require.Equal(t, want, floats(t, task.onGround(s, s, nil, Params{})))
+	}
+	require.Equal(t, []string{"share of time of bfoot on the ground 0 to 1",
+		"share of time of ffoot on the ground 0 to 1"}, task.Spec().DescriptorTexts())
+
 	omni, err := Ant.resize("omni", 1)
 	require.NoError(t, err)
 	require.NotNil(t, envs.TraitsOf(omni).Describe)
 	require.Nil(t, envs.TraitsOf(omni).DescribeStep)
-	require.Equal(t, envs.Symmetric(30, 30), omni.Spec().Descriptor)
-	s := State{Data: bodies.Data{Q: graph.Float32s([]float32{-31, 12, .5})}}
+	require.Equal(t, []string{"x (m) -30 to 30", "y (m) -30 to 30"}, omni.Spec().DescriptorTexts())
+	s = State{Data: bodies.Data{Q: graph.Float32s([]float32{-31, 12, .5})}}
 	require.Equal(t, []float64{-30, 12}, floats(t, Ant.lastPlace(s, Params{})))
 }

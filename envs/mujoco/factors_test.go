@@ -13,25 +13,42 @@ import (
 	"xlarun/graph/random"
 )
 
-// Factors of the model's numbers are parameters: half of the gear is half of the control, and twice the mass goes
-// elsewhere. Without them the parameters are Gymnasium's.
+// Factors of the model's numbers are parameters: half of the gear is half of the control, twice the mass goes
+// elsewhere, and a pole that leans stays without gravity, falls with it and rises with its opposite. Without factors
+// the parameters are Gymnasium's.
 func TestFactors(t *testing.T) {
 	sized, err := InvertedPendulum.resize("factors", 1)
 	require.NoError(t, err)
 	require.NoError(t, envtest.Check(sized))
-	require.Nil(t, InvertedPendulum.DefaultParams().Gear)
+	require.Nil(t, InvertedPendulum.DefaultParams().GearFactor)
 	task := InvertedPendulum
 	task.Factors = true
 	p := task.DefaultParams()
 	after := func(gear, mass, control float64) []float64 {
 		s, _ := task.Reset(random.New(3), p)
 		q := p
-		q.Gear, q.Mass = graph.Scalar(gear), graph.Scalar(mass)
+		q.GearFactor, q.MassFactor = graph.Scalar(gear), graph.Scalar(mass)
 		next, _, _, _, _ := task.Step(random.New(0), s, graph.Float32s([]float32{float32(control)}), q)
 		return floats(t, next.Data.V)
 	}
 	require.InDeltaSlice(t, after(1, 1, 1), after(.5, 1, 2), 1e-6)
 	require.Greater(t, math.Abs(after(1, 1, 1)[0]-after(1, 2, 1)[0]), .1)
+
+	lean := func(gravity float64) []float64 { // speeds after a step from rest
+		s, _ := task.Reset(random.New(3), p)
+		s.Data.Q, s.Data.V = graph.Float32s([]float32{0, .1}), zeros(2)
+		q := p
+		q.GravityFactor = graph.Scalar(gravity)
+		next, _, _, _, _ := task.Step(random.New(0), s, zeros(1), q)
+		return floats(t, next.Data.V)
+	}
+	require.Equal(t, []float64{0, 0}, lean(0))
+	require.InDelta(t, lean(1)[1], -lean(-1)[1], .003)
+	require.Greater(t, lean(1)[1], .01)
+	p.FrictionFactor = graph.Scalar(.25)
+	for i, mu := range floats(t, task.numbers(p, nil).Friction) {
+		require.InDelta(t, task.Model().Geoms[i].Friction[0]/4, mu, 1e-6)
+	}
 }
 
 // A member's design is the end of its action: the model's numbers follow it, the controls are the rest, and the state
@@ -43,6 +60,8 @@ func TestDesign(t *testing.T) {
 		return bodies.Params{Gear: m.Params().Gear.Mul(design.Add(1))}
 	}
 	require.Equal(t, []float64{-3, -1}, task.Spec().Action.(envs.Box).Low)
+	_, err := task.resize("factors", 1)
+	require.ErrorContains(t, err, "Designed-v0 has no size \"factors\"")
 	p := task.DefaultParams()
 	s, _ := task.Reset(random.New(3), p)
 	require.Equal(t, []float64{0}, floats(t, s.Design))

@@ -51,10 +51,10 @@ type Task struct {
 	Width       func(t Task) int
 	// Reward is of a step, and whether the task ended.
 	Reward func(x Transition) (reward, terminated *graph.Array)
-	// Factors makes Friction, Mass, Gear and Gravity parameters.
+	// Factors makes FrictionFactor, MassFactor, GearFactor and GravityFactor parameters, of tasks without Design.
 	Factors bool
 	// Design makes numbers of the model from the part of an action behind the controls, f32[Designs] within ±1, so that
-	// a member brings its own body. nil: actions are controls. Resets with Frames know the model's own body only.
+	// a member brings its own body. nil: actions are controls. A reset knows no action: its Frames are of design 0.
 	Designs int
 	Design  func(m *bodies.Model, design *graph.Array) bodies.Params
 	// Feet are the geoms whose shares of time on the ground describe an episode to qd; none: nothing does.
@@ -96,10 +96,10 @@ type Params struct {
 	RewardDistWeight       *graph.Array `tree:"optional"`
 	RewardControlWeight    *graph.Array `tree:"optional"`
 	ResetNoiseScale        *graph.Array `tree:"optional" min:"0"`
-	Friction               *graph.Array `tree:"optional" min:"0"` // factors of the model's numbers; nil: 1
-	Mass                   *graph.Array `tree:"optional" min:"0.001"`
-	Gear                   *graph.Array `tree:"optional"`
-	Gravity                *graph.Array `tree:"optional"`
+	FrictionFactor         *graph.Array `tree:"optional" min:"0"` // of the model's numbers; nil: 1
+	MassFactor             *graph.Array `tree:"optional" min:"0.001"`
+	GearFactor             *graph.Array `tree:"optional"`
+	GravityFactor          *graph.Array `tree:"optional"`
 	MaxSteps               *graph.Array `min:"1"`
 }
 
@@ -140,7 +140,9 @@ func (t Task) Spec() envs.Spec {
 	}
 	low, high = append(low, slices.Repeat([]float64{-1}, t.Designs)...), append(high, slices.Repeat([]float64{1},
 		t.Designs)...)
-	return envs.Spec{ID: t.ID, MaxSteps: t.MaxSteps, RewardThreshold: t.RewardThreshold, Descriptor: t.descriptor(),
+	descriptor, names := t.descriptor()
+	return envs.Spec{ID: t.ID, MaxSteps: t.MaxSteps, RewardThreshold: t.RewardThreshold,
+		Descriptor: descriptor, Descriptors: names,
 		Observation: envs.Symmetric(slices.Repeat([]float64{envs.Unbounded}, t.Width(t))...),
 		Action:      envs.Box{Low: low, High: high, Dims: []int{len(low)}, DType: graph.Float32}}
 }
@@ -150,7 +152,8 @@ func (t Task) DefaultParams() Params {
 	p := t.Params
 	p.MaxSteps = envs.Steps(t.MaxSteps)
 	if t.Factors {
-		p.Friction, p.Mass, p.Gear, p.Gravity = graph.Scalar(1), graph.Scalar(1), graph.Scalar(1), graph.Scalar(1)
+		p.FrictionFactor, p.MassFactor, p.GearFactor, p.GravityFactor = graph.Scalar(1), graph.Scalar(1),
+			graph.Scalar(1), graph.Scalar(1)
 	}
 	return p
 }
@@ -161,14 +164,14 @@ func (t Task) Reset(key random.Key, p Params) (State, *graph.Array) {
 	_, nv, nu := t.Model().Sizes()
 	s := State{Data: bodies.Data{Q: q, V: v, Warm: zeros(nv)}, Time: envs.Steps(0)}
 	s.Frames.Travel = zeros(nv)
+	if t.Design != nil {
+		s.Design = zeros(t.Designs)
+	}
 	if t.Frames != 0 {
-		s.Frames = t.Model().Forward(s.Data, zeros(nu), t.factors(p), t.options())
+		s.Frames = t.Model().Forward(s.Data, zeros(nu), t.numbers(p, s.Design), t.options())
 		if s.Frames.Force != nil { // Gymnasium computes contact forces after steps only
 			s.Frames.Force = graph.ZerosLike(s.Frames.Force)
 		}
-	}
-	if t.Design != nil {
-		s.Design = zeros(t.Designs)
 	}
 	return s, t.observe(s)
 }
@@ -177,26 +180,28 @@ func (t Task) Reset(key random.Key, p Params) (State, *graph.Array) {
 func (t Task) Step(_ random.Key, s State, action *graph.Array,
 	p Params) (next State, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(t.Spec(), action)
-	numbers := t.factors(p)
 	if t.Design != nil {
 		_, _, nu := t.Model().Sizes()
 		action, next.Design = cut(action, 0, nu), cut(action, nu, nu+t.Designs)
-		numbers = t.Design(t.Model(), next.Design)
 	}
-	next.Data, next.Frames = t.Model().Step(s.Data, action, numbers, t.options())
+	next.Data, next.Frames = t.Model().Step(s.Data, action, t.numbers(p, next.Design), t.options())
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
 	obs, reward, terminated = t.seenAfter(s, next, action, p)
 	return next, obs, reward, terminated, truncated
 }
 
-// factors are the model's numbers by the factors that the parameters have.
-func (t Task) factors(p Params) (out bodies.Params) {
-	if p.Friction == nil {
+// numbers are those of a design, if the task has designs, or the model's own by the factors that the parameters have.
+func (t Task) numbers(p Params, design *graph.Array) (out bodies.Params) {
+	if t.Design != nil {
+		return t.Design(t.Model(), design)
+	}
+	if p.FrictionFactor == nil {
 		return out
 	}
 	own := t.Model().Params()
-	return bodies.Params{Friction: own.Friction.Mul(p.Friction), Mass: own.Mass.Mul(p.Mass),
-		Inertia: own.Inertia.Mul(p.Mass), Gear: own.Gear.Mul(p.Gear), Gravity: own.Gravity.Mul(p.Gravity)}
+	return bodies.Params{Friction: own.Friction.Mul(p.FrictionFactor), Mass: own.Mass.Mul(p.MassFactor),
+		Inertia: own.Inertia.Mul(p.MassFactor), Gear: own.Gear.Mul(p.GearFactor),
+		Gravity: own.Gravity.Mul(p.GravityFactor)}
 }
 
 // seenAfter is what the task says of a step.
@@ -257,7 +262,7 @@ func (t Task) draw(state any, size image.Point) (image.Image, error) {
 	copy(q, draw.Grid(c, t.ID, state, func(s State) *graph.Array { return s.Data.Q }, nq))
 	var numbers bodies.Params
 	if s, ok := state.(State); ok && s.Design != nil {
-		numbers = t.Design(m, s.Design)
+		numbers = t.numbers(Params{}, s.Design)
 	}
 	m.Draw(c, q, numbers, t.Above, draw.Accent, draw.Wood, draw.Steel, draw.Signal)
 	return c.Image()
@@ -270,7 +275,11 @@ func (t Task) sizes() []envs.Size {
 		out = append(out, envs.Size{Name: "main-body", Value: t.MainBody,
 			Wants: fmt.Sprint("a number from 1 to ", len(t.Model().Bodies)-1)})
 	}
-	for _, f := range append([]Flag{{"factors", t.Factors}}, t.Flags...) {
+	flags := t.Flags
+	if t.Design == nil {
+		flags = append([]Flag{{"factors", t.Factors}}, flags...)
+	}
+	for _, f := range flags {
 		value := 0
 		if f.On {
 			value = 1

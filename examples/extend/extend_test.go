@@ -15,6 +15,7 @@ import (
 
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/envs"
+	"xlarun/envs/bodies"
 	"xlarun/envs/envtest"
 	"xlarun/envs/mujoco"
 	"xlarun/graph"
@@ -303,20 +304,22 @@ func TestQualityDiversity(t *testing.T) {
 	}
 }
 
-// A body with longer legs stands higher: lengths follow the design, masses the lengths, and inertias the cubes. The
-// policy's design does not depend on what it observes.
+// A body with longer legs stands higher: lengths follow the design, masses the lengths, and inertias across a leg the
+// cubes. The policy's design does not depend on what it observes.
 func TestLegs(t *testing.T) {
 	env, err := envs.Make("Legs-v0")
 	require.NoError(t, err)
 	m := mujoco.HalfCheetah.Model()
-	own, long := m.Params(), stretched(m, graph.Ones(graph.ShapeOf(graph.Float32, 6)))
-	same := stretched(m, graph.Zeros(graph.ShapeOf(graph.Float32, 6)))
+	f32 := func(n int) graph.Shape { return graph.ShapeOf(graph.Float32, n) }
+	own, long, same := m.Params(), stretched(m, graph.Ones(f32(6))), stretched(m, graph.Zeros(f32(6)))
 	for _, c := range []struct {
 		what                    string
 		own, same, long, factor *graph.Array
 	}{
 		{"mass", own.Mass, same.Mass, long.Mass, graph.Float32s([]float32{1, 1, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5})},
 		{"place", own.Pos, same.Pos, long.Pos, graph.Float32s([]float32{1, 1, 1, 1.5, 1.5, 1, 1.5, 1.5}).Reshape(8, 1)},
+		{"inertia", own.Inertia.Index(4), same.Inertia.Index(4), long.Inertia.Index(4),
+			graph.Float32s([]float32{1.5 * 1.5 * 1.5, 1.5 * 1.5 * 1.5, 1.5})},
 		{"half length", own.Size.Index(4).Index(1), same.Size.Index(4).Index(1), long.Size.Index(4).Index(1),
 			graph.Scalar(1.5)},
 	} {
@@ -331,10 +334,25 @@ func TestLegs(t *testing.T) {
 		require.NoError(t, err)
 		require.InDeltaSlice(t, want, got, 1e-5, c.what)
 	}
+	below := func(p bodies.Params) float64 { // how far a foot is below the torso
+		s := bodies.Data{Q: graph.Zeros(f32(9)), V: graph.Zeros(f32(9)), Warm: graph.Zeros(f32(9))}
+		places := m.Forward(s, graph.Zeros(f32(6)), p, bodies.Options{Engine: 4, Frames: bodies.Places}).Pos
+		return number(t, places.Index(1).Index(2).Sub(places.Index(4).Index(2)))
+	}
+	require.InDelta(t, .25+.14, below(own), 1e-5)
+	require.InDelta(t, 1.5*(.25+.14), below(long), 1e-5)
 	b := &Bodied{Designs: 6}
 	made, err := b.Make(env.Spec().Observation, 12)
 	require.NoError(t, err)
-	p := made.Init(random.New(0))
-	_, out := made.Act(p, made.Start(p), graph.Ones(graph.ShapeOf(graph.Float32, 17)), random.New(1))
-	require.Equal(t, 12, out.Action.Dim(0))
+	p := made.Init(random.New(0)).(BodiedParams)
+	p.Design = graph.Iota(6).Convert(graph.Float32)
+	act := func(x float64) []float64 {
+		_, out := made.Act(p, made.Start(p), graph.Ones(f32(17)).Mul(x), random.New(1))
+		action, err := graph.Floats(out.Action)
+		require.NoError(t, err)
+		return action
+	}
+	require.NotEqual(t, act(1)[:6], act(-1)[:6])
+	require.Equal(t, []float64{0, 1, 2, 3, 4, 5}, act(1)[6:])
+	require.Equal(t, act(1)[6:], act(-1)[6:])
 }

@@ -1,4 +1,4 @@
-// Command extend is xlarun with two environments, a policy, a strategy, a term of ppo's loss, an emitter and a
+// Command extend is xlarun with three environments, two policies, a strategy, a term of ppo's loss, an emitter and a
 // descriptor of qd, and two kinds of run of its own, one file each. Every command knows what is registered.
 package main
 

@@ -3,8 +3,8 @@
 
     replay.py runs/RUN runs/RUN:hall-of-fame-4 champion.safetensors
 
-A line of the table is a member: its mean return over 100 episodes each and the standard errors, and by how many standard
-errors of the difference the two differ. The status is 1 if one differs by more than --most.
+A line of the table is a member: its mean return over 100 episodes each and the standard errors, and by how many
+standard errors of the difference the two differ. The status is 1 if one differs by more than --most.
 
     replay.py --search Swimmer-v5 --out linear.safetensors
 
