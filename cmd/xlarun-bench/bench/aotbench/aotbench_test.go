@@ -28,7 +28,7 @@ func small() []Row {
 		return Row{Name: name, Kind: "evolve", Program: "generation", Settings: given}
 	}
 	return []Row{
-		evolve("perceptron"),
+		evolve("perceptron", "policy", "mlp:16"), // whole vector registers: the same program with AVX2 and AVX-512
 		evolve("batch last", "batch-last", "true", "unroll", "2"),
 		evolve("recurrent", "policy", "gru:4"),
 		evolve("images", "env", "Breakout-MinAtar-v1", "policy", "cnn:4"),
