@@ -95,6 +95,30 @@ func TestSymmetricBodiesMoveSymmetrically(t *testing.T) {
 		[]float64{0, 0, 0, 0, got[11], -got[12], got[13], -got[14]}), 1e-9)
 }
 
+// A contact has MuJoCo's least friction if its geoms have less, and accelerations are numbers.
+func TestLeastFriction(t *testing.T) {
+	x := taskOf(t, "HalfCheetah")
+	with := func(friction float64) (out []float64) {
+		v := x.Model.values()
+		for i := range v.friction {
+			v.friction[i] = k(friction)
+		}
+		s := x.Model.dynamics(v, 4)
+		q, v0, u := rows(x.Qpos), rows(x.Qvel), rows(x.Control)
+		for i := 0; i < len(q); i += 20 {
+			_, acc, _ := s.forward(state{knowns(q[i]), knowns(v0[i]), make([]num, len(s.dofs))}, knowns(u[i]))
+			out = append(out, numbers(acc)...)
+		}
+		return out
+	}
+	want := with(1e-5)
+	require.Equal(t, want, with(0))
+	require.NotEqual(t, want, with(.1))
+	for _, a := range want {
+		require.Less(t, math.Abs(a), 1e5)
+	}
+}
+
 // Numbers that are inputs come to what a model with these numbers comes to, and derivatives pass them.
 func TestParamsAreTheModelsNumbers(t *testing.T) {
 	x := taskOf(t, "Hopper")

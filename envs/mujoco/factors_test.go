@@ -71,3 +71,9 @@ func TestDesign(t *testing.T) {
 	want, _, _, _, _ := InvertedPendulum.Step(random.New(0), own, graph.Float32s([]float32{.5}), p)
 	require.InDeltaSlice(t, floats(t, want.Data.V), floats(t, next.Data.V), 1e-6)
 }
+
+// The command line takes no factor of friction with which float32 is too coarse.
+func TestLittleFriction(t *testing.T) {
+	r := envs.RangeOf(Params{}, ".FrictionFactor")
+	require.True(t, r.Holds(.01) && !r.Holds(.009))
+}

@@ -44,7 +44,7 @@ type Task struct {
 	Flags           []Flag      // parts of the observation, and omni
 	MainBody        int         // the body whose speed is rewarded, a size on the command line; 0: none is said
 	Params          Params      // without MaxSteps
-	// Start draws the first position f32[nq] and velocity f32[nv].
+	// Start draws the first position f32[nq] and velocity f32[nv]; nil: the model's first configuration, at rest.
 	Start func(t Task, key random.Key, p Params) (q, v *graph.Array)
 	// Observation lists the parts of an observation, vectors of Width elements in all.
 	Observation func(t Task, s State) []*graph.Array
@@ -59,7 +59,8 @@ type Task struct {
 	Design  func(m *bodies.Model, design *graph.Array) bodies.Params
 	// Feet are the geoms whose shares of time on the ground describe an episode to qd; none: nothing does.
 	Feet []string
-	// View is the box of a picture around the first position, x and z; Above: x and y around the origin.
+	// View is the box of a picture, x and z, which follows the first body along x; Above: x and y, which stays. Without
+	// one it is 2.4 m wide, around the first body.
 	View  [2]draw.Point
 	Above bool
 }
@@ -96,7 +97,7 @@ type Params struct {
 	RewardDistWeight       *graph.Array `tree:"optional"`
 	RewardControlWeight    *graph.Array `tree:"optional"`
 	ResetNoiseScale        *graph.Array `tree:"optional" min:"0"`
-	FrictionFactor         *graph.Array `tree:"optional" min:"0"` // of the model's numbers; nil: 1
+	FrictionFactor         *graph.Array `tree:"optional" min:"0.01"` // of the model's numbers; nil: 1
 	MassFactor             *graph.Array `tree:"optional" min:"0.001"`
 	GearFactor             *graph.Array `tree:"optional"`
 	GravityFactor          *graph.Array `tree:"optional"`
@@ -131,6 +132,9 @@ func register(t Task) {
 // Spec describes the task. Actions are controls within the model's ranges; observations have no bounds.
 func (t Task) Spec() envs.Spec {
 	var low, high []float64
+	if err := t.check(); err != nil {
+		envs.Refuse(t.ID, "%v", err)
+	}
 	for _, a := range t.Model().Actuators {
 		limits := a.ControlRange
 		if !a.ControlLimited {
@@ -147,6 +151,30 @@ func (t Task) Spec() envs.Spec {
 		Action:      envs.Box{Low: low, High: high, Dims: []int{len(low)}, DType: graph.Float32}}
 }
 
+// check says which field of a task is missing.
+func (t Task) check() error {
+	for _, f := range []struct {
+		name  string
+		ok    bool
+		wants string
+	}{{"Model", t.Model != nil, "a function that returns the model"},
+		{"Engine", t.Engine == 3 || t.Engine == 4, "3 or 4, the MuJoCo whose rules hold"},
+		{"FrameSkip", t.FrameSkip >= 1 && t.FrameSkip <= mostSkip, fmt.Sprint(skips, ", the substeps of a step")},
+		{"Observation", t.Observation != nil, "a function that returns the parts of an observation"},
+		{"Width", t.Width != nil, "a function that returns the length of an observation"},
+		{"Reward", t.Reward != nil, "a function that returns a step's reward, and whether the task ended"},
+	} {
+		if !f.ok {
+			return fmt.Errorf("the field %s of the task has no right value: want %s", f.name, f.wants)
+		}
+	}
+	return nil
+}
+
+const mostSkip = 1000
+
+var skips = fmt.Sprint("a whole number from 1 to ", mostSkip)
+
 // DefaultParams are Gymnasium's.
 func (t Task) DefaultParams() Params {
 	p := t.Params
@@ -160,8 +188,11 @@ func (t Task) DefaultParams() Params {
 
 // Reset draws a state, and evaluates it once.
 func (t Task) Reset(key random.Key, p Params) (State, *graph.Array) {
-	q, v := t.Start(t, key, p)
 	_, nv, nu := t.Model().Sizes()
+	q, v := graph.Of(t.Model().Rest()).Convert(graph.Float32), zeros(nv)
+	if t.Start != nil {
+		q, v = t.Start(t, key, p)
+	}
 	s := State{Data: bodies.Data{Q: q, V: v, Warm: zeros(nv)}, Time: envs.Steps(0)}
 	s.Frames.Travel = zeros(nv)
 	if t.Design != nil {
@@ -243,7 +274,7 @@ func (t Task) Traits() envs.Traits[State, Params] {
 	return traits
 }
 
-// draw follows the first body.
+// draw follows the first body along x.
 func (t Task) draw(state any, size image.Point) (image.Image, error) {
 	m := t.Model()
 	nq, _, _ := m.Sizes()
@@ -251,10 +282,17 @@ func (t Task) draw(state any, size image.Point) (image.Image, error) {
 	x := 0.0
 	if s, ok := state.(State); ok && s.Data.Q != nil && s.Data.Q.Rank() == 1 {
 		if v, err := graph.Floats(s.Data.Q); err == nil {
-			x = v[0]
+			x = m.Along(v)
 		}
 	}
 	low, high := t.View[0], t.View[1]
+	if low == high {
+		at := m.Bodies[m.Joints[0].Body].Pos
+		low, high = draw.At(at[0]-1.2, at[2]-1), draw.At(at[0]+1.2, at[2]+1)
+		if t.Above {
+			low.Y, high.Y = at[1]-1, at[1]+1
+		}
+	}
 	if !t.Above {
 		low.X, high.X = low.X+x, high.X+x
 	}
@@ -270,10 +308,10 @@ func (t Task) draw(state any, size image.Point) (image.Image, error) {
 
 func (t Task) sizes() []envs.Size {
 	out := []envs.Size{{Name: "engine", Value: t.Engine, Wants: "3 or 4"},
-		{Name: "frame-skip", Value: t.FrameSkip, Wants: "a number from 1 to 1000"}}
+		{Name: "frame-skip", Value: t.FrameSkip, Wants: skips}}
 	if t.MainBody > 0 {
 		out = append(out, envs.Size{Name: "main-body", Value: t.MainBody,
-			Wants: fmt.Sprint("a number from 1 to ", len(t.Model().Bodies)-1)})
+			Wants: fmt.Sprint("a whole number from 1 to ", len(t.Model().Bodies)-1)})
 	}
 	flags := t.Flags
 	if t.Design == nil {
@@ -300,7 +338,7 @@ func (t Task) resize(name string, value int) (envs.Environment, error) {
 			ok = value == 3 || value == 4
 			t.Engine = value
 		case "frame-skip":
-			ok = value >= 1 && value <= 1000
+			ok = value >= 1 && value <= mostSkip
 			t.FrameSkip = value
 		case "main-body":
 			ok = value >= 1 && value < len(t.Model().Bodies)
