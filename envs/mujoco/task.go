@@ -7,6 +7,7 @@ import (
 	"embed"
 	"fmt"
 	"image"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -51,7 +52,8 @@ type Task struct {
 	Width       func(t Task) int
 	// Reward is of a step, and whether the task ended.
 	Reward func(x Transition) (reward, terminated *graph.Array)
-	// Factors makes FrictionFactor, MassFactor, GearFactor and GravityFactor parameters, of tasks without Design.
+	// Factors makes FrictionFactor, MassFactor, GearFactor and GravityFactor parameters, of tasks without Design: those
+	// that change something.
 	Factors bool
 	// Design makes numbers of the model from the part of an action behind the controls, f32[Designs] within ±1, so that
 	// a member brings its own body. nil: actions are controls. A reset knows no action: its Frames are of design 0.
@@ -171,6 +173,35 @@ func (t Task) check() error {
 	return nil
 }
 
+// reads calls a function of the task that reads parameters. If it fails for one that the task lacks, that is named.
+func (t Task) reads(function string, p Params, call func(p Params)) {
+	err := graph.Try(func() { call(p) })
+	if err == nil {
+		return
+	}
+	fails := func() bool { return graph.Try(func() { call(p) }) != nil }
+	all, one := reflect.ValueOf(&p).Elem(), reflect.ValueOf(graph.Scalar(1))
+	var lacking []int
+	for i := range all.NumField() {
+		if all.Field(i).IsNil() {
+			lacking = append(lacking, i)
+			all.Field(i).Set(one)
+		}
+	}
+	if fails() {
+		panic(err)
+	}
+	for _, i := range lacking {
+		all.Field(i).SetZero()
+		if fails() {
+			envs.Refuse(t.ID, "%s reads the parameter %s, which the task's Params lack: give it a value", function,
+				all.Type().Field(i).Name)
+		}
+		all.Field(i).Set(one)
+	}
+	panic(err)
+}
+
 const mostSkip = 1000
 
 var skips = fmt.Sprint("a whole number from 1 to ", mostSkip)
@@ -179,9 +210,18 @@ var skips = fmt.Sprint("a whole number from 1 to ", mostSkip)
 func (t Task) DefaultParams() Params {
 	p := t.Params
 	p.MaxSteps = envs.Steps(t.MaxSteps)
-	if t.Factors {
-		p.FrictionFactor, p.MassFactor, p.GearFactor, p.GravityFactor = graph.Scalar(1), graph.Scalar(1),
-			graph.Scalar(1), graph.Scalar(1)
+	if !t.Factors {
+		return p
+	}
+	m := t.Model()
+	p.MassFactor, p.GearFactor = graph.Scalar(1), graph.Scalar(1)
+	if m.Gravity != [3]float64{} {
+		p.GravityFactor = graph.Scalar(1)
+	}
+	if slices.ContainsFunc(m.Pairs, func(p bodies.Pair) bool { // with condim 1 there is no friction
+		return max(m.Geoms[p.Geoms[0]].Condim, m.Geoms[p.Geoms[1]].Condim) > 1
+	}) {
+		p.FrictionFactor = graph.Scalar(1)
 	}
 	return p
 }
@@ -191,7 +231,7 @@ func (t Task) Reset(key random.Key, p Params) (State, *graph.Array) {
 	_, nv, nu := t.Model().Sizes()
 	q, v := graph.Of(t.Model().Rest()).Convert(graph.Float32), zeros(nv)
 	if t.Start != nil {
-		q, v = t.Start(t, key, p)
+		t.reads("Start", p, func(p Params) { q, v = t.Start(t, key, p) })
 	}
 	s := State{Data: bodies.Data{Q: q, V: v, Warm: zeros(nv)}, Time: envs.Steps(0)}
 	s.Frames.Travel = zeros(nv)
@@ -222,22 +262,27 @@ func (t Task) Step(_ random.Key, s State, action *graph.Array,
 }
 
 // numbers are those of a design, if the task has designs, or the model's own by the factors that the parameters have.
-func (t Task) numbers(p Params, design *graph.Array) (out bodies.Params) {
+func (t Task) numbers(p Params, design *graph.Array) bodies.Params {
 	if t.Design != nil {
 		return t.Design(t.Model(), design)
 	}
-	if p.FrictionFactor == nil {
-		return out
-	}
 	own := t.Model().Params()
-	return bodies.Params{Friction: own.Friction.Mul(p.FrictionFactor), Mass: own.Mass.Mul(p.MassFactor),
-		Inertia: own.Inertia.Mul(p.MassFactor), Gear: own.Gear.Mul(p.GearFactor),
-		Gravity: own.Gravity.Mul(p.GravityFactor)}
+	times := func(of, factor *graph.Array) *graph.Array {
+		if factor == nil {
+			return nil
+		}
+		return of.Mul(factor)
+	}
+	return bodies.Params{Friction: times(own.Friction, p.FrictionFactor), Mass: times(own.Mass, p.MassFactor),
+		Inertia: times(own.Inertia, p.MassFactor), Gear: times(own.Gear, p.GearFactor),
+		Gravity: times(own.Gravity, p.GravityFactor)}
 }
 
 // seenAfter is what the task says of a step.
 func (t Task) seenAfter(s, next State, action *graph.Array, p Params) (obs, reward, terminated *graph.Array) {
-	reward, terminated = t.Reward(Transition{t, s, next, action, p, t.Model().Timestep * float64(t.FrameSkip)})
+	t.reads("Reward", p, func(p Params) {
+		reward, terminated = t.Reward(Transition{t, s, next, action, p, t.Model().Timestep * float64(t.FrameSkip)})
+	})
 	return t.observe(next), reward, terminated
 }
 

@@ -28,6 +28,26 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// A parameter that a function reads and the task lacks is named; other errors stay as they are.
+func TestMissingParameter(t *testing.T) {
+	task := Hopper
+	play := func() error {
+		return graph.Try(func() {
+			p := task.DefaultParams()
+			s, _ := task.Reset(random.New(3), p)
+			task.Step(random.New(0), s, zeros(3), p)
+		})
+	}
+	require.NoError(t, play())
+	task.Params.HealthyZMax = nil
+	require.ErrorContains(t, play(), "Hopper-v5: Reward reads the parameter HealthyZMax, which the task's Params lack")
+	task.Params.ResetNoiseScale = nil
+	require.ErrorContains(t, play(), "Hopper-v5: Start reads the parameter ResetNoiseScale, which")
+	task.Start = nil
+	task.Reward = func(x Transition) (reward, terminated *graph.Array) { return x.Action.Add(zeros(2)), nil }
+	require.ErrorContains(t, play(), "add: shapes [[3] [2]] do not broadcast")
+}
+
 // Without Start a task begins at the model's first configuration, and without View its picture shows the body, which
 // a picture follows along x. A joint that turns moves no picture.
 func TestDefaults(t *testing.T) {
