@@ -364,8 +364,8 @@ var touching = [][2]GeomType{{Plane, Sphere}, {Plane, Capsule}, {Plane, Cylinder
 
 func (c *checker) pair(m *Model, p Pair, moves []bool) {
 	for _, g := range p.Geoms {
-		c.want(slices.Contains(shapes, m.Geoms[g].Type), "geom", g, "type %q of a geom that may touch others: want one "+
-			"of %v", m.Geoms[g].Type, shapes)
+		c.want(slices.Contains(shapes, m.Geoms[g].Type), "geom", g, "type %q of a geom that may touch others: want "+
+			"plane, sphere, capsule or cylinder", m.Geoms[g].Type)
 	}
 	a, b := m.ordered(p)
 	g, h, other := m.Geoms[a], m.Geoms[b], m.describe("geom", b)
