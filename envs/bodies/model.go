@@ -208,7 +208,8 @@ func (m *Model) Check() error {
 		c.body("geom", i, g.Body)
 	}
 	for i, a := range m.Actuators {
-		c.want(0 <= a.Joint && a.Joint < len(m.Joints), "actuator", i, "joint %d: want one of %d", a.Joint, len(m.Joints))
+		c.want(0 <= a.Joint && a.Joint < len(m.Joints), "actuator", i, "joint %d: want one of %d", a.Joint,
+			len(m.Joints))
 		if c.err == nil {
 			c.want(m.Joints[a.Joint].Type != Free, "actuator", i, "%s is a free one: want a hinge or a slide",
 				m.describe("joint", a.Joint))
@@ -279,8 +280,8 @@ func (c *checker) level(m *Model) {
 		normal := s.segments(f)[a].axis
 		s.above(s.last[m.Geoms[b].Body], func(d int) {
 			level := f.axes[d].ang == (vec{}) && f.axes[d].lin.dot(normal).Is(0)
-			c.want(level, "geom", b, "a cylinder that may touch %s, a plane: want it to slide along the plane only, or no "+
-				"contact (contype, conaffinity)", m.describe("geom", a))
+			c.want(level, "geom", b, "a cylinder that may touch %s, a plane: want it to slide along the plane only, "+
+				"or no contact (contype, conaffinity)", m.describe("geom", a))
 		})
 	}
 }
@@ -373,8 +374,8 @@ func (c *checker) pair(m *Model, p Pair, moves []bool) {
 	for _, two := range touching {
 		computed = append(computed, fmt.Sprint(two[0], " with ", two[1]))
 	}
-	c.want(slices.Contains(touching, [2]GeomType{g.Type, h.Type}), "geom", a, "contact of a %s with %s, a %s: want one "+
-		"of %s, or no contact (contype, conaffinity)", g.Type, other, h.Type, strings.Join(computed, ", "))
+	c.want(slices.Contains(touching, [2]GeomType{g.Type, h.Type}), "geom", a, "contact of a %s with %s, a %s: want "+
+		"one of %s, or no contact (contype, conaffinity)", g.Type, other, h.Type, strings.Join(computed, ", "))
 	c.want(moves[g.Body] || moves[h.Body], "geom", a, "it never moves, nor does %s, which it may touch", other)
 	c.want(g.Type != Plane || !moves[g.Body], "geom", a, "a plane that moves: want it on a body without joints")
 	dim := max(g.Condim, h.Condim)

@@ -192,15 +192,16 @@ func TestCheckRefuses(t *testing.T) {
 				`or cylinder`},
 		{func(m *Model) { m.Geoms[2].Type, m.Pairs = Cylinder, []Pair{{[2]int{2, 1}}} },
 			`geom "torso_geom": contact of a sphere with geom "aux_1_geom", a cylinder: want one of plane with ` +
-				`sphere, plane with capsule, plane with cylinder, sphere with sphere, sphere with capsule, capsule with ` +
-				`capsule, capsule with cylinder, or no contact (contype, conaffinity)`},
+				`sphere, plane with capsule, plane with cylinder, sphere with sphere, sphere with capsule, ` +
+				`capsule with capsule, capsule with cylinder, or no contact (contype, conaffinity)`},
 		{func(m *Model) { m.Geoms[1].Solimp[4] = 2.5 },
 			`geom "torso_geom": solimp [0.9 0.95 0.001 0.5 2.5]: want a power that is one of 1, 2 … 8`},
 		{func(m *Model) { m.Geoms[1].Type = Cylinder },
-			`geom "torso_geom": a cylinder that may touch geom "floor", a plane: want it to slide along the plane only, ` +
-				`or no contact (contype, conaffinity)`},
+			`geom "torso_geom": a cylinder that may touch geom "floor", a plane: want it to slide along the plane ` +
+				`only, or no contact (contype, conaffinity)`},
 		{func(m *Model) { m.Pairs[0].Geoms[1] = 99 }, `pair: geoms [0 99]: want two of 14`},
-		{func(m *Model) { m.Actuators[0].Joint = 0 }, `actuator 0: joint "root" is a free one: want a hinge or a slide`},
+		{func(m *Model) { m.Actuators[0].Joint = 0 },
+			`actuator 0: joint "root" is a free one: want a hinge or a slide`},
 	} {
 		m := taskOf(t, "Ant").Model
 		c.change(m)

@@ -159,8 +159,8 @@ func noParam(env envs.Environment, name, text string, names []string) error {
 	}
 	for _, p := range added {
 		if p.Name == name {
-			return settings.Wrong(settings.EnvParam, name+"="+text, "%s beside it: %s has %s only with that", p.With, id,
-				name)
+			return settings.Wrong(settings.EnvParam, name+"="+text, "%s beside it: %s has %s only with that", p.With,
+				id, name)
 		}
 	}
 	hint := ""
