@@ -154,9 +154,9 @@ var families = []family{
 		[]string{"CartPole-v1", "Acrobot-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1",
 			"CartPoleSwingUp-Easy-v1", "CartPoleSwingUp-Hard-v1", "DoublePole-v1", "DoublePoleVelocities-v1"}},
 	{"MuJoCo", "Gymnasium's tasks with MuJoCo's dynamics (`go doc xlarun/envs/mujoco`). `engine` 3 is MuJoCo 3's.\n" +
-		"`factors=1` adds the parameters `friction-factor`, `mass-factor`, `gear-factor` and `gravity-factor`, which\n" +
-		"multiply the model's numbers. `omni=1` describes an episode by its last place. `main-body` is the number of\n" +
-		"the body whose speed is rewarded.",
+		"`factors=1` adds `friction-factor`, `mass-factor`, `gear-factor` and `gravity-factor`, which multiply the\n" +
+		"model's numbers. `omni=1` describes episodes by their last place. `main-body` is the body whose speed is\n" +
+		"rewarded.",
 		[]string{"HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "Ant-v5", "Humanoid-v5", "HumanoidStandup-v5",
 			"Swimmer-v5", "Reacher-v5", "Pusher-v5", "InvertedPendulum-v5", "InvertedDoublePendulum-v5"}},
 	{"MinAtar", "The games of MinAtar on 10 x 10 cells (`go doc xlarun/envs/minatar`).",

@@ -9,9 +9,8 @@ import (
 
 func init() { policy.MustRegister("bodied", &Bodied{Designs: 6}) }
 
-// Bodied is a linear policy with numbers of its own as last outputs, which do not depend on what it observes: the
-// design of its body ("bodied:6" has six). A strategy searches for both together (Ha, "Reinforcement learning for
-// improving agent design", 2019).
+// Bodied is a linear policy whose last outputs are parameters: the design of its body ("bodied:6" has six). A strategy
+// searches for both together (Ha, "Reinforcement learning for improving agent design", 2019).
 type Bodied struct {
 	Designs int `set:"designs" args:"" min:"1" max:"4096" help:"last outputs that are numbers of the policy"`
 	policy.Stateless[BodiedParams]
@@ -39,8 +38,7 @@ func (b *Bodied) Init(key random.Key) BodiedParams {
 }
 
 // Act computes the controls, and appends the design.
-func (b *Bodied) Act(p BodiedParams, none graph.None, observation *graph.Array,
-	key random.Key) (graph.None, policy.Output) {
-	none, out := b.net.Act(p.Net, none, observation, key)
+func (b *Bodied) Act(p BodiedParams, none graph.None, obs *graph.Array, key random.Key) (graph.None, policy.Output) {
+	none, out := b.net.Act(p.Net, none, obs, key)
 	return none, policy.Output{Action: graph.Concatenate(0, out.Action, p.Design)}
 }

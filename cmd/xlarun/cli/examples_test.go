@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	"xlarun/cmd/internal/shelltest"
 	"xlarun/envs"
 	"xlarun/internal/long"
+	"xlarun/rollout/ppo"
 	"xlarun/rollout/run"
 )
 
@@ -74,6 +76,15 @@ func TestExamplesRun(t *testing.T) {
 			require.Contains(t, table, "["+name+".toml]("+name+".toml)")
 			require.Regexp(t, `\| `+regexp.QuoteMeta(score[1])+` \|`, row(table, name),
 				"the table's score is the file's")
+			if k.Name == "ppo" { // Walker2d's were HalfCheetah's
+				defaults := ppo.DefaultConfig()
+				defaults.Env = id
+				for key, value := range defaults.Suggested() {
+					if given, ok := c.values[key]; ok && key != "policy" {
+						require.Equal(t, fmt.Sprint(given), fmt.Sprint(value), "xlarun ppo %s takes its %s", id, key)
+					}
+				}
+			}
 
 			if ran[k.Name] && !long.On() {
 				return
