@@ -127,8 +127,8 @@ func TestRefusals(t *testing.T) {
 			`plane with cylinder, sphere with sphere, sphere with capsule, capsule with capsule, capsule with ` +
 			`cylinder, or no contact (contype, conaffinity)`,
 		body(`<body><joint/><geom type="cylinder" size=".1 .1"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>`+
-			`</body>`, ``): `m.xml:1: <geom>: a cylinder that may touch geom "floor", a plane: want it to slide along the plane only, or no ` +
-			`contact (contype, conaffinity)`,
+			`</body>`, ``): `m.xml:1: <geom>: a cylinder that may touch geom "floor", a plane: want it to ` +
+			`slide along the plane only, or no contact (contype, conaffinity)`,
 		`<mujoco><worldbody><body><freejoint name="f"/><geom size="1"/></body></worldbody>` + "\n" +
 			`<actuator>` + "\n" + `<motor joint="f"/></actuator></mujoco>`: `m.xml:3: <motor>: joint "f" is a free ` +
 			`one: want a hinge or a slide`,
