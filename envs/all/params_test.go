@@ -223,3 +223,24 @@ func played(t *testing.T, b xlabridge.Backend, env envs.Environment, given ...se
 	}
 	return episodes
 }
+
+// A parameter that a size of 1 adds is listed with it, and asked for without it is refused by that size.
+func TestAddedParams(t *testing.T) {
+	env, err := envs.Make("Hopper-v5")
+	require.NoError(t, err)
+	added, err := episode.Added(env)
+	require.NoError(t, err)
+	names := ""
+	for _, p := range added {
+		names += p.Name + " with " + p.With + ", "
+	}
+	require.Equal(t, "friction-factor with factors=1, mass-factor with factors=1, gear-factor with factors=1, "+
+		"gravity-factor with factors=1, ", names)
+	_, _, err = episode.ReadEnvParams(env, settings.Pairs{"friction-factor": "0.5"})
+	require.EqualError(t, err, "env-param: got \"friction-factor=0.5\", want factors=1 beside it: Hopper-v5 has "+
+		"friction-factor only with that")
+	_, _, err = episode.ReadEnvParams(env, settings.Pairs{"frame-skip": "2.5"})
+	require.ErrorContains(t, err, "got \"frame-skip=2.5\", want a whole number from 1 to 1000 for frame-skip of")
+	_, _, err = episode.ReadEnvParams(env, settings.Pairs{"friction-factor": "0.001", "factors": "1"})
+	require.ErrorContains(t, err, "want a number from 0.01 on")
+}

@@ -274,6 +274,9 @@ func (s *dynamics) margin(g, h Geom) float64 {
 	return g.Margin + h.Margin
 }
 
+// leastFriction is the least of a contact (mjMINMU, mj_setContact).
+const leastFriction = 1e-5
+
 // meet is the contacts that a pair can have (engine_collision_primitive.c).
 func (s *dynamics) meet(f *frames, segments []segment, p Pair) (out []meeting) {
 	a, b := s.ordered(p)
@@ -288,6 +291,7 @@ func (s *dynamics) meet(f *frames, segments []segment, p Pair) (out []meeting) {
 		}
 		base.dim, base.friction = s.Geoms[i].Condim, s.friction[i]
 	}
+	base.friction = scalars.Max(base.friction, k(leastFriction))
 	end := func(point, normal, axis vec, dist num) {
 		x := base
 		x.point, x.normal, x.pos = point, normal, sub(dist, k(margin))

@@ -10,6 +10,20 @@ import (
 	"xlarun/graph"
 )
 
+// Along is how far the first body that moves is along x from the model's first configuration: 0 if its joints do not
+// lead there.
+func (m *Model) Along(q []float64) float64 {
+	for i, j := range m.Joints {
+		switch {
+		case j.Body != m.Joints[0].Body:
+			return 0
+		case j.Type == Free, j.Type == Slide && j.Axis == [3]float64{1, 0, 0}:
+			return q[i] - m.Rest()[i]
+		}
+	}
+	return 0
+}
+
 // Draw paints a configuration's spheres, capsules and cylinders, the far ones first, and a line with marks for the
 // floor: from the side, along y, or from above. q is a position [nq]; p has data; colors are given to geoms in turn.
 func (m *Model) Draw(c *draw.Canvas, q []float64, p Params, above bool, colors ...color.Color) {
@@ -44,7 +58,7 @@ func (m *Model) Draw(c *draw.Canvas, q []float64, p Params, above bool, colors .
 			if p, _ := at(origin.add(x.centre)); !above {
 				c.Line(draw.Steel, draw.At(-1e4, p.Y), draw.At(1e4, p.Y), 0.02)
 				for k := range 21 { // a mark for each half of a metre, which shows that bodies move
-					x := math.Round(q[0]) + float64(k-10)/2
+					x := math.Round(m.Along(q)) + float64(k-10)/2
 					c.Line(draw.Steel, draw.At(x, p.Y), draw.At(x-.08, p.Y-.12), 0.015)
 				}
 			}

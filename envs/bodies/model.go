@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Model is a mechanism as MuJoCo compiles it: what is structure, and numbers. A number that is zero is structure too:
@@ -147,20 +148,20 @@ func (m *Model) Rest() (q []float64) {
 
 // Check says what of the model is not computed here.
 func (m *Model) Check() error {
-	c := &checker{}
-	c.want(len(m.Bodies) > 1, "body", "", "there is none: want at least one")
-	c.want(m.Integrator == Euler || m.Integrator == RK4, "option", "", "integrator %q: want Euler or RK4", m.Integrator)
-	c.want(m.Timestep > 0, "option", "", "timestep %v: want more than 0", m.Timestep)
-	c.want(m.Impratio == 1, "option", "", "impratio %v: want 1", m.Impratio)
+	c := &checker{m: m}
+	c.want(len(m.Bodies) > 1, "body", -1, "there is none: want at least one")
+	c.want(m.Integrator == Euler || m.Integrator == RK4, "option", -1, "integrator %q: want Euler or RK4", m.Integrator)
+	c.want(m.Timestep > 0, "option", -1, "timestep %v: want more than 0", m.Timestep)
+	c.want(m.Impratio == 1, "option", -1, "impratio %v: want 1", m.Impratio)
 	_, nv, _ := m.Sizes()
-	c.want(nv > 0, "joint", "", "there is none: want at least one")
+	c.want(nv > 0, "joint", -1, "there is none: want at least one")
 	if c.err != nil {
 		return c.err
 	}
 	moves := make([]bool, len(m.Bodies))
 	at := 0
 	for b, body := range m.Bodies {
-		c.want(b == 0 || 0 <= body.Parent && body.Parent < b, "body", body.Name, "parent %d: want one of the "+
+		c.want(b == 0 || 0 <= body.Parent && body.Parent < b, "body", b, "parent %d: want one of the "+
 			"bodies before",
 			body.Parent)
 		if c.err != nil {
@@ -171,11 +172,11 @@ func (m *Model) Check() error {
 			for p > body.Parent {
 				p = m.Bodies[p].Parent
 			}
-			c.want(p == body.Parent, "body", body.Name, "its parent's descendants do not follow one another")
+			c.want(p == body.Parent, "body", b, "its parent's descendants do not follow one another")
 			moves[b] = moves[body.Parent]
 		}
-		c.want(body.Mass >= 0, "body", body.Name, "mass %v: want at least 0", body.Mass)
-		c.want(slices.Min(body.Inertia[:]) >= 0, "body", body.Name, "inertia %v: want at least 0", body.Inertia)
+		c.want(body.Mass >= 0, "body", b, "mass %v: want at least 0", body.Mass)
+		c.want(slices.Min(body.Inertia[:]) >= 0, "body", b, "inertia %v: want at least 0", body.Inertia)
 		first := at
 		for ; at < len(m.Joints) && m.Joints[at].Body == b; at++ {
 			moves[b] = true
@@ -184,31 +185,35 @@ func (m *Model) Check() error {
 			case Slide, Hinge:
 			case Free:
 				c.want(body.Parent == 0 && at == first && (at+1 == len(m.Joints) || m.Joints[at+1].Body != b),
-					"joint", j.Name,
+					"joint", at,
 					"type free: want it alone, on a child of the world")
-				c.want(j.Stiffness == 0, "joint", j.Name, "stiffness %v of a free joint: want 0", j.Stiffness)
-				c.want(!j.Limited, "joint", j.Name, "a free joint has no limits")
+				c.want(j.Stiffness == 0, "joint", at, "stiffness %v of a free joint: want 0", j.Stiffness)
+				c.want(!j.Limited, "joint", at, "a free joint has no limits")
 			default:
-				c.want(false, "joint", j.Name, "type %q: want free, slide or hinge", j.Type)
+				c.want(false, "joint", at, "type %q: want free, slide or hinge", j.Type)
 			}
 			if j.Limited {
-				c.want(j.Range[1]-j.Range[0] > 2*j.Margin, "joint", j.Name, "range %v: want one wider than two "+
+				c.want(j.Range[1]-j.Range[0] > 2*j.Margin, "joint", at, "range %v: want one wider than two "+
 					"margins of %v",
 					j.Range, j.Margin)
-				c.rule("joint", j.Name, j.Solref, j.Solimp)
+				c.rule("joint", at, j.Solref, j.Solimp)
 			}
 		}
 	}
-	c.want(at == len(m.Joints), "joint", "", "joints are not in the order of their bodies")
-	for _, s := range m.Sites {
-		c.body(m, "site", s.Name, s.Body)
+	c.want(at == len(m.Joints), "joint", -1, "joints are not in the order of their bodies")
+	for i, s := range m.Sites {
+		c.body("site", i, s.Body)
 	}
-	for _, g := range m.Geoms {
-		c.body(m, "geom", g.Name, g.Body)
+	for i, g := range m.Geoms {
+		c.body("geom", i, g.Body)
 	}
-	for _, a := range m.Actuators {
-		ok := 0 <= a.Joint && a.Joint < len(m.Joints)
-		c.want(ok && m.Joints[a.Joint].Type != Free, "actuator", a.Name, "joint %d: want a hinge or a slide", a.Joint)
+	for i, a := range m.Actuators {
+		c.want(0 <= a.Joint && a.Joint < len(m.Joints), "actuator", i, "joint %d: want one of %d", a.Joint,
+			len(m.Joints))
+		if c.err == nil {
+			c.want(m.Joints[a.Joint].Type != Free, "actuator", i, "%s is a free one: want a hinge or a slide",
+				m.describe("joint", a.Joint))
+		}
 	}
 	if c.err != nil {
 		return c.err
@@ -218,7 +223,7 @@ func (m *Model) Check() error {
 			c.pair(m, p, moves)
 			continue
 		}
-		c.want(false, "pair", "", "geoms %v: want two of %d", p.Geoms, len(m.Geoms))
+		c.want(false, "pair", -1, "geoms %v: want two of %d", p.Geoms, len(m.Geoms))
 	}
 	if c.err == nil {
 		c.size(m, moves)
@@ -254,7 +259,7 @@ func (c *checker) size(m *Model, moves []bool) {
 		}
 	}
 	ops += float64(rows) * float64(nv*nv) / 2
-	c.want(ops <= mostOps, "model", "", "a step takes about %.0f million operations, for %d degrees of freedom and %d "+
+	c.want(ops <= mostOps, "model", -1, "a step takes about %.0f million operations, for %d degrees of freedom and %d "+
 		"rows of contacts between geoms that both move: want at most %.0f million (contype, conaffinity and <exclude> "+
 		"leave pairs out)", ops/1e6, nv, rows, mostOps/1e6)
 }
@@ -275,33 +280,80 @@ func (c *checker) level(m *Model) {
 		normal := s.segments(f)[a].axis
 		s.above(s.last[m.Geoms[b].Body], func(d int) {
 			level := f.axes[d].ang == (vec{}) && f.axes[d].lin.dot(normal).Is(0)
-			c.want(level, "geom", m.Geoms[b].Name, "a cylinder that may touch the plane %q: want it to slide "+
-				"along the plane "+
-				"only, or no contact (contype, conaffinity)", m.Geoms[a].Name)
+			c.want(level, "geom", b, "a cylinder that may touch %s, a plane: want it to slide along the plane only, "+
+				"or no contact (contype, conaffinity)", m.describe("geom", a))
 		})
 	}
 }
 
+// Refusal is the first thing of a model that is not computed.
+type Refusal struct {
+	Element string // body, joint, geom, site, actuator, pair, option or model
+	Number  int    // of the element in the model; -1: of none
+	Reason  string
+	model   *Model
+}
+
+func (r *Refusal) Error() string { return r.model.describe(r.Element, r.Number) + ": " + r.Reason }
+
+// describe is an element by its name, or by its number: that in its body, from 1 on, of a geom, a joint or a site.
+func (m *Model) describe(element string, n int) string {
+	name, body := "", -1
+	switch {
+	case n < 0:
+		return element
+	case element == "body":
+		name = m.Bodies[n].Name
+	case element == "joint":
+		name, body = m.Joints[n].Name, m.Joints[n].Body
+		n = placeIn(m.Joints, n, func(j Joint) int { return j.Body })
+	case element == "geom":
+		name, body = m.Geoms[n].Name, m.Geoms[n].Body
+		n = placeIn(m.Geoms, n, func(g Geom) int { return g.Body })
+	case element == "site":
+		name, body = m.Sites[n].Name, m.Sites[n].Body
+		n = placeIn(m.Sites, n, func(s Site) int { return s.Body })
+	case element == "actuator":
+		name = m.Actuators[n].Name
+	}
+	switch {
+	case name != "":
+		return fmt.Sprintf("%s %q", element, name)
+	case body >= 0 && body < len(m.Bodies):
+		return fmt.Sprintf("%s %d of %s", element, n, m.describe("body", body))
+	}
+	return fmt.Sprintf("%s %d", element, n)
+}
+
+// placeIn is an element's number among those of its body, from 1 on.
+func placeIn[T any](all []T, n int, body func(T) int) (at int) {
+	for _, x := range all[:n+1] {
+		if body(x) == body(all[n]) {
+			at++
+		}
+	}
+	return at
+}
+
 // checker keeps the first thing that is not supported.
-type checker struct{ err error }
-
-func (c *checker) want(ok bool, element, name, format string, args ...any) {
-	if ok || c.err != nil {
-		return
-	}
-	if name != "" {
-		element = fmt.Sprintf("%s %q", element, name)
-	}
-	c.err = fmt.Errorf("%s: %s", element, fmt.Sprintf(format, args...))
+type checker struct {
+	m   *Model
+	err error
 }
 
-func (c *checker) body(m *Model, element, name string, b int) {
-	c.want(0 <= b && b < len(m.Bodies), element, name, "body %d: want one of %d", b, len(m.Bodies))
+func (c *checker) want(ok bool, element string, n int, format string, args ...any) {
+	if !ok && c.err == nil {
+		c.err = &Refusal{element, n, fmt.Sprintf(format, args...), c.m}
+	}
 }
 
-func (c *checker) rule(element, name string, ref [2]float64, imp [5]float64) {
-	c.want((ref[0] > 0) == (ref[1] > 0), element, name, "solref %v: want two numbers above 0, or two of at most 0", ref)
-	c.want(imp[4] >= 1 && imp[4] <= 8 && imp[4] == math.Trunc(imp[4]), element, name,
+func (c *checker) body(element string, n, b int) {
+	c.want(0 <= b && b < len(c.m.Bodies), element, n, "body %d: want one of %d", b, len(c.m.Bodies))
+}
+
+func (c *checker) rule(element string, n int, ref [2]float64, imp [5]float64) {
+	c.want((ref[0] > 0) == (ref[1] > 0), element, n, "solref %v: want two numbers above 0, or two of at most 0", ref)
+	c.want(imp[4] >= 1 && imp[4] <= 8 && imp[4] == math.Trunc(imp[4]), element, n,
 		"solimp %v: want a power that is one of 1, 2 … 8", imp)
 }
 
@@ -313,24 +365,31 @@ var touching = [][2]GeomType{{Plane, Sphere}, {Plane, Capsule}, {Plane, Cylinder
 
 func (c *checker) pair(m *Model, p Pair, moves []bool) {
 	for _, g := range p.Geoms {
-		c.want(slices.Contains(shapes, m.Geoms[g].Type), "geom", m.Geoms[g].Name, "type %q of a geom that may "+
-			"touch others: "+
-			"want one of %v", m.Geoms[g].Type, shapes)
+		c.want(slices.Contains(shapes, m.Geoms[g].Type), "geom", g, "type %q of a geom that may touch others: want "+
+			"plane, sphere, capsule or cylinder", m.Geoms[g].Type)
 	}
 	a, b := m.ordered(p)
-	g, h := m.Geoms[a], m.Geoms[b]
-	c.want(slices.Contains(touching, [2]GeomType{g.Type, h.Type}), "geom", g.Name, "contact of a %s with the %s "+
-		"%q: want "+
-		"one of %v", g.Type, h.Type, h.Name, touching)
-	c.want(moves[g.Body] || moves[h.Body], "geom", g.Name, "it never moves, nor does %q, which it may touch", h.Name)
-	c.want(g.Type != Plane || !moves[g.Body], "geom", g.Name, "a plane that moves: want it on a body without joints")
-	dim := max(g.Condim, h.Condim)
-	c.want(dim == 1 || dim == 3, "geom", g.Name, "condim %d for contacts with %q: want 1 or 3", dim, h.Name)
-	for _, x := range []Geom{g, h} {
-		c.rule("geom", x.Name, x.Solref, x.Solimp)
-		c.want(x.Solmix > minVal, "geom", x.Name, "solmix %v: want more than 0", x.Solmix)
+	g, h, other := m.Geoms[a], m.Geoms[b], m.describe("geom", b)
+	var computed []string
+	for _, two := range touching {
+		computed = append(computed, fmt.Sprint(two[0], " with ", two[1]))
 	}
-	c.want(dim == 1 || max(g.Friction[0], h.Friction[0]) > 0, "geom", g.Name, "friction 0 with condim 3: want condim 1")
+	c.want(slices.Contains(touching, [2]GeomType{g.Type, h.Type}), "geom", a, "contact of a %s with %s, a %s: want "+
+		"one of %s, or no contact (contype, conaffinity)", g.Type, other, h.Type, strings.Join(computed, ", "))
+	c.want(moves[g.Body] || moves[h.Body], "geom", a, "it never moves, nor does %s, which it may touch", other)
+	c.want(g.Type != Plane || !moves[g.Body], "geom", a, "a plane that moves: want it on a body without joints")
+	dim := max(g.Condim, h.Condim)
+	of := a
+	if h.Condim > g.Condim {
+		of, other = b, m.describe("geom", a)
+	}
+	c.want(dim == 1 || dim == 3, "geom", of, "condim %d for contacts with %s: want 1 or 3", dim, other)
+	for _, i := range []int{a, b} {
+		x := m.Geoms[i]
+		c.rule("geom", i, x.Solref, x.Solimp)
+		c.want(x.Solmix > minVal, "geom", i, "solmix %v: want more than 0", x.Solmix)
+	}
+	c.want(dim == 1 || max(g.Friction[0], h.Friction[0]) > 0, "geom", a, "friction 0 with condim 3: want condim 1")
 }
 
 // ordered is a pair's geoms in the order of their shapes.

@@ -95,6 +95,30 @@ func TestSymmetricBodiesMoveSymmetrically(t *testing.T) {
 		[]float64{0, 0, 0, 0, got[11], -got[12], got[13], -got[14]}), 1e-9)
 }
 
+// A contact has MuJoCo's least friction if its geoms have less, and accelerations are numbers.
+func TestLeastFriction(t *testing.T) {
+	x := taskOf(t, "HalfCheetah")
+	with := func(friction float64) (out []float64) {
+		v := x.Model.values()
+		for i := range v.friction {
+			v.friction[i] = k(friction)
+		}
+		s := x.Model.dynamics(v, 4)
+		q, v0, u := rows(x.Qpos), rows(x.Qvel), rows(x.Control)
+		for i := 0; i < len(q); i += 20 {
+			_, acc, _ := s.forward(state{knowns(q[i]), knowns(v0[i]), make([]num, len(s.dofs))}, knowns(u[i]))
+			out = append(out, numbers(acc)...)
+		}
+		return out
+	}
+	want := with(1e-5)
+	require.Equal(t, want, with(0))
+	require.NotEqual(t, want, with(.1))
+	for _, a := range want {
+		require.Less(t, math.Abs(a), 1e5)
+	}
+}
+
 // Numbers that are inputs come to what a model with these numbers comes to, and derivatives pass them.
 func TestParamsAreTheModelsNumbers(t *testing.T) {
 	x := taskOf(t, "Hopper")
@@ -162,21 +186,22 @@ func TestCheckRefuses(t *testing.T) {
 		{func(m *Model) { m.Joints[1].Range, m.Joints[1].Margin = [2]float64{0, .01}, .01 },
 			`joint "hip_1": range [0 0.01]: want one wider than two margins of 0.01`},
 		{func(m *Model) { m.Geoms[1].Condim = 4 },
-			`geom "floor": condim 4 for contacts with "torso_geom": want 1 or 3`},
+			`geom "torso_geom": condim 4 for contacts with geom "floor": want 1 or 3`},
 		{func(m *Model) { m.Geoms[1].Type = "box" },
-			`geom "torso_geom": type "box" of a geom that may touch others: want one of [plane sphere capsule ` +
-				`cylinder]`},
+			`geom "torso_geom": type "box" of a geom that may touch others: want plane, sphere, capsule ` +
+				`or cylinder`},
 		{func(m *Model) { m.Geoms[2].Type, m.Pairs = Cylinder, []Pair{{[2]int{2, 1}}} },
-			`geom "torso_geom": contact of a sphere with the cylinder "aux_1_geom": want one of [[plane sphere] ` +
-				`[plane capsule] [plane cylinder] [sphere sphere] [sphere capsule] [capsule capsule] [capsule ` +
-				`cylinder]]`},
+			`geom "torso_geom": contact of a sphere with geom "aux_1_geom", a cylinder: want one of plane with ` +
+				`sphere, plane with capsule, plane with cylinder, sphere with sphere, sphere with capsule, ` +
+				`capsule with capsule, capsule with cylinder, or no contact (contype, conaffinity)`},
 		{func(m *Model) { m.Geoms[1].Solimp[4] = 2.5 },
 			`geom "torso_geom": solimp [0.9 0.95 0.001 0.5 2.5]: want a power that is one of 1, 2 … 8`},
 		{func(m *Model) { m.Geoms[1].Type = Cylinder },
-			`geom "torso_geom": a cylinder that may touch the plane "floor": want it to slide along the plane only, ` +
-				`or no contact (contype, conaffinity)`},
+			`geom "torso_geom": a cylinder that may touch geom "floor", a plane: want it to slide along the plane ` +
+				`only, or no contact (contype, conaffinity)`},
 		{func(m *Model) { m.Pairs[0].Geoms[1] = 99 }, `pair: geoms [0 99]: want two of 14`},
-		{func(m *Model) { m.Actuators[0].Joint = 0 }, `actuator: joint 0: want a hinge or a slide`},
+		{func(m *Model) { m.Actuators[0].Joint = 0 },
+			`actuator 0: joint "root" is a free one: want a hinge or a slide`},
 	} {
 		m := taskOf(t, "Ant").Model
 		c.change(m)

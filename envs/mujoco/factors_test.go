@@ -45,9 +45,12 @@ func TestFactors(t *testing.T) {
 	require.Equal(t, []float64{0, 0}, lean(0))
 	require.InDelta(t, lean(1)[1], -lean(-1)[1], .003)
 	require.Greater(t, lean(1)[1], .01)
+	hopper := Hopper
+	hopper.Factors = true
+	p = hopper.DefaultParams()
 	p.FrictionFactor = graph.Scalar(.25)
-	for i, mu := range floats(t, task.numbers(p, nil).Friction) {
-		require.InDelta(t, task.Model().Geoms[i].Friction[0]/4, mu, 1e-6)
+	for i, mu := range floats(t, hopper.numbers(p, nil).Friction) {
+		require.InDelta(t, hopper.Model().Geoms[i].Friction[0]/4, mu, 1e-6)
 	}
 }
 
@@ -70,4 +73,25 @@ func TestDesign(t *testing.T) {
 	own, _ := InvertedPendulum.Reset(random.New(3), p)
 	want, _, _, _, _ := InvertedPendulum.Step(random.New(0), own, graph.Float32s([]float32{.5}), p)
 	require.InDeltaSlice(t, floats(t, want.Data.V), floats(t, next.Data.V), 1e-6)
+}
+
+// The command line takes no factor of friction with which float32 is too coarse.
+func TestLittleFriction(t *testing.T) {
+	r := envs.RangeOf(Params{}, ".FrictionFactor")
+	require.True(t, r.Holds(.01) && !r.Holds(.009))
+}
+
+// Factors without effect are no parameters: nothing touches in Swimmer, nor with friction in Pusher, which
+// has no gravity.
+func TestFactorsThatMatter(t *testing.T) {
+	for _, c := range []struct {
+		task              Task
+		friction, gravity bool
+	}{{Hopper, true, true}, {Swimmer, false, true}, {Pusher, false, false}} {
+		c.task.Factors = true
+		p := c.task.DefaultParams()
+		require.Equal(t, c.friction, p.FrictionFactor != nil, c.task.ID)
+		require.Equal(t, c.gravity, p.GravityFactor != nil, c.task.ID)
+		require.NotNil(t, p.MassFactor)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"embed"
 	"fmt"
 	"image"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -44,14 +45,15 @@ type Task struct {
 	Flags           []Flag      // parts of the observation, and omni
 	MainBody        int         // the body whose speed is rewarded, a size on the command line; 0: none is said
 	Params          Params      // without MaxSteps
-	// Start draws the first position f32[nq] and velocity f32[nv].
+	// Start draws the first position f32[nq] and velocity f32[nv]; nil: the model's first configuration, at rest.
 	Start func(t Task, key random.Key, p Params) (q, v *graph.Array)
 	// Observation lists the parts of an observation, vectors of Width elements in all.
 	Observation func(t Task, s State) []*graph.Array
 	Width       func(t Task) int
 	// Reward is of a step, and whether the task ended.
 	Reward func(x Transition) (reward, terminated *graph.Array)
-	// Factors makes FrictionFactor, MassFactor, GearFactor and GravityFactor parameters, of tasks without Design.
+	// Factors makes FrictionFactor, MassFactor, GearFactor and GravityFactor parameters, of tasks without Design: those
+	// that change something.
 	Factors bool
 	// Design makes numbers of the model from the part of an action behind the controls, f32[Designs] within ±1, so that
 	// a member brings its own body. nil: actions are controls. A reset knows no action: its Frames are of design 0.
@@ -59,7 +61,8 @@ type Task struct {
 	Design  func(m *bodies.Model, design *graph.Array) bodies.Params
 	// Feet are the geoms whose shares of time on the ground describe an episode to qd; none: nothing does.
 	Feet []string
-	// View is the box of a picture around the first position, x and z; Above: x and y around the origin.
+	// View is the box of a picture, x and z, which follows the first body along x; Above: x and y, which stays. Without
+	// one it is 2.4 m wide, around the first body.
 	View  [2]draw.Point
 	Above bool
 }
@@ -96,7 +99,7 @@ type Params struct {
 	RewardDistWeight       *graph.Array `tree:"optional"`
 	RewardControlWeight    *graph.Array `tree:"optional"`
 	ResetNoiseScale        *graph.Array `tree:"optional" min:"0"`
-	FrictionFactor         *graph.Array `tree:"optional" min:"0"` // of the model's numbers; nil: 1
+	FrictionFactor         *graph.Array `tree:"optional" min:"0.01"` // of the model's numbers; nil: 1
 	MassFactor             *graph.Array `tree:"optional" min:"0.001"`
 	GearFactor             *graph.Array `tree:"optional"`
 	GravityFactor          *graph.Array `tree:"optional"`
@@ -131,6 +134,9 @@ func register(t Task) {
 // Spec describes the task. Actions are controls within the model's ranges; observations have no bounds.
 func (t Task) Spec() envs.Spec {
 	var low, high []float64
+	if err := t.check(); err != nil {
+		envs.Refuse(t.ID, "%v", err)
+	}
 	for _, a := range t.Model().Actuators {
 		limits := a.ControlRange
 		if !a.ControlLimited {
@@ -147,21 +153,86 @@ func (t Task) Spec() envs.Spec {
 		Action:      envs.Box{Low: low, High: high, Dims: []int{len(low)}, DType: graph.Float32}}
 }
 
+// check says which field of a task is missing.
+func (t Task) check() error {
+	for _, f := range []struct {
+		name  string
+		ok    bool
+		wants string
+	}{{"Model", t.Model != nil, "a function that returns the model"},
+		{"Engine", t.Engine == 3 || t.Engine == 4, "3 or 4, the MuJoCo whose rules hold"},
+		{"FrameSkip", t.FrameSkip >= 1 && t.FrameSkip <= mostSkip, fmt.Sprint(skips, ", the substeps of a step")},
+		{"Observation", t.Observation != nil, "a function that returns the parts of an observation"},
+		{"Width", t.Width != nil, "a function that returns the length of an observation"},
+		{"Reward", t.Reward != nil, "a function that returns a step's reward, and whether the task ended"},
+	} {
+		if !f.ok {
+			return fmt.Errorf("the field %s of the task has no right value: want %s", f.name, f.wants)
+		}
+	}
+	return nil
+}
+
+// reads calls a function of the task that reads parameters. If it fails for one that the task lacks, that is named.
+func (t Task) reads(function string, p Params, call func(p Params)) {
+	err := graph.Try(func() { call(p) })
+	if err == nil {
+		return
+	}
+	fails := func() bool { return graph.Try(func() { call(p) }) != nil }
+	all, one := reflect.ValueOf(&p).Elem(), reflect.ValueOf(graph.Scalar(1))
+	var lacking []int
+	for i := range all.NumField() {
+		if all.Field(i).IsNil() {
+			lacking = append(lacking, i)
+			all.Field(i).Set(one)
+		}
+	}
+	if fails() {
+		panic(err)
+	}
+	for _, i := range lacking {
+		all.Field(i).SetZero()
+		if fails() {
+			envs.Refuse(t.ID, "%s reads the parameter %s, which the task's Params lack: give it a value", function,
+				all.Type().Field(i).Name)
+		}
+		all.Field(i).Set(one)
+	}
+	panic(err)
+}
+
+const mostSkip = 1000
+
+var skips = fmt.Sprint("a whole number from 1 to ", mostSkip)
+
 // DefaultParams are Gymnasium's.
 func (t Task) DefaultParams() Params {
 	p := t.Params
 	p.MaxSteps = envs.Steps(t.MaxSteps)
-	if t.Factors {
-		p.FrictionFactor, p.MassFactor, p.GearFactor, p.GravityFactor = graph.Scalar(1), graph.Scalar(1),
-			graph.Scalar(1), graph.Scalar(1)
+	if !t.Factors {
+		return p
+	}
+	m := t.Model()
+	p.MassFactor, p.GearFactor = graph.Scalar(1), graph.Scalar(1)
+	if m.Gravity != [3]float64{} {
+		p.GravityFactor = graph.Scalar(1)
+	}
+	if slices.ContainsFunc(m.Pairs, func(p bodies.Pair) bool { // with condim 1 there is no friction
+		return max(m.Geoms[p.Geoms[0]].Condim, m.Geoms[p.Geoms[1]].Condim) > 1
+	}) {
+		p.FrictionFactor = graph.Scalar(1)
 	}
 	return p
 }
 
 // Reset draws a state, and evaluates it once.
 func (t Task) Reset(key random.Key, p Params) (State, *graph.Array) {
-	q, v := t.Start(t, key, p)
 	_, nv, nu := t.Model().Sizes()
+	q, v := graph.Of(t.Model().Rest()).Convert(graph.Float32), zeros(nv)
+	if t.Start != nil {
+		t.reads("Start", p, func(p Params) { q, v = t.Start(t, key, p) })
+	}
 	s := State{Data: bodies.Data{Q: q, V: v, Warm: zeros(nv)}, Time: envs.Steps(0)}
 	s.Frames.Travel = zeros(nv)
 	if t.Design != nil {
@@ -191,22 +262,27 @@ func (t Task) Step(_ random.Key, s State, action *graph.Array,
 }
 
 // numbers are those of a design, if the task has designs, or the model's own by the factors that the parameters have.
-func (t Task) numbers(p Params, design *graph.Array) (out bodies.Params) {
+func (t Task) numbers(p Params, design *graph.Array) bodies.Params {
 	if t.Design != nil {
 		return t.Design(t.Model(), design)
 	}
-	if p.FrictionFactor == nil {
-		return out
-	}
 	own := t.Model().Params()
-	return bodies.Params{Friction: own.Friction.Mul(p.FrictionFactor), Mass: own.Mass.Mul(p.MassFactor),
-		Inertia: own.Inertia.Mul(p.MassFactor), Gear: own.Gear.Mul(p.GearFactor),
-		Gravity: own.Gravity.Mul(p.GravityFactor)}
+	times := func(of, factor *graph.Array) *graph.Array {
+		if factor == nil {
+			return nil
+		}
+		return of.Mul(factor)
+	}
+	return bodies.Params{Friction: times(own.Friction, p.FrictionFactor), Mass: times(own.Mass, p.MassFactor),
+		Inertia: times(own.Inertia, p.MassFactor), Gear: times(own.Gear, p.GearFactor),
+		Gravity: times(own.Gravity, p.GravityFactor)}
 }
 
 // seenAfter is what the task says of a step.
 func (t Task) seenAfter(s, next State, action *graph.Array, p Params) (obs, reward, terminated *graph.Array) {
-	reward, terminated = t.Reward(Transition{t, s, next, action, p, t.Model().Timestep * float64(t.FrameSkip)})
+	t.reads("Reward", p, func(p Params) {
+		reward, terminated = t.Reward(Transition{t, s, next, action, p, t.Model().Timestep * float64(t.FrameSkip)})
+	})
 	return t.observe(next), reward, terminated
 }
 
@@ -243,7 +319,7 @@ func (t Task) Traits() envs.Traits[State, Params] {
 	return traits
 }
 
-// draw follows the first body.
+// draw follows the first body along x.
 func (t Task) draw(state any, size image.Point) (image.Image, error) {
 	m := t.Model()
 	nq, _, _ := m.Sizes()
@@ -251,10 +327,17 @@ func (t Task) draw(state any, size image.Point) (image.Image, error) {
 	x := 0.0
 	if s, ok := state.(State); ok && s.Data.Q != nil && s.Data.Q.Rank() == 1 {
 		if v, err := graph.Floats(s.Data.Q); err == nil {
-			x = v[0]
+			x = m.Along(v)
 		}
 	}
 	low, high := t.View[0], t.View[1]
+	if low == high {
+		at := m.Bodies[m.Joints[0].Body].Pos
+		low, high = draw.At(at[0]-1.2, at[2]-1), draw.At(at[0]+1.2, at[2]+1)
+		if t.Above {
+			low.Y, high.Y = at[1]-1, at[1]+1
+		}
+	}
 	if !t.Above {
 		low.X, high.X = low.X+x, high.X+x
 	}
@@ -270,10 +353,10 @@ func (t Task) draw(state any, size image.Point) (image.Image, error) {
 
 func (t Task) sizes() []envs.Size {
 	out := []envs.Size{{Name: "engine", Value: t.Engine, Wants: "3 or 4"},
-		{Name: "frame-skip", Value: t.FrameSkip, Wants: "a number from 1 to 1000"}}
+		{Name: "frame-skip", Value: t.FrameSkip, Wants: skips}}
 	if t.MainBody > 0 {
 		out = append(out, envs.Size{Name: "main-body", Value: t.MainBody,
-			Wants: fmt.Sprint("a number from 1 to ", len(t.Model().Bodies)-1)})
+			Wants: fmt.Sprint("a whole number from 1 to ", len(t.Model().Bodies)-1)})
 	}
 	flags := t.Flags
 	if t.Design == nil {
@@ -300,7 +383,7 @@ func (t Task) resize(name string, value int) (envs.Environment, error) {
 			ok = value == 3 || value == 4
 			t.Engine = value
 		case "frame-skip":
-			ok = value >= 1 && value <= 1000
+			ok = value >= 1 && value <= mostSkip
 			t.FrameSkip = value
 		case "main-body":
 			ok = value >= 1 && value < len(t.Model().Bodies)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"image"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,4 +29,22 @@ func TestFuruta(t *testing.T) {
 		require.InDelta(t, c.arm, number(t, next.Data.Q.Index(0)), .0003)
 		require.Zero(t, number(t, terminated)+number(t, truncated))
 	}
+}
+
+// A picture stays where the arm turns.
+func TestFurutaPicture(t *testing.T) {
+	s, _ := Furuta.Reset(random.New(0), Furuta.DefaultParams())
+	painted := func(arm float32) (n int) {
+		s.Data.Q = graph.Float32s([]float32{arm, 0})
+		img, err := Furuta.Traits().Draw(s, image.Pt(60, 45))
+		require.NoError(t, err)
+		for i := range 60 * 45 {
+			if img.At(i%60, i/60) != img.At(0, 0) {
+				n++
+			}
+		}
+		return n
+	}
+	require.Greater(t, painted(0), 100)
+	require.InDelta(t, painted(0), painted(4*math.Pi), 5)
 }

@@ -9,7 +9,8 @@ standard errors of the difference the two differ. The status is 1 if one differs
     replay.py --search Swimmer-v5 --out linear.safetensors
 
 searches a linear policy in Gymnasium, by random changes and without xlarun, and plays it in both, too. It needs
-gymnasium[mujoco], xlarun on PATH, and the package in the folder python.
+gymnasium[mujoco], xlarun on PATH, and the package in the folder python. Gymnasium's tasks have no factors: a member of a
+run with factors=1 is refused.
 """
 import argparse
 import inspect

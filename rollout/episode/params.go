@@ -153,6 +153,16 @@ func noParam(env envs.Environment, name, text string, names []string) error {
 		return settings.Wrong(settings.EnvParam, name+"="+text, "nothing: %s has no parameters that are numbers, "+
 			"leave it out", id)
 	}
+	added, err := Added(env)
+	if err != nil {
+		return err
+	}
+	for _, p := range added {
+		if p.Name == name {
+			return settings.Wrong(settings.EnvParam, name+"="+text, "%s beside it: %s has %s only with that", p.With,
+				id, name)
+		}
+	}
 	hint := ""
 	if near := envs.Nearest(name, known); near != "" {
 		hint = "; did you mean " + near + "?"

@@ -221,5 +221,12 @@ func printParams(w io.Writer, e envs.Environment) error {
 	for _, p := range params {
 		fmt.Fprintf(w, "  %s\t%s\t(default %s)\n", p.Name, p.Wants, p.Default)
 	}
+	added, err := episode.Added(e)
+	if err != nil {
+		return err
+	}
+	for _, p := range added {
+		fmt.Fprintf(w, "  %s\t%s\t(default %s, with %s)\n", p.Name, p.Wants, p.Default, p.With)
+	}
 	return nil
 }

@@ -120,6 +120,7 @@ func (r *reader) joint(e *element, b int, childClass string) {
 	}
 	e.register(r.joints, j.Name, len(r.model.Joints))
 	r.model.Joints = append(r.model.Joints, j)
+	r.from["joint"] = append(r.from["joint"], e)
 }
 
 // limited says whether a range holds: as an attribute says, or if the range is given.
@@ -185,6 +186,7 @@ func (r *reader) geom(e *element, b int, childClass string) {
 	}
 	e.register(r.geoms, g.Name, len(r.model.Geoms))
 	r.model.Geoms = append(r.model.Geoms, g)
+	r.from["geom"] = append(r.from["geom"], e)
 	r.contype, r.conaffinity = append(r.contype, con), append(r.conaffinity, aff)
 }
 
@@ -260,6 +262,7 @@ func (r *reader) actuators() {
 				u.Bias = [3]float64{}
 			}
 			r.model.Actuators = append(r.model.Actuators, u)
+			r.from["actuator"] = append(r.from["actuator"], e)
 		}
 	}
 }

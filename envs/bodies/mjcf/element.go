@@ -86,6 +86,9 @@ func parse(files fs.FS, name string, seen map[string]bool) *element {
 			if seen[file] {
 				e.fail("file=%q: it is read already, and a file is included once", file)
 			}
+			if _, err := fs.Stat(files, file); err != nil {
+				e.fail("file=%q: %v", file, cmp.Or(errors.Unwrap(err), err))
+			}
 			above := open[len(open)-1]
 			above.children = append(above.children[:len(above.children)-1], parse(files, file, seen).children...)
 		}
@@ -134,7 +137,14 @@ func (e *element) check() attributes {
 	}
 	for _, c := range e.children {
 		if !slices.Contains(s.children, c.name) && !slices.Contains(skipped, c.name) && e.name != "default" {
-			c.fail("<%s> in <%s> is not supported: leave it out", c.name, e.name)
+			do := "leave it out"
+			switch c.name {
+			case "frame":
+				do = "put its children in its place, with its position and orientation added"
+			case "replicate":
+				do = "put its children in its place, once for each copy, with the position and orientation added"
+			}
+			c.fail("<%s> in <%s> is not supported: %s", c.name, e.name, do)
 		}
 	}
 	return attributes{e, e.attrs}

@@ -5,6 +5,7 @@
 package mjcf
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -33,7 +34,7 @@ func Read(files fs.FS, name string) (m *bodies.Model, err error) {
 	world := bodies.Body{Name: "world", Quat: identity, ComQuat: identity}
 	r := &reader{root: root, model: &bodies.Model{Bodies: []bodies.Body{world}},
 		bodies: map[string]int{"world": 0}, joints: map[string]int{}, geoms: map[string]int{},
-		moves: map[int]bool{}}
+		moves: map[int]bool{}, from: map[string][]*element{}}
 	r.settings()
 	r.classes()
 	for _, world := range root.all("worldbody") {
@@ -48,9 +49,30 @@ func Read(files fs.FS, name string) (m *bodies.Model, err error) {
 	r.actuators()
 	r.rest()
 	if err := r.model.Check(); err != nil {
+		var refused *bodies.Refusal
+		if errors.As(err, &refused) {
+			if e := r.where(refused.Element, refused.Number); e != nil {
+				e.fail("%s", refused.Reason)
+			}
+		}
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return r.model, nil
+}
+
+// where is the element that a part of the model came from, or nil.
+func (r *reader) where(kind string, n int) *element {
+	list := r.from[kind]
+	switch {
+	case kind == "option":
+		list, n = r.root.all("option"), max(0, len(r.root.all("option"))-1)
+	case kind == "body":
+		list, n = r.origin, n-1
+	}
+	if n < 0 || n >= len(list) {
+		return nil
+	}
+	return list[n]
 }
 
 // reader is a model on its way from elements to numbers.
@@ -60,12 +82,13 @@ type reader struct {
 	model  *bodies.Model
 	byName map[string]*class // classes of defaults; "" is the outermost
 
-	bodies, joints, geoms map[string]int // numbers by name
-	origin                []*element     // of each body but the world
-	inertial              []*element     // of each body, or nil
-	lumps                 [][]lump       // of each body: what its geoms weigh
-	contype, conaffinity  []int          // of each geom
-	moves                 map[int]bool   // bodies with joints
+	bodies, joints, geoms map[string]int        // numbers by name
+	origin                []*element            // of each body but the world
+	from                  map[string][]*element // of joints, geoms and actuators
+	inertial              []*element            // of each body, or nil
+	lumps                 [][]lump              // of each body: what its geoms weigh
+	contype, conaffinity  []int                 // of each geom
+	moves                 map[int]bool          // bodies with joints
 	noContact             bool
 	noLimit               bool
 	siblings              bool // a body's geoms may touch its parent's

@@ -55,13 +55,14 @@ func TestRefusals(t *testing.T) {
 		`<mujoco><body/></mujoco>`: `m.xml:1: <body>: <body> is not an element of ` +
 			`<mujoco>`,
 		`<mujoco><worldbody><replicate count="2"/></worldbody></mujoco>`: `m.xml:1: <replicate>: <replicate> in ` +
-			`<worldbody> is not supported: leave it out`,
+			`<worldbody> is not supported: put its children in its place, once for each copy, with the position and ` +
+			`orientation added`,
 		`<mujoco a="1" a="2"/>`: `m.xml:1: <mujoco>: attribute a stands twice`,
 		body(``, `<thing/>`):    `m.xml:1: <thing>: <thing> is not an element of <mujoco>`,
 		body(`<thing/>`, ``): `m.xml:1: <thing>: <thing> in <body> is not ` +
 			`supported: leave it out`,
 		body(`<frame/>`, ``): `m.xml:1: <frame>: <frame> in <body> is not ` +
-			`supported: leave it out`,
+			`supported: put its children in its place, with its position and orientation added`,
 		body(`<composite/>`, ``): `m.xml:1: <composite>: <composite> in <body> is ` +
 			`not supported: leave it out`,
 		body(`<joint stiff="1"/>`, ``): `m.xml:1: <joint>: stiff="1" is not supported: ` +
@@ -83,7 +84,7 @@ func TestRefusals(t *testing.T) {
 			`this name: want one of its own`,
 		body(`<joint class="c"/>`, ``):     `m.xml:1: <joint>: class "c" is not in <default>`,
 		body(`<body childclass="c"/>`, ``): `m.xml:1: <body>: childclass="c" is not in <default>`,
-		body(`<body><freejoint/><geom size="1"/></body>`, ``): `m.xml: joint: type free: want it alone, on a ` +
+		body(`<body><freejoint/><geom size="1"/></body>`, ``): `m.xml:1: <freejoint>: type free: want it alone, on a ` +
 			`child of the world`,
 		body(`<body><joint/></body>`, ``): `m.xml:1: <body>: it moves and has no mass: give ` +
 			`it a geom or an <inertial>`,
@@ -118,12 +119,19 @@ func TestRefusals(t *testing.T) {
 			`two of quat, axisangle, xyaxes, zaxis, euler: want one`,
 		body(`<geom size=".1" gap=".1"/>`, ``): `m.xml:1: <geom>: ` +
 			`gap=".1" is not supported: want 0, or leave it out`,
-		body(`<geom size=".1" condim="4"/>`, ``): `m.xml: geom "floor": ` +
-			`condim 4 for contacts with "": want 1 or 3`,
+		body(`<geom size=".1" condim="4"/>`, ``): `m.xml:1: <geom>: ` +
+			`condim 4 for contacts with geom "floor": want 1 or 3`,
 		body(`<geom type="plane" size="1 1 1"/>`,
-			`<worldbody><body><joint/><geom size="1"/></body></worldbody>`): `m.xml: geom "floor": contact of a ` +
-			`plane with the plane "": want one of [[plane sphere] [plane ` +
-			`capsule] [plane cylinder] [sphere sphere] [sphere capsule] [capsule capsule] [capsule cylinder]]`,
+			`<worldbody><body><joint/><geom size="1"/></body></worldbody>`): `m.xml:1: <geom name="floor">: ` +
+			`contact of a plane with geom 2 of body "b", a plane: want one of plane with sphere, plane with capsule, ` +
+			`plane with cylinder, sphere with sphere, sphere with capsule, capsule with capsule, capsule with ` +
+			`cylinder, or no contact (contype, conaffinity)`,
+		body(`<body><joint/><geom type="cylinder" size=".1 .1"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>`+
+			`</body>`, ``): `m.xml:1: <geom>: a cylinder that may touch geom "floor", a plane: want it to ` +
+			`slide along the plane only, or no contact (contype, conaffinity)`,
+		`<mujoco><worldbody><body><freejoint name="f"/><geom size="1"/></body></worldbody>` + "\n" +
+			`<actuator>` + "\n" + `<motor joint="f"/></actuator></mujoco>`: `m.xml:3: <motor>: joint "f" is a free ` +
+			`one: want a hinge or a slide`,
 		body(``, `<equality><weld body1="b"/></equality>`): `m.xml:1: ` +
 			`<weld>: <equality> is not supported: leave it out`,
 		body(``, `<tendon><fixed stiffness="1"><joint joint="j" coef="1"/></fixed></tendon>`): `m.xml:1: ` +
@@ -150,9 +158,9 @@ func TestRefusals(t *testing.T) {
 			`cone="elliptic" is not supported: want pyramidal, or leave it out`,
 		body(``, `<option integrator="implicit"/>`): `m.xml:1: <option>: ` +
 			`integrator="implicit" is not supported: want Euler, RK4`,
-		body(``, `<option impratio="2"/>`): `m.xml: option: ` +
+		body(``, `<option impratio="2"/>`): `m.xml:1: <option>: ` +
 			`impratio 2: want 1`,
-		body(``, `<option timestep="0"/>`): `m.xml: option: ` +
+		body(``, `<option timestep="0"/>`): `m.xml:1: <option>: ` +
 			`timestep 0: want more than 0`,
 		body(``, `<option><flag actuation="disable"/></option>`): `m.xml:1: <flag>: ` +
 			`actuation="disable" is not supported: want enable, or leave it out`,
@@ -164,7 +172,7 @@ func TestRefusals(t *testing.T) {
 			`it is not supported: leave it out`,
 		`<mujoco><worldbody><joint/></worldbody></mujoco>`: `m.xml:1: <joint>: ` +
 			`the world has no joints: put it into a <body>`,
-		`<mujoco><include file="none.xml"/></mujoco>`: `open none.xml: file ` +
+		`<mujoco><include file="none.xml"/></mujoco>`: `m.xml:1: <include>: file="none.xml": file ` +
 			`does not exist`,
 		`<mujoco><include file="/etc/m.xml"/></mujoco>`: `m.xml:1: <include>: ` +
 			`want file=PATH, relative to the folder of the model, inside of <mujoco>`,
