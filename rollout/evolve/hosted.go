@@ -526,8 +526,11 @@ func (h *hosted) ending(*Evolution, run.Metrics) string {
 	if s.Chunks == 0 { // it led, or took the states of others
 		return ""
 	}
-	return fmt.Sprintf("; this host computed %s, of which others computed %d too",
-		quantity.Count(s.Chunks, "chunk", "chunks"), s.Duplicates)
+	text := "; this host computed " + quantity.Count(s.Chunks, "chunk", "chunks")
+	if s.Duplicates > 0 {
+		text += fmt.Sprintf(", of which others computed %d too", s.Duplicates)
+	}
+	return text
 }
 
 // close leaves the other hosts.

@@ -113,7 +113,7 @@ func TestAnIslandAloneSharesNothing(t *testing.T) {
 func TestAnIslandSaysWhatItHasJoined(t *testing.T) {
 	t.Parallel()
 	c := smallRun(nil)
-	c.Join, c.MigrateEvery, c.Migrants = messageServer(t, "")+"/try", 1, 1
+	c.Join, c.MigrateEvery, c.Migrants = keepingServer(t)+"/try", 1, 1
 	var said []string
 	c.caller = &run.Job{Phase: func(text string) { said = append(said, text) }}
 	for _, island := range []string{"a", "b"} {
