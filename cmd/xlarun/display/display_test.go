@@ -375,6 +375,7 @@ func TestGaps(t *testing.T) {
 	none := values{}
 	row := run.EvalRow(", target 475")
 	require.Empty(t, none.pieces(row), "a target alone")
-	none.add(run.Metrics{Values: run.EvalValues(episode.EvalScore{Mean: 62, Error: .5, Episodes: 9})}, run.Metrics{}, nil)
+	score := episode.EvalScore{Mean: 62, Error: .5, Episodes: 9}
+	none.add(run.Metrics{Values: run.EvalValues(score)}, run.Metrics{}, nil)
 	require.Equal(t, "62.0 ± 0.5, target 475", strings.Join(none.pieces(row), ""), `it was "of 475 + 0.5"`)
 }

@@ -39,7 +39,7 @@ type medium interface {
 	// vacant returns an error if other islands would take members of an earlier run for those of this one.
 	vacant() error
 	leave(generation int64, tree any, metadata map[string]string) error
-	// present is the number of other islands that were there when this one joined; 0 for a folder, where none has to be.
+	// present is the number of other islands that were there when this one joined; 0 for a folder.
 	present() int
 	// tell says how far the island is.
 	tell(done bool)
