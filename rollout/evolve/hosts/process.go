@@ -231,8 +231,9 @@ func (p *Process) Newest() int64 {
 
 // WaitFor waits until a number of hosts have joined, or until another host has begun, for a time, wait, at most. Hosts
 // that left count. After tellAfter it tells what it waits for; tell may be nil. The error is an *OverError if the
-// server knows that the same run has reached the same goal, or is away for good. It is an *ElsewhereError if the server knows
-// that another host has a state of the run, and none that is ahead answers. After wait it has messaging.CodeNoServer.
+// server knows that the same run has reached the same goal, or is away for good. It is an *ElsewhereError if the server
+// knows that another host has a state of the run, and none that is ahead answers. After wait it has
+// messaging.CodeNoServer.
 func (p *Process) WaitFor(ctx context.Context, hosts int, wait time.Duration, goal string,
 	tell func(line string)) error {
 	left, elsewhere, err := p.left(goal)
@@ -261,9 +262,9 @@ func (p *Process) WaitFor(ctx context.Context, hosts int, wait time.Duration, go
 			return &OverError{}
 		}
 		if n < hosts && time.Since(began) >= wait {
-			return &messaging.CodedError{Code: messaging.CodeNoServer, Text: fmt.Sprintf("too few hosts have joined in "+
-				"%v (--wait), %d of %d (--hosts): start the others within that time, or give a longer one", wait, n,
-				hosts)}
+			return &messaging.CodedError{Code: messaging.CodeNoServer, Text: fmt.Sprintf("too few hosts have joined "+
+				"in %v (--wait), %d of %d (--hosts): start the others within that time, or give a longer one", wait,
+				n, hosts)}
 		}
 		if !told && time.Since(began) >= tellAfter {
 			text := fmt.Sprintf("waiting for hosts: %d of %d, for %v at most (--wait)", n, hosts, wait)
