@@ -32,7 +32,7 @@ import (
 // on them.
 type HostSettings struct {
 	Join     string `set:"join" program:"no" resume:"any" help:"nats://HOST:PORT/NAME: compute one population with all hosts that give the same server and name; with --island, exchange members with all islands that do. @FILE:NAME: the address is in a file"`
-	Wait     string `set:"wait" program:"no" resume:"any" needs:"join=!" number:"" help:"time to wait for a server before the run ends with status 3"`
+	Wait     string `set:"wait" program:"no" resume:"any" needs:"join=!" number:"" help:"time to wait for a server, and then for --hosts, before the run ends with status 3"`
 	AloneFor string `set:"alone-for" program:"no" resume:"any" needs:"join=!" number:"" help:"time without the server after which a host saves its state and ends with status 3; 0s: wait for it, for --wait, then status 3; forever: go on alone"`
 	Hosts    int    `set:"hosts" program:"no" resume:"any" min:"1" max:"4096" zero:"1" needs:"join=!" help:"hosts that must have joined before the first generation"`
 	Chunks   int    `set:"chunks" program:"no" resume:"any" min:"1" max:"65536" zero:"64" needs:"join=!" help:"chunks of a generation, of one tile at least, that hosts compute one by one; several for each host; 0 for 64"`
@@ -289,7 +289,7 @@ func (h *hosted) restore(ctx context.Context, s *hosts.Checkpoint) ([]run.Metric
 // begin computes the rows of a generation with the other hosts. If they are further on, it takes their state.
 func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) {
 	if !h.ready && e.Steps() == 0 {
-		if err := h.process.WaitFor(ctx, h.hosts, h.goal(), h.caller.Notice); err != nil {
+		if err := h.process.WaitFor(ctx, h.hosts, h.server.Wait, h.goal(), h.caller.Notice); err != nil {
 			return nil, err
 		}
 	}
@@ -306,7 +306,7 @@ func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 		}
 		if away, ok := errors.AsType[*hosts.AwayError](err); ok {
 			err = &run.StopError{Err: fmt.Errorf("%w at %s: the state is saved, and the same command goes on with "+
-				"--resume; %s", away, h.server.Address, h.limit())}
+				"--out FOLDER --resume auto; %s", away, h.server.Address, h.limit())}
 		}
 		return &run.Metrics{Waited: h.waited}, err
 	}
@@ -523,7 +523,14 @@ func (h *hosted) load(s run.Snapshot) (other bool, err error) {
 
 func (h *hosted) ending(*Evolution, run.Metrics) string {
 	s := h.process.Stats()
-	return fmt.Sprintf("; this host computed %d chunks, of which others computed %d too", s.Chunks, s.Duplicates)
+	if s.Chunks == 0 { // it led, or took the states of others
+		return ""
+	}
+	text := "; this host computed " + quantity.Count(s.Chunks, "chunk", "chunks")
+	if s.Duplicates > 0 {
+		text += fmt.Sprintf(", of which others computed %d too", s.Duplicates)
+	}
+	return text
 }
 
 // close leaves the other hosts.

@@ -178,15 +178,17 @@ func TestAHostSaysThatItWaits(t *testing.T) {
 	require.NoError(t, err)
 	_, err = r.Step(ctx)
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, "waiting for hosts: 1 of 2", <-line)
+	require.Equal(t, "waiting for hosts: 1 of 2, for 10m0s at most (--wait)", <-line)
+	require.NotContains(t, r.Ending(run.Metrics{}), "chunk", "it computed none")
 	require.NoError(t, r.Close())
 
 	c.Hosts, c.caller = 0, &run.Job{Phase: func(text string) { line <- text }}
 	r, err = New(t.Context(), &xlabridge.Reference{}, c)
 	require.NoError(t, err)
-	_, err = r.Step(t.Context())
+	m, err := r.Step(t.Context())
 	require.NoError(t, err)
 	require.Regexp(t, "^joined "+c.Join+" as host .+: generation 0, 1 host$", <-line)
+	require.Regexp(t, `; this host computed \d+ chunks?$`, r.Ending(m), "it named the 0 that others computed too")
 	require.NoError(t, r.Close())
 }
 
@@ -327,7 +329,8 @@ func TestAHostWithoutItsServerStops(t *testing.T) {
 			Config: func(settings.Values, bool) (string, error) { return "", nil }}
 		outcome, err := session.Run(t.Context(), o)
 		require.ErrorContains(t, err, "the server has not answered for ")
-		require.ErrorContains(t, err, "at "+address+": the state is saved, and the same command goes on")
+		require.ErrorContains(t, err, "at "+address+": the state is saved, and the same command goes on "+
+			"with --out FOLDER --resume auto; ")
 		require.ErrorContains(t, err, map[string]string{"1ms": "--alone-for says how long a host goes on without its " +
 			"server", "0s": "with --alone-for 0s it waits for --wait, which is 1ms"}[alone])
 		away, ok := errors.AsType[*hosts.AwayError](err)

@@ -180,7 +180,18 @@ func openIsland(ctx context.Context, e *Evolution) (feature, error) {
 	}
 	p := &pooled{config: c, pool: shared, islands: []string{c.Island}, size: e.program.Genomes.Size()}
 	shared.Members = fmt.Sprintf("%s, %s, %d parameters", c.Env, network, p.size)
+	if c.Join != "" && c.caller != nil && c.caller.Phase != nil {
+		c.caller.Phase(c.joinedAs(shared.Others()))
+	}
 	return p, nil
+}
+
+// joinedAs says what this island has joined, and how many others are there.
+func (c *Config) joinedAs(others int) string {
+	s, name, _ := c.server() // it is joined
+	s.Name = name
+	return fmt.Sprintf("joined %s as island %s: %s", s.Full(), c.Island, quantity.Count(others, "other island",
+		"other islands"))
 }
 
 // network returns the policy's name and those of its settings that are not the defaults, however they were given.

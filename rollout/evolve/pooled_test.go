@@ -109,6 +109,23 @@ func TestAnIslandAloneSharesNothing(t *testing.T) {
 	require.DirExists(t, filepath.Join(shared, "migration_pool", "island-a", "gen-1"))
 }
 
+// An island says what it has joined, as a host does: it said nothing of its server.
+func TestAnIslandSaysWhatItHasJoined(t *testing.T) {
+	t.Parallel()
+	c := smallRun(nil)
+	c.Join, c.MigrateEvery, c.Migrants = keepingServer(t)+"/try", 1, 1
+	var said []string
+	c.caller = &run.Job{Phase: func(text string) { said = append(said, text) }}
+	for _, island := range []string{"a", "b"} {
+		c.Island = island
+		r, err := New(t.Context(), &xlabridge.Reference{}, c)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, r.Close()) }()
+	}
+	require.Equal(t, []string{"joined " + c.Join + " as island a: 0 other islands",
+		"joined " + c.Join + " as island b: 1 other island"}, said)
+}
+
 // Members were not exchanged if the same network was given in other words, and were exchanged between
 // networks of other settings.
 func TestIslandsCompareNetworks(t *testing.T) {

@@ -189,8 +189,7 @@ func (x *validation) after(ctx context.Context, e *Evolution, m *run.Metrics) er
 // validationBoard shows the return in the last validation.
 func (c *Config) validationBoard() []run.DisplayRow {
 	return []run.DisplayRow{{Label: "validation", Plain: true, Gaps: true, Parts: []run.Part{{Metric: validationReturn},
-		{Before: " ± ", Metric: validationError}, {Before: fmt.Sprintf(" of %.6g", c.ValidationTarget)},
-		{Before: " + ", Metric: validationError}}}}
+		{Before: " ± ", Metric: validationError}, {Before: fmt.Sprintf(", target %.6g", c.ValidationTarget)}}}}
 }
 
 func (x *validation) ending(e *Evolution, last run.Metrics) string {

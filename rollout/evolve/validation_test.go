@@ -164,5 +164,5 @@ func TestValidationIsShown(t *testing.T) {
 	require.ErrorContains(t, err, "closed", "a search that cannot start leaves no validation open")
 	rows := c.Board()
 	require.Equal(t, "validation", rows[len(rows)-1].Label)
-	require.Equal(t, " of 200", rows[len(rows)-1].Parts[2].Before)
+	require.Equal(t, ", target 200", rows[len(rows)-1].Parts[2].Before)
 }

@@ -72,7 +72,7 @@ func TestEvaluationIsOfTheBestElite(t *testing.T) {
 		c.EvalEnvs, c.Target = envs, "400"
 		var labels []string
 		for _, row := range c.Board() {
-			if slices.ContainsFunc(row.Parts, func(p run.Part) bool { return p.Behind == " of 400" }) {
+			if slices.ContainsFunc(row.Parts, func(p run.Part) bool { return p.Behind == ", target 400" }) {
 				labels = append(labels, row.Label)
 			}
 		}

@@ -58,24 +58,24 @@ func EvalReached(metric func(name string) float64, target float64) bool {
 	return metric(EvalFailed) == 0 && e.Passes(target)
 }
 
-// TargetText is what a display writes behind a metric that has to reach a target in an environment: " of 45", "" for
-// none.
+// TargetText is what a display writes behind a metric that has to reach a target in an environment: ", target 45", ""
+// for none.
 func TargetText(env string, goal func(envs.Spec) float64) string {
 	if e, err := envs.Make(env); err == nil {
 		if target := goal(e.Spec()); !math.IsNaN(target) {
-			return fmt.Sprintf(" of %.4g", target)
+			return fmt.Sprintf(", target %.4g", target)
 		}
 	}
 	return ""
 }
 
-// EvalRow returns the display's row of the newest evaluation, with a TargetText behind it. Its mean has to reach
-// that and its error, which stands there again; see EvalReached.
+// EvalRow returns the display's row of the newest evaluation, with a TargetText behind it. Its mean has to pass that by
+// its error; see EvalReached.
 func EvalRow(target string) DisplayRow {
 	row := DisplayRow{Label: "eval", Plain: true, Gaps: true, Curve: EvalReturn, Color: "green",
 		Parts: []Part{{Metric: EvalReturn}, {Before: " ± ", Metric: EvalError}}}
 	if target != "" {
-		row.Parts = append(row.Parts, Part{Behind: target}, Part{Before: " + ", Metric: EvalError})
+		row.Parts = append(row.Parts, Part{Behind: target})
 	}
 	return row
 }

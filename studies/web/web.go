@@ -194,6 +194,10 @@ func (p *Page) guard(next http.Handler) http.Handler {
 			return
 		case !p.knows(r):
 			h.Set("WWW-Authenticate", `Bearer realm="study"`)
+			if r.URL.Path == "/metrics" { // a program reads it, and there may be no study
+				http.Error(w, "give the token as bearer token", http.StatusUnauthorized)
+				return
+			}
 			h.Set("Content-Type", "text/html; charset=utf-8")
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = w.Write([]byte(askForToken))

@@ -138,7 +138,11 @@ func (s *serving) joined(by string) func(address string) {
 		if s.join == "" {
 			at, also = joinAddress(s.listen, address)
 		}
-		s.log.Info(fmt.Sprintf(by+"%s", at, also), "address", at)
+		token := ""
+		if s.listen.Token != "" {
+			token = " --token-file " + cmp.Or(s.access.TokenFile, "FILE")
+		}
+		s.log.Info(fmt.Sprintf(by+"%s%s", at, token, also), "address", at)
 		if s.unwritten = writeAddress(s.file, at); s.unwritten != nil {
 			s.stop()
 		}

@@ -27,7 +27,7 @@ import (
 	"xlarun/studies"
 )
 
-var joinsBy = regexp.MustCompile(`hosts join by: xlarun evolve ENV --join (nats://127\.0\.0\.1:\d+)/NAME`)
+var joinsBy = regexp.MustCompile(`xlarun evolve ENV --join (nats://127\.0\.0\.1:\d+)/NAME --token-file token\n`)
 
 var metricsAt = regexp.MustCompile(`http://127\.0\.0\.1:\d+/metrics`)
 

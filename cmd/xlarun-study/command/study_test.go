@@ -198,7 +198,8 @@ high = 1
 	lines, url, last := bufio.NewScanner(out), "", ""
 	page := ""
 	for url == "" && lines.Scan() {
-		_, url, _ = strings.Cut(lines.Text(), "workers join by: xlarun work ")
+		_, by, _ := strings.Cut(lines.Text(), "workers join by: xlarun work ")
+		url, _, _ = strings.Cut(by, " --token-file token") // which was not there
 		if _, at, ok := strings.Cut(lines.Text(), "the study is shown at "); ok {
 			page, _, _ = strings.Cut(at, " ")
 		}

@@ -20,7 +20,7 @@ const (
 	StatusOK          = 0   // done, or it was over without this process
 	StatusFailed      = 1   // something failed while it ran
 	StatusUsage       = 2   // wrong input: nothing was begun
-	StatusNoServer    = 3   // no server for --wait or --alone-for, or nobody uses it; a host has saved its state
+	StatusNoServer    = 3   // no server or too few hosts for --wait, or see exit-codes.md; a host has saved its state
 	StatusRefused     = 4   // the others refuse it: its token, certificate, settings, version or rounding
 	StatusAgain       = 75  // SIGTERM: all is saved, and the same command goes on; EX_TEMPFAIL of sysexits.h
 	StatusInterrupted = 130 // Ctrl-C, or a closed terminal

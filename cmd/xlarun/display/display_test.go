@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/rollout/episode"
 	"xlarun/rollout/run"
 )
 
@@ -372,5 +373,9 @@ func TestGaps(t *testing.T) {
 		require.Equal(t, c.want, strings.Join(known.pieces(r), ""), "case %d", i+1)
 	}
 	none := values{}
-	require.Empty(t, none.pieces(run.EvalRow(" of 475")), "a target alone")
+	row := run.EvalRow(", target 475")
+	require.Empty(t, none.pieces(row), "a target alone")
+	score := episode.EvalScore{Mean: 62, Error: .5, Episodes: 9}
+	none.add(run.Metrics{Values: run.EvalValues(score)}, run.Metrics{}, nil)
+	require.Equal(t, "62.0 ± 0.5, target 475", strings.Join(none.pieces(row), ""), `it was "of 475 + 0.5"`)
 }

@@ -229,11 +229,13 @@ func (p *Process) Newest() int64 {
 	return p.host.Generation()
 }
 
-// WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left count. After
-// tellAfter it tells what it waits for; tell may be nil. The error is an *OverError if the server knows that the same
-// run has reached the same goal, or is away for good. It is an *ElsewhereError if the server knows that another host
-// has a state of the run, and none that is ahead answers.
-func (p *Process) WaitFor(ctx context.Context, hosts int, goal string, tell func(line string)) error {
+// WaitFor waits until a number of hosts have joined, or until another host has begun, for a time, wait, at most. Hosts
+// that left count. After tellAfter it tells what it waits for; tell may be nil. The error is an *OverError if the
+// server knows that the same run has reached the same goal, or is away for good. It is an *ElsewhereError if the server
+// knows that another host has a state of the run, and none that is ahead answers. After wait it has
+// messaging.CodeNoServer.
+func (p *Process) WaitFor(ctx context.Context, hosts int, wait time.Duration, goal string,
+	tell func(line string)) error {
 	left, elsewhere, err := p.left(goal)
 	if err != nil {
 		return err
@@ -259,8 +261,13 @@ func (p *Process) WaitFor(ctx context.Context, hosts int, goal string, tell func
 		if p.bus.IsOver() {
 			return &OverError{}
 		}
+		if n < hosts && time.Since(began) >= wait {
+			return &messaging.CodedError{Code: messaging.CodeNoServer, Text: fmt.Sprintf("too few hosts have joined "+
+				"in %v (--wait), %d of %d (--hosts): start the others within that time, or give a longer one", wait,
+				n, hosts)}
+		}
 		if !told && time.Since(began) >= tellAfter {
-			text := fmt.Sprintf("waiting for hosts: %d of %d", n, hosts)
+			text := fmt.Sprintf("waiting for hosts: %d of %d, for %v at most (--wait)", n, hosts, wait)
 			if elsewhere {
 				text = fmt.Sprintf("waiting %v for a host that has a state of this run, which was at generation %d "+
 					"on host %s %v ago", elsewhereTime, left.Generation, left.Host,

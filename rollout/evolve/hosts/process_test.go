@@ -118,7 +118,7 @@ func TestJoinWaitsForAnAnswer(t *testing.T) {
 	}
 }
 
-// Waits for other hosts end with their context.
+// Waits for other hosts end with their context, and after a time: a host whose others never came waited for ever.
 func TestWaitsEndWithTheirContext(t *testing.T) {
 	quiet := func(context.Context, string, func(Message)) (Bus, error) { return &quietBus{connected: true}, nil }
 	over, cancel := context.WithCancel(t.Context())
@@ -128,7 +128,11 @@ func TestWaitsEndWithTheirContext(t *testing.T) {
 	p, err := Join(t.Context(), "a", Identity{}, 0, quiet)
 	require.NoError(t, err)
 	defer p.Close()
-	require.ErrorIs(t, p.WaitFor(over, 2, "goal", nil), context.Canceled)
+	require.ErrorIs(t, p.WaitFor(over, 2, time.Hour, "goal", nil), context.Canceled)
+	require.Equal(t, &messaging.CodedError{Code: messaging.CodeNoServer, Text: "too few hosts have joined in 1ms " +
+		"(--wait), 1 of 2 (--hosts): start the others within that time, or give a longer one"},
+		p.WaitFor(t.Context(), 2, time.Millisecond, "goal", nil))
+	require.NoError(t, p.WaitFor(t.Context(), 1, 0, "goal", nil))
 }
 
 // A host whose address file says that the run is over does not wait for its server: it did, and failed.
@@ -144,7 +148,7 @@ func TestAHostWhoseRunIsOver(t *testing.T) {
 		require.NoError(t, p.Reach(t.Context(), time.Hour, time.Hour), "goes on alone")
 		time.Sleep(2 * time.Hour)
 		require.ErrorAs(t, p.Reach(t.Context(), time.Hour, time.Hour), new(*OverError), "was alone for too long")
-		require.ErrorAs(t, p.WaitFor(t.Context(), 2, "", nil), new(*OverError), "waits for others")
+		require.ErrorAs(t, p.WaitFor(t.Context(), 2, time.Hour, "", nil), new(*OverError), "waits for others")
 	})
 }
 
@@ -173,7 +177,7 @@ func TestARunThatIsElsewhere(t *testing.T) {
 			return p
 		}
 		first := join("a", Identity{})
-		require.NoError(t, first.WaitFor(t.Context(), 1, "goal", nil))
+		require.NoError(t, first.WaitFor(t.Context(), 1, time.Hour, "goal", nil))
 		first.Jump(7)
 		time.Sleep(savedAfter)
 		require.Zero(t, bus.note, "no checkpoint has it for sure")
@@ -189,7 +193,7 @@ func TestARunThatIsElsewhere(t *testing.T) {
 		defer fresh.Close()
 		began := time.Now()
 		var told []string
-		err := fresh.WaitFor(t.Context(), 1, "goal", func(line string) {
+		err := fresh.WaitFor(t.Context(), 1, time.Hour, "goal", func(line string) {
 			told = append(told, line)
 			bus.note.Generation, bus.note.Time = 12, time.Now() // it goes on, but does not answer
 		})
@@ -203,10 +207,10 @@ func TestARunThatIsElsewhere(t *testing.T) {
 		require.ErrorContains(t, err, "this run was at generation 12 on host a 29s ago, and no host that is as far")
 		require.ErrorContains(t, err, "continue it with --resume and the run folder of such a host")
 		receive(Message{Kind: Beat, From: "a", Run: Identity{}.Digest(), Generation: 9})
-		require.NoError(t, fresh.WaitFor(t.Context(), 1, "goal", nil), "it is back")
+		require.NoError(t, fresh.WaitFor(t.Context(), 1, time.Hour, "goal", nil), "it is back")
 		other := join("c", Identity{"seed": "2"})
 		defer other.Close()
-		require.NoError(t, other.WaitFor(t.Context(), 1, "goal", nil))
+		require.NoError(t, other.WaitFor(t.Context(), 1, time.Hour, "goal", nil))
 	})
 }
 

@@ -35,6 +35,7 @@ type messages struct {
 	left   chan struct{}         // has a value when members have left
 	end    chan struct{}
 	beats  sync.WaitGroup
+	found  int // other islands, when this one joined
 
 	// of the beats
 	bucket   nats.KeyValue // nil: it is not open
@@ -142,6 +143,11 @@ func key(island string) string { return "i" + hex.EncodeToString([]byte(island))
 func (m *messages) take(ctx context.Context) error {
 	for began := time.Now(); ; {
 		err := m.beat()
+		if err == nil {
+			var islands []string
+			islands, err = m.bucket.Keys()
+			m.found = len(islands) - 1
+		}
 		since := time.Since(began)
 		switch {
 		case err == nil:
@@ -292,6 +298,8 @@ func (m *messages) close() error {
 }
 
 func (*messages) vacant() error { return nil }
+
+func (m *messages) present() int { return m.found }
 
 func (m *messages) tell(done bool) {
 	m.mu.Lock()

@@ -82,6 +82,7 @@ func TestIslandsExchangeMessages(t *testing.T) {
 	left(t, b, 10, 3, 1, 2)
 	require.ElementsMatch(t, []string{"b./10/0", "b./10/1"}, come(t, a, 2, 3))
 	late := joined(t, server, "late")
+	require.Equal(t, [3]int{0, 1, 2}, [3]int{a.Others(), b.Others(), late.Others()})
 	require.ElementsMatch(t, []string{"b./10/0", "b./10/1"}, come(t, late, 2, 3))
 	left(t, b, 20, 1<<20, 3) // more than a message holds
 	require.Equal(t, []string{"b./20/0"}, come(t, a, 1, 1<<20), "they arrive once")

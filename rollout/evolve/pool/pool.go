@@ -39,6 +39,8 @@ type medium interface {
 	// vacant returns an error if other islands would take members of an earlier run for those of this one.
 	vacant() error
 	leave(generation int64, tree any, metadata map[string]string) error
+	// present is the number of other islands that were there when this one joined; 0 for a folder.
+	present() int
 	// tell says how far the island is.
 	tell(done bool)
 	// entries returns the entries of other islands, sorted by island, the newest of an island first.
@@ -88,6 +90,9 @@ func newPool(m medium, island string) *Pool {
 // Open checks that the island can leave members, and takes its name until Close. The error is a *messaging.CodedError
 // if another run has the name.
 func (p *Pool) Open(ctx context.Context) error { return p.medium.open(ctx) }
+
+// Others returns the number of other islands that were there when this one joined by messages.
+func (p *Pool) Others() int { return p.medium.present() }
 
 // Close gives the island's name back.
 func (p *Pool) Close() error { return p.medium.close() }

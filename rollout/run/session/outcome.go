@@ -327,7 +327,7 @@ func (s *session) summary(stopped bool) []string {
 	if b := s.best; b != nil {
 		name := memberName(b.Name)
 		if s.meanAt < step {
-			name += fmt.Sprintf(" of %s %d, since no later one was judged", unit, s.meanAt)
+			name += fmt.Sprintf(" of %s %d, the last one whose candidates were evaluated again", unit, s.meanAt)
 		}
 		line := fmt.Sprintf("the best member (%s) has a mean return of %v over %s", name, b.EvalResult,
 			quantity.Count(len(b.EvalResult.Return), "new episode", "new episodes"))
