@@ -97,7 +97,11 @@ func TestExamplesRun(t *testing.T) {
 				return
 			}
 			// Some strategies need pairs, some an elite.
-			small := []string{"--backend", "reference", "--devices", "1", "--pop", "8", "--steps", "2",
+			members := "--pop"
+			if k.Name == "qd" {
+				members = "--batch"
+			}
+			small := []string{"--backend", "reference", "--devices", "1", members, "8", "--steps", "2",
 				"--generations", "2", "--eval-envs", "1", "--eval-episodes", "1", "--target", "0"}
 			if k.Name == "islands" {
 				small = append(small, "--migrants", "2")
