@@ -78,8 +78,8 @@ type assembler struct {
 
 // Tape is the function as a tape.
 func (p *Program) Tape() *Tape {
-	a := &assembler{readers: p.readers(), absorbed: map[*value]bool{}, done: map[*value]int{}, negated: map[*value]bool{},
-		slot: map[*value]int{}, constants: map[uint64]int{}}
+	a := &assembler{readers: p.readers(), absorbed: map[*value]bool{}, done: map[*value]int{},
+		negated: map[*value]bool{}, slot: map[*value]int{}, constants: map[uint64]int{}}
 	for _, vector := range p.inputs {
 		for _, v := range vector {
 			a.slot[v] = a.newSlot()
