@@ -7,13 +7,17 @@ import (
 )
 
 // walking are settings of MuJoCo's walking tasks for a million steps, with minibatches of 256 steps. Those of
-// HalfCheetah were measured with five agents, of Hopper and Walker2d with one each (docs/notes/ppo.md); those of Ant
-// and Humanoid were not. CleanRL's values (8 environments of 256 steps, 10 epochs of 32 minibatches, 3e-4) were
+// HalfCheetah and Hopper were measured with five agents, of Walker2d and Ant with one (docs/notes/ppo.md); those of
+// Humanoid were not. CleanRL's values (8 environments of 256 steps, 10 epochs of 32 minibatches, 3e-4) were
 // measured up to 200,000 steps only.
 func walking(environments, horizon int) settings.Values {
-	return settings.Values{"envs": environments, "horizon": horizon, "epochs": 5,
-		"minibatches": environments * horizon / 256, "learning-rate": 1e-3, "entropy-coef": 0.,
-		"normalize-observations": true, "normalize-rewards": true, "steps": 1_000_000}
+	v := settings.Values{"envs": environments, "epochs": 5, "minibatches": environments * horizon / 256,
+		"learning-rate": 1e-3, "entropy-coef": 0., "normalize-observations": true, "normalize-rewards": true,
+		"steps": 1_000_000}
+	if horizon != DefaultConfig().Horizon {
+		v["horizon"] = horizon
+	}
+	return v
 }
 
 // tuned are settings for environments that the defaults do not solve, or solve more slowly. The values began as those
