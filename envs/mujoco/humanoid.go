@@ -42,8 +42,8 @@ func humanoidWidth(t Task) int {
 //
 // Observation f32[348]: positions without x and y, velocities, and of the last evaluation each body's inertia and
 // velocity about the centre of mass, the joints' actuator forces, and the torques and forces of contacts. Reward: 1.25
-// of the speed of the centre of mass along x, 5 for a healthy state, less 0.1 of the sum of squared controls, less 5e-7
-// of that of contact forces, which is at most 10. A state is unhealthy, and ends the episode, where the height is not
+// of the speed of the centre of mass along x, and 5 for a healthy state. Costs: 0.1 of the sum of squared controls, and
+// 5e-7 of that of contact forces, at most 10. A state is unhealthy, and ends the episode, where the height is not
 // between 1 and 2 m. MuJoCo's model asks for a solver that stops after 50 iterations; here, contacts are solved to the
 // end.
 var Humanoid = Task{ID: "Humanoid-v5", Model: model("humanoid.xml"), Engine: 4, FrameSkip: 5, MaxSteps: 1000,

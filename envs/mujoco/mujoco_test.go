@@ -99,7 +99,7 @@ func TestStepsAreGymnasiums(t *testing.T) {
 				o := task.options()
 				o.Plain = true
 				next.Data, next.Frames = task.Model().Step(s.Data, action, bodies.Params{}, o)
-				obs, got, ended := task.seenAfter(s, next, action, task.DefaultParams())
+				obs, got, ended := task.outcome(s, next, action, task.DefaultParams())
 				require.Equal(t, task.Width(task.Task), obs.Dim(0))
 				require.Equal(t, r.Terminated.Floats()[step], floats(t, ended)[0], "%s %d", task.ID, step)
 				reward = max(reward, apart(floats(t, got), r.Reward.Floats()[step:step+1]))

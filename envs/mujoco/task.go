@@ -244,7 +244,7 @@ func (t Task) Reset(key random.Key, p Params) (State, *graph.Array) {
 			s.Frames.Force = graph.ZerosLike(s.Frames.Force)
 		}
 	}
-	return s, t.observe(s)
+	return s, t.Observe(s, p)
 }
 
 // Step plays the action as control, which the model clips. The key is not used.
@@ -257,7 +257,7 @@ func (t Task) Step(_ random.Key, s State, action *graph.Array,
 	}
 	next.Data, next.Frames = t.Model().Step(s.Data, action, t.numbers(p, next.Design), t.options())
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	obs, reward, terminated = t.seenAfter(s, next, action, p)
+	obs, reward, terminated = t.outcome(s, next, action, p)
 	return next, obs, reward, terminated, truncated
 }
 
@@ -278,18 +278,16 @@ func (t Task) numbers(p Params, design *graph.Array) bodies.Params {
 		Gravity: times(own.Gravity, p.GravityFactor)}
 }
 
-// seenAfter is what the task says of a step.
-func (t Task) seenAfter(s, next State, action *graph.Array, p Params) (obs, reward, terminated *graph.Array) {
+// outcome is what the task observes after a step, and its reward.
+func (t Task) outcome(s, next State, action *graph.Array, p Params) (obs, reward, terminated *graph.Array) {
 	t.reads("Reward", p, func(p Params) {
 		reward, terminated = t.Reward(Transition{t, s, next, action, p, t.Model().Timestep * float64(t.FrameSkip)})
 	})
-	return t.observe(next), reward, terminated
+	return t.Observe(next, p), reward, terminated
 }
 
 // Observe is what Gymnasium's task observes.
-func (t Task) Observe(s State, _ Params) *graph.Array { return t.observe(s) }
-
-func (t Task) observe(s State) *graph.Array {
+func (t Task) Observe(s State, _ Params) *graph.Array {
 	return graph.Concatenate(0, t.Observation(t, s)...)
 }
 
@@ -380,11 +378,11 @@ func (t Task) resize(name string, value int) (envs.Environment, error) {
 		ok := value == 0 || value == 1
 		switch name {
 		case "engine":
-			ok = value == 3 || value == 4
 			t.Engine = value
+			ok = t.check() == nil
 		case "frame-skip":
-			ok = value >= 1 && value <= mostSkip
 			t.FrameSkip = value
+			ok = t.check() == nil
 		case "main-body":
 			ok = value >= 1 && value < len(t.Model().Bodies)
 			t.MainBody = value

@@ -64,8 +64,6 @@ type assembler struct {
 	readers   map[*value]int
 	code      []instruction
 	absorbed  map[*value]bool // by a sum that alone reads them
-	done      map[*value]int  // how many of its readers are emitted
-	negated   map[*value]bool // sums read it in place of its negation, and are not among its readers
 	slot      map[*value]int
 	slots     int
 	constants map[uint64]int // slots, by the number's bits
@@ -78,8 +76,8 @@ type assembler struct {
 
 // Tape is the function as a tape.
 func (p *Program) Tape() *Tape {
-	a := &assembler{readers: p.readers(), absorbed: map[*value]bool{}, done: map[*value]int{},
-		negated: map[*value]bool{}, slot: map[*value]int{}, constants: map[uint64]int{}}
+	a := &assembler{readers: p.readers(), absorbed: map[*value]bool{}, slot: map[*value]int{},
+		constants: map[uint64]int{}}
 	for _, vector := range p.inputs {
 		for _, v := range vector {
 			a.slot[v] = a.newSlot()
@@ -93,6 +91,7 @@ func (p *Program) Tape() *Tape {
 		}
 	}
 	a.removeUnread()
+	a.removeCopies()
 	return a.assemble()
 }
 
@@ -133,17 +132,9 @@ func (a *assembler) region(g *region) {
 		case a.readers[v] == 0 || v.op == opInput || v.op == opParam || v.op == opResult || a.absorbed[v]:
 		case v.op == opBlock:
 			a.block(v.block)
-			a.read(v.block.reads()...)
 		case sums[v] != nil:
 			a.slot[v] = a.sum(sums[v])
-			for _, t := range sums[v] {
-				a.read(t.x, t.y)
-			}
 		default:
-			a.read(v.in...)
-			if v.op == opNeg {
-				a.negated[v.in[0].v] = true
-			}
 			in := make([]int, len(v.in))
 			for i, x := range v.in {
 				in[i] = a.operand(x)
@@ -241,13 +232,8 @@ func (a *assembler) sum(t []term) int {
 // block emits a loop or a When.
 func (a *assembler) block(b *block) {
 	if b.kind == whenBlock {
-		own := a.owned(b)
 		for i, x := range b.init {
-			if own[x.v] {
-				a.slot[b.result[i]] = a.slot[x.v]
-			} else {
-				a.slot[b.result[i]] = a.emitNew(tapeMove, a.operand(x))
-			}
+			a.slot[b.result[i]] = a.emitNew(tapeMove, a.operand(x))
 		}
 		wanted := a.slot[b.again.v]
 		a.emit(tapeSkip, -1, wanted)
@@ -320,50 +306,6 @@ func (a *assembler) block(b *block) {
 	}
 }
 
-func (a *assembler) read(xs ...Num) {
-	for _, x := range xs {
-		a.done[x.v]++
-	}
-}
-
-// reads are what a block reads outside of its operations, but for what it returns beside its carry.
-func (b *block) reads() []Num { return slices.Concat(b.init, b.next, []Num{{v: b.again.v}}) }
-
-// owned are the values that a When has otherwise and that nothing reads after it began: it changes them in their place.
-func (a *assembler) owned(b *block) map[*value]bool {
-	count := map[*value]int{}
-	var body func(g *region)
-	body = func(g *region) {
-		for _, v := range g.code {
-			if a.readers[v] == 0 {
-				continue
-			}
-			for _, x := range v.in {
-				count[x.v]++
-			}
-			if v.op == opBlock {
-				for _, x := range v.block.reads() {
-					count[x.v]++
-				}
-				body(v.block.body)
-			}
-		}
-	}
-	for _, x := range b.init {
-		count[x.v]++
-	}
-	body(b.body)
-	own := map[*value]bool{}
-	for _, x := range b.init {
-		if v := x.v; v != nil {
-			_, twice := own[v]
-			own[v] = !twice && v.home == b.head.home && count[v]+a.done[v] == a.readers[v] && !a.negated[v] &&
-				v.op != opInput && v.op != opParam && (v.op != opResult || v.block.kind == whenBlock)
-		}
-	}
-	return own
-}
-
 // removeUnread removes instructions whose results nothing reads.
 func (a *assembler) removeUnread() {
 	count := make([]int, a.slots)
@@ -386,6 +328,74 @@ func (a *assembler) removeUnread() {
 	}
 	slices.Reverse(kept)
 	a.code = kept
+}
+
+// removeCopies removes a copy that a When changes, if nothing reads the original from then on: it changes that one.
+func (a *assembler) removeCopies() {
+	never := len(a.code)
+	// The loop that a slot is written in, -1 for none and for several, its first, second and last write, its last read.
+	type use struct{ loop, first, second, last, read int }
+	uses := slices.Repeat([]use{{-1, never, never, -1, -1}}, a.slots)
+	loops, open := 0, []int{0}
+	for i, in := range a.code {
+		switch in.op {
+		case tapeLoop:
+			loops++
+			open = append(open, loops)
+		case tapeNext, tapeWhile:
+			open = open[:len(open)-1]
+		}
+		for _, s := range in.in {
+			uses[s].read = i
+		}
+		if in.out < 0 {
+			continue
+		}
+		u := &uses[in.out]
+		loop := open[len(open)-1]
+		switch {
+		case u.first == never:
+			u.loop, u.first = loop, i
+		case u.second == never:
+			u.second = i
+		}
+		if u.last = i; u.loop != loop {
+			u.loop = -1
+		}
+	}
+	for _, s := range a.outs {
+		uses[s].read = never
+	}
+	same := make([]int, a.slots)
+	for s := range same {
+		same[s] = s
+	}
+	var kept []instruction
+	for i, in := range a.code {
+		if in.out >= 0 {
+			in.out = same[in.out]
+		}
+		rename(in.in, same)
+		rename(in.carry, same)
+		if in.op == tapeMove {
+			x, copied := &uses[in.in[0]], uses[in.out]
+			if x.loop >= 0 && x.loop == copied.loop && x.last < i && copied.first == i && copied.second < never &&
+				x.read < copied.second {
+				same[in.out] = in.in[0]
+				x.last, x.read = copied.last, copied.read
+				continue
+			}
+		}
+		kept = append(kept, in)
+	}
+	rename(a.outs, same)
+	a.code = kept
+}
+
+func rename(slots, to []int) {
+	for i, s := range slots {
+		slots[i] = to[s]
+	}
 }
 
 // lifetimes are the first and the last instruction of each slot. What a loop reads of before lasts until its end.

@@ -69,7 +69,7 @@ func serveCommand(a *cli.App) *cobra.Command {
 			if len(args) > 0 {
 				err = s.study(ctx, args[0])
 			} else {
-				err = s.messages(ctx, cmd.Context())
+				err = s.messages(ctx)
 			}
 			if err := cmp.Or(s.unwritten, err); err != nil {
 				return err
@@ -170,8 +170,8 @@ func (s *serving) study(ctx context.Context, file string) error {
 	return notListening("listen", s.address, usage(err, file, s.values))
 }
 
-// messages carries messages until ctx ends. command is the context of the command.
-func (s *serving) messages(ctx, command context.Context) error {
+// messages carries messages until ctx ends.
+func (s *serving) messages(ctx context.Context) error {
 	m := studies.Messages{Listen: s.listen, UntilDone: s.untilDone, Leave: leave(ctx),
 		Listening: s.joined("hosts join by: xlarun evolve ENV --join %s/NAME")}
 	if s.page {
@@ -184,7 +184,7 @@ func (s *serving) messages(ctx, command context.Context) error {
 		s.log.Info(fmt.Sprintf("the runs' metrics are at %smetrics%s", p.URL(), tokenNote(s.web)), "url", p.URL())
 	}
 	err := notListening("listen", s.address, m.Serve(ctx))
-	if err == nil && context.Cause(command) == console.ErrTerminated {
+	if err == nil && context.Cause(ctx) == console.ErrTerminated {
 		return console.ErrInterrupted // 75: Ctrl-C is the usual end, SIGTERM an engine's
 	}
 	return err

@@ -77,26 +77,35 @@ type talliedLines struct {
 
 // Write implements io.Writer.
 func (l *talliedLines) Write(b []byte) (int, error) {
-	l.part = append(l.part, b...)
+	l.part = eachLine(append(l.part, b...), l.line)
+	return len(b), nil
+}
+
+func (l *talliedLines) line(text string) {
+	var w struct {
+		workedTrial
+		Level slog.Level `json:"level"` // of a record of the worker's log
+		Msg   string     `json:"msg"`
+	}
+	switch err := json.Unmarshal([]byte(text), &w); {
+	case err == nil && w.Line != "":
+		l.of.add(w.workedTrial)
+	case err == nil && w.Msg != "":
+		l.of.log.Log(context.Background(), w.Level, w.Msg)
+	default:
+		l.of.log.Log(context.Background(), l.level, text)
+	}
+}
+
+// eachLine calls take for each whole line of a text, and returns the rest.
+func eachLine(text []byte, take func(line string)) (rest []byte) {
 	for {
-		line, rest, whole := bytes.Cut(l.part, []byte("\n"))
+		line, rest, whole := bytes.Cut(text, []byte("\n"))
 		if !whole {
-			return len(b), nil
+			return text
 		}
-		var w struct {
-			workedTrial
-			Level slog.Level `json:"level"` // of a record of the worker's log
-			Msg   string     `json:"msg"`
-		}
-		switch err := json.Unmarshal(line, &w); {
-		case err == nil && w.Line != "":
-			l.of.add(w.workedTrial)
-		case err == nil && w.Msg != "":
-			l.of.log.Log(context.Background(), w.Level, w.Msg)
-		default:
-			l.of.log.Log(context.Background(), l.level, string(line))
-		}
-		l.part = rest
+		take(string(line))
+		text = rest
 	}
 }
 
@@ -111,15 +120,8 @@ type lastSentence struct {
 
 // Write implements io.Writer.
 func (l *lastSentence) Write(b []byte) (int, error) {
-	l.part = append(l.part, b...)
-	for {
-		line, rest, whole := bytes.Cut(l.part, []byte("\n"))
-		if !whole {
-			return len(b), nil
-		}
-		l.line(string(line))
-		l.part = rest
-	}
+	l.part = eachLine(append(l.part, b...), l.line)
+	return len(b), nil
 }
 
 func (l *lastSentence) line(text string) {

@@ -89,7 +89,7 @@ func TestTally(t *testing.T) {
 	require.Regexp(t, `^2 trials, 1 failed, in `, all.sum())
 }
 
-// What a worker writes is passed on, but for its last sentence; also the rest of a line of one that is killed.
+// The lines of a worker are passed on, without its last sentence. A killed worker may leave a part of a line.
 func TestLastSentence(t *testing.T) {
 	var out strings.Builder
 	l := &lastSentence{to: &out, prefix: "xlarun: "}

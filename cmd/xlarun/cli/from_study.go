@@ -44,8 +44,9 @@ func studyArguments(text string) (args []string) {
 	return args
 }
 
-// programOf returns the path of the program that has a command: this one, or another.
-func (a *App) programOf(command, other string) (string, error) {
+// programOf returns the path of the program that has a command: this one, or that of studies. setting is the flag that
+// needs it, with its value.
+func (a *App) programOf(command, setting string) (string, error) {
 	for _, commands := range registered {
 		for _, c := range commands(a) {
 			if c.Name() == command {
@@ -53,7 +54,11 @@ func (a *App) programOf(command, other string) (string, error) {
 			}
 		}
 	}
-	return a.find(other)
+	path, err := a.find(studyProgram)
+	if errors.As(err, new(console.UsageError)) {
+		err = console.BadInput("%s: %w", setting, err)
+	}
+	return path, err
 }
 
 // fromStudy reads the config of the trial that --from-study names. The program of studies makes it: this one links no
@@ -62,10 +67,7 @@ func (a *App) fromStudy(ctx context.Context, k run.Kind, g *flagValues) error {
 	if g.own.study == "" {
 		return nil
 	}
-	program, err := a.programOf("study", studyProgram)
-	if errors.As(err, new(console.UsageError)) {
-		return console.BadInput("--from-study %s: %w", g.own.study, err)
-	}
+	program, err := a.programOf("study", "--from-study "+g.own.study)
 	if err != nil {
 		return err
 	}

@@ -52,8 +52,8 @@ func kindCommand(a *App, k run.Kind) *cobra.Command {
 				return err
 			}
 			arg := strings.Join(args, "")
-			m, notices, err := a.openMirror(cmd.Context(), g.own, func(holds bool) error {
-				if !holds && arg == "" && g.own.file == "" && k.Argument != "" {
+			m, notices, err := a.openMirror(cmd.Context(), g.own, func(has bool) error {
+				if !has && arg == "" && g.own.file == "" && k.Argument != "" {
 					return nil // the settings are those of the run in the mirror
 				}
 				before := *g

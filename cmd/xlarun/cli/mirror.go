@@ -92,9 +92,8 @@ func notRead(to string, err error) error {
 }
 
 // openMirror opens the mirror of --mirror; nil without the flag. If the mirror is newer than the folder of a run that
-// is
-// resumed, it is copied there after check. notices say so.
-func (a *App) openMirror(ctx context.Context, o ownFlags, check func(holds bool) error) (m *mirror, notices []string,
+// is resumed, it is copied there after check, which learns whether the folder has a run. notices say so.
+func (a *App) openMirror(ctx context.Context, o ownFlags, check func(has bool) error) (m *mirror, notices []string,
 	err error) {
 	if o.mirror == "" {
 		return nil, nil, nil
@@ -155,10 +154,7 @@ func (a *App) mirrorAt(at, dir string) (m mirrorStore, err error) {
 	if u, err := url.Parse(at); err == nil && u.Scheme != "" {
 		switch {
 		case strings.HasPrefix(at, "s3://") && u.Host != "":
-			program, err := a.programOf("copy", studyProgram)
-			if errors.As(err, new(console.UsageError)) {
-				err = console.BadInput("--mirror %s: %w", at, err)
-			}
+			program, err := a.programOf("copy", "--mirror "+at)
 			return a.bucketMirror(program, at), err
 		case u.Scheme == "file" && u.Host == "" && u.Path != "":
 			at = u.Path

@@ -266,7 +266,7 @@ func (l *live) metrics(g grid) []ranked {
 	}
 	drawn := g.courses(courses)
 	lines := []ranked{{drawn[0], rankNow}}
-	if end > step && !l.last.Metrics.Done && !l.last.Metrics.Stalled && !l.ended {
+	if !l.last.Metrics.Over(end) && !l.ended {
 		text := notKnownYet
 		if d, ok := l.pace.left(end, l.now()); ok {
 			text = g.pieces([]string{timeLeft(d), fmt.Sprintf(", to %s %d", l.board.Unit, end)})
