@@ -2,10 +2,10 @@ package bodies
 
 import "slices"
 
-// constants computes the inverse weights of bodies and of degrees of freedom in the model's first configuration, which
-// scale contacts and limits (engine_setconst.c: set0). They follow from masses and lengths: known if these are.
-func (s *dynamics) constants() {
-	f := s.kinematics(knowns(s.Rest()))
+// constants computes the inverse weights of bodies and of degrees of freedom in the model's first configuration, whose
+// frames are f. They scale contacts and limits (engine_setconst.c: set0), and follow from masses and lengths: known if
+// these are.
+func (s *dynamics) constants(f *frames) {
 	l := s.massMatrix(f).factor()
 	// across is u' M^-1 u.
 	across := func(u []num) num { return dot(u, l.solve(u)) }
@@ -43,10 +43,9 @@ func (s *dynamics) onlySlides(b int) bool {
 	return ok
 }
 
-// findPlanar finds the bodies whose joints, in the first configuration and so always, move them in the plane of x and
+// findPlanar finds the bodies whose joints, in the first configuration f and so always, move them in the plane of x and
 // z.
-func (s *dynamics) findPlanar() {
-	f := s.kinematics(knowns(s.Rest()))
+func (s *dynamics) findPlanar(f *frames) {
 	for b := range s.planar {
 		s.planar[b] = true
 		s.above(s.last[b], func(d int) {

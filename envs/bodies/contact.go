@@ -171,7 +171,8 @@ type meeting struct {
 	dim      int
 	friction num
 	rule     rule
-	diagonal num // the bodies' inverse weights
+	diagonal num // the bodies' inverse weights, and those of the pyramid's edges
+	pyramid  num // the weight of an edge of the pyramid, as a part of a normal's; 1 without friction
 }
 
 // ground adds a contact of which one body does not move.
@@ -180,10 +181,7 @@ func (c *constraints) ground(s *dynamics, f *frames, x meeting, v []motion) {
 	if s.last[t.body] < 0 {
 		t.body, t.point, t.normal = x.body[0], x.point.add(f.apart(x.body[1], x.body[0])), x.normal.scale(k(-1))
 	}
-	pyramid, diagonal := k(1), x.diagonal
 	if x.dim == 3 {
-		square := sq(x.friction)
-		pyramid, diagonal = div(k(.5), square), mul(diagonal, add(k(1), square))
 		for _, tangent := range x.tangents {
 			if s.planar[t.body] && tangent[0].Is(0) && tangent[2].Is(0) {
 				t.alone = true // the body cannot move along it: its two rows are one of twice the weight
@@ -195,18 +193,17 @@ func (c *constraints) ground(s *dynamics, f *frames, x meeting, v []motion) {
 	c.contacts = append(c.contacts, t)
 	for i, velocity := range t.rows(v[t.body]) {
 		if x.dim == 3 && i == 2*len(t.tangents) {
-			pyramid = mul(pyramid, k(float64(4-2*len(t.tangents))))
+			x.pyramid = mul(x.pyramid, k(float64(4-2*len(t.tangents))))
 		}
-		c.push(x.rule, x.pos, velocity, diagonal, pyramid)
+		c.push(x.rule, x.pos, velocity, x.diagonal, x.pyramid)
 	}
 }
 
 // between adds a contact of two bodies that both move.
 func (c *constraints) between(s *dynamics, f *frames, x meeting, rate []num) {
-	directions, pyramid, diagonal := []vec{x.normal}, k(1), x.diagonal
+	directions := []vec{x.normal}
 	if x.dim == 3 {
-		square := sq(x.friction)
-		directions, pyramid, diagonal = nil, div(k(.5), square), mul(diagonal, add(k(1), square))
+		directions = nil
 		for _, t := range x.tangents {
 			t = t.scale(x.friction)
 			directions = append(directions, x.normal.add(t), x.normal.sub(t))
@@ -225,7 +222,7 @@ func (c *constraints) between(s *dynamics, f *frames, x meeting, rate []num) {
 			}
 		})
 		c.chains = append(c.chains, chain{row, along, x.point, b, k(float64(a)), k(float64(b))})
-		c.push(x.rule, x.pos, dot(row, rate), diagonal, pyramid)
+		c.push(x.rule, x.pos, dot(row, rate), x.diagonal, x.pyramid)
 	}
 }
 
@@ -277,21 +274,35 @@ func (s *dynamics) margin(g, h Geom) float64 {
 // leastFriction is the least of a contact (mjMINMU, mj_setContact).
 const leastFriction = 1e-5
 
+// condim is of a contact of two geoms: that of the higher priority, or the higher one.
+func condim(g, h Geom) int {
+	switch {
+	case g.Priority > h.Priority:
+		return g.Condim
+	case g.Priority < h.Priority:
+		return h.Condim
+	}
+	return max(g.Condim, h.Condim)
+}
+
 // meet is the contacts that a pair can have (engine_collision_primitive.c).
 func (s *dynamics) meet(f *frames, segments []segment, p Pair) (out []meeting) {
 	a, b := s.ordered(p)
 	g, h := s.Geoms[a], s.Geoms[b]
 	margin := s.margin(g, h)
-	base := meeting{body: [2]int{g.Body, h.Body}, dim: max(g.Condim, h.Condim), rule: s.mixed(g, h),
+	base := meeting{body: [2]int{g.Body, h.Body}, dim: condim(g, h), rule: s.mixed(g, h), pyramid: k(1),
 		friction: scalars.Max(s.friction[a], s.friction[b]), diagonal: add(s.bodyWeight[g.Body], s.bodyWeight[h.Body])}
-	if g.Priority != h.Priority {
-		i := a
-		if h.Priority > g.Priority {
-			i = b
-		}
-		base.dim, base.friction = s.Geoms[i].Condim, s.friction[i]
+	switch {
+	case g.Priority > h.Priority:
+		base.friction = s.friction[a]
+	case g.Priority < h.Priority:
+		base.friction = s.friction[b]
 	}
 	base.friction = scalars.Max(base.friction, k(leastFriction))
+	if base.dim == 3 {
+		square := sq(base.friction)
+		base.pyramid, base.diagonal = div(k(.5), square), mul(base.diagonal, add(k(1), square))
+	}
 	end := func(point, normal, axis vec, dist num) {
 		x := base
 		x.point, x.normal, x.pos = point, normal, sub(dist, k(margin))
@@ -384,17 +395,19 @@ func (s *dynamics) segments(f *frames) []segment {
 	return out
 }
 
+// within is the part of a place along the axis that is on the segment.
+func (a segment) within(t num) num { return scalars.Clamp(neg(a.half), t, a.half) }
+
 // nearest is where two segments are nearest, with MuJoCo's order of clipping (mjraw_CapsuleCapsule,
 // mjraw_SphereCapsule, mjraw_SphereSphere).
 func (a segment) nearest(b segment) (point, normal vec, dist num) {
 	way := a.centre.sub(b.centre)
-	within := func(x num, s segment) num { return scalars.Clamp(neg(s.half), x, s.half) }
 	var x, y num // along the axes
 	v := b.axis.dot(way)
 	switch {
 	case b.half.Is(0):
 	case a.half.Is(0):
-		y = within(v, b)
+		y = b.within(v)
 	default:
 		c, u := a.axis.dot(b.axis), neg(a.axis.dot(way))
 		det := sub(k(1), sq(c))
@@ -402,11 +415,11 @@ func (a segment) nearest(b segment) (point, normal vec, dist num) {
 		det = choose(parallel, k(1), det)
 		x = choose(parallel, k(0), div(add(u, mul(c, v)), det))
 		y = choose(parallel, v, div(add(v, mul(c, u)), det))
-		clipped := within(x, a)
+		clipped := a.within(x)
 		y = choose(scalars.Eq(clipped, x), y, add(v, mul(c, clipped)))
 		x = clipped
-		clipped = within(y, b)
-		x = choose(scalars.Eq(clipped, y), x, within(add(u, mul(c, clipped)), a))
+		clipped = b.within(y)
+		x = choose(scalars.Eq(clipped, y), x, a.within(add(u, mul(c, clipped))))
 		y = clipped
 	}
 	from, to := a.centre.add(a.axis.scale(x)), b.centre.add(b.axis.scale(y))

@@ -31,16 +31,9 @@ func (s *dynamics) crowded() (alone []Pair, many []crowd) {
 	kindOf := func(p Pair) (kind, bool) {
 		a, b := s.ordered(p)
 		g, h := s.Geoms[a], s.Geoms[b]
-		dim := max(g.Condim, h.Condim)
-		if g.Priority != h.Priority {
-			dim = g.Condim
-			if h.Priority > g.Priority {
-				dim = h.Condim
-			}
-		}
 		root := s.root(g.Body)
-		ok := g.Type != Plane && h.Type != Cylinder && dim == 1 && root == s.root(h.Body) && s.last[g.Body] >= 0 &&
-			s.last[h.Body] >= 0
+		ok := g.Type != Plane && h.Type != Cylinder && condim(g, h) == 1 && root == s.root(h.Body) &&
+			s.last[g.Body] >= 0 && s.last[h.Body] >= 0
 		return kind{root, s.mixed(g, h), s.margin(g, h)}, ok
 	}
 	for _, p := range s.Pairs {

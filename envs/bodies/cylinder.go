@@ -14,12 +14,11 @@ const cylinderSteps = 12
 func (a segment) nearestCylinder(b segment, axes mat) (point, normal vec, dist num) {
 	centre, axis := axes.back(a.centre.sub(b.centre)), axes.back(a.axis) // in the cylinder's frame
 	at := func(t num) vec { return centre.add(axis.scale(t)) }
-	flat := func(v, w vec) num { return add(mul(v[0], w[0]), mul(v[1], w[1])) }
+	flat := func(v, w vec) num { return dot(v[:2], w[:2]) }
 	beyond := func(x, most num) num { return scalars.Max(k(0), sub(x, most)) }
 	radius := func(p vec) num { return scalars.Max(k(minVal), sqrt(flat(p, p))) }
 	spread := flat(axis, axis)
-	within := func(t num) num { return scalars.Clamp(neg(a.half), t, a.half) }
-	start := within(div(neg(flat(centre, axis)), scalars.Max(spread, k(minVal)))) // nearest to the cylinder's axis
+	start := a.within(div(neg(flat(centre, axis)), scalars.Max(spread, k(minVal)))) // nearest to the cylinder's axis
 	found, _ := scalars.Scan(make([][]float64, cylinderSteps), []num{start, neg(a.half), a.half},
 		func(c, _ []num) (next, last []num) {
 			t, low, high := c[0], c[1], c[2]
@@ -33,14 +32,14 @@ func (a segment) nearestCylinder(b segment, axes mat) (point, normal vec, dist n
 			second := add(choose(less(k(0), side), bend, k(0)), choose(less(k(0), top), sq(rise), k(0)))
 			falls := less(first, k(0))
 			low, high = choose(falls, t, low), choose(falls, high, t)
-			t = within(sub(t, div(first, scalars.Max(second, k(minVal)))))
+			t = a.within(sub(t, div(first, scalars.Max(second, k(minVal)))))
 			outside := scalars.Or(less(t, low), less(high, t))
 			return []num{choose(outside, mul(k(.5), add(low, high)), t), low, high}, nil
 		})
 	p := at(found[0])
 	r := radius(p)
 	scale := choose(less(b.radius, r), div(b.radius, r), k(1))
-	to := vec{mul(p[0], scale), mul(p[1], scale), scalars.Clamp(neg(b.half), p[2], b.half)}
+	to := vec{mul(p[0], scale), mul(p[1], scale), b.within(p[2])}
 	away := to.sub(p)
 	length := sqrt(away.dot(away))
 	deep := less(length, k(1e-9))

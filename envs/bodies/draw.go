@@ -57,8 +57,9 @@ func (m *Model) Draw(c *draw.Canvas, q []float64, p Params, above bool, colors .
 		if geom.Type == Plane {
 			if p, _ := at(origin.add(x.centre)); !above {
 				c.Line(draw.Steel, draw.At(-1e4, p.Y), draw.At(1e4, p.Y), 0.02)
+				middle := math.Round(m.Along(q))
 				for k := range 21 { // a mark for each half of a metre, which shows that bodies move
-					x := math.Round(m.Along(q)) + float64(k-10)/2
+					x := middle + float64(k-10)/2
 					c.Line(draw.Steel, draw.At(x, p.Y), draw.At(x-.08, p.Y-.12), 0.015)
 				}
 			}

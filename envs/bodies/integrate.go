@@ -1,6 +1,8 @@
 package bodies
 
 import (
+	"slices"
+
 	"xlarun/graph/scalars"
 )
 
@@ -23,35 +25,38 @@ func (s *dynamics) substeps(x state, control []num, skip int) (end, seen state, 
 	var rows [][]float64
 	step := s.euler
 	h := s.Timestep
-	carry := append(append(append(append([]num(nil), x.q...), x.v...), x.warm...), make([]num, nv)...)
+	zero := make([]num, nv)
+	carry := slices.Concat(x.q, x.v, x.warm, zero)
 	if s.Integrator == RK4 {
 		step = s.stage
 		for range skip {
 			rows = append(rows, []float64{1. / 6, h / 2, 0}, []float64{1. / 3, h / 2, 0}, []float64{1. / 3, h, 0},
 				[]float64{1. / 6, h, 1})
 		}
-		carry = append(append(append(append(carry, x.q...), x.v...), x.v...), make([]num, 2*nv)...)
+		carry = slices.Concat(carry, x.q, x.v, x.v, zero, zero)
 	} else {
 		for range skip {
 			rows = append(rows, []float64{h})
 		}
 	}
 	carry, last := scalars.Scan(rows, carry, func(c, row []num) (next, last []num) { return step(c, row, control) })
-	cut := func(n int, list *[]num) []num {
-		x := (*list)[:n:n]
-		*list = (*list)[n:]
-		return x
-	}
-	end = state{cut(nq, &carry), cut(nv, &carry), cut(nv, &carry)}
-	travel = cut(nv, &carry)
+	end = state{cut(&carry, nq), cut(&carry, nv), cut(&carry, nv)}
+	travel = cut(&carry, nv)
 	return end, state{last[:nq], last[nq:], end.warm}, travel
+}
+
+// cut takes the first n numbers of a list out of it.
+func cut(list *[]num, n int) []num {
+	x := (*list)[:n:n]
+	*list = (*list)[n:]
+	return x
 }
 
 // euler is a substep with implicit damping of joints (mj_EulerSkip).
 func (s *dynamics) euler(c, row, control []num) (next, last []num) {
 	nv := len(s.dofs)
 	nq := len(c) - 3*nv
-	q, v, warm, travel := c[:nq], c[nq:nq+nv], c[nq+nv:nq+2*nv], c[nq+2*nv:]
+	q, v, warm, travel := cut(&c, nq), cut(&c, nv), cut(&c, nv), c
 	p, warm, force := s.forward(state{q, v, warm}, control)
 	acc, damped := warm, false
 	m := p.mass.clone()
@@ -63,8 +68,7 @@ func (s *dynamics) euler(c, row, control []num) (next, last []num) {
 		acc = m.factor().solve(force)
 	}
 	after := along(v, row[0], acc)
-	next = append(append(s.integrate(q, after, row[0]), after...), warm...)
-	return append(next, along(travel, row[0], after)...), append(append([]num(nil), q...), v...)
+	return slices.Concat(s.integrate(q, after, row[0]), after, warm, along(travel, row[0], after)), slices.Concat(q, v)
 }
 
 // stage is one of the four of a substep (mj_RungeKutta). The carry holds, beside the state at the begin of the
@@ -73,13 +77,8 @@ func (s *dynamics) euler(c, row, control []num) (next, last []num) {
 func (s *dynamics) stage(c, row, control []num) (next, last []num) {
 	nv := len(s.dofs)
 	nq := (len(c) - 7*nv) / 2
-	var part [10][]num
-	at := 0
-	for i, n := range []int{nq, nv, nv, nv, nq, nv, nv, nv, nv} {
-		part[i], at = c[at:at+n], at+n
-	}
-	q0, v0, warm, travel, q, v, rate, way, gain := part[0], part[1], part[2], part[3], part[4], part[5], part[6],
-		part[7], part[8]
+	q0, v0, warm, travel := cut(&c, nq), cut(&c, nv), cut(&c, nv), cut(&c, nv)
+	q, v, rate, way, gain := cut(&c, nq), cut(&c, nv), cut(&c, nv), cut(&c, nv), c
 	weight, h, end := row[0], row[1], less(k(.5), row[2])
 	_, warm, _ = s.forward(state{q, v, warm}, control)
 	way, gain = along(way, weight, rate), along(gain, weight, warm)
@@ -87,18 +86,14 @@ func (s *dynamics) stage(c, row, control []num) (next, last []num) {
 	place := s.integrate(q0, rate, h)
 	speed := along(v0, h, acc)
 	zero := make([]num, nv)
-	out := [][]num{each(end, place, q0), each(end, speed, v0), warm, each(end, along(travel, h, way), travel),
-		place, speed,
-		each(end, speed, s.rates(rate, speed, h)), each(end, zero, way), each(end, zero, gain)}
-	for _, x := range out {
-		next = append(next, x...)
-	}
-	return next, append(append([]num(nil), q...), v...)
+	next = slices.Concat(each(end, place, q0), each(end, speed, v0), warm, each(end, along(travel, h, way), travel),
+		place, speed, each(end, speed, s.rates(rate, speed, h)), each(end, zero, way), each(end, zero, gain))
+	return next, slices.Concat(q, v)
 }
 
 // integrate moves a position by a velocity for the time h (mj_integratePos).
 func (s *dynamics) integrate(q, v []num, h num) []num {
-	out := append([]num(nil), q...)
+	out := slices.Clone(q)
 	for j, joint := range s.Joints {
 		at, d := s.q[j], s.v[j]
 		n := 1
@@ -121,7 +116,7 @@ func (s *dynamics) integrate(q, v []num, h num) []num {
 //
 //	v + u x v / 2 + c(|u|) u x (u x v)
 func (s *dynamics) rates(r, v []num, h num) []num {
-	out := append([]num(nil), v...)
+	out := slices.Clone(v)
 	for j, joint := range s.Joints {
 		if joint.Type != Free || s.engine == 3 {
 			continue

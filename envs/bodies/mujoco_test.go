@@ -2,7 +2,6 @@ package bodies
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"testing"
 
@@ -51,14 +50,6 @@ func numbers(x []num) []float64 {
 	return out
 }
 
-// apart is the greatest difference of numbers, relative to 1 + their magnitude; NaN if one is.
-func apart(got, want []float64) (worst float64) {
-	for i := range want {
-		worst = max(worst, math.Abs(got[i]-want[i])/(1+math.Abs(want[i])))
-	}
-	return worst
-}
-
 // Positions and velocities after a step from each recorded state are MuJoCo's to 1e-12, and so is what environments
 // observe of the last stage. Warm starts are zero. Humanoid's model asks for PGS with 50 iterations, which MuJoCo
 // does not run to the end: its velocities are as far from the optimum, which is compared here, as the record's Solver
@@ -83,7 +74,7 @@ func TestStepsAreMuJoCos(t *testing.T) {
 				i := int(start)
 				begin := state{knowns(q[i]), knowns(v[i]), make([]num, len(s.dofs))}
 				end, last, _ := s.substeps(begin, knowns(u[i]), x.Skip)
-				away := max(apart(numbers(end.q), q[i+1]), apart(numbers(end.v), v[i+1]))
+				away := max(oracles.Apart(numbers(end.q), q[i+1]), oracles.Apart(numbers(end.v), v[i+1]))
 				if x.Name == "Pusher" && away > 1e-12 {
 					require.LessOrEqual(t, away, .05, "engine %d Pusher %d", engine, i)
 					if touching++; away > 1e-8 {
@@ -96,7 +87,8 @@ func TestStepsAreMuJoCos(t *testing.T) {
 					out := s.outputs(last, knowns(u[i]))
 					got := observers[x.Name](x.Model, out)
 					want := seen[of][len(seen[of])-len(got):]
-					require.LessOrEqual(t, apart(got, want), 1e-9, "engine %d %s observation %d", engine, x.Name, i)
+					away := oracles.Apart(got, want)
+					require.LessOrEqual(t, away, 1e-9, "engine %d %s observation %d", engine, x.Name, i)
 				}
 			}
 			require.LessOrEqual(t, double, len(q)/20, "%d states of Pusher touch", touching)
@@ -145,10 +137,10 @@ func TestInverseWeights(t *testing.T) {
 	for _, engine := range engines {
 		for _, x := range tasks(t, engine) {
 			s := x.Model.dynamics(x.Model.values(), engine)
-			require.LessOrEqual(t, apart(numbers(s.bodyWeight), x.Weights.Floats()), 1e-12, x.Name)
+			require.LessOrEqual(t, oracles.Apart(numbers(s.bodyWeight), x.Weights.Floats()), 1e-12, x.Name)
 			for d, want := range x.Dofs.Floats() {
 				if x.Model.Joints[s.dofs[d].joint].Type != Free {
-					require.LessOrEqual(t, apart(numbers(s.dofWeight[d:d+1]), []float64{want}), 1e-12, "%s %d",
+					require.LessOrEqual(t, oracles.Apart(numbers(s.dofWeight[d:d+1]), []float64{want}), 1e-12, "%s %d",
 						x.Name, d)
 				}
 			}
@@ -170,6 +162,6 @@ func TestOpsAreMuJoCos(t *testing.T) {
 		d, _ = m.Step(d, at(u[i]), Params{}, Options{Skip: x.Skip, Ops: true})
 		got, err := graph.Floats(d.V)
 		require.NoError(t, err)
-		require.LessOrEqual(t, apart(got, v[i+1]), 1e-12, x.Name)
+		require.LessOrEqual(t, oracles.Apart(got, v[i+1]), 1e-12, x.Name)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/third_party/oracles"
 )
 
 func taskOf(t *testing.T, name string) task {
@@ -63,8 +64,9 @@ func TestContactsAreComplementary(t *testing.T) {
 					active++
 				}
 			}
-			require.LessOrEqual(t, apart(numbers(along(p.smooth, k(1), p.forces(knowns(push)))), numbers(force)), 1e-9)
-			require.LessOrEqual(t, apart(numbers(p.mass.times(acc)), numbers(force)), 1e-9)
+			pushed := along(p.smooth, k(1), p.forces(knowns(push)))
+			require.LessOrEqual(t, oracles.Apart(numbers(pushed), numbers(force)), 1e-9)
+			require.LessOrEqual(t, oracles.Apart(numbers(p.mass.times(acc)), numbers(force)), 1e-9)
 		}
 		require.Greater(t, active, 20, name)
 	}
@@ -91,7 +93,7 @@ func TestSymmetricBodiesMoveSymmetrically(t *testing.T) {
 	}
 	got := numbers(at.q)
 	require.Greater(t, math.Abs(got[7]), .05)
-	require.LessOrEqual(t, apart([]float64{got[0], got[1], got[4], got[5], got[7], got[8], got[9], got[10]},
+	require.LessOrEqual(t, oracles.Apart([]float64{got[0], got[1], got[4], got[5], got[7], got[8], got[9], got[10]},
 		[]float64{0, 0, 0, 0, got[11], -got[12], got[13], -got[14]}), 1e-9)
 }
 
@@ -150,8 +152,8 @@ func TestParamsAreTheModelsNumbers(t *testing.T) {
 	p = Params{Mass: p.Mass, Pos: p.Pos, Friction: p.Friction, Size: p.Size, Damping: p.Damping, Gravity: p.Gravity}
 	for _, i := range []int{3, 60} {
 		want := step(&other, i, Params{})
-		require.LessOrEqual(t, apart(step(x.Model, i, p), want), 1e-4, "float32 numbers") // of 1.5 and so on
-		require.Greater(t, apart(step(x.Model, i, Params{}), want), 1e-2)
+		require.LessOrEqual(t, oracles.Apart(step(x.Model, i, p), want), 1e-4, "float32 numbers") // of 1.5 and so on
+		require.Greater(t, oracles.Apart(step(x.Model, i, Params{}), want), 1e-2)
 	}
 	pendulum := taskOf(t, "InvertedPendulum").Model
 	last := func(mass *graph.Array) *graph.Array {

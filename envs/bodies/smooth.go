@@ -51,8 +51,9 @@ func (m *Model) dynamics(v values, engine int) *dynamics {
 			s.end[p] = max(s.end[p], s.end[b])
 		}
 	}
-	s.findPlanar()
-	s.constants()
+	rest := s.kinematics(knowns(s.Rest()))
+	s.findPlanar(rest)
+	s.constants(rest)
 	return s
 }
 

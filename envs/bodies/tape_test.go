@@ -8,6 +8,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/scalars"
+	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
@@ -78,8 +79,8 @@ func TestTapesAreMuJoCos(t *testing.T) {
 		var away []float64
 		for n := range tapeMembers {
 			want := v[member(n)+1]
-			require.LessOrEqual(t, apart(double[n][nq:nq+nv], want), bound(x.Name, 1e-11), "%s %d", x.Name, n)
-			away = append(away, apart(single[n][nq:nq+nv], want))
+			require.LessOrEqual(t, oracles.Apart(double[n][nq:nq+nv], want), bound(x.Name, 1e-11), "%s %d", x.Name, n)
+			away = append(away, oracles.Apart(single[n][nq:nq+nv], want))
 		}
 		slices.Sort(away)
 		require.LessOrEqual(t, away[tapeMembers/2], 1e-5, "%s in float32, median", x.Name)
@@ -134,7 +135,7 @@ func TestStepsOfMembersWithTheirMasses(t *testing.T) {
 		}{{got.V, end.v}, {got.Force, s.outputs(seen, control).force}, {got.Travel, travel}} {
 			all, err := graph.Floats(c.got.Index(n))
 			require.NoError(t, err)
-			require.LessOrEqual(t, apart(all, numbers(c.want)), 1e-10)
+			require.LessOrEqual(t, oracles.Apart(all, numbers(c.want)), 1e-10)
 		}
 	}
 }

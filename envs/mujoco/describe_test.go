@@ -8,6 +8,7 @@ import (
 	"xlarun/envs"
 	"xlarun/envs/bodies"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 )
 
@@ -26,7 +27,7 @@ func TestDescribe(t *testing.T) {
 			q[c.height] = height
 			_, nv, _ := c.task.Model().Sizes()
 			s := State{Data: bodies.Data{Q: graph.Of(q).Convert(graph.Float32), V: zeros(nv), Warm: zeros(nv)}}
-			return floats(t, c.task.onGround(s, s, nil, Params{}))
+			return graphtest.Floats(t, c.task.onGround(s, s, nil, Params{}))
 		}
 		require.Equal(t, c.want, at(c.low), "%s on the ground", c.task.ID)
 		require.Equal(t, make([]float64, len(c.want)), at(c.low+1), "%s in the air", c.task.ID)
@@ -42,7 +43,7 @@ func TestDescribe(t *testing.T) {
 	s.Data.Q = graph.Float32s([]float32{0, -.06, 0, 0, 0, 0, 0, 0, 0})
 	for design, want := range map[float32][]float64{0: {0, 0}, 1: {1, 1}} {
 		s.Design = graph.Float32s([]float32{design})
-		require.Equal(t, want, floats(t, task.onGround(s, s, nil, Params{})))
+		require.Equal(t, want, graphtest.Floats(t, task.onGround(s, s, nil, Params{})))
 	}
 	require.Equal(t, []string{"share of time of bfoot on the ground 0 to 1",
 		"share of time of ffoot on the ground 0 to 1"}, task.Spec().DescriptorTexts())
@@ -53,5 +54,5 @@ func TestDescribe(t *testing.T) {
 	require.Nil(t, envs.TraitsOf(omni).DescribeStep)
 	require.Equal(t, []string{"x (m) -30 to 30", "y (m) -30 to 30"}, omni.Spec().DescriptorTexts())
 	s = State{Data: bodies.Data{Q: graph.Float32s([]float32{-31, 12, .5})}}
-	require.Equal(t, []float64{-30, 12}, floats(t, Ant.lastPlace(s, Params{})))
+	require.Equal(t, []float64{-30, 12}, graphtest.Floats(t, Ant.lastPlace(s, Params{})))
 }

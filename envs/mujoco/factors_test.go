@@ -10,6 +10,7 @@ import (
 	"xlarun/envs/bodies"
 	"xlarun/envs/envtest"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 )
 
@@ -29,7 +30,7 @@ func TestFactors(t *testing.T) {
 		q := p
 		q.GearFactor, q.MassFactor = graph.Scalar(gear), graph.Scalar(mass)
 		next, _, _, _, _ := task.Step(random.New(0), s, graph.Float32s([]float32{float32(control)}), q)
-		return floats(t, next.Data.V)
+		return graphtest.Floats(t, next.Data.V)
 	}
 	require.InDeltaSlice(t, after(1, 1, 1), after(.5, 1, 2), 1e-6)
 	require.Greater(t, math.Abs(after(1, 1, 1)[0]-after(1, 2, 1)[0]), .1)
@@ -40,7 +41,7 @@ func TestFactors(t *testing.T) {
 		q := p
 		q.GravityFactor = graph.Scalar(gravity)
 		next, _, _, _, _ := task.Step(random.New(0), s, zeros(1), q)
-		return floats(t, next.Data.V)
+		return graphtest.Floats(t, next.Data.V)
 	}
 	require.Equal(t, []float64{0, 0}, lean(0))
 	require.InDelta(t, lean(1)[1], -lean(-1)[1], .003)
@@ -49,7 +50,7 @@ func TestFactors(t *testing.T) {
 	hopper.Factors = true
 	p = hopper.DefaultParams()
 	p.FrictionFactor = graph.Scalar(.25)
-	for i, mu := range floats(t, hopper.numbers(p, nil).Friction) {
+	for i, mu := range graphtest.Floats(t, hopper.numbers(p, nil).Friction) {
 		require.InDelta(t, hopper.Model().Geoms[i].Friction[0]/4, mu, 1e-6)
 	}
 }
@@ -67,12 +68,12 @@ func TestDesign(t *testing.T) {
 	require.ErrorContains(t, err, "Designed-v0 has no size \"factors\"")
 	p := task.DefaultParams()
 	s, _ := task.Reset(random.New(3), p)
-	require.Equal(t, []float64{0}, floats(t, s.Design))
+	require.Equal(t, []float64{0}, graphtest.Floats(t, s.Design))
 	next, _, _, _, _ := task.Step(random.New(0), s, graph.Float32s([]float32{1, -.5}), p)
-	require.Equal(t, []float64{-.5}, floats(t, next.Design))
+	require.Equal(t, []float64{-.5}, graphtest.Floats(t, next.Design))
 	own, _ := InvertedPendulum.Reset(random.New(3), p)
 	want, _, _, _, _ := InvertedPendulum.Step(random.New(0), own, graph.Float32s([]float32{.5}), p)
-	require.InDeltaSlice(t, floats(t, want.Data.V), floats(t, next.Data.V), 1e-6)
+	require.InDeltaSlice(t, graphtest.Floats(t, want.Data.V), graphtest.Floats(t, next.Data.V), 1e-6)
 }
 
 // The command line takes no factor of friction with which float32 is too coarse.

@@ -2,7 +2,6 @@ package mujoco
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"xlarun/envs"
 	"xlarun/envs/bodies"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/internal/long"
 	"xlarun/third_party/oracles"
@@ -60,24 +60,6 @@ func start(task Task, r recorded, step int) (s State, action *graph.Array) {
 	return s, row(r.Control, i)
 }
 
-func floats(t *testing.T, a *graph.Array) []float64 {
-	v, err := graph.Floats(a)
-	require.NoError(t, err)
-	return v
-}
-
-// apart is the greatest difference of numbers, relative to 1 + their magnitude; infinite if one is no number.
-func apart(got, want []float64) (worst float64) {
-	for i := range want {
-		d := math.Abs(got[i]-want[i]) / (1 + math.Abs(want[i]))
-		if math.IsNaN(d) {
-			return math.Inf(1)
-		}
-		worst = max(worst, d)
-	}
-	return worst
-}
-
 // A step from each state whose observation is recorded has Gymnasium's observation, reward and end, by the rules of
 // both engines. The dynamics are those of float64; the long form compares the rewards of all states.
 func TestStepsAreGymnasiums(t *testing.T) {
@@ -101,10 +83,11 @@ func TestStepsAreGymnasiums(t *testing.T) {
 				next.Data, next.Frames = task.Model().Step(s.Data, action, bodies.Params{}, o)
 				obs, got, ended := task.outcome(s, next, action, task.DefaultParams())
 				require.Equal(t, task.Width(task.Task), obs.Dim(0))
-				require.Equal(t, r.Terminated.Floats()[step], floats(t, ended)[0], "%s %d", task.ID, step)
-				reward = max(reward, apart(floats(t, got), r.Reward.Floats()[step:step+1]))
+				require.Equal(t, r.Terminated.Floats()[step], graphtest.Floats(t, ended)[0], "%s %d", task.ID, step)
+				reward = max(reward, oracles.Apart(graphtest.Floats(t, got), r.Reward.Floats()[step:step+1]))
 				if k >= 0 {
-					observed = max(observed, apart(floats(t, obs), floats(t, row(r.Observation, k))))
+					observed = max(observed, oracles.Apart(graphtest.Floats(t, obs),
+						graphtest.Floats(t, row(r.Observation, k))))
 				}
 			}
 			t.Logf("engine %d %s: rewards differ by %.1e, observations by %.1e", engine, task.ID, reward, observed)
@@ -166,15 +149,15 @@ func TestProgramsAreGymnasiums(t *testing.T) {
 					continue
 				}
 				r, got := all[n], out[i]
-				require.Equal(t, r.Terminated.Floats(), floats(t, got.Ended), task.ID)
-				reward := apart(floats(t, got.Reward), r.Reward.Floats())
+				require.Equal(t, r.Terminated.Floats(), graphtest.Floats(t, got.Ended), task.ID)
+				reward := oracles.Apart(graphtest.Floats(t, got.Reward), r.Reward.Floats())
 				var obs []float64
 				w := task.Width(task.Task)
-				all := floats(t, got.Obs)
+				all := graphtest.Floats(t, got.Obs)
 				for _, step := range r.Observed.Floats() {
 					obs = append(obs, all[int(step)*w:(int(step)+1)*w]...)
 				}
-				observed := apart(obs, r.Observation.Floats())
+				observed := oracles.Apart(obs, r.Observation.Floats())
 				t.Logf("engine %d %s: rewards differ by %.1e, observations by %.1e", engine, task.ID, reward, observed)
 				require.LessOrEqual(t, reward, task.reward, "engine %d %s", engine, task.ID)
 				require.LessOrEqual(t, observed, task.observed, "engine %d %s", engine, task.ID)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 )
 
@@ -51,7 +52,7 @@ func TestResetsAreGymnasiums(t *testing.T) {
 			clear(rest)
 		}
 		for i, want := range [][]drawn{c.q, c.v} {
-			all := floats(t, starts[i])
+			all := graphtest.Floats(t, starts[i])
 			n := len(all) / resets
 			if len(want) == 1 {
 				want = slices.Repeat(want, n)

@@ -8,6 +8,7 @@ import (
 
 	"xlarun/envs/draw"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 )
 
@@ -55,8 +56,8 @@ func TestDefaults(t *testing.T) {
 	task.Start, task.View = nil, [2]draw.Point{}
 	p := task.DefaultParams()
 	s, _ := task.Reset(random.New(3), p)
-	require.InDeltaSlice(t, task.Model().Rest(), floats(t, s.Data.Q), 1e-6)
-	require.Equal(t, make([]float64, 6), floats(t, s.Data.V))
+	require.InDeltaSlice(t, task.Model().Rest(), graphtest.Floats(t, s.Data.Q), 1e-6)
+	require.Equal(t, make([]float64, 6), graphtest.Floats(t, s.Data.V))
 	colors := func(x float64) int {
 		s.Data.Q = graph.Float32s([]float32{float32(x), 1.25, 0, 0, 0, 0})
 		img, err := task.draw(s, image.Pt(60, 50))

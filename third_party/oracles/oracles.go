@@ -21,6 +21,18 @@ type Array struct {
 	Data  []byte `json:"data"`
 }
 
+// Apart is the greatest difference of numbers, relative to 1 + their magnitude; infinite if one is no number.
+func Apart(got, want []float64) (worst float64) {
+	for i := range want {
+		d := math.Abs(got[i]-want[i]) / (1 + math.Abs(want[i]))
+		if math.IsNaN(d) {
+			return math.Inf(1)
+		}
+		worst = max(worst, d)
+	}
+	return worst
+}
+
 // Read decodes a vector file into v; a name that ends in .gz is decompressed first.
 func Read(path string, v any) error {
 	text, err := os.ReadFile(path)

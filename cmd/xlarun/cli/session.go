@@ -72,7 +72,8 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags, m *mirror, scree
 	}
 	outcome, err := session.Run(on, session.Options{Kind: t.Kind, Experiment: t.Experiment, Job: t.job, Folder: folder,
 		Resume: resume, Cadence: t.cadence, Ends: t.ends, Version: console.Version(), Observer: screen,
-		TimePhases: screen.left == nil, Draw: drawEpisode, Pictures: drawPictures, Start: machine.ProcessStart(), Stop: screen.left,
+		TimePhases: screen.left == nil, Draw: drawEpisode, Pictures: drawPictures, Start: machine.ProcessStart(),
+		Stop:  screen.left,
 		Grace: func() time.Duration { return console.GraceOf(ctx) },
 		Open: func(ctx context.Context, p run.Progress) (xlabridge.Backend, error) {
 			p.Notice("opening the " + t.on().Backend + " backend")

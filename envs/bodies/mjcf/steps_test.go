@@ -1,7 +1,6 @@
 package mjcf_test
 
 import (
-	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"xlarun/envs/bodies"
 	"xlarun/envs/bodies/mjcf"
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/third_party/oracles"
 )
 
@@ -47,26 +47,11 @@ func TestSteps(t *testing.T) {
 					d := bodies.Data{Q: row(x.Qpos, s, nq), V: row(x.Qvel, s, nv), Warm: graph.Zeros(
 						graph.ShapeOf(graph.Float64, nv))}
 					d, _ = m.Step(d, row(x.Control, s, nu), bodies.Params{}, bodies.Options{Plain: true})
-					away := max(apart(t, d.Q, row(x.Qpos, s+1, nq)), apart(t, d.V, row(x.Qvel, s+1, nv)))
+					away := max(oracles.Apart(graphtest.Floats(t, d.Q), graphtest.Floats(t, row(x.Qpos, s+1, nq))),
+						oracles.Apart(graphtest.Floats(t, d.V), graphtest.Floats(t, row(x.Qvel, s+1, nv))))
 					require.LessOrEqual(t, away, 1e-9, "step %d", s)
 				}
 			})
 		}
 	}
-}
-
-// apart is the greatest difference of numbers, relative to 1 + their magnitude; infinite if one is no number.
-func apart(t *testing.T, got, want *graph.Array) (worst float64) {
-	g, err := graph.Floats(got)
-	require.NoError(t, err)
-	w, err := graph.Floats(want)
-	require.NoError(t, err)
-	for i := range w {
-		d := math.Abs(g[i]-w[i]) / (1 + math.Abs(w[i]))
-		if math.IsNaN(d) {
-			return math.Inf(1)
-		}
-		worst = max(worst, d)
-	}
-	return worst
 }
