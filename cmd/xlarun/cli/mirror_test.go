@@ -24,6 +24,16 @@ func ofMirror(t *testing.T, args ...string) []string {
 	return append([]string{"--target", "0", "--checkpoint-every", "1", "--mirror", "mirror"}, args...)
 }
 
+// copied waits for the first copy of a run in its mirror.
+func copied(t *testing.T) (x runfolder.Index) {
+	require.Eventually(t, func() (ok bool) {
+		var err error
+		x, err = runfolder.ReadIndex(t.Context(), runfolder.Local("mirror"))
+		return err == nil && len(x.Files) > 0
+	}, time.Minute, time.Millisecond)
+	return x
+}
+
 // A run whose folder is lost continues from its mirror, with the same bytes. Either of folder and mirror may be newer.
 func TestMirror(t *testing.T) {
 	b := newBed(t)
@@ -109,23 +119,20 @@ func TestMirrorRefuses(t *testing.T) {
 // at the end, the status tells, and how to copy what it lacks.
 func TestMirrorIsBehind(t *testing.T) {
 	b := newBed(t)
+	until := func(holds func() bool) { require.Eventually(t, holds, time.Minute, time.Millisecond, "%s", b.out) }
+	// A copy that is under way may make the folder of the mirror between two calls.
 	away := func() {
 		require.NoError(t, os.Rename("mirror", "away"))
-		require.NoError(t, os.WriteFile("mirror", nil, 0o644))
+		until(func() bool { return os.RemoveAll("mirror") == nil && os.WriteFile("mirror", nil, 0o644) == nil })
 	}
 	back := func() {
-		require.NoError(t, os.Remove("mirror"))
-		require.NoError(t, os.Rename("away", "mirror"))
+		until(func() bool { return os.RemoveAll("mirror") == nil && os.Rename("away", "mirror") == nil })
 	}
-	until := func(holds func() bool) { require.Eventually(t, holds, time.Minute, time.Millisecond, "%s", b.out) }
 	wait := func(text string) { until(func() bool { return strings.Contains(b.out.String(), text) }) }
 	fakes.shape.step = func(g int) {
 		switch g {
 		case 3:
-			until(func() bool {
-				x, err := runfolder.ReadIndex(t.Context(), runfolder.Local("mirror"))
-				return err == nil && len(x.Files) > 0
-			})
+			copied(t)
 			away()
 		case 8:
 			wait("the mirror mirror cannot be written: ")
@@ -154,8 +161,7 @@ func TestMirrorIsTaken(t *testing.T) {
 	b := newBed(t)
 	fakes.shape.step = func(g int) {
 		if g == 3 {
-			x, err := runfolder.ReadIndex(t.Context(), runfolder.Local("mirror"))
-			require.NoError(t, err)
+			x := copied(t)
 			require.NoError(t, runfolder.Fetch(t.Context(), runfolder.Local("mirror"), "there"))
 			w := runfolder.Writer{Run: x.Run, Holder: "there", After: x.Holder}
 			require.NoError(t, w.Copy(t.Context(), "there", runfolder.Local("mirror")))
