@@ -169,7 +169,7 @@ func TestRoles(t *testing.T) {
 	require.NoError(t, err)
 	_, err = notes.PutString("a", "b")
 	require.NoError(t, err)
-	keys, err := notes.Keys()
+	keys, err := messaging.Keys(notes)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a"}, keys)
 	_, err = notes.Get("a")
