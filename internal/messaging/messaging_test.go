@@ -162,7 +162,7 @@ func TestTheServerMoves(t *testing.T) {
 	require.NoError(t, r.conn.Flush())
 	first.Shutdown()
 	second := serve(t, file)
-	require.Eventually(t, func() bool { return r.conn.ConnectedAddr() == second.Addr().String() }, 20*time.Second,
+	require.Eventually(t, func() bool { return r.conn.ConnectedAddr() == second.Addr().String() }, time.Minute,
 		10*time.Millisecond)
 	other, err := s.Connect(t.Context(), "other")
 	require.NoError(t, err)

@@ -219,6 +219,9 @@ func TestMembersStayKnown(t *testing.T) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	require.Contains(t, m.others, "b")
+	for _, p := range []*Pool{a, b} { // which would wait for answers when they close
+		p.medium.(*messages).conn.Close()
+	}
 }
 
 // A server that comes back has lost what it held: islands, which were alone meanwhile, bring it again, also those that
