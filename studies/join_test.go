@@ -93,10 +93,10 @@ func TestThePingOfAStudyThatJoins(t *testing.T) {
 		defer done()
 		return c.Ping(within)
 	}
-	require.Eventually(t, func() bool { return asked() == nil && c.Status().Ready }, 20*time.Second,
+	require.Eventually(t, func() bool { return asked() == nil && c.Status().Ready }, time.Minute,
 		10*time.Millisecond)
 	b.close()
-	require.Eventually(t, func() bool { return asked() != nil }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return asked() != nil }, time.Minute, 10*time.Millisecond)
 	require.EqualError(t, asked(), "the message server of --join does not answer")
 	stop()
 	require.Error(t, <-ended)
@@ -169,7 +169,7 @@ func TestRoles(t *testing.T) {
 	require.NoError(t, err)
 	_, err = notes.PutString("a", "b")
 	require.NoError(t, err)
-	keys, err := notes.Keys()
+	keys, err := messaging.Keys(notes)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a"}, keys)
 	_, err = notes.Get("a")

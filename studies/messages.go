@@ -97,7 +97,7 @@ func reachedGoal(conn *nats.Conn) bool {
 	if err != nil {
 		return false
 	}
-	names, err := notes.Keys()
+	names, err := messaging.Keys(notes)
 	return err == nil && len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool {
 		entry, err := notes.Get(name)
 		var note hosts.Note

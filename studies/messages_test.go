@@ -22,17 +22,21 @@ func TestMessagesEnd(t *testing.T) {
 	defer func() { quietFor, nobodyFor = quiet, nobody }()
 	quietFor = 200 * time.Millisecond
 	const token = "a-token-of-16-or-more"
-	serve := func(ctx context.Context, m Messages) (conn *nats.Conn, end chan error) {
+	serve := func(ctx context.Context, m Messages) (address string, end chan error) {
 		at := make(chan string, 1)
 		m.Listen = Listen{Address: "127.0.0.1:0", Token: token}
 		m.Listening = func(address string) { at <- address }
 		end = make(chan error, 1)
 		go func() { end <- m.Serve(ctx) }()
-		conn, err := nats.Connect(<-at, nats.Token(token))
-		require.NoError(t, err)
-		return conn, end
+		return <-at, end
 	}
-	host, end := serve(t.Context(), Messages{UntilDone: true})
+	connected := func(address string) *nats.Conn {
+		conn, err := nats.Connect(address, nats.Token(token))
+		require.NoError(t, err)
+		return conn
+	}
+	address, end := serve(t.Context(), Messages{UntilDone: true})
+	host := connected(address)
 	js, err := host.JetStream()
 	require.NoError(t, err)
 	notes, err := js.CreateKeyValue(&nats.KeyValueConfig{Bucket: messaging.Runs, Storage: nats.MemoryStorage})
@@ -52,11 +56,9 @@ func TestMessagesEnd(t *testing.T) {
 		case <-time.After(2 * quietFor):
 		}
 	}
-	address := host.ConnectedUrl()
 	host.Close()
 	stays("it ended while the hosts of a run were to come back")
-	host, err = nats.Connect(address, nats.Token(token))
-	require.NoError(t, err)
+	host = connected(address)
 	js, err = host.JetStream()
 	require.NoError(t, err)
 	notes, err = js.KeyValue(messaging.Runs)
@@ -67,12 +69,12 @@ func TestMessagesEnd(t *testing.T) {
 	require.NoError(t, <-end)
 
 	nobodyFor = quietFor
-	host, end = serve(t.Context(), Messages{UntilDone: true})
-	host.Close()
+	_, end = serve(t.Context(), Messages{UntilDone: true})
 	require.ErrorIs(t, <-end, ErrNobody)
 
 	ctx, cancel := context.WithCancel(t.Context())
-	host, end = serve(ctx, Messages{Leave: func() time.Duration { return time.Minute }})
+	address, end = serve(ctx, Messages{Leave: func() time.Duration { return time.Minute }})
+	host = connected(address)
 	cancel()
 	select {
 	case err := <-end:

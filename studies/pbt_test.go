@@ -92,7 +92,7 @@ func pbtGoesOn(t *testing.T, at string) {
 // same results to the bit.
 func TestPBTSurvives(t *testing.T) {
 	t.Parallel()
-	more := pbtHead + "lease = \"500ms\"\ncheckpoint-every = \"30ms\"\n[run]\nsteps = 10\nwait = \"5ms\"\n"
+	more := pbtHead + "lease = \"500ms\"\ncheckpoint-every = \"30ms\"\n[run]\nsteps = 10\nwait = \"15ms\"\n"
 	path, s := written(t, more)
 	workdir, err := openWorkdir(s.Storage)
 	require.NoError(t, err)

@@ -125,7 +125,7 @@ func TestDroppedObjects(t *testing.T) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return len(c.live) == 0 && pjrt.Alive() == alive
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 }
 
 // The C library accepts the settings for kept memory before any thread has an arena. Settings of the user stay.

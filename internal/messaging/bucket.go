@@ -1,7 +1,9 @@
 package messaging
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/nats-io/nats.go"
 )
@@ -45,4 +47,38 @@ func replicated(replicas *int, create func() error) error {
 		err = create()
 	}
 	return err
+}
+
+// Keys is KeyValue.Keys, which returns a part of the keys, and no error, if the server is slow or goes away. So it does
+// if a key that has come is written again before the last one comes; Keys then looks again.
+func Keys(kv nats.KeyValue) (keys []string, err error) {
+	for {
+		w, err := kv.WatchAll(nats.IgnoreDeletes(), nats.MetaOnly())
+		if err != nil {
+			return nil, err
+		}
+		keys, err = nil, nats.ErrConnectionClosed // unless the mark comes that all are there
+		for e := range w.Updates() {
+			if e == nil {
+				err = nil
+				break
+			}
+			keys = append(keys, e.Key())
+		}
+		select {
+		case late := <-w.Error():
+			err = cmp.Or(late, err)
+		default:
+		}
+		_ = w.Stop()
+		slices.Sort(keys)
+		switch n := len(keys); {
+		case err != nil:
+			return nil, err
+		case n == 0:
+			return nil, nats.ErrNoKeysFound
+		case len(slices.Compact(keys)) == n:
+			return keys, nil
+		}
+	}
 }

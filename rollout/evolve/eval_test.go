@@ -11,6 +11,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
@@ -110,6 +111,7 @@ func TestEndingHasTheNewestEvaluation(t *testing.T) {
 
 // The same compiled: evaluations, in tiles of their own, change no byte of the state, nor any number of a search.
 func TestEvaluationsChangeNoByte(t *testing.T) {
+	long.Only(t) // in short, the bytes of compiled runs with evaluations are those of TestGolden in cmd/xlarun
 	b := xlatest.Open(t, 1)
 	c := DefaultConfig()
 	c.Env, c.Policy, c.HallOfFame = "Pendulum-v1", "linear", "0"

@@ -79,7 +79,7 @@ func TestRestoreWithoutAHall(t *testing.T) {
 func TestPatience(t *testing.T) {
 	run := func(evalEnvs, patience int, least float64, restoreAt int64) (last int64, best []float64) {
 		c := DefaultConfig()
-		c.Population, c.Steps, c.Policy, c.Patience, c.MinImprovement, c.Target = 4, 60, "linear", patience, least, "0"
+		c.Population, c.Steps, c.Policy, c.Patience, c.MinImprovement, c.Target = 4, 30, "linear", patience, least, "0"
 		c.EvalEnvs, c.EvalEvery = evalEnvs, 1
 		e := start(t, &xlabridge.Reference{}, c)
 		for {

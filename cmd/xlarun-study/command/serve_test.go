@@ -119,7 +119,7 @@ func TestServeWithoutAStudy(t *testing.T) {
 		require.Equal(t, map[string]any{"over": true}, late)
 		require.NoDirExists(t, s.Path("late"))
 	}()
-	require.Eventually(t, func() bool { return joinsBy.MatchString(s.Read(t, "output")) }, 20*time.Second,
+	require.Eventually(t, func() bool { return joinsBy.MatchString(s.Read(t, "output")) }, time.Minute,
 		10*time.Millisecond)
 	require.Contains(t, s.Refused(t, "serve", "--listen", strings.TrimPrefix(joinsBy.FindStringSubmatch(
 		s.Read(t, "output"))[1], "nats://")), "address already in use: give another port")

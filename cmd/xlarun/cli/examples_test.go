@@ -101,7 +101,7 @@ func TestExamplesRun(t *testing.T) {
 			if k.Name == "qd" {
 				members = "--batch"
 			}
-			small := []string{"--backend", "reference", "--devices", "1", members, "8", "--steps", "2",
+			small := []string{"--backend", "reference", "--devices", "1", members, "8", "--steps", "1",
 				"--generations", "2", "--eval-envs", "1", "--eval-episodes", "1", "--target", "0"}
 			if k.Name == "islands" {
 				small = append(small, "--migrants", "2")

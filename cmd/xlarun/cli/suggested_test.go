@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/envs"
+	"xlarun/internal/long"
 	"xlarun/rollout/ppo"
 	"xlarun/rollout/qd"
 	"xlarun/rollout/run"
@@ -73,8 +74,10 @@ func TestSuggestionsAreSettings(t *testing.T) {
 			require.NotEqual(t, before[name], f.Text(), "%s %s is the default", id, name)
 			tuned++
 		}
-		_, err := (&flagValues{}).resolve(kind, id, nil)
-		require.NoError(t, err, id)
+		if len(values) > 0 || long.On() { // MuJoCo's take long
+			_, err := (&flagValues{}).resolve(kind, id, nil)
+			require.NoError(t, err, id)
+		}
 	}
 	require.Greater(t, tuned, 10)
 }

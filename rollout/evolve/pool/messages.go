@@ -145,7 +145,7 @@ func (m *messages) take(ctx context.Context) error {
 		err := m.beat()
 		if err == nil {
 			var islands []string
-			islands, err = m.bucket.Keys()
+			islands, err = messaging.Keys(m.bucket)
 			m.found = len(islands) - 1
 		}
 		since := time.Since(began)
@@ -241,7 +241,7 @@ func (m *messages) exchange() (map[string]object, error) {
 		}
 		m.keys, m.list, m.store = keys, list, store
 	}
-	alive, err := m.keys.Keys()
+	alive, err := messaging.Keys(m.keys)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func serve(t *testing.T, port int, keeps bool) (*natsserver.Server, messaging.Se
 	require.True(t, s.ReadyForConnections(10*time.Second))
 	address, err := messaging.Parse("nats://" + s.Addr().String())
 	require.NoError(t, err)
-	return s, messaging.Server{Address: address}
+	return s, messaging.Server{Address: address, Wait: time.Minute} // the machine may be busy
 }
 
 // joining returns an island that is not open. One that is silent is lost after the given time.
@@ -219,6 +219,9 @@ func TestMembersStayKnown(t *testing.T) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	require.Contains(t, m.others, "b")
+	for _, p := range []*Pool{a, b} { // which would wait for answers when they close
+		p.medium.(*messages).conn.Close()
+	}
 }
 
 // A server that comes back has lost what it held: islands, which were alone meanwhile, bring it again, also those that
@@ -244,6 +247,7 @@ func TestIslandsOutliveTheirServer(t *testing.T) {
 func TestServersThatKeepTooLittle(t *testing.T) {
 	t.Parallel()
 	_, server := serve(t, -1, false)
+	server.Wait = 0
 	p := Join(server, "x", "a")
 	var wrong *settings.Error
 	require.ErrorAs(t, p.Open(t.Context()), &wrong)
