@@ -133,7 +133,8 @@ func TestHealthOfAMessageServer(t *testing.T) {
 	address, err := messaging.Parse("nats://" + <-at)
 	require.NoError(t, err)
 	join := func(name, host, run string) hosts.Bus {
-		bus, err := hosts.On(messaging.Server{Address: address}, name)(t.Context(), host, func(hosts.Message) {})
+		address.Name = name
+		bus, err := hosts.On(messaging.Server{Address: address})(t.Context(), host, func(hosts.Message) {})
 		require.NoError(t, err)
 		bus.Send(hosts.Message{Kind: hosts.Hello, From: host, Run: run})
 		return bus

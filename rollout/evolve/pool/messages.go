@@ -26,7 +26,6 @@ import (
 // opened anew, so that a server that has lost it gets it again.
 type messages struct {
 	server messaging.Server
-	run    string
 	island string
 	conn   *nats.Conn
 	quick  nats.JetStreamContext // for beats
@@ -71,9 +70,9 @@ const (
 	keepFor = 24 * time.Hour
 )
 
-// Join returns the pool of islands of a run that exchange members by a message server.
-func Join(server messaging.Server, run, island string) *Pool {
-	return newPool(&messages{server: server, run: run, island: island, alive: hosts.AliveFor,
+// Join returns the pool of islands that exchange members by a message server, those of the run with its name.
+func Join(server messaging.Server, island string) *Pool {
+	return newPool(&messages{server: server, island: island, alive: hosts.AliveFor,
 		process: rand.Text()}, island)
 }
 
@@ -134,7 +133,7 @@ func (m *messages) wait(early <-chan struct{}) bool {
 }
 
 // name returns the name of the bucket and of the store.
-func (m *messages) name() string { return "xlarun-pool-" + m.run }
+func (m *messages) name() string { return "xlarun-pool-" + m.server.Name }
 
 // key returns the key of an island, whose name may have dots.
 func key(island string) string { return "i" + hex.EncodeToString([]byte(island)) }
@@ -209,7 +208,7 @@ func (m *messages) writeNote() {
 	m.mu.Lock()
 	note := m.note
 	m.mu.Unlock()
-	if note != nil && note != m.written && note.Write(m.conn, m.run+".islands."+key(m.island)) == nil {
+	if note != nil && note != m.written && note.Write(m.conn, m.server.Name+".islands."+key(m.island)) == nil {
 		m.written = note
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"xlarun/internal/files"
@@ -98,6 +99,9 @@ func readIndex(ctx context.Context, from Store, todo string) (x Index, err error
 	if errors.Is(err, fs.ErrNotExist) {
 		return x, nil
 	}
+	if errors.Is(err, syscall.ENOTDIR) {
+		err = &FolderError{err.Error()}
+	}
 	if err != nil {
 		return x, err
 	}
@@ -110,7 +114,7 @@ func readIndex(ctx context.Context, from Store, todo string) (x Index, err error
 	}
 	for name := range x.Files { // they become paths of this machine
 		if !mirrors(name) || !filepath.IsLocal(filepath.FromSlash(name)) {
-			return x, fmt.Errorf("its %s names the file %q, which no run has", mirrorName, name)
+			return x, &FolderError{fmt.Sprintf("its %s names the file %q, which no run has", mirrorName, name)}
 		}
 	}
 	return x, nil
@@ -158,6 +162,9 @@ func mark(ctx context.Context, dir, run string) (string, error) {
 type FolderError struct{ text string }
 
 func (e *FolderError) Error() string { return e.text }
+
+// ErrorCode is the error's code in a line of JSON.
+func (*FolderError) ErrorCode() string { return "bad_input" }
 
 // Newest returns the newest step in a folder with a checkpoint that can be used; false without one. It refuses a folder
 // that has or had checkpoints of another run than the mirror, unless that is empty.
