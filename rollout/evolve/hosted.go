@@ -298,11 +298,10 @@ func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 	h.waited = time.Since(began)
 	if err != nil {
 		if errors.As(err, new(*hosts.OverError)) {
-			err = &run.StopError{Err: fmt.Errorf("%w; the state is saved", err)}
+			err = &run.StopError{Err: err}
 		}
 		if away, ok := errors.AsType[*hosts.AwayError](err); ok {
-			err = &run.StopError{Err: fmt.Errorf("%w at %s: the state is saved, and the same command goes on with "+
-				"--out FOLDER --resume auto; %s", away, h.server.Address, h.limit())}
+			err = &run.StopError{Err: fmt.Errorf("%w at %s: %s", away, h.server.Address, h.limit())}
 		}
 		return &run.Metrics{Waited: h.waited}, err
 	}

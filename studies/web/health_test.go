@@ -157,6 +157,9 @@ func TestHealthOfAMessageServer(t *testing.T) {
 		status, text := probed(t, p, page)
 		require.Equal(t, 200, status, text)
 	}
+	status, text, _ := get(t, http.DefaultClient, p.URL())
+	require.Equal(t, 200, status)
+	require.Contains(t, text, "It serves /healthz, /readyz and /metrics.\nRun try: generation 7, 2 hosts.\n")
 	a.Send(hosts.Message{Kind: hosts.Leave, From: "a", Run: "run", Generation: 8})
 	a.Close()
 	want("# TYPE xlarun_generation gauge", `xlarun_generation{run="try"} 8`, "# TYPE xlarun_hosts gauge",

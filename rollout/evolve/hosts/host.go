@@ -70,7 +70,7 @@ type Host struct {
 	identity      Identity
 	run           string // identity.Digest()
 	peers         map[string]*peer
-	names         map[string]bool  // all hosts that were ever heard of, those that left too; at most mostNames
+	names         map[string]bool  // all hosts that were ever heard of, those that left after a generation too; at most mostNames
 	round         *round           // the generation under way
 	rounds        map[int64]*round // this one, finished ones, and later ones of which messages have arrived
 	chunkTime     time.Duration    // time of a chunk, here; 0: not known
@@ -101,6 +101,7 @@ type peer struct {
 	lastMessage time.Duration
 	lastRows    time.Duration // when it sent rows last
 	generation  int64
+	moved       time.Duration // when that was another one, or when it was first heard
 	leading     bool
 	mute        bool // it has not answered requests: it is busy, or ends
 }
@@ -180,7 +181,8 @@ func (h *Host) Alive(now time.Duration) []string {
 	return h.alive(now, func(*peer) bool { return true })
 }
 
-// Count returns the number of hosts that have joined, with this one and those that left, up to mostNames.
+// Count returns the number of hosts that have joined, with this one and those that left after a generation, up to
+// mostNames.
 func (h *Host) Count() int { return len(h.names) }
 
 // alive returns the names of this host and of the others that are alive and accepted, in order.
@@ -205,6 +207,9 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 		return h.receiveOtherRun(m)
 	}
 	if m.Kind == Leave {
+		if m.Generation == 0 { // it has waited too long, or was stopped; one that has computed has seen enough hosts
+			delete(h.names, m.From)
+		}
 		delete(h.peers, m.From)
 		delete(h.fragments, m.From)
 		h.changed = true
@@ -212,7 +217,7 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 	}
 	p := h.peers[m.From]
 	if p == nil {
-		p = &peer{generation: m.Generation}
+		p = &peer{generation: m.Generation, moved: now}
 		h.peers[m.From] = p
 		if len(h.names) < mostNames {
 			h.names[m.From] = true
@@ -230,6 +235,9 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 	}
 	before := h.shares(p)
 	h.changed = h.changed || p.leading != m.Leading
+	if p.generation != generation {
+		p.moved = now
+	}
 	p.generation, p.leading = generation, m.Leading
 	h.changed = h.changed || h.shares(p) != before
 	p.mute = p.mute && m.Kind != Begin && m.Kind != Rows && m.Kind != State
@@ -362,7 +370,7 @@ func (h *Host) Next(now time.Duration, limit int) Action {
 		}
 	}
 	if h.startTime < 0 {
-		if h.partEnd >= 0 && h.sharing == len(h.Alive(now)) {
+		if h.partEnd >= 0 && h.sharing >= len(h.alive(now, h.movesAt(now))) {
 			h.own.add(max(0, now-h.partEnd))
 		}
 		h.startTime = now
@@ -484,7 +492,7 @@ func (h *Host) leads(now time.Duration, led bool) bool {
 	if led {
 		bound = steady
 	}
-	whole, n := float64(h.whole.time), float64(len(h.Alive(now)))
+	whole, n := float64(h.whole.time), float64(len(h.alive(now, h.movesAt(now))))
 	switch {
 	case whole < bound*float64(leastShared):
 		return true
@@ -570,6 +578,11 @@ func (h *Host) choose(now time.Duration, limit int) (chunks []int, expected bool
 // shares reports whether another host computes the generation under way, or is about to.
 func (h *Host) shares(p *peer) bool {
 	return p.generation >= h.round.generation-1 && p.generation <= h.round.generation
+}
+
+// movesAt tells hosts that get on from those that only say that they are alive, such as one that waits for its disk.
+func (h *Host) movesAt(now time.Duration) func(*peer) bool {
+	return func(p *peer) bool { return now-p.moved <= AliveFor }
 }
 
 func (h *Host) isAlive(now time.Duration, name string) bool {

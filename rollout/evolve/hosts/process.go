@@ -230,7 +230,7 @@ func (p *Process) Newest() int64 {
 }
 
 // WaitFor waits until a number of hosts have joined, or until another host has begun, for a time, wait, at most. Hosts
-// that left count. After tellAfter it tells what it waits for; tell may be nil. The error is an *OverError if the
+// that left after a generation count. After tellAfter it tells what it waits for; tell may be nil. The error is an *OverError if the
 // server knows that the same run has reached the same goal, or is away for good. It is an *ElsewhereError if the server
 // knows that another host has a state of the run, and none that is ahead answers. After wait it has
 // messaging.CodeNoServer.
