@@ -87,7 +87,7 @@ func Open(l studies.Listen, d *rdb.DB, st *study.Study, status func() studies.St
 	ping func(context.Context) error) (*Page, error) {
 	p := &Page{db: d, study: st, status: status, ping: ping, numbers: map[int64]int64{}, of: "study"}
 	if p.see = p.trials; status != nil {
-		p.health = &health{p.answers, p.ready, p.metricsOf}
+		p.health = &health{alive: p.answers, ready: p.ready, add: p.metricsOf}
 	}
 	if err := p.open(l); err != nil {
 		return nil, err
