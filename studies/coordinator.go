@@ -267,9 +267,9 @@ func (c *Coordinator) Deaths() int {
 	if s := c.server.Load(); s != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for _, worker := range s.leases.Silent() {
+		for worker, times := range s.leases.Silent() {
 			if !strings.HasPrefix(worker, ownWorker) { // else the end of its process counts
-				n++
+				n += times
 			}
 		}
 	}

@@ -109,5 +109,10 @@ func TestEnqueuedWhatCannotBe(t *testing.T) {
 		c.Notice = func(line string) { notices += line + "\n" }
 		require.NoError(t, c.Run(t.Context()))
 		require.Contains(t, notices, "trial 0: parameter x was enqueued as 1000000, want a number from ", as)
+		w, err := workdirOf(s.Storage)
+		require.NoError(t, err)
+		if require.NoFileExists(t, w.coordinator(s.Name)); as == "vectorized" { // processes have logs
+			require.NoDirExists(t, w.dir)
+		}
 	}
 }

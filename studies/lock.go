@@ -3,6 +3,7 @@ package studies
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -16,12 +17,21 @@ const lockWait = time.Second
 func tryLock(path string) (lock *flock.Flock, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()
-	lock = flock.New(path)
-	ok, err = lock.TryLockContext(ctx, time.Millisecond)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = nil
+	for {
+		lock = flock.New(path)
+		ok, err = lock.TryLockContext(ctx, time.Millisecond)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = nil
+		}
+		if !ok {
+			return lock, ok, err
+		}
+		own, err := lock.Stat()
+		if there, failed := os.Stat(path); err != nil || failed == nil && os.SameFile(own, there) {
+			return lock, err == nil, err
+		}
+		_ = lock.Close() // the process that held it has removed the file: another one has the name now
 	}
-	return lock, ok, err
 }
 
 // locked reports whether a process holds the lock of a file. It takes a shared lock to find out, so that several

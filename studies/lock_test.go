@@ -1,9 +1,11 @@
 package studies
 
 import (
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -53,4 +55,26 @@ func TestLookingAtALock(t *testing.T) {
 	_, ok, err = tryLock(path)
 	require.NoError(t, err)
 	require.False(t, ok, "another has it")
+}
+
+// A process that waited for the lock of a file that its holder removed at the end had the lock of no file, so that a
+// third process could have it too.
+func TestALockWhoseFileIsRemoved(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	first, ok, err := tryLock(path)
+	require.NoError(t, err)
+	require.True(t, ok)
+	next := make(chan bool)
+	go func() {
+		_, ok, err := tryLock(path)
+		next <- ok && err == nil
+	}()
+	time.Sleep(20 * time.Millisecond) // it has opened the file
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, first.Unlock())
+	require.True(t, <-next)
+	held, err := locked(path)
+	require.NoError(t, err)
+	require.True(t, held)
 }

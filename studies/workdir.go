@@ -54,9 +54,11 @@ func (w workdir) socket(name string) string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("xlarun-%d-%s.socket", os.Getuid(), hex.EncodeToString(sum[:8])))
 }
 
-// clear removes the files that are needed only while the study runs.
+// clear removes the files that are needed only until the study's end, and the folder if nothing else is there.
 func (w workdir) clear(name string) error {
-	return errors.Join(os.RemoveAll(w.checkpoints(name)), os.RemoveAll(w.socket(name)))
+	err := errors.Join(os.RemoveAll(w.checkpoints(name)), os.RemoveAll(w.socket(name)), os.Remove(w.coordinator(name)))
+	_ = os.Remove(w.dir) // it may have logs, or files of another study
+	return err
 }
 
 // log returns the file for a worker's stdout and stderr.

@@ -30,6 +30,9 @@ type Config struct {
 	caller *run.Job // has what the caller sets before Job.Start; nil: nothing
 }
 
+// called returns what the caller sets before Job.Start.
+func (c *Config) called() *run.Job { return cmp.Or(c.caller, &run.Job{}) }
+
 // DefaultConfig is evosax's Open_ES on CartPole.
 func DefaultConfig() Config {
 	return Config{Search: generation.DefaultSearch(), RestartSettings: RestartSettings{Restarts: RestartsNone},

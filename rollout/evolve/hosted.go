@@ -43,17 +43,17 @@ type HostSettings struct {
 // hosted reports whether the run is one of several hosts that compute one population.
 func (c *Config) hosted() bool { return c.Join != "" && c.Island == "" }
 
-// server returns the server of HostSettings.Join, with what this process shows to it, and the name of the run. Errors
+// server returns the server of HostSettings.Join, with the name of the run, and what this process shows to it. Errors
 // are *settings.Error and *credentials.Error.
-func (h *HostSettings) server() (s messaging.Server, name string, err error) {
+func (h *HostSettings) server() (s messaging.Server, err error) {
 	if s.Address, err = messaging.Parse(h.Join); err != nil {
-		return s, "", settings.Wrong("join", h.Join, "%v", err)
+		return s, settings.Wrong("join", h.Join, "%v", err)
 	}
+	s.Name = cmp.Or(s.Name, messaging.DefaultName)
 	if s.Wait, err = timeOf("wait", h.Wait, "a time such as 10m, or 0s"); err != nil {
-		return s, "", err
+		return s, err
 	}
-	err = s.Use(h.Files, credentials.Worker)
-	return s, cmp.Or(s.Name, messaging.DefaultName), err
+	return s, s.Use(h.Files, credentials.Worker)
 }
 
 // timeOf parses a time, of 0 or more.
@@ -79,7 +79,7 @@ func (h *HostSettings) alone() (time.Duration, error) {
 // waitForServer waits until the server of HostSettings.Join answers, before anything that takes time. A run whose
 // address file says so is over.
 func (c *Config) waitForServer(ctx context.Context, p run.Progress) error {
-	s, name, err := c.server()
+	s, err := c.server()
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (c *Config) waitForServer(ctx context.Context, p run.Progress) error {
 		p.Notice(fmt.Sprintf("nobody answers at %s since %v: does xlarun serve run there, and can this machine reach "+
 			"it? This run waits until %v have passed", s.Address, since.Round(time.Second), s.Wait))
 	}
-	conn, err := s.Connect(ctx, name)
+	conn, err := s.Connect(ctx, s.Name)
 	if errors.Is(err, messaging.ErrOver) {
 		return &hosts.OverError{}
 	}
@@ -102,7 +102,7 @@ func (c *Config) checkHosts() error {
 	if c.Join == "" {
 		return nil
 	}
-	_, _, err := c.server()
+	_, err := c.server()
 	if err == nil {
 		_, err = c.alone()
 	}
@@ -114,7 +114,6 @@ func (c *Config) checkHosts() error {
 type hosted struct {
 	idle
 	run       *Evolution
-	caller    *run.Job // see Config.caller; never nil
 	process   *hosts.Process
 	hosts     int // to wait for
 	ready     bool
@@ -141,7 +140,7 @@ func (p roundMetrics) metrics() run.Metrics {
 }
 
 func openHosts(ctx context.Context, e *Evolution) (feature, error) {
-	server, name, err := e.config.server()
+	server, err := e.config.server()
 	if err != nil {
 		return nil, err
 	}
@@ -149,12 +148,9 @@ func openHosts(ctx context.Context, e *Evolution) (feature, error) {
 	if h.alone, err = e.config.alone(); err != nil {
 		return nil, err
 	}
-	if h.caller = e.config.caller; h.caller == nil {
-		h.caller = &run.Job{}
-	}
 	identity, err := h.identity(e.backend, &e.config)
 	if err == nil {
-		h.process, err = hosts.Join(ctx, hostID(), identity, 0, hosts.On(server, name))
+		h.process, err = hosts.Join(ctx, hostID(), identity, 0, hosts.On(server))
 	}
 	if err != nil {
 		return nil, err
@@ -192,7 +188,7 @@ func (h *hosted) identity(b xlabridge.Backend, c *Config) (hosts.Identity, error
 	e := h.run
 	id := c.identity()
 	id["backend"], id["chunk"] = b.Backend(), fmt.Sprint(e.chunk.each)
-	id[hosts.ProtocolKey], id[hosts.VersionKey] = hosts.Protocol, h.caller.Version
+	id[hosts.ProtocolKey], id[hosts.VersionKey] = hosts.Protocol, c.called().Version
 	if client, ok := b.(*xlabridge.Client); ok {
 		id[hosts.PluginKey] = digest([]byte(client.Fingerprint()))
 	}
@@ -289,12 +285,12 @@ func (h *hosted) restore(ctx context.Context, s *hosts.Checkpoint) ([]run.Metric
 // begin computes the rows of a generation with the other hosts. If they are further on, it takes their state.
 func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) {
 	if !h.ready && e.Steps() == 0 {
-		if err := h.process.WaitFor(ctx, h.hosts, h.server.Wait, h.goal(), h.caller.Notice); err != nil {
+		if err := h.process.WaitFor(ctx, h.hosts, h.server.Wait, h.goal(), e.config.called().Notice); err != nil {
 			return nil, err
 		}
 	}
-	if !h.ready && h.caller.Phase != nil {
-		h.caller.Phase(h.joined())
+	if phase := e.config.called().Phase; !h.ready && phase != nil {
+		phase(h.joined())
 	}
 	h.ready = true
 	began := time.Now()
@@ -302,11 +298,10 @@ func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 	h.waited = time.Since(began)
 	if err != nil {
 		if errors.As(err, new(*hosts.OverError)) {
-			err = &run.StopError{Err: fmt.Errorf("%w; the state is saved", err)}
+			err = &run.StopError{Err: err}
 		}
 		if away, ok := errors.AsType[*hosts.AwayError](err); ok {
-			err = &run.StopError{Err: fmt.Errorf("%w at %s: the state is saved, and the same command goes on with "+
-				"--out FOLDER --resume auto; %s", away, h.server.Address, h.limit())}
+			err = &run.StopError{Err: fmt.Errorf("%w at %s: %s", away, h.server.Address, h.limit())}
 		}
 		return &run.Metrics{Waited: h.waited}, err
 	}
@@ -344,10 +339,9 @@ func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) 
 
 // joined says what this host has joined.
 func (h *hosted) joined() string {
-	at, p := h.server.Address, h.process.Presence()
-	at.Name = cmp.Or(at.Name, messaging.DefaultName)
+	p := h.process.Presence()
 	h.others.alive = p.Hosts // report tells who else comes
-	return fmt.Sprintf("joined %s as host %s: generation %d, %s", at.Full(), h.process.ID(), h.process.Newest(),
+	return fmt.Sprintf("joined %s as host %s: generation %d, %s", h.server.Full(), h.process.ID(), h.process.Newest(),
 		quantity.Count(len(p.Hosts), "host", "hosts"))
 }
 

@@ -329,10 +329,10 @@ func TestAHostWithoutItsServerStops(t *testing.T) {
 			Config: func(settings.Values, bool) (string, error) { return "", nil }}
 		outcome, err := session.Run(t.Context(), o)
 		require.ErrorContains(t, err, "the server has not answered for ")
-		require.ErrorContains(t, err, "at "+address+": the state is saved, and the same command goes on "+
-			"with --out FOLDER --resume auto; ")
-		require.ErrorContains(t, err, map[string]string{"1ms": "--alone-for says how long a host goes on without its " +
-			"server", "0s": "with --alone-for 0s it waits for --wait, which is 1ms"}[alone])
+		require.ErrorContains(t, err, "at "+address+": "+map[string]string{"1ms": "--alone-for says how long a host " +
+			"goes on without its server", "0s": "with --alone-for 0s it waits for --wait, which is 1ms"}[alone]+
+			"; the state of generation ")
+		require.ErrorContains(t, err, ": go on by --resume "+dir)
 		away, ok := errors.AsType[*hosts.AwayError](err)
 		require.True(t, ok)
 		require.Equal(t, messaging.CodeNoServer, away.ErrorCode())
@@ -352,6 +352,13 @@ func TestAHostWithoutItsServerStops(t *testing.T) {
 		rows, err = os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
 		require.NoError(t, err)
 		require.Equal(t, want, string(rows))
+
+		o.Folder, o.Resume = nil, nil
+		server, address = runServer(t, &natsserver.Options{})
+		c.Join = address + "/alone"
+		_, err = session.Run(t.Context(), o)
+		require.ErrorContains(t, err, "the server has not answered for ")
+		require.NotContains(t, err.Error(), "state", "it has no folder")
 	}
 }
 

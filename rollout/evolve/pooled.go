@@ -138,11 +138,11 @@ func (c *Config) openPool(ctx context.Context) (*pool.Pool, error) {
 
 // joinPool is openPool for islands that exchange members by messages.
 func (c *Config) joinPool(ctx context.Context) (*pool.Pool, error) {
-	server, name, err := c.server()
+	server, err := c.server()
 	if err != nil {
 		return nil, err
 	}
-	shared := pool.Join(server, name, c.Island)
+	shared := pool.Join(server, c.Island)
 	if err := shared.Open(ctx); err != nil {
 		return nil, errors.Join(err, shared.Close())
 	}
@@ -180,16 +180,15 @@ func openIsland(ctx context.Context, e *Evolution) (feature, error) {
 	}
 	p := &pooled{config: c, pool: shared, islands: []string{c.Island}, size: e.program.Genomes.Size()}
 	shared.Members = fmt.Sprintf("%s, %s, %d parameters", c.Env, network, p.size)
-	if c.Join != "" && c.caller != nil && c.caller.Phase != nil {
-		c.caller.Phase(c.joinedAs(shared.Others()))
+	if phase := c.called().Phase; c.Join != "" && phase != nil {
+		phase(c.joinedAs(shared.Others()))
 	}
 	return p, nil
 }
 
 // joinedAs says what this island has joined, and how many others are there.
 func (c *Config) joinedAs(others int) string {
-	s, name, _ := c.server() // it is joined
-	s.Name = name
+	s, _ := c.server() // it is joined
 	return fmt.Sprintf("joined %s as island %s: %s", s.Full(), c.Island, quantity.Count(others, "other island",
 		"other islands"))
 }

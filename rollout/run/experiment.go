@@ -100,7 +100,7 @@ type Progress interface {
 	Notice(line string)
 }
 
-// StopError ends a run from outside of it. Its state is good: the session saves it, and the same command goes on.
+// StopError ends a run from outside of it. Its state is good: the session saves it, and says where.
 type StopError struct{ Err error }
 
 func (e *StopError) Error() string { return e.Err.Error() }

@@ -27,7 +27,7 @@ type Table struct {
 	trials   map[int64]*trial
 	deaths   []*death        // those that may have the cause of another one
 	expired  map[string]bool // workers whose process has ended: what they sent may come later
-	silent   []string        // workers, each time that one that had a trial was silent for a lease
+	silent   map[string]int  // how often a worker that had a trial was silent for a lease
 }
 
 // trial is an open trial.
@@ -62,7 +62,8 @@ type death struct {
 // New returns a table. A worker has its trial for a lease after it was heard. A trial fails when so many workers have
 // died of it.
 func New(lease time.Duration, attempts int) *Table {
-	return &Table{lease: lease, attempts: attempts, trials: map[int64]*trial{}, expired: map[string]bool{}}
+	return &Table{lease: lease, attempts: attempts, trials: map[int64]*trial{}, expired: map[string]bool{},
+		silent: map[string]int{}}
 }
 
 // Update sets the open trials, in the order in which they are given.
@@ -98,14 +99,14 @@ func (l *Table) pass(now time.Duration) {
 	l.now = now
 	for _, id := range l.order {
 		if t := l.trials[id]; t.worker != "" && now-t.heard >= l.lease {
-			l.silent = append(l.silent, t.worker)
+			l.silent[t.worker]++
 			l.recordDeath(t, &death{worker: t.worker, trial: id, at: t.heard, silent: true})
 		}
 	}
 }
 
-// Silent returns the workers that had a trial and were silent for a lease, each as often as it was.
-func (l *Table) Silent() []string { return l.silent }
+// Silent returns how often each worker that had a trial was silent for a lease.
+func (l *Table) Silent() map[string]int { return l.silent }
 
 // recordDeath frees the trial of a worker that is gone. If workers of other trials died at the same time, no trial is
 // the likely cause: their machine went down, or somebody ended all processes.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"xlarun/internal/quantity"
 	"xlarun/studies"
 	"xlarun/studies/study"
 )
@@ -20,6 +21,7 @@ type health struct {
 	alive func(context.Context) error // reports whether what the server is made of answers
 	ready func(context.Context) error // reports whether it takes others in
 	add   func(*metrics.Set) error    // adds its metrics
+	about func() string               // says what is served; nil: a page does
 }
 
 // answerTime is how long alive and ready may take. Tests shorten it.
@@ -33,6 +35,14 @@ func OpenMessages(l studies.Listen, r *studies.Hosted) (*Page, error) {
 			s.NewGauge(fmt.Sprintf("xlarun_generation{run=%q}", x.Name), nil).Set(float64(x.Generation))
 		}
 		return nil
+	}, about: func() string {
+		text := "This is the message server of hosts and islands, which join by --join. It serves /healthz, /readyz " +
+			"and /metrics.\n"
+		for _, x := range r.Now() {
+			text += fmt.Sprintf("Run %s: generation %d, %s.\n", x.Name, x.Generation,
+				quantity.Count(x.Hosts, "host", "hosts"))
+		}
+		return text
 	}}}
 	if err := p.open(l); err != nil {
 		return nil, err
@@ -108,6 +118,12 @@ func (h *health) serve(mux *http.ServeMux, guarded http.Handler) http.Handler {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 		_, _ = w.Write(text.Bytes())
 	})
+	if h.about != nil {
+		mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			_, _ = w.Write([]byte(h.about()))
+		})
+	}
 	open := http.NewServeMux()
 	open.Handle("/", guarded)
 	open.HandleFunc("GET /healthz", probe(h.alive))

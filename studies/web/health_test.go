@@ -133,7 +133,8 @@ func TestHealthOfAMessageServer(t *testing.T) {
 	address, err := messaging.Parse("nats://" + <-at)
 	require.NoError(t, err)
 	join := func(name, host, run string) hosts.Bus {
-		bus, err := hosts.On(messaging.Server{Address: address}, name)(t.Context(), host, func(hosts.Message) {})
+		address.Name = name
+		bus, err := hosts.On(messaging.Server{Address: address})(t.Context(), host, func(hosts.Message) {})
 		require.NoError(t, err)
 		bus.Send(hosts.Message{Kind: hosts.Hello, From: host, Run: run})
 		return bus
@@ -156,6 +157,9 @@ func TestHealthOfAMessageServer(t *testing.T) {
 		status, text := probed(t, p, page)
 		require.Equal(t, 200, status, text)
 	}
+	status, text, _ := get(t, http.DefaultClient, p.URL())
+	require.Equal(t, 200, status)
+	require.Contains(t, text, "It serves /healthz, /readyz and /metrics.\nRun try: generation 7, 2 hosts.\n")
 	a.Send(hosts.Message{Kind: hosts.Leave, From: "a", Run: "run", Generation: 8})
 	a.Close()
 	want("# TYPE xlarun_generation gauge", `xlarun_generation{run="try"} 8`, "# TYPE xlarun_hosts gauge",

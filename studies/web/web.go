@@ -87,7 +87,7 @@ func Open(l studies.Listen, d *rdb.DB, st *study.Study, status func() studies.St
 	ping func(context.Context) error) (*Page, error) {
 	p := &Page{db: d, study: st, status: status, ping: ping, numbers: map[int64]int64{}, of: "study"}
 	if p.see = p.trials; status != nil {
-		p.health = &health{p.answers, p.ready, p.metricsOf}
+		p.health = &health{alive: p.answers, ready: p.ready, add: p.metricsOf}
 	}
 	if err := p.open(l); err != nil {
 		return nil, err
@@ -146,6 +146,12 @@ func (p *Page) Close() error {
 
 func (p *Page) handler() http.Handler {
 	mux := http.NewServeMux()
+	page, err := fs.Sub(content, "page")
+	if err != nil {
+		panic(err) // it is in the program
+	}
+	mux.Handle("GET /", http.FileServerFS(page))
+	mux.HandleFunc("POST /token", p.enter)
 	if p.see != nil {
 		p.show(mux)
 	}
@@ -157,21 +163,15 @@ func (p *Page) handler() http.Handler {
 
 // show adds what people look at.
 func (p *Page) show(mux *http.ServeMux) {
-	page, err := fs.Sub(content, "page")
+	whole, err := render(p.of)
 	if err != nil {
 		panic(err) // it is in the program
 	}
-	whole, err := render(p.of)
-	if err != nil {
-		panic(err)
-	}
-	mux.Handle("GET /", http.FileServerFS(page))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, p.of+".html", time.Time{}, bytes.NewReader(whole))
 	})
 	mux.HandleFunc("GET /data", p.data)
 	mux.HandleFunc("GET /workers", p.working)
-	mux.HandleFunc("POST /token", p.enter)
 	if p.folder != "" {
 		servePictures(mux, p.folder)
 	}
@@ -210,7 +210,7 @@ func (p *Page) guard(next http.Handler) http.Handler {
 const askForToken = `<!doctype html><html lang="en"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>xlarun</title>
 <link rel="stylesheet" href="/page.css">
-<main class="ask"><h1>A study</h1><p>Give its token to see it.</p>
+<main class="ask"><h1>xlarun</h1><p>Give the token to see this page.</p>
 <form method="post" action="/token"><label>Token <input type="password" name="token" autofocus
 autocomplete="current-password"></label><button>Show</button></form></main></html>
 `

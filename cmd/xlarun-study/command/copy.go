@@ -109,9 +109,6 @@ func copyCommand(a *cli.App) *cobra.Command {
 // mirrorError is the error of a mirror that does not answer, unless it is another.
 func mirrorError(at string, err error) error {
 	err = fmt.Errorf("%s: %w", at, err)
-	if _, ok := errors.AsType[*runfolder.FolderError](err); ok {
-		return console.UsageError{Err: err}
-	}
 	if _, ok := errors.AsType[console.Coded](err); ok {
 		return err
 	}

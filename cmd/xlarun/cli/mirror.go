@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"xlarun/cmd/xlarun/console"
@@ -81,16 +80,6 @@ func refused(err error) bool {
 	return ok && coded.ErrorCode() == console.CodeRefused
 }
 
-// notRead is the error of a mirror that cannot be read: wrong input, unless trying again may help.
-func notRead(to string, err error) error {
-	_, isFolder := errors.AsType[*runfolder.FolderError](err)
-	coded, ok := errors.AsType[console.Coded](err)
-	if isFolder || ok && coded.ErrorCode() == console.CodeBadInput || errors.Is(err, syscall.ENOTDIR) {
-		return console.BadInput("--mirror %s: %w", to, err)
-	}
-	return console.WithCode(console.CodeNoServer, "the mirror %s cannot be read: %w", to, err)
-}
-
 // openMirror opens the mirror of --mirror; nil without the flag. If the mirror is newer than the folder of a run that
 // is resumed, it is copied there after check, which learns whether the folder has a run. notices say so.
 func (a *App) openMirror(ctx context.Context, o ownFlags, check func(has bool) error) (m *mirror, notices []string,
@@ -112,7 +101,10 @@ func (a *App) openMirror(ctx context.Context, o ownFlags, check func(has bool) e
 	}
 	x, err := m.store.index(ctx)
 	if err != nil {
-		return nil, nil, notRead(m.to, err)
+		if _, ok := errors.AsType[console.Coded](err); !ok {
+			err = console.WithCode(console.CodeNoServer, "it cannot be read: %w", err)
+		}
+		return nil, nil, fmt.Errorf("--mirror %s: %w", m.to, err)
 	}
 	m.w = runfolder.Writer{Run: rand.Text(), Holder: rand.Text(), After: x.Holder}
 	step, holds := x.Step()
@@ -125,10 +117,8 @@ func (a *App) openMirror(ctx context.Context, o ownFlags, check func(has bool) e
 	}
 	newest, has, err := x.Newest(dir)
 	switch {
-	case refused(err):
-		return nil, nil, console.WithCode(console.CodeRefused, "--mirror %s: %w", m.to, err)
 	case err != nil:
-		return nil, nil, console.BadInput("--mirror %s: %w", m.to, err)
+		return nil, nil, fmt.Errorf("--mirror %s: %w", m.to, err)
 	case !holds || has && newest == step:
 		return m, nil, nil
 	case has && newest > step:

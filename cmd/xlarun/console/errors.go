@@ -43,7 +43,7 @@ func StatusOf(ctx context.Context, err error) int {
 		return StatusNoServer
 	case coded != nil && coded.ErrorCode() == CodeRefused:
 		return StatusRefused
-	case errors.As(err, new(UsageError)):
+	case errors.As(err, new(UsageError)), coded != nil && coded.ErrorCode() == CodeBadInput:
 		return StatusUsage
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return StatusInterrupted

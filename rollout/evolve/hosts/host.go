@@ -40,6 +40,9 @@ const (
 	lateFactor = 1.25
 	// leastLate bounds that time from below.
 	leastLate = 5 * time.Millisecond
+	// CallChunks is the largest number of chunks that a host computes in one call on a device, and callTime the time
+	// that such a call may take: each call costs about a millisecond, and what a host that dies has not sent is lost.
+	CallChunks, callTime = 16, 50 * time.Millisecond
 	// transitTime is how long a host waits for rows of others that are ahead before it asks for them.
 	transitTime = 20 * time.Millisecond
 	// chunkTimeGuess is the time of a chunk before one was measured.
@@ -70,10 +73,10 @@ type Host struct {
 	identity      Identity
 	run           string // identity.Digest()
 	peers         map[string]*peer
-	names         map[string]bool  // all hosts that were ever heard of, those that left too; at most mostNames
+	names         map[string]bool  // all hosts that were ever heard of, those that left after a generation too; at most mostNames
 	round         *round           // the generation under way
 	rounds        map[int64]*round // this one, finished ones, and later ones of which messages have arrived
-	chunkTime     time.Duration    // time of a chunk, here; 0: not known
+	chunkTime     time.Duration    // time of the last call by its chunks, here; 0: not known
 	startTime     time.Duration    // when the generation began here; -1: not yet
 	computeTime   time.Duration    // when this host began its chunks
 	whole         least            // time of a generation, if this host computes all of it
@@ -101,6 +104,7 @@ type peer struct {
 	lastMessage time.Duration
 	lastRows    time.Duration // when it sent rows last
 	generation  int64
+	moved       time.Duration // when that was another one, or when it was first heard
 	leading     bool
 	mute        bool // it has not answered requests: it is busy, or ends
 }
@@ -180,7 +184,8 @@ func (h *Host) Alive(now time.Duration) []string {
 	return h.alive(now, func(*peer) bool { return true })
 }
 
-// Count returns the number of hosts that have joined, with this one and those that left, up to mostNames.
+// Count returns the number of hosts that have joined, with this one and those that left after a generation, up to
+// mostNames.
 func (h *Host) Count() int { return len(h.names) }
 
 // alive returns the names of this host and of the others that are alive and accepted, in order.
@@ -205,6 +210,9 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 		return h.receiveOtherRun(m)
 	}
 	if m.Kind == Leave {
+		if m.Generation == 0 { // it has waited too long, or was stopped; one that has computed has seen enough hosts
+			delete(h.names, m.From)
+		}
 		delete(h.peers, m.From)
 		delete(h.fragments, m.From)
 		h.changed = true
@@ -212,7 +220,7 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 	}
 	p := h.peers[m.From]
 	if p == nil {
-		p = &peer{generation: m.Generation}
+		p = &peer{generation: m.Generation, moved: now}
 		h.peers[m.From] = p
 		if len(h.names) < mostNames {
 			h.names[m.From] = true
@@ -230,6 +238,9 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 	}
 	before := h.shares(p)
 	h.changed = h.changed || p.leading != m.Leading
+	if p.generation != generation {
+		p.moved = now
+	}
 	p.generation, p.leading = generation, m.Leading
 	h.changed = h.changed || h.shares(p) != before
 	p.mute = p.mute && m.Kind != Begin && m.Kind != Rows && m.Kind != State
@@ -285,7 +296,7 @@ func (h *Host) begin(now time.Duration, m Message) {
 	}
 	for _, c := range m.Chunks {
 		if c := r.at(c); c != nil {
-			c.host, c.startTime = m.From, now
+			c.host, c.startTime, c.count = m.From, now, len(m.Chunks)
 		}
 	}
 }
@@ -351,8 +362,8 @@ type Action struct {
 	SendStateTo map[string]int64 // hosts that want this host's state, and the generations that they have done
 }
 
-// Next returns what to do now. It computes `limit` chunks at a time at most.
-func (h *Host) Next(now time.Duration, limit int) Action {
+// Next returns what to do now. Devices compute chunks at the same time.
+func (h *Host) Next(now time.Duration, devices int) Action {
 	a := Action{SendStateTo: h.stateRequests}
 	h.stateRequests = map[string]int64{}
 	if s := h.checkpoint; s != nil {
@@ -362,7 +373,7 @@ func (h *Host) Next(now time.Duration, limit int) Action {
 		}
 	}
 	if h.startTime < 0 {
-		if h.partEnd >= 0 && h.sharing == len(h.Alive(now)) {
+		if h.partEnd >= 0 && h.sharing >= len(h.alive(now, h.movesAt(now))) {
 			h.own.add(max(0, now-h.partEnd))
 		}
 		h.startTime = now
@@ -397,7 +408,7 @@ func (h *Host) Next(now time.Duration, limit int) Action {
 		return a
 	}
 	var expected bool
-	a.Compute, expected, a.Wait = h.choose(now, limit)
+	a.Compute, expected, a.Wait = h.choose(now, devices)
 	if len(a.Compute) == 0 {
 		h.idleUntil = now + a.Wait
 		return a
@@ -484,7 +495,7 @@ func (h *Host) leads(now time.Duration, led bool) bool {
 	if led {
 		bound = steady
 	}
-	whole, n := float64(h.whole.time), float64(len(h.Alive(now)))
+	whole, n := float64(h.whole.time), float64(len(h.alive(now, h.movesAt(now))))
 	switch {
 	case whole < bound*float64(leastShared):
 		return true
@@ -519,23 +530,26 @@ func (h *Host) Behind(now time.Duration) bool {
 // then those whose host is late. If there are none, wait is the time until one is late.
 //
 // A host computes its own chunks in order, so the others know which one is under way, and need no message about it.
-// expected reports that it is this one chunk.
-func (h *Host) choose(now time.Duration, limit int) (chunks []int, expected bool, wait time.Duration) {
+// expected reports that it is this one chunk. Own chunks that take little time are computed several in a call, up to
+// half of those that are left.
+func (h *Host) choose(now time.Duration, devices int) (chunks []int, expected bool, wait time.Duration) {
 	sharing := h.alive(now, h.shares)
 	h.sharing = len(sharing)
 	rank := slices.Index(sharing, h.id)
-	late := max(leastLate, time.Duration(lateFactor*float64(h.chunkTime)))
-	if h.chunkTime == 0 {
-		late = chunkTimeGuess
+	late := func(count int) time.Duration { // of a call
+		if h.chunkTime == 0 {
+			return chunkTimeGuess
+		}
+		return max(leastLate, time.Duration(lateFactor*float64(h.chunkTime)*float64(max(count, devices))))
 	}
-	wait = late
+	wait = late(1)
 	var own, open, overdue []int
 	underWay := make([]bool, len(sharing)) // a chunk of this host is
 	for i, c := range h.round.chunks {
 		if c.rows != nil {
 			continue
 		}
-		owner := i % len(sharing)
+		owner := i * len(sharing) / len(h.round.chunks)
 		by, at := c.host, c.startTime
 		if by == "" && owner != rank && !underWay[owner] {
 			by, at = sharing[owner], max(h.startTime, h.peers[sharing[owner]].lastRows)
@@ -543,7 +557,7 @@ func (h *Host) choose(now time.Duration, limit int) (chunks []int, expected bool
 		underWay[owner] = underWay[owner] || by == sharing[owner]
 		switch {
 		case by != "" && by != h.id && h.isAlive(now, by):
-			if left := at + late - now; left > 0 {
+			if left := at + late(c.count) - now; left > 0 {
 				wait = min(wait, left, h.peers[by].lastMessage+AliveFor-now+1)
 			} else {
 				overdue = append(overdue, i)
@@ -563,13 +577,21 @@ func (h *Host) choose(now time.Duration, limit int) (chunks []int, expected bool
 			chunks = slices.Concat(overdue[k:], overdue[:k])
 		}
 	}
-	chunks = chunks[:min(limit, len(chunks))]
+	if t := h.chunkTime; t > 0 {
+		devices = max(devices, min(len(own)/2, CallChunks*devices, int(callTime/t)))
+	}
+	chunks = chunks[:min(devices, len(chunks))]
 	return chunks, len(chunks) == 1 && len(own) > 0, wait
 }
 
 // shares reports whether another host computes the generation under way, or is about to.
 func (h *Host) shares(p *peer) bool {
 	return p.generation >= h.round.generation-1 && p.generation <= h.round.generation
+}
+
+// movesAt tells hosts that get on from those that only say that they are alive, such as one that waits for its disk.
+func (h *Host) movesAt(now time.Duration) func(*peer) bool {
+	return func(p *peer) bool { return now-p.moved <= AliveFor }
 }
 
 func (h *Host) isAlive(now time.Duration, name string) bool {
@@ -580,11 +602,11 @@ func (h *Host) isAlive(now time.Duration, name string) bool {
 // Computed takes the rows of chunks that this host computed, and returns the messages that announce those that others
 // have not announced meanwhile.
 func (h *Host) Computed(now time.Duration, chunks []int, rows [][]byte) ([]Message, error) {
-	h.chunkTime = now - h.computeTime
-	if each := h.chunkTime / time.Duration(len(chunks)); h.leastChunk == 0 || each < h.leastChunk {
-		h.leastChunk = each
+	h.computing += now - h.computeTime
+	h.chunkTime = (now - h.computeTime) / time.Duration(len(chunks))
+	if h.leastChunk == 0 || h.chunkTime < h.leastChunk {
+		h.leastChunk = h.chunkTime
 	}
-	h.computing += h.chunkTime
 	h.computed += len(chunks)
 	var out []Message
 	for i, c := range chunks {

@@ -96,10 +96,15 @@ func TestHostsThatLeftHaveJoined(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, 2, h.Count())
-	_, err := h.Receive(0, Message{Kind: Leave, From: "b", Run: identity.Digest()})
+	_, err := h.Receive(0, Message{Kind: Leave, From: "b", Run: identity.Digest(), Generation: 1})
 	require.NoError(t, err)
 	require.Equal(t, 2, h.Count())
 	require.Equal(t, []string{"a"}, h.Alive(0))
+	for _, kind := range []Kind{Hello, Leave} {
+		_, err := h.Receive(0, Message{Kind: kind, From: "c", Run: identity.Digest()})
+		require.NoError(t, err)
+	}
+	require.Equal(t, 2, h.Count(), "one that has waited too long for others does not count")
 }
 
 // A host forgets hosts that are gone and what came of their states, and counts no more than a run may wait for.
@@ -136,8 +141,10 @@ func TestHostsForget(t *testing.T) {
 func TestAHostThatLeadsTriesAgain(t *testing.T) {
 	identity := Identity{"seed": "1"}
 	h := New("a", identity, 0)
+	generation := int64(0)
 	at := func(now time.Duration, led bool) bool {
-		_, err := h.Receive(now, Message{Kind: Beat, From: "b", Run: identity.Digest()})
+		generation++
+		_, err := h.Receive(now, Message{Kind: Beat, From: "b", Run: identity.Digest(), Generation: generation})
 		require.NoError(t, err)
 		return h.leads(now, led)
 	}
@@ -154,4 +161,28 @@ func TestAHostThatLeadsTriesAgain(t *testing.T) {
 		h.own.add(5 * time.Millisecond)
 	}
 	require.False(t, at(tryAgain+2, false), "now it gains")
+}
+
+// A host that says that it is alive and computes nothing kept the others from finding out what sharing gains.
+func TestAHostThatStandsStill(t *testing.T) {
+	identity := Identity{"seed": "1"}
+	h := New("a", identity, 0)
+	at := func(now time.Duration, m Message) {
+		m.Run = identity.Digest()
+		_, err := h.Receive(now, m)
+		require.NoError(t, err)
+	}
+	for i := range int64(2 * trials) {
+		now := time.Duration(i) * BeatEvery
+		at(now, Message{Kind: Beat, From: "still"})
+		at(now, Message{Kind: Beat, From: "b", Generation: i})
+		h.Resize(2)
+		require.Equal(t, []int{0}, h.Next(now, 1).Compute)
+		_, err := h.Computed(now+time.Second/2, []int{0}, [][]byte{{1}})
+		require.NoError(t, err)
+		at(now+time.Second/2, Message{Kind: Rows, From: "b", Generation: i, Chunks: []int{1}, Data: []byte{2}})
+		require.True(t, h.Next(now+time.Second/2, 1).Complete)
+		h.Finish()
+	}
+	require.GreaterOrEqual(t, h.own.count, trials)
 }

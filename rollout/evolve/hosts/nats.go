@@ -19,15 +19,16 @@ const (
 	outageBuffer = 64 << 20
 )
 
-// On returns the Open of a bus on a NATS server, for the run with a name. While the server is away, messages wait.
-func On(s messaging.Server, name string) Open {
+// On returns the Open of a bus on a NATS server, for the run with the server's name. While the server is away, messages
+// wait.
+func On(s messaging.Server) Open {
 	return func(ctx context.Context, id string, receive func(Message)) (Bus, error) {
 		conn, err := s.Connect(ctx, id, nats.ReconnectWait(200*time.Millisecond), nats.ReconnectBufSize(outageBuffer),
 			nats.NoEcho(), nats.IgnoreAuthErrorAbort()) // a server that restarts may refuse for a moment
 		if err != nil {
 			return nil, err
 		}
-		b := &natsBus{conn: conn, address: s.Address, name: name, prefix: messaging.Run + name + "."}
+		b := &natsBus{conn: conn, address: s.Address, prefix: messaging.Run + s.Name + "."}
 		take := func(m *nats.Msg) {
 			if message, err := Decode(m.Data); err == nil {
 				receive(message)
@@ -60,7 +61,6 @@ func token(id string) string {
 type natsBus struct {
 	conn    *nats.Conn
 	address messaging.Address
-	name    string
 	prefix  string
 }
 
@@ -120,14 +120,14 @@ func notes(conn *nats.Conn) (nats.KeyValue, error) {
 	return messaging.Bucket(js, nats.KeyValueConfig{Bucket: messaging.Runs, TTL: notesFor})
 }
 
-func (b *natsBus) Write(n Note) error { return n.Write(b.conn, b.name) }
+func (b *natsBus) Write(n Note) error { return n.Write(b.conn, b.address.Name) }
 
 func (b *natsBus) Read() (n Note, err error) {
 	kv, err := notes(b.conn)
 	if err != nil {
 		return n, err
 	}
-	entry, err := kv.Get(b.name)
+	entry, err := kv.Get(b.address.Name)
 	if err != nil {
 		return n, err
 	}

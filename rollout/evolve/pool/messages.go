@@ -22,11 +22,10 @@ import (
 )
 
 // messages keep the newest entry of each island at a message server: an object in a store, as it may exceed a message,
-// and a key in a bucket, which ends when the island is silent. Each island looks there after each beat. What fails is
-// opened anew, so that a server that has lost it gets it again.
+// and a key in a bucket, which ends when the island is silent. Each island looks there after each beat. A server that
+// has lost them gets them again.
 type messages struct {
 	server messaging.Server
-	run    string
 	island string
 	conn   *nats.Conn
 	quick  nats.JetStreamContext // for beats
@@ -37,15 +36,8 @@ type messages struct {
 	beats  sync.WaitGroup
 	found  int // other islands, when this one joined
 
-	// of the beats
-	bucket   nats.KeyValue // nil: it is not open
-	process  string        // in the island's key: this one has the name
-	revision uint64        // of the key; 0: the name is not this process's
-	written  *hosts.Note   // that the server has
-
-	// of the exchanges
-	keys        nats.KeyValue
-	list, store nats.ObjectStore // nil: they are not open
+	process string      // in the island's key: this one has the name
+	written *hosts.Note // that the server has
 
 	mu     sync.Mutex
 	own    object            // the newest entry of this island
@@ -71,9 +63,9 @@ const (
 	keepFor = 24 * time.Hour
 )
 
-// Join returns the pool of islands of a run that exchange members by a message server.
-func Join(server messaging.Server, run, island string) *Pool {
-	return newPool(&messages{server: server, run: run, island: island, alive: hosts.AliveFor,
+// Join returns the pool of islands that exchange members by a message server, those of the run with its name.
+func Join(server messaging.Server, island string) *Pool {
+	return newPool(&messages{server: server, island: island, alive: hosts.AliveFor,
 		process: rand.Text()}, island)
 }
 
@@ -96,7 +88,7 @@ func (m *messages) open(ctx context.Context) (err error) {
 	}
 	m.beats.Go(func() {
 		for m.wait(nil) {
-			if err := m.beat(); errors.Is(err, nats.ErrKeyRevisionMismatch) {
+			if _, err := m.beat(); errors.Is(err, errTaken) {
 				m.mu.Lock()
 				m.lost = taken(m.island, m.server.Address)
 				m.mu.Unlock()
@@ -108,9 +100,6 @@ func (m *messages) open(ctx context.Context) (err error) {
 	go func() { // close does not wait for entries on their way
 		for m.wait(m.left) {
 			others, err := m.exchange()
-			if err != nil {
-				m.store = nil
-			}
 			m.mu.Lock()
 			if m.err = err; err == nil || errors.Is(err, nats.ErrDisconnected) {
 				m.others = others
@@ -134,18 +123,21 @@ func (m *messages) wait(early <-chan struct{}) bool {
 }
 
 // name returns the name of the bucket and of the store.
-func (m *messages) name() string { return "xlarun-pool-" + m.run }
+func (m *messages) name() string { return "xlarun-pool-" + m.server.Name }
 
 // key returns the key of an island, whose name may have dots.
 func key(island string) string { return "i" + hex.EncodeToString([]byte(island)) }
 
+// errTaken is the error of an island whose name another process has.
+var errTaken = errors.New("another process has the name")
+
 // take takes the island's name. That of an island that was killed ends when it was silent for long enough.
 func (m *messages) take(ctx context.Context) error {
 	for began := time.Now(); ; {
-		err := m.beat()
+		keys, err := m.beat()
 		if err == nil {
 			var islands []string
-			islands, err = messaging.Keys(m.bucket)
+			islands, err = messaging.Keys(keys)
 			m.found = len(islands) - 1
 		}
 		since := time.Since(began)
@@ -156,7 +148,7 @@ func (m *messages) take(ctx context.Context) error {
 			errors.Is(err, nats.ErrJetStreamNotEnabledForAccount):
 			return settings.Wrong("join", m.server.Address.String(), "a server that keeps members, xlarun serve or "+
 				"nats-server -js: %v", err)
-		case errors.Is(err, nats.ErrKeyRevisionMismatch):
+		case errors.Is(err, errTaken):
 			if since > m.alive+beatEvery {
 				return taken(m.island, m.server.Address)
 			}
@@ -171,37 +163,26 @@ func (m *messages) take(ctx context.Context) error {
 	}
 }
 
-// beat writes the island's key, or makes it, if no other process has the name: the error is then
-// nats.ErrKeyRevisionMismatch.
-func (m *messages) beat() error {
-	if m.bucket == nil {
-		bucket, err := messaging.Bucket(m.quick, nats.KeyValueConfig{Bucket: m.name(), TTL: m.alive,
-			Storage: nats.MemoryStorage})
-		if err != nil {
-			return err
-		}
-		m.bucket, m.written = bucket, nil // it may be of another server
+// beat writes the island's key, or makes it. The error is errTaken if another process has the name.
+func (m *messages) beat() (nats.KeyValue, error) {
+	keys, err := messaging.Bucket(m.quick, nats.KeyValueConfig{Bucket: m.name(), TTL: m.alive,
+		Storage: nats.MemoryStorage})
+	if err != nil {
+		return nil, err
 	}
-	revision, err := m.bucket.Update(key(m.island), []byte(m.process), m.revision)
-	if errors.Is(err, nats.ErrKeyRevisionMismatch) {
-		switch e, failed := m.bucket.Get(key(m.island)); {
-		case failed == nil && string(e.Value()) == m.process: // the answer to the last beat was lost
-			revision, err = e.Revision(), nil
-		case errors.Is(failed, nats.ErrKeyNotFound): // this island was silent for long, or the server has lost the key
-			if revision, err = m.bucket.Create(key(m.island), []byte(m.process)); errors.Is(err, nats.ErrKeyExists) {
-				err = nats.ErrKeyRevisionMismatch
-			}
-		case failed != nil:
-			err = failed
-		}
-	}
+	e, err := keys.Get(key(m.island))
 	switch {
+	case errors.Is(err, nats.ErrKeyNotFound): // it is new, this island was silent for long, or the server has lost it
+		m.written = nil
+		if _, err = keys.Create(key(m.island), []byte(m.process)); errors.Is(err, nats.ErrKeyExists) {
+			err = errTaken
+		}
+	case err == nil && string(e.Value()) != m.process:
+		err = errTaken
 	case err == nil:
-		m.revision = revision
-	case !errors.Is(err, nats.ErrKeyRevisionMismatch):
-		m.bucket = nil
+		_, err = keys.Update(key(m.island), []byte(m.process), e.Revision())
 	}
-	return err
+	return keys, err
 }
 
 // writeNote writes the note, if the server does not have it.
@@ -209,7 +190,7 @@ func (m *messages) writeNote() {
 	m.mu.Lock()
 	note := m.note
 	m.mu.Unlock()
-	if note != nil && note != m.written && note.Write(m.conn, m.run+".islands."+key(m.island)) == nil {
+	if note != nil && note != m.written && note.Write(m.conn, m.server.Name+".islands."+key(m.island)) == nil {
 		m.written = note
 	}
 }
@@ -225,32 +206,25 @@ func (m *messages) exchange() (map[string]object, error) {
 	if lost != nil {
 		return nil, lost
 	}
-	if m.store == nil {
-		keys, err := m.quick.KeyValue(m.name())
-		if err != nil {
-			return nil, err
-		}
-		list, err := messaging.Objects(m.quick, nats.ObjectStoreConfig{Bucket: m.name(), TTL: keepFor,
-			Storage: nats.MemoryStorage})
-		if err != nil {
-			return nil, err
-		}
-		store, err := m.slow.ObjectStore(m.name())
-		if err != nil {
-			return nil, err
-		}
-		m.keys, m.list, m.store = keys, list, store
-	}
-	alive, err := messaging.Keys(m.keys)
+	keys, err := m.quick.KeyValue(m.name())
 	if err != nil {
 		return nil, err
 	}
-	there, err := m.list.List()
+	alive, err := messaging.Keys(keys)
+	if err != nil {
+		return nil, err
+	}
+	store, err := messaging.Objects(m.slow, nats.ObjectStoreConfig{Bucket: m.name(), TTL: keepFor,
+		Storage: nats.MemoryStorage})
+	if err != nil {
+		return nil, err
+	}
+	there, err := store.List()
 	if err != nil && !errors.Is(err, nats.ErrNoObjectsFound) {
 		return nil, err
 	}
 	if own.data != nil && !slices.ContainsFunc(there, func(o *nats.ObjectInfo) bool { return o.NUID == own.id }) {
-		info, err := m.store.PutBytes(m.island, own.data)
+		info, err := store.PutBytes(m.island, own.data)
 		if err != nil {
 			return nil, err
 		}
@@ -267,7 +241,7 @@ func (m *messages) exchange() (map[string]object, error) {
 		}
 		x := known[o.Name]
 		if x.id != o.NUID {
-			if x.data, err = m.store.GetBytes(o.Name); err != nil {
+			if x.data, err = store.GetBytes(o.Name); err != nil {
 				continue // a newer one has replaced it: the next look finds that
 			}
 			x.id = o.NUID
@@ -289,9 +263,9 @@ func (m *messages) close() error {
 		close(m.end)
 	}
 	m.beats.Wait()
-	if m.revision > 0 && m.lost == nil && m.beat() == nil { // else the key ends by itself
+	if keys, err := m.beat(); err == nil { // else the key is another's, or ends by itself
 		m.writeNote()
-		_ = m.bucket.Delete(key(m.island), nats.LastRevision(m.revision))
+		_ = keys.Delete(key(m.island))
 	}
 	m.conn.Close()
 	return nil

@@ -28,14 +28,14 @@ func serve(t *testing.T, port int, keeps bool) (*natsserver.Server, messaging.Se
 	s.Start()
 	t.Cleanup(s.Shutdown)
 	require.True(t, s.ReadyForConnections(10*time.Second))
-	address, err := messaging.Parse("nats://" + s.Addr().String())
+	address, err := messaging.Parse("nats://" + s.Addr().String() + "/x")
 	require.NoError(t, err)
 	return s, messaging.Server{Address: address, Wait: time.Minute} // the machine may be busy
 }
 
 // joining returns an island that is not open. One that is silent is lost after the given time.
 func joining(s messaging.Server, island string, alive time.Duration) *Pool {
-	p := Join(s, "x", island)
+	p := Join(s, island)
 	p.Members = "one network"
 	p.medium.(*messages).alive = alive
 	return p
@@ -93,7 +93,9 @@ func TestIslandsExchangeMessages(t *testing.T) {
 	require.Equal(t, messaging.CodeRefused, refused.Code)
 	require.ErrorContains(t, refused, `another run, which is under way, is island "b." at nats://127.0.0.1`)
 	require.NoError(t, twin.Close())
-	again := Join(server, "another", "b.")
+	another := server
+	another.Name = "another"
+	again := Join(another, "b.")
 	require.NoError(t, again.Open(t.Context()), "of another pool")
 	require.NoError(t, again.Close())
 
@@ -248,7 +250,7 @@ func TestServersThatKeepTooLittle(t *testing.T) {
 	t.Parallel()
 	_, server := serve(t, -1, false)
 	server.Wait = 0
-	p := Join(server, "x", "a")
+	p := Join(server, "a")
 	var wrong *settings.Error
 	require.ErrorAs(t, p.Open(t.Context()), &wrong)
 	require.ErrorContains(t, wrong, "a server that keeps members, xlarun serve or nats-server -js: ")
@@ -267,13 +269,13 @@ func TestServersThatKeepTooLittle(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, conn.Flush())
-	p = Join(server, "x", "a")
+	p = Join(server, "a")
 	var away *messaging.ConnectError
 	require.ErrorAs(t, p.Open(t.Context()), &away)
 	require.Equal(t, messaging.CodeNoServer, away.ErrorCode())
 	require.NoError(t, p.Close())
 	server.Wait = time.Minute
-	p = Join(server, "x", "a")
+	p = Join(server, "a")
 	require.ErrorContains(t, p.Open(t.Context()), "a server that keeps members", "after it has tried again")
 	require.EqualValues(t, 3, asked.Load())
 	require.NoError(t, p.Close())

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"xlarun/internal/files"
@@ -86,8 +87,8 @@ func ReadIndex(ctx context.Context, from Store) (Index, error) {
 		return x, nil
 	}
 	if err == nil {
-		err = errors.Join(&FolderError{"it has the files of a run and no " + mirrorName + ": name another place"},
-			in.Close())
+		err = errors.Join(&FolderError{fmt.Errorf("it has the files of a run and no %s: name another place",
+			mirrorName)}, in.Close())
 	}
 	return x, err
 }
@@ -98,6 +99,9 @@ func readIndex(ctx context.Context, from Store, todo string) (x Index, err error
 	if errors.Is(err, fs.ErrNotExist) {
 		return x, nil
 	}
+	if errors.Is(err, syscall.ENOTDIR) {
+		err = &FolderError{err}
+	}
 	if err != nil {
 		return x, err
 	}
@@ -106,11 +110,11 @@ func readIndex(ctx context.Context, from Store, todo string) (x Index, err error
 		err = errors.New("it names no run")
 	}
 	if err := errors.Join(err, in.Close()); err != nil {
-		return x, &FolderError{fmt.Sprintf("its %s is damaged (%v): %s", mirrorName, err, todo)}
+		return x, &FolderError{fmt.Errorf("its %s is damaged (%w): %s", mirrorName, err, todo)}
 	}
 	for name := range x.Files { // they become paths of this machine
 		if !mirrors(name) || !filepath.IsLocal(filepath.FromSlash(name)) {
-			return x, fmt.Errorf("its %s names the file %q, which no run has", mirrorName, name)
+			return x, &FolderError{fmt.Errorf("its %s names the file %q, which no run has", mirrorName, name)}
 		}
 	}
 	return x, nil
@@ -127,7 +131,7 @@ func RunOf(dir string) (string, error) {
 	x, err := readIndex(context.Background(), Local(dir), "copy that of its mirror there, or remove it and name a new "+
 		"mirror")
 	if err != nil {
-		err = &FolderError{fmt.Sprintf("the run's folder %s: %v", dir, err)}
+		err = &FolderError{fmt.Errorf("the run's folder %s: %w", dir, err)}
 	}
 	return x.Run, err
 }
@@ -155,9 +159,12 @@ func mark(ctx context.Context, dir, run string) (string, error) {
 }
 
 // FolderError is the error of a folder that its mirror must not replace, or of a mirror that no copy must replace.
-type FolderError struct{ text string }
+type FolderError struct{ error }
 
-func (e *FolderError) Error() string { return e.text }
+func (e *FolderError) Unwrap() error { return e.error }
+
+// ErrorCode is the error's code in a line of JSON.
+func (*FolderError) ErrorCode() string { return "bad_input" }
 
 // Newest returns the newest step in a folder with a checkpoint that can be used; false without one. It refuses a folder
 // that has or had checkpoints of another run than the mirror, unless that is empty.
@@ -408,7 +415,7 @@ func fetch(ctx context.Context, from Store, dir string) error {
 		return err
 	}
 	if has && newest > step {
-		return &FolderError{fmt.Sprintf("%s is newer (step %d) than its mirror (step %d): name another folder", dir,
+		return &FolderError{fmt.Errorf("%s is newer (step %d) than its mirror (step %d): name another folder", dir,
 			newest, step)}
 	}
 	if err := putJSON(ctx, Local(dir), mirrorName, Index{Run: x.Run}); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"xlarun/internal/hardware"
+	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
 	"xlarun/xlabridge"
 )
@@ -43,7 +44,11 @@ func (s *session) finish(ctx, over context.Context, cause error) (*Outcome, erro
 			state = s.saved // an earlier one
 		}
 		if state != "" {
-			text += fmt.Sprintf("; the state of %s %d is in %s", s.Kind.Unit, s.savedStep, state)
+			at := fmt.Sprintf("; the state of %s %d is in %s", s.Kind.Unit, s.savedStep, state)
+			text += at
+			if errors.As(cause, new(*run.StopError)) {
+				cause = fmt.Errorf("%w%s: go on by --resume %s", cause, at, s.Folder.Dir())
+			}
 		}
 	case s.resume == nil:
 		text = "interrupted before the first " + s.Kind.Round + " was done; nothing was written"
