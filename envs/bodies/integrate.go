@@ -129,6 +129,11 @@ func (s *dynamics) rates(r, v []num, h num) []num {
 		for _, x := range []float64{1. / 30240, 1. / 720, 1. / 12} {
 			c = add(k(x), mul(square, c))
 		}
+		// The series is exact to 1e-14 up to there.
+		c = scalars.When(less(k(.04), square), func() []num {
+			half := mul(k(.5), sqrt(square))
+			return []num{div(sub(k(1), div(mul(half, scalars.Cos(half)), scalars.Sin(half))), square)}
+		}, []num{c})[0]
 		turned := w.add(across.scale(k(.5))).add(u.cross(across).scale(c))
 		copy(out[d:], turned[:])
 	}

@@ -239,9 +239,11 @@ func (t Task) Reset(key random.Key, p Params) (State, *graph.Array) {
 		s.Design = zeros(t.Designs)
 	}
 	if t.Frames != 0 {
-		s.Frames = t.Model().Forward(s.Data, zeros(nu), t.numbers(p, s.Design), t.options())
-		if s.Frames.Force != nil { // Gymnasium computes contact forces after steps only
-			s.Frames.Force = graph.ZerosLike(s.Frames.Force)
+		o := t.options()
+		o.Frames &^= bodies.Contacts
+		s.Frames = t.Model().Forward(s.Data, zeros(nu), t.numbers(p, s.Design), o)
+		if t.Frames&bodies.Contacts != 0 { // Gymnasium computes contact forces after steps only
+			s.Frames.Force = graph.Zeros(graph.ShapeOf(graph.Float32, len(t.Model().Bodies), 6))
 		}
 	}
 	return s, t.Observe(s, p)
