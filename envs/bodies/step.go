@@ -7,6 +7,9 @@ import (
 	"xlarun/graph/scalars"
 )
 
+// Lanes is how many members a step computes together on CPUs: the registers of a tape hold 64 or 128 of float32.
+const Lanes = 128
+
 // Data is the state of a member: position [nq], velocity [nv], and the acceleration [nv] that the solver starts from,
 // which is zero at first. All are of one float type. The optimum does not depend on where the solver starts; its last
 // bits do.

@@ -148,7 +148,7 @@ func (t Task) Spec() envs.Spec {
 		t.Designs)...)
 	descriptor, names := t.descriptor()
 	return envs.Spec{ID: t.ID, MaxSteps: t.MaxSteps, RewardThreshold: t.RewardThreshold,
-		Descriptor: descriptor, Descriptors: names,
+		Lanes: bodies.Lanes, Descriptor: descriptor, Descriptors: names,
 		Observation: envs.Symmetric(slices.Repeat([]float64{envs.Unbounded}, t.Width(t))...),
 		Action:      envs.Box{Low: low, High: high, Dims: []int{len(low)}, DType: graph.Float32}}
 }
