@@ -322,8 +322,9 @@ func (s *dynamics) meet(f *frames, segments []segment, p Pair) (out []meeting) {
 		end(point, normal, vec{}, dist)
 		return out
 	case g.Type != Plane:
-		point, normal, dist := first.nearest(second)
-		end(point, normal, vec{}, dist)
+		for _, t := range s.touch(first, second) {
+			end(t.point, t.normal, vec{}, t.dist)
+		}
 		return out
 	}
 	normal := first.axis
@@ -369,10 +370,7 @@ func tangent(normal, axis vec) vec {
 		t[only] = k(1)
 		return t
 	}
-	square := t.dot(t)
-	tiny := less(square, k(minVal*minVal))
-	t = t.scale(div(k(1), sqrt(choose(tiny, k(1), square))))
-	return vec{choose(tiny, k(1), t[0]), choose(tiny, k(0), t[1]), choose(tiny, k(0), t[2])}
+	return t.normalized()
 }
 
 // segment is a sphere or a capsule: a segment with a radius; a cylinder too. A plane's axis is its normal.
@@ -398,18 +396,50 @@ func (s *dynamics) segments(f *frames) []segment {
 // within is the part of a place along the axis that is on the segment.
 func (a segment) within(t num) num { return scalars.Clamp(neg(a.half), t, a.half) }
 
+// mostParallel is the square of the sine below which MuJoCo 4 takes the axes of capsules for parallel.
+const mostParallel = 1e-8
+
+// touch is where two segments are nearest, of two capsules also a second place, or one that is far away: capsules that
+// lie side by side touch at both ends of what they share (mjc_CapsuleCapsule of MuJoCo 4).
+func (s *dynamics) touch(a, b segment) (all []spot) {
+	one := a.nearest(b)
+	if a.half.Is(0) || b.half.Is(0) || s.engine == 3 {
+		return []spot{one}
+	}
+	cross := a.axis.cross(b.axis)
+	both := scalars.When(less(cross.dot(cross), k(mostParallel)), func() (ends []num) {
+		c, u, v := a.along(b)
+		for _, side := range []float64{-1, 1} {
+			x, y := mul(k(side), a.half), num{}
+			x, y = a.clip(b, x, add(v, mul(c, x)), c, u)
+			ends = append(ends, a.between(b, x, y).list()...)
+		}
+		return ends
+	}, append(one.list(), spot{dist: k(far)}.list()...))
+	for ; len(both) > 0; both = both[7:] {
+		all = append(all, spot{vec(both[:3]), vec(both[3:6]), both[6]})
+	}
+	return all
+}
+
+// spot is a place half way between two geoms, the normal from the first to the second, and their distance.
+type spot struct {
+	point, normal vec
+	dist          num
+}
+
+func (t spot) list() []num { return append(append(t.point[:], t.normal[:]...), t.dist) }
+
 // nearest is where two segments are nearest, with MuJoCo's order of clipping (mjraw_CapsuleCapsule,
-// mjraw_SphereCapsule, mjraw_SphereSphere).
-func (a segment) nearest(b segment) (point, normal vec, dist num) {
-	way := a.centre.sub(b.centre)
+// mjraw_SphereCapsule).
+func (a segment) nearest(b segment) spot {
 	var x, y num // along the axes
-	v := b.axis.dot(way)
 	switch {
 	case b.half.Is(0):
 	case a.half.Is(0):
-		y = b.within(v)
+		y = b.within(b.axis.dot(a.centre.sub(b.centre)))
 	default:
-		c, u := a.axis.dot(b.axis), neg(a.axis.dot(way))
+		c, u, v := a.along(b)
 		det := sub(k(1), sq(c))
 		parallel := less(abs(det), k(minVal))
 		det = choose(parallel, k(1), det)
@@ -417,15 +447,35 @@ func (a segment) nearest(b segment) (point, normal vec, dist num) {
 		y = choose(parallel, v, div(add(v, mul(c, u)), det))
 		clipped := a.within(x)
 		y = choose(scalars.Eq(clipped, x), y, add(v, mul(c, clipped)))
-		x = clipped
-		clipped = b.within(y)
-		x = choose(scalars.Eq(clipped, y), x, a.within(add(u, mul(c, clipped))))
-		y = clipped
+		x, y = a.clip(b, clipped, y, c, u)
 	}
+	return a.between(b, x, y)
+}
+
+// along is the cosine between the axes of two segments, and where each one's axis is nearest to the centre of the other.
+func (a segment) along(b segment) (c, u, v num) {
+	way := a.centre.sub(b.centre)
+	return a.axis.dot(b.axis), neg(a.axis.dot(way)), b.axis.dot(way)
+}
+
+// clip moves y onto the segment b, and x, if y moved, to where a is nearest then.
+func (a segment) clip(b segment, x, y, c, u num) (num, num) {
+	clipped := b.within(y)
+	return choose(scalars.Eq(clipped, y), x, a.within(add(u, mul(c, clipped)))), clipped
+}
+
+// between is of the places x and y along two axes (mjraw_SphereSphere). If they are one the normal is across both axes.
+func (a segment) between(b segment, x, y num) (t spot) {
 	from, to := a.centre.add(a.axis.scale(x)), b.centre.add(b.axis.scale(y))
 	away := to.sub(from)
-	length := sqrt(scalars.Max(away.dot(away), k(1e-30)))
-	normal = away.scale(div(k(1), length))
-	dist = sub(length, add(a.radius, b.radius))
-	return from.add(normal.scale(add(a.radius, mul(k(.5), dist)))), normal, dist
+	square := away.dot(away)
+	length := sqrt(scalars.Max(square, k(1e-30)))
+	t.normal = away.scale(div(k(1), length))
+	t.normal = vec(scalars.When(less(square, k(1e-30)), func() []num {
+		across := a.axis.cross(b.axis).normalized()
+		return across[:]
+	}, t.normal[:]))
+	t.dist = sub(length, add(a.radius, b.radius))
+	t.point = from.add(t.normal.scale(add(a.radius, mul(k(.5), t.dist))))
+	return t
 }

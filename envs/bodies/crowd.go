@@ -6,6 +6,9 @@ import (
 	"xlarun/graph/scalars"
 )
 
+// far is a distance of geoms that do not touch.
+const far = 1e10
+
 // mostNear is how many contacts of a crowd are computed: those of its nearest pairs. 7 at once were seen.
 const mostNear = 8
 
@@ -80,7 +83,6 @@ func (s *dynamics) root(b int) int {
 // nearest adds the contacts of a crowd's nearest pairs. Pairs whose spheres around both are apart are left out, and so
 // are the rows of the later ranks, where none of the members has so many.
 func (c *constraints) nearest(s *dynamics, f *frames, segments []segment, group crowd, rate []num) {
-	const far = 1e10
 	ranked := make([]num, 3*mostNear) // the nearest first: distance and geoms' numbers
 	for i := 0; i < len(ranked); i += 3 {
 		ranked[i], ranked[i+1], ranked[i+2] = k(far), k(float64(group.pairs[0][0])), k(float64(group.pairs[0][1]))
@@ -89,8 +91,7 @@ func (c *constraints) nearest(s *dynamics, f *frames, segments []segment, group 
 		a, b := segments[p[0]], segments[p[1]]
 		way, reach := a.centre.sub(b.centre), sum(a.half, a.radius, b.half, b.radius, k(group.margin))
 		ranked = scalars.When(less(way.dot(way), mul(k(1.001), sq(reach))), func() []num {
-			_, _, dist := a.nearest(b)
-			out, x := ranked[:0:0], []num{dist, k(float64(p[0])), k(float64(p[1]))}
+			out, x := ranked[:0:0], []num{a.nearest(b).dist, k(float64(p[0])), k(float64(p[1]))}
 			for i := 0; i < len(ranked); i += 3 {
 				y := ranked[i : i+3]
 				before := less(x[0], y[0])
@@ -111,7 +112,7 @@ func (c *constraints) nearest(s *dynamics, f *frames, segments []segment, group 
 		out := scalars.When(less(pos, k(0)), func() []num {
 			a, first, weight1 := group.pick(s, segments, number1)
 			b, second, weight2 := group.pick(s, segments, number2)
-			point, normal, _ := a.nearest(b)
+			t := a.nearest(b)
 			row := make([]num, len(s.dofs))
 			for d, dof := range s.dofs {
 				moves := func(body num) num { // whether it is the dof's or a descendant
@@ -125,10 +126,10 @@ func (c *constraints) nearest(s *dynamics, f *frames, segments []segment, group 
 					}
 				}
 				if count > 0 && count < len(group.bodies) { // a dof that moves all of them, or none, does not count
-					row[d] = mul(sub(moves(second), moves(first)), f.axes[d].dot(wrench(normal, point)))
+					row[d] = mul(sub(moves(second), moves(first)), f.axes[d].dot(wrench(t.normal, t.point)))
 				}
 			}
-			return append(append(append(normal[:], point[:]...), first, second, add(weight1, weight2)), row...)
+			return append(append(append(t.normal[:], t.point[:]...), first, second, add(weight1, weight2)), row...)
 		}, otherwise)
 		row := out[9:]
 		c.chains = append(c.chains, chain{row, vec(out[:3]), vec(out[3:6]), tree, out[6], out[7]})

@@ -22,27 +22,18 @@ type state struct{ q, v, warm []num }
 // far joints went. The program holds the evaluation once.
 func (s *dynamics) substeps(x state, control []num, skip int) (end, seen state, travel []num) {
 	nq, nv := len(x.q), len(x.v)
-	var rows [][]float64
 	step := s.euler
-	h := s.Timestep
-	zero := make([]num, nv)
-	carry := slices.Concat(x.q, x.v, x.warm, zero)
 	if s.Integrator == RK4 {
-		step = s.stage
-		for range skip {
-			rows = append(rows, []float64{1. / 6, h / 2, 0}, []float64{1. / 3, h / 2, 0}, []float64{1. / 3, h, 0},
-				[]float64{1. / 6, h, 1})
-		}
-		carry = slices.Concat(carry, x.q, x.v, x.v, zero, zero)
-	} else {
-		for range skip {
-			rows = append(rows, []float64{h})
-		}
+		step = s.rungeKutta
 	}
-	carry, last := scalars.Scan(rows, carry, func(c, row []num) (next, last []num) { return step(c, row, control) })
+	carry, last := scalars.Scan(make([][]float64, skip), slices.Concat(x.q, x.v, x.warm, make([]num, nv)),
+		func(c, _ []num) (next, last []num) {
+			x := state{cut(&c, nq), cut(&c, nv), cut(&c, nv)}
+			seen, end, way := step(x, control)
+			return slices.Concat(end.q, end.v, end.warm, along(c, k(s.Timestep), way)), slices.Concat(seen.q, seen.v)
+		})
 	end = state{cut(&carry, nq), cut(&carry, nv), cut(&carry, nv)}
-	travel = cut(&carry, nv)
-	return end, state{last[:nq], last[nq:], end.warm}, travel
+	return end, state{last[:nq], last[nq:], end.warm}, carry
 }
 
 // cut takes the first n numbers of a list out of it.
@@ -52,43 +43,44 @@ func cut(list *[]num, n int) []num {
 	return x
 }
 
-// euler is a substep with implicit damping of joints (mj_EulerSkip).
-func (s *dynamics) euler(c, row, control []num) (next, last []num) {
-	nv := len(s.dofs)
-	nq := len(c) - 3*nv
-	q, v, warm, travel := cut(&c, nq), cut(&c, nv), cut(&c, nv), c
-	p, warm, force := s.forward(state{q, v, warm}, control)
+// euler is a substep with implicit damping of joints (mj_EulerSkip): the state that was evaluated, the next one, and the
+// velocity by which it moved.
+func (s *dynamics) euler(x state, control []num) (seen, next state, way []num) {
+	h := k(s.Timestep)
+	p, warm, force := s.forward(x, control)
 	acc, damped := warm, false
 	m := p.mass.clone()
-	for d, x := range s.dofs {
-		damped = damped || !s.damping[x.joint].Is(0)
-		m[d][d] = add(m[d][d], mul(row[0], s.damping[x.joint]))
+	for d, dof := range s.dofs {
+		damped = damped || !s.damping[dof.joint].Is(0)
+		m[d][d] = add(m[d][d], mul(h, s.damping[dof.joint]))
 	}
 	if damped {
 		acc = m.factor().solve(force)
 	}
-	after := along(v, row[0], acc)
-	return slices.Concat(s.integrate(q, after, row[0]), after, warm, along(travel, row[0], after)), slices.Concat(q, v)
+	v := along(x.v, h, acc)
+	return x, state{s.integrate(x.q, v, h), v, warm}, v
 }
 
-// stage is one of the four of a substep (mj_RungeKutta). The carry holds, beside the state at the begin of the
-// substep and the way travelled, the state to evaluate, the rate of the displacement from the begin, and sums of both
-// over stages.
-func (s *dynamics) stage(c, row, control []num) (next, last []num) {
-	nv := len(s.dofs)
-	nq := (len(c) - 7*nv) / 2
-	q0, v0, warm, travel := cut(&c, nq), cut(&c, nv), cut(&c, nv), cut(&c, nv)
-	q, v, rate, way, gain := cut(&c, nq), cut(&c, nv), cut(&c, nv), cut(&c, nv), c
-	weight, h, end := row[0], row[1], less(k(.5), row[2])
-	_, warm, _ = s.forward(state{q, v, warm}, control)
-	way, gain = along(way, weight, rate), along(gain, weight, warm)
-	rate, acc := each(end, way, rate), each(end, gain, warm)
-	place := s.integrate(q0, rate, h)
-	speed := along(v0, h, acc)
+// rungeKutta is a substep of four stages (mj_RungeKutta), whose results are those of euler. A stage has the state to
+// evaluate, the rate of the displacement from the begin of the substep, and sums of rates and accelerations before.
+func (s *dynamics) rungeKutta(x state, control []num) (seen, next state, way []num) {
+	nq, nv := len(x.q), len(x.v)
+	h := s.Timestep
+	rows := [][]float64{{1. / 6, h / 2}, {1. / 3, h / 2}, {1. / 3, h}, {1. / 6, h}}
 	zero := make([]num, nv)
-	next = slices.Concat(each(end, place, q0), each(end, speed, v0), warm, each(end, along(travel, h, way), travel),
-		place, speed, each(end, speed, s.rates(rate, speed, h)), each(end, zero, way), each(end, zero, gain))
-	return next, slices.Concat(q, v)
+	carry, last := scalars.Scan(rows, slices.Concat(x.q, x.v, x.warm, x.v, zero, zero),
+		func(c, row []num) (next, last []num) {
+			q, v, warm, rate := cut(&c, nq), cut(&c, nv), cut(&c, nv), cut(&c, nv)
+			weight, h := row[0], row[1]
+			_, acc, _ := s.forward(state{q, v, warm}, control)
+			way, gain := along(c[:nv], weight, rate), along(c[nv:], weight, acc)
+			speed := along(x.v, h, acc)
+			return slices.Concat(s.integrate(x.q, rate, h), speed, acc, s.rates(rate, speed, h), way, gain),
+				slices.Concat(q, v)
+		})
+	way, gain := carry[nq+3*nv:nq+4*nv], carry[nq+4*nv:]
+	seen = state{last[:nq], last[nq:], carry[nq+nv : nq+2*nv]}
+	return seen, state{s.integrate(x.q, way, k(h)), along(x.v, k(h), gain), seen.warm}, way
 }
 
 // integrate moves a position by a velocity for the time h (mj_integratePos).
@@ -129,6 +121,11 @@ func (s *dynamics) rates(r, v []num, h num) []num {
 		for _, x := range []float64{1. / 30240, 1. / 720, 1. / 12} {
 			c = add(k(x), mul(square, c))
 		}
+		// The series is exact to 1e-14 up to there.
+		c = scalars.When(less(k(.04), square), func() []num {
+			half := mul(k(.5), sqrt(square))
+			return []num{div(sub(k(1), div(mul(half, scalars.Cos(half)), scalars.Sin(half))), square)}
+		}, []num{c})[0]
 		turned := w.add(across.scale(k(.5))).add(u.cross(across).scale(c))
 		copy(out[d:], turned[:])
 	}

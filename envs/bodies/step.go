@@ -7,6 +7,9 @@ import (
 	"xlarun/graph/scalars"
 )
 
+// Lanes is how many members a step computes together on CPUs: the registers of a tape hold 64 or 128 of float32.
+const Lanes = 128
+
 // Data is the state of a member: position [nq], velocity [nv], and the acceleration [nv] that the solver starts from,
 // which is zero at first. All are of one float type. The optimum does not depend on where the solver starts; its last
 // bits do.
@@ -143,12 +146,12 @@ func (m *Model) record(x state, control []num, numbers [][]num, o Options) [][]n
 	return append([][]num{end.q, end.v, end.warm, travel}, s.seen(seen, control, o)...)
 }
 
-// recordForward is an evaluation of scalars, in the form of record.
+// recordForward is an evaluation of scalars, in the form of record. The state is that before, so that what no part of
+// the frames needs, such as the solver, is not computed.
 func (m *Model) recordForward(x state, control []num, numbers [][]num, o Options) [][]num {
 	s := m.with(numbers, o)
 	_, acc, _ := s.forward(x, control)
-	x.warm = acc
-	return append([][]num{x.q, x.v, acc, make([]num, len(x.v))}, s.seen(x, control, o)...)
+	return append([][]num{x.q, x.v, x.warm, make([]num, len(x.v))}, s.seen(state{x.q, x.v, acc}, control, o)...)
 }
 
 // with is the dynamics with some numbers replaced.

@@ -80,6 +80,14 @@ func (m mat) back(v vec) vec { return vec{m[0].dot(v), m[1].dot(v), m[2].dot(v)}
 
 func (m mat) mul(n mat) mat { return mat{m.times(n[0]), m.times(n[1]), m.times(n[2])} }
 
+// normalized is a vector of length 1: along x if it is 0.
+func (v vec) normalized() vec {
+	square := v.dot(v)
+	tiny := less(square, k(minVal*minVal))
+	v = v.scale(div(k(1), sqrt(choose(tiny, k(1), square))))
+	return vec{choose(tiny, k(1), v[0]), choose(tiny, k(0), v[1]), choose(tiny, k(0), v[2])}
+}
+
 // quaternion is (w, x, y, z).
 type quaternion [4]num
 

@@ -148,7 +148,7 @@ func (t Task) Spec() envs.Spec {
 		t.Designs)...)
 	descriptor, names := t.descriptor()
 	return envs.Spec{ID: t.ID, MaxSteps: t.MaxSteps, RewardThreshold: t.RewardThreshold,
-		Descriptor: descriptor, Descriptors: names,
+		Lanes: bodies.Lanes, Descriptor: descriptor, Descriptors: names,
 		Observation: envs.Symmetric(slices.Repeat([]float64{envs.Unbounded}, t.Width(t))...),
 		Action:      envs.Box{Low: low, High: high, Dims: []int{len(low)}, DType: graph.Float32}}
 }
@@ -239,9 +239,11 @@ func (t Task) Reset(key random.Key, p Params) (State, *graph.Array) {
 		s.Design = zeros(t.Designs)
 	}
 	if t.Frames != 0 {
-		s.Frames = t.Model().Forward(s.Data, zeros(nu), t.numbers(p, s.Design), t.options())
-		if s.Frames.Force != nil { // Gymnasium computes contact forces after steps only
-			s.Frames.Force = graph.ZerosLike(s.Frames.Force)
+		o := t.options()
+		o.Frames &^= bodies.Contacts
+		s.Frames = t.Model().Forward(s.Data, zeros(nu), t.numbers(p, s.Design), o)
+		if t.Frames&bodies.Contacts != 0 { // Gymnasium computes contact forces after steps only
+			s.Frames.Force = graph.Zeros(graph.ShapeOf(graph.Float32, len(t.Model().Bodies), 6))
 		}
 	}
 	return s, t.Observe(s, p)

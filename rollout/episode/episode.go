@@ -398,6 +398,7 @@ func (r *Rollout) Reads() (reads plan.Reads, err error) {
 		state, observation := r.Env.Reset(random.New(0), r.envParams(random.New(0)))
 		reads.Params = int(graph.TreeBytes(member))
 		reads.Carry = int(graph.TreeBytes([]any{r.Policy.Start(member), state, observation}))
+		reads.Lanes = r.Env.Spec().Lanes
 		if traits.BytesRead != nil {
 			reads.Params, reads.Shared = traits.BytesRead()
 		}

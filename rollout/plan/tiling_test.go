@@ -47,6 +47,17 @@ func TestSharedTileSizes(t *testing.T) {
 	}
 }
 
+// A step that computes 128 members together has tiles of about so many, however large the network is.
+func TestTileSizesOfLanes(t *testing.T) {
+	for _, c := range []struct{ population, episodes, want int }{
+		{256, 1, 128}, {128, 1, 64}, {1024, 1, 128}, {4096, 1, 160}, {40, 1, 20}, {24, 1, 24}, {1024, 16, 19},
+	} {
+		reads := Reads{Params: 4 * 5702, Carry: 400, Lanes: 128}
+		require.Equal(t, c.want, TilingOf(c.population, 1, reads, c.episodes, false).Tile(), "%+v", c)
+	}
+	require.Equal(t, 4096, TilingOf(4096, 1, Reads{Params: 22808, Lanes: 128}, 1, true).Tile(), "on accelerators")
+}
+
 // A list of connections that a tile's members share is worth larger tiles. Tiles of 128 genomes of 34 nodes and
 // 352 connections were faster than tiles of 72.
 func TestTileSizesOfGenomes(t *testing.T) {

@@ -118,7 +118,7 @@ func TestWorkloadBesideItsPeers(t *testing.T) {
 			{Name: "slow", Script: "slow.py"}, {Name: "broken", Script: "broken.py"},
 			{Name: "hangs", Script: "hangs.py"},
 			{Name: "differs", Script: "differs.py"}, {Name: "dies", Script: "dies.py"},
-			{Name: "own", Workload: "other"}}},
+			{Name: "lacks", Script: "lacks.py"}, {Name: "own", Workload: "other"}}},
 		Workload{Name: "other", Explicit: true})
 	python := peerScripts(t, map[string]string{
 		"slow.py":    "echo hello from a library; " + scripted(`{"compile":4,"checks":[1.001,2]}`, 1),
@@ -126,10 +126,12 @@ func TestWorkloadBesideItsPeers(t *testing.T) {
 		"hangs.py":   "echo waiting >&2; sleep 600",
 		"differs.py": scripted(`{"checks":[1,3]}`, 1),
 		"dies.py":    `echo '{"checks":[1,2]}'; read n; echo the end >&2; exit 1`,
+		"lacks.py": `printf 'Traceback (most recent call last):\n  File "lacks.py", line 1\n    import imageio\n` +
+			`ModuleNotFoundError: No module named imageio\n' >&2; exit 1`,
 	})
 	require.Equal(t, 0, b.do("--peers", "--peers-python", python, "--limit", "1s", "--repeats", "1", "--json"), b.err)
 	rows := b.rows(t)
-	require.Len(t, rows, 6)
+	require.Len(t, rows, 7)
 	slow := rows[0]
 	require.Equal(t, "one-slow", slow.Name)
 	require.Equal(t, .25, slow.Ours)
@@ -140,13 +142,14 @@ func TestWorkloadBesideItsPeers(t *testing.T) {
 	require.EqualValues(t, 1000, slow.PeakBytes)
 	for i, want := range map[int]string{1: "its last lines were:\none\ntwo", 2: "gave no answer for 1s",
 		3: "not compute the same",
-		4: "the end"} {
+		4: "the end",
+		5: "the peer lacks.py has ended: ModuleNotFoundError: No module named imageio"} {
 		require.Contains(t, rows[i].Failed, want)
 		require.Nil(t, rows[i].Ratio, "%d", i)
 		require.Contains(t, b.out.String(), want)
 	}
 	require.Contains(t, rows[2].Failed, "waiting")
-	require.Equal(t, 1., *rows[5].Ratio)
+	require.Equal(t, 1., *rows[6].Ratio)
 }
 
 // Every suite's --json ends with one object, {"workloads": […]}. All rows have the same five keys, with null for a peer

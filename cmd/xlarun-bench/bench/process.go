@@ -128,10 +128,17 @@ func withoutInfinities(line []byte) []byte {
 	return bytes.ReplaceAll(line, []byte("NaN"), []byte("null"))
 }
 
-// failed kills the process and returns an error with the last lines that it wrote.
+// failed kills the process and returns an error with the last lines that it wrote. Of a traceback of Python that is the
+// exception, which follows the indented lines.
 func (p *process) failed(how string) error {
 	p.kill()
-	if text := p.tail.text(); text != "" {
+	text := p.tail.text()
+	at := strings.LastIndex(text, "\n ")
+	_, exception, found := strings.Cut(text[at+1:], "\n")
+	switch {
+	case at >= 0 && found:
+		return fmt.Errorf("%s %s: %s", p.name, how, strings.Join(strings.Fields(exception), " "))
+	case text != "":
 		return fmt.Errorf("%s %s; its last lines were:\n%s", p.name, how, text)
 	}
 	return fmt.Errorf("%s %s", p.name, how)

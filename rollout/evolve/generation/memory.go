@@ -48,7 +48,7 @@ func (x *Setup) Count() {
 		return
 	}
 	if x.shared = p.sharesMatrices(); x.shared { // a step reads shared matrices once for all members
-		x.reads = plan.Reads{Params: int(sizeOf(p.draw)), Carry: int(x.sizes.step)}
+		x.reads.Params, x.reads.Shared = int(sizeOf(p.draw)), 0
 	}
 	err = graph.Try(func() {
 		c := sizes{step: x.sizes.step, draw: sizeOf(p.draw)}
