@@ -105,14 +105,14 @@ class Member:
         actions that may be taken, a bool for each output, with at least one true for each choice. ValueError says what
         is wrong with an argument.
         """
-        legal = self._mask(legal)
+        mask = self._mask(legal)
         out, state = self.outputs(observation, state, rng)
-        if legal is not None:  # as policy.Legal in Go: an output that is NaN or -inf still beats an illegal one
-            if legal.ndim > out.ndim or legal.ndim == 2 and len(legal) != len(out):
-                raise ValueError(f"legal has the shape {list(legal.shape)}, want {list(out.shape)}, a row for each "
+        if mask is not None:  # as policy.Legal in Go: an output that is NaN or -inf still beats an illegal one
+            if mask.ndim > out.ndim or mask.ndim == 2 and len(mask) != len(out):
+                raise ValueError(f"legal has the shape {list(mask.shape)}, want {list(out.shape)}, a row for each "
                                  "observation")
             least = np.finfo(np.float32).min
-            out = np.where(legal, np.where(out > least, out, least), -np.inf)
+            out = np.where(mask, np.where(out > least, out, least), -np.inf)
         actions = actions or self.actions
         if actions == "sampled":
             out = self._perturbed(out, rng or np.random.default_rng())
