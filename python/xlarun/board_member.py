@@ -1,10 +1,15 @@
 """A network of selfplay, and its moves."""
+from __future__ import annotations
+
+from typing import Any, Literal
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from . import threefry
 from .functions import count, layer
-from .games import game_of
-from .search import Search, Step
+from .games import Position, game_of
+from .search import Found, Search, Step
 
 SETTING = "setting."
 
@@ -15,7 +20,7 @@ class BoardMember:
     position = member.start(); action = member.act(position); position = member.move(position, action)
     """
 
-    def __init__(self, arrays, metadata):
+    def __init__(self, arrays: dict[str, NDArray[Any]], metadata: dict[str, str]):
         self.arrays, self.metadata = arrays, metadata
         self.settings = {key[len(SETTING):]: text for key, text in metadata.items() if key.startswith(SETTING)}
         self.game = game_of(self.settings)
@@ -24,15 +29,15 @@ class BoardMember:
             raise NotImplementedError(f"the network {name} is not among {', '.join(networks)}")
         self._network = networks[name]
 
-    def start(self):
+    def start(self) -> Position:
         """The first Position of a game."""
         return self.game.position()
 
-    def legal(self, position):
+    def legal(self, position: Position) -> NDArray[np.bool_]:
         """The mask of the legal actions."""
         return np.asarray(self.game.legal(position.board, position.player), bool)
 
-    def move(self, position, action):
+    def move(self, position: Position, action: int) -> Position:
         """The position after an action. ValueError if the game is over or the action is not legal."""
         if position.over:
             raise ValueError("the game is over")
@@ -41,13 +46,14 @@ class BoardMember:
                              f"{', '.join(map(str, np.flatnonzero(self.legal(position))))}")
         return self.game.move(position, action)
 
-    def outputs(self, position):
+    def outputs(self, position: Position) -> tuple[NDArray[np.float32], np.float32]:
         """The network's logits, [actions], and its value for the player to move, from -1 to 1."""
         observation = self.game.observe(position.board, position.player)
         logits, value = self._network(self.arrays, observation, self.game)
         return logits, np.tanh(value[0])
 
-    def search(self, position, simulations=None, seed=0, noise=None):
+    def search(self, position: Position, simulations: int | None = None, seed: int = 0,
+               noise: ArrayLike | Literal["gumbel"] | None = None) -> Found:
         """A Found: the visits and values of the actions, and the action to play.
 
         It is the search of xlarun play, without noise, whose seed is 0. simulations: as many as in the run. noise, a
@@ -69,7 +75,7 @@ class BoardMember:
             noise = threefry.gumbel(threefry.fold(threefry.key(seed), 0), len(legal))
         return search.run(position, np.where(legal, logits, np.float32(-1e9)), value, legal, seed, noise)
 
-    def act(self, position, simulations=None, seed=0):
+    def act(self, position: Position, simulations: int | None = None, seed: int = 0) -> int:
         """The action that the search finds."""
         return self.search(position, simulations, seed).action
 

@@ -1,7 +1,12 @@
 """A member that xlarun saved, and its actions."""
+from __future__ import annotations
+
 import json
+import os
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from . import safetensors
 from .board_member import BoardMember
@@ -9,7 +14,7 @@ from .networks import Batched, Each, Stateless, networks
 from .sparse import SparseMember
 
 
-def load(path):
+def load(path: str | os.PathLike[str]) -> Member | BoardMember | SparseMember:
     """Returns the member in a file of `xlarun export`. ValueError says what is wrong with the file.
 
     It is a Member, which acts in an environment; of a run of selfplay a BoardMember, of one of sparse a SparseMember.
@@ -35,7 +40,7 @@ class Member:
     with start(n).
     """
 
-    def __init__(self, arrays, metadata):
+    def __init__(self, arrays: dict[str, NDArray[Any]], metadata: dict[str, str]):
         self.arrays, self.metadata = arrays, metadata
         self.observation_space = json.loads(metadata["observation_space"])
         self.action_space = json.loads(metadata["action_space"])
@@ -53,11 +58,12 @@ class Member:
         network = networks[name](arrays, metadata)
         return network if isinstance(network, Batched) else Each(network)
 
-    def start(self, n=None):
+    def start(self, n: int | None = None) -> Any:
         """The state at the start of an episode, or of n: what a member with memory remembers; None without memory."""
         return self.network.start(n) if n is not None else self.network.first(self.network.start(1))
 
-    def outputs(self, observation, state=None, rng=None):
+    def outputs(self, observation: ArrayLike, state: Any = None,
+                rng: np.random.Generator | None = None) -> tuple[NDArray[np.float32], Any]:
         """The network's outputs, [outputs] or [n, outputs], and the next state."""
         x, batch = self._input(observation)
         if state is None:
@@ -71,7 +77,7 @@ class Member:
         out = np.asarray(out, np.float32)
         return (out, state) if batch else (out[0], self.network.first(state))
 
-    def learn(self, state, reward):
+    def learn(self, state: Any, reward: ArrayLike) -> Any:
         """The state after the reward of a step, given the state that act returned in it.
 
         A member whose weights change by rewards (policy.plasticity = rewarded) wants this call in each step. Other
@@ -90,7 +96,8 @@ class Member:
         got = "is None" if reward is None else f"has the shape {list(np.shape(reward))}"
         raise ValueError(f"reward {got}, want " + (f"{len(state)} numbers" if isinstance(state, list) else "a number"))
 
-    def act(self, observation, state=None, actions=None, rng=None, legal=None):
+    def act(self, observation: ArrayLike, state: Any = None, actions: Literal["sampled", "greedy"] | None = None,
+            rng: np.random.Generator | None = None, legal: ArrayLike | None = None) -> tuple[Any, Any]:
         """The action for an observation, in the shape of the action space, and the next state.
 
         For n observations it returns n actions. actions: "sampled" draws from the distribution, with rng, a numpy
@@ -98,14 +105,14 @@ class Member:
         actions that may be taken, a bool for each output, with at least one true for each choice. ValueError says what
         is wrong with an argument.
         """
-        legal = self._mask(legal)
+        mask = self._mask(legal)
         out, state = self.outputs(observation, state, rng)
-        if legal is not None:  # as policy.Legal in Go: an output that is NaN or -inf still beats an illegal one
-            if legal.ndim > out.ndim or legal.ndim == 2 and len(legal) != len(out):
-                raise ValueError(f"legal has the shape {list(legal.shape)}, want {list(out.shape)}, a row for each "
+        if mask is not None:  # as policy.Legal in Go: an output that is NaN or -inf still beats an illegal one
+            if mask.ndim > out.ndim or mask.ndim == 2 and len(mask) != len(out):
+                raise ValueError(f"legal has the shape {list(mask.shape)}, want {list(out.shape)}, a row for each "
                                  "observation")
             least = np.finfo(np.float32).min
-            out = np.where(legal, np.where(out > least, out, least), -np.inf)
+            out = np.where(mask, np.where(out > least, out, least), -np.inf)
         actions = actions or self.actions
         if actions == "sampled":
             out = self._perturbed(out, rng or np.random.default_rng())
@@ -113,7 +120,7 @@ class Member:
             raise ValueError(f'actions got {actions!r}, want "sampled" or "greedy"')
         return self._action(out), state
 
-    def value(self, observation):
+    def value(self, observation: ArrayLike) -> float | NDArray[np.float32]:
         """The critic's value of an observation, in units of scaled rewards, if the file was exported with --critic."""
         if self.critic is None:
             raise ValueError("the file has no critic: export a run of ppo with --critic")

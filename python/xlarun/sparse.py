@@ -1,15 +1,20 @@
 """A sparse network of pictures, and its accuracy."""
+from __future__ import annotations
+
 import gzip
 import json
+import os
 import pathlib
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 
 class SparseMember:
     """Labels pictures. metadata and arrays are those of the file; layers are the dense matrices, [inputs, outputs]."""
 
-    def __init__(self, arrays, metadata):
+    def __init__(self, arrays: dict[str, NDArray[Any]], metadata: dict[str, str]):
         self.arrays, self.metadata = arrays, metadata
         units = json.loads(metadata["layers"])
         self.rounded = bfloat16 if metadata["dtype"] == "bf16" else lambda x: x
@@ -20,7 +25,7 @@ class SparseMember:
             w[at // (width * outputs) * width + at % width, at // width % outputs] = self.rounded(arrays[f"{i}.w"])
             self.layers.append(w)
 
-    def outputs(self, pictures):
+    def outputs(self, pictures: ArrayLike) -> NDArray[np.float32]:
         """The logits, [n, classes], of pictures whose pixels are 0 to 255: [n, pixels] or [n, height, width]."""
         x = np.asarray(pictures)
         x = x.reshape(len(x), -1).astype(np.float32)
@@ -32,11 +37,11 @@ class SparseMember:
             x = self.rounded(np.maximum(x, 0) if i else x) @ w
         return x if self.metadata["method"] == "kernel" else self.rounded(x)
 
-    def labels(self, pictures):
+    def labels(self, pictures: ArrayLike) -> NDArray[np.intp]:
         """The labels of pictures, [n]."""
         return self.outputs(pictures).argmax(1)
 
-    def accuracy(self, pictures, labels):
+    def accuracy(self, pictures: ArrayLike, labels: ArrayLike) -> float:
         """The part of the pictures whose label is found."""
         return float((self.labels(pictures) == np.asarray(labels)).mean())
 
@@ -55,7 +60,7 @@ def bfloat16(x):
     return ((bits + 0x7FFF + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)).view(np.float32)
 
 
-def read_idx(path):
+def read_idx(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
     """The array of an IDX file, the format of MNIST's pictures and labels, with or without gzip."""
     data = pathlib.Path(path).read_bytes()
     if data[:2] == b"\x1f\x8b":

@@ -11,7 +11,8 @@ type Entry struct {
 	Backend, Name, Version string
 	// License covers the plugin's wheel, SupportLicense the supporting wheels.
 	License, SupportLicense string
-	// Path is the file of the shared object, which may not be installed. Folder has it and the supporting wheels.
+	// Path is the file of the shared object, which may not be installed. Folder has it and the supporting wheels; it is
+	// "" for a plugin that pip installed.
 	Path, Folder string
 	// DownloadSize is the size of the plugin's wheel, SupportSize of the supporting wheels, in bytes.
 	DownloadSize, SupportSize int64
@@ -51,6 +52,11 @@ func (s *store) list(ctx context.Context) ([]Entry, error) {
 			Folder:       site,
 			DownloadSize: pin.Size, UnpackedSize: pin.Unpacked,
 			SupportInstalled: true,
+		}
+		if found, ok := s.inPython(ctx, pin, support); ok {
+			e.Path, e.Folder, e.Installed = found.Path, "", true
+			entries = append(entries, e)
+			continue
 		}
 		_, err = verify(ctx, site, pin)
 		e.Installed = err == nil

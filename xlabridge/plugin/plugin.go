@@ -5,8 +5,9 @@
 //
 //  1. the path that the caller gives (--plugin),
 //  2. PJRT_PLUGIN_LIBRARY_PATH, a list of plugin files and of folders with plugin files,
-//  3. the cache folder ([fetch.CacheDir]),
-//  4. the pinned Python wheel, which is downloaded, checked and unpacked.
+//  3. the Python packages beside the executable (pythonPackages), for the shared object with the pinned checksum,
+//  4. the cache folder ([fetch.CacheDir]),
+//  5. the pinned Python wheel, which is downloaded, checked and unpacked.
 //
 // The pins (name, version, file, sha256) are in third_party/plugins.toml. The checksum decides whether a download is
 // accepted. The package does not load plugins, so it does not check that a file is one.
@@ -30,6 +31,7 @@ type Source string
 const (
 	SourceFlag      Source = "flag"      // Request.Path
 	SourceEnv       Source = "env"       // PJRT_PLUGIN_LIBRARY_PATH
+	SourcePython    Source = "python"    // a Python package beside the executable
 	SourceCache     Source = "cache"     // installed by an earlier call
 	SourceInstalled Source = "installed" // downloaded by this call
 )

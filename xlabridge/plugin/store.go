@@ -17,6 +17,7 @@ type store struct {
 	pins         pinSet
 	goos, goarch string
 	getenv       func(string) string
+	prefix       string // the folder above that of the executable
 	client       *fetch.Client
 	sources      func() []fetch.Source
 	visible      func(backend string) bool // reports whether the machine has the backend's device
@@ -33,12 +34,17 @@ func openStore() (*store, error) {
 	if err != nil {
 		return nil, err
 	}
+	executable, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
 	s := &store{
 		Store:      storeAt(filepath.Join(dir, "plugins")),
 		pins:       pins,
 		goos:       runtime.GOOS,
 		goarch:     runtime.GOARCH,
 		getenv:     os.Getenv,
+		prefix:     filepath.Dir(filepath.Dir(executable)),
 		client:     fetch.NewClient(),
 		visible:    func(backend string) bool { return Device(backend) == nil },
 		driver:     func() Driver { return driverBelow("/") },

@@ -41,7 +41,7 @@ func pluginListCommand(a *App) *cobra.Command {
 				return err
 			}
 			for _, e := range entries {
-				if e.Installed {
+				if e.Installed && e.Folder != "" {
 					fmt.Fprintf(a.Out, "to remove %s, remove the folder %s\n", e.Name, e.Folder)
 				}
 			}
@@ -52,6 +52,8 @@ func pluginListCommand(a *App) *cobra.Command {
 
 func pluginState(e plugin.Entry) string {
 	switch {
+	case e.Installed && e.Folder == "":
+		return "installed by pip"
 	case e.Installed && !e.SupportInstalled:
 		return "installed, without the vendor's libraries"
 	case e.Installed:

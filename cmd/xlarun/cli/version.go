@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/xlabridge/fetch"
+	"xlarun/xlabridge/plugin"
 )
 
 // versionText returns the line of xlarun version and xlarun --version.
@@ -49,11 +52,42 @@ func rootCommand(cmd *cobra.Command, args []string) error {
 }
 
 func versionCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	asJSON := false
+	cmd := &cobra.Command{
 		Use: "version", Short: "Print the version", Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			fmt.Fprint(a.Out, versionText())
-			return nil
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !asJSON {
+				fmt.Fprint(a.Out, versionText())
+				return nil
+			}
+			v := versionInfo{Version: console.Version(), Commit: console.Commit(), Go: runtime.Version(),
+				Platform: runtime.GOOS + "/" + runtime.GOARCH}
+			found, err := plugin.Find(cmd.Context(), plugin.Request{Offline: true})
+			if err == nil {
+				v.Plugin = &pluginInfo{found.Name, found.Version, found.SHA256, found.Path, string(found.Source)}
+			} else if !errors.Is(err, fetch.ErrNotInstalled) {
+				return err
+			}
+			return a.PrintJSON(v)
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON: version, commit, and the plugin for CPUs")
+	return cmd
+}
+
+// versionInfo is what xlarun version --json prints.
+type versionInfo struct {
+	Version  string      `json:"version"`
+	Commit   string      `json:"commit"` // "" if it is not known
+	Go       string      `json:"go"`
+	Platform string      `json:"platform"`
+	Plugin   *pluginInfo `json:"plugin"` // for CPUs; null if it is not installed
+}
+
+type pluginInfo struct {
+	Name    string `json:"name"` // "" for a plugin that is not pinned
+	Version string `json:"version"`
+	SHA256  string `json:"sha256"`
+	Path    string `json:"path"`
+	Source  string `json:"source"` // where it was found, one of the values of plugin.Source
 }

@@ -51,6 +51,16 @@ func versionOf(release string, info *debug.BuildInfo) string {
 	return v + " in " + info.Main.Path + commitOf(info)
 }
 
+// Commit returns the commit of the checkout that this program was built from, with ".modified" where the checkout had
+// changes; "" if it is not known.
+func Commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	return strings.TrimPrefix(commitOf(info), "+")
+}
+
 // commitOf returns the commit of the checkout that was built: "+0887bd257ee0.modified"; "" if it is not known.
 func commitOf(info *debug.BuildInfo) string {
 	settings := map[string]string{}
