@@ -242,7 +242,7 @@ func TestHostsAreOneRun(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			one, each, devices := 0, 0, [2]int{1, 1}
 			if x.compiled || long.On() {
-				one, each, devices = 1, 8, [2]int{8, 8} // the numbers of TestDeterminismMatrix, so that programs are shared
+				one, each, devices = 1, 2, [2]int{2, 2}
 			}
 			if long.On() {
 				devices[0] = 1

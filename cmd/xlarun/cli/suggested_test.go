@@ -52,8 +52,8 @@ func TestSuggestedSettings(t *testing.T) {
 	require.Equal(t, "mlp:8", resolve("Gather-v1", map[string]string{"policy": "mlp:8"}, "").all()["policy"].Text())
 }
 
-// All suggestions are settings in their ranges, for environments that exist, and differ from the defaults. The long form
-// has the environments without suggestions, too.
+// All suggestions are settings in their ranges, for environments that exist, and differ from the defaults. The long
+// form has environments without suggestions, too.
 func TestSuggestionsAreSettings(t *testing.T) {
 	kind, _ := run.Lookup("ppo")
 	tuned := 0
