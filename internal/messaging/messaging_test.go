@@ -103,9 +103,7 @@ func (w *watched) Updates() <-chan nats.KeyValueEntry {
 
 func (w *watched) Error() <-chan error {
 	late := make(chan error, 1)
-	if w.late != nil {
-		late <- w.late
-	}
+	late <- w.late
 	return late
 }
 

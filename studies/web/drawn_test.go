@@ -264,9 +264,12 @@ func TestOwnStudyIsDrawn(t *testing.T) {
 
 // TestWorkersAreDrawn: a row for each worker.
 func TestWorkersAreDrawn(t *testing.T) {
-	seen := []studies.WorkerStatus{{ID: "host:7:1", Threads: 3, Done: 2, LastSeen: time.Now().Add(-5 * time.Second),
-		Leased: []int64{5, 6}}, {ID: "a:b:6:1", LastSeen: time.Now()}}
-	page := load(t, shown(t, loopback, 12, func() studies.Status { return studies.Status{Workers: seen} })).good()
+	seen := func() studies.Status { // at the time of the look, however long the page takes
+		return studies.Status{Workers: []studies.WorkerStatus{{ID: "host:7:1", Threads: 3, Done: 2,
+			LastSeen: time.Now().Add(-5500 * time.Millisecond), Leased: []int64{5, 6}},
+			{ID: "a:b:6:1", LastSeen: time.Now()}}}
+	}
+	page := load(t, shown(t, loopback, 12, seen)).good()
 	require.NotContains(t, page.id(t, "workers-section").Attrs, "hidden")
 	require.Equal(t, [][]string{{"worker", "machine", "process", "trials under way", "lanes", "trials done", "threads",
 		"last heard of"}, {"0", "a:b", "6", "none", "", "0", "", "now"},

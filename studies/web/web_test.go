@@ -81,9 +81,11 @@ var loopback = studies.Listen{Address: "127.0.0.1:0"}
 
 // TestShowsAStudy: what the page is sent is what the study is, and only what has changed.
 func TestShowsAStudy(t *testing.T) {
-	seen := []studies.WorkerStatus{{ID: "host:7:1", Threads: 3, Done: 2, LastSeen: time.Now().Add(-5 * time.Second),
-		Leased: []int64{5, 99}}, {ID: "host:6:1", LastSeen: time.Now()}}
-	p := shown(t, loopback, 12, func() studies.Status { return studies.Status{Workers: seen} })
+	p := shown(t, loopback, 12, func() studies.Status { // at the time of the look
+		return studies.Status{Workers: []studies.WorkerStatus{{ID: "host:7:1", Threads: 3, Done: 2,
+			LastSeen: time.Now().Add(-5500 * time.Millisecond), Leased: []int64{5, 99}},
+			{ID: "host:6:1", LastSeen: time.Now()}}}
+	})
 	status, text, h := get(t, http.DefaultClient, p.URL()+"data")
 	require.Equal(t, 200, status)
 	var s struct {
