@@ -81,8 +81,9 @@ func (e *CMAES) tell(s CMAESState, fitness *graph.Array, noise Draws[*graph.Arra
 	lengths := MapOf(noise, func(z *graph.Array) *graph.Array { return z.Square().Sum() })
 	w = w.Mul(graph.Select(w.Ge(0), graph.OnesLike(w),
 		graph.Div(float32(n), lengths.Max(float32(1e-8)))))
+	// Of the members' steps, not of their noise: devices share that, but not products with the frame.
 	frame := s.Basis.Mul(s.Scale.ExpandDims(0)) // B·diag(D)
-	mu := frame.Dot(noise.Outer(w, func(z *graph.Array) *graph.Array { return z })).Dot(graph.MatrixTranspose(frame))
+	mu := noise.Outer(w, frame.Dot)
 	covariance := conditioned(r.covariance(s.Covariance, graph.Outer(p.path, p.path), mu, p.stalled))
 
 	generations := s.Generation.Add(1)
@@ -91,10 +92,10 @@ func (e *CMAES) tell(s CMAESState, fitness *graph.Array, noise Draws[*graph.Arra
 		generations}
 }
 
-// conditioned returns a covariance made symmetric, with a positive diagonal.
+// conditioned returns a covariance with a positive diagonal. What decomposes it takes its symmetric part. To take that
+// here, too, would read a large matrix along its columns in every generation.
 func conditioned(c *graph.Array) *graph.Array {
 	eye := graph.Eye(graph.Float32, c.Dim(0))
-	c = c.Add(graph.MatrixTranspose(c)).Mul(float32(.5))
 	c = graph.Select(eye.Gt(0), c.Max(0), c)
 	return c.Clamp(-maxDeviation, maxDeviation).Add(graph.Mul(minVariance, eye))
 }
