@@ -288,7 +288,10 @@ func (s *server) next(q request) (reply, error) {
 			q.Trial = -1
 		}
 		s.decided(nextKind, q, ok, at)
-		s.workers[q.Worker].idle(!ok)
+		w := s.workers[q.Worker]
+		if w.waits = !ok; !ok {
+			w.Trial = -1
+		}
 		s.mu.Unlock()
 		if !ok {
 			return reply{Busy: s.ttl / 4, Lease: s.ttl}, nil
