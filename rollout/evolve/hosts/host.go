@@ -70,7 +70,7 @@ type Host struct {
 	identity      Identity
 	run           string // identity.Digest()
 	peers         map[string]*peer
-	names         map[string]bool  // all hosts that were ever heard of, those that left after a generation too; at most mostNames
+	names         map[string]bool  // hosts that joined, without those that left at the start; at most mostNames
 	round         *round           // the generation under way
 	rounds        map[int64]*round // this one, finished ones, and later ones of which messages have arrived
 	chunkTime     time.Duration    // time of a chunk, here; 0: not known
