@@ -9,13 +9,10 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// lockWait is how long tryLock tries. It is far longer than locked takes.
-const lockWait = time.Second
-
 // tryLock takes the lock of a file. ok is false if another process holds it. It tries for a while, because locked
 // holds the lock for a moment to look at it.
 func tryLock(path string) (lock *flock.Flock, ok bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // locked is far quicker
 	defer cancel()
 	for {
 		lock = flock.New(path)

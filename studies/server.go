@@ -288,7 +288,10 @@ func (s *server) next(q request) (reply, error) {
 			q.Trial = -1
 		}
 		s.decided(nextKind, q, ok, at)
-		s.workers[q.Worker].idle(!ok)
+		w := s.workers[q.Worker]
+		if w.waits = !ok; !ok {
+			w.Trial = -1
+		}
 		s.mu.Unlock()
 		if !ok {
 			return reply{Busy: s.ttl / 4, Lease: s.ttl}, nil
@@ -421,12 +424,9 @@ func (s *server) leave(most time.Duration) {
 		if n := s.returned.Load(); n != before {
 			before, quiet = n, time.Now().Add(leaveQuiet)
 		}
-		time.Sleep(leaveEvery)
+		time.Sleep(10 * time.Millisecond)
 	}
 }
-
-// leaveEvery is the time between two looks at who still has a trial.
-const leaveEvery = 10 * time.Millisecond
 
 // leaveQuiet is the time without anything that workers give back after which those with a trial go on. Tests shorten
 // it.

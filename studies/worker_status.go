@@ -97,13 +97,6 @@ func (s *server) noteRequest(q request) {
 // severalKinds stands for processors of which no one is the kind of all workers.
 const severalKinds = "several"
 
-// idle notes whether a worker that asked for a trial has got none.
-func (w *WorkerStatus) idle(is bool) {
-	if w.waits = is; is {
-		w.Trial = -1
-	}
-}
-
 // working returns the number of workers that were heard within two leases. One that waits for a trial is heard four
 // times in a lease.
 func (s *server) working() (n int) {

@@ -6,7 +6,6 @@ import (
 
 	"xlarun/graph"
 	"xlarun/rollout/evolve/generation"
-	"xlarun/rollout/evolve/hosts"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
@@ -50,7 +49,7 @@ func (e *search) join(b xlabridge.Backend, o run.LoopOptions, first generation.S
 		Count: graph.Int32s(make([]int32, e.setup.Groups.Devices))}
 	p.SideProgram, err = run.NewSideProgram(e.Loop, "chunk", of,
 		func(s generation.State, in generation.Chunk) generation.Results {
-			return program.EvaluateChunk(s, in, hosts.CallChunks*p.each)
+			return program.EvaluateChunk(s, in, p.each)
 		})
 	if err != nil {
 		return errors.Join(err, e.Loop.Close())
@@ -88,44 +87,29 @@ func (p *chunk) tilesOf(chunk int) (first, count int) {
 	return chunk * p.each, min(p.each, p.tiles-chunk*p.each)
 }
 
-// compute returns the rows of chunks. In a call each device computes some that follow each other.
-func (p *chunk) compute(chunks []int, devices int) (rows [][]byte, err error) {
-	for len(chunks) > 0 {
-		first, count := make([]int32, devices), make([]int32, devices)
-		var begin []int // the first tile of each chunk among all rows
-		each := min((len(chunks)+devices-1)/devices, hosts.CallChunks)
-		done := 0
-		for d := range devices {
-			for n := 0; n < each && done < len(chunks); n++ {
-				f, tiles := p.tilesOf(chunks[done])
-				if n == 0 {
-					first[d] = int32(f)
-				} else if chunks[done] != chunks[done-1]+1 {
-					break
-				}
-				begin = append(begin, d*hosts.CallChunks*p.each+n*p.each)
-				count[d] += int32(tiles)
-				done++
+// compute returns the rows of chunks, at most one for each device.
+func (p *chunk) compute(chunks []int, devices int) ([][]byte, error) {
+	first, count := make([]int32, devices), make([]int32, devices)
+	for i, c := range chunks {
+		f, n := p.tilesOf(c)
+		first[i], count[i] = int32(f), int32(n)
+	}
+	out, err := p.Call(generation.Chunk{Inputs: p.inputs, First: graph.Int32s(first), Count: graph.Int32s(count)})
+	if err != nil {
+		return nil, err
+	}
+	defer xlabridge.Free(out)
+	rows := make([][]byte, len(chunks))
+	for leaf, a := range out {
+		if err := graph.View(a, func(b []byte) error {
+			for i := range chunks {
+				begin := i * p.each * p.sizes[leaf]
+				rows[i] = append(rows[i], b[begin:begin+int(count[i])*p.sizes[leaf]]...)
 			}
-		}
-		out, err := p.Call(generation.Chunk{Inputs: p.inputs, First: graph.Int32s(first), Count: graph.Int32s(count)})
-		if err != nil {
+			return nil
+		}); err != nil {
 			return nil, err
 		}
-		defer xlabridge.Free(out)
-		of := make([][]byte, done)
-		for leaf, a := range out {
-			if err := graph.View(a, func(b []byte) error {
-				for i, tile := range begin {
-					_, tiles := p.tilesOf(chunks[i])
-					of[i] = append(of[i], b[tile*p.sizes[leaf]:(tile+tiles)*p.sizes[leaf]]...)
-				}
-				return nil
-			}); err != nil {
-				return nil, err
-			}
-		}
-		rows, chunks = append(rows, of...), chunks[done:]
 	}
 	return rows, nil
 }

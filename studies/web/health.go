@@ -11,7 +11,6 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
-	"xlarun/internal/quantity"
 	"xlarun/studies"
 	"xlarun/studies/study"
 )
@@ -21,7 +20,7 @@ type health struct {
 	alive func(context.Context) error // reports whether what the server is made of answers
 	ready func(context.Context) error // reports whether it takes others in
 	add   func(*metrics.Set) error    // adds its metrics
-	about func() string               // says what is served; nil: a page does
+	about string                      // what is served; "": a page says it
 }
 
 // answerTime is how long alive and ready may take. Tests shorten it.
@@ -35,15 +34,8 @@ func OpenMessages(l studies.Listen, r *studies.Hosted) (*Page, error) {
 			s.NewGauge(fmt.Sprintf("xlarun_generation{run=%q}", x.Name), nil).Set(float64(x.Generation))
 		}
 		return nil
-	}, about: func() string {
-		text := "This is the message server of hosts and islands, which join by --join. It serves /healthz, /readyz " +
-			"and /metrics.\n"
-		for _, x := range r.Now() {
-			text += fmt.Sprintf("Run %s: generation %d, %s.\n", x.Name, x.Generation,
-				quantity.Count(x.Hosts, "host", "hosts"))
-		}
-		return text
-	}}}
+	}, about: "Here is the message server of hosts and islands, which join by --join. /metrics says which runs there " +
+		"are, and /healthz and /readyz whether the server answers.\n"}}
 	if err := p.open(l); err != nil {
 		return nil, err
 	}
@@ -118,10 +110,9 @@ func (h *health) serve(mux *http.ServeMux, guarded http.Handler) http.Handler {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 		_, _ = w.Write(text.Bytes())
 	})
-	if h.about != nil {
+	if h.about != "" {
 		mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			_, _ = w.Write([]byte(h.about()))
+			_, _ = w.Write([]byte(h.about)) // net/http finds that it is text
 		})
 	}
 	open := http.NewServeMux()

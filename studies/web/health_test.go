@@ -159,7 +159,7 @@ func TestHealthOfAMessageServer(t *testing.T) {
 	}
 	status, text, _ := get(t, http.DefaultClient, p.URL())
 	require.Equal(t, 200, status)
-	require.Contains(t, text, "It serves /healthz, /readyz and /metrics.\nRun try: generation 7, 2 hosts.\n")
+	require.Contains(t, text, "/metrics says which runs there are")
 	a.Send(hosts.Message{Kind: hosts.Leave, From: "a", Run: "run", Generation: 8})
 	a.Close()
 	want("# TYPE xlarun_generation gauge", `xlarun_generation{run="try"} 8`, "# TYPE xlarun_hosts gauge",

@@ -40,9 +40,6 @@ const (
 	lateFactor = 1.25
 	// leastLate bounds that time from below.
 	leastLate = 5 * time.Millisecond
-	// CallChunks is the largest number of chunks that a host computes in one call on a device, and callTime the time
-	// that such a call may take: each call costs about a millisecond, and what a host that dies has not sent is lost.
-	CallChunks, callTime = 16, 50 * time.Millisecond
 	// transitTime is how long a host waits for rows of others that are ahead before it asks for them.
 	transitTime = 20 * time.Millisecond
 	// chunkTimeGuess is the time of a chunk before one was measured.
@@ -73,10 +70,10 @@ type Host struct {
 	identity      Identity
 	run           string // identity.Digest()
 	peers         map[string]*peer
-	names         map[string]bool  // all hosts that were ever heard of, those that left after a generation too; at most mostNames
+	names         map[string]bool  // hosts that joined, without those that left at the start; at most mostNames
 	round         *round           // the generation under way
 	rounds        map[int64]*round // this one, finished ones, and later ones of which messages have arrived
-	chunkTime     time.Duration    // time of the last call by its chunks, here; 0: not known
+	chunkTime     time.Duration    // time of a chunk, here; 0: not known
 	startTime     time.Duration    // when the generation began here; -1: not yet
 	computeTime   time.Duration    // when this host began its chunks
 	whole         least            // time of a generation, if this host computes all of it
@@ -296,7 +293,7 @@ func (h *Host) begin(now time.Duration, m Message) {
 	}
 	for _, c := range m.Chunks {
 		if c := r.at(c); c != nil {
-			c.host, c.startTime, c.count = m.From, now, len(m.Chunks)
+			c.host, c.startTime = m.From, now
 		}
 	}
 }
@@ -362,8 +359,8 @@ type Action struct {
 	SendStateTo map[string]int64 // hosts that want this host's state, and the generations that they have done
 }
 
-// Next returns what to do now. Devices compute chunks at the same time.
-func (h *Host) Next(now time.Duration, devices int) Action {
+// Next returns what to do now. It computes `limit` chunks at a time at most.
+func (h *Host) Next(now time.Duration, limit int) Action {
 	a := Action{SendStateTo: h.stateRequests}
 	h.stateRequests = map[string]int64{}
 	if s := h.checkpoint; s != nil {
@@ -408,7 +405,7 @@ func (h *Host) Next(now time.Duration, devices int) Action {
 		return a
 	}
 	var expected bool
-	a.Compute, expected, a.Wait = h.choose(now, devices)
+	a.Compute, expected, a.Wait = h.choose(now, limit)
 	if len(a.Compute) == 0 {
 		h.idleUntil = now + a.Wait
 		return a
@@ -530,26 +527,23 @@ func (h *Host) Behind(now time.Duration) bool {
 // then those whose host is late. If there are none, wait is the time until one is late.
 //
 // A host computes its own chunks in order, so the others know which one is under way, and need no message about it.
-// expected reports that it is this one chunk. Own chunks that take little time are computed several in a call, up to
-// half of those that are left.
-func (h *Host) choose(now time.Duration, devices int) (chunks []int, expected bool, wait time.Duration) {
+// expected reports that it is this one chunk.
+func (h *Host) choose(now time.Duration, limit int) (chunks []int, expected bool, wait time.Duration) {
 	sharing := h.alive(now, h.shares)
 	h.sharing = len(sharing)
 	rank := slices.Index(sharing, h.id)
-	late := func(count int) time.Duration { // of a call
-		if h.chunkTime == 0 {
-			return chunkTimeGuess
-		}
-		return max(leastLate, time.Duration(lateFactor*float64(h.chunkTime)*float64(max(count, devices))))
+	late := max(leastLate, time.Duration(lateFactor*float64(h.chunkTime)))
+	if h.chunkTime == 0 {
+		late = chunkTimeGuess
 	}
-	wait = late(1)
+	wait = late
 	var own, open, overdue []int
 	underWay := make([]bool, len(sharing)) // a chunk of this host is
 	for i, c := range h.round.chunks {
 		if c.rows != nil {
 			continue
 		}
-		owner := i * len(sharing) / len(h.round.chunks)
+		owner := i % len(sharing)
 		by, at := c.host, c.startTime
 		if by == "" && owner != rank && !underWay[owner] {
 			by, at = sharing[owner], max(h.startTime, h.peers[sharing[owner]].lastRows)
@@ -557,7 +551,7 @@ func (h *Host) choose(now time.Duration, devices int) (chunks []int, expected bo
 		underWay[owner] = underWay[owner] || by == sharing[owner]
 		switch {
 		case by != "" && by != h.id && h.isAlive(now, by):
-			if left := at + late(c.count) - now; left > 0 {
+			if left := at + late - now; left > 0 {
 				wait = min(wait, left, h.peers[by].lastMessage+AliveFor-now+1)
 			} else {
 				overdue = append(overdue, i)
@@ -577,10 +571,7 @@ func (h *Host) choose(now time.Duration, devices int) (chunks []int, expected bo
 			chunks = slices.Concat(overdue[k:], overdue[:k])
 		}
 	}
-	if t := h.chunkTime; t > 0 {
-		devices = max(devices, min(len(own)/2, CallChunks*devices, int(callTime/t)))
-	}
-	chunks = chunks[:min(devices, len(chunks))]
+	chunks = chunks[:min(limit, len(chunks))]
 	return chunks, len(chunks) == 1 && len(own) > 0, wait
 }
 
@@ -602,11 +593,11 @@ func (h *Host) isAlive(now time.Duration, name string) bool {
 // Computed takes the rows of chunks that this host computed, and returns the messages that announce those that others
 // have not announced meanwhile.
 func (h *Host) Computed(now time.Duration, chunks []int, rows [][]byte) ([]Message, error) {
-	h.computing += now - h.computeTime
-	h.chunkTime = (now - h.computeTime) / time.Duration(len(chunks))
-	if h.leastChunk == 0 || h.chunkTime < h.leastChunk {
-		h.leastChunk = h.chunkTime
+	h.chunkTime = now - h.computeTime
+	if each := h.chunkTime / time.Duration(len(chunks)); h.leastChunk == 0 || each < h.leastChunk {
+		h.leastChunk = each
 	}
+	h.computing += h.chunkTime
 	h.computed += len(chunks)
 	var out []Message
 	for i, c := range chunks {

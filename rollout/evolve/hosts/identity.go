@@ -16,7 +16,7 @@ type Identity map[string]string
 
 // Protocol is the number of what hosts say to each other. It rises with each change after which they would
 // misunderstand each other.
-const Protocol = "3"
+const Protocol = "2"
 
 // Keys of an Identity beside settings.
 const (

@@ -230,10 +230,10 @@ func (p *Process) Newest() int64 {
 }
 
 // WaitFor waits until a number of hosts have joined, or until another host has begun, for a time, wait, at most. Hosts
-// that left after a generation count. After tellAfter it tells what it waits for; tell may be nil. The error is an *OverError if the
-// server knows that the same run has reached the same goal, or is away for good. It is an *ElsewhereError if the server
-// knows that another host has a state of the run, and none that is ahead answers. After wait it has
-// messaging.CodeNoServer.
+// that left after a generation count. After tellAfter it tells what it waits for; tell may be nil. The error is an
+// *OverError if the server knows that the same run has reached the same goal, or is away for good. It is an
+// *ElsewhereError if the server knows that another host has a state of the run, and none that is ahead answers. After
+// wait it has messaging.CodeNoServer.
 func (p *Process) WaitFor(ctx context.Context, hosts int, wait time.Duration, goal string,
 	tell func(line string)) error {
 	left, elsewhere, err := p.left(goal)
@@ -313,15 +313,15 @@ func (p *Process) wait(ctx context.Context, limit time.Duration) error {
 	return nil
 }
 
-// Round takes part in the generation under way, which has a number of chunks, until the rows of all are there.
-// Devices compute chunks at the same time. It returns the rows in order, or a state of another host that has got further:
+// Round takes part in the generation under way, which has a number of chunks, until the rows of all are there. It
+// computes `limit` chunks at a time. It returns the rows in order, or a state of another host that has got further:
 // the caller restores it and calls Jump. If it returns neither, the caller computes the generation alone and calls Led.
-func (p *Process) Round(ctx context.Context, chunks, devices int, w Worker) (
+func (p *Process) Round(ctx context.Context, chunks, limit int, w Worker) (
 	rows [][]byte, state *Checkpoint, err error) {
 	for {
 		p.mu.Lock()
 		p.host.Resize(chunks)
-		a, err := p.host.Next(p.now(), devices), p.err
+		a, err := p.host.Next(p.now(), limit), p.err
 		p.mu.Unlock()
 		if err != nil {
 			return nil, nil, err

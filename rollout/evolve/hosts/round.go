@@ -22,7 +22,6 @@ type chunk struct {
 	by        string // the host that computed the rows
 	host      string // the host that began it last; "": nobody
 	startTime time.Duration
-	count     int // of the chunks that it began together
 }
 
 // grow makes room for a number of chunks.
