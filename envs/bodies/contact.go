@@ -452,7 +452,7 @@ func (a segment) nearest(b segment) spot {
 	return a.between(b, x, y)
 }
 
-// along is the cosine between the axes of two segments, and where each one's axis is nearest to the centre of the other.
+// along is the cosine between the axes of two segments, and where each axis is nearest to the centre of the other.
 func (a segment) along(b segment) (c, u, v num) {
 	way := a.centre.sub(b.centre)
 	return a.axis.dot(b.axis), neg(a.axis.dot(way)), b.axis.dot(way)

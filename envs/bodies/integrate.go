@@ -43,8 +43,8 @@ func cut(list *[]num, n int) []num {
 	return x
 }
 
-// euler is a substep with implicit damping of joints (mj_EulerSkip): the state that was evaluated, the next one, and the
-// velocity by which it moved.
+// euler is a substep with implicit damping of joints (mj_EulerSkip): the state that was evaluated, the next one, and
+// the velocity by which it moved.
 func (s *dynamics) euler(x state, control []num) (seen, next state, way []num) {
 	h := k(s.Timestep)
 	p, warm, force := s.forward(x, control)

@@ -41,13 +41,14 @@ def first(x):
 def pairs(m):
     """The pairs of geoms that may touch (MuJoCo's filters, static)."""
     out = []
+    parents = not m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_FILTERPARENT
     excluded = set(m.exclude_signature.tolist())
     for a in range(m.ngeom):
         for b in range(a + 1, m.ngeom):
             i, j = int(m.geom_bodyid[a]), int(m.geom_bodyid[b])
             wa, wb = m.body_weldid[i], m.body_weldid[j]
             pa, pb = m.body_weldid[m.body_parentid[wa]], m.body_weldid[m.body_parentid[wb]]
-            if wa == wb or (wa != 0 and wb != 0 and (wa == pb or wb == pa)):
+            if wa == wb or (parents and wa != 0 and wb != 0 and (wa == pb or wb == pa)):
                 continue
             if not (m.geom_contype[a] & m.geom_conaffinity[b] or m.geom_contype[b] & m.geom_conaffinity[a]):
                 continue

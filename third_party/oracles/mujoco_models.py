@@ -14,13 +14,6 @@ from mujoco_bodies import GEOMS, model
 COMPUTED = ("plane", "sphere", "capsule", "cylinder")
 
 
-def related(m, g, h):
-    """The weld bodies of two geoms, where one is the parent of the other."""
-    a, b = (m.body_weldid[m.geom_bodyid[x]] for x in (g, h))
-    pa, pb = (m.body_weldid[m.body_parentid[x]] for x in (a, b))
-    return a != b and a != 0 and b != 0 and (a == pb or b == pa)
-
-
 def compiled(m):
     out = model(m, pairs_too=True)
     for a, actuator in enumerate(out["Actuators"]):
@@ -28,14 +21,6 @@ def compiled(m):
             actuator["Bias"] = [0, 0, 0]
     off = lambda *flags: any(m.opt.disableflags & f for f in flags)
     free = off(mujoco.mjtDisableBit.mjDSBL_CONTACT, mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
-    excluded = set(m.exclude_signature.tolist())
-    if off(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT):
-        for g in range(m.ngeom):
-            for h in range(g + 1, m.ngeom):
-                i, j = int(m.geom_bodyid[g]), int(m.geom_bodyid[h])
-                touch = m.geom_contype[g] & m.geom_conaffinity[h] or m.geom_contype[h] & m.geom_conaffinity[g]
-                if related(m, g, h) and touch and (i << 16) + j not in excluded:
-                    out["Pairs"].append({"Geoms": [g, h]})
     for p in range(m.npair):
         two = sorted([int(m.pair_geom1[p]), int(m.pair_geom2[p])])
         same_as_of_geoms(m, p, *two)

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -84,7 +85,8 @@ func commitOf(flag, path string) (string, error) {
 	return string(bytes.TrimSpace(commit)), nil
 }
 
-// withVersion adds the pinned versions of a baseline and of JAX below it to its name.
+// withVersion adds the pinned versions of a baseline and of JAX below it to its name, which is that of a package, or
+// begins with it.
 func withVersion(name string) string {
 	text, err := thirdparty.Peers.ReadFile("peers/requirements.txt")
 	if err != nil {
@@ -98,13 +100,15 @@ func withVersion(name string) string {
 		}
 		return ""
 	}
-	v := version(name)
+	first, _, _ := strings.Cut(name, "-")
+	v := cmp.Or(version(name), version(first))
+	jax := []string{"gymnax", "evosax", "spyx", "brainpy", "qdax", "brax-spring", "brax-generalized", "mujoco-mjx"}
 	switch {
 	case strings.EqualFold(name, "jax"):
 		return "JAX " + v
 	case v == "":
 		return name
-	case slices.Contains([]string{"gymnax", "evosax", "spyx", "brainpy", "qdax"}, strings.ToLower(name)):
+	case slices.Contains(jax, strings.ToLower(name)):
 		return name + " " + v + ", JAX " + version("jax")
 	}
 	return name + " " + v

@@ -54,3 +54,12 @@ func TestRecord(t *testing.T) {
 	require.Equal(t, console.StatusUsage, b.do(args...))
 	require.Contains(t, b.err.String(), "whose sources differ from commit "+commit)
 }
+
+// A row names the other program with the versions that are pinned.
+func TestVersions(t *testing.T) {
+	for name, want := range map[string]string{"MuJoCo": "MuJoCo 4.0.0", "jax": "JAX 0.10.2", "nobody": "nobody",
+		"brax-spring": "brax-spring 0.14.2, JAX 0.10.2", "mujoco-mjx": "mujoco-mjx 3.17.0, JAX 0.10.2",
+		"neat-python": "neat-python 2.0.0"} {
+		require.Equal(t, want, withVersion(name))
+	}
+}

@@ -43,8 +43,9 @@ func bodiesWorkloads(Options) (all []Workload) {
 	// Their compilation takes minutes.
 	jax := explicit(all[0])
 	jax.Name, jax.Peers = "halfcheetah-jax", nil
-	for _, how := range []string{"spring", "generalized", "mjx"} {
-		jax.Peers = append(jax.Peers, Peer{Name: how, Script: "brax_steps.py", Other: true,
+	for _, name := range []string{"brax-spring", "brax-generalized", "mujoco-mjx"} {
+		_, how, _ := strings.Cut(name, "-")
+		jax.Peers = append(jax.Peers, Peer{Name: name, Script: "brax_steps.py", Other: true,
 			Args: []string{how, "256", strconv.Itoa(bodiesSteps), strconv.Itoa(bodiesSteps / 10)}})
 	}
 	return append(all, jax)
