@@ -209,6 +209,10 @@ func TestVersion(t *testing.T) {
 	b.ok(t, "version")
 	require.Regexp(t, `^xlarun \d+\.\d+\.\d+\S*, go1\.\S+ \w+/\w+\n$`, b.out.String())
 	text := b.out.String()
+	b.out.b.Reset()
+	b.ok(t, "version", "--json")
+	require.Regexp(t, `^{"commit":"[^"]*","go":"go1[^"]+","platform":"\w+/\w+","plugin":(null|{.*"source":"\w+".*}),`+
+		`"version":"\d+\.\d+\.\d+[^"]*"}\n$`, b.out.String())
 	for _, args := range [][]string{{"--version"}, {"-v"}, {"--version", "evolve"}, {"--version", ""},
 		{"-v", "study", "run"}} {
 		b.out.b.Reset()

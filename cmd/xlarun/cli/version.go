@@ -60,11 +60,12 @@ func versionCommand(a *App) *cobra.Command {
 				fmt.Fprint(a.Out, versionText())
 				return nil
 			}
-			v := versionInfo{Version: console.Version(), Commit: console.Commit(), Go: runtime.Version(),
-				Platform: runtime.GOOS + "/" + runtime.GOARCH}
+			v := map[string]any{"version": console.Version(), "commit": console.Commit(), "go": runtime.Version(),
+				"platform": runtime.GOOS + "/" + runtime.GOARCH, "plugin": nil}
 			found, err := plugin.Find(cmd.Context(), plugin.Request{Offline: true})
 			if err == nil {
-				v.Plugin = &pluginInfo{found.Name, found.Version, found.SHA256, found.Path, string(found.Source)}
+				v["plugin"] = map[string]any{"name": found.Name, "version": found.Version, "sha256": found.SHA256,
+					"path": found.Path, "source": found.Source}
 			} else if !errors.Is(err, fetch.ErrNotInstalled) {
 				return err
 			}
@@ -73,21 +74,4 @@ func versionCommand(a *App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON: version, commit, and the plugin for CPUs")
 	return cmd
-}
-
-// versionInfo is what xlarun version --json prints.
-type versionInfo struct {
-	Version  string      `json:"version"`
-	Commit   string      `json:"commit"` // "" if it is not known
-	Go       string      `json:"go"`
-	Platform string      `json:"platform"`
-	Plugin   *pluginInfo `json:"plugin"` // for CPUs; null if it is not installed
-}
-
-type pluginInfo struct {
-	Name    string `json:"name"` // "" for a plugin that is not pinned
-	Version string `json:"version"`
-	SHA256  string `json:"sha256"`
-	Path    string `json:"path"`
-	Source  string `json:"source"` // where it was found, one of the values of plugin.Source
 }
