@@ -9,6 +9,7 @@ import (
 	"go/format"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io"
 	"io/fs"
 	"maps"
@@ -291,7 +292,8 @@ func checkDoc(checkout string, args []string) error {
 	if len(files) == 0 {
 		return fmt.Errorf("there is no package %s", args[0])
 	}
-	declared := map[string]bool{"": true}
+	symbol = strings.Trim(symbol+"."+strings.Join(args[1:], "."), ".")
+	declared := map[string]bool{}
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
@@ -300,30 +302,55 @@ func checkDoc(checkout string, args []string) error {
 		if err != nil {
 			return err
 		}
+		ast.FileExports(file)
+		of := ""
+		add := func(names ...*ast.Ident) {
+			for _, name := range names {
+				declared[of+name.Name] = true
+			}
+		}
 		ast.Inspect(file, func(n ast.Node) bool {
-			var names []*ast.Ident
 			switch n := n.(type) {
 			case *ast.FuncDecl:
-				names = []*ast.Ident{n.Name}
+				if of = ""; n.Recv != nil {
+					of, _, _ = strings.Cut(strings.TrimPrefix(types.ExprString(n.Recv.List[0].Type), "*"), "[")
+					of += "."
+				}
+				add(n.Name)
+				return false
+			case *ast.GenDecl:
+				of = ""
 			case *ast.TypeSpec:
-				names = []*ast.Ident{n.Name}
+				of = ""
+				add(n.Name)
+				of, n.TypeParams = n.Name.Name+".", nil
 			case *ast.ValueSpec:
-				names = n.Names
+				add(n.Names...)
+				return false
 			case *ast.Field:
-				names = n.Names
-			}
-			for _, name := range names {
-				declared[name.Name] = true
+				add(n.Names...)
+				return false
+			case *ast.FuncType:
+				return false
 			}
 			return true
 		})
 	}
-	for _, name := range append(strings.Split(symbol, "."), args[1:]...) {
-		if !declared[name] {
-			return fmt.Errorf("%s is not declared in %s", name, folder)
-		}
+	if symbol != "" && !(declared[symbol] && ast.IsExported(symbol)) {
+		return fmt.Errorf("%s is not declared in %s", symbol, folder)
 	}
 	return nil
+}
+
+// TestCheckDoc checks that go doc is asked for what a package exports, and for methods and fields by their type.
+func TestCheckDoc(t *testing.T) {
+	for symbol, found := range map[string]bool{"rollout/evolve": true, "rollout/evolve.Config.With": true,
+		"rollout/evolve.Config.NormalizeObservations": true, "rollout/evolve.With": false,
+		"rollout/evolve.DefaultConfig.With": false, "rollout/evolve.Config.ctx": false,
+		"rollout/evolve.hosted": false, "rollout/evolve.hosted.Use": false, "envs.Env.Step": true, "envs.Env.S": false} {
+		require.Equal(t, found, checkDoc(".", []string{"xlarun/" + symbol}) == nil, symbol)
+	}
+	require.NoError(t, checkDoc(".", []string{"xlarun/rollout/evolve", "DefaultConfig"}))
 }
 
 // TestGoOfDocuments checks that the Go of documents is formatted. The page of packages has what go doc writes.
