@@ -116,8 +116,7 @@ func (s *dynamics) rates(r, v []num, h num) []num {
 		d := s.v[j] + 3
 		u, w := vec(r[d:d+3]).scale(h), vec(v[d:d+3])
 		across := u.cross(w)
-		square := u.dot(u)
-		c := k(1. / 1209600)
+		square, c := u.dot(u), k(1./1209600)
 		for _, x := range []float64{1. / 30240, 1. / 720, 1. / 12} {
 			c = add(k(x), mul(square, c))
 		}

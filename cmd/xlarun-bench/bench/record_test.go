@@ -70,7 +70,7 @@ func TestVersions(t *testing.T) {
 	}
 	for _, want := range []string{"MuJoCo V", "JAX V", "C", "brax-spring V, JAX V", "brax-generalized V, JAX V",
 		"mujoco-mjx V, JAX V", "neat-python V", "evosax V, JAX V", "gymnax V, JAX V", "QDax V, JAX V", "spyx V, JAX V",
-		"brainpy V, JAX V", "optuna V"} {
+		"brainpy V, JAX V", "optuna V", "ray V", "ray-free V"} {
 		require.Contains(t, seen, want)
 	}
 }
