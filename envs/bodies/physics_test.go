@@ -46,6 +46,22 @@ func TestEnergyStays(t *testing.T) {
 	require.InEpsilon(t, before, energy(x), 1e-9)
 }
 
+// The ops of a free body at rest have derivatives: by a speed its place moves, and its quaternion at half the rate.
+func TestDerivativesAtRest(t *testing.T) {
+	m := taskOf(t, "Ant").Model
+	m.Bodies, m.Joints, m.Geoms, m.Pairs, m.Actuators = m.Bodies[:2], m.Joints[:1], nil, nil, nil
+	require.Equal(t, []any{RK4, Free}, []any{m.Integrator, m.Joints[0].Type})
+	at := func(x []float64) *graph.Array { return graph.Float64s(x, len(x)) }
+	still := at(make([]float64, 6))
+	got, err := graph.Floats(graph.Grad(func(v *graph.Array) *graph.Array {
+		d, _ := m.Step(Data{at(m.Rest()), v, still}, at(nil), Params{}, Options{Ops: true})
+		return graph.Sum(d.Q)
+	})(still))
+	require.NoError(t, err)
+	h := m.Timestep
+	require.InDeltaSlice(t, []float64{h, h, h, h / 2, h / 2, h / 2}, got, 1e-12)
+}
+
 // At the solver's optimum rows push where they are active only, none pulls, and forces and accelerations agree.
 func TestContactsAreComplementary(t *testing.T) {
 	for _, name := range []string{"Ant", "Humanoid"} {

@@ -122,12 +122,12 @@ func TestWorkloadBesideItsPeers(t *testing.T) {
 		Workload{Name: "other", Explicit: true})
 	python := peerScripts(t, map[string]string{
 		"slow.py":    "echo hello from a library; " + scripted(`{"compile":4,"checks":[1.001,2]}`, 1),
-		"broken.py":  "echo one >&2; echo two >&2; exit 3",
+		"broken.py":  "echo one >&2; echo '  two' >&2; echo three >&2; exit 3",
 		"hangs.py":   "echo waiting >&2; sleep 600",
 		"differs.py": scripted(`{"checks":[1,3]}`, 1),
 		"dies.py":    `echo '{"checks":[1,2]}'; read n; echo the end >&2; exit 1`,
 		"lacks.py": `printf 'Traceback (most recent call last):\n  File "lacks.py", line 1\n    import imageio\n` +
-			`ModuleNotFoundError: No module named imageio\n' >&2; exit 1`,
+			`ModuleNotFoundError: No module named imageio:\n  version 2\n\nsee the manual\nor its page\n' >&2; exit 1`,
 	})
 	require.Equal(t, 0, b.do("--peers", "--peers-python", python, "--limit", "1s", "--repeats", "1", "--json"), b.err)
 	rows := b.rows(t)
@@ -140,10 +140,11 @@ func TestWorkloadBesideItsPeers(t *testing.T) {
 	require.Equal(t, 200., slow.Rate)
 	require.Equal(t, 1., slow.ProcessorRatio)
 	require.EqualValues(t, 1000, slow.PeakBytes)
-	for i, want := range map[int]string{1: "its last lines were:\none\ntwo", 2: "gave no answer for 1s",
+	for i, want := range map[int]string{1: "its last lines were:\none\n  two\nthree", 2: "gave no answer for 1s",
 		3: "not compute the same",
 		4: "the end",
-		5: "the peer lacks.py has ended: ModuleNotFoundError: No module named imageio"} {
+		5: "the peer lacks.py has ended: ModuleNotFoundError: No module named imageio: version 2 see the manual or " +
+			"its page"} {
 		require.Contains(t, rows[i].Failed, want)
 		require.Nil(t, rows[i].Ratio, "%d", i)
 		require.Contains(t, b.out.String(), want)

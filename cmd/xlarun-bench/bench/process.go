@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -128,18 +129,20 @@ func withoutInfinities(line []byte) []byte {
 	return bytes.ReplaceAll(line, []byte("NaN"), []byte("null"))
 }
 
-// failed kills the process and returns an error with the last lines that it wrote. Of a traceback of Python that is the
-// exception, which follows the indented lines.
+// traceback is of Python: indented frames, and then the exception, of which the first lines are the message.
+var traceback = regexp.MustCompile(`^Traceback .*\n(?: .*\n)+(\S(?:.*\n?){1,5})`)
+
+// failed kills the process and returns an error with the last lines that it wrote, or the exception of its last
+// traceback.
 func (p *process) failed(how string) error {
 	p.kill()
 	text := p.tail.text()
-	at := strings.LastIndex(text, "\n ")
-	_, exception, found := strings.Cut(text[at+1:], "\n")
-	switch {
-	case at >= 0 && found:
-		return fmt.Errorf("%s %s: %s", p.name, how, strings.Join(strings.Fields(exception), " "))
-	case text != "":
-		return fmt.Errorf("%s %s; its last lines were:\n%s", p.name, how, text)
+	last := max(0, strings.LastIndex(text, "Traceback (most recent call last):\n"))
+	if m := traceback.FindStringSubmatch(text[last:]); m != nil {
+		return fmt.Errorf("%s %s: %s", p.name, how, strings.Join(strings.Fields(m[1]), " "))
+	}
+	if text != "" {
+		return fmt.Errorf("%s %s; its last lines were:\n%s", p.name, how, lastOf(text))
 	}
 	return fmt.Errorf("%s %s", p.name, how)
 }
@@ -189,7 +192,12 @@ func (t *tail) Write(b []byte) (int, error) {
 func (t *tail) text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(string(t.data)), "\n")
+	return strings.TrimSpace(string(t.data))
+}
+
+// lastOf is the last lines of a text.
+func lastOf(text string) string {
+	lines := strings.Split(text, "\n")
 	return strings.Join(lines[max(0, len(lines)-lastLines):], "\n")
 }
 
@@ -250,7 +258,7 @@ func outputOf(cmd *exec.Cmd) (string, error) {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", stderr.text(), err)
+		return "", fmt.Errorf("%s: %w", lastOf(stderr.text()), err)
 	}
 	return string(out), nil
 }

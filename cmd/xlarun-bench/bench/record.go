@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -47,7 +48,7 @@ func record(path, suite, commit string, repeats int, all []row) error {
 			GainElsewhere: digits(r.GainThere)}
 		if r.Peer != nil {
 			x.Other, x.Ratio, x.OtherCPU = digits(*r.PeerSeconds), digits(*r.Ratio), digits(r.PeerProcessor)
-			x.Against = withVersion(*r.Peer)
+			x.Against = r.against
 		}
 		if r.Rate > 0 {
 			x.Unit = r.Unit
@@ -85,33 +86,24 @@ func commitOf(flag, path string) (string, error) {
 	return string(bytes.TrimSpace(commit)), nil
 }
 
-// withVersion adds the pinned versions of a baseline and of JAX below it to its name, which is that of a package, or
-// begins with it.
-func withVersion(name string) string {
-	text, err := thirdparty.Peers.ReadFile("peers/requirements.txt")
-	if err != nil {
-		return name
-	}
+// versioned returns the name with the pinned versions of the package and of JAX below it.
+func (p Peer) versioned() string {
+	text, _ := thirdparty.Peers.ReadFile("peers/requirements.txt")
 	version := func(of string) string {
-		for line := range strings.Lines(string(text)) {
-			if p, v, _ := strings.Cut(strings.TrimSpace(line), "=="); strings.EqualFold(p, of) {
-				return v
-			}
+		m := regexp.MustCompile(`(?mi)^` + regexp.QuoteMeta(of) + `==(.*)$`).FindSubmatch(text)
+		if m == nil {
+			return ""
 		}
-		return ""
+		return " " + string(m[1])
 	}
-	first, _, _ := strings.Cut(name, "-")
-	v := cmp.Or(version(name), version(first))
-	jax := []string{"gymnax", "evosax", "spyx", "brainpy", "qdax", "brax-spring", "brax-generalized", "mujoco-mjx"}
+	v := version(cmp.Or(p.Package, p.Name))
 	switch {
-	case strings.EqualFold(name, "jax"):
-		return "JAX " + v
-	case v == "":
-		return name
-	case slices.Contains(jax, strings.ToLower(name)):
-		return name + " " + v + ", JAX " + version("jax")
+	case p.Name == "jax":
+		return "JAX" + v
+	case p.JAX:
+		return p.Name + v + ", JAX" + version("jax")
 	}
-	return name + " " + v
+	return p.Name + v
 }
 
 // load returns the machine's load average of a minute, 0 where it is not known.

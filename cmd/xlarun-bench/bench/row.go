@@ -46,7 +46,8 @@ type row struct {
 	There     float64 `json:"there,omitempty"`
 	GainThere float64 `json:"gain_there,omitempty"`
 	// Failed says why the peer has no time.
-	Failed string `json:"peer_failed,omitempty"`
+	Failed  string `json:"peer_failed,omitempty"`
+	against string // the peer with its versions
 }
 
 // rows returns a row for each peer, or one row if there is no peer.
@@ -63,7 +64,7 @@ func rows(w Workload, ours *side, peers []*side) (all []row) {
 	}
 	for _, s := range peers {
 		l := r
-		l.Peer = &s.peer.Name
+		l.Peer, l.against = &s.peer.Name, s.peer.versioned()
 		if len(peers) > 1 {
 			l.Name += "-" + s.peer.Name
 		}

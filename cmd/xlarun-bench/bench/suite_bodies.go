@@ -43,10 +43,10 @@ func bodiesWorkloads(Options) (all []Workload) {
 	// Their compilation takes minutes.
 	jax := explicit(all[0])
 	jax.Name, jax.Peers = "halfcheetah-jax", nil
-	for _, name := range []string{"brax-spring", "brax-generalized", "mujoco-mjx"} {
-		_, how, _ := strings.Cut(name, "-")
-		jax.Peers = append(jax.Peers, Peer{Name: name, Script: "brax_steps.py", Other: true,
-			Args: []string{how, "256", strconv.Itoa(bodiesSteps), strconv.Itoa(bodiesSteps / 10)}})
+	for _, p := range [][3]string{{"brax-spring", "brax", "spring"}, {"brax-generalized", "brax", "generalized"},
+		{"mujoco-mjx", "mujoco-mjx", "mjx"}} {
+		jax.Peers = append(jax.Peers, Peer{Name: p[0], Package: p[1], JAX: true, Script: "brax_steps.py", Other: true,
+			Args: []string{p[2], "256", strconv.Itoa(bodiesSteps), strconv.Itoa(bodiesSteps / 10)}})
 	}
 	return append(all, jax)
 }

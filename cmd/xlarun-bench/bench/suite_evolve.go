@@ -50,7 +50,7 @@ func cartPole(population, hidden int) evolve.Config {
 func rolloutWorkload(name string, population, hidden, episodes int) Workload {
 	sizes := []string{strconv.Itoa(population), "500", strconv.Itoa(hidden)}
 	peers := []Peer{
-		{Name: "gymnax", Script: "gymnax_rollout.py", Args: sizes},
+		{Name: "gymnax", JAX: true, Script: "gymnax_rollout.py", Args: sizes},
 		{Name: "C", Source: "rollout_limit.c", Defines: []string{fmt.Sprintf("-DH=%d", hidden)}, Args: sizes[:1]},
 	}
 	if episodes > 1 {
@@ -79,7 +79,7 @@ func generationWorkload(name string, population, hidden int, start startKind) Wo
 	}
 	return Workload{Name: name, What: what, Work: work, Unit: "steps", Start: start,
 		Open: generations(cartPole(population, hidden)),
-		Peers: []Peer{{Name: "evosax", Script: "evosax_cartpole.py",
+		Peers: []Peer{{Name: "evosax", JAX: true, Script: "evosax_cartpole.py",
 			Args: []string{strconv.Itoa(population), strconv.Itoa(hidden)}}}}
 }
 

@@ -87,7 +87,7 @@ func spikingWorkloads(Options) (all []Workload) {
 	for _, s := range spikingbench.All() {
 		w := Workload{Name: s.Name, What: s.What, Work: s.Work, Unit: "steps", Same: 2e-2}
 		for _, p := range s.Peers {
-			w.Peers = append(w.Peers, Peer{Name: p.Name, Script: "spiking_jax.py", Other: !p.Same,
+			w.Peers = append(w.Peers, Peer{Name: p.Name, JAX: true, Script: "spiking_jax.py", Other: !p.Same,
 				Args: append([]string{p.Name}, s.Args...)})
 		}
 		w.Open = func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (*Runner, error) {
@@ -124,7 +124,7 @@ func dynamicsWorkload(name, dynamics string, peers ...Peer) Workload {
 func neuroWorkloads(o Options) (all []Workload) {
 	for _, n := range neurobench.All(o.Size) {
 		all = append(all, Workload{Name: n.Name, What: n.What, Work: n.Work, Unit: "steps",
-			Peers: []Peer{{Name: n.Peer, Script: "neuro_jax.py", Args: n.PeerArgs}},
+			Peers: []Peer{{Name: n.Peer, JAX: true, Script: "neuro_jax.py", Args: n.PeerArgs}},
 			Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (*Runner, error) {
 				return n.Open(ctx, b, neurobench.Options{Devices: o.Devices, Tune: o.Tune})
 			}})

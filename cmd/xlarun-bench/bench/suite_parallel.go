@@ -37,7 +37,7 @@ func (t tier) peer(name, how string, threads, workers, trials int, more ...strin
 	for _, n := range []int{threads, workers, trials, t.population, t.generations, t.seeds} {
 		args = append(args, strconv.Itoa(n))
 	}
-	return Peer{Name: name, Script: "parallel_trials.py", Args: append(args, more...), Other: true}
+	return Peer{Name: name, Package: how, Script: "parallel_trials.py", Args: append(args, more...), Other: true}
 }
 
 // Sizes of the design (docs/notes/parallel-experiments.md).

@@ -46,7 +46,7 @@ func eliteWorkload(name, env, policy, bounds string, cells, batch int) Workload 
 	}
 	return Workload{Name: name, Work: float64(batch), Unit: "members",
 		What: fmt.Sprintf("a generation of MAP-Elites on %s, %d x %s, %d cells of a CVT", env, batch, policy, cells),
-		Peers: []Peer{{Name: "QDax", Script: "qdax_mapelites.py", Other: true,
+		Peers: []Peer{{Name: "QDax", JAX: true, Script: "qdax_mapelites.py", Other: true,
 			Args: []string{env, strconv.Itoa(cells), strconv.Itoa(batch)}}},
 		Open: func(ctx context.Context, _ *host, b xlabridge.Backend, o Options) (*Runner, error) {
 			c := c

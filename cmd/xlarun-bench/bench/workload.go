@@ -60,7 +60,9 @@ type Peer struct {
 	Workload string // one of ours, of the same suite
 	Args     []string
 	// Other: it does not compute the same numbers, so checks are not compared.
-	Other bool
+	Other   bool
+	Package string // of requirements.txt; "": Name
+	JAX     bool   // it runs on JAX
 }
 
 // Options say how workloads of ours are run.

@@ -96,7 +96,10 @@ func TestExamplesRun(t *testing.T) {
 				require.EqualValues(t, 2, r["updates"])
 				return
 			}
-			members := map[bool]string{true: "--batch", false: "--pop"}[k.Name == "qd"]
+			members := "--pop"
+			if k.Name == "qd" {
+				members = "--batch"
+			}
 			small := []string{"--backend", "reference", "--devices", "1", members, "8", // pairs, and an elite
 				"--steps", "1", "--generations", "2", "--eval-envs", "1", "--eval-episodes", "1", "--target", "0"}
 			if k.Name == "islands" {
