@@ -3,31 +3,40 @@ package studies
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/gofrs/flock"
 )
 
-// tryLock takes the lock of a file. ok is false if another process holds it. It tries for a while, because locked
-// holds the lock for a moment to look at it.
+// tryLock takes the lock of a file, which it makes, with its folder. ok is false if another process holds it. It tries
+// for a while, because locked holds the lock for a moment to look at it.
 func tryLock(path string) (lock *flock.Flock, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // locked is far quicker
 	defer cancel()
 	for {
+		if err = os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			return nil, false, err
+		}
 		lock = flock.New(path)
 		ok, err = lock.TryLockContext(ctx, time.Millisecond)
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = nil
+		var own, there fs.FileInfo
+		if ok {
+			own, err = lock.Stat()
 		}
-		if !ok {
-			return lock, ok, err
+		if ok && err == nil {
+			there, err = os.Stat(path)
 		}
-		own, err := lock.Stat()
-		if there, failed := os.Stat(path); err != nil || failed == nil && os.SameFile(own, there) {
-			return lock, err == nil, err
+		switch {
+		case errors.Is(err, context.DeadlineExceeded):
+			return lock, false, nil
+		case errors.Is(err, fs.ErrNotExist), ok && err == nil && !os.SameFile(own, there):
+			_ = lock.Close() // the process that held it has removed the file, or the folder: another one may have it now
+		default:
+			return lock, ok && err == nil, err
 		}
-		_ = lock.Close() // the process that held it has removed the file: another one has the name now
 	}
 }
 

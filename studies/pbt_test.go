@@ -94,7 +94,7 @@ func TestPBTSurvives(t *testing.T) {
 	t.Parallel()
 	more := pbtHead + "lease = \"500ms\"\ncheckpoint-every = \"30ms\"\n[run]\nsteps = 10\nwait = \"15ms\"\n"
 	path, s := written(t, more)
-	workdir, err := openWorkdir(s.Storage)
+	workdir, err := workdirOf(s.Storage)
 	require.NoError(t, err)
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 4))
 	kills, lost := 0, 0
