@@ -156,14 +156,12 @@ func (c *Coordinator) takeLock() (err error) {
 func (c *Coordinator) Close() (err error) {
 	if c.db != nil {
 		err = c.db.Close()
-		c.db = nil
-	}
-	if c.lock != nil {
-		if c.over {
+		if c.db = nil; c.over { // another process may run it from here on
 			err = errors.Join(err, c.workdir.clear(c.Spec.Name))
 		}
+	}
+	if c.lock != nil {
 		_ = c.lock.Unlock()
-		c.lock = nil
 	}
 	return err
 }
@@ -175,12 +173,9 @@ func (c *Coordinator) Run(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	defer func() { err = errors.Join(err, c.Close()) }()
 	defer func() {
-		c.over = err == nil
-		err = errors.Join(err, c.Close())
-	}()
-	defer func() {
-		if ctx.Err() != nil {
+		if c.over = err == nil; ctx.Err() != nil {
 			c.announceHeld()
 		}
 	}()

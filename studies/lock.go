@@ -21,22 +21,18 @@ func tryLock(path string) (lock *flock.Flock, ok bool, err error) {
 			return nil, false, err
 		}
 		lock = flock.New(path)
-		ok, err = lock.TryLockContext(ctx, time.Millisecond)
-		var own, there fs.FileInfo
-		if ok {
-			own, err = lock.Stat()
+		if ok, err = lock.TryLockContext(ctx, time.Millisecond); ok {
+			own, failed := lock.Stat()
+			there, missing := os.Stat(path)
+			ok, err = os.SameFile(own, there), errors.Join(failed, missing)
 		}
-		if ok && err == nil {
-			there, err = os.Stat(path)
-		}
-		switch {
-		case errors.Is(err, context.DeadlineExceeded):
+		if errors.Is(err, context.DeadlineExceeded) {
 			return lock, false, nil
-		case errors.Is(err, fs.ErrNotExist), ok && err == nil && !os.SameFile(own, there):
-			_ = lock.Close() // the process that held it has removed the file, or the folder: another one may have it now
-		default:
-			return lock, ok && err == nil, err
 		}
+		if ok || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return lock, ok, err
+		}
+		_ = lock.Close() // the process that held it has removed the file, and another one may have the name now
 	}
 }
 

@@ -45,8 +45,7 @@ func (w workdir) socket(name string) string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("xlarun-%d-%s.socket", os.Getuid(), hex.EncodeToString(sum[:8])))
 }
 
-// clear removes the files that are needed only until the study's end, and the folder if nothing else is there. It is
-// for the process with the lock: the study is free when the lock's file is gone.
+// clear removes the files that are needed only until the study's end, the lock's too, and the folder if it is empty.
 func (w workdir) clear(name string) error {
 	err := errors.Join(os.RemoveAll(w.checkpoints(name)), os.RemoveAll(w.socket(name)), os.Remove(w.coordinator(name)))
 	_ = os.Remove(w.dir) // it may have logs, or files of another study

@@ -81,9 +81,6 @@ func (p *paused) Describe() *run.Capabilities {
 func (p *paused) Step(context.Context) (run.Metrics, error) {
 	time.Sleep(3 * time.Second) // so that phases are timed after the second
 	p.at(fmt.Sprintf("step %d", p.step+1))
-	if p.place == "stopped" && p.step == 2 {
-		return run.Metrics{}, &run.StopError{Err: errors.New("the server is away")}
-	}
 	p.step++
 	m := run.Metrics{Step: p.step, Work: 1, Values: []run.Value{{Name: "value", Number: float64(p.step)}}}
 	if p.place == "failed" {
@@ -215,34 +212,6 @@ func TestInterruptInEveryState(t *testing.T) {
 			})
 		}
 	}
-}
-
-// A run that is stopped from outside says how to go on, also one that was resumed and has done no step.
-func TestStoppedFromOutside(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	synctest.Test(t, func(t *testing.T) {
-		p := &pausing{place: "stopped", at: func(string) {}}
-		o := session.Options{Kind: run.Kind{Name: "pausing", Unit: "step", Round: "step", Version: 1}, Experiment: p,
-			Config: func(settings.Values, bool) (string, error) { return "", nil },
-			Open: func(context.Context, run.Progress) (xlabridge.Backend, error) {
-				return &closing{of: p}, nil
-			}}
-		var err error
-		o.Folder, err = runfolder.Create(dir, runfolder.Options{Keep: 5})
-		require.NoError(t, err)
-		for _, state := range []string{"the state of step 2 is in DIR/checkpoints/000002.safetensors",
-			"the run in DIR goes on from step 2"} {
-			_, err = session.Run(t.Context(), o)
-			require.EqualError(t, err, strings.ReplaceAll("the server is away; "+state+": go on by --resume DIR", "DIR",
-				dir))
-			o.Folder, err = runfolder.Open(dir, runfolder.Options{Keep: 5})
-			require.NoError(t, err)
-			c, _, err := o.Folder.Newest()
-			require.NoError(t, err)
-			o.Resume = &c
-		}
-		require.NoError(t, o.Folder.Close())
-	})
 }
 
 // The evaluator is compiled while the rounds go on, and the end waits for it. An interrupt does not: what the compiler
