@@ -55,6 +55,7 @@ type Coordinator struct {
 	db         *rdb.DB
 	study      *study.Study
 	workdir    workdir
+	over       bool // Run has ended the study
 	pool       *Pool
 	deaths     atomic.Int64           // of workers that crashed or were killed
 	server     atomic.Pointer[server] // of workers; nil: there is none yet
@@ -103,7 +104,7 @@ func (c *Coordinator) Open() (err error) {
 			err = errors.Join(err, c.Close())
 		}
 	}()
-	if c.workdir, err = openWorkdir(c.Spec.Storage); err != nil {
+	if c.workdir, err = workdirOf(c.Spec.Storage); err != nil {
 		return wrong("storage", "got %s, which cannot be used: %v", c.Spec.Where(), err)
 	}
 	if err := c.takeLock(); err != nil {
@@ -155,7 +156,9 @@ func (c *Coordinator) takeLock() (err error) {
 func (c *Coordinator) Close() (err error) {
 	if c.db != nil {
 		err = c.db.Close()
-		c.db = nil
+		if c.db = nil; c.over { // another process may run it from here on
+			err = errors.Join(err, c.workdir.clear(c.Spec.Name))
+		}
 	}
 	if c.lock != nil {
 		_ = c.lock.Unlock()
@@ -172,7 +175,7 @@ func (c *Coordinator) Run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	defer func() {
-		if ctx.Err() != nil {
+		if c.over = err == nil; ctx.Err() != nil {
 			c.announceHeld()
 		}
 	}()
@@ -187,9 +190,6 @@ func (c *Coordinator) Run(ctx context.Context) (err error) {
 	defer func() {
 		if workers != nil {
 			err = workers.close(ctx, err)
-		}
-		if err == nil {
-			err = c.workdir.clear(c.Spec.Name)
 		}
 	}()
 	session := func() (err error) {

@@ -99,8 +99,7 @@ func TestLostCheckpoints(t *testing.T) {
 	more := "trials = " + strconv.Itoa(8+12*rounds) + "\nlease = \"500ms\"\nattempts = 1000\ncheckpoint-every = " +
 		"\"1ms\"\n[run]\nsteps = 30\nwait = \"2ms\"\n"
 	path, s := written(t, more)
-	workdir, err := openWorkdir(s.Storage)
-	require.NoError(t, err)
+	workdir, _ := workdirOf(s.Storage)
 	store := workdir.checkpoints(s.Name)
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 3))
 	flipped := 0

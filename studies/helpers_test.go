@@ -1,6 +1,7 @@
 package studies
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -69,7 +70,8 @@ func (b *bowl) OpenLanes(context.Context, xlabridge.Backend, []string, int) (run
 
 type bowlLanes struct{ *bowl }
 
-func (bowlLanes) Close() error { return nil }
+// Close fails if the trace is gone.
+func (b bowlLanes) Close() error { _, err := os.Stat(cmp.Or(b.Trace, ".")); return err }
 
 // Run runs all lanes, a round of each in turn. The n-th call waits while there is a file trace.n.
 func (b bowlLanes) Run(ctx context.Context, all []run.Lane, hear func(lane int, m run.Metrics) (stop bool)) error {

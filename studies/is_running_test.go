@@ -105,12 +105,12 @@ func TestEnqueuedWhatCannotBe(t *testing.T) {
 		require.NoError(t, st.Enqueue(map[string]any{"x": 1e6}))
 		require.NoError(t, d.Close())
 		notices := ""
+		w, _ := workdirOf(s.Storage)
+		s.Fixed["trace"] = w.coordinator(s.Name) // it is there until all else has ended
 		c := coordinator(s)
 		c.Notice = func(line string) { notices += line + "\n" }
 		require.NoError(t, c.Run(t.Context()))
 		require.Contains(t, notices, "trial 0: parameter x was enqueued as 1000000, want a number from ", as)
-		w, err := workdirOf(s.Storage)
-		require.NoError(t, err)
 		if require.NoFileExists(t, w.coordinator(s.Name)); as == "vectorized" { // processes have logs
 			require.NoDirExists(t, w.dir)
 		}

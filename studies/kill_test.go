@@ -28,7 +28,7 @@ func undisturbed(t *testing.T, more string) string {
 
 // killOne sends a signal to the worker process of a study's slot. It returns 0 if there is none.
 func killOne(s *Spec, slot int, signal syscall.Signal) (pid int) {
-	workdir, _ := openWorkdir(s.Storage)
+	workdir, _ := workdirOf(s.Storage)
 	if held, err := locked(workdir.slot(s.Name, slot)); err != nil || !held {
 		return 0
 	}
@@ -193,8 +193,7 @@ func twoCoordinators(t *testing.T, at string) {
 	c := coordinator(s)
 	c.Ended = func(*study.FrozenTrial, *study.FrozenTrial) { <-release }
 	go func() { done <- c.Run(t.Context()) }()
-	workdir, err := openWorkdir(s.Storage)
-	require.NoError(t, err)
+	workdir, _ := workdirOf(s.Storage)
 	require.Eventually(t, func() bool {
 		held, err := locked(workdir.coordinator(s.Name))
 		return err == nil && held

@@ -3,31 +3,36 @@ package studies
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/gofrs/flock"
 )
 
-// tryLock takes the lock of a file. ok is false if another process holds it. It tries for a while, because locked
-// holds the lock for a moment to look at it.
+// tryLock takes the lock of a file, which it makes, with its folder. ok is false if another process holds it. It tries
+// for a while, because locked holds the lock for a moment to look at it.
 func tryLock(path string) (lock *flock.Flock, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // locked is far quicker
 	defer cancel()
 	for {
-		lock = flock.New(path)
-		ok, err = lock.TryLockContext(ctx, time.Millisecond)
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = nil
+		if err = os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			return nil, false, err
 		}
-		if !ok {
+		lock = flock.New(path)
+		if ok, err = lock.TryLockContext(ctx, time.Millisecond); ok {
+			own, failed := lock.Stat()
+			there, missing := os.Stat(path)
+			ok, err = os.SameFile(own, there), errors.Join(failed, missing)
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			return lock, false, nil
+		}
+		if ok || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return lock, ok, err
 		}
-		own, err := lock.Stat()
-		if there, failed := os.Stat(path); err != nil || failed == nil && os.SameFile(own, there) {
-			return lock, err == nil, err
-		}
-		_ = lock.Close() // the process that held it has removed the file: another one has the name now
+		_ = lock.Close() // the process that held it has removed the file, and another one may have the name now
 	}
 }
 

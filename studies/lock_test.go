@@ -58,10 +58,10 @@ func TestLookingAtALock(t *testing.T) {
 }
 
 // A process that waited for the lock of a file that its holder removed at the end had the lock of no file, so that a
-// third process could have it too.
+// third process could have it too. One whose folder was removed had none.
 func TestALockWhoseFileIsRemoved(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "lock")
+	path := filepath.Join(t.TempDir(), "folder", "lock")
 	first, ok, err := tryLock(path)
 	require.NoError(t, err)
 	require.True(t, ok)
@@ -71,7 +71,7 @@ func TestALockWhoseFileIsRemoved(t *testing.T) {
 		next <- ok && err == nil
 	}()
 	time.Sleep(20 * time.Millisecond) // it has opened the file
-	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.RemoveAll(filepath.Dir(path)))
 	require.NoError(t, first.Unlock())
 	require.True(t, <-next)
 	held, err := locked(path)

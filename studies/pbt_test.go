@@ -94,8 +94,7 @@ func TestPBTSurvives(t *testing.T) {
 	t.Parallel()
 	more := pbtHead + "lease = \"500ms\"\ncheckpoint-every = \"30ms\"\n[run]\nsteps = 10\nwait = \"15ms\"\n"
 	path, s := written(t, more)
-	workdir, err := openWorkdir(s.Storage)
-	require.NoError(t, err)
+	workdir, _ := workdirOf(s.Storage)
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 4))
 	kills, lost := 0, 0
 	for _, after := range []int{4, 11, 18} { // trials that are over

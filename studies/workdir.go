@@ -16,16 +16,7 @@ import (
 // an SQLite database, a folder in runs for the database of a server.
 type workdir struct{ dir string }
 
-// openWorkdir makes the folder of a storage, if it is not there.
-func openWorkdir(storage string) (workdir, error) {
-	w, err := workdirOf(storage)
-	if err != nil {
-		return workdir{}, err
-	}
-	return w, os.MkdirAll(w.dir, 0o777)
-}
-
-// workdirOf returns the folder of a storage, which may not exist.
+// workdirOf returns the folder of a storage. tryLock makes it.
 func workdirOf(storage string) (workdir, error) {
 	path, err := rdb.WorkPath(storage)
 	return workdir{path + ".work"}, err
@@ -54,7 +45,7 @@ func (w workdir) socket(name string) string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("xlarun-%d-%s.socket", os.Getuid(), hex.EncodeToString(sum[:8])))
 }
 
-// clear removes the files that are needed only until the study's end, and the folder if nothing else is there.
+// clear removes the files that are needed only until the study's end, the lock's too, and the folder if it is empty.
 func (w workdir) clear(name string) error {
 	err := errors.Join(os.RemoveAll(w.checkpoints(name)), os.RemoveAll(w.socket(name)), os.Remove(w.coordinator(name)))
 	_ = os.Remove(w.dir) // it may have logs, or files of another study

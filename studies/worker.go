@@ -56,7 +56,7 @@ type Join struct {
 // Worker runs trials of a study whose database is on this machine, until the study is over. It holds the lock of its
 // slot, so that there are never more workers than slots. It does nothing if another worker holds the lock.
 func Worker(ctx context.Context, storage, name string, slot int, version string, runs Runs) error {
-	workdir, err := openWorkdir(storage)
+	workdir, err := workdirOf(storage)
 	if err != nil {
 		return err
 	}

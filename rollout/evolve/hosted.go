@@ -53,7 +53,8 @@ func (h *HostSettings) server() (s messaging.Server, err error) {
 	if s.Wait, err = timeOf("wait", h.Wait, "a time such as 10m, or 0s"); err != nil {
 		return s, err
 	}
-	return s, s.Use(h.Files, credentials.Worker)
+	err = s.Use(h.Files, credentials.Worker)
+	return s, err
 }
 
 // timeOf parses a time, of 0 or more.

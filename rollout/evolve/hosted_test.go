@@ -346,7 +346,16 @@ func TestAHostWithoutItsServerStops(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, int64(strings.Count(string(rows), "\n")), newest.Step, "the state is the last one")
 		require.Less(t, newest.Step, int64(12))
-		c.Join, o.Resume = messageServer(t, "")+"/alone", &newest
+		server, address = runServer(t, &natsserver.Options{})
+		c.Join, o.Resume = address+"/alone", &newest
+		again := o
+		again.Experiment = interrupted{&c, func() { server.Shutdown(); time.Sleep(50 * time.Millisecond) }, false}
+		_, err = session.Run(t.Context(), again)
+		require.ErrorContains(t, err, fmt.Sprintf("; the run in %s goes on from generation %d: go on by --resume %s", dir,
+			newest.Step, dir))
+		o.Folder, err = runfolder.Open(dir, runfolder.Options{Keep: 1})
+		require.NoError(t, err)
+		c.Join = messageServer(t, "") + "/alone"
 		_, err = session.Run(t.Context(), o)
 		require.NoError(t, err)
 		rows, err = os.ReadFile(filepath.Join(dir, "metrics.jsonl"))

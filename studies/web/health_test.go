@@ -160,6 +160,8 @@ func TestHealthOfAMessageServer(t *testing.T) {
 	status, text, _ := get(t, http.DefaultClient, p.URL())
 	require.Equal(t, 200, status)
 	require.Contains(t, text, "/metrics says which runs there are")
+	status, _, _ = get(t, http.DefaultClient, p.URL()+"study.js")
+	require.Equal(t, 404, status)
 	a.Send(hosts.Message{Kind: hosts.Leave, From: "a", Run: "run", Generation: 8})
 	a.Close()
 	want("# TYPE xlarun_generation gauge", `xlarun_generation{run="try"} 8`, "# TYPE xlarun_hosts gauge",

@@ -150,9 +150,11 @@ func (p *Page) handler() http.Handler {
 	if err != nil {
 		panic(err) // it is in the program
 	}
-	mux.Handle("GET /", http.FileServerFS(page))
+	files := http.FileServerFS(page)
+	mux.Handle("GET /page.css", files) // the form for the token has it
 	mux.HandleFunc("POST /token", p.enter)
 	if p.see != nil {
+		mux.Handle("GET /", files)
 		p.show(mux)
 	}
 	if p.health == nil {

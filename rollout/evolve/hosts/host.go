@@ -101,7 +101,7 @@ type peer struct {
 	lastMessage time.Duration
 	lastRows    time.Duration // when it sent rows last
 	generation  int64
-	moved       time.Duration // when that was another one, or when it was first heard
+	moved       time.Duration // when it was heard with another one than before, or with one that it shares
 	leading     bool
 	mute        bool // it has not answered requests: it is busy, or ends
 }
@@ -217,7 +217,7 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 	}
 	p := h.peers[m.From]
 	if p == nil {
-		p = &peer{generation: m.Generation, moved: now}
+		p = &peer{generation: m.Generation}
 		h.peers[m.From] = p
 		if len(h.names) < mostNames {
 			h.names[m.From] = true
@@ -235,11 +235,13 @@ func (h *Host) Receive(now time.Duration, m Message) ([]Message, error) {
 	}
 	before := h.shares(p)
 	h.changed = h.changed || p.leading != m.Leading
-	if p.generation != generation {
+	moved := p.generation != generation
+	p.generation, p.leading = generation, m.Leading
+	shares := h.shares(p)
+	h.changed = h.changed || shares != before
+	if moved || shares { // all hosts may pause together, to compile or to validate
 		p.moved = now
 	}
-	p.generation, p.leading = generation, m.Leading
-	h.changed = h.changed || h.shares(p) != before
 	p.mute = p.mute && m.Kind != Begin && m.Kind != Rows && m.Kind != State
 	switch m.Kind {
 	case Hello:

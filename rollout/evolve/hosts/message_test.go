@@ -161,6 +161,12 @@ func TestAHostThatLeadsTriesAgain(t *testing.T) {
 		h.own.add(5 * time.Millisecond)
 	}
 	require.False(t, at(tryAgain+2, false), "now it gains")
+	for _, pause := range []time.Duration{0, AliveFor, 2 * AliveFor} { // of both, to compile or to validate
+		now := tryAgain + 3 + pause
+		_, err := h.Receive(now, Message{Kind: Beat, From: "b", Run: identity.Digest()})
+		require.NoError(t, err)
+		require.False(t, h.leads(now, false), pause)
+	}
 }
 
 // A host that says that it is alive and computes nothing kept the others from finding out what sharing gains.

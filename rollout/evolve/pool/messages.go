@@ -36,8 +36,9 @@ type messages struct {
 	beats  sync.WaitGroup
 	found  int // other islands, when this one joined
 
-	process string      // in the island's key: this one has the name
-	written *hosts.Note // that the server has
+	process  string      // in the island's key: this one has the name
+	revision uint64      // of that key at the last beat; 0: this process has not had the name
+	written  *hosts.Note // that the server has
 
 	mu     sync.Mutex
 	own    object            // the newest entry of this island
@@ -170,17 +171,21 @@ func (m *messages) beat() (nats.KeyValue, error) {
 	if err != nil {
 		return nil, err
 	}
+	var revision uint64
 	e, err := keys.Get(key(m.island))
 	switch {
 	case errors.Is(err, nats.ErrKeyNotFound): // it is new, this island was silent for long, or the server has lost it
 		m.written = nil
-		if _, err = keys.Create(key(m.island), []byte(m.process)); errors.Is(err, nats.ErrKeyExists) {
+		if revision, err = keys.Create(key(m.island), []byte(m.process)); errors.Is(err, nats.ErrKeyExists) {
 			err = errTaken
 		}
 	case err == nil && string(e.Value()) != m.process:
 		err = errTaken
 	case err == nil:
-		_, err = keys.Update(key(m.island), []byte(m.process), e.Revision())
+		revision, err = keys.Update(key(m.island), []byte(m.process), e.Revision())
+	}
+	if err == nil {
+		m.revision = revision
 	}
 	return keys, err
 }
@@ -251,7 +256,7 @@ func (m *messages) exchange() (map[string]object, error) {
 	return others, nil
 }
 
-// close gives the name back.
+// close gives the name back, if this process has it.
 func (m *messages) close() error {
 	if m.conn == nil { // it was never open
 		return nil
@@ -263,9 +268,11 @@ func (m *messages) close() error {
 		close(m.end)
 	}
 	m.beats.Wait()
-	if keys, err := m.beat(); err == nil { // else the key is another's, or ends by itself
-		m.writeNote()
-		_ = keys.Delete(key(m.island))
+	if m.revision > 0 && m.lost == nil {
+		if keys, err := m.beat(); err == nil { // else the key is another's, or ends by itself
+			m.writeNote()
+			_ = keys.Delete(key(m.island), nats.LastRevision(m.revision))
+		}
 	}
 	m.conn.Close()
 	return nil

@@ -137,7 +137,8 @@ func bucket(t *testing.T, server messaging.Server, name string) nats.KeyValue {
 }
 
 // An island that was suspended for long leaves its name to the one that has it now: it took it back, and both had it.
-// One whose key has ended meanwhile, or that has not heard of its beat, keeps it.
+// One whose key has ended meanwhile, or that has not heard of its beat, keeps it. One that does not have it writes
+// nothing at its end, even if the name is free by then: it said of an island that was done that it goes on.
 func TestSuspendedIslandLosesItsName(t *testing.T) {
 	t.Parallel()
 	_, server := serve(t, -1, true)
@@ -165,8 +166,14 @@ func TestSuspendedIslandLosesItsName(t *testing.T) {
 			nil), &refused)
 	}, time.Minute, 10*time.Millisecond)
 	require.ErrorContains(t, refused, "a name of its own")
+	twin := joining(server, "a", 0)
+	require.ErrorAs(t, twin.Open(t.Context()), &refused)
+	require.NoError(t, keys.Purge(key("a")))
 	require.NoError(t, a.Close())
-	require.Equal(t, last, revision(), "it is the other's")
+	require.NoError(t, twin.Close())
+	next, err := keys.PutString(key("a"), "a third process")
+	require.NoError(t, err)
+	require.Equal(t, last+2, next, "the purge came between")
 }
 
 // The server knows how far an island is, whatever its name, and when the server comes too late for the first try.

@@ -31,7 +31,7 @@ func (s *session) finish(ctx, over context.Context, cause error) (*Outcome, erro
 		cause = nil
 	}
 	var o *Outcome
-	var text, state string
+	var text, at, state string
 	var err error
 	switch {
 	case s.rounds > 0:
@@ -44,11 +44,7 @@ func (s *session) finish(ctx, over context.Context, cause error) (*Outcome, erro
 			state = s.saved // an earlier one
 		}
 		if state != "" {
-			at := fmt.Sprintf("; the state of %s %d is in %s", s.Kind.Unit, s.savedStep, state)
-			text += at
-			if errors.As(cause, new(*run.StopError)) {
-				cause = fmt.Errorf("%w%s: go on by --resume %s", cause, at, s.Folder.Dir())
-			}
+			at = fmt.Sprintf("; the state of %s %d is in %s", s.Kind.Unit, s.savedStep, state)
 		}
 	case s.resume == nil:
 		text = "interrupted before the first " + s.Kind.Round + " was done; nothing was written"
@@ -57,13 +53,16 @@ func (s *session) finish(ctx, over context.Context, cause error) (*Outcome, erro
 			_ = s.withGrace(over, func() error { s.Folder.Abandon(); return nil })
 		}
 	default: // nothing was left to do, or it did not get as far as a round
-		text = fmt.Sprintf("interrupted before a further %s was done; the run in %s goes on from %s %d", s.Kind.Round,
-			s.Folder.Dir(), s.Kind.Unit, s.resume.Step)
+		text = fmt.Sprintf("interrupted before a further %s was done", s.Kind.Round)
+		at = fmt.Sprintf("; the run in %s goes on from %s %d", s.Folder.Dir(), s.Kind.Unit, s.resume.Step)
 		o = &Outcome{}
 		if !stop && cause == nil {
 			o = s.outcome(false)
 		}
 		err = s.closeFolder(over, stop, nil)
+	}
+	if text += at; at != "" && errors.As(cause, new(*run.StopError)) {
+		cause = fmt.Errorf("%w%s: go on by --resume %s", cause, at, s.Folder.Dir())
 	}
 	o.Abandoned = len(s.left) > 0
 	err = errors.Join(err, s.within(over, errUnread, func() error { return s.Observer.Close(o) }))
