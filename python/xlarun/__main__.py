@@ -5,7 +5,7 @@ import sys
 
 for distribution in importlib.metadata.distributions(name="xlarun"):
     for file in distribution.files or []:
-        if file.name == "xlarun":  # the only one without a suffix
+        if file.name == "xlarun":  # ../../../bin/xlarun
             program = str(file.locate())
             os.execv(program, [program, *sys.argv[1:]])
-sys.exit("xlarun was installed without its programs: install the wheel that python/build of a checkout makes")
+sys.exit("xlarun was installed without its programs: install the wheel that python/wheel of a checkout makes")

@@ -92,8 +92,8 @@ func (s *store) install(ctx context.Context, req Request) (Found, error) {
 	return found, err
 }
 
-// installed describes the plugin in the Python packages or in the cache. missing lists the wheels that it lacks to run on this machine, its own
-// wheel first. damage says why the first of them counts as missing if it was once installed.
+// installed describes the plugin in the Python packages or in the cache. missing lists the wheels that it lacks to run
+// on this machine, its own wheel first. damage says why the first of them counts as missing if it was once installed.
 func (s *store) installed(ctx context.Context, pin *wheel, support []*wheel, ahead bool) (found Found,
 	missing []*wheel, damage error, err error) {
 	if found, ok := s.inPython(ctx, pin, support); ok {

@@ -21,6 +21,7 @@ import (
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge/cache"
+	"xlarun/xlabridge/plugin"
 )
 
 func TestHelpNamesTheCommands(t *testing.T) {
@@ -213,6 +214,20 @@ func TestVersion(t *testing.T) {
 	b.ok(t, "version", "--json")
 	require.Regexp(t, `^{"commit":"[^"]*","go":"go1[^"]+","platform":"\w+/\w+","plugin":(null|{.*"source":"\w+".*}),`+
 		`"version":"\d+\.\d+\.\d+[^"]*"}\n$`, b.out.String())
+	// What is wrong with the plugin stands beside the rest.
+	for said, env := range map[string]map[string]string{
+		"set HOME":   {"XLARUN_CACHE": "", "XDG_CACHE_HOME": "", "HOME": ""},
+		"/absent.so": {plugin.EnvPath: "/absent.so"},
+	} {
+		t.Run(said, func(t *testing.T) {
+			b.out.b.Reset()
+			for name, value := range env {
+				t.Setenv(name, value)
+			}
+			b.ok(t, "version", "--json")
+			require.Regexp(t, `^{"commit":.*"plugin":null,"plugin_error":"[^"]*`+said+`.*,"version":"`, b.out.String())
+		})
+	}
 	for _, args := range [][]string{{"--version"}, {"-v"}, {"--version", "evolve"}, {"--version", ""},
 		{"-v", "study", "run"}} {
 		b.out.b.Reset()

@@ -63,11 +63,14 @@ func versionCommand(a *App) *cobra.Command {
 			v := map[string]any{"version": console.Version(), "commit": console.Commit(), "go": runtime.Version(),
 				"platform": runtime.GOOS + "/" + runtime.GOARCH, "plugin": nil}
 			found, err := plugin.Find(cmd.Context(), plugin.Request{Offline: true})
-			if err == nil {
+			switch {
+			case err == nil:
 				v["plugin"] = map[string]any{"name": found.Name, "version": found.Version, "sha256": found.SHA256,
 					"path": found.Path, "source": found.Source}
-			} else if !errors.Is(err, fetch.ErrNotInstalled) {
+			case cmd.Context().Err() != nil:
 				return err
+			case !errors.Is(err, fetch.ErrNotInstalled):
+				v["plugin_error"] = console.OneLine(err)
 			}
 			return a.PrintJSON(v)
 		},
