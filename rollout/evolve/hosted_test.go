@@ -351,8 +351,8 @@ func TestAHostWithoutItsServerStops(t *testing.T) {
 		again := o
 		again.Experiment = interrupted{&c, func() { server.Shutdown(); time.Sleep(50 * time.Millisecond) }, false}
 		_, err = session.Run(t.Context(), again)
-		require.ErrorContains(t, err, fmt.Sprintf("; the run in %s goes on from generation %d: go on by --resume %s", dir,
-			newest.Step, dir))
+		require.ErrorContains(t, err, fmt.Sprintf("; the run in %s goes on from generation %d: go on by --resume %s",
+			dir, newest.Step, dir))
 		o.Folder, err = runfolder.Open(dir, runfolder.Options{Keep: 1})
 		require.NoError(t, err)
 		c.Join = messageServer(t, "") + "/alone"
