@@ -312,7 +312,7 @@ func TestAHostWithoutItsServerStops(t *testing.T) {
 	c := smallRun(func(c *Config) { c.Generations = 12 })
 	want, err := metricsOf(t, c, 0, nil)
 	require.NoError(t, err)
-	for alone, wait := range map[string]string{"1ms": "1m", "0s": "1ms"} {
+	for alone, wait := range map[string]string{"1ns": "1m", "0s": "1ms"} {
 		server, address := runServer(t, &natsserver.Options{})
 		c.Join, c.AloneFor, c.Wait = address+"/alone", alone, wait
 		dir := filepath.Join(t.TempDir(), "run")
@@ -329,7 +329,7 @@ func TestAHostWithoutItsServerStops(t *testing.T) {
 			Config: func(settings.Values, bool) (string, error) { return "", nil }}
 		outcome, err := session.Run(t.Context(), o)
 		require.ErrorContains(t, err, "the server has not answered for ")
-		require.ErrorContains(t, err, "at "+address+": "+map[string]string{"1ms": "--alone-for says how long a host " +
+		require.ErrorContains(t, err, "at "+address+": "+map[string]string{"1ns": "--alone-for says how long a host " +
 			"goes on without its server", "0s": "with --alone-for 0s it waits for --wait, which is 1ms"}[alone]+
 			"; the state of generation ")
 		require.ErrorContains(t, err, ": go on by --resume "+dir)
