@@ -224,7 +224,7 @@ func (m *messages) exchange() (map[string]object, error) {
 	if err != nil {
 		return nil, err
 	}
-	there, err := store.List()
+	there, err := list(store)
 	if err != nil && !errors.Is(err, nats.ErrNoObjectsFound) {
 		return nil, err
 	}
@@ -246,7 +246,7 @@ func (m *messages) exchange() (map[string]object, error) {
 		}
 		x := known[o.Name]
 		if x.id != o.NUID {
-			if x.data, err = store.GetBytes(o.Name); err != nil {
+			if x.data, err = get(store, o); err != nil {
 				continue // a newer one has replaced it: the next look finds that
 			}
 			x.id = o.NUID
@@ -254,6 +254,21 @@ func (m *messages) exchange() (map[string]object, error) {
 		others[o.Name] = x
 	}
 	return others, nil
+}
+
+// list lists a store. Without a limit it would wait for ever for an object that is replaced meanwhile.
+func list(store nats.ObjectStore) ([]*nats.ObjectInfo, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), beatTime)
+	defer cancel()
+	return store.List(nats.Context(ctx))
+}
+
+// get reads an object. One that is replaced meanwhile never comes, so a small one is waited for shortly.
+func get(store nats.ObjectStore, o *nats.ObjectInfo) ([]byte, error) {
+	const slowest = 50_000 // bytes a second
+	ctx, cancel := context.WithTimeout(context.Background(), beatTime+time.Duration(o.Size/slowest)*time.Second)
+	defer cancel()
+	return store.GetBytes(o.Name, nats.Context(ctx))
 }
 
 // close gives the name back, if this process has it.

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
@@ -295,4 +296,34 @@ func TestServersThatKeepTooLittle(t *testing.T) {
 	require.Eventually(t, func() bool { p.Arrive(1, 3, nil); return len(p.Skipped) > 0 }, time.Minute,
 		10*time.Millisecond)
 	require.Contains(t, p.Skipped[0], "what this island has left is skipped: nats://127.0.0.1")
+}
+
+// slow is a store in which objects are replaced while they are listed or read.
+type slow struct {
+	nats.ObjectStore
+	t *testing.T
+}
+
+func (s slow) waits(option any, most time.Duration) error {
+	end, ok := option.(nats.ContextOpt).Deadline()
+	require.True(s.t, ok)
+	require.Less(s.t, time.Until(end), most)
+	return context.DeadlineExceeded
+}
+
+func (s slow) List(o ...nats.ListObjectsOpt) ([]*nats.ObjectInfo, error) {
+	return nil, s.waits(o[0], 3*time.Second)
+}
+
+func (s slow) GetBytes(_ string, o ...nats.GetObjectOpt) ([]byte, error) {
+	return nil, s.waits(o[0], 13*time.Second)
+}
+
+// Islands waited for ever for an object that was replaced while they listed it, and exchanged no members any more.
+func TestReplacedObjectsAreNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	_, err := list(slow{t: t})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	_, err = get(slow{t: t}, &nats.ObjectInfo{Size: 500_000})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
