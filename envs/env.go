@@ -61,8 +61,8 @@ type Spec struct {
 	LegalMask bool
 	// Host is true if steps run on the host, one batch at a time. Runs then use one device.
 	Host bool
-	// Lanes is how many members a step on a CPU computes together, in little more than the time of one; 0: one. Runs
-	// have tiles of about so many lanes (members x episodes), but two tiles at least, and 16 members in each.
+	// Lanes is the number of members that a step on a CPU computes in little more than the time of one; 0 means one.
+	// A tile of a run has about so many episodes. A run has two tiles or more, with 16 members or more in each.
 	Lanes int
 	// Descriptor has the bounds of the behavior descriptor, f32[d], of Describe or DescribeStep; no Dims: no
 	// descriptor. Descriptors has the names of its elements, such as "mean speed (m/s)", for pictures; nil: none.

@@ -18,8 +18,8 @@
 //
 //   - The solver goes to the optimum, whatever solver, iterations and tolerance a model asks for.
 //   - Of many pairs without friction, such as those of a humanoid's limbs, the nearest eight have contacts.
-//   - Capsules that lie side by side have two contacts, as in MuJoCo 4. They have one in a crowd of such pairs without
-//     friction, and by engine 3. So has a capsule that lies flat on a cylinder, where MuJoCo's normal is an
+//   - Capsules that lie side by side have two contacts, as in MuJoCo 4. Engine 3 gives them one, and so do many pairs
+//     without friction. A capsule that lies flat on a cylinder has one contact. MuJoCo's normal there is an
 //     approximation.
 //   - Contacts add to Frames.Force of bodies that move only.
 //

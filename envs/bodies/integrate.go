@@ -43,8 +43,8 @@ func cut(list *[]num, n int) []num {
 	return x
 }
 
-// euler is a substep with implicit damping of joints (mj_EulerSkip): the state that was evaluated, the next one, and
-// the velocity by which it moved.
+// euler is a substep with implicit damping of joints (mj_EulerSkip). It returns the state that was evaluated, the next
+// state, and the velocity between the two.
 func (s *dynamics) euler(x state, control []num) (seen, next state, way []num) {
 	h := k(s.Timestep)
 	p, warm, force := s.forward(x, control)
@@ -61,8 +61,8 @@ func (s *dynamics) euler(x state, control []num) (seen, next state, way []num) {
 	return x, state{s.integrate(x.q, v, h), v, warm}, v
 }
 
-// rungeKutta is a substep of four stages (mj_RungeKutta), whose results are those of euler. A stage has the state to
-// evaluate, the rate of the displacement from the begin of the substep, and sums of rates and accelerations before.
+// rungeKutta is a substep of four stages (mj_RungeKutta). It returns what euler returns. A stage carries the state to
+// evaluate, the rate of the displacement since the substep began, and the sums of earlier rates and accelerations.
 func (s *dynamics) rungeKutta(x state, control []num) (seen, next state, way []num) {
 	nq, nv := len(x.q), len(x.v)
 	h := s.Timestep

@@ -7,7 +7,7 @@ import (
 	"xlarun/graph/scalars"
 )
 
-// Lanes is how many members a step computes together on CPUs: the registers of a tape hold 64 or 128 of float32.
+// Lanes is the number of members that a step computes together on CPUs. A register of a tape holds 64 or 128 float32.
 const Lanes = 128
 
 // Data is the state of a member: position [nq], velocity [nv], and the acceleration [nv] that the solver starts from,

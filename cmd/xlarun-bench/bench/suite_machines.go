@@ -104,8 +104,8 @@ func modelOf(n int) openRunner {
 	}
 }
 
-// elsewhere is a Runner of other processes or of a simulation, which report their times. The processor time of this
-// process says nothing about them.
+// elsewhere is a Runner of other processes or of a simulation. They report their times. The CPU time of this process
+// says nothing about them.
 func elsewhere(once func() (seconds float64, err error), close func() error) *Runner {
 	r := neurobench.Repeated(func() (float64, float64, error) {
 		seconds, err := once()

@@ -229,11 +229,11 @@ func (p *Process) Newest() int64 {
 	return p.host.Generation()
 }
 
-// WaitFor waits until a number of hosts have joined, or until another host has begun, for a time, wait, at most. Hosts
-// that left after a generation count. After tellAfter it tells what it waits for; tell may be nil. The error is an
-// *OverError if the server knows that the same run has reached the same goal, or is away for good. It is an
-// *ElsewhereError if the server knows that another host has a state of the run, and none that is ahead answers. After
-// wait it has messaging.CodeNoServer.
+// WaitFor waits until a number of hosts have joined, or until another host has begun. Hosts that left after a
+// generation count. After tellAfter it calls tell with what it waits for; tell may be nil. The error is an *OverError
+// if the server knows that the same run has reached the same goal, or is away for good. It is an *ElsewhereError if the
+// server knows that another host has a state of the run, and no host that is ahead answers. After the time wait the
+// error has messaging.CodeNoServer.
 func (p *Process) WaitFor(ctx context.Context, hosts int, wait time.Duration, goal string,
 	tell func(line string)) error {
 	left, elsewhere, err := p.left(goal)

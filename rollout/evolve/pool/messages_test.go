@@ -137,9 +137,9 @@ func bucket(t *testing.T, server messaging.Server, name string) nats.KeyValue {
 	return kv
 }
 
-// An island that was suspended for long leaves its name to the one that has it now: it took it back, and both had it.
-// One whose key has ended meanwhile, or that has not heard of its beat, keeps it. One that does not have it writes
-// nothing at its end, even if the name is free by then: it said of an island that was done that it goes on.
+// An island that was suspended for long leaves its name to the process that has it now: it took it back, and both had
+// it. An island whose key has ended meanwhile, or whose beat had no answer, keeps its name. An island without its name
+// writes nothing at its end, even if the name is free by then: its note hid that the other process was done.
 func TestSuspendedIslandLosesItsName(t *testing.T) {
 	t.Parallel()
 	_, server := serve(t, -1, true)
