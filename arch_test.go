@@ -102,7 +102,7 @@ var rooms = []room{
 		"internal/credentials", "internal/messaging"), []string{}},
 	{"studies/rdb/rdbtest", []string{"internal/network"}, nil},
 	// The one room whose packages may import databases: what keeps studies and runs their trials.
-	{"studies/...", append(below, "rollout/run", "rollout/run/runfolder", "rollout/evolve/hosts", "studies/...",
+	{"studies/...", append(below, "rollout/external", "rollout/run", "rollout/run/runfolder", "rollout/evolve/hosts", "studies/...",
 		"internal/credentials", "internal/messaging"), nil},
 	{"cmd/xlarun/console", []string{"envs", "rollout/settings", "xlabridge/...", "third_party/...", "internal/files",
 		"internal/messaging"}, nil},

@@ -36,6 +36,11 @@ func (w *worker) runTrial(ctx context.Context, r reply) error {
 	if err != nil {
 		return err
 	}
+	if spec.Programs() {
+		if err := w.takeProgram(ctx, spec, r.Job); err != nil {
+			return err
+		}
+	}
 	attemptCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	a := &attempt{worker: w, spec: spec, job: r.Job, trial: r.Job.ID, cancel: cancel, lastStep: time.Now(),
@@ -70,7 +75,7 @@ func (w *worker) runTrial(ctx context.Context, r reply) error {
 	} else if w.onEnded != nil && (err == nil || errors.Is(context.Cause(ctx), errOver)) {
 		w.onEnded(a.job.Number, result, time.Since(began)) // the study may end before the result's answer arrives
 	}
-	if err == nil && limit != nil {
+	if err == nil && limit != nil && !spec.Programs() {
 		return limit // only the end of the process gives the memory back
 	}
 	return err
@@ -143,7 +148,7 @@ func (a *attempt) end(cause error, over <-chan struct{}) {
 	a.cancel(cause)
 	select {
 	case <-over:
-	case <-time.After(graceTime):
+	case <-time.After(graceTime + a.spec.programGrace()):
 		if _, ok := errors.AsType[*limitError](cause); ok {
 			last, done := context.WithTimeout(context.Background(), answerTimeout)
 			_ = a.sendResult(last, study.Result{State: study.Fail, Reason: cause.Error()}, true)
@@ -224,7 +229,7 @@ func (a *attempt) run(ctx context.Context) (r study.Result) {
 // runFrom runs the trial from a checkpoint, or from its start if from is nil. A trial of population-based training
 // starts at the end of another trial.
 func (a *attempt) runFrom(ctx context.Context, params map[string]any, from *checkpoint) (end outcome, err error) {
-	h := hooks{report: a.report(ctx), checkpoint: a.checkpointWhenDue(ctx), from: from, until: a.job.PBT.Until}
+	h := hooks{trial: a.job.Number, report: a.report(ctx), checkpoint: a.checkpointWhenDue(ctx), from: from, until: a.job.PBT.Until}
 	if h.until > 0 {
 		h.end = func(p *checkpoint) { a.storeEnd(ctx, a.job.Number, p) }
 		if from == nil {
@@ -255,6 +260,9 @@ func resultOf(end outcome, reports []study.Reported, err error) study.Result {
 		return study.Result{State: study.Fail, Reason: fmt.Sprintf("the objective is not a number: %v", end.values)}
 	}
 	if r.State == study.Complete && len(end.values) == 1 {
+		if n := len(reports); n > 0 && reports[n-1].Step == end.step { // a program may end long after its last value
+			reports = reports[:n-1]
+		}
 		r.Intermediate = append(slices.Clip(reports), study.Reported{Step: end.step, Value: end.values[0]})
 	}
 	return r

@@ -204,10 +204,13 @@ func (bowls) Backend(context.Context, run.Experiment) (xlabridge.Backend, error)
 // Environment variables that make the test's binary a worker, a coordinator or a worker that joins.
 const asWorker, asCoordinator, asGuest = "XLARUN_TEST_WORKER", "XLARUN_TEST_COORDINATOR", "XLARUN_TEST_GUEST"
 
+// asProgram is the variable with the command of a worker's programs.
+const asProgram = "XLARUN_TEST_PROGRAM"
+
 func TestMain(m *testing.M) {
 	if args := strings.Split(os.Getenv(asWorker), "|"); len(args) == 3 {
 		slot, _ := strconv.Atoi(args[2])
-		if err := Worker(context.Background(), args[0], args[1], slot, "", bowls{}); err != nil {
+		if err := Worker(context.Background(), args[0], args[1], slot, "", os.Getenv(asProgram), bowls{}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -216,7 +219,7 @@ func TestMain(m *testing.M) {
 	if url := os.Getenv(asGuest); url != "" {
 		if err := JoinStudy(context.Background(), Join{Server: messaging.Server{
 			Address: messaging.Address{URLs: []string{url}}, Token: os.Getenv(TokenVariable), Wait: 10 * time.Second,
-		}}, bowls{}); err != nil {
+		}, Exec: os.Getenv(asProgram)}, bowls{}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -255,7 +258,9 @@ func again(name, value string) *exec.Cmd {
 
 func coordinator(s *Spec) *Coordinator {
 	c := &Coordinator{Spec: s, Command: func(slot int) *exec.Cmd {
-		return again(asWorker, fmt.Sprintf("%s|%s|%d", s.Storage, s.Name, slot))
+		cmd := again(asWorker, fmt.Sprintf("%s|%s|%d", s.Storage, s.Name, slot))
+		cmd.Env = append(cmd.Env, asProgram+"="+s.Exec)
+		return cmd
 	}}
 	if s.TrialsAs == trialsVectorized {
 		c.Runs = bowls{}

@@ -13,6 +13,9 @@ func (c *Coordinator) chooseLanes() error {
 	c.lanes, c.notLanes = false, nil
 	served := c.NoWorkers || c.Listen.Address != "" || c.Runs == nil
 	switch {
+	case s.Programs() && c.NoWorkers: // those who join have the program
+	case s.Programs():
+		return s.findProgram()
 	case s.TrialsAs == trialsVectorized && served:
 		return wrong("trials-as", "got vectorized, but workers that join run trials as processes: give study run, or "+
 			"processes")

@@ -22,6 +22,9 @@ type Runs interface {
 
 // Check resolves the settings of some points of the space, so that a mistake is found before anything runs.
 func (s *Spec) Check(runs Runs) error {
+	if s.Programs() {
+		return nil // nothing is known of their settings
+	}
 	examples, err := s.Examples()
 	if err != nil {
 		return err
@@ -83,6 +86,7 @@ var errStopped = errors.New("pruned")
 
 // hooks are what an objective calls while it runs, and where it starts and stops.
 type hooks struct {
+	trial int64 // its number
 	// report gets the objective at a step before the last. It returns whether to stop.
 	report func(step, last int64, value float64) (stop bool, err error)
 	// checkpoint is called after each round. It calls state if it wants a checkpoint.
@@ -104,7 +108,7 @@ type outcome struct {
 // objective runs a trial: one run for each seed, side by side, so that all have reached the same step when their
 // metrics are combined.
 func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, h hooks) (end outcome, err error) {
-	seeds, err := s.startSeeds(ctx, runs, params)
+	seeds, err := s.startSeeds(ctx, runs, params, h.trial)
 	defer func() { err = errors.Join(err, seeds.close()) }()
 	if err != nil {
 		return outcome{}, err
@@ -127,6 +131,9 @@ func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, 
 		})
 		if err != nil {
 			return outcome{}, err
+		}
+		if s.Programs() {
+			step = max(step, seeds.step())
 		}
 		end, err = seeds.outcome(s)
 		if _, early := errors.AsType[*unmeasured](err); early && step < last && !seeds.done() {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -85,6 +86,9 @@ func (p *Pool) start(slot int) error {
 		cmd.Stdout, cmd.Stderr = log, log
 	}
 	cmd.Env = append(cmd.Environ(), "GOMAXPROCS="+strconv.Itoa(p.Threads))
+	if gpus := share(os.Getenv(visibleGPUs), slot, p.Size); gpus != "" {
+		cmd.Env = append(cmd.Env, visibleGPUs+"="+gpus)
+	}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("a worker cannot be started: %w", err)
 	}
@@ -92,6 +96,20 @@ func (p *Pool) start(slot int) error {
 	go func() { w.exited <- cmd.Wait() }()
 	p.workers[slot] = w
 	return nil
+}
+
+// visibleGPUs is the variable with the numbers of the GPUs that CUDA shows to a process.
+const visibleGPUs = "CUDA_VISIBLE_DEVICES"
+
+// share returns a worker's part of a list of GPUs, "0,1,2,3": each size-th from its slot on. Where there are fewer than
+// workers, several workers have one.
+func share(list string, slot, size int) string {
+	all := strings.Split(list, ",")
+	own := all[slot%len(all)]
+	for i := slot + size; i < len(all); i += size {
+		own += "," + all[i]
+	}
+	return own
 }
 
 // LimitReached reports whether the limit of workers has died right after their start.

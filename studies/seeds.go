@@ -24,7 +24,11 @@ type seedRun struct {
 }
 
 // startSeeds starts the runs of a trial. After an error the runs that it returns have to be closed too.
-func (s *Spec) startSeeds(ctx context.Context, runs Runs, params map[string]any) (all seeds, err error) {
+func (s *Spec) startSeeds(ctx context.Context, runs Runs, params map[string]any, trial int64) (all seeds,
+	err error) {
+	if s.Programs() {
+		return s.startPrograms(params, trial)
+	}
 	for seed := range s.Seeds {
 		e, err := runs.Resolve(s.Kind, s.Values(params, seed))
 		if err != nil {
@@ -105,7 +109,7 @@ func (r *seedRun) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if m.Step <= r.metrics.Step {
+	if m.Step < r.metrics.Step || m.Step == r.metrics.Step && !m.Done {
 		return fmt.Errorf("the run stays at step %d", m.Step)
 	}
 	if closing := r.run.Describe().Closing; closing != nil && m.Over(r.last) {
@@ -148,10 +152,16 @@ func (all seeds) outcome(s *Spec) (now outcome, err error) {
 		}
 		now.values = append(now.values, aggregate(s.Aggregate, each))
 	}
-	for _, r := range all {
-		now.step = max(now.step, r.metrics.Step)
-	}
+	now.step = all.step()
 	return now, nil
+}
+
+// step returns the step that the longest run has reached.
+func (all seeds) step() (step int64) {
+	for _, r := range all {
+		step = max(step, r.metrics.Step)
+	}
+	return step
 }
 
 // unmeasured is the error of a metric that no round has measured so far.

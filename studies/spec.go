@@ -29,6 +29,7 @@ type Spec struct {
 	Storage string `set:"storage" json:"-" resume:"any" help:"database of the study: sqlite:///PATH or postgresql://USER:PASSWORD@HOST/DATABASE (default sqlite:///runs/study-NAME/study.db)"`
 
 	Kind      string `set:"kind" json:"kind" help:"kind of run that a trial is"`
+	Exec      string `set:"exec" json:"-" resume:"any" help:"program that a trial is, with {NAME} for parameters: words with blanks between them, or a JSON list of words"`
 	Metric    string `set:"metric" json:"metric" help:"metric of the run that is the objective, a key of metrics.jsonl; several objectives: their metrics, with commas"`
 	Direction string `set:"direction" json:"direction" wants:"maximize or minimize, with commas as many as metrics" help:"maximize or minimize; several: one for each metric"`
 	Aggregate string `set:"aggregate" json:"aggregate" oneof:"mean,median,min,max" help:"how the values of several seeds make one"`
@@ -131,6 +132,9 @@ func (s *Spec) check() error {
 		if _, twice := s.Fixed[p.Name]; twice {
 			return wrong("run."+p.Name, "is searched as a parameter too: leave one of them out")
 		}
+		if s.Programs() {
+			continue
+		}
 		if p.Name == "seed" || p.Name == "devices" {
 			return wrong("param."+p.Name, "cannot be searched: the study gives each run its own (seeds, threads)")
 		}
@@ -139,16 +143,19 @@ func (s *Spec) check() error {
 		}
 	}
 	for _, name := range sessionEnds {
-		if _, given := s.Fixed[name]; given {
+		if _, given := s.Fixed[name]; given && !s.Programs() {
 			return wrong("run."+name, "%s", s.endsNoTrial())
 		}
 	}
 	for _, name := range []string{"seed", "devices"} {
-		if _, given := s.Fixed[name]; given {
+		if _, given := s.Fixed[name]; given && !s.Programs() {
 			return wrong("run."+name, "is given by the study: use seeds and threads")
 		}
 	}
 	if err := s.checkPBT(); err != nil {
+		return err
+	}
+	if err := s.checkPrograms(); err != nil {
 		return err
 	}
 	for _, f := range []func() (time.Duration, error){s.Limit, s.checkpointInterval, s.stall} {
@@ -167,7 +174,7 @@ func (s *Spec) check() error {
 	}
 	if n := runtime.GOMAXPROCS(0); s.Threads > n {
 		return wrong("threads", "got %d, wants 1 to the %d cores that this process may use", s.Threads, n)
-	} else if s.Workers > n/s.Threads {
+	} else if s.Workers > n/s.Threads && !s.Programs() {
 		return wrong("workers", "got %d of %d threads each, more than the %d cores that this process may use: "+
 			"runs would wait for each other", s.Workers, s.Threads, n)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"xlarun/rollout/external"
 	"xlarun/rollout/settings"
 	"xlarun/studies/study"
 )
@@ -31,6 +32,10 @@ func Parse(text []byte, over map[string]string) (*Spec, error) {
 			"such settings in [run], and parameters in [[param]]", values["kind"])
 	}
 	s := Defaults()
+	if over["exec"] != "" || values["kind"] == external.Name {
+		values["kind"] = external.Name
+		s.usePrograms()
+	}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if err := s.set(strings.ReplaceAll(key, "_", "-"), values[key]); err != nil {
 			return nil, err
@@ -47,6 +52,8 @@ func Parse(text []byte, over map[string]string) (*Spec, error) {
 // set sets a key of the file.
 func (s *Spec) set(key string, value any) error {
 	switch key {
+	case "command":
+		return s.setCommand(value)
 	case "run":
 		table, ok := value.(map[string]any)
 		if !ok {
@@ -63,7 +70,7 @@ func (s *Spec) set(key string, value any) error {
 			if !ok {
 				return wrong(key, "got %v, wants tables [[param]]", one)
 			}
-			p, err := readParam(i, table)
+			p, err := s.readParam(i, table)
 			if err != nil {
 				return err
 			}
@@ -73,7 +80,7 @@ func (s *Spec) set(key string, value any) error {
 	}
 	f, ok := settings.Lookup(s, key)
 	if !ok {
-		names := append(settings.Names(s), "run", "param")
+		names := append(settings.Names(s), "command", "run", "param")
 		return wrong(key, "is not known: there are %s", strings.Join(names, ", "))
 	}
 	return asSpecError(f.Set(value))
@@ -89,8 +96,8 @@ func asSpecError(err error) error {
 // setRun sets the table [run]. Tables in it are settings of parts.
 func (s *Spec) setRun(prefix string, table map[string]any) error {
 	for _, key := range slices.Sorted(maps.Keys(table)) {
-		name := prefix + strings.ReplaceAll(key, "_", "-")
-		if name == prefix+"name" && prefix != "" && prefix != settings.EnvParam+"." {
+		name := prefix + s.nameOf(key)
+		if name == prefix+"name" && !s.Programs() && prefix != "" && prefix != settings.EnvParam+"." {
 			name = strings.TrimSuffix(prefix, ".")
 		}
 		switch v := table[key].(type) {
@@ -119,13 +126,21 @@ func (s *Spec) setRun(prefix string, table map[string]any) error {
 	return nil
 }
 
+// nameOf returns the name of a setting that a key means. A program's are its own.
+func (s *Spec) nameOf(key string) string {
+	if s.Programs() {
+		return key
+	}
+	return strings.ReplaceAll(key, "_", "-")
+}
+
 // readParam reads a table [[param]].
-func readParam(i int, table map[string]any) (p study.Param, err error) {
+func (s *Spec) readParam(i int, table map[string]any) (p study.Param, err error) {
 	name, ok := table["name"].(string)
 	if !ok || name == "" {
 		return p, wrong("param", "number %d has no name: give the setting that it is, name = \"strategy.sigma\"", i+1)
 	}
-	p.Name = strings.ReplaceAll(name, "_", "-")
+	p.Name = s.nameOf(name)
 	keyOf := func(key string) string { return "param." + p.Name + "." + key }
 	kind, _ := table["type"].(string)
 	d := &p.Distribution
@@ -177,7 +192,7 @@ func readParam(i int, table map[string]any) (p study.Param, err error) {
 				if !ok {
 					list = []any{v}
 				}
-				p.When[strings.ReplaceAll(on, "_", "-")] = list
+				p.When[s.nameOf(on)] = list
 			}
 		}
 	}

@@ -49,13 +49,16 @@ type Join struct {
 	Ended  func(number int64, r study.Result, took time.Duration)
 	// Version is that of xlarun. It has to be the coordinator's.
 	Version string
+	// Exec is the command of trials that are programs, as Spec.Exec; "": the worker runs none.
+	Exec string
 
 	socket string // of a worker of the coordinator's machine, instead of the URL
 }
 
 // Worker runs trials of a study whose database is on this machine, until the study is over. It holds the lock of its
-// slot, so that there are never more workers than slots. It does nothing if another worker holds the lock.
-func Worker(ctx context.Context, storage, name string, slot int, version string, runs Runs) error {
+// slot, so that there are never more workers than slots. It does nothing if another worker holds the lock. exec is as
+// Join.Exec.
+func Worker(ctx context.Context, storage, name string, slot int, version, exec string, runs Runs) error {
 	workdir, err := workdirOf(storage)
 	if err != nil {
 		return err
@@ -69,7 +72,7 @@ func Worker(ctx context.Context, storage, name string, slot int, version string,
 	if err := os.WriteFile(workdir.slot(name, slot)+".id", []byte(id), 0o666); err != nil {
 		return err
 	}
-	err = join(ctx, id, Join{Version: version, Server: messaging.Server{
+	err = join(ctx, id, Join{Version: version, Exec: exec, Server: messaging.Server{
 		Address: messaging.Address{URLs: []string{"nats://here"}}, Token: os.Getenv(TokenVariable),
 		Wait: orphanTimeout},
 		socket: workdir.socket(name)}, runs)
@@ -128,6 +131,7 @@ type worker struct {
 	runs        Runs
 	id          string
 	version     string
+	exec        string // Join.Exec
 	wait        time.Duration
 	end         context.CancelCauseFunc // ends the worker
 	free        chan struct{}           // gets a value when a trial may be free
@@ -146,7 +150,7 @@ type worker struct {
 func join(ctx context.Context, id string, j Join, runs Runs) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &worker{address: j.Address, runs: runs, id: id, version: j.Version, wait: j.Wait, end: cancel,
+	w := &worker{address: j.Address, runs: runs, id: id, version: j.Version, exec: j.Exec, wait: j.Wait, end: cancel,
 		free: make(chan struct{}, 1), start: time.Now(), onUnreachable: j.OnUnreachable, onJoined: j.Joined,
 		onEnded: j.Ended, reconnection: make(chan struct{}),
 		dial: messaging.NewDialer(nats.DefaultTimeout, messaging.Silence)}

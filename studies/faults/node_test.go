@@ -170,7 +170,7 @@ func (a nodeArgs) run() error {
 		return studies.JoinStudy(ctx, studies.Join{Version: cmp.Or(a.Version, usualVersion), Server: messaging.Server{
 			Address: messaging.Address{URLs: []string{a.Join}}, Token: "secret", Wait: time.Minute}}, waves{})
 	case a.Storage != "":
-		return studies.Worker(ctx, a.Storage, a.Study, 0, "", waves{})
+		return studies.Worker(ctx, a.Storage, a.Study, 0, "", "", waves{})
 	}
 	log, err := os.OpenFile(a.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
 	if err != nil {

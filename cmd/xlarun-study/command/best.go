@@ -145,6 +145,9 @@ func (b *best) show(d *rdb.DB, st *study.Study, source string) (*studies.Spec, *
 
 // writeConfig writes the config of a trial's run.
 func (b *best) writeConfig(source string, spec *studies.Spec, t *study.FrozenTrial) error {
+	if spec.Programs() {
+		return b.writeParams(spec, t)
+	}
 	text, err := b.app.ConfigOf(spec.Kind, source, spec.Values(t.External(), 0))
 	if err != nil {
 		return err
@@ -174,6 +177,26 @@ func (b *best) writeConfig(source string, spec *studies.Spec, t *study.FrozenTri
 	return err
 }
 
+// writeParams writes the parameters of a trial that is a program, as the program gets them.
+func (b *best) writeParams(spec *studies.Spec, t *study.FrozenTrial) error {
+	text, err := spec.ProgramParams(t)
+	switch {
+	case err != nil:
+		return err
+	case b.config == "-" && b.json:
+		return console.BadInput("trials of %s are programs, which have no config of a run: give the parameters of "+
+			"study best to the program", spec.Name)
+	case b.config == "-":
+		_, err = fmt.Fprintf(b.app.Out, "%s\n", text)
+		return err
+	}
+	if err := console.WriteFile(b.config, append(text, '\n')); err != nil {
+		return console.BadInput("--config %s cannot be written: %w", b.config, console.Cause(err))
+	}
+	_, err = fmt.Fprintf(b.app.Out, "the parameters of its program are in %s, as JSON\n", b.config)
+	return err
+}
+
 // choose returns the best trials, or the one that is asked for.
 func (b *best) choose(st *study.Study, trials []*study.FrozenTrial) ([]*study.FrozenTrial, error) {
 	if b.trial >= 0 {
@@ -196,6 +219,9 @@ func (b *best) choose(st *study.Study, trials []*study.FrozenTrial) ([]*study.Fr
 
 // train repeats the runs of a trial, and keeps the best member of them.
 func (b *best) train(ctx context.Context, source string, spec *studies.Spec, t *study.FrozenTrial) (err error) {
+	if spec.Programs() {
+		return console.BadInput("trials of %s are programs, which have no members: leave --member out", spec.Name)
+	}
 	if console.Exists(b.member) {
 		return console.BadInput("--member %s is there already: give another name", b.member)
 	}

@@ -134,7 +134,7 @@ func runStudy(ctx context.Context, a *cli.App, log *slog.Logger, s *studies.Spec
 	c.Command = func(slot int) *exec.Cmd {
 		// The address has no password: a worker finds its coordinator by it and opens no database.
 		cmd := exec.Command(self, "study", "work", "--storage", s.Where(), "--study", s.Name, "--slot",
-			fmt.Sprint(slot))
+			fmt.Sprint(slot), "--exec", s.Exec)
 		if c.Listen.Token != "" {
 			cmd.Env = append(os.Environ(), studies.TokenVariable+"="+c.Listen.Token)
 		}
@@ -239,12 +239,12 @@ func usage(err error, path string, flags map[string]string) error {
 
 // studyWorkCommand is what worker processes run.
 func studyWorkCommand(a *cli.App) *cobra.Command {
-	var storage, name string
+	var storage, name, program string
 	var slot int
 	cmd := &cobra.Command{
 		Use: "work", Short: "Run trials of a study as one of its workers", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := studies.Worker(cmd.Context(), storage, name, slot, console.Version(),
+			err := studies.Worker(cmd.Context(), storage, name, slot, console.Version(), program,
 				newMaker(a, "the study's spec"))
 			if cmd.Context().Err() != nil {
 				return nil
@@ -255,5 +255,6 @@ func studyWorkCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().StringVar(&storage, "storage", "", "database of the study")
 	cmd.Flags().StringVar(&name, "study", "", "name of the study")
 	cmd.Flags().IntVar(&slot, "slot", 0, "number of the worker, from 0")
+	cmd.Flags().StringVar(&program, "exec", "", "program that a trial is")
 	return cmd
 }

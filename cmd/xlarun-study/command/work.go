@@ -23,6 +23,7 @@ import (
 	"xlarun/internal/credentials"
 	"xlarun/internal/messaging"
 	"xlarun/internal/quantity"
+	"xlarun/rollout/external"
 	"xlarun/studies"
 	"xlarun/studies/study"
 )
@@ -31,6 +32,7 @@ func workCommand(a *cli.App) *cobra.Command {
 	access, form := credentials.Files{}, &console.LogFlags{}
 	count, threads, wait, grace := 0, 1, messaging.DefaultWait, time.Duration(0)
 	var address messaging.Address
+	program := ""
 	cmd := &cobra.Command{
 		Use: "work nats://HOST:PORT[/NAME]|@FILE[:NAME]",
 		Long: "Work runs trials of a study that xlarun serve runs elsewhere: as many worker processes as there " +
@@ -64,7 +66,12 @@ func workCommand(a *cli.App) *cobra.Command {
 			if count > 0 {
 				by = "--workers"
 			}
-			if count, err = workerCount(count, threads, cores); err != nil {
+			if program != "" {
+				if err := external.Find(program); err != nil {
+					return console.BadInput("--exec %w", err)
+				}
+			}
+			if count, err = workerCount(count, threads, cores, program != ""); err != nil {
 				return err
 			}
 			server := messaging.Server{Address: address, Wait: wait}
@@ -87,7 +94,7 @@ func workCommand(a *cli.App) *cobra.Command {
 				err = superviseWorkers(cmd.Context(), stderr, cmd.CommandPath()+": ", t, count, threads)
 			} else {
 				runtime.GOMAXPROCS(threads)
-				j := studies.Join{Server: server, Version: console.Version(),
+				j := studies.Join{Server: server, Version: console.Version(), Exec: program,
 					Ended: func(number int64, r study.Result, took time.Duration) {
 						w := worked(number, r, took)
 						if slot == "" {
@@ -124,6 +131,8 @@ func workCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().IntVar(&count, "workers", 0, "worker processes; 0 for as many as there are cores for")
 	cmd.Flags().IntVar(&threads, "threads", 1, "cores of a worker, as the study's file has it")
 	cmd.Flags().DurationVar(&wait, "wait", wait, "time without the study's server after which the workers end")
+	cmd.Flags().StringVar(&program, "exec", "", "program that a trial is, where the study's kind is exec: a command "+
+		"that comes over the network is never run")
 	graceFlag(cmd, &grace)
 	form.Add(cmd.Flags())
 	cli.AddFiles(cmd.Flags(), &access)
@@ -131,7 +140,8 @@ func workCommand(a *cli.App) *cobra.Command {
 }
 
 // workerCount returns the number of workers of a machine that --workers and --threads ask for.
-func workerCount(workers, threads, cores int) (int, error) {
+// There may be more than cores of those that only wait for programs.
+func workerCount(workers, threads, cores int, programs bool) (int, error) {
 	switch {
 	case workers < 0:
 		return 0, console.BadInput("--workers got %d, wants 1 or more, or 0 for as many as there are cores for",
@@ -139,7 +149,7 @@ func workerCount(workers, threads, cores int) (int, error) {
 	case threads < 1 || threads > cores:
 		return 0, console.BadInput("--threads got %d, wants 1 to the %d cores that this process may use", threads,
 			cores)
-	case workers > cores/threads:
+	case workers > cores/threads && !programs:
 		return 0, console.BadInput("--workers got %d of %d threads each, more than the %d cores that this "+
 			"process may use: runs would wait for each other", workers, threads, cores)
 	case workers == 0:

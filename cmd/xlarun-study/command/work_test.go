@@ -36,7 +36,7 @@ func TestWorkerCount(t *testing.T) {
 			"runs would wait for each other"},
 		{1 << 62, 4, 8, 0, "more than the 8 cores that this process may use"},
 	} {
-		got, err := workerCount(c.workers, c.threads, c.cores)
+		got, err := workerCount(c.workers, c.threads, c.cores, false)
 		require.Equal(t, c.want, got)
 		if c.err == "" {
 			require.NoError(t, err)
@@ -44,6 +44,9 @@ func TestWorkerCount(t *testing.T) {
 			require.ErrorContains(t, err, c.err)
 		}
 	}
+	got, err := workerCount(16, 1, 2, true)
+	require.NoError(t, err, "workers only wait for programs")
+	require.Equal(t, 16, got)
 }
 
 // Work counts the trials of its workers, whose lines may arrive in parts. A line that only looks like one of a trial
