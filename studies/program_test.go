@@ -144,7 +144,7 @@ func TestCommands(t *testing.T) {
 	}{
 		{[]string{"a", "{batch_size}", "x{batch_size}{seed}"}, "a 1 x10"},
 		{[]string{"a", "{{batch_size}}", "${batch_size}", "{}", "{ x}", "\"n\":{batch_size}}"},
-			`a {batch_size} ${batch_size} {} { x} "n":1} --batch_size=1`},
+			`a {batch_size} ${batch_size} {} { x} "n":1}`},
 		{[]string{"a", "{params}"}, "a runs/study-p/trials/0/seed-0/params.json"},
 		{[]string{"a", "{lr}"}, `"command" has {lr}, which is no parameter of each trial: there are batch_size, folder, ` +
 			"params, seed, threads, trial, values; {{lr}} is a text in braces"},

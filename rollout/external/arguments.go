@@ -40,7 +40,7 @@ func Find(text string) error {
 }
 
 // placeholder is {NAME} in a command. {{NAME}} stands for {NAME}, and ${NAME} is a shell's.
-var placeholder = regexp.MustCompile(`[{$]?\{([A-Za-z_][A-Za-z0-9_.-]*)\}`)
+var placeholder = regexp.MustCompile(`\{\{[A-Za-z_][\w.-]*\}\}|\$?\{[A-Za-z_][\w.-]*\}`)
 
 // Reserved are the names of placeholders that are no parameters.
 var Reserved = []string{"folder", "params", "seed", "threads", "trial", "values"}
@@ -66,7 +66,7 @@ func (p *Program) Arguments() (words []string, err error) {
 			case found[0] == '$':
 				return found
 			case strings.HasPrefix(found, "{{"):
-				return found[1:]
+				return found[1 : len(found)-1]
 			case slices.Contains(Reserved, name):
 				used[name] = true
 				return argument(p.reserved(name))
