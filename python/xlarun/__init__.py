@@ -3,5 +3,6 @@ from .board_member import BoardMember
 from .member import Member, load
 from .networks import networks
 from .sparse import SparseMember, read_idx
+from .study import Study, report
 
-__all__ = ["BoardMember", "Member", "SparseMember", "load", "networks", "read_idx"]
+__all__ = ["BoardMember", "Member", "SparseMember", "load", "networks", "Study", "read_idx", "report"]

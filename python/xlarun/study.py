@@ -1,0 +1,139 @@
+"""Studies of a Python function: each trial is a process of its own."""
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ._program import Error, command, failure, program
+
+
+class Study:
+    """A study of hyper-parameters, in the folder runs/study-NAME.
+
+    params has for each parameter (low, high), of whole numbers or not, a list of choices, or a dict with the keys of
+    docs/how-to/studies.md: {"low": 1e-5, "high": 0.1, "log": True}. direction is "minimize" or "maximize", or a list
+    of them where the objective returns several numbers. settings are further keys of that page, such as sampler,
+    pruner, seeds and window.
+    """
+
+    def __init__(self, name: str, params: Mapping[str, Any], direction: str | Sequence[str] = "minimize",
+                 **settings: Any):
+        self.name, self.folder = name, pathlib.Path("runs", f"study-{name}")
+        directions = [direction] if isinstance(direction, str) else list(direction)
+        self._single = len(directions) == 1
+        self._file = self.folder / "study.toml"
+        self.storage = str(settings.setdefault("storage", f"sqlite:///{self.folder / 'study.db'}"))  # Optuna opens it
+        self._head = {"name": name, "kind": "exec", "direction": ",".join(directions), "metric": "value"
+                      if self._single else ",".join(f"value_{i}" for i in range(len(directions))),
+                      **{key.replace("_", "-"): value for key, value in settings.items()}}
+        self._params = [_parameter(name, given) for name, given in params.items()]
+
+    def optimize(self, objective: Callable[..., Any], trials: int = 100, workers: int | None = None,
+                 quiet: bool = False, **settings: Any) -> dict[str, Any] | list[dict[str, Any]]:
+        """Runs trials until there are so many, `workers` at a time (default: one for each core), and returns `best`.
+
+        objective gets the parameters as keyword arguments, `seed` if it has such a one, and returns a number. It is
+        imported by a process for each trial, so its script wants `if __name__ == "__main__":` around this call.
+        settings are those of the execution: timeout, attempts, lease, stall. The same call continues a study. It prints
+        the trials, if not quiet. An exception of the objective fails its trial.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        words = [sys.executable, str(pathlib.Path(__file__).with_name("trial.py").resolve()),
+                 place(objective, self.folder), "{params}", "{values}"]
+        head = {**self._head, "command": words, "trials": trials, "workers": workers or os.cpu_count(),
+                **{key.replace("_", "-"): value for key, value in settings.items()}}
+        lines = [f"{key} = {_toml(value)}" for key, value in head.items()]
+        for p in self._params:
+            lines += ["", "[[param]]", *(f"{key} = {_toml(value)}" for key, value in p.items())]
+        self._file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        path = os.pathsep.join(dict.fromkeys(os.path.abspath(p) for p in sys.path))
+        last = ""
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as stderr, subprocess.Popen(
+                [program(), "study", "run", str(self._file), "--json"], stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=stderr, text=True, encoding="utf-8", start_new_session=True,
+                env={**os.environ, "PYTHONPATH": path}) as running:
+            try:
+                for last in running.stdout:
+                    if not quiet and not last.startswith("{"):
+                        print(last, end="", flush=True)
+                running.wait()
+            except KeyboardInterrupt:  # it ends in order, and the same call continues
+                running.send_signal(signal.SIGINT)
+                raise
+            if running.returncode:
+                stderr.seek(0)
+                raise failure(running.returncode, last, stderr.read())
+        return self.best
+
+    @property
+    def trials(self) -> list[dict[str, Any]]:
+        """All trials: number, state, values, params, and the reason of a failure."""
+        out = self.folder / "trials.jsonl"
+        command("study", "export", self.storage.removeprefix("sqlite:///"), "--study", self.name, "--out", str(out))
+        return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+
+    @property
+    def best(self) -> dict[str, Any] | list[dict[str, Any]]:
+        """The best trial; of several objectives, the trials that no other is better than."""
+        out = command("study", "best", self.storage.removeprefix("sqlite:///"), "--study", self.name, "--json")
+        trials = json.loads(out.splitlines()[-1])["trials"]
+        return trials[0] if self._single else trials
+
+
+def report(step: int, value: float) -> None:
+    """Gives the pruner the objective's value at a step. Called in an objective; elsewhere it prints the values."""
+    line = json.dumps({"step": int(step), "value": float(value)})
+    if "XLARUN_VALUES" not in os.environ:
+        print(line)
+        return
+    with open(os.environ["XLARUN_VALUES"], "a") as f:
+        print(line, file=f)
+
+
+def place(objective: Callable[..., Any], folder: pathlib.Path) -> str:
+    """Where trial.py finds a function: MODULE:NAME, FILE.py:NAME, or a file that cloudpickle wrote."""
+    module, name = getattr(objective, "__module__", None), getattr(objective, "__qualname__", "<>")
+    if "<" not in name and module not in (None, "__main__"):
+        return f"{module}:{name}"
+    main = getattr(sys.modules["__main__"], "__file__", None)
+    if "<" not in name and module == "__main__" and main and inspect.getsourcefile(objective) == main:
+        return f"{os.path.abspath(main)}:{name}"
+    try:
+        import cloudpickle
+    except ImportError:
+        raise Error(f"the objective {name} is no function at the top of a file, so other processes cannot import it: "
+                    "write it into a module, or install cloudpickle", "bad_input", 2) from None
+    file = folder / "objective.pkl"
+    file.write_bytes(cloudpickle.dumps(objective))
+    return str(file.resolve())
+
+
+def _parameter(name: str, given: Any) -> dict[str, Any]:
+    """A parameter as a table of a study's file."""
+    if isinstance(given, list):
+        return {"name": name, "type": "categorical", "choices": given}
+    if isinstance(given, tuple) and len(given) == 2:
+        given = {"low": given[0], "high": given[1]}
+    if not isinstance(given, Mapping):
+        raise Error(f"the parameter {name} got {given!r}, wants (low, high), a list of choices, or a dict such as "
+                    "{'low': 1e-5, 'high': 0.1, 'log': True}", "bad_input", 2)
+    bounds = [given.get("low"), given.get("high")]
+    kind = "categorical" if "choices" in given else "int" if all(isinstance(x, int) for x in bounds) else "float"
+    return {"name": name, "type": kind, **given}
+
+
+def _toml(value: Any) -> str:
+    """A value in TOML."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + " }"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
