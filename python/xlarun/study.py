@@ -1,10 +1,12 @@
 """Studies of a Python function: each trial is a process of its own."""
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -37,17 +39,20 @@ class Study:
         self._params = [_parameter(name, given) for name, given in params.items()]
 
     def optimize(self, objective: Callable[..., Any], trials: int = 100, workers: int | None = None,
-                 quiet: bool = False, **settings: Any) -> dict[str, Any] | list[dict[str, Any]]:
+                 quiet: bool = False, fork: bool = True, **settings: Any) -> dict[str, Any] | list[dict[str, Any]]:
         """Runs trials until there are so many, `workers` at a time (default: one for each core), and returns `best`.
 
-        objective gets the parameters as keyword arguments, `seed` if it has such a one, and returns a number. It is
-        imported by a process for each trial, so its script wants `if __name__ == "__main__":` around this call.
+        objective gets the parameters as keyword arguments, `seed` if it has such a one, and returns a number. Each call
+        is a process, a fork of one that imports the objective once, so its script wants `if __name__ == "__main__":`
+        around this call. Without fork each trial imports it, as code needs that uses a GPU when it is imported.
         settings are those of the execution: timeout, attempts, lease, stall. The same call continues a study. It prints
         the trials, if not quiet. An exception of the objective fails its trial.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        words = [sys.executable, str(pathlib.Path(__file__).with_name("trial.py").resolve()),
-                 place(objective, self.folder), "{params}", "{values}"]
+        trial, where = str(pathlib.Path(__file__).with_name("trial.py").resolve()), place(objective, self.folder)
+        near = tempfile.mkdtemp(prefix="xlarun-")  # a socket wants a short path
+        at = os.path.join(near, "socket")
+        words = [sys.executable, "-IS", trial, where, "{params}", "{values}", at]
         head = {**self._head, "command": words, "trials": trials, "workers": workers or os.cpu_count(),
                 **{key.replace("_", "-"): value for key, value in settings.items()}}
         lines = [f"{key} = {_toml(value)}" for key, value in head.items()]
@@ -55,11 +60,18 @@ class Study:
             lines += ["", "[[param]]", *(f"{key} = {_toml(value)}" for key, value in p.items())]
         self._file.write_text("\n".join(lines) + "\n", encoding="utf-8")
         path = os.pathsep.join(dict.fromkeys(os.path.abspath(p) for p in sys.path))
-        last = ""
-        with tempfile.TemporaryFile("w+", encoding="utf-8") as stderr, subprocess.Popen(
+        threads = {"OMP_NUM_THREADS": str(self._head.get("threads", 1)), **os.environ, "PYTHONPATH": path}
+        last, own = "", {"env": threads, "preexec_fn": os.setpgrp}  # the same session, and no Ctrl-C
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as stderr, contextlib.ExitStack() as ends:
+            ends.callback(shutil.rmtree, near)
+            if fork:
+                server = subprocess.Popen([sys.executable, trial, where, at], stdin=subprocess.PIPE,
+                                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **own)
+                ends.enter_context(server)  # it ends when its stdin is closed
+                server.stdout.readline()  # it has imported the objective, or has failed, as trials will say
+            running = ends.enter_context(subprocess.Popen(
                 [program(), "study", "run", str(self._file), "--json"], stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=stderr, text=True, encoding="utf-8", start_new_session=True,
-                env={**os.environ, "PYTHONPATH": path}) as running:
+                stdout=subprocess.PIPE, stderr=stderr, text=True, encoding="utf-8", **own))
             try:
                 for last in running.stdout:
                     if not quiet and not last.startswith("{"):

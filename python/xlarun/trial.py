@@ -1,48 +1,134 @@
-"""The program that a trial of a study in Python is: trial.py OBJECTIVE PARAMS VALUES. See study.py."""
+"""The program that a trial of a study in Python is (study.py): trial.py OBJECTIVE PARAMS VALUES SOCKET.
+
+At the socket a process listens that has imported the objective (trial.py OBJECTIVE SOCKET). A trial is a fork of it, in
+the process group of the trial's program, which waits for it. Without that process the program runs the objective.
+"""
+import os
 import sys
 
-del sys.path[0]  # the package's folder, whose files are no modules of their own
+if sys.path[0] == os.path.dirname(os.path.realpath(__file__)):
+    del sys.path[0]  # the package's files are no modules of their own
 
-import importlib  # noqa: E402
-import inspect  # noqa: E402
-import json  # noqa: E402
-import os  # noqa: E402
-import runpy  # noqa: E402
+import socket  # noqa: E402
 
 
 def objective_of(where):
-    """The function that study.place has given a place."""
+    """The function at a place that study.place returns."""
+    import importlib
+    import runpy
     if where.endswith(".pkl"):
         import pickle
         with open(where, "rb") as f:
             return pickle.load(f)
     module, _, name = where.rpartition(":")
+    first, *rest = name.split(".")
     if module.endswith(".py"):  # as multiprocessing does it: what stands under `if __name__ == "__main__":` is not run
-        sys.argv[1:] = []
-        found = runpy.run_path(module, run_name="__mp_main__")[name.partition(".")[0]]
-        _, _, name = name.partition(".")
+        found = runpy.run_path(module, run_name="__mp_main__")[first]
     else:
-        found = importlib.import_module(module)
-    for part in filter(None, name.split(".")):
+        found = getattr(importlib.import_module(module), first)
+    for part in rest:
         found = getattr(found, part)
     return found
 
 
-def main(where, params, values):
-    objective = objective_of(where)
+def evaluate(objective, params, values):
+    """Calls the objective, and writes its value."""
+    import inspect
+    import json
     with open(params) as f:
         arguments = json.load(f)
     if "seed" in inspect.signature(objective).parameters and "seed" not in arguments:
         arguments["seed"] = int(os.environ["XLARUN_SEED"])
     got = objective(**arguments)
-    all = list(got) if isinstance(got, (tuple, list)) else [got]
+    every = list(got) if isinstance(got, (tuple, list)) else [got]
     try:
-        line = {"value" if len(all) == 1 else f"value_{i}": float(x) for i, x in enumerate(all)}
+        line = {"value" if len(every) == 1 else f"value_{i}": float(x) for i, x in enumerate(every)}
     except (TypeError, ValueError):
         sys.exit(f"the objective returned {got!r}, want a number, or a tuple of one for each direction")
     with open(values, "a") as f:
         print(json.dumps(line), file=f)
 
 
+def serve(where, path):
+    """Forks a process for each trial, until stdin closes."""
+    import contextlib
+    import select
+    objective = objective_of(where)
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(path)
+        s.listen(128)
+        print(flush=True)  # whoever has started this process waits for the line
+        while s in select.select([s, 0], [], [])[0]:
+            c = s.accept()[0]
+            if os.fork() == 0:
+                s.close()
+                os._exit(answer(c, objective))
+            c.close()
+            with contextlib.suppress(ChildProcessError):  # there are none
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+
+
+def answer(c, objective):
+    """Runs the trial of a program, in a fork. It returns the status."""
+    import traceback
+    _, files, _, _ = socket.recv_fds(c, 1, 2)
+    data = b"".join(iter(lambda: c.recv(1 << 16), b""))
+    group, folder, params, values, *variables = os.fsdecode(data).split("\0")
+    os.setpgid(0, int(group))  # what ends the program ends this process
+    for at, file in enumerate([os.open(os.devnull, os.O_RDONLY), *files]):
+        os.dup2(file, at)
+        os.close(file)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(v.split("=", 1) for v in variables)
+    c.send(b"+")
+    for module, seed in (("numpy", lambda m: m.random.seed()), ("torch", lambda m: m.seed())):
+        if module in sys.modules:  # else all trials would draw the same numbers
+            seed(sys.modules[module])
+    status = 1
+    try:
+        evaluate(objective, params, values)
+        status = 0
+    except SystemExit as e:
+        if isinstance(e.code, int) or e.code is None:
+            status = e.code or 0
+        else:
+            print(e.code, file=sys.stderr)
+    except BaseException:
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    c.send(bytes([status & 255]))
+    return status & 255
+
+
+def ask(path, params, values):
+    """Lets the process at a socket run the trial, and ends with its status. It returns if there is no such process."""
+    with socket.socket(socket.AF_UNIX) as s:
+        try:
+            s.connect(path)
+        except OSError:
+            return
+        socket.send_fds(s, [b"-"], [1, 2])
+        words = [str(os.getpgrp()), os.getcwd(), params, values, *(f"{k}={v}" for k, v in os.environ.items())]
+        s.sendall(os.fsencode("\0".join(words)))
+        s.shutdown(socket.SHUT_WR)
+        if not s.recv(1):
+            return
+        import signal
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the objective may end in order
+        status = s.recv(1)
+        sys.exit(status[0] if status else "the process of the objective was killed, or has crashed")
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if len(sys.argv) == 3:
+        serve(*sys.argv[1:])
+    else:
+        where, params, values, path = sys.argv[1:]
+        ask(path, params, values)
+        if sys.flags.isolated:
+            os.execv(sys.executable, [sys.executable, *sys.argv])
+        sys.argv[1:] = []
+        evaluate(objective_of(where), params, values)

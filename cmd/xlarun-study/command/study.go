@@ -231,6 +231,9 @@ func usage(err error, path string, flags map[string]string) error {
 	if !ok {
 		return err
 	}
+	if flags["exec"] != "" && e.Key == "command" { // the key of the same in a file
+		e.Key = "exec"
+	}
 	if _, given := flags[e.Key]; given {
 		return console.BadInput("%s", e.Of("--"+e.Key))
 	}

@@ -1,0 +1,122 @@
+"""Studies of Python functions, with the program where there is one."""
+import inspect
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import xlarun
+from xlarun import study
+from xlarun._program import Error, program
+
+
+def has_program():
+    try:
+        return bool(program())
+    except Error:
+        return False
+
+
+needs_program = pytest.mark.skipif(not has_program(), reason="the program xlarun is not here")
+
+
+def objective(x, how, seed):
+    """Ends in the way `how`."""
+    for step in range(3):
+        xlarun.report(step, x + 3 - step)
+    if how == "raise":
+        raise ValueError("no such x")
+    if how == "text":
+        return "low"
+    if how == "exit":
+        sys.exit(7)
+    if how == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if how == "hang":
+        child = subprocess.Popen(["sleep", "60"])
+        with open("child", "w") as f:
+            f.write(str(child.pid))
+        time.sleep(60)
+    if how == "noisy":
+        print('{"value": 1e9}', flush=True)
+        os.write(1, b"\xff\x00")
+        subprocess.run(["true"], check=True)
+    return x + seed
+
+
+@needs_program
+def test_every_end_of_an_objective(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(os.path.dirname(__file__))
+    objective.__module__ = "test_study"
+    ways = ["well", "raise", "text", "exit", "crash", "hang", "noisy"]
+    s = xlarun.Study("ends", {"x": (0.0, 1.0), "how": ways}, "minimize", sampler="grid", grid_points=1, seeds=2,
+                     window=20)
+    best = s.optimize(objective, trials=len(ways), workers=4, timeout="4s", quiet=True)
+    reasons = {t["params"]["how"]: t["reason"] for t in s.trials}
+    assert best["params"]["how"] == "well" and best["values"] == [best["params"]["x"] + 0.5]
+    assert set(reasons) == set(ways) and reasons["well"] == reasons["noisy"] == ""
+    assert "ValueError: no such x" in reasons["raise"]
+    assert "the objective returned 'low', want a number" in reasons["text"]
+    assert "exit status 7" in reasons["exit"]
+    assert "the process of the objective was killed, or has crashed" in reasons["crash"]
+    assert "more than 4s" in reasons["hang"]
+    child = (tmp_path / "child").read_text()
+    for _ in range(100):
+        try:
+            if open(f"/proc/{child}/stat").read().split(")")[1].split()[0] == "Z":
+                break
+        except OSError:
+            break
+        time.sleep(0.05)
+    else:
+        pytest.fail("a child of the objective survives its time limit")
+
+
+@needs_program
+def test_without_fork(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(os.path.dirname(__file__))
+    s = xlarun.Study("ends", {"x": (0.0, 1.0), "how": ["well", "crash"]}, sampler="grid", grid_points=1)
+    best = s.optimize(objective, trials=2, workers=2, fork=False, quiet=True)
+    assert best["params"]["how"] == "well" and best["values"] == [best["params"]["x"]]
+    assert "segmentation" in next(t["reason"] for t in s.trials if t["state"] == "FAIL")
+
+
+@needs_program
+def test_a_script_continues(tmp_path):
+    (tmp_path / "script.py").write_text(inspect.cleandoc("""
+        import xlarun
+
+        def objective(x, n, kind):
+            return (x - 1) ** 2, n
+
+        if __name__ == "__main__":
+            s = xlarun.Study("two", {"x": {"low": 0.5, "high": 2.0, "log": True}, "n": (1, 3), "kind": ["a", "b"]},
+                             ["minimize", "maximize"], sampler="random")
+            print(len(s.optimize(objective, trials=3)) <= 3, len(s.optimize(objective, trials=5, quiet=True)) <= 5)
+            print(len(s.trials), s.storage)
+    """))
+    path = os.pathsep.join(os.path.abspath(p) for p in sys.path)
+    out = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": path},
+                         capture_output=True, text=True, check=True).stdout
+    assert out.endswith("True True\n5 sqlite:///runs/study-two/study.db\n")
+    assert "study two: 3 trials of exec" in out and "study two: 5" not in out
+
+
+def test_what_a_study_refuses(monkeypatch, tmp_path):
+    with pytest.raises(Error, match="the parameter lr got 3, wants"):
+        xlarun.Study("a", {"lr": 3})
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+    with pytest.raises(Error, match="<lambda> is no function at the top of a file, so other processes cannot"):
+        study.place(lambda x: x, tmp_path)
+    assert study.place(test_what_a_study_refuses, tmp_path) == f"{__name__}:test_what_a_study_refuses"
+
+
+def test_report_elsewhere(capsys, monkeypatch):
+    monkeypatch.delenv("XLARUN_VALUES", raising=False)
+    xlarun.report(2, 0.5)
+    assert capsys.readouterr().out == '{"step": 2, "value": 0.5}\n'
