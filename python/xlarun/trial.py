@@ -9,9 +9,6 @@ import sys
 if sys.path[0] == os.path.dirname(os.path.realpath(__file__)):
     del sys.path[0]  # the package's files are no modules of their own
 
-import socket  # noqa: E402
-
-
 def objective_of(where):
     """The function at a place that study.place returns."""
     import importlib
@@ -52,8 +49,14 @@ def evaluate(objective, params, values):
 def serve(where, path):
     """Forks a process for each trial, until stdin closes."""
     import contextlib
+    import gc
+    import inspect  # noqa: F401  before the fork: not in each trial
+    import json  # noqa: F401
     import select
+    import socket
+    import traceback  # noqa: F401
     objective = objective_of(where)
+    gc.freeze()  # forks share more pages
     with socket.socket(socket.AF_UNIX) as s:
         s.bind(path)
         s.listen(128)
@@ -71,6 +74,7 @@ def serve(where, path):
 
 def answer(c, objective):
     """Runs the trial of a program, in a fork. It returns the status."""
+    import socket
     import traceback
     _, files, _, _ = socket.recv_fds(c, 1, 2)
     data = b"".join(iter(lambda: c.recv(1 << 16), b""))
@@ -105,21 +109,23 @@ def answer(c, objective):
 
 def ask(path, params, values):
     """Lets the process at a socket run the trial, and ends with its status. It returns if there is no such process."""
-    with socket.socket(socket.AF_UNIX) as s:
-        try:
-            s.connect(path)
-        except OSError:
-            return
-        socket.send_fds(s, [b"-"], [1, 2])
-        words = [str(os.getpgrp()), os.getcwd(), params, values, *(f"{k}={v}" for k, v in os.environ.items())]
-        s.sendall(os.fsencode("\0".join(words)))
-        s.shutdown(socket.SHUT_WR)
-        if not s.recv(1):
-            return
-        import signal
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the objective may end in order
-        status = s.recv(1)
-        sys.exit(status[0] if status else "the process of the objective was killed, or has crashed")
+    import _signal  # signal and socket take as long to import as Python to start
+    import _socket
+    s = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        s.connect(path)
+    except OSError:
+        return
+    files = b"".join(file.to_bytes(4, sys.byteorder) for file in (1, 2))
+    s.sendmsg([b"-"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)])
+    words = [str(os.getpgrp()), os.getcwd(), params, values, *(f"{k}={v}" for k, v in os.environ.items())]
+    s.sendall(os.fsencode("\0".join(words)))
+    s.shutdown(_socket.SHUT_WR)
+    if not s.recv(1):
+        return
+    _signal.signal(_signal.SIGTERM, _signal.SIG_IGN)  # the objective may end in order
+    status = s.recv(1)
+    sys.exit(status[0] if status else "the process of the objective was killed, or has crashed")
 
 
 if __name__ == "__main__":
