@@ -83,6 +83,7 @@ func TestPrograms(t *testing.T) {
 		{name: "half a step", script: `echo '{"step": 0.5, "loss": 1}'`,
 			failed: "the program gave the step 0.5, want a whole number from 0 to 2147483647"},
 		{name: "hangs", script: `sleep 60`, failed: "it took too long"},
+		{name: "prints for ever", script: `while :; do echo x; done`, failed: "it took too long"},
 		{name: "leaves a child", script: `sleep 60 & echo $! >child; echo '{"loss": 1}'`, values: []float64{1},
 			steps: []int64{1}},
 		{name: "hangs with a child", script: `sh -c 'sleep 60; :' & echo $! >child; wait`, failed: "it took too long"},

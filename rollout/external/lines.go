@@ -3,6 +3,7 @@ package external
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,8 +32,11 @@ func newLines(file *os.File) *lines { return &lines{file: file, in: bufio.NewRea
 
 // next returns the next line; nil if there is none yet. ended means that nothing follows: the last line may lack its
 // end.
-func (l *lines) next(ended bool) ([]byte, error) {
+func (l *lines) next(ctx context.Context, ended bool) ([]byte, error) {
 	for {
+		if ctx.Err() != nil { // a program may print for ever
+			return nil, context.Cause(ctx)
+		}
 		data, err := l.in.ReadSlice('\n')
 		if l.long = l.long || len(l.part)+len(data) > longestLine; !l.long {
 			l.part = append(l.part, data...)

@@ -103,7 +103,7 @@ func (r *running) Step(ctx context.Context) (run.Metrics, error) {
 	for pause := shortest; ; pause = min(2*pause, longest) {
 		ended := r.ended() // before the files are read: they are whole then
 		for _, from := range r.from {
-			if m, err := r.read(from, ended); m.Values != nil || err != nil {
+			if m, err := r.read(ctx, from, ended); m.Values != nil || err != nil {
 				return m, err
 			}
 		}
@@ -120,9 +120,9 @@ func (r *running) Step(ctx context.Context) (run.Metrics, error) {
 }
 
 // read reads lines up to one with values of another step. Without such a line it returns nothing.
-func (r *running) read(from *lines, ended bool) (run.Metrics, error) {
+func (r *running) read(ctx context.Context, from *lines, ended bool) (run.Metrics, error) {
 	for {
-		line, err := from.next(ended)
+		line, err := from.next(ctx, ended)
 		if line == nil || err != nil {
 			return run.Metrics{}, err
 		}
