@@ -107,6 +107,34 @@ def test_a_script_continues(tmp_path):
     assert "study two: 3 trials of exec" in out and "study two: 5" not in out
 
 
+@needs_program
+def test_the_study_ends_with_python(tmp_path):
+    (tmp_path / "script.py").write_text(inspect.cleandoc("""
+        import time
+        import xlarun
+
+        def objective(x):
+            time.sleep(0.3)
+            return x
+
+        if __name__ == "__main__":
+            xlarun.Study("killed", {"x": (0.0, 1.0)}, sampler="random").optimize(objective, 12, 4)
+    """))
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(p) for p in sys.path)}
+    first = subprocess.Popen([sys.executable, "script.py"], cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True)
+    while not first.stdout.readline().startswith("trial 0 "):
+        pass
+    first.kill()
+    first.communicate()
+    for _ in range(100):
+        again = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env=env, capture_output=True, text=True)
+        if "another process runs the study" not in again.stderr:  # it has not ended yet
+            break
+        time.sleep(0.2)
+    assert "done: 12 trials, 0 failed" in again.stdout, again.stderr
+    assert " of them now, in " in again.stdout
+
+
 def test_what_a_study_refuses(monkeypatch, tmp_path):
     with pytest.raises(Error, match="the parameter lr got 3, wants"):
         xlarun.Study("a", {"lr": 3})

@@ -68,10 +68,11 @@ class Study:
                 server = subprocess.Popen([sys.executable, trial, where, at], stdin=subprocess.PIPE,
                                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **own)
                 ends.enter_context(server)  # it ends when its stdin is closed
-                server.stdout.readline()  # it has imported the objective, or has failed, as trials will say
+                server.stdout.read()  # it has imported the objective, or has failed, as trials will say
             running = ends.enter_context(subprocess.Popen(
                 [program(), "study", "run", str(self._file), "--json"], stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=stderr, text=True, encoding="utf-8", **own))
+                stdout=subprocess.PIPE, stderr=stderr, text=True, encoding="utf-8",
+                **{**own, "env": {**threads, "XLARUN_WORKER_PARENT": str(os.getpid())}}))
             try:
                 for last in running.stdout:
                     if not quiet and not last.startswith("{"):

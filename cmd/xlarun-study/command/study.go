@@ -85,6 +85,10 @@ func studyRunCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if parent := a.Getenv(envParent); parent != "" { // Python, which has the objective
+				_ = os.Unsetenv(envParent) // it is no parent of what this process starts
+				endWithParent(parent, endSelf)
+			}
 			c := &studies.Coordinator{Runs: newMaker(a, args[0])}
 			return usage(runStudy(cmd.Context(), a, to, s, c, asJSON), args[0], values)
 		},

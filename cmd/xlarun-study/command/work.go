@@ -161,7 +161,7 @@ func workerCount(workers, threads, cores int, programs bool) (int, error) {
 // envSlot is the number of a worker among those that one process keeps running; "": it runs alone.
 const envSlot = "XLARUN_WORKER_SLOT"
 
-// envParent is the process that keeps such a worker running.
+// envParent is the process that keeps such a worker running, or without which a study ends.
 const envParent = "XLARUN_WORKER_PARENT"
 
 // endWithParent calls end when the process that started this one is gone, as after kill -9: nobody would end or count
