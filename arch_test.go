@@ -102,8 +102,8 @@ var rooms = []room{
 		"internal/credentials", "internal/messaging"), []string{}},
 	{"studies/rdb/rdbtest", []string{"internal/network"}, nil},
 	// The one room whose packages may import databases: what keeps studies and runs their trials.
-	{"studies/...", append(below, "rollout/external", "rollout/run", "rollout/run/runfolder", "rollout/evolve/hosts", "studies/...",
-		"internal/credentials", "internal/messaging"), nil},
+	{"studies/...", append(below, "rollout/external", "rollout/run", "rollout/run/runfolder", "rollout/evolve/hosts",
+		"studies/...", "internal/credentials", "internal/messaging"), nil},
 	{"cmd/xlarun/console", []string{"envs", "rollout/settings", "xlabridge/...", "third_party/...", "internal/files",
 		"internal/messaging"}, nil},
 	{"cmd/xlarun/machine", []string{"graph", "xlabridge", "cmd/xlarun/console", "internal/hardware",

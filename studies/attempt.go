@@ -229,7 +229,8 @@ func (a *attempt) run(ctx context.Context) (r study.Result) {
 // runFrom runs the trial from a checkpoint, or from its start if from is nil. A trial of population-based training
 // starts at the end of another trial.
 func (a *attempt) runFrom(ctx context.Context, params map[string]any, from *checkpoint) (end outcome, err error) {
-	h := hooks{trial: a.job.Number, report: a.report(ctx), checkpoint: a.checkpointWhenDue(ctx), from: from, until: a.job.PBT.Until}
+	h := hooks{trial: a.job.Number, report: a.report(ctx), checkpoint: a.checkpointWhenDue(ctx), from: from,
+		until: a.job.PBT.Until}
 	if h.until > 0 {
 		h.end = func(p *checkpoint) { a.storeEnd(ctx, a.job.Number, p) }
 		if from == nil {

@@ -155,6 +155,6 @@ func (w *worker) takeProgram(ctx context.Context, s *Spec, j *job) error {
 		return nil
 	}
 	_, err = w.ask(ctx, releaseKind, request{Trial: j.ID})
-	return errors.Join(&messaging.CodedError{Code: messaging.CodeRefused, Text: "trials of this study are programs, and " +
-		problem}, err)
+	return errors.Join(&messaging.CodedError{Code: messaging.CodeRefused,
+		Text: "trials of this study are programs, and " + problem}, err)
 }

@@ -28,8 +28,8 @@ func programs(t *testing.T, command []string, more string) *Spec {
 	words, err := json.Marshal(command)
 	require.NoError(t, err)
 	s, err := Parse(fmt.Appendf(nil, "name = \"p\"\nkind = \"exec\"\nmetric = \"loss\"\ndirection = \"minimize\"\n"+
-		"command = %s\nstorage = \"sqlite:///p.db\"\nworkers = 2\n%s\n[[param]]\nname = \"batch_size\"\ntype = \"int\"\n"+
-		"low = 1\nhigh = 9\n", words, more), nil)
+		"command = %s\nstorage = \"sqlite:///p.db\"\nworkers = 2\n%s\n[[param]]\nname = \"batch_size\"\n"+
+		"type = \"int\"\nlow = 1\nhigh = 9\n", words, more), nil)
 	require.NoError(t, err)
 	return s
 }
@@ -70,11 +70,11 @@ func TestPrograms(t *testing.T) {
 			steps: []int64{1}},
 		{name: "not a number", script: `echo '{"loss": 1}'; echo '{"loss":NaN}'; echo '{"loss": null}'`,
 			steps: []int64{1, 2, 3}, failed: "the objective is not a number: [NaN]", values: []float64{nan}},
-		{name: "no JSON", script: `echo 0.25`, failed: "the program ended without values: let it print a line such as " +
-			`{"step": 1, "loss": 0.5}`},
+		{name: "no JSON", script: `echo 0.25`, failed: "the program ended without values: let it print a line " +
+			`such as {"step": 1, "loss": 0.5}`},
 		{name: "another metric", script: `echo '{"acc": 0.25}'`, failed: `key "metric" got loss, but no round of the ` +
 			"run has measured it: there are step, acc"},
-		{name: "status 3", script: `echo '{"loss": 1}'; echo a; printf 'b\n\377\nc\nd\n' >&2; exit 3`, steps: []int64{1},
+		{name: "status 3", script: `echo '{"loss": 1}'; printf 'b\n\377\nc\nd\n' >&2; exit 3`, steps: []int64{1},
 			failed: "the program ended with exit status 3: ? / c / d"},
 		{name: "kills itself", script: `kill -KILL $$`,
 			failed: "the program ended with signal: killed: it wrote nothing to stderr"},
@@ -147,8 +147,8 @@ func TestCommands(t *testing.T) {
 		{[]string{"a", "{{batch_size}}", "${batch_size}", "{}", "{ x}", "\"n\":{batch_size}}"},
 			`a {batch_size} ${batch_size} {} { x} "n":1}`},
 		{[]string{"a", "{params}"}, "a runs/study-p/trials/0/seed-0/params.json"},
-		{[]string{"a", "{lr}"}, `"command" has {lr}, which is no parameter of each trial: there are batch_size, folder, ` +
-			"params, seed, threads, trial, values; {{lr}} is a text in braces"},
+		{[]string{"a", "{lr}"}, `"command" has {lr}, which is no parameter of each trial: there are batch_size, ` +
+			"folder, params, seed, threads, trial, values; {{lr}} is a text in braces"},
 		{[]string{}, `"command" got "[]", wants a program and its arguments`},
 	} {
 		words, _ := json.Marshal(c.command)
@@ -166,7 +166,7 @@ func TestCommands(t *testing.T) {
 	const head = "name = \"p\"\nmetric = \"loss\"\n"
 	const param = "[[param]]\nname = \"x\"\ntype = \"float\"\nlow = 1\nhigh = 9\n"
 	for more, want := range map[string]string{
-		"kind = \"exec\"\nsampler = \"pbt\"\n":         "got pbt, which goes on from states that a program does not give",
+		"kind = \"exec\"\nsampler = \"pbt\"\n":         "got pbt, which goes on from states",
 		"kind = \"exec\"\npruner = \"hyperband\"\n":    "got hyperband, which needs the last step of a run",
 		"kind = \"exec\"\nmemory = \"2G\"\n":           "limits workers, not their programs",
 		"kind = \"exec\"\ncheckpoint-every = \"1s\"\n": "got 1s, but a program has no checkpoints",

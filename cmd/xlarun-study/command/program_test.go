@@ -26,14 +26,15 @@ func TestStudyOfAScript(t *testing.T) {
 	require.Contains(t, out, "trials in processes: 6 workers x 1 thread\n", "programs wait: more than cores may run")
 	require.Contains(t, out, "done: 6 trials, 0 failed, in ")
 	require.FileExists(t, filepath.Join(s.Dir, "runs/study-script/trials/0/seed-0/stdout"))
-	require.Contains(t, s.Do(t, "study", "run", spec, "--trials", "7", "--exec", `["sh", "-c", "echo '{\"loss\": -1}'"]`),
-		"best: trial 6, -1: x=")
+	program := `["sh", "-c", "echo '{\"loss\": -1}'"]`
+	require.Contains(t, s.Do(t, "study", "run", spec, "--trials", "7", "--exec", program), "best: trial 6, -1: x=")
 	require.Contains(t, s.Do(t, "study", "best", spec, "--config", "best.json"), "best.json, as JSON\n")
 	require.Contains(t, s.Read(t, "best.json"), "{\n  \"x\": ")
 	require.Contains(t, s.Refused(t, "study", "best", spec, "--member", "m.safetensors"),
 		"trials of script are programs, which have no members: leave --member out")
 	require.Contains(t, s.Refused(t, "evolve", "--from-study", spec), "which have no config of a run")
-	require.Contains(t, s.Refused(t, "study", "run", spec, "--exec", "{x}"), "--exec got the program {x}, which cannot "+
-		"be started here (executable file not found in $PATH)")
-	require.Contains(t, s.Refused(t, "work", "nats://127.0.0.1:1", "--exec", "nowhere"), "--exec got the program nowhere")
+	require.Contains(t, s.Refused(t, "study", "run", spec, "--exec", "{x}"), "--exec got the program {x}, which "+
+		"cannot be started here (executable file not found in $PATH)")
+	require.Contains(t, s.Refused(t, "work", "nats://127.0.0.1:1", "--exec", "nowhere"),
+		"--exec got the program nowhere, which cannot")
 }
