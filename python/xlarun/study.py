@@ -63,7 +63,7 @@ class Study:
         threads = {"OMP_NUM_THREADS": str(self._head.get("threads", 1)), **os.environ, "PYTHONPATH": path}
         last, own = "", {"env": threads, "preexec_fn": os.setpgrp}  # the same session, and no Ctrl-C
         with tempfile.TemporaryFile("w+", encoding="utf-8") as stderr, contextlib.ExitStack() as ends:
-            ends.callback(shutil.rmtree, near)
+            ends.callback(shutil.rmtree, near, ignore_errors=True)
             if fork:
                 server = subprocess.Popen([sys.executable, trial, where, at], stdin=subprocess.PIPE,
                                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **own)

@@ -72,6 +72,8 @@ def serve(where, path):
             with contextlib.suppress(ChildProcessError):  # there are none
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
+    os.unlink(path)
+    os.rmdir(os.path.dirname(path))
 
 
 def answer(c, objective):
