@@ -1,22 +1,31 @@
-"""Activation functions and layers."""
+"""Activation functions and layers. np is the library of the arrays: numpy, jax.numpy or torch."""
 import math
 
-import numpy as np
+import numpy
 
 
-def sigmoid(x):
-    return np.exp(-np.logaddexp(0, -x))
+def sigmoid(x, np=numpy):
+    return np.exp(-np.logaddexp(np.zeros_like(x), -x))
+
+
+def erfc(x, np):
+    if np is numpy:
+        return np.vectorize(math.erfc, otypes=[np.float32])(x)
+    if np.__name__ == "torch":
+        return np.erfc(x)
+    from jax.scipy import special
+    return special.erfc(x)
 
 
 activations = {
-    "tanh": np.tanh,
-    "relu": lambda x: np.maximum(x, 0),
+    "tanh": lambda x, np: np.tanh(x),
+    "relu": lambda x, np: x.clip(0),
     "sigmoid": sigmoid,
-    "silu": lambda x: x * sigmoid(x),
-    "gelu": lambda x: x * np.vectorize(lambda y: math.erfc(-y / math.sqrt(2)) / 2, otypes=[np.float32])(x),
-    "elu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
-    "softplus": lambda x: np.logaddexp(0, x),
-    "softsign": lambda x: x / (1 + np.abs(x)),
+    "silu": lambda x, np: x * sigmoid(x, np),
+    "gelu": lambda x, np: x * erfc(-x / math.sqrt(2), np) / 2,
+    "elu": lambda x, np: np.where(x > 0, x, np.expm1(x.clip(max=0))),
+    "softplus": lambda x, np: np.logaddexp(np.zeros_like(x), x),
+    "softsign": lambda x, np: x / (1 + np.abs(x)),
 }
 
 

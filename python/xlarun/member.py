@@ -58,6 +58,34 @@ class Member:
         network = networks[name](arrays, metadata)
         return network if isinstance(network, Batched) else Each(network)
 
+    def jax(self) -> tuple[Any, dict[str, Any]]:
+        """The network as a pure function of JAX and its parameters: (apply, params).
+
+        apply(params, observation, state=None) takes one observation without a batch, for jax.vmap, and returns the
+        outputs and the next state; state None begins an episode. params has the names of the file.
+        NotImplementedError names a policy that runs in NumPy only.
+        """
+        from .jax_function import function
+        return function(self)
+
+    def torch(self) -> Any:
+        """The network as a torch.nn.Module, whose state_dict has the names of the file.
+
+        outputs, state = module(observations, state) takes n observations and their states; state None begins n
+        episodes. NotImplementedError names a policy that runs in NumPy only.
+        """
+        from .torch_module import Module
+        return Module(self)
+
+    def _parameters(self):
+        """The arrays that training changes, for jax and torch, and those that it keeps: how to scale observations."""
+        if not isinstance(self.network, Batched):
+            raise NotImplementedError(f"the policy {self.metadata['policy']} runs in NumPy only: its steps are loops "
+                                      "over single numbers, not products of arrays")
+        others = ("Observation.", "Critic.", "Connections.", "Nodes.")  # the last two are genomes, which draw layers
+        return ({name: a for name, a in self.arrays.items() if not name.startswith(others)},
+                {name: a for name, a in self.arrays.items() if name.startswith("Observation.")})
+
     def start(self, n: int | None = None) -> Any:
         """The state at the start of an episode, or of n: what a member with memory remembers; None without memory."""
         return self.network.start(n) if n is not None else self.network.first(self.network.start(1))
@@ -151,9 +179,10 @@ class Member:
             x = x.reshape(-1, *shape)
         return self._normalized(x), batch
 
-    def _normalized(self, x):
+    def _normalized(self, x, arrays=None):
         if self.metadata.get("normalized_observations") == "true":
-            x = np.clip((x - self.arrays["Observation.Mean"]) / self.arrays["Observation.Deviation"], -10, 10)
+            arrays = arrays or self.arrays
+            x = ((x - arrays["Observation.Mean"]) / arrays["Observation.Deviation"]).clip(-10, 10)
         return x
 
     def _mask(self, legal):

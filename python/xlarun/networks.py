@@ -3,9 +3,10 @@
 step returns the outputs and the next state. A class of your own of the second kind in `networks`, by the name of your
 policy, makes members of it load: class(arrays, metadata), start(), step(x, state, rng).
 """
+import copy
 import json
 
-import numpy as np
+import numpy
 
 from .functions import activations, count, layer, sigmoid
 from .genome import Genome
@@ -17,9 +18,19 @@ from .transformer import Transformer
 class Batched:
     """A policy that steps n observations at a time, x [n, …]. Its state is None, an array [n, …] or a tuple of them."""
 
+    np = numpy  # the library of the arrays
+
     def __init__(self, arrays, metadata):
         self.arrays, self.metadata = arrays, metadata
-        self.activation = activations.get(metadata.get("activation"))
+
+    def of(self, arrays, np):
+        """The policy with other arrays, which are of np: numpy, jax.numpy or torch."""
+        other = copy.copy(self)
+        other.arrays, other.np = arrays, np
+        return other
+
+    def activation(self, x):
+        return activations[self.metadata["activation"]](x, self.np)
 
     def one(self, state):
         """A state of one observation as a state of n = 1; first is the reverse."""
@@ -43,7 +54,7 @@ class Each:
 
     def step(self, x, states, rng):
         outputs, states = zip(*(self.network.step(row, state, rng) for row, state in zip(x, states)))
-        return np.stack(outputs), list(states)
+        return numpy.stack(outputs), list(states)
 
     def one(self, state):
         return [state]
@@ -91,7 +102,8 @@ class NormedMLP(Stateless):
         norms = count(a, "Norms", ".Scale")
         for i in range(norms):
             x = layer(a, f"Layers.{i}", x)
-            x = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-6)
+            x = x - x.mean(1, keepdims=True)
+            x = x / self.np.sqrt((x * x).mean(1, keepdims=True) + 1e-6)
             x = x * a[f"Norms.{i}.Scale"] + a[f"Norms.{i}.Bias"]
             x = self.activation(x)
         return layer(a, f"Layers.{norms}", x)
@@ -99,16 +111,20 @@ class NormedMLP(Stateless):
 
 class CNN(Stateless):
     def outputs(self, x):
-        a, stride = self.arrays, json.loads(self.metadata["stride"])
+        a, np, stride = self.arrays, self.np, json.loads(self.metadata["stride"])
         if self.metadata.get("channels_first") == "true":
             x = np.moveaxis(x, 1, -1)
         for i in range(count(a, "Convs", ".W")):
             w = a[f"Convs.{i}.W"]  # height, width, in, out
-            if self.metadata.get("padding") == "same":
-                zeros = [max(0, (n - 1) // stride * stride + k - n) for n, k in zip(x.shape[1:], w.shape[:2])]
-                x = np.pad(x, [(0, 0)] + [(z // 2, z - z // 2) for z in zeros] + [(0, 0)])
-            windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[:2], axis=(1, 2))[:, ::stride, ::stride]
-            x = self.activation(np.einsum("nyxcij,ijco->nyxo", windows, w) + a[f"Convs.{i}.B"])
+            for axis in (1, 2) if self.metadata.get("padding") == "same" else ():
+                n, kernel = x.shape[axis], w.shape[axis - 1]
+                zeros = max(0, (n - 1) // stride * stride + kernel - n)
+                zero = [np.zeros_like(x.sum(axis, keepdims=True))]
+                x = np.concatenate(zero * (zeros // 2) + [x] + zero * (zeros - zeros // 2), axis)
+            # one product for each place of the kernel, as the libraries' convolutions differ
+            rows, columns = (n - kernel + 1 for n, kernel in zip(x.shape[1:3], w.shape[:2]))
+            x = self.activation(sum(x[:, y:y + rows:stride, z:z + columns:stride] @ w[y, z]
+                                    for y in range(w.shape[0]) for z in range(w.shape[1])) + a[f"Convs.{i}.B"])
         return perceptron(a, "Dense.Layers", flat(x), self.activation)
 
 
@@ -118,8 +134,8 @@ class BlockMLP(Stateless):
         x = self.activation(layer(a, "First", flat(x)))
         for i, blocks in enumerate(json.loads(self.metadata["reads"])):
             w = a[f"Blocks.{i}.W"]  # blocks, what each of them reads, its units
-            read = x.reshape(len(x), -1, w.shape[2])[:, np.array(blocks)].reshape(len(x), len(w), -1)
-            x = self.activation(flat(np.einsum("nbr,bru->nbu", read, w)) + a[f"Blocks.{i}.B"])
+            read = x.reshape(len(x), -1, w.shape[2])[:, numpy.array(blocks)].reshape(len(x), len(w), -1)
+            x = self.activation(flat(self.np.einsum("nbr,bru->nbu", read, w)) + a[f"Blocks.{i}.B"])
         return layer(a, "Last", x)
 
 
@@ -127,7 +143,7 @@ class Vector(Stateless):
     """The outputs are the parameters, whatever x is."""
 
     def outputs(self, x):
-        return np.tile(self.arrays["Outputs"], (len(x), 1))
+        return self.np.tile(self.arrays["Outputs"], (len(x), 1))
 
 
 def perceptron(arrays, name, x, activation):
@@ -139,11 +155,17 @@ def perceptron(arrays, name, x, activation):
     return x
 
 
+def parts(x, n):
+    """n arrays [batch, units] of one [batch, n * units]."""
+    size = x.shape[1] // n
+    return [x[:, i * size:(i + 1) * size] for i in range(n)]
+
+
 class Recurrent(Batched):
     """A policy with memory: cell(x, state) returns the next state and what the outputs read."""
 
     def start(self, n):
-        return np.zeros((n, len(self.arrays["Out.W"])), np.float32)
+        return self.np.tile(self.np.zeros_like(self.arrays["Out.W"][:, 0]), (n, 1))
 
     def step(self, x, state, rng):
         state, seen = self.cell(flat(x), state)
@@ -153,17 +175,17 @@ class Recurrent(Batched):
 class Elman(Recurrent):
     def cell(self, x, h):
         a = self.arrays
-        h = np.tanh(x @ a["Cell.Wx"] + a["Cell.B"] + h @ a["Cell.Wh"])
+        h = self.np.tanh(x @ a["Cell.Wx"] + a["Cell.B"] + h @ a["Cell.Wh"])
         return h, h
 
 
 class GRU(Recurrent):
     def cell(self, x, h):
-        a = self.arrays
-        r, z, n = np.split(x @ a["Cell.Wx"] + a["Cell.B"], 3, -1)
-        hr, hz, hn = np.split(h @ a["Cell.Wh"], 3, -1)
-        z = sigmoid(z + hz)
-        h = (1 - z) * np.tanh(n + sigmoid(r + hr) * (hn + a["Cell.BN"])) + z * h
+        a, np = self.arrays, self.np
+        r, z, n = parts(x @ a["Cell.Wx"] + a["Cell.B"], 3)
+        hr, hz, hn = parts(h @ a["Cell.Wh"], 3)
+        z = sigmoid(z + hz, np)
+        h = (1 - z) * np.tanh(n + sigmoid(r + hr, np) * (hn + a["Cell.BN"])) + z * h
         return h, h
 
 
@@ -172,27 +194,28 @@ class LSTM(Recurrent):
         return (super().start(n), super().start(n))
 
     def cell(self, x, state):
-        a, (c, h) = self.arrays, state
-        i, f, g, o = np.split(x @ a["Cell.Wx"] + a["Cell.B"] + h @ a["Cell.Wh"], 4, -1)
-        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-        h = sigmoid(o) * np.tanh(c)
+        a, np, (c, h) = self.arrays, self.np, state
+        i, f, g, o = parts(x @ a["Cell.Wx"] + a["Cell.B"] + h @ a["Cell.Wh"], 4)
+        c = sigmoid(f, np) * c + sigmoid(i, np) * np.tanh(g)
+        h = sigmoid(o, np) * np.tanh(c)
         return (c, h), h
 
 
 class MinGRU(Recurrent):
     def cell(self, x, h):
-        z, new = np.split(x @ self.arrays["Cell.W"] + self.arrays["Cell.B"], 2, -1)
-        h = (1 - sigmoid(z)) * h + sigmoid(z) * new
+        z, new = parts(x @ self.arrays["Cell.W"] + self.arrays["Cell.B"], 2)
+        z = sigmoid(z, self.np)
+        h = (1 - z) * h + z * new
         return h, h
 
 
 class CTRNN(Recurrent):
     def cell(self, x, y):
-        a = self.arrays
+        a, np = self.arrays, self.np
         dt, (least, most) = json.loads(self.metadata["dt"]), json.loads(self.metadata["tau"])
-        tau = least * (most / least) ** sigmoid(a["Cell.Time"])
-        y = y + dt / tau * (sigmoid(y + a["Cell.Theta"]) @ a["Cell.Wh"] + x @ a["Cell.Wx"] - y)
-        return y, sigmoid(y + a["Cell.Theta"])
+        tau = least * (most / least) ** sigmoid(a["Cell.Time"], np)
+        y = y + dt / tau * (sigmoid(y + a["Cell.Theta"], np) @ a["Cell.Wh"] + x @ a["Cell.Wx"] - y)
+        return y, sigmoid(y + a["Cell.Theta"], np)
 
 
 networks = {"mlp": MLP, "linear": MLP, "normedmlp": NormedMLP, "cnn": CNN, "blockmlp": BlockMLP, "elman": Elman,
