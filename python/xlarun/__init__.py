@@ -1,7 +1,13 @@
-"""Loads and plays the members that xlarun saves. See docs/reference/member-file.md of xlarun for the files."""
+"""Runs xlarun from Python, and loads and plays the members that it saves (docs/reference/member-file.md)."""
+from ._program import Error
 from .board_member import BoardMember
+from .card import card
 from .member import Member, load
 from .networks import networks
+from .run import Run
+from .runs import evolve, islands, ppo, pqn, qd, selfplay, sparse
 from .sparse import SparseMember, read_idx
+from .track import track
 
-__all__ = ["BoardMember", "Member", "SparseMember", "load", "networks", "read_idx"]
+__all__ = ["BoardMember", "Error", "Member", "Run", "SparseMember", "card", "evolve", "islands", "load", "networks",
+           "ppo", "pqn", "qd", "read_idx", "selfplay", "sparse", "track"]
