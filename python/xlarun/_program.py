@@ -29,13 +29,14 @@ def _beside() -> str | None:
 
 
 def program() -> str:
-    """The path of the program: beside the package, the variable XLARUN, or on PATH."""
-    found = _beside() or shutil.which(os.environ.get("XLARUN") or "xlarun")
+    """The path of the program: the variable XLARUN, such as for one with environments of your own; else the one beside
+    the package, or on PATH."""
+    given = os.environ.get("XLARUN")
+    found = shutil.which(given) if given else _beside() or shutil.which("xlarun")
     if not found:
-        given = os.environ.get("XLARUN")
-        raise Error(f"XLARUN is {given}, which is no program: give its path" if given else
-                    "the program xlarun is neither in the package nor on PATH: install the wheel, or set XLARUN to its "
-                    "path", "not_installed")
+        raise Error(f"XLARUN is {given}, which is no program: give the path of one" if given else
+                    "the program xlarun is neither beside the package nor on PATH: install the wheel that python/wheel "
+                    "of a checkout makes, or set XLARUN to its path", "not_installed", 2)
     return found
 
 

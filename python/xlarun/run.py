@@ -81,7 +81,7 @@ class Run:
                                if key not in ("time", "level", "msg")})
                 else:
                     self.folder = pathlib.Path(record["folder"]) if "folder" in record else self.folder
-                    self.title = self.title if self._ready else record["msg"].partition(",")[0]
+                    self.title = self.title if self._ready else record["msg"].partition(": ")[0]
                     self._ready = True
                     log.log(logging.WARNING if record["level"] == "WARN" else logging.INFO, record["msg"])
                 self._changed.notify_all()
