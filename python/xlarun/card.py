@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -60,15 +61,18 @@ def card(run: Run | str | os.PathLike[str], folder: str | os.PathLike[str] | Non
     pictures = [name for name in (picture, "curves.png") if name and (run.folder / name).is_file()]
     for name in pictures:
         shutil.copyfile(run.folder / name, target / name)
-    (target / "README.md").write_text(_readme(run.config, safetensors.read(target / FILE)[1], pictures), "utf-8")
+    text = _readme(run.config, run.rows, safetensors.read(target / FILE)[1], pictures)
+    (target / "README.md").write_text(text, "utf-8")
     return target
 
 
-def _readme(config: dict[str, Any], metadata: dict[str, str], pictures: list[str]) -> str:
+def _readme(config: dict[str, Any], rows: list[dict[str, Any]], metadata: dict[str, str],
+            pictures: list[str]) -> str:
     kind = metadata["kind"]
-    facts = {"algorithm": kind, **{key: config[key] for key in ("strategy", "policy", "network", "emitter", "archive")
-                                   if key in config}, **{key: metadata[key] for key in ("generation", "seed", "xlarun")
-                                                         if key in metadata}}
+    searches = config.get("emitter", "searches") == "searches"  # other emitters of qd use no strategy
+    facts = {key: config[key] for key in ("strategy", "policy", "network", "emitter", "archive")
+             if key in config and (searches or key != "strategy")}
+    facts |= {key: metadata[key] for key in ("generation", "seed", "xlarun") if key in metadata}
     if kind == "sparse":
         task, data, snippet = "image-classification", "mnist", _labels
         results = [("accuracy", float(metadata[key]), f"accuracy {of}") for key, of in
@@ -77,6 +81,12 @@ def _readme(config: dict[str, Any], metadata: dict[str, str], pictures: list[str
     elif kind == "selfplay":
         task, data, snippet, results = "reinforcement-learning", metadata["setting.game"], _plays, []
         about = f"A network that plays {data} by tree search. It learned from games against itself."
+        judged = [row for row in rows if row.get("score_search", math.nan) == row.get("eval_return")]
+        if judged:
+            score, games = judged[-1]["eval_return"], int(judged[-1]["eval_num_episodes"])
+            results = [("score", f"{score:.6g} +/- {judged[-1]['eval_std_error']:.2g}",
+                        f"share of points against tree search without a network, in {games} games")]
+            about += f"\n\nAgainst tree search without a network it gets {score:.1%} of the points ({games} games)."
     else:
         task, data, snippet = "reinforcement-learning", metadata["env"], _acts
         mean, error = (float(metadata.get(key, "nan")) for key in ("mean_return", "standard_error"))
@@ -85,7 +95,8 @@ def _readme(config: dict[str, Any], metadata: dict[str, str], pictures: list[str
             how += f", with {metadata['actions']} actions"
         if metadata.get("env_params"):
             how += f", where {metadata['env_params']}"
-        results = [("mean_reward", f"{mean:.2f} +/- {error:.2f}", f"mean return over {how}")] if mean == mean else []
+        results = [("mean_reward", f"{mean:.6g} +/- {error:.2g}", f"mean return over {how}")]
+        results *= math.isfinite(mean)
         about = f"A policy for the environment {data}, of at most {metadata.get('steps', '?')} steps an episode."
         if results:
             about += f"\n\nMean return {mean:.6g} ± {error:.2g} (standard error) over {how}."
@@ -96,9 +107,10 @@ def _readme(config: dict[str, Any], metadata: dict[str, str], pictures: list[str
             about += f" {metadata['failed_episodes']} further episodes had no finite return."
     space = json.loads(metadata.get("observation_space", "{}"))
     observation = "0" if space.get("type") == "Discrete" else f"np.zeros({tuple(space.get('shape', ()))}, np.float32)"
-    snippet = snippet.format(file=FILE, observation=observation, simulations=metadata.get("setting.num-simulations", 50))
+    snippet = snippet.format(file=FILE, observation=observation,
+                             simulations=metadata.get("setting.num-simulations", 50))
     front = ["---", "library_name: xlarun", f"pipeline_tag: {task}", "tags:"]
-    front += [f"- {json.dumps(tag)}" for tag in dict.fromkeys([data, task, kind, str(config.get("strategy", kind)),
+    front += [f"- {json.dumps(tag)}" for tag in dict.fromkeys([data, task, kind, str(facts.get("strategy", kind)),
                                                                "xlarun"])]
     if results:
         front += ["model-index:", f"- name: {json.dumps(f'{kind} {data}')}", "  results:"]
@@ -108,8 +120,8 @@ def _readme(config: dict[str, Any], metadata: dict[str, str], pictures: list[str
                   f"      value: {json.dumps(value)}", f"      name: {json.dumps(how)}", "      verified: false"]
     text = [*front, "---", "", f"# {data}, by xlarun {kind}", "", about, ""]
     text += [f"![{name.partition('.')[0]}]({name})" for name in pictures] + [""] * bool(pictures)
-    text += ["| | |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in facts.items()), "",
-             "`config.toml` has all settings of the run.", "", "## Use", "",
+    text += ["| | |", "| --- | --- |", f"| algorithm | {kind} |"]
+    text += [*(f"| {name} | {value} |" for name, value in facts.items()), "", "`config.toml` has all settings of the run.", "", "## Use", "",
              f"The Python package of xlarun loads `{FILE}`; it needs NumPy only.", "", "```python", snippet + "```", ""]
     return "\n".join(text)
 

@@ -93,6 +93,8 @@ class _Trackio:
         if path.suffix in PICTURES:
             kind = self.trackio.Video if path.suffix == ".gif" else self.trackio.Image
             self.run.log({path.stem: kind(str(path))})
+        else:
+            self.run.log_artifact(str(path), name=f"{self.name}-{path.stem}", type="model")
 
     def end(self, failed=False):
         self.run.finish()
@@ -103,7 +105,8 @@ class _Aim:
 
     def __init__(self, project, name, parameters, tags, parent):
         import aim
-        self.aim, self.run = aim, aim.Run(experiment=project, system_tracking_interval=None, capture_terminal_logs=False)
+        self.aim = aim
+        self.run = aim.Run(experiment=project, system_tracking_interval=None, capture_terminal_logs=False)
         self.run.name, self.id = name, self.run.hash
         self.run["hparams"] = parameters
         for key, value in {**tags, **({"parent": parent.id} if parent else {})}.items():
@@ -202,3 +205,7 @@ def main(args: list[str]) -> None:
         track(given.run, given.to, given.follow, given.project, given.name)
     except KeyboardInterrupt:
         sys.exit(130)
+    except Error:
+        raise
+    except Exception as error:  # the client's: a server that cannot be reached, a wrong address
+        sys.exit(f"xlarun: {given.to} failed: {' '.join(str(error).split())}")
