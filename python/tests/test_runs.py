@@ -174,7 +174,8 @@ def test_a_card(solved, tmp_path):
 
 def test_mlflow(solved, tmp_path, monkeypatch):
     mlflow = pytest.importorskip("mlflow")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"file:{tmp_path}/mlflow")
     xlarun.track(solved, to="mlflow", project="here")
     client = mlflow.MlflowClient()
     sent, = client.search_runs([client.get_experiment_by_name("here").experiment_id])
