@@ -206,8 +206,9 @@ class Run:
 
     @property
     def config(self) -> dict[str, Any]:
-        """The settings, with the names of flags; {} without a folder."""
-        return _config(self.folder / "config.toml") if self.folder else {}
+        """The settings, with the names of flags; {} without a folder, and before the first row."""
+        path = self.folder / "config.toml" if self.folder else None
+        return _config(path) if path and path.is_file() else {}
 
     def __repr__(self):
         rows = self.rows

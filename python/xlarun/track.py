@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import os
@@ -149,11 +150,12 @@ def track(run: Run | str | os.PathLike[str], to: Literal["mlflow", "wandb", "tra
         _track_study(str(run), make, name)
         return
     run = run if isinstance(run, Run) else Run(run)
-    config = run.config
-    tracker = make(name or (run.folder.name if run.folder else run.title), config, folder=str(run.folder))
+    rows = iter(run if follow else run.rows)
+    first = next(rows, None)  # then a run that goes on has chosen all settings
+    tracker = make(name or (run.folder.name if run.folder else run.title), run.config, folder=str(run.folder))
     failed = True
     try:
-        for row in run if follow else run.rows:
+        for row in itertools.chain([first] if first else [], rows):
             _send(tracker, row)
         for path in sorted(run.folder.iterdir()) if run.folder else []:
             if path.suffix in PICTURES or path.suffix == ".safetensors":
@@ -165,7 +167,7 @@ def track(run: Run | str | os.PathLike[str], to: Literal["mlflow", "wandb", "tra
 
 def _send(tracker, row):
     (_, step), *numbers = row.items()
-    tracker.row(step, {name: value for name, value in numbers
+    tracker.row(step, {name: float(value) for name, value in numbers
                        if isinstance(value, (int, float)) and math.isfinite(value)})
 
 
