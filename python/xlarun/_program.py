@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 import json
 import os
 import shutil
@@ -21,6 +20,7 @@ class Error(Exception):
 @functools.lru_cache(maxsize=None)
 def _beside() -> str | None:
     """The program that the package was installed with."""
+    import importlib.metadata  # it takes as long as all of this package
     for distribution in importlib.metadata.distributions(name="xlarun"):
         for file in distribution.files or []:
             if file.name == "xlarun":  # ../../../bin/xlarun

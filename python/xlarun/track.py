@@ -1,7 +1,6 @@
 """Sends runs and studies to experiment trackers, with the trackers' own clients."""
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import math
@@ -195,6 +194,7 @@ def _track_study(study, make, name):
 
 def main(args: list[str]) -> None:
     """python -m xlarun track RUN --to TRACKER"""
+    import argparse
     parser = argparse.ArgumentParser(prog="python -m xlarun track", description="Sends a run, or the trials of a "
                                      "study, to an experiment tracker.")
     parser.add_argument("run", metavar="RUN", help="folder of a run, or database or file of a study")
