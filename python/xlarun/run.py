@@ -110,18 +110,23 @@ class Run:
     def _until(self, over, timeout=None) -> bool:
         """Waits. Ctrl-C stops the run as in the shell: the state is saved, a second one ends it at once."""
         try:
-            with self._changed:
-                return self._changed.wait_for(over, timeout)
+            return self._wait(over, timeout)
         except KeyboardInterrupt:
-            self._interrupt()
+            for _ in range(2):
+                self._signal(signal.SIGINT)
+                with contextlib.suppress(KeyboardInterrupt):
+                    self._wait(lambda: self._ended)
+                    break
             raise
 
-    def _interrupt(self):
-        for _ in range(2):
-            self._signal(signal.SIGINT)
-            with contextlib.suppress(KeyboardInterrupt), self._changed:
-                self._changed.wait_for(lambda: self._ended)
-                return
+    def _wait(self, over, timeout=None) -> bool:
+        """Waits in short pieces: libraries such as polars change how signals come, and then none ends a long wait."""
+        end = time.monotonic() + (np.inf if timeout is None else timeout)
+        with self._changed:
+            while not self._changed.wait_for(over, max(0, min(0.2, end - time.monotonic()))):
+                if time.monotonic() >= end:
+                    return False
+        return True
 
     def _signal(self, number):
         self._stopped = True
