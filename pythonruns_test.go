@@ -18,7 +18,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-const pythonHead = `"""Functions that start runs. Written by ´go test . -run Reference -update´ from the flags of the program."""
+const pythonHead = `"""Functions that start runs. ´go test . -run Reference -update´ writes them from the program's flags."""
 import os
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
