@@ -185,6 +185,8 @@ def test_mlflow(solved, tmp_path, monkeypatch):
     assert "members/best.safetensors" in [f.path for f in client.list_artifacts(sent.info.run_id, "members")]
 
 
-def test_tracking_asks_for_what_is_there(solved):
+def test_tracking_asks_for_what_is_there(tmp_path):
     with pytest.raises(xlarun.Error, match="wants one of mlflow, wandb, trackio, aim"):
-        xlarun.track(solved, to="csv")
+        xlarun.track(tmp_path, to="csv")
+    with pytest.raises(xlarun.Error, match="nothing is not there: give the folder of a run"):
+        xlarun.track(tmp_path / "nothing", to="mlflow")

@@ -15,5 +15,5 @@ try:
         path = program()
         os.execv(path, [path, *sys.argv[1:]])
 except Error as error:
-    print(f"xlarun: {error}", file=sys.stderr)
+    print(error if str(error).startswith("xlarun ") else f"xlarun: {error}", file=sys.stderr)  # the program names itself
     sys.exit(error.status)

@@ -121,7 +121,8 @@ def _readme(config: dict[str, Any], rows: list[dict[str, Any]], metadata: dict[s
     text = [*front, "---", "", f"# {data}, by xlarun {kind}", "", about, ""]
     text += [f"![{name.partition('.')[0]}]({name})" for name in pictures] + [""] * bool(pictures)
     text += ["| | |", "| --- | --- |", f"| algorithm | {kind} |"]
-    text += [*(f"| {name} | {value} |" for name, value in facts.items()), "", "`config.toml` has all settings of the run.", "", "## Use", "",
+    text += [*(f"| {name} | {value} |" for name, value in facts.items()), "",
+             "`config.toml` has all settings of the run.", "", "## Use", "",
              f"The Python package of xlarun loads `{FILE}`; it needs NumPy only.", "", "```python", snippet + "```", ""]
     return "\n".join(text)
 

@@ -143,7 +143,9 @@ def track(run: Run | str | os.PathLike[str], to: Literal["mlflow", "wandb", "tra
             return _trackers[to](project, name, parameters, tags, parent)
         except ImportError as error:
             raise Error(f"{to} cannot be imported ({error}): pip install {to}", "not_installed", 1) from None
-    if not isinstance(run, Run) and not pathlib.Path(run).is_dir():
+    if not isinstance(run, Run) and not os.path.exists(run) and "://" not in str(run):
+        raise Error(f"{run} is not there: give the folder of a run, or the database or file of a study", "bad_input", 2)
+    if not isinstance(run, Run) and not os.path.isdir(run):
         if follow:
             raise Error("follow goes with a run, not with a study: send the study when it is over", "bad_input", 2)
         _track_study(str(run), make, name)
