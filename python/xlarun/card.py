@@ -70,8 +70,9 @@ def _readme(config: dict[str, Any], rows: list[dict[str, Any]], metadata: dict[s
             pictures: list[str]) -> str:
     kind = metadata["kind"]
     searches = config.get("emitter", "searches") == "searches"  # other emitters of qd use no strategy
-    facts = {key: config[key] for key in ("strategy", "policy", "network", "emitter", "archive")
-             if key in config and (searches or key != "strategy")}
+    results: list[tuple[str, Any, str]]
+    facts: dict[str, Any] = {key: config[key] for key in ("strategy", "policy", "network", "emitter", "archive")
+                             if key in config and (searches or key != "strategy")}
     facts |= {key: metadata[key] for key in ("generation", "seed", "xlarun") if key in metadata}
     if kind == "sparse":
         task, data, snippet = "image-classification", "mnist", _labels

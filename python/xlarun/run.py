@@ -18,7 +18,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Callable, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from .member import Member, load
 from .sparse import SparseMember
 
 log = logging.getLogger("xlarun")
+F = TypeVar("F", bound=Callable[..., Any])
 _running: weakref.WeakSet[Run] = weakref.WeakSet()
 
 
@@ -37,6 +38,10 @@ class Run:
     Iterate over it for rows of metrics, dicts, while it runs. When Python ends, its runs are stopped and have saved
     their state.
     """
+
+    _rows: list[dict[str, Any]]  # of a process, as are the next two
+    _changed: threading.Condition
+    _stderr: Any
 
     def __init__(self, folder: str | os.PathLike[str]):
         self.folder: pathlib.Path | None = pathlib.Path(folder)  # None: it has none
@@ -280,7 +285,7 @@ def _text(value):
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
-def described(known: Any):
+def described(known: Any) -> Callable[[F], F]:
     """Gives a function the signature and the documentation of its settings."""
     def describe(function):
         parameters = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
