@@ -18,7 +18,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-const pythonHead = `"""Functions that start runs. ´go test . -run Reference -update´ writes them from the program's flags."""
+const pythonHead = `"""Functions that start runs. ´go test . -run Reference -update´ writes them from the flags."""
 import os
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Mapping, Optional, Sequence, TypedDict, Union
 

@@ -1,4 +1,4 @@
-"""Functions that start runs. `go test . -run Reference -update` writes them from the program's flags."""
+"""Functions that start runs. `go test . -run Reference -update` writes them from the flags."""
 import os
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
