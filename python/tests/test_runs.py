@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import xlarun
-from xlarun._program import program
+from xlarun.program import program
 
 FAKE = """#!{python} -u
 import json, signal, sys, time

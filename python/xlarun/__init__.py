@@ -1,5 +1,5 @@
 """Runs xlarun from Python, and loads and plays the members that it saves (docs/reference/member-file.md)."""
-from ._program import Error
+from .program import Error
 from .board_member import BoardMember
 from .card import card
 from .member import Member, load

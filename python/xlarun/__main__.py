@@ -2,7 +2,7 @@
 import os
 import sys
 
-from ._program import Error, program
+from .program import Error, program
 
 try:
     if sys.argv[1:2] == ["track"]:

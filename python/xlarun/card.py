@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from . import safetensors
-from ._program import Error, command
+from .program import Error, command
 from .run import Run
 
 FILE = "member.safetensors"
@@ -46,10 +46,10 @@ def card(run: Run | str | os.PathLike[str], folder: str | os.PathLike[str] | Non
     """
     run = run if isinstance(run, Run) else Run(run)
     if not run.folder:
-        raise Error('the run has no members: it was started with out="none"', "bad_input", 2)
+        raise Error('the run has no members: it was started with out="none"', 2)
     target = pathlib.Path(folder or run.folder / "card")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise Error(f"{target} is there already: give another folder, or remove it", "bad_input", 2)
+        raise Error(f"{target} is there already: give another folder, or remove it", 2)
     target.mkdir(parents=True, exist_ok=True)
     try:
         command("export", str(run.folder), "--out", str(target / FILE))

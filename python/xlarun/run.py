@@ -22,7 +22,7 @@ from typing import Any, Callable, TypeVar
 
 import numpy as np
 
-from ._program import Error, command, failure, program
+from .program import Error, command, failure, program
 from .board_member import BoardMember
 from .member import Member, load
 from .sparse import SparseMember
@@ -49,7 +49,7 @@ class Run:
         self.title = str(folder)
         self._process: subprocess.Popen[str] | None = None
         if not (self.folder / "config.toml").is_file():
-            raise Error(f"{folder} is no folder of a run, as it has no config.toml", "bad_input", 2)
+            raise Error(f"{folder} is no folder of a run, as it has no config.toml", 2)
 
     @classmethod
     def _start(cls, args: list[str]) -> Run:
@@ -163,7 +163,7 @@ class Run:
     def wait(self, timeout: float | None = None) -> Run:
         """Waits until the run is over, for at most so many seconds (TimeoutError). Error: it failed."""
         if not self._process:
-            raise Error("only a run that this process has started can be waited for or stopped", "bad_input", 2)
+            raise Error("only a run that this process has started can be waited for or stopped", 2)
         if not self._until(lambda: self._ended, timeout):
             raise TimeoutError(f"{self.title} is not over after {timeout} s")
         self._raise()
@@ -203,7 +203,7 @@ class Run:
     def member(self, name: str | None = None) -> Member | BoardMember | SparseMember:
         """A saved member: "final", "hall-of-fame-2", …; by default the best one, or the final one before that."""
         if not self.folder:
-            raise Error('the run has no members: it was started with out="none"', "bad_input", 2)
+            raise Error('the run has no members: it was started with out="none"', 2)
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "member.safetensors")
             command("export", str(self.folder), "--out", file, *([] if name is None else ["--member", name]))

@@ -11,7 +11,7 @@ import tempfile
 import time
 from typing import Any, Literal
 
-from ._program import Error, command
+from .program import Error, command
 from .run import Run
 
 PICTURES = (".png", ".gif")
@@ -136,18 +136,18 @@ def track(run: Run | str | os.PathLike[str], to: Literal["mlflow", "wandb", "tra
     the tracker keeps its data is set as for any program that uses it. Error: the client is not installed.
     """
     if to not in _trackers:
-        raise Error(f"to got {to!r}, wants one of {', '.join(_trackers)}", "bad_input", 2)
+        raise Error(f"to got {to!r}, wants one of {', '.join(_trackers)}", 2)
 
     def make(name, parameters, parent=None, **tags):
         try:
             return _trackers[to](project, name, parameters, tags, parent)
         except ImportError as error:
-            raise Error(f"{to} cannot be imported ({error}): pip install {to}", "not_installed", 1) from None
+            raise Error(f"{to} cannot be imported ({error}): pip install {to}", 1, "not_installed") from None
     if not isinstance(run, Run) and not os.path.exists(run) and "://" not in str(run):
-        raise Error(f"{run} is not there: give the folder of a run, or the database or file of a study", "bad_input", 2)
+        raise Error(f"{run} is not there: give the folder of a run, or the database or file of a study", 2)
     if not isinstance(run, Run) and not os.path.isdir(run):
         if follow:
-            raise Error("follow goes with a run, not with a study: send the study when it is over", "bad_input", 2)
+            raise Error("follow goes with a run, not with a study: send the study when it is over", 2)
         _track_study(str(run), make, name)
         return
     run = run if isinstance(run, Run) else Run(run)
