@@ -217,6 +217,7 @@ var referencePages = map[string]func(t *testing.T) string{
 	"docs/reference/policies.md":     policiesPage,
 	"docs/reference/qd.md":           qdPage,
 	"docs/reference/strategies.md":   strategiesPage,
+	"python/xlarun/runs.py":          pythonPage,
 }
 
 // TestReference compares pages of docs/reference with the registries: `go test . -run Reference -update` writes them.
