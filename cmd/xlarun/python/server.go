@@ -28,6 +28,7 @@ import (
 // object is something that Python holds: its requests by name, and what frees it.
 type object struct {
 	requests map[string]func(argument []byte) (any, error)
+	memory   *memory
 	close    func()
 }
 

@@ -88,7 +88,7 @@ func (s *Server) strategy(argument []byte) (o object, description map[string]any
 		return o, nil, err
 	}
 	return object{map[string]func(argument []byte) (any, error){"start": x.start, "ask": x.askFor, "tell": x.tellOf,
-		"mean": x.meanOf}, x.close}, x.memory.describe(), nil
+		"mean": x.meanOf}, x.memory, x.close}, x.memory.describe(), nil
 }
 
 // genomeOf returns arrays of the shapes of a member's leaves.

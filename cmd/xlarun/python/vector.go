@@ -62,7 +62,7 @@ const maxLanes = 1 << 24
 
 // seen is what a step or a reset shows of the lanes.
 type seen struct {
-	Observation *graph.Array
+	Observation *graph.Array `tree:"optional"` // of where the lane goes on
 	Reward      *graph.Array // f32[]
 	Terminated  *graph.Array // bool[]
 	Truncated   *graph.Array // bool[]
@@ -121,8 +121,8 @@ func (s *Server) vector(argument []byte) (o object, description map[string]any, 
 	spec := x.rollout.Env.Spec()
 	description = x.memory.describe()
 	description["observation"], description["action"] = spaceOf(spec.Observation), spaceOf(spec.Action)
-	return object{map[string]func(argument []byte) (any, error){"reset": x.resetLanes, "step": x.stepLanes}, x.close},
-		description, nil
+	return object{map[string]func(argument []byte) (any, error){"reset": x.resetLanes, "step": x.stepLanes},
+		x.memory, x.close}, description, nil
 }
 
 // spaceOf describes a space as envs.ReadSpec reads it.
@@ -164,15 +164,37 @@ func (x *vector) begin(seed random.Key, number *graph.Array) lane {
 	return lane{state, seed, key, number, graph.Scalar(0, graph.Int32), graph.Scalar(false)}
 }
 
-// next returns the lanes where those of done are at the start of their next episodes. Nothing is computed for a reset
-// if none is.
+// next returns the lanes where those of done are at the start of their next episodes. Resets cost more than steps, and
+// few lanes need one: as many as fit are gathered, reset and put back; the whole vector is reset if more need it.
 func (x *vector) next(lanes lane, done *graph.Array) lane {
-	return graph.Cond(graph.Any(done), func() lane {
-		return graph.VMap2(func(l lane, done *graph.Array) lane {
-			return graph.SelectTree(done, x.begin(l.Seed, l.Episode.Add(1)), l)
-		})(lanes, done)
+	begin := func(seeds, numbers *graph.Array) lane {
+		return graph.VMap2(func(seed, number *graph.Array) lane {
+			return x.begin(random.Key{Data: seed}, number)
+		})(seeds, numbers)
+	}
+	choose := func(fresh lane) lane {
+		return graph.VMap2(func(done *graph.Array, l [2]lane) lane { return graph.SelectTree(done, l[0], l[1]) })(
+			done, [2]lane{fresh, lanes})
+	}
+	numbers, room := lanes.Episode.Add(1), max(x.lanes/16, leastRoom)
+	rank := graph.CumSum(done.Convert(graph.Int32), 0)
+	count := graph.ReduceMax(rank)
+	whole := func() lane { return choose(begin(lanes.Seed.Data, numbers)) }
+	if room >= x.lanes {
+		return graph.Cond(count.Gt(0), whole, func() lane { return lanes })
+	}
+	return graph.Cond(count.Gt(0), func() lane {
+		return graph.Cond(count.Gt(room), whole, func() lane {
+			which := graph.SearchSorted(rank, graph.Iota(room).Add(1), false).Min(x.lanes - 1)
+			fresh := begin(graph.Take(lanes.Seed.Data, which, 0), graph.Take(numbers, which, 0))
+			place := rank.Sub(1).Clamp(0, room-1)
+			return choose(graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Take(a, place, 0) }, fresh))
+		})
 	}, func() lane { return lanes })
 }
+
+// leastRoom is the number of lanes up to which a reset of all costs little.
+const leastRoom = 64
 
 // move plays an action in a lane.
 func (x *vector) move(l lane, action *graph.Array) (lane, seen) {
@@ -192,7 +214,7 @@ func (x *vector) move(l lane, action *graph.Array) (lane, seen) {
 // observe completes what is seen of the lanes.
 func (x *vector) observe(lanes lane, out seen) seen {
 	type shown struct {
-		Observation *graph.Array
+		Observation *graph.Array `tree:"optional"` // of where the lane goes on
 		Legal       *graph.Array `tree:"optional"`
 	}
 	env, legal := x.rollout.Env, envs.TraitsOf(x.rollout.Env).Legal
