@@ -32,9 +32,8 @@ def unflatten(like, leaves):
 class Strategy:
     """A strategy of `xlarun help strategies` that searches for members of high fitness.
 
-    x0 is where it starts: an array, or a tree of dicts, lists and tuples of arrays, of one member. Strategies search
-    among float32 numbers; eggroll takes whole numbers, too. hyperparameters are the strategy's settings, as
-    `xlarun evolve --help --all` lists them: learning_rate=0.05.
+    x0 is where it starts: one member, an array or a tree of dicts, lists and tuples of arrays. Members are float32.
+    hyperparameters are the strategy's settings, such as learning_rate=0.05: `xlarun help strategies NAME` lists them.
 
     best and best_fitness are the best member so far, None before the first tell.
     """

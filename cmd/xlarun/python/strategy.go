@@ -62,7 +62,7 @@ func (s *Server) strategy(argument []byte) (o object, description map[string]any
 	if err != nil {
 		return o, nil, err
 	}
-	genome, err := genomeOf(e, in)
+	genome, err := genomeOf(in)
 	if err != nil {
 		return o, nil, err
 	}
@@ -92,32 +92,25 @@ func (s *Server) strategy(argument []byte) (o object, description map[string]any
 }
 
 // genomeOf returns arrays of the shapes of a member's leaves.
-func genomeOf(e *strategy.Erased, in strategyArgument) (genome []*graph.Array, err error) {
+func genomeOf(in strategyArgument) (genome []*graph.Array, err error) {
 	if in.Name == "neat" {
 		return nil, console.BadInput("strategy: got neat, whose members are networks of `xlarun evolve --policy "+
 			"genome`, want another strategy: %s", strings.Join(strategy.Names(), ", "))
 	}
 	size := 0.
 	for _, l := range in.Leaves {
-		dtype := graph.DType(0)
-		for d, name := range types {
-			if name == l.DType {
-				dtype = d
-			}
-		}
 		n := 1.
 		for _, dim := range l.Shape {
 			n *= float64(dim)
 		}
 		switch {
-		case dtype == 0, e.Flat && dtype != graph.Float32:
-			return nil, console.BadInput("x0%s: got the dtype %s, want float32: %s searches among vectors", l.Path,
-				l.DType, in.Name)
+		case l.DType != types[graph.Float32]:
+			return nil, console.BadInput("x0%s: got the dtype %s, want float32", l.Path, l.DType)
 		case n == 0:
 			return nil, console.BadInput("x0%s: got the shape %v, want one with elements", l.Path, l.Shape)
 		}
 		size += n
-		genome = append(genome, graph.Zeros(graph.ShapeOf(dtype, l.Shape...)))
+		genome = append(genome, graph.Zeros(graph.ShapeOf(graph.Float32, l.Shape...)))
 	}
 	if len(genome) == 0 || size > math.MaxInt32 {
 		return nil, console.BadInput("x0: got %.0f numbers, want 1 to %d", size, math.MaxInt32)
