@@ -31,12 +31,17 @@ const nextStep, sameStep, noReset = "NextStep", "SameStep", "Disabled"
 // lane is the state of one environment of the vector. Episode e of the seed s has the key that
 // `xlarun play --seed s` gives its episode e (run.EpisodesKey).
 type lane struct {
-	Env     any
+	Start   start
 	Seed    random.Key   // of the episodes
-	Key     random.Key   // of the episode
 	Episode *graph.Array // i32[]
 	Time    *graph.Array // i32[]: steps of the episode
 	Done    *graph.Array // bool[]: the next step begins the next episode
+}
+
+// start is what an episode begins with.
+type start struct {
+	Env any
+	Key random.Key // of the episode
 }
 
 // vector is many environments of one kind.
@@ -69,6 +74,12 @@ type seen struct {
 	Legal       *graph.Array `tree:"optional"` // of the actions
 	Final       *graph.Array `tree:"optional"` // the last observation of the episode that ended in this step
 	Bad         *graph.Array // bool[]: the action is not in the space
+}
+
+// stepped is what a step of a lane or of all lanes returns.
+type stepped struct {
+	Lanes lane
+	Seen  seen
 }
 
 // playable lists the environments of one player.
@@ -156,59 +167,69 @@ func (x *vector) bound(in any) *vector {
 	return &bound
 }
 
-// begin returns a lane at the start of an episode.
-func (x *vector) begin(seed random.Key, number *graph.Array) lane {
+// begin returns the start of an episode of a seed.
+func (x *vector) begin(seed random.Key, number *graph.Array) start {
 	key := random.FoldIn(seed, number)
 	params, _ := x.rollout.ParamsOf(key)
 	state, _ := x.rollout.Env.Reset(random.FoldIn(key, 0), params)
-	return lane{state, seed, key, number, graph.Scalar(0, graph.Int32), graph.Scalar(false)}
+	return start{state, key}
+}
+
+// first returns a lane before the first step of an episode.
+func (x *vector) first(seed random.Key, number *graph.Array) lane {
+	return lane{x.begin(seed, number), seed, number, graph.Scalar(0, graph.Int32), graph.Scalar(false)}
 }
 
 // next returns the lanes where those of done are at the start of their next episodes. Resets cost more than steps, and
 // few lanes need one: as many as fit are gathered, reset and put back; the whole vector is reset if more need it.
 func (x *vector) next(lanes lane, done *graph.Array) lane {
-	begin := func(seeds, numbers *graph.Array) lane {
-		return graph.VMap2(func(seed, number *graph.Array) lane {
+	begin := func(seeds, numbers *graph.Array) start {
+		return graph.VMap2(func(seed, number *graph.Array) start {
 			return x.begin(random.Key{Data: seed}, number)
 		})(seeds, numbers)
 	}
-	choose := func(fresh lane) lane {
-		return graph.VMap2(func(done *graph.Array, l [2]lane) lane { return graph.SelectTree(done, l[0], l[1]) })(
-			done, [2]lane{fresh, lanes})
+	choose := func(fresh start) start {
+		return graph.VMap2(func(done *graph.Array, l [2]start) start { return graph.SelectTree(done, l[0], l[1]) })(
+			done, [2]start{fresh, lanes.Start})
 	}
 	numbers, room := lanes.Episode.Add(1), max(x.lanes/16, leastRoom)
 	rank := graph.CumSum(done.Convert(graph.Int32), 0)
 	count := graph.ReduceMax(rank)
-	whole := func() lane { return choose(begin(lanes.Seed.Data, numbers)) }
-	if room >= x.lanes {
-		return graph.Cond(count.Gt(0), whole, func() lane { return lanes })
+	few := func() start {
+		which := graph.SearchSorted(rank, graph.Iota(room).Add(1), false).Min(x.lanes - 1)
+		fresh := begin(graph.Take(lanes.Seed.Data, which, 0), graph.Take(numbers, which, 0))
+		place := rank.Sub(1).Clamp(0, room-1)
+		return choose(graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Take(a, place, 0) }, fresh))
 	}
-	return graph.Cond(count.Gt(0), func() lane {
-		return graph.Cond(count.Gt(room), whole, func() lane {
-			which := graph.SearchSorted(rank, graph.Iota(room).Add(1), false).Min(x.lanes - 1)
-			fresh := begin(graph.Take(lanes.Seed.Data, which, 0), graph.Take(numbers, which, 0))
-			place := rank.Sub(1).Clamp(0, room-1)
-			return choose(graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Take(a, place, 0) }, fresh))
-		})
-	}, func() lane { return lanes })
+	all := func() start { return choose(begin(lanes.Seed.Data, numbers)) }
+	if room >= x.lanes {
+		few = all
+	}
+	lanes.Start = graph.Cond(count.Gt(0), func() start {
+		return graph.Cond(count.Gt(room), all, few)
+	}, func() start { return lanes.Start })
+	lanes.Episode = graph.Select(done, numbers, lanes.Episode)
+	lanes.Time = graph.Select(done, 0, lanes.Time)
+	lanes.Done = lanes.Done.And(done.Not())
+	return lanes
 }
 
 // leastRoom is the number of lanes up to which a reset of all costs little.
 const leastRoom = 64
 
 // move plays an action in a lane.
-func (x *vector) move(l lane, action *graph.Array) (lane, seen) {
+func (x *vector) move(l lane, action *graph.Array) stepped {
 	env, space := x.rollout.Env, x.rollout.Env.Spec().Action
-	params, _ := x.rollout.ParamsOf(l.Key)
+	params, _ := x.rollout.ParamsOf(l.Start.Key)
 	next, out := l, seen{Bad: graph.Scalar(false)}
 	if _, box := space.(envs.Box); !box {
 		out.Bad = space.Contains(action).Not()
 	}
 	next.Time = l.Time.Add(1)
-	next.Env, out.Final, out.Reward, out.Terminated, out.Truncated =
-		env.Step(random.FoldIn(l.Key, next.Time), l.Env, action, params)
+	next.Start.Env, out.Final, out.Reward, out.Terminated, out.Truncated =
+		env.Step(random.FoldIn(l.Start.Key, next.Time), l.Start.Env, action, params)
 	next.Done = out.Terminated.Or(out.Truncated)
-	return next, out
+	return stepped{next, out}
 }
 
 // observe completes what is seen of the lanes.
@@ -219,10 +240,10 @@ func (x *vector) observe(lanes lane, out seen) seen {
 	}
 	env, legal := x.rollout.Env, envs.TraitsOf(x.rollout.Env).Legal
 	s := graph.VMap(func(l lane) (s shown) {
-		params, _ := x.rollout.ParamsOf(l.Key)
-		s.Observation = env.Observe(l.Env, params)
+		params, _ := x.rollout.ParamsOf(l.Start.Key)
+		s.Observation = env.Observe(l.Start.Env, params)
 		if env.Spec().LegalMask && legal != nil {
-			s.Legal = legal(l.Env, params)
+			s.Legal = legal(l.Start.Env, params)
 		}
 		return s
 	})(lanes)
@@ -233,23 +254,10 @@ func (x *vector) observe(lanes lane, out seen) seen {
 	return out
 }
 
-// stepped is a result of a program.
-type stepped struct {
-	Lanes lane
-	Seen  seen
-}
-
 // play is a step of all lanes.
 func (x *vector) play(lanes lane, actions *graph.Array) stepped {
-	type moved struct {
-		Lane lane
-		Seen seen
-	}
-	m := graph.VMap2(func(l lane, action *graph.Array) moved {
-		next, out := x.move(l, action)
-		return moved{next, out}
-	})(lanes, actions)
-	after, out := m.Lane, m.Seen
+	moved := graph.VMap2(x.move)(lanes, actions)
+	after, out := moved.Lanes, moved.Seen
 	switch x.mode {
 	case sameStep:
 		after = x.next(after, after.Done)
@@ -271,8 +279,8 @@ func (x *vector) restart(lanes lane, seeds, mask, new *graph.Array) stepped {
 	type order struct{ Seed, Mask, New *graph.Array }
 	lanes = graph.VMap2(func(l lane, o order) lane {
 		seed := graph.Select(o.New, run.EpisodesKeyOf(random.Key{Data: o.Seed}).Data, l.Seed.Data)
-		return graph.SelectTree(o.Mask, x.begin(random.Key{Data: seed},
-			graph.Select(o.New, graph.Scalar(0, graph.Int32), l.Episode.Add(1))), l)
+		number := graph.Select(o.New, 0, l.Episode.Add(1))
+		return graph.SelectTree(o.Mask, x.first(random.Key{Data: seed}, number), l)
 	})(lanes, order{seeds, mask, new})
 	none := graph.Zeros(graph.ShapeOf(graph.Bool, x.lanes))
 	out := x.observe(lanes, seen{Reward: graph.Zeros(graph.ShapeOf(graph.Float32, x.lanes)), Terminated: none,
@@ -293,7 +301,7 @@ func (x *vector) compile(s *Server) error {
 	in := x.rollout.Inputs()
 	x.inputs = graph.Leaves(in)
 	if err := graph.Try(func() {
-		one := graph.EvalShape(func() lane { return x.begin(random.New(0), graph.Scalar(0, graph.Int32)) })
+		one := graph.EvalShape(func() lane { return x.first(random.New(0), graph.Scalar(0, graph.Int32)) })
 		lanes = graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Abstract(ofEach(a.Shape())) }, one)
 	}); err != nil {
 		return err
