@@ -105,6 +105,27 @@ def test_beside_gymnasium():
     assert ours.single_action_space == theirs.single_action_space or ours.single_action_space.n == 2
 
 
+@pytest.mark.parametrize("how", ["vector_entry_point", "sync"])
+def test_gymnasium_makes_them(how):
+    """Gymnasium's own vector of single environments sees what ours do."""
+    import xlarun.vector
+    made = gymnasium.make_vec("xlarun/CartPole-v1", num_envs=3, vectorization_mode=how)
+    assert isinstance(made.unwrapped, xlarun.vector.Vector) == (how != "sync")
+    counted = gymnasium.wrappers.vector.RecordEpisodeStatistics(made)
+    counted.action_space.seed(0)
+    ours = xlarun.make_vec("CartPole-v1", 3)
+    np.testing.assert_array_equal(counted.reset(seed=4)[0], ours.reset(seed=4)[0])
+    lengths = []
+    for _ in range(50):
+        action = counted.action_space.sample()
+        theirs, mine = counted.step(action), ours.step(action)
+        for a, b in zip(theirs[:4], mine[:4]):
+            np.testing.assert_array_equal(a, b)
+        lengths += list(theirs[4].get("episode", {"l": []})["l"])
+    assert max(lengths) > 8
+    made.close()
+
+
 def test_parameters_and_masks():
     short = xlarun.make_vec("CartPole-v1", 2, seed=0, max_steps=3)
     short.reset()

@@ -1,6 +1,6 @@
 """The program as a child process, which all strategies and environments of this process share.
 
-A request is a line on its stdin, and the answer a line on its stdout. Arrays are in memory that both map. The child
+A request is a numbered line on its stdin, and the answer a line with that number on its stdout. Arrays are in memory that both map. The child
 ends when its stdin does, so also when Python is killed. It is in a session of its own: Ctrl-C does not reach it.
 """
 import atexit
@@ -28,7 +28,7 @@ class Child:
         except OSError as e:
             raise Error(f"the program {path} does not start: {e.strerror}") from None
         self.pid, self.to, self.answers = os.getpid(), self.process.stdin.fileno(), self.process.stdout.fileno()
-        self.lock, self.rest, self.owed, self.ended = threading.Lock(), b"", 0, None
+        self.lock, self.rest, self.number, self.ended = threading.Lock(), b"", 0, None
         self.unwanted = []  # numbers of objects that Python has let go of, since a finalizer must not wait for the lock
 
     def request(self, line):
@@ -38,24 +38,35 @@ class Child:
         with self.lock:
             if self.ended is None:
                 try:
-                    while self.owed:  # answers to requests that an exception such as Ctrl-C left alone
-                        self.read()
-                    self.owed += 1
-                    os.write(self.to, line)
-                    return self.read()
+                    self.number += 1
+                    number = b"%d " % self.number
+                    self.write(number + line)
+                    while True:
+                        answer = self.read()
+                        if answer.startswith(number):
+                            return answer[len(number):]
+                        # else it is one that an exception such as Ctrl-C did not wait for
                 except OSError:
                     self.ended = self.process.wait()
         raise Error(f"the program ended with status {self.ended} while Python used it: make the object anew")
 
+    def write(self, line):
+        sent = 0
+        try:
+            while sent < len(line):
+                sent += os.write(self.to, line[sent:])
+        except BaseException:
+            if sent:  # the program has a part of a line
+                self.process.kill()
+            raise
+
     def read(self):
-        parts = [self.rest]
-        while not parts[-1].endswith(b"\n") and b"\n" not in parts[-1]:
+        while b"\n" not in self.rest:
             part = os.read(self.answers, 1 << 16)
             if not part:
                 raise OSError
-            parts.append(part)
-        line, self.rest = b"".join(parts).split(b"\n", 1)
-        self.owed -= 1
+            self.rest += part
+        line, self.rest = self.rest.split(b"\n", 1)
         return line
 
     def call(self, number, request, argument=""):

@@ -1,8 +1,12 @@
 """xlarun's environments as those of Gymnasium. Importing this registers them: gymnasium.make("xlarun/CartPole-v1")."""
-import gymnasium
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
+
+try:
+    import gymnasium
+    from gymnasium.vector import AutoresetMode, VectorEnv
+    from gymnasium.vector.utils import batch_space
+except ImportError:
+    raise ImportError("environments need Gymnasium 1.1 or newer: pip install 'gymnasium>=1.1'") from None
 
 from .process import Object, child
 from .program import Error
@@ -25,13 +29,13 @@ def space(description):
 class Vector(VectorEnv):
     """Many environments of one kind, which the program steps at once. See make_vec."""
 
-    def __init__(self, id, num_envs=1, *, seed=None, autoreset_mode=AutoresetMode.NEXT_STEP, **params):
+    def __init__(self, env_id, num_envs=1, *, seed=None, autoreset_mode=AutoresetMode.NEXT_STEP, **params):
         for key, value in (("num_envs", num_envs), ("seed", 0 if seed is None else seed)):
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
                 raise Error(f"{key}: got {value!r}, want a whole number", 2)
         mode = autoreset_mode if isinstance(autoreset_mode, AutoresetMode) else AutoresetMode(autoreset_mode)
-        self.id, self.num_envs, self._seed, self._mode = id, int(num_envs), seed, mode
-        self._object = Object("vector", id=id, num_envs=int(num_envs), autoreset=mode.value, params=params)
+        self.num_envs, self._seed = int(num_envs), seed
+        self._object = Object("vector", id=env_id, num_envs=int(num_envs), autoreset=mode.value, params=params)
         description = self._object.description
         self.single_observation_space = space(description["observation"])
         self.single_action_space = space(description["action"])
@@ -128,8 +132,8 @@ class Single(gymnasium.Env):
 
     metadata = {"render_modes": []}
 
-    def __init__(self, id, render_mode=None, **arguments):
-        self.vector = Vector(id, 1, autoreset_mode=AutoresetMode.DISABLED, **arguments)
+    def __init__(self, env_id, render_mode=None, **arguments):
+        self.vector = Vector(env_id, 1, autoreset_mode=AutoresetMode.DISABLED, **arguments)
         self.observation_space = self.vector.single_observation_space
         self.action_space = self.vector.single_action_space
         self.render_mode = render_mode
@@ -152,8 +156,8 @@ def register():
     """Registers the environments as xlarun/ID with Gymnasium."""
     for id in child().call(0, "environments"):
         if f"xlarun/{id}" not in gymnasium.registry:
-            gymnasium.register(f"xlarun/{id}", entry_point="xlarun.vector:Single", vector_entry_point="xlarun.vector:Vector",
-                               kwargs={"id": id})
+            gymnasium.register(f"xlarun/{id}", entry_point="xlarun.vector:Single",
+                               vector_entry_point="xlarun.vector:Vector", kwargs={"env_id": id})
 
 
 register()

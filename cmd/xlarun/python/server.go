@@ -1,9 +1,10 @@
 // Package python serves the Python package: its strategies and environments live in a child process, this program, and
 // their arrays in memory that both processes share.
 //
-// A request is a line, "OBJECT REQUEST ARGUMENT": such as "0 strategy {…}", which makes an object, or "1 ask 0".
-// Object 0 is the server itself. An answer is one line of JSON; console.Failure if the request failed. A request ends
-// before the next one begins.
+// A request is a line, "NUMBER OBJECT REQUEST ARGUMENT": such as "5 0 strategy {…}", which makes an object, or
+// "6 1 ask 0". Object 0 is the server itself. The answer is a line, "NUMBER JSON", which is a console.Failure if the
+// request failed. Python may stop waiting for an answer, so it has the request's number. A request ends before the next
+// one begins.
 package python
 
 import (
@@ -61,6 +62,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		if err != nil {
 			return nil // Python has ended
 		}
+		number, line, _ := bytes.Cut(line, []byte(" "))
 		answer, err := s.answer(line)
 		if err == nil {
 			line, err = json.Marshal(answer)
@@ -70,7 +72,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			line, _ = json.Marshal(console.Failure{Error: console.CodeOf(ctx, err), Message: console.OneLine(err),
 				Status: console.StatusOf(ctx, err)})
 		}
-		if _, err := out.Write(append(line, '\n')); err != nil {
+		if _, err := fmt.Fprintf(out, "%s %s\n", number, line); err != nil {
 			return nil
 		}
 	}

@@ -41,11 +41,12 @@ func connect(t *testing.T) *client {
 
 // request sends a line and returns the answer.
 func (c *client) request(format string, args ...any) string {
-	_, err := fmt.Fprintf(c.to, format+"\n", args...)
+	_, err := fmt.Fprintf(c.to, "17 "+format+"\n", args...)
 	require.NoError(c, err)
 	line, err := c.from.ReadString('\n')
 	require.NoError(c, err)
-	return line[:len(line)-1]
+	require.Equal(c, "17 ", line[:3])
+	return line[3 : len(line)-1]
 }
 
 // shared is an object with its memory.
