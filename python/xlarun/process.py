@@ -1,7 +1,8 @@
 """The program as a child process, which all strategies and environments of this process share.
 
-A request is a numbered line on its stdin, and the answer a line with that number on its stdout. Arrays are in memory that both map. The child
-ends when its stdin does, so also when Python is killed. It is in a session of its own: Ctrl-C does not reach it.
+A request is a numbered line on its stdin, and the answer a line with that number on its stdout. Arrays are in memory
+that both map. The child ends when its stdin does, so also when Python is killed. It is in a session of its own: Ctrl-C
+does not reach it.
 """
 import atexit
 import json

@@ -23,11 +23,13 @@ func (m *memory) open() error {
 	return nil
 }
 
-// close frees this process's part of the memory.
+// close frees this process's part of the memory, if it was opened.
 func (m *memory) close() {
-	_ = unix.Munmap(m.bytes)
-	_ = unix.Close(m.file)
-	m.bytes = nil
+	if m.bytes != nil {
+		_ = unix.Munmap(m.bytes)
+		_ = unix.Close(m.file)
+		m.bytes = nil
+	}
 }
 
 // untilHangUp returns when nobody can write to a pipe any more.

@@ -165,10 +165,18 @@ func sentence(err error) error {
 // setting is a setting's name with its part, as errors write it.
 var setting = regexp.MustCompile(`strategy\.[a-z0-9-]+`)
 
-// program is a compiled function. Arguments and results are flat: leaf after leaf.
-func (s *Server) program(name, purpose string, args []any, donate []int,
+// kept is what an object has in the program.
+type kept struct {
+	server   *Server
+	memory   *memory
+	state    []*graph.Array // on the device
+	programs []*xlabridge.Compiled
+}
+
+// program compiles a function. The arguments and results of the program are flat: leaf after leaf.
+func (k *kept) program(name, purpose string, args []any, donate []int,
 	f func(args []any) any) (*xlabridge.Compiled, error) {
-	b, err := s.device()
+	b, err := k.server.device()
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +184,19 @@ func (s *Server) program(name, purpose string, args []any, donate []int,
 	if err != nil {
 		return nil, err
 	}
-	return b.Compile(p, xlabridge.CompileOptions{Purpose: purpose}.ForJit(b))
+	x, err := b.Compile(p, xlabridge.CompileOptions{Purpose: fmt.Sprintf("Python: %s of %s", name, purpose)}.ForJit(b))
+	if err == nil {
+		k.programs = append(k.programs, x)
+	}
+	return x, err
+}
+
+func (k *kept) close() {
+	xlabridge.Free(k.state)
+	for _, p := range k.programs {
+		_ = p.Close()
+	}
+	k.memory.close()
 }
 
 // call runs a program on groups of leaves, one after the other.
@@ -188,11 +208,13 @@ func call(p *xlabridge.Compiled, groups ...[]*graph.Array) ([]*graph.Array, erro
 	return p.Call(args)
 }
 
-// slotOf reads the number of a slot.
-func (m *memory) slotOf(argument []byte) (int, error) {
-	n, err := strconv.Atoi(string(argument))
-	if err != nil || n < 0 || n >= m.slots {
-		return 0, fmt.Errorf("got the slot %q, want one of %d", argument, m.slots)
+// request is a request whose argument is the number of a slot, and which has no answer.
+func (m *memory) request(f func(slot int) error) func(argument []byte) (any, error) {
+	return func(argument []byte) (any, error) {
+		slot, err := strconv.Atoi(string(argument))
+		if err != nil || slot < 0 || slot >= m.slots {
+			return nil, fmt.Errorf("got the slot %q, want one of %d", argument, m.slots)
+		}
+		return nil, f(slot)
 	}
-	return n, nil
 }

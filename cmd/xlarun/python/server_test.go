@@ -93,7 +93,8 @@ func (s *shared) at(slot int, name string) []byte {
 func TestBadRequests(t *testing.T) {
 	c := connect(t)
 	strategy := func(change string) string {
-		return `0 strategy {"name":"openes","popsize":4,"leaves":[{"path":"","dtype":"float32","shape":[3]}]` + change + `}`
+		return `0 strategy {"name":"openes","popsize":4,"leaves":[{"path":"","dtype":"float32","shape":[3]}]` +
+			change + `}`
 	}
 	vector := func(change string) string {
 		return `0 vector {"id":"CartPole-v1","num_envs":2,"autoreset":"NextStep"` + change + `}`
@@ -101,8 +102,8 @@ func TestBadRequests(t *testing.T) {
 	for _, row := range []struct{ line, want string }{
 		{"x", `a request got object "x", wants one of 1`},
 		{"9 ask 0", `a request got object "9", wants one of 1`},
-		{"0 dance", `object 0 got the request "dance", which it does not have: the Python package and the program are ` +
-			`of different versions`},
+		{"0 dance", `object 0 got the request "dance", which it does not have: the Python package and the program ` +
+			`are of different versions`},
 		{strategy(`,"name":"nope"`), `strategy: got "nope", want one of annealing`},
 		{strategy(`,"popsize":3`), `popsize: got 3, want an even number from 2 to 16777216: openes samples its ` +
 			`members in groups of 2`},
@@ -114,11 +115,13 @@ func TestBadRequests(t *testing.T) {
 		{strategy(`,"leaves":[{"path":"['b']","dtype":"int32","shape":[3]}]`), `x0['b']: got the dtype int32, want ` +
 			`float32`},
 		{strategy(`,"leaves":[]`), `x0: got 0 numbers, want 1 to`},
-		{strategy(`,"leaves":[{"path":"","dtype":"float32","shape":[0]}]`), `x0: got the shape [0], want one with elements`},
+		{strategy(`,"leaves":[{"path":"","dtype":"float32","shape":[0]}]`),
+			`x0: got the shape [0], want one with elements`},
 		{vector(`,"id":"CartPol-v1"`), `id: envs: there is no environment "CartPol-v1", did you mean CartPole-v1?`},
 		{vector(`,"id":"TicTacToe-v1"`), `id: got TicTacToe-v1, a game of 2 players, want an environment of one`},
 		{vector(`,"num_envs":0`), `num_envs: got 0, want 1 to 16777216`},
-		{vector(`,"params":{"gravit":1}`), `env-param: got "gravit=1", want one of the parameters that CartPole-v1 has`},
+		{vector(`,"params":{"gravit":1}`),
+			`env-param: got "gravit=1", want one of the parameters that CartPole-v1 has`},
 	} {
 		var failed struct {
 			Message string

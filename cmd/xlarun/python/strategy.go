@@ -39,14 +39,13 @@ type search struct {
 	population int
 	layout     *population.Layout // of genomes that are vectors; nil: genomes are trees
 	leaves     int                // of a member
-	memory     *memory
-	inputs     []*graph.Array // Numbers
+	inputs     []*graph.Array     // Numbers
 	key        random.Key
 	generation int
-	state      []*graph.Array
 	draws      []*graph.Array // of the members that were asked for; nil: none were
 
 	ask, tell, mean *xlabridge.Compiled
+	kept
 }
 
 // searchSlots are two generations of members that Python may hold without a copy, and one that it copies.
@@ -73,7 +72,8 @@ func (s *Server) strategy(argument []byte) (o object, description map[string]any
 	if err != nil {
 		return o, nil, err
 	}
-	x := &search{Erased: e, population: in.Popsize, leaves: len(genome), memory: &memory{slots: searchSlots}}
+	x := &search{Erased: e, population: in.Popsize, leaves: len(genome), kept: kept{server: s,
+		memory: &memory{slots: searchSlots}}}
 	if e.Flat {
 		x.layout = population.LayoutOf(genome)
 	}
@@ -83,12 +83,13 @@ func (s *Server) strategy(argument []byte) (o object, description map[string]any
 	if err := x.share(genome, plan.FreeOn(b, 1)); err != nil {
 		return o, nil, err
 	}
-	if err := x.compile(s, genome); err != nil {
+	if err := x.compile(genome); err != nil {
 		x.close()
 		return o, nil, err
 	}
-	return object{map[string]func(argument []byte) (any, error){"start": x.start, "ask": x.askFor, "tell": x.tellOf,
-		"mean": x.meanOf}, x.memory, x.close}, x.memory.describe(), nil
+	m := x.memory
+	return object{map[string]func(argument []byte) (any, error){"start": m.request(x.start), "ask": m.request(x.askFor),
+		"tell": m.request(x.tellOf), "mean": m.request(x.meanOf)}, m, x.close}, m.describe(), nil
 }
 
 // genomeOf returns arrays of the shapes of a member's leaves.
@@ -163,7 +164,7 @@ func (x *search) member(genome any) any {
 }
 
 // compile compiles the three programs.
-func (x *search) compile(s *Server, genome []*graph.Array) error {
+func (x *search) compile(genome []*graph.Array) error {
 	type asked struct{ Draws, Members any }
 	numbers := settings.Inputs(x.Settings, "strategy.")
 	x.inputs = graph.Leaves(numbers)
@@ -174,10 +175,10 @@ func (x *search) compile(s *Server, genome []*graph.Array) error {
 	}); err != nil {
 		return err
 	}
-	purpose := fmt.Sprintf("Python: %%s of %s, %d members", strings.ToLower(fmt.Sprintf("%T", x.Settings)), x.population)
+	purpose := fmt.Sprintf("%T, %d members", x.Settings, x.population)
 	zero, fitness := graph.Scalar(0, graph.Int32), graph.Abstract(graph.ShapeOf(graph.Float32, x.population))
 	var err error
-	x.ask, err = s.program("ask", fmt.Sprintf(purpose, "ask"), []any{state, x.key, zero, numbers}, nil, func(args []any) any {
+	ask := func(args []any) any {
 		e := x.Bind(args[3].(map[string]*graph.Array))
 		key := random.FoldIn(args[1].(random.Key), args[2].(*graph.Array).Mul(2))
 		keys := graph.Once(graph.VMap(func(group *graph.Array) random.Key {
@@ -191,11 +192,12 @@ func (x *search) compile(s *Server, genome []*graph.Array) error {
 		})(graph.Iota(x.GroupSize))
 		draws = graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Abstract(a.Shape()) }, drawn)
 		return asked{drawn, graph.MapTree(func(a *graph.Array) *graph.Array { return a.MergeAxes(0, 2) }, members)}
-	})
+	}
+	x.ask, err = x.program("ask", purpose, []any{state, x.key, zero, numbers}, nil, ask)
 	if err != nil {
 		return err
 	}
-	x.tell, err = s.program("tell", fmt.Sprintf(purpose, "tell"), []any{state, draws, fitness, numbers}, []int{0},
+	x.tell, err = x.program("tell", purpose, []any{state, draws, fitness, numbers}, []int{0},
 		func(args []any) any {
 			f := args[2].(*graph.Array)
 			f = graph.Select(f.IsFinite(), f, math.NaN())
@@ -205,18 +207,14 @@ func (x *search) compile(s *Server, genome []*graph.Array) error {
 	if err != nil {
 		return err
 	}
-	x.mean, err = s.program("mean", fmt.Sprintf(purpose, "mean"), []any{state}, nil, func(args []any) any {
+	x.mean, err = x.program("mean", purpose, []any{state}, nil, func(args []any) any {
 		return x.member(x.Mean(args[0]))
 	})
 	return err
 }
 
 // start begins at the member in the fields of the mean.
-func (x *search) start(argument []byte) (any, error) {
-	slot, err := x.memory.slotOf(argument)
-	if err != nil {
-		return nil, err
-	}
+func (x *search) start(slot int) error {
 	var leaves []*graph.Array
 	for i := range x.leaves {
 		// a copy, since Python writes there again
@@ -224,76 +222,52 @@ func (x *search) start(argument []byte) (any, error) {
 		leaves = append(leaves, graph.FromBytes(f.array, append([]byte{}, x.memory.at(slot, x.leaves+i)...)))
 	}
 	var state any
-	if err := graph.Try(func() { state = x.Init(x.genome(leaves), x.population) }); err != nil {
-		return nil, err
+	err := graph.Try(func() { state = x.Init(x.genome(leaves), x.population) })
+	if err == nil {
+		state, err = graph.Eval(state)
+		x.state = graph.Leaves(state)
 	}
-	if state, err = graph.Eval(state); err != nil {
-		return nil, err
-	}
-	x.state = graph.Leaves(state)
-	return nil, nil
+	return err
 }
 
 // askFor writes the members of the next generation into a slot.
-func (x *search) askFor(argument []byte) (any, error) {
-	slot, err := x.memory.slotOf(argument)
-	if err != nil {
-		return nil, err
-	}
+func (x *search) askFor(slot int) error {
 	xlabridge.Free(x.draws)
 	x.draws = nil
 	out, err := call(x.ask, x.state, []*graph.Array{x.key.Data, graph.Of(int32(x.generation))}, x.inputs)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	n := len(out) - x.leaves
 	if err := x.memory.write(slot, 0, out[n:]); err != nil {
-		return nil, err
+		return err
 	}
 	xlabridge.Free(out[n:])
 	x.draws = out[:n]
-	return nil, nil
+	return nil
 }
 
 // tellOf takes the fitness of the members in a slot.
-func (x *search) tellOf(argument []byte) (any, error) {
-	slot, err := x.memory.slotOf(argument)
-	if err != nil {
-		return nil, err
-	}
+func (x *search) tellOf(slot int) error {
 	if x.draws == nil {
-		return nil, console.BadInput("tell: got the fitness of members that were not asked for, want ask before each tell")
+		return console.BadInput("tell: got the fitness of members that were not asked for, want ask " +
+			"before each tell")
 	}
 	state, err := call(x.tell, x.state, x.draws, []*graph.Array{x.memory.read(slot, 2*x.leaves)}, x.inputs)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	xlabridge.Free(x.draws)
 	x.state, x.draws = state, nil
 	x.generation++
-	return nil, nil
+	return nil
 }
 
 // meanOf writes the mean into a slot.
-func (x *search) meanOf(argument []byte) (any, error) {
-	slot, err := x.memory.slotOf(argument)
-	if err != nil {
-		return nil, err
-	}
+func (x *search) meanOf(slot int) error {
 	out, err := call(x.mean, x.state)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return nil, x.memory.write(slot, x.leaves, out)
-}
-
-func (x *search) close() {
-	xlabridge.Free(x.state)
-	xlabridge.Free(x.draws)
-	for _, p := range []*xlabridge.Compiled{x.ask, x.tell, x.mean} {
-		if p != nil {
-			_ = p.Close()
-		}
-	}
-	x.memory.close()
+	return x.memory.write(slot, x.leaves, out)
 }

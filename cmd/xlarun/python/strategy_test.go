@@ -44,8 +44,8 @@ func TestAskAndTellAreARun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const members, generations, seed = 16, 3, 5
 			s := generation.DefaultSearch()
-			s.Env, s.Policy, s.Strategy, s.Population, s.Tile, s.Steps, s.Seed = "Rastrigin-v0", "vector", name, members,
-				members, 1, seed
+			s.Env, s.Policy, s.Strategy, s.Steps, s.Seed = "Rastrigin-v0", "vector", name, 1, seed
+			s.Population, s.Tile = members, members
 			s.EnvParam, s.EvalEnvs = s.EnvParam.With("dimensions", "8"), 0
 			c := connect(t)
 			setup, err := s.NewSetup(generation.Options{}, plan.MachineOf(c.backend, 1))

@@ -49,14 +49,13 @@ type vector struct {
 	rollout *episode.Rollout
 	mode    string
 	lanes   int
-	memory  *memory
-	state   []*graph.Array // of the lanes
 	began   bool
 	reset   *xlabridge.Compiled
 	step    *xlabridge.Compiled
 	inputs  []*graph.Array // parameters
 
 	action, seeds, mask, results int // fields
+	kept
 }
 
 // vectorSlots are three steps whose arrays Python may hold without a copy, and one that it copies.
@@ -117,23 +116,23 @@ func (s *Server) vector(argument []byte) (o object, description map[string]any, 
 	for name, value := range valuesOf(in.Params) {
 		given = given.With(name, fmt.Sprint(value))
 	}
-	x := &vector{rollout: &episode.Rollout{}, mode: in.Autoreset, lanes: in.Lanes, memory: &memory{slots: vectorSlots}}
+	x := &vector{rollout: &episode.Rollout{}, mode: in.Autoreset, lanes: in.Lanes,
+		kept: kept{server: s, memory: &memory{slots: vectorSlots}}}
 	if x.rollout.Env, x.rollout.Given, err = episode.ReadEnvParams(env, given); err != nil {
 		return o, nil, err
 	}
-	if err := x.compile(s); err != nil {
-		x.close()
-		return o, nil, err
+	if err = x.compile(); err == nil {
+		err = x.memory.open()
 	}
-	if err := x.memory.open(); err != nil {
+	if err != nil {
 		x.close()
 		return o, nil, err
 	}
 	spec := x.rollout.Env.Spec()
 	description = x.memory.describe()
 	description["observation"], description["action"] = spaceOf(spec.Observation), spaceOf(spec.Action)
-	return object{map[string]func(argument []byte) (any, error){"reset": x.resetLanes, "step": x.stepLanes},
-		x.memory, x.close}, description, nil
+	return object{map[string]func(argument []byte) (any, error){"reset": x.memory.request(x.resetLanes),
+		"step": x.memory.request(x.stepLanes)}, x.memory, x.close}, description, nil
 }
 
 // spaceOf describes a space as envs.ReadSpec reads it.
@@ -292,7 +291,7 @@ func (x *vector) restart(lanes lane, seeds, mask, new *graph.Array) stepped {
 }
 
 // compile compiles both programs and lays out the memory.
-func (x *vector) compile(s *Server) error {
+func (x *vector) compile() error {
 	spec, n := x.rollout.Env.Spec(), x.lanes
 	ofEach := func(shape graph.Shape) graph.Shape {
 		return graph.ShapeOf(shape.DType, append([]int{n}, shape.Dims...)...)
@@ -311,8 +310,8 @@ func (x *vector) compile(s *Server) error {
 	type orders struct{ Seeds, Mask, New *graph.Array }
 	var out seen
 	var err error
-	purpose := fmt.Sprintf("Python: %%s of %d x %s", n, spec.ID)
-	x.reset, err = s.program("reset", fmt.Sprintf(purpose, "reset"), []any{lanes, orders{graph.Abstract(seeds),
+	purpose := fmt.Sprintf("%d x %s", n, spec.ID)
+	x.reset, err = x.program("reset", purpose, []any{lanes, orders{graph.Abstract(seeds),
 		graph.Abstract(flags), graph.Abstract(flags)}, in}, []int{0}, func(args []any) any {
 		o := args[1].(orders)
 		r := x.bound(args[2]).restart(args[0].(lane), o.Seeds, o.Mask, o.New)
@@ -322,14 +321,15 @@ func (x *vector) compile(s *Server) error {
 	if err != nil {
 		return err
 	}
-	x.step, err = s.program("step", fmt.Sprintf(purpose, "step"), []any{lanes, graph.Abstract(actions), in}, []int{0},
+	x.step, err = x.program("step", purpose, []any{lanes, graph.Abstract(actions), in}, []int{0},
 		func(args []any) any { return x.bound(args[2]).play(args[0].(lane), args[1].(*graph.Array)) })
 	if err != nil {
 		return err
 	}
-	if x.state, err = zeros(lanes); err != nil {
+	if lanes, err = graph.Eval(graph.ZerosLikeTree(lanes)); err != nil {
 		return err
 	}
+	x.state = graph.Leaves(lanes)
 	m := x.memory
 	x.action, err = m.add("action", actions)
 	for _, f := range []struct {
@@ -351,39 +351,22 @@ func (x *vector) compile(s *Server) error {
 	return err
 }
 
-// zeros returns concrete zeros like a tree.
-func zeros(tree any) ([]*graph.Array, error) {
-	var all []*graph.Array
-	for _, a := range graph.Leaves(tree) {
-		all = append(all, graph.Zeros(a.Shape()))
-	}
-	return graph.Eval(all)
-}
-
 // resetLanes begins episodes of the lanes of the mask in a slot.
-func (x *vector) resetLanes(argument []byte) (any, error) {
-	slot, err := x.memory.slotOf(argument)
-	if err != nil {
-		return nil, err
-	}
+func (x *vector) resetLanes(slot int) error {
 	var orders []*graph.Array
 	for f := x.seeds; f <= x.mask+1; f++ {
 		orders = append(orders, x.memory.read(slot, f))
 	}
 	x.began = true
-	return nil, x.run(slot, x.reset, orders)
+	return x.run(slot, x.reset, orders)
 }
 
 // stepLanes plays the actions in a slot.
-func (x *vector) stepLanes(argument []byte) (any, error) {
-	slot, err := x.memory.slotOf(argument)
-	if err != nil {
-		return nil, err
-	}
+func (x *vector) stepLanes(slot int) error {
 	if !x.began {
-		return nil, console.BadInput("step: got actions before the first reset, want reset first")
+		return console.BadInput("step: got actions before the first reset, want reset first")
 	}
-	return nil, x.run(slot, x.step, []*graph.Array{x.memory.read(slot, x.action)})
+	return x.run(slot, x.step, []*graph.Array{x.memory.read(slot, x.action)})
 }
 
 // run runs a program of the lanes and writes what is seen into a slot.
@@ -396,14 +379,4 @@ func (x *vector) run(slot int, p *xlabridge.Compiled, given []*graph.Array) erro
 	x.state = out[:n]
 	defer xlabridge.Free(out[n:])
 	return x.memory.write(slot, x.results, out[n:])
-}
-
-func (x *vector) close() {
-	xlabridge.Free(x.state)
-	for _, p := range []*xlabridge.Compiled{x.reset, x.step} {
-		if p != nil {
-			_ = p.Close()
-		}
-	}
-	x.memory.close()
 }

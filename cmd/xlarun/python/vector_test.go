@@ -101,7 +101,8 @@ func follow(t *testing.T, c *client, id string, given settings.Pairs, mode strin
 	set := func(slot int, name string, lane int, b []byte) { copy(of(slot, name, lane), b) }
 	for i := range lanes {
 		s := uint64(seed + int64(i))
-		set(0, "seed", i, binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, uint32(s>>32)), uint32(s)))
+		high := binary.LittleEndian.AppendUint32(nil, uint32(s>>32))
+		set(0, "seed", i, binary.LittleEndian.AppendUint32(high, uint32(s)))
 		set(0, "mask", i, []byte{1})
 		set(0, "new", i, []byte{1})
 	}
@@ -130,7 +131,8 @@ func follow(t *testing.T, c *client, id string, given settings.Pairs, mode strin
 		o.call("step", slot)
 		for i, x := range cursors {
 			e := x.episodes[x.episode]
-			reward, done := float64(floats(of(slot, "reward", i))[0]), of(slot, "terminated", i)[0]|of(slot, "truncated", i)[0]
+			reward := float64(floats(of(slot, "reward", i))[0])
+			done := of(slot, "terminated", i)[0] | of(slot, "truncated", i)[0]
 			if x.over { // the step that begins the next episode
 				require.Zero(t, reward)
 				require.Zero(t, done)
