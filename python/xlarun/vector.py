@@ -116,10 +116,10 @@ class Vector(VectorEnv):
 def make_vec(id, num_envs=1, **arguments):
     """A gymnasium.vector.VectorEnv of num_envs environments of `xlarun help environments`.
 
-    Episode e of the environment with seed s is episode e that `xlarun play` plays with that seed: its first state to the
-    bit, later ones apart from rounding. reset(seed=s) gives environment i the seed s + i; seed here is that of the first
-    reset. autoreset_mode is Gymnasium's, NEXT_STEP by default. Other keyword arguments are the environment's parameters: walls=0.2, or
-    "0.1..0.3", from which each episode draws.
+    Episode e of the environment with seed s is episode e that `xlarun play` plays with that seed: its first state to
+    the bit, later ones apart from rounding. reset(seed=s) gives environment i the seed s + i; seed here is that of the
+    first reset. autoreset_mode is Gymnasium's, NEXT_STEP by default. Other keyword arguments are the environment's
+    parameters: walls=0.2, or "0.1..0.3", from which each episode draws.
 
     Observations, rewards and flags are not copied: they lie in memory that the program writes. An array that somebody
     holds stays as it is.
