@@ -1,4 +1,5 @@
-"""Runs xlarun from Python, and loads and plays the members that it saves (docs/reference/member-file.md)."""
+"""Runs xlarun from Python, asks its strategies, steps its environments, and plays the members that it saves
+(docs/how-to/python.md)."""
 from .board_member import BoardMember
 from .card import card
 from .member import Member, load
@@ -10,5 +11,16 @@ from .sparse import SparseMember, read_idx
 from .study import Study, report
 from .track import track
 
-__all__ = ["BoardMember", "Error", "Member", "Run", "SparseMember", "Study", "card", "evolve", "islands", "load",
-           "networks", "ppo", "pqn", "qd", "read_idx", "report", "selfplay", "sparse", "track"]
+__all__ = ["BoardMember", "Error", "Member", "Run", "SparseMember", "Strategy", "Study", "card", "evolve",
+           "islands", "load", "make_vec", "networks", "ppo", "pqn", "qd", "read_idx", "report", "selfplay", "sparse", "track"]
+
+
+def __getattr__(name):
+    # What needs a child process or Gymnasium is imported when it is used.
+    if name == "Strategy":
+        from .strategy import Strategy
+        return Strategy
+    if name == "make_vec":
+        from .vector import make_vec
+        return make_vec
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
