@@ -206,7 +206,7 @@ def test_objects_are_freed():
 
 def test_a_program_that_is_none(monkeypatch):
     monkeypatch.setattr(process, "_child", None)
-    for path, want in (("/nowhere", "does not start"), ("/bin/false", "ended with status 1")):
+    for path, want in (("/nowhere", "which is no program"), ("/bin/false", "ended with status 1")):
         monkeypatch.setenv("XLARUN", path)
         with pytest.raises(Error, match=want):
             search()
