@@ -283,7 +283,7 @@ func unrolledDot(b *batching, n *Node, in []*Array, dims []int) *Array {
 // copies both operands of a product over several axes. The smaller operand is rearranged if it has to be.
 func lowerDot(l *Cursor, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(dotAttrs)
-	if l.target.IsCPU() && isComplex(in[0].DType()) && splitProduct(a, in[0], in[1]) {
+	if l.target.IsCPU() && isComplex(in[0].DType()) && a.Split(in[0].Dims(), in[1].Dims()) {
 		return []*Array{realProducts(a, in[0], in[1])}
 	}
 	if out := narrowProduct(l, n, in); out != nil {

@@ -15,17 +15,7 @@ import (
 // into the product again, be it one of an operand or of the result. No library but Eigen multiplies complex numbers, so
 // their products are written as real ones.
 
-// leastSplit is the number of multiplications from which Eigen may cut a product into parts: its cost model has a
-// second thread for 210,000 cycles, and counts at most a cycle for a multiplication.
-const leastSplit = 1 << 17
-
-// splitProduct reports whether Eigen may cut a product into parts.
-func splitProduct(a dotAttrs, x, y *Array) bool {
-	rows, inner, columns := a.Matrices(x.Dims(), y.Dims())
-	return min(rows, columns) > 1 && rows*inner*columns >= leastSplit
-}
-
-// ofSplitProduct reports whether an array is the result of such a product of floats, or a reshape of it.
+// ofSplitProduct reports whether an array is the result of a product of floats that Eigen may cut, or a reshape of it.
 func ofSplitProduct(x *Array) bool {
 	for x.node != nil && x.node.Op.Name == "reshape" {
 		x = x.node.Inputs[0]
@@ -33,12 +23,12 @@ func ofSplitProduct(x *Array) bool {
 	if x.node == nil || x.node.Op.Name != "dot_general" || !isFloat(x.DType()) {
 		return false
 	}
-	return splitProduct(x.node.Attrs.(dotAttrs), x.node.Inputs[0], x.node.Inputs[1])
+	return x.node.Attrs.(dotAttrs).Split(x.node.Inputs[0].Dims(), x.node.Inputs[1].Dims())
 }
 
 // libraryProduct is a product whose left operand is turned for YNNPACK; nil: it need not be.
 func libraryProduct(l *Cursor, op *Op, a dotAttrs, x, y *Array) []*Array {
-	if !l.target.IsCPU() || !isFloat(x.DType()) || !splitProduct(a, x, y) && l.target.Kernels != AlwaysKernels {
+	if !l.target.IsCPU() || !isFloat(x.DType()) || !a.Split(x.Dims(), y.Dims()) && l.target.Kernels != AlwaysKernels {
 		return nil
 	}
 	if r := x.node; r != nil && r.Op.Name == "reshape" && r.Inputs[0].node != nil &&

@@ -3,6 +3,7 @@ package xlabridge
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,12 +19,13 @@ func TestProductsDoNotDependOnThreads(t *testing.T) {
 	dot := func(spec string) func(o operands) *graph.Array {
 		return func(o operands) *graph.Array { return graph.Einsum(spec, o.X, o.Y) }
 	}
-	cases := []struct {
+	type threaded struct {
 		what string
 		d    graph.DType
 		x, y []int
 		f    func(o operands) *graph.Array
-	}{
+	}
+	cases := []threaded{
 		{"straight", graph.Float32, []int{386, 132}, []int{132, 386}, dot("ij,jk->ik")},
 		{"transposed operand", graph.Float32, []int{32, 386}, []int{32, 386}, func(o operands) *graph.Array {
 			return graph.MatrixTranspose(o.X.Add(1)).Dot(o.Y)
@@ -35,6 +37,14 @@ func TestProductsDoNotDependOnThreads(t *testing.T) {
 		{"many terms, float64", graph.Float64, []int{20000, 16}, []int{20000, 16}, dot("ji,jk->ik")},
 		{"many terms, bfloat16", graph.BFloat16, []int{20000, 16}, []int{20000, 16}, dot("ji,jk->ik")},
 		{"float16", graph.Float16, []int{132, 386}, []int{132, 386}, dot("ji,jk->ik")},
+		{"beside tiles", graph.Float32, []int{2000, 64}, []int{500, 64}, func(o operands) *graph.Array {
+			w, _ := graph.Scan(func(w, x *graph.Array) (*graph.Array, graph.None) {
+				return w.Sub(graph.Grad(func(w *graph.Array) *graph.Array {
+					return x.Dot(w).Tanh().Dot(w).Square().Mean()
+				})(w)), graph.None{}
+			}, graph.Eye(graph.Float32, 64), o.Y.Reshape(5, 100, 64))
+			return graph.Einsum("ij,kj->ik", o.X, o.Y).Add(w.Sum())
+		}},
 		{"batch", graph.Float32, []int{2, 256, 386}, []int{2, 256, 100}, dot("bji,bjk->bik")},
 		{"complex", graph.Complex64, []int{4, 1000}, []int{1000, 1000}, dot("ij,jk->ik")},
 		{"complex, many terms", graph.Complex64, []int{20000, 16}, []int{20000, 16}, dot("ji,jk->ik")},
@@ -45,6 +55,7 @@ func TestProductsDoNotDependOnThreads(t *testing.T) {
 		in[i] = operands{graph.Case{Lo: -5, Hi: 5}.Input(r, graph.ShapeOf(c.d, c.x...)),
 			graph.Case{Lo: -5, Hi: 5}.Input(r, graph.ShapeOf(c.d, c.y...))}
 	}
+	tiled := slices.IndexFunc(cases, func(c threaded) bool { return c.what == "beside tiles" })
 	all := func(in []operands) (out []*graph.Array) {
 		for i, c := range cases {
 			out = append(out, c.f(in[i]))
@@ -60,6 +71,8 @@ func TestProductsDoNotDependOnThreads(t *testing.T) {
 			client.target = client.Target()
 			client.target.Kernels = min(client.target.Kernels, kernels)
 			out, err := Jit(client, all)(in)
+			require.NoError(t, err)
+			out[tiled], err = Jit(client, cases[tiled].f)(in[tiled]) // a program with tiles hands products to no library
 			require.NoError(t, err)
 			for i, c := range cases {
 				bytes := hostBytes(t, out[i])
