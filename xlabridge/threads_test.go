@@ -72,7 +72,7 @@ func TestProductsDoNotDependOnThreads(t *testing.T) {
 			client.target.Kernels = min(client.target.Kernels, kernels)
 			out, err := Jit(client, all)(in)
 			require.NoError(t, err)
-			out[tiled], err = Jit(client, cases[tiled].f)(in[tiled]) // a program with tiles hands products to no library
+			out[tiled], err = Jit(client, cases[tiled].f)(in[tiled]) // alone, its program has tiles
 			require.NoError(t, err)
 			for i, c := range cases {
 				bytes := hostBytes(t, out[i])
