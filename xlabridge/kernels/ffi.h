@@ -26,7 +26,7 @@ void xb_set_float(const xf_buffer *b, int64_t i, double x);
 // In: f32[n]. Out: the same backwards.
 xf_error *xb_reverse(xf_frame *frame);
 
-// In: f32[a, b]. Out: its transpose f32[b, a].
+// In: f32[n, a, b]. Out: the transposes f32[n, b, a].
 xf_error *xb_transpose(xf_frame *frame);
 
 // In: an array of f32, f64 or s32. Out: its cumulative values along an axis.
