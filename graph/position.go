@@ -20,7 +20,7 @@ const (
 )
 
 // stackDepth is the number of return addresses that can tell stacks apart.
-const stackDepth = 32
+const stackDepth = 128
 
 // stack is what may decide the position of a node: the nearest return addresses, the innermost first, and the frames
 // that do not count.
