@@ -3,7 +3,8 @@ package lower
 import "xlarun/graph"
 
 // A hash is a hundred operations, and XLA writes it once for each of its two words. In a generation of evolve the
-// hashes that make keys took a fifth of the time to compile. So a kernel makes them, but in loops that are one function.
+// hashes that make keys took a third of the time to compile. So a kernel makes them, but in loops that are one
+// function.
 
 var passHashCalls = Pass{
 	Name: "hashcalls", Doc: "hash by calls of a kernel, but in loops that are one function", Keeps: Exact,
