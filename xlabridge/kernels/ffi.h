@@ -63,6 +63,11 @@ xf_error *xb_sort(xf_frame *frame);
 // Config: the number of counters, whether the keys' axes come after the counters' axis.
 xf_error *xb_threefry(xf_frame *frame);
 
+// In: u32 arrays that hold the two words of keys and of counters. Out: both words of the hashes, arrays of one shape.
+//
+// Config: for each input the place of the first element, and its distance from the next along each axis of the results.
+xf_error *xb_hash(xf_frame *frame);
+
 // All devices that run a program together call xb_gather at the same place.
 // In: an array, the device's number s32[], and any array that must be computed before. Out: the arrays of all devices
 // along a new first axis; see gather.c.
