@@ -30,6 +30,8 @@ const (
 	tellAfter = time.Second
 	// elsewhereTime is how long a host that would begin a run anew waits for one that is further on.
 	elsewhereTime = 30 * time.Second
+	// againTime is how long a host that continues a run waits for the others.
+	againTime = 30 * time.Second
 )
 
 // ElsewhereError is the error of a host that would begin a run of which another host has a state.
