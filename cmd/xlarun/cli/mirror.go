@@ -123,8 +123,8 @@ func (a *App) openMirror(ctx context.Context, o ownFlags, check func(has bool) e
 		return m, nil, nil
 	}
 	if holds && !x.Ended {
-		notices = append(notices, fmt.Sprintf("the process that wrote the mirror %s was killed, or still works: then "+
-			"it will end, as the run goes on here", m.to))
+		notices = []string{fmt.Sprintf("the process that wrote the mirror %s was killed, or still works: then it will "+
+			"end, as the run goes on here", m.to)}
 	}
 	newest, has, err := x.Newest(dir)
 	switch {
@@ -133,8 +133,9 @@ func (a *App) openMirror(ctx context.Context, o ownFlags, check func(has bool) e
 	case !holds || has && newest == step:
 		return m, notices, nil
 	case has && newest > step:
-		return m, append(notices, fmt.Sprintf("%s is newer (step %d) than its mirror %s (step %d): the run goes on "+
-			"from the folder", dir, newest, m.to, step)), nil
+		text := fmt.Sprintf("%s is newer (step %d) than its mirror %s (step %d): the run goes on from the folder", dir,
+			newest, m.to, step)
+		return m, append([]string{text}, notices...), nil
 	}
 	if err := check(has); err != nil {
 		return nil, nil, err
@@ -147,7 +148,7 @@ func (a *App) openMirror(ctx context.Context, o ownFlags, check func(has bool) e
 	if has {
 		text += fmt.Sprintf(", which is newer than %s (step %d)", dir, newest)
 	}
-	return m, append(notices, text), nil
+	return m, append([]string{text}, notices...), nil
 }
 
 // mirrorAt returns the mirror at a URL or in a folder, for the run in dir.
