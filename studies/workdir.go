@@ -25,15 +25,8 @@ func workdirOf(storage string) (workdir, error) {
 func (w workdir) coordinator(name string) string { return filepath.Join(w.dir, name+".coordinator") }
 func (w workdir) checkpoints(name string) string { return filepath.Join(w.dir, name+".checkpoints") }
 func (w workdir) slot(name string, i int) string {
-	return filepath.Join(w.dir, fmt.Sprint(name, workerInfix, i))
+	return filepath.Join(w.dir, fmt.Sprintf("%s.worker-%d", name, i))
 }
-
-const (
-	// workerInfix is between the names of a study and of a slot, whose file is the lock of its worker.
-	workerInfix = ".worker-"
-	// idSuffix and logSuffix are at the end of the files with the id of that worker, and with its output.
-	idSuffix, logSuffix = ".id", ".log"
-)
 
 // longestSocket is the length in bytes that every system allows for the path of a socket.
 const longestSocket = 100
@@ -55,18 +48,15 @@ func (w workdir) socket(name string) string {
 // clear removes the files that are needed only until the study's end, the lock's too, and the folder if it is empty.
 func (w workdir) clear(name string) error {
 	err := errors.Join(os.RemoveAll(w.checkpoints(name)), os.RemoveAll(w.socket(name)), os.Remove(w.coordinator(name)))
-	left, _ := os.ReadDir(w.dir)
-	for _, e := range left {
-		slot, is := strings.CutSuffix(filepath.Join(w.dir, e.Name()), idSuffix)
-		if !is || !strings.HasPrefix(e.Name(), name+workerInfix) {
-			continue
-		}
+	ids, _ := filepath.Glob(filepath.Join(w.dir, name+".worker-*.id"))
+	for _, id := range ids {
+		slot := strings.TrimSuffix(id, ".id")
 		if held, wrong := locked(slot); held || wrong != nil {
 			continue // a worker of an earlier coordinator has not heard of the end
 		}
-		err = errors.Join(err, os.Remove(slot+idSuffix), os.Remove(slot))
-		if log, none := os.Stat(slot + logSuffix); none == nil && log.Size() == 0 {
-			err = errors.Join(err, os.Remove(slot+logSuffix))
+		err = errors.Join(err, os.Remove(id), os.Remove(slot))
+		if log, none := os.Stat(slot + ".log"); none == nil && log.Size() == 0 {
+			err = errors.Join(err, os.Remove(slot+".log"))
 		}
 	}
 	_ = os.Remove(w.dir) // it may have logs, or files of another study
@@ -74,7 +64,7 @@ func (w workdir) clear(name string) error {
 }
 
 // log returns the file for a worker's stdout and stderr.
-func (w workdir) log(name string, i int) string { return w.slot(name, i) + logSuffix }
+func (w workdir) log(name string, i int) string { return w.slot(name, i) + ".log" }
 
 // threadCount returns the number of threads of a process; 0 if the system does not tell.
 func threadCount(pid int) int {

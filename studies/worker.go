@@ -66,7 +66,7 @@ func Worker(ctx context.Context, storage, name string, slot int, version string,
 	}
 	defer func() { _ = lock.Unlock() }()
 	id := ownWorker + newID()
-	if err := os.WriteFile(workdir.slot(name, slot)+idSuffix, []byte(id), 0o666); err != nil {
+	if err := os.WriteFile(workdir.slot(name, slot)+".id", []byte(id), 0o666); err != nil {
 		return err
 	}
 	err = join(ctx, id, Join{Version: version, Server: messaging.Server{

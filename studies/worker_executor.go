@@ -194,7 +194,7 @@ func (c *Coordinator) deadWorkers() (ids []string) {
 // not always that worker: one that finds the lock of the slot taken ends at once.
 func (c *Coordinator) deadWorker(slot int) (id string, dead bool) {
 	path := c.workdir.slot(c.Spec.Name, slot)
-	text, err := os.ReadFile(path + idSuffix) // before the look at the lock, which a worker holds when it writes this
+	text, err := os.ReadFile(path + ".id") // before the look at the lock, which a worker holds when it writes this
 	if err != nil {
 		return "", false
 	}

@@ -133,9 +133,8 @@ func (a *App) openMirror(ctx context.Context, o ownFlags, check func(has bool) e
 	case !holds || has && newest == step:
 		return m, notices, nil
 	case has && newest > step:
-		text := fmt.Sprintf("%s is newer (step %d) than its mirror %s (step %d): the run goes on from the folder", dir,
-			newest, m.to, step)
-		return m, append([]string{text}, notices...), nil
+		return m, append([]string{fmt.Sprintf("%s is newer (step %d) than its mirror %s (step %d): the run goes on "+
+			"from the folder", dir, newest, m.to, step)}, notices...), nil
 	}
 	if err := check(has); err != nil {
 		return nil, nil, err
@@ -249,10 +248,10 @@ func (m *mirror) end(ctx context.Context, dir string) error {
 	m.w.Ended = true
 	err := runfolder.Before(over, func() error { return m.store.copy(over, dir, m.w) },
 		func() error { return errors.New("there was no time left") })
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case refused(err):
+	}
+	if refused(err) {
 		return console.WithCode(console.CodeRefused, "the mirror %s lacks the end of the run in %s, as it is not its "+
 			"own any more: %w", m.to, dir, err)
 	}

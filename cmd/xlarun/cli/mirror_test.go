@@ -114,7 +114,7 @@ func TestMirrorRefuses(t *testing.T) {
 			"--mirror mirror: it is the mirror of another run than that in other: name another mirror")
 	}
 	require.Equal(t, console.StatusNoServer, b.do(strings.Fields("drift --out new --mirror /proc/no/mirror")...))
-	require.Contains(t, b.err.String(), "--mirror /proc/no/mirror: it cannot be used: nothing can be written in /proc (",
+	require.Contains(t, b.err.String(), "--mirror /proc/no/mirror: it cannot be used: nothing can be written in /proc",
 		"it was said at the end")
 	require.Equal(t, before, b.files(t))
 }

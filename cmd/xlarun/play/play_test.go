@@ -326,8 +326,8 @@ func TestWhichMember(t *testing.T) {
 func TestPlayOfAnotherProgram(t *testing.T) {
 	b := newBed(t)
 	for _, c := range []struct{ env, policy, version, want string }{
-		{"Mine-v0", "linear", "0.1.0-dev in example.com/mine+0887bd257ee0", "this program has no environment Mine-v0. " +
-			"example.com/mine, the program that made it, may have it: give the command to that one (go run . in"},
+		{"Mine-v0", "linear", "0.1.0-dev in example.com/mine+0887bd257ee0", "this program has no environment Mine-v0" +
+			". example.com/mine, the program that made it, may have it: give the command to that one (go run . in"},
 		{"Pendulum-v1", "own:5", "0.1.0 in example.com/mine", "this program has no policy own. example.com/mine, the"},
 		{"Mine-v0", "linear", "0.1.0", "known are "},
 		{"Pendulum-v1", "linear", "0.1.0 in example.com/mine", "the file has no array"},

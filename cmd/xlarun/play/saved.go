@@ -172,16 +172,13 @@ func (s *Saved) Member() (*episode.Member, error) {
 // ofAnother returns the environment or the policy that this program does not have, and the user's own program that made
 // the member; both are "" for other members.
 func (s *Saved) ofAnother() (what, by string) {
-	_, by, ok := strings.Cut(s.Metadata["xlarun"], " in ") // console.Version
-	by, _, _ = strings.Cut(by, "+")                        // its commit
+	_, by, own := strings.Cut(s.Metadata["xlarun"], " in ") // console.Version
+	by, _, _ = strings.Cut(by, "+")                         // its commit
 	env, name := s.Metadata["env"], settings.Choice(s.Metadata["policy"])
-	_, _, opens := envs.SchemeOf(env)
-	switch {
-	case !ok:
-		return "", ""
-	case !opens && !slices.Contains(envs.IDs(), env):
+	if _, _, opens := envs.SchemeOf(env); own && !opens && !slices.Contains(envs.IDs(), env) {
 		return "environment " + env, by
-	case !slices.Contains(policy.Names(), name):
+	}
+	if own && !slices.Contains(policy.Names(), name) {
 		return "policy " + name, by
 	}
 	return "", ""
