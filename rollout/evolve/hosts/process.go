@@ -233,8 +233,8 @@ func (p *Process) Newest() int64 {
 // generation count. After tellAfter it calls tell with what it waits for; tell may be nil. The error is an *OverError
 // if the server knows that the same run has reached the same goal, or is away for good. It is an *ElsewhereError if the
 // server knows that another host has a state of the run, and no host that is ahead answers. After the time wait the
-// error has messaging.CodeNoServer. A host that continues a run asks the server nothing, and goes on after elsewhereTime
-// at most: the others may have ended.
+// error has messaging.CodeNoServer. A host that continues a run asks the server nothing, and goes on after
+// elsewhereTime at most: the others may have ended.
 func (p *Process) WaitFor(ctx context.Context, hosts int, wait time.Duration, goal string,
 	tell func(line string)) error {
 	var left Note
