@@ -26,9 +26,9 @@ var hashKernel = &Kernel{Target: "xlarun_hash", evalConfig: func(config []int, i
 	}
 }}
 
-// CallHash is a rule that makes hashes by a call of a kernel. The kernel reads words of keys where they lie: a slice of
+// CallHash is a LoweringRule that makes hashes by a call of a kernel. The kernel reads words of keys where they lie: a slice of
 // an array, repeated along an axis, needs no code.
-func CallHash(_ *Cursor, n *Node, in []*Array) []*Array {
+func (l *Cursor) CallHash(n *Node, in []*Array) []*Array {
 	if size := n.Outs[0].Size(); size == 0 || size > mostHashed {
 		return nil
 	}

@@ -16,7 +16,7 @@ var passHashCalls = Pass{
 			return graph.Rewrite(g, t, func(o *graph.Op) graph.LoweringRule {
 				switch o.Name {
 				case "threefry2x32":
-					return graph.CallHash
+					return (*graph.Cursor).CallHash
 				case "while", "function":
 					return func(l *graph.Cursor, n *graph.Node, in []*graph.Array) []*graph.Array {
 						if whole(n) {
