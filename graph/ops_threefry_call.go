@@ -26,8 +26,8 @@ var hashKernel = &Kernel{Target: "xlarun_hash", evalConfig: func(config []int, i
 	}
 }}
 
-// CallHash is a LoweringRule that makes hashes by a call of a kernel. The kernel reads words of keys where they lie: a slice of
-// an array, repeated along an axis, needs no code.
+// CallHash is a LoweringRule that makes hashes by a call of a kernel. The kernel reads words of keys where they lie: a
+// slice of an array, repeated along an axis, needs no code.
 func (l *Cursor) CallHash(n *Node, in []*Array) []*Array {
 	if size := n.Outs[0].Size(); size == 0 || size > mostHashed {
 		return nil

@@ -455,7 +455,10 @@ class Evolve(Common, Strategy, Policy, total=False):
         Number,
         "time without the server after which a host saves its state and ends with status 3; 0s: wait for it, for "
         "--wait, then status 3; forever: go on alone (default 10m)"]
-    hosts: Annotated[int, "hosts that must have joined before the first generation (default 0)"]
+    hosts: Annotated[
+        int,
+        "hosts that must have joined before the first generation; a run that is resumed waits for them 30 s at most "
+        "(default 0)"]
     chunks: Annotated[
         int,
         "chunks of a generation, of one tile at least, that hosts compute one by one; several for each host; 0 for 64 "

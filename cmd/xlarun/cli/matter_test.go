@@ -244,7 +244,8 @@ func TestEverySettingMatters(t *testing.T) {
 			add(3, "strategy.", "strategy", name)
 			continue
 		}
-		add(3, "strategy.", "strategy", name, "env", "Rastrigin-v0", "env-param", "dimensions=5", "policy", "vector", "steps", "1")
+		add(3, "strategy.", "strategy", name, "env", "Rastrigin-v0", "env-param", "dimensions=5",
+			"policy", "vector", "steps", "1")
 	}
 	add(3, "strategy.", "strategy", "pgpe", "strategy.optimizer", "clipup")
 	for _, name := range policy.Names() {
