@@ -186,7 +186,7 @@ func TestMirrorIsTaken(t *testing.T) {
 
 	// Who takes a mirror whose writer has not ended is told: nothing was said.
 	fakes.shape.step = nil
-	b.ok(t, "drift --resume there --generations 1 --mirror mirror")
+	b.ok(t, "drift --resume there --generations 9 --mirror mirror")
 	require.Contains(t, b.out.String(), "the process that wrote the mirror mirror was killed, or still works: then it "+
 		"will end, as the run goes on here")
 }
