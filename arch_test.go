@@ -116,6 +116,8 @@ var rooms = []room{
 	{"cmd/xlarun/plots", []string{"envs", "graph", "graph/safetensors", "cmd/xlarun/console", "internal/chart",
 		"rollout/aggregate", "rollout/episode", "rollout/run", "rollout/run/runfolder", "rollout/settings",
 		"internal/quantity"}, nil},
+	{"cmd/xlarun/python", []string{"graph/...", "xlabridge/...", "envs/...", "rollout/...", "cmd/xlarun/console"},
+		[]string{"github.com/spf13/cobra", "golang.org/x/sys/unix"}},
 	{"cmd/xlarun-bench/bench/...", []string{"graph/...", "xlabridge/...", "envs/...", "rollout/...", "studies/...",
 		"third_party/...",
 		"cmd/xlarun/console", "cmd/xlarun/machine", "cmd/xlarun/display", "rollout/run/runfolder",
@@ -124,7 +126,7 @@ var rooms = []room{
 	// The command line links neither databases nor benchmarks: they are in other programs.
 	{"cmd/xlarun/cli", []string{"graph/...", "xlabridge/...", "envs/...", "rollout/...", "cmd/xlarun/boardgame",
 		"cmd/xlarun/console", "cmd/xlarun/display", "cmd/xlarun/handover", "cmd/xlarun/machine", "cmd/xlarun/play",
-		"cmd/xlarun/plots", "cmd/internal/peers", "internal/credentials", "internal/hardware",
+		"cmd/xlarun/plots", "cmd/xlarun/python", "cmd/internal/peers", "internal/credentials", "internal/hardware",
 		"internal/messaging", "internal/quantity"}, nil},
 	{"cmd/xlarun", []string{"cmd/xlarun/cli"}, []string{}},
 	{"cmd/internal/peers", []string{"third_party", "xlabridge/...", "internal/quantity", "cmd/xlarun/console"},

@@ -281,8 +281,10 @@ func checkTests(checkout string, args []string, tests map[string][]string) error
 
 // checkDoc checks that go doc finds what it is asked for.
 func checkDoc(checkout string, args []string) error {
-	cmd := exec.Command("go", append([]string{"doc"}, args...)...)
-	cmd.Dir = checkout
+	args = append([]string{"doc"}, args...)
+	args[1] = strings.Replace(args[1], "xlarun/", "./", 1)
+	cmd := exec.Command("go", args...)
+	cmd.Dir, cmd.Env = checkout, append(os.Environ(), "GO111MODULE=off") // else it starts go list
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}

@@ -283,6 +283,9 @@ func unrolledDot(b *batching, n *Node, in []*Array, dims []int) *Array {
 // copies both operands of a product over several axes. The smaller operand is rearranged if it has to be.
 func lowerDot(l *Cursor, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(dotAttrs)
+	if l.target.IsCPU() && isComplex(in[0].DType()) && a.Split(in[0].Dims(), in[1].Dims()) {
+		return []*Array{realProducts(a, in[0], in[1])}
+	}
 	if out := narrowProduct(l, n, in); out != nil {
 		return out
 	}
@@ -303,14 +306,18 @@ func lowerDot(l *Cursor, n *Node, in []*Array) []*Array {
 		by = a.RightContract
 	}
 	if order := slices.Sorted(slices.Values(by)); k < 2 || order[k-1]-order[0] != k-1 {
-		if out := swapOperands(l, n, in); out != nil {
+		if out := libraryProduct(l, n.Op, a, in[0], in[1]); out != nil {
 			return out
 		}
-		return transposeOperand(l, n, in)
+		return swapOperands(l, n, in)
 	}
 	left, lb, lc := oneContracted(in[0], a.LeftBatch, paired(by, a.LeftContract))
 	right, rb, rc := oneContracted(in[1], a.RightBatch, paired(by, a.RightContract))
-	return apply(n.Op, a.Of(lb, rb, lc, rc), []*Array{left, right})
+	a = a.Of(lb, rb, lc, rc)
+	if out := libraryProduct(l, n.Op, a, left, right); out != nil {
+		return out
+	}
+	return apply(n.Op, a, []*Array{left, right})
 }
 
 // oneContracted is x with its contracted axes merged into one, its batch axes and the contracted axis. Other axes keep
@@ -377,44 +384,6 @@ func largeProduct(n *Node) bool {
 func productSizes(n *Node) (rows, inner, columns int) {
 	return n.Attrs.(dotAttrs).Matrices(n.Inputs[0].Dims(), n.Inputs[1].Dims())
 }
-
-// leastTransposed is the number of multiplications from which an operand of a product is transposed.
-const leastTransposed = 1 << 18
-
-// transposeOperand keeps products of matrices from contracting the left operand's rows, as every weight's gradient
-// does. XLA's CPU backend gives such a product to oneDNN, not to the library of other products. The first call of
-// oneDNN generates code for 20 to 40 ms in each process. Later calls are as fast as the library. So a kernel
-// transposes an operand first (XLA would fold its own transpose into the product again), unless a convolution needs
-// oneDNN anyway.
-func transposeOperand(l *Cursor, n *Node, in []*Array) []*Array {
-	a, x, y := n.Attrs.(dotAttrs), in[0].shape, in[1].shape
-	if !l.target.HasKernels() || !ofFloat32(n) || x.Rank() != 2 || y.Rank() != 2 || len(a.LeftContract) != 1 ||
-		a.LeftContract[0] != 0 || l.program.Uses("conv") {
-		return nil
-	}
-	right := a.RightContract[0]
-	k, m, columns := x.Dims[0], x.Dims[1], y.Dims[1-right]
-	if k*m*columns < l.target.atLeast(leastTransposed) {
-		return nil
-	}
-	turn := func(x *Array) *Array {
-		return kernelCall(transposeKernel, nil, []Shape{x.shape.dims(x.shape.Dims[1], x.shape.Dims[0])}, x)[0]
-	}
-	if right == 1 || k*m <= k*columns+m*columns {
-		return apply(n.Op, dotAttrs{LeftContract: []int{1}, RightContract: []int{right}}, []*Array{turn(in[0]), in[1]})
-	}
-	// The larger operand stays: the product of swapped operands is transposed.
-	product := apply1(n.Op, dotAttrs{LeftContract: []int{1}, RightContract: []int{0}}, turn(in[1]), in[0])
-	return []*Array{turn(product)}
-}
-
-// transposeKernel transposes a float32 matrix.
-var transposeKernel = &Kernel{Target: "xlarun_transpose", Eval: func(in, out []*Tensor) {
-	rows, columns := in[0].Shape.Dims[0], in[0].Shape.Dims[1]
-	for i, v := range in[0].V {
-		out[0].V[i%columns*rows+i/columns] = v
-	}
-}}
 
 // dotText is the attribute of a StableHLO dot_general.
 func dotText(a dotAttrs) string {

@@ -410,6 +410,7 @@ var _ = register(&Op{
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		return []*Array{unorder(cts[0], n.Attrs.(permAttrs).perm)}
 	},
+	Lower: lowerTranspose,
 	Emit: func(e *emitter, n *Node) {
 		e.generic(n, "stablehlo.transpose", "permutation = "+stablehlo.Int64s(n.Attrs.(permAttrs).perm))
 	},

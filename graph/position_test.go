@@ -172,7 +172,8 @@ func skipped(n, skip int, at *position) {
 
 // A user's frame beyond the addresses that tell stacks apart is searched for each time.
 func TestPositionsBeyondTheReach(t *testing.T) {
-	for _, n := range []int{1, stackDepth - 4, stackDepth - 3, stackDepth - 2, stackDepth - 1, stackDepth, 40} {
+	for _, n := range []int{1, stackDepth - 4, stackDepth - 3, stackDepth - 2, stackDepth - 1, stackDepth,
+		stackDepth + 8} {
 		for range 2 {
 			var one, other position
 			skipped(n, n+1, &one)

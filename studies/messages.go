@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"time"
 
+	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"xlarun/internal/messaging"
@@ -20,7 +23,7 @@ type Messages struct {
 	// UntilDone ends the server when the runs, and all islands that have begun, have reached their goals and all
 	// clients have left quietFor ago, and with ErrNobody when there was no client for nobodyFor.
 	UntilDone bool
-	// Leave returns the time that clients have to leave after the end of ctx; nil: none.
+	// Leave returns the time that hosts and workers have to leave after the end of ctx; nil: none.
 	Leave  func() time.Duration
 	Hosted *Hosted // learns which runs there are; nil: nobody asks
 }
@@ -80,11 +83,23 @@ func (m Messages) untilEnd(ctx context.Context, b *bus) error {
 		}
 	}
 	if m.Leave != nil {
-		for over := time.Now().Add(m.Leave()); clients() > 0 && time.Now().Before(over); {
+		own, _ := conn.GetClientID()
+		for over := time.Now().Add(m.Leave()); b.carries(own) && time.Now().Before(over); {
 			<-look.C
 		}
 	}
 	return nil
+}
+
+// carries reports whether the server carries messages between clients, beside one with an own number: hosts, or workers
+// and their coordinator. Others, such as islands, only ask for what it keeps, and that is lost with it anyway.
+func (b *bus) carries(own uint64) bool {
+	all, err := b.server.Connz(&natsserver.ConnzOptions{Subscriptions: true, Limit: math.MaxInt32})
+	return err == nil && slices.ContainsFunc(all.Conns, func(c *natsserver.ConnInfo) bool {
+		return c.Cid != own && slices.ContainsFunc(c.Subs, func(subject string) bool {
+			return strings.HasPrefix(subject, "xlarun.")
+		})
+	})
 }
 
 // reachedGoal reports whether runs and islands have left notes, all of which say that they are done.

@@ -75,6 +75,9 @@ func TestMessagesEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	address, end = serve(ctx, Messages{Leave: func() time.Duration { return time.Minute }})
 	host = connected(address)
+	_, err = host.SubscribeSync(messaging.Run + "try.all")
+	require.NoError(t, err)
+	require.NoError(t, host.Flush())
 	cancel()
 	select {
 	case err := <-end:
@@ -82,6 +85,18 @@ func TestMessagesEnd(t *testing.T) {
 	case <-time.After(quietFor):
 	}
 	host.Close()
+	require.NoError(t, <-end)
+
+	// It took all of that time for islands, which only ask for what it keeps.
+	ctx, cancel = context.WithCancel(t.Context())
+	address, end = serve(ctx, Messages{Hosted: &Hosted{}, Leave: func() time.Duration { return time.Hour }})
+	island := connected(address)
+	defer island.Close()
+	js, err = island.JetStream()
+	require.NoError(t, err)
+	_, err = js.CreateKeyValue(&nats.KeyValueConfig{Bucket: "members", Storage: nats.MemoryStorage})
+	require.NoError(t, err)
+	cancel()
 	require.NoError(t, <-end)
 }
 

@@ -48,6 +48,17 @@ func (w workdir) socket(name string) string {
 // clear removes the files that are needed only until the study's end, the lock's too, and the folder if it is empty.
 func (w workdir) clear(name string) error {
 	err := errors.Join(os.RemoveAll(w.checkpoints(name)), os.RemoveAll(w.socket(name)), os.Remove(w.coordinator(name)))
+	ids, _ := filepath.Glob(filepath.Join(w.dir, name+".worker-*.id"))
+	for _, id := range ids {
+		slot := strings.TrimSuffix(id, ".id")
+		if held, wrong := locked(slot); held || wrong != nil {
+			continue // a worker of an earlier coordinator has not heard of the end
+		}
+		err = errors.Join(err, os.Remove(id), os.Remove(slot))
+		if log, none := os.Stat(slot + ".log"); none == nil && log.Size() == 0 {
+			err = errors.Join(err, os.Remove(slot+".log"))
+		}
+	}
 	_ = os.Remove(w.dir) // it may have logs, or files of another study
 	return err
 }

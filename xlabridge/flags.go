@@ -10,8 +10,8 @@ import (
 )
 
 // cpuDefaults are the compiler options of every program on CPU. Large matrix products use a pool of threads, which all
-// devices of the client share, in any case. It has a thread for each core, and for each device if these are more. Where
-// a product is cut into parts for them, rows at the end of a part may be rounded in another way (seen with AVX2).
+// devices of the client share, in any case. It has a thread for each core, and for each device if these are more.
+// Lowering keeps products from the library whose results depend on their number (graph/ops_dot_library.go).
 var cpuDefaults = map[string]any{
 	"xla_cpu_multi_thread_eigen": false,
 	// The plugin's default drops a NaN on one side of a maximum or minimum, as the processor's instruction does.

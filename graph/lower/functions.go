@@ -30,8 +30,20 @@ var passFunctions = Pass{
 		if !wantsFunctions(g, t) {
 			return nil
 		}
-		return (&functionsPass{target: t}).graph
+		return func(g *graph.Graph) *graph.Graph {
+			return byNode(t, splitProduct, "dot_general")((&functionsPass{target: t}).graph(g))
+		}
 	},
+}
+
+// splitProduct lays out a large product outside of functions for the compiler's own code, too. In a program with tiles
+// no product is handed to a library but those that lie otherwise: to Eigen, whose results depend on how many threads it
+// cuts them for.
+func splitProduct(_ *graph.Cursor, n *graph.Node, in []*graph.Array) []*graph.Array {
+	if !n.Outs[0].DType().IsFloat() || !n.Attrs.(attr.Dot).Split(in[0].Dims(), in[1].Dims()) {
+		return nil
+	}
+	return tiledProduct(n, in)
 }
 
 // wantsFunctions reports whether functions pay in a program.

@@ -54,7 +54,8 @@ const (
 // Passes are run in this order on a simplified program. It is well-formed after each, and gives the same results up to
 // the pass's Keeps.
 var Passes = []Pass{passSingles, passOps, passKeys, passCollectives, passConcatenations, passConstants, passEnded,
-	passExact, passRolls, passOverwrites, passOnce, passGathers, passLoops, passWrites, passCounts, passFunctions}
+	passExact, passRolls, passOverwrites, passOnce, passGathers, passLoops, passWrites, passCounts, passFunctions,
+	passHashCalls}
 
 // Apply runs the pass on a program for a target.
 func (p Pass) Apply(g *graph.Graph, t graph.Target) *graph.Graph {

@@ -68,7 +68,7 @@ func TestHashesOnce(t *testing.T) {
 			return c.draw([2]*graph.Array{in[0].(*graph.Array), in[1].(*graph.Array)}, in[2].(*graph.Array))
 		})
 		require.NoError(t, err, c.name)
-		ops := opsOf(t, graph.TargetCPUKernels, p)
+		ops := opsOf(t, graph.TargetCPU, p)
 		require.Equal(t, c.barriers, ops["optimization_barrier"], c.name)
 		require.Equal(t, c.hashes, ops["threefry2x32"], c.name)
 		require.Zero(t, opsOf(t, graph.TargetCUDA, p)["optimization_barrier"], c.name)

@@ -58,7 +58,7 @@ func matrices(n *graph.Node) (rows, inner, columns int) {
 	return n.Attrs.(attr.Dot).Matrices(n.Inputs[0].Dims(), n.Inputs[1].Dims())
 }
 
-// transposes is the name of the kernel that transposes a matrix.
+// transposes is the name of the kernel that transposes matrices.
 const transposes = "xlarun_transpose"
 
 // tiles rewrites the body of a loop for products in tiles.
@@ -76,7 +76,7 @@ func tiles(body *graph.Graph, t graph.Target) *graph.Graph {
 			}
 		case "custom_call":
 			return func(_ *graph.Cursor, n *graph.Node, in []*graph.Array) []*graph.Array {
-				return []*graph.Array{turned(in[0], []int{1, 0})}
+				return []*graph.Array{turned(in[0], []int{0, 2, 1})}
 			}
 		case "dot_general":
 			return func(_ *graph.Cursor, n *graph.Node, in []*graph.Array) []*graph.Array {

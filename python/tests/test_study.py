@@ -10,7 +10,7 @@ import pytest
 
 import xlarun
 from xlarun import study
-from xlarun._program import Error, program
+from xlarun.program import Error, program
 
 
 def has_program():

@@ -1,9 +1,28 @@
-"""Loads and plays the members that xlarun saves. See docs/reference/member-file.md of xlarun for the files."""
+"""Runs xlarun from Python, asks its strategies, steps its environments, and plays the members that it saves
+(docs/how-to/python.md)."""
 from .board_member import BoardMember
+from .card import card
 from .jax_environment import from_jax
 from .member import Member, load
 from .networks import networks
+from .program import Error
+from .run import Run
+from .runs import evolve, islands, ppo, pqn, qd, selfplay, sparse
 from .sparse import SparseMember, read_idx
 from .study import Study, report
+from .track import track
 
-__all__ = ["BoardMember", "Member", "SparseMember", "from_jax", "load", "networks", "Study", "read_idx", "report"]
+__all__ = ["BoardMember", "Error", "Member", "Run", "SparseMember", "Strategy", "Study", "card", "evolve",
+           "from_jax", "islands", "load", "make_vec", "networks", "ppo", "pqn", "qd", "read_idx", "report", "selfplay",
+           "sparse", "track"]
+
+
+def __getattr__(name):
+    # What needs a child process or Gymnasium is imported when it is used.
+    if name == "Strategy":
+        from .strategy import Strategy
+        return Strategy
+    if name == "make_vec":
+        from .vector import make_vec
+        return make_vec
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ._program import Error, command, failure, program
+from .program import Error, command, failure, program
 
 
 class Study:
@@ -123,7 +123,7 @@ def place(objective: Callable[..., Any], folder: pathlib.Path) -> str:
         import cloudpickle
     except ImportError:
         raise Error(f"the objective {name} is no function at the top of a file, so other processes cannot import it: "
-                    "write it into a module, or install cloudpickle", "bad_input", 2) from None
+                    "write it into a module, or install cloudpickle", 2) from None
     file = folder / "objective.pkl"
     file.write_bytes(cloudpickle.dumps(objective))
     return str(file.resolve())
@@ -137,7 +137,7 @@ def _parameter(name: str, given: Any) -> dict[str, Any]:
         given = {"low": given[0], "high": given[1]}
     if not isinstance(given, Mapping):
         raise Error(f"the parameter {name} got {given!r}, wants (low, high), a list of choices, or a dict such as "
-                    "{'low': 1e-5, 'high': 0.1, 'log': True}", "bad_input", 2)
+                    "{'low': 1e-5, 'high': 0.1, 'log': True}", 2)
     bounds = [given.get("low"), given.get("high")]
     kind = "categorical" if "choices" in given else "int" if all(isinstance(x, int) for x in bounds) else "float"
     return {"name": name, "type": kind, **given}

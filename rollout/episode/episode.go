@@ -241,9 +241,12 @@ func (r *Rollout) action(out *graph.Array, state, p any) *graph.Array {
 }
 
 // Inputs returns the policy's Numbers and the given parameters of the environment by name. They are inputs of a
-// program; Bound puts them in place inside it.
+// program; Bound puts them in place inside it. The policy may be nil.
 func (r *Rollout) Inputs() map[string]*graph.Array {
-	in := settings.Inputs(policy.NetworkOf(r.Policy), policyPrefix)
+	in := map[string]*graph.Array{}
+	if r.Policy != nil {
+		in = settings.Inputs(policy.NetworkOf(r.Policy), policyPrefix)
+	}
 	for _, p := range r.Given {
 		p.inputs(in)
 	}
@@ -254,7 +257,9 @@ func (r *Rollout) Inputs() map[string]*graph.Array {
 // parameters.
 func (r *Rollout) Bound(in map[string]*graph.Array) *Rollout {
 	bound := *r
-	bound.Policy = policy.Bind(r.Policy, in, policyPrefix)
+	if r.Policy != nil {
+		bound.Policy = policy.Bind(r.Policy, in, policyPrefix)
+	}
 	bound.Given = nil
 	for _, p := range r.Given {
 		bound.Given = append(bound.Given, p.bound(in))

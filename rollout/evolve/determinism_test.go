@@ -47,7 +47,6 @@ func solvingXOR() Config {
 // every strategy in a padded run, whose layout is another one for the next strategy; and one strategy of each kind in
 // all layouts and over many generations.
 func TestDeterminismMatrix(t *testing.T) {
-	t.Setenv("NPROC", "8") // to XLA: large products are equal on up to as many devices as there are cores
 	devices := []int{1, 2, 4, 8}
 	layout := func(batchLast bool, unroll int) determinism {
 		return determinism{fmt.Sprintf("batch last %v, unroll %d", batchLast, unroll), func(c *Config) {

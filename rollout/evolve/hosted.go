@@ -34,7 +34,7 @@ type HostSettings struct {
 	Join     string `set:"join" program:"no" resume:"any" help:"nats://HOST:PORT/NAME: compute one population with all hosts that give the same server and name; with --island, exchange members with all islands that do. @FILE:NAME: the address is in a file"`
 	Wait     string `set:"wait" program:"no" resume:"any" needs:"join=!" number:"" help:"time to wait for a server, and then for --hosts, before the run ends with status 3"`
 	AloneFor string `set:"alone-for" program:"no" resume:"any" needs:"join=!" number:"" help:"time without the server after which a host saves its state and ends with status 3; 0s: wait for it, for --wait, then status 3; forever: go on alone"`
-	Hosts    int    `set:"hosts" program:"no" resume:"any" min:"1" max:"4096" zero:"1" needs:"join=!" help:"hosts that must have joined before the first generation"`
+	Hosts    int    `set:"hosts" program:"no" resume:"any" min:"1" max:"4096" zero:"1" needs:"join=!" help:"hosts that must have joined before the first generation; a run that is resumed waits for them 30 s at most"`
 	Chunks   int    `set:"chunks" program:"no" resume:"any" min:"1" max:"65536" zero:"64" needs:"join=!" help:"chunks of a generation, of one tile at least, that hosts compute one by one; several for each host; 0 for 64"`
 
 	credentials.Files `needs:"join=!"`
@@ -285,7 +285,7 @@ func (h *hosted) restore(ctx context.Context, s *hosts.Checkpoint) ([]run.Metric
 
 // begin computes the rows of a generation with the other hosts. If they are further on, it takes their state.
 func (h *hosted) begin(ctx context.Context, e *Evolution) (*run.Metrics, error) {
-	if !h.ready && e.Steps() == 0 {
+	if !h.ready {
 		if err := h.process.WaitFor(ctx, h.hosts, h.server.Wait, h.goal(), e.config.called().Notice); err != nil {
 			return nil, err
 		}
@@ -433,34 +433,43 @@ const shareWindow = 32
 
 // attendance is what a host has told of the server and the other hosts.
 type attendance struct {
-	alive []string  // hosts that were alive when that was last known; nil: it has not been known
-	away  time.Time // when the server was found to be away; zero: it is there
+	outage
+	alive []string // hosts that were alive when that was last known; nil: it has not been known
+}
+
+// outage is what a run has told of its server.
+type outage struct{ since time.Time } // when the server was found to be away; zero: it is there
+
+// update returns a line if the server is away, with what the run does meanwhile, or back, with what it does then.
+func (o *outage) update(connected bool, server, meanwhile, then string, now time.Time) (lines []string) {
+	switch {
+	case connected && !o.since.IsZero():
+		lines = append(lines, fmt.Sprintf("the server %s is back after %v: %s", server,
+			now.Sub(o.since).Round(time.Second), then))
+		o.since = time.Time{}
+	case !connected && o.since.IsZero():
+		lines = append(lines, fmt.Sprintf("the server %s does not answer: %s", server, meanwhile))
+		o.since = now
+	}
+	return lines
 }
 
 // away says what this host does while the server is away.
 func (h *hosted) away() string {
 	switch h.alone {
 	case 0:
-		return fmt.Sprintf("waits for it before the next generation, for %v at most (--wait)", h.server.Wait)
+		return fmt.Sprintf("this host waits for it before the next generation, for %v at most (--wait)", h.server.Wait)
 	case math.MaxInt64:
-		return "goes on alone, and shares the population again when it is back"
+		return "this host goes on alone, and shares the population again when it is back"
 	}
-	return fmt.Sprintf("goes on alone for %v at most (--alone-for), and shares the population again when it is back",
-		h.alone)
+	return fmt.Sprintf("this host goes on alone for %v at most (--alone-for), and shares the population again when "+
+		"it is back", h.alone)
 }
 
 // update returns lines for what is new: the server is away, what this host does meanwhile, or back, and hosts have
 // joined or left.
-func (a *attendance) update(p hosts.Presence, server, meanwhile string, now time.Time) (lines []string) {
-	switch {
-	case p.Connected && !a.away.IsZero():
-		lines = append(lines, fmt.Sprintf("the server %s is back after %v: this host shares the population again",
-			server, now.Sub(a.away).Round(time.Second)))
-		a.away = time.Time{}
-	case !p.Connected && a.away.IsZero():
-		lines = append(lines, fmt.Sprintf("the server %s does not answer: this host %s", server, meanwhile))
-		a.away = now
-	}
+func (a *attendance) update(p hosts.Presence, server, meanwhile string, now time.Time) []string {
+	lines := a.outage.update(p.Connected, server, meanwhile, "this host shares the population again", now)
 	if p.Settled {
 		lines = append(lines, changes(a.alive, p.Hosts)...)
 		a.alive = p.Hosts

@@ -576,10 +576,10 @@ func TestNoticesOfAnOutage(t *testing.T) {
 		require.Equal(t, c.want, strings.Join(a.update(p, server, alone.away(), now), " | "), i)
 	}
 	waits := hosted{server: messaging.Server{Wait: time.Minute}} // it said that it goes on alone
-	require.Equal(t, "waits for it before the next generation, for 1m0s at most (--wait)", waits.away())
+	require.Equal(t, "this host waits for it before the next generation, for 1m0s at most (--wait)", waits.away())
 	limited := hosted{alone: 10 * time.Minute}
-	require.Equal(t, "goes on alone for 10m0s at most (--alone-for), and shares the population again when it is back",
-		limited.away())
+	require.Equal(t, "this host goes on alone for 10m0s at most (--alone-for), and shares the population again when "+
+		"it is back", limited.away())
 }
 
 // A host says once that the server has gone, and once that it is back. The number of hosts that are

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -37,6 +38,9 @@ type pooled struct {
 	shares  map[string]float64 // descent of this island when its files were made last
 	size    int                // parameters of a member
 	started bool               // this process has run a generation
+	taken   float64            // immigrants that were taken in, since the run began, when its files were made last
+	server  string             // "": the islands share a folder
+	outage  outage
 }
 
 // arrival is a member that arrived.
@@ -180,17 +184,15 @@ func openIsland(ctx context.Context, e *Evolution) (feature, error) {
 	}
 	p := &pooled{config: c, pool: shared, islands: []string{c.Island}, size: e.program.Genomes.Size()}
 	shared.Members = fmt.Sprintf("%s, %s, %d parameters", c.Env, network, p.size)
-	if phase := c.called().Phase; c.Join != "" && phase != nil {
-		phase(c.joinedAs(shared.Others()))
+	if c.Join != "" {
+		s, _ := c.server() // it is joined
+		p.server = s.String()
+		if phase := c.called().Phase; phase != nil {
+			phase(fmt.Sprintf("joined %s as island %s: %s", s.Full(), c.Island, quantity.Count(shared.Others(),
+				"other island", "other islands")))
+		}
 	}
 	return p, nil
-}
-
-// joinedAs says what this island has joined, and how many others are there.
-func (c *Config) joinedAs(others int) string {
-	s, _ := c.server() // it is joined
-	return fmt.Sprintf("joined %s as island %s: %s", s.Full(), c.Island, quantity.Count(others, "other island",
-		"other islands"))
 }
 
 // network returns the policy's name and those of its settings that are not the defaults, however they were given.
@@ -236,6 +238,8 @@ func (p *pooled) after(ctx context.Context, e *Evolution, m *run.Metrics) error 
 		}
 	}
 	m.Values = append(m.Values, run.Value{Name: "arrived", Number: float64(len(p.arrived))})
+	m.Notices = append(m.Notices, p.outage.update(p.pool.Connected(), p.server, "this island goes on alone",
+		"it exchanges members again", time.Now())...)
 	if m.Over(p.config.Last()) {
 		p.pool.Note(true)
 	}
@@ -385,7 +389,10 @@ func (p *pooled) files(s run.Snapshot) ([]run.File, error) {
 	if arrived == nil {
 		arrived = []arrival{}
 	}
-	p.shares = descent
+	p.shares, p.taken = descent, 0
+	for _, n := range taken {
+		p.taken += n
+	}
 	return []run.File{{Name: "migration.json", JSON: map[string]any{"island": p.config.Island, "descent": descent,
 		"descent_of_all": p.ofAll(), "immigrants": taken, "arrived": arrived,
 		"skipped": append([]string{}, p.pool.Skipped...)}}}, nil
@@ -408,7 +415,8 @@ func (p *pooled) ofAll() map[string]float64 {
 }
 
 func (p *pooled) ending(*Evolution, run.Metrics) string {
-	text := fmt.Sprintf("; %s come from other islands", quantity.Count(len(p.arrived), "member has", "members have"))
+	text := fmt.Sprintf("; %s come from other islands since this start, and %.0f in all were taken in",
+		quantity.Count(len(p.arrived), "member has", "members have"), p.taken)
 	if n := len(p.pool.Skipped); n > 0 {
 		text += fmt.Sprintf(", %s of the pool skipped: %s", quantity.Count(n, "entry", "entries"), p.pool.Skipped[n-1])
 	}

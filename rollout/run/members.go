@@ -87,4 +87,7 @@ const (
 
 // EpisodesKey is the key of the episodes that are played after training with a seed: neither training nor evaluation
 // uses it. Episode e, from 0, has the key FoldIn(EpisodesKey(seed), e).
-func EpisodesKey(seed int64) random.Key { return random.FoldIn(random.New(seed), playKey) }
+func EpisodesKey(seed int64) random.Key { return EpisodesKeyOf(random.New(seed)) }
+
+// EpisodesKeyOf is EpisodesKey, given the key of the seed.
+func EpisodesKeyOf(seed random.Key) random.Key { return random.FoldIn(seed, playKey) }

@@ -26,7 +26,7 @@ void xb_set_float(const xf_buffer *b, int64_t i, double x);
 // In: f32[n]. Out: the same backwards.
 xf_error *xb_reverse(xf_frame *frame);
 
-// In: f32[a, b]. Out: its transpose f32[b, a].
+// In: f32[n, a, b]. Out: the transposes f32[n, b, a].
 xf_error *xb_transpose(xf_frame *frame);
 
 // In: an array of f32, f64 or s32. Out: its cumulative values along an axis.
@@ -62,6 +62,11 @@ xf_error *xb_sort(xf_frame *frame);
 //
 // Config: the number of counters, whether the keys' axes come after the counters' axis.
 xf_error *xb_threefry(xf_frame *frame);
+
+// In: u32 arrays that hold the two words of keys and of counters. Out: both words of the hashes, arrays of one shape.
+//
+// Config: for each input the place of the first element, and its distance from the next along each axis of the results.
+xf_error *xb_hash(xf_frame *frame);
 
 // All devices that run a program together call xb_gather at the same place.
 // In: an array, the device's number s32[], and any array that must be computed before. Out: the arrays of all devices

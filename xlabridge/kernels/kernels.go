@@ -49,6 +49,7 @@ var All = []Kernel{
 	{"xlarun_small_dots", "smalldot.c", avx512, unsafe.Pointer(C.xb_small_dots_call)},
 	{"xlarun_sort", "sort.c", nil, unsafe.Pointer(C.xb_sort)},
 	{"xlarun_threefry", "threefry.c", avx512, unsafe.Pointer(C.xb_threefry)},
+	{"xlarun_hash", "threefry.c", avx512, unsafe.Pointer(C.xb_hash)},
 	{"xlarun_gather", "gather.c", nil, unsafe.Pointer(C.xb_gather)},
 	{"xlarun_after", "after.c", nil, unsafe.Pointer(C.xb_after)},
 	{"xlarun_unset", "unset.c", nil, unsafe.Pointer(C.xb_unset)},

@@ -15,6 +15,14 @@ static xb_threefry_words *choose(void) {
   return xb_threefry_plain;
 }
 
+static xb_threefry_hashes *choose_hashes(void) {
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+  if (xb_widest_vectors() == XB_AVX512) return xb_hashes_avx512;
+  if (xb_widest_vectors() == XB_AVX2) return xb_hashes_avx2;
+#endif
+  return xb_hashes_plain;
+}
+
 xf_error *xb_threefry(xf_frame *frame) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
   int64_t size = 0;
@@ -33,5 +41,45 @@ xf_error *xb_threefry(xf_frame *frame) {
   uint32_t *a = ((const xf_buffer *)frame->results.values[0])->data;
   uint32_t *b = frame->results.size == 2 ? ((const xf_buffer *)frame->results.values[1])->data : NULL;
   choose()(hi->data, lo->data, keys, config[0], config[1] != 0, a, b);
+  return NULL;
+}
+
+enum { WORDS = 4, BLOCK = 256 };  // words of a key and a counter; hashes that are made together
+
+xf_error *xb_hash(xf_frame *frame) {
+  if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
+  int64_t size = 0;
+  const int64_t *config = xb_numbers(frame, &size);
+  bool right = frame->args.size == WORDS && frame->results.size == 2;
+  const xf_buffer *y = right ? frame->results.values[0] : NULL, *z = right ? frame->results.values[1] : NULL;
+  right = right && y->dtype == XF_U32 && z->dtype == XF_U32 && xb_elements(y) == xb_elements(z) &&
+          size == WORDS * (1 + y->rank);
+  for (int64_t k = 0; right && k < WORDS; k++) {
+    const xf_buffer *x = frame->args.values[k];
+    int64_t low = config[k * (1 + y->rank)], high = low;
+    for (int64_t axis = 0; axis < y->rank; axis++) {
+      int64_t far = (y->dims[axis] - 1) * config[k * (1 + y->rank) + 1 + axis];
+      if (far < 0) low += far;
+      else high += far;
+    }
+    right = x->dtype == XF_U32 && low >= 0 && high < xb_elements(x);
+  }
+  if (!right) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_hash got arrays or numbers that do not fit together");
+  uint32_t *a = y->data, *b = z->data, words[WORDS][BLOCK];
+  int64_t n = xb_elements(y), last = y->rank > 0 ? y->dims[y->rank - 1] : 1;
+  for (int64_t done = 0; done < n; done += BLOCK) {
+    int64_t block = n - done < BLOCK ? n - done : BLOCK;
+    for (int k = 0; k < WORDS; k++) {
+      const uint32_t *x = ((const xf_buffer *)frame->args.values[k])->data;
+      const int64_t *from = config + k * (1 + y->rank), *strides = from + 1;
+      int64_t step = y->rank > 0 ? strides[y->rank - 1] : 0;
+      for (int64_t i = 0; i < block;) {  // the rest of a row
+        int64_t row = (done + i) / last, column = (done + i) % last, at = *from + column * step;
+        for (int64_t axis = y->rank - 2; axis >= 0; row /= y->dims[axis--]) at += row % y->dims[axis] * strides[axis];
+        for (; i < block && column < last; i++, column++, at += step) words[k][i] = x[at];
+      }
+    }
+    choose_hashes()(words[0], words[1], words[2], words[3], block, a + done, b + done);
+  }
   return NULL;
 }

@@ -9,9 +9,15 @@
 typedef void xb_threefry_words(const uint32_t *hi, const uint32_t *lo, int64_t keys, int64_t draws, int keys_last,
                                uint32_t *a, uint32_t *b);
 
+// The hashes of n counters (x0, x1) under keys (k0, k1).
+typedef void xb_threefry_hashes(const uint32_t *k0, const uint32_t *k1, const uint32_t *x0, const uint32_t *x1,
+                                int64_t n, uint32_t *a, uint32_t *b);
+
 xb_threefry_words xb_threefry_plain;
+xb_threefry_hashes xb_hashes_plain;
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 xb_threefry_words xb_threefry_avx2, xb_threefry_avx512;
+xb_threefry_hashes xb_hashes_avx2, xb_hashes_avx512;
 #endif
 
 #endif

@@ -11,13 +11,13 @@ enum { TOGETHER = 4 };  // vectors that are hashed side by side: a round waits f
 
 #define ROTATE(x, r) (((x) << (r)) | ((x) >> (32 - (r))))
 
-// hash makes of counters (0, x1) under keys (k0, k1) both words of output.
+// hash makes of counters (x0, x1) under keys (k0, k1) both words of output.
 static inline void hash(const vec *k0, const vec *k1, vec *x0, vec *x1) {
   static const int distances[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
   vec k[3][TOGETHER];
   for (int i = 0; i < TOGETHER; i++) {
     k[0][i] = k0[i], k[1][i] = k1[i], k[2][i] = k0[i] ^ k1[i] ^ 0x1BD11BDAu;
-    x0[i] = k[0][i], x1[i] += k[1][i];
+    x0[i] += k[0][i], x1[i] += k[1][i];
   }
 #pragma GCC unroll 5
   for (int round = 0; round < 5; round++) {
@@ -62,6 +62,7 @@ void threefry(const uint32_t *hi, const uint32_t *lo, int64_t keys, int64_t draw
       for (int i = 0; i < TOGETHER; i++) k0[i] = hi[k] - (vec){0}, k1[i] = lo[k] - (vec){0};
       for (int64_t j = 0; j < draws; j += step) {
         for (int i = 0; i < TOGETHER; i++) x1[i] = ramp() + (uint32_t)(j + i * W);
+        memset(x0, 0, sizeof x0);
         hash(k0, k1, x0, x1);
         int64_t at = k * draws + j;
         store(a + at, b ? b + at : NULL, x0, x1, draws - j);
@@ -79,6 +80,7 @@ void threefry(const uint32_t *hi, const uint32_t *lo, int64_t keys, int64_t draw
         if (++j == draws) j = 0, k++;
       }
       memcpy(k0, key0, sizeof k0), memcpy(k1, key1, sizeof k1), memcpy(x1, counter, sizeof x1);
+      memset(x0, 0, sizeof x0);
       hash(k0, k1, x0, x1);
       store(a + at, b ? b + at : NULL, x0, x1, n);
     }
@@ -90,9 +92,22 @@ void threefry(const uint32_t *hi, const uint32_t *lo, int64_t keys, int64_t draw
     memcpy(k0, hi + k, 4 * n), memcpy(k1, lo + k, 4 * n);
     for (int64_t j = 0; j < draws; j++) {
       for (int i = 0; i < TOGETHER; i++) x1[i] = (uint32_t)j - (vec){0};
+      memset(x0, 0, sizeof x0);
       hash(k0, k1, x0, x1);
       int64_t at = j * keys + k;
       store(a + at, b ? b + at : NULL, x0, x1, n);
     }
+  }
+}
+
+void hashes(const uint32_t *key0, const uint32_t *key1, const uint32_t *counter0, const uint32_t *counter1, int64_t n,
+            uint32_t *a, uint32_t *b) {
+  for (int64_t at = 0; at < n; at += TOGETHER * W) {
+    vec k0[TOGETHER] = {0}, k1[TOGETHER] = {0}, x0[TOGETHER] = {0}, x1[TOGETHER] = {0};
+    int64_t bytes = 4 * (n - at < TOGETHER * W ? n - at : TOGETHER * W);
+    memcpy(k0, key0 + at, bytes), memcpy(k1, key1 + at, bytes);
+    memcpy(x0, counter0 + at, bytes), memcpy(x1, counter1 + at, bytes);
+    hash(k0, k1, x0, x1);
+    store(a + at, b + at, x0, x1, n - at);
   }
 }

@@ -1,4 +1,4 @@
-// The transpose of a matrix.
+// The transposes of matrices.
 #include "ffi.h"
 
 // Squares of 4 by 4 numbers are transposed in registers. The squares of a block of 16 by 16 numbers follow each other,
@@ -24,17 +24,7 @@ static inline void transpose_square(const float *from, int64_t columns, float *t
   *(four *)(to + 3 * rows) = MIX(AB, CD, 2, 3, 6, 7);
 }
 
-xf_error *xb_transpose(xf_frame *frame) {
-  if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
-  if (frame->args.size != 1 || frame->results.size != 1)
-    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_transpose takes one matrix and gives one");
-  const xf_buffer *in = frame->args.values[0], *out = frame->results.values[0];
-  if (in->dtype != XF_F32 || in->rank != 2 || out->dtype != XF_F32 || out->rank != 2 || in->dims[0] != out->dims[1] ||
-      in->dims[1] != out->dims[0])
-    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_transpose takes f32[a, b] and gives f32[b, a]");
-  int64_t rows = in->dims[0], columns = in->dims[1];
-  const float *from = in->data;
-  float *to = out->data;
+static void transpose(const float *from, int64_t rows, int64_t columns, float *to) {
   for (int64_t i = 0; i < rows; i += BLOCK)
     for (int64_t j = 0; j < columns; j += BLOCK) {
       int64_t row_end = i + BLOCK < rows ? i + BLOCK : rows, column_end = j + BLOCK < columns ? j + BLOCK : columns;
@@ -48,5 +38,18 @@ xf_error *xb_transpose(xf_frame *frame) {
         for (int64_t r = c < square_columns ? square_rows : i; r < row_end; r++)
           to[c * rows + r] = from[r * columns + c];
     }
+}
+
+xf_error *xb_transpose(xf_frame *frame) {
+  static const char wrong[] = "xlarun_transpose takes f32[n, a, b] and gives f32[n, b, a]";
+  if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
+  if (frame->args.size != 1 || frame->results.size != 1) return xf_fail(frame, XF_INVALID_ARGUMENT, wrong);
+  const xf_buffer *in = frame->args.values[0], *out = frame->results.values[0];
+  if (in->dtype != XF_F32 || in->rank != 3 || out->dtype != XF_F32 || out->rank != 3 || in->dims[0] != out->dims[0] ||
+      in->dims[1] != out->dims[2] || in->dims[2] != out->dims[1])
+    return xf_fail(frame, XF_INVALID_ARGUMENT, wrong);
+  int64_t rows = in->dims[1], columns = in->dims[2];
+  for (int64_t n = 0; n < in->dims[0]; n++)
+    transpose((const float *)in->data + n * rows * columns, rows, columns, (float *)out->data + n * rows * columns);
   return NULL;
 }

@@ -8,21 +8,27 @@ import (
 
 // Entry is a pinned plugin of this platform. A plugin may need supporting wheels on a machine with its device.
 type Entry struct {
-	Backend, Name, Version string
+	Backend string `json:"backend"`
+	Name    string `json:"name"`
+	Version string `json:"version"`
 	// License covers the plugin's wheel, SupportLicense the supporting wheels.
-	License, SupportLicense string
+	License        string `json:"license"`
+	SupportLicense string `json:"support_license,omitempty"`
 	// Path is the file of the shared object, which may not be installed. Folder has it and the supporting wheels; it is
 	// "" for a plugin that pip installed.
-	Path, Folder string
+	Path   string `json:"path"`
+	Folder string `json:"folder,omitempty"`
 	// DownloadSize is the size of the plugin's wheel, SupportSize of the supporting wheels, in bytes.
-	DownloadSize, SupportSize int64
+	DownloadSize int64 `json:"download_bytes"`
+	SupportSize  int64 `json:"support_bytes,omitempty"`
 	// UnpackedSize is the size of the shared object in bytes.
-	UnpackedSize int64
+	UnpackedSize int64 `json:"unpacked_bytes"`
 	// Installed reports whether the shared object is installed and unchanged, SupportInstalled the same of the
 	// supporting wheels.
-	Installed, SupportInstalled bool
+	Installed        bool `json:"installed"`
+	SupportInstalled bool `json:"support_installed"`
 	// Damage says why an installed plugin counts as not installed; else it is "".
-	Damage string
+	Damage string `json:"damage,omitempty"`
 }
 
 // List returns the pinned plugins of this platform, installed or not. It is an error if XLARUN_CUDA chooses a release

@@ -68,7 +68,7 @@ func copyCommand(a *cli.App) *cobra.Command {
 						return console.BadInput("%s is newer (step %d) than %s (step %d): copy it to a folder, or "+
 							"name another mirror", at, step, dir, newest)
 					}
-					w = runfolder.Writer{Run: rand.Text(), Holder: x.Holder, After: x.Holder}
+					w = runfolder.Writer{Run: rand.Text(), Holder: x.Holder, After: x.Holder, Ended: x.Ended}
 				}
 				if err := w.Copy(ctx, dir, b); err != nil {
 					return mirrorError(at, err)
@@ -103,6 +103,8 @@ func copyCommand(a *cli.App) *cobra.Command {
 		f.StringVar(to, name, "", "for runs with --mirror") // a run's own
 		_ = f.MarkHidden(name)
 	}
+	f.BoolVar(&w.Ended, "ended", false, "for runs with --mirror")
+	_ = f.MarkHidden("ended")
 	return cmd
 }
 

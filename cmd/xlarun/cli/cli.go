@@ -29,6 +29,7 @@ import (
 	"xlarun/cmd/xlarun/handover"
 	"xlarun/cmd/xlarun/machine"
 	"xlarun/cmd/xlarun/plots"
+	"xlarun/cmd/xlarun/python"
 	_ "xlarun/envs/all" // environments
 	_ "xlarun/rollout/evolve"
 	_ "xlarun/rollout/islands" // kinds of run
@@ -221,7 +222,8 @@ func newRoot(a *App) *cobra.Command {
 	}
 	root.AddCommand(playCommand(a), renderCommand(a), sampleCommand(a), exportCommand(a), plots.Command(a.Streams),
 		plots.Compare(a.Streams), profileCommand(a), inspectCommand(a), warmupCommand(a), pluginCommand(a),
-		cacheCommand(a), doctorCommand(a), devicesCommand(a), versionCommand(a), manCommand(a))
+		cacheCommand(a), doctorCommand(a), devicesCommand(a), versionCommand(a), manCommand(a),
+		python.Command(a.Streams, a.OpenBackend))
 	for _, commands := range registered {
 		root.AddCommand(commands(a)...)
 	}

@@ -41,7 +41,13 @@ type mirrorStore struct {
 
 func localMirror(at runfolder.Local) mirrorStore {
 	return mirrorStore{
-		func(ctx context.Context) (runfolder.Index, error) { return runfolder.ReadIndex(ctx, at) },
+		func(ctx context.Context) (runfolder.Index, error) {
+			x, err := runfolder.ReadIndex(ctx, at)
+			if err == nil {
+				err = at.TryPut()
+			}
+			return x, err
+		},
 		func(ctx context.Context, dir string) error { return runfolder.Fetch(ctx, at, dir) },
 		func(ctx context.Context, dir string, w runfolder.Writer) error { return w.Copy(ctx, dir, at) },
 	}
@@ -68,7 +74,8 @@ func (a *App) bucketMirror(program, at string) mirrorStore {
 			return err
 		},
 		func(ctx context.Context, dir string, w runfolder.Writer) error {
-			_, err := do(ctx, dir, at, "--run", w.Run, "--holder", w.Holder, "--after", w.After)
+			_, err := do(ctx, dir, at, "--run", w.Run, "--holder", w.Holder, "--after", w.After,
+				fmt.Sprint("--ended=", w.Ended))
 			return err
 		},
 	}
@@ -102,7 +109,7 @@ func (a *App) openMirror(ctx context.Context, o ownFlags, check func(has bool) e
 	x, err := m.store.index(ctx)
 	if err != nil {
 		if _, ok := errors.AsType[console.Coded](err); !ok {
-			err = console.WithCode(console.CodeNoServer, "it cannot be read: %w", err)
+			err = console.WithCode(console.CodeNoServer, "it cannot be used: %w", err)
 		}
 		return nil, nil, fmt.Errorf("--mirror %s: %w", m.to, err)
 	}
@@ -115,15 +122,19 @@ func (a *App) openMirror(ctx context.Context, o ownFlags, check func(has bool) e
 	if dir == "" {
 		return m, nil, nil
 	}
+	if holds && !x.Ended {
+		notices = []string{fmt.Sprintf("the process that wrote the mirror %s was killed, or still works: then it will "+
+			"end, as the run goes on here", m.to)}
+	}
 	newest, has, err := x.Newest(dir)
 	switch {
 	case err != nil:
 		return nil, nil, fmt.Errorf("--mirror %s: %w", m.to, err)
 	case !holds || has && newest == step:
-		return m, nil, nil
+		return m, notices, nil
 	case has && newest > step:
-		return m, []string{fmt.Sprintf("%s is newer (step %d) than its mirror %s (step %d): the run goes on from the "+
-			"folder", dir, newest, m.to, step)}, nil
+		return m, append([]string{fmt.Sprintf("%s is newer (step %d) than its mirror %s (step %d): the run goes on "+
+			"from the folder", dir, newest, m.to, step)}, notices...), nil
 	}
 	if err := check(has); err != nil {
 		return nil, nil, err
@@ -136,7 +147,7 @@ func (a *App) openMirror(ctx context.Context, o ownFlags, check func(has bool) e
 	if has {
 		text += fmt.Sprintf(", which is newer than %s (step %d)", dir, newest)
 	}
-	return m, []string{text}, nil
+	return m, append([]string{text}, notices...), nil
 }
 
 // mirrorAt returns the mirror at a URL or in a folder, for the run in dir.
@@ -230,17 +241,19 @@ func (m *mirror) end(ctx context.Context, dir string) error {
 	})
 	close(m.over)
 	<-m.done
-	err := m.refuse
-	if err == nil {
-		err = runfolder.Before(over, func() error { return m.store.copy(over, dir, m.w) },
-			func() error { return errors.New("there was no time left") })
-	}
-	switch {
-	case err == nil:
-		return nil
-	case refused(err):
+	if m.refuse != nil {
 		return console.WithCode(console.CodeRefused, "the run in %s has ended, as the mirror %s is not its own any "+
-			"more: %w", dir, m.to, err)
+			"more: %w", dir, m.to, m.refuse)
+	}
+	m.w.Ended = true
+	err := runfolder.Before(over, func() error { return m.store.copy(over, dir, m.w) },
+		func() error { return errors.New("there was no time left") })
+	if err == nil {
+		return nil
+	}
+	if refused(err) {
+		return console.WithCode(console.CodeRefused, "the mirror %s lacks the end of the run in %s, as it is not its "+
+			"own any more: %w", m.to, dir, err)
 	}
 	return console.WithCode(console.CodeNoServer, "the mirror %s is behind the run in %s: %w; --resume %s --mirror %s "+
 		"copies what it lacks", m.to, dir, err, dir, m.to)

@@ -50,6 +50,7 @@ func TestMirror(t *testing.T) {
 	require.NoError(t, os.RemoveAll("run"))
 	require.Equal(t, StatusOK, b.drift(append(args, "9")...), "%s", b.err)
 	require.Contains(t, b.out.String(), "step 4 was copied from the mirror mirror")
+	require.NotContains(t, b.out.String(), "still works", "the process that wrote it has ended")
 	require.Equal(t, 5, fakes.made[2].stepped)
 	same("run")
 	same("mirror")
@@ -112,6 +113,9 @@ func TestMirrorRefuses(t *testing.T) {
 		require.Contains(t, b.err.String(),
 			"--mirror mirror: it is the mirror of another run than that in other: name another mirror")
 	}
+	require.Equal(t, console.StatusNoServer, b.do(strings.Fields("drift --out new --mirror /proc/no/mirror")...))
+	require.Contains(t, b.err.String(), "--mirror /proc/no/mirror: it cannot be used: nothing can be written in /proc",
+		"it was said at the end")
 	require.Equal(t, before, b.files(t))
 }
 
@@ -179,6 +183,12 @@ func TestMirrorIsTaken(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "there", x.Holder)
 	require.NotEmpty(t, checkpoints(t, "run"), "its state is saved")
+
+	// Who takes a mirror whose writer has not ended is told: nothing was said.
+	fakes.shape.step = nil
+	b.ok(t, "drift --resume there --generations 9 --mirror mirror")
+	require.Contains(t, b.out.String(), "the process that wrote the mirror mirror was killed, or still works: then it "+
+		"will end, as the run goes on here")
 }
 
 // Mirrors in buckets are read and written by the program of studies.

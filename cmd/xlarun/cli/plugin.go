@@ -20,12 +20,16 @@ func pluginCommand(a *App) *cobra.Command {
 }
 
 func pluginListCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	asJSON := false
+	cmd := &cobra.Command{
 		Use: "list", Short: "List the pinned plugins of this platform", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			entries, err := plugin.List()
 			if err != nil {
 				return err
+			}
+			if asJSON {
+				return a.PrintJSON(map[string]any{"plugins": append([]plugin.Entry{}, entries...)})
 			}
 			w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
 			fmt.Fprintln(w, "BACKEND\tPLUGIN\tSTATE\tDOWNLOAD\tLICENSE")
@@ -48,6 +52,8 @@ func pluginListCommand(a *App) *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON")
+	return cmd
 }
 
 func pluginState(e plugin.Entry) string {

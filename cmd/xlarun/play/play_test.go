@@ -322,6 +322,25 @@ func TestWhichMember(t *testing.T) {
 	require.NotEqual(t, play(), play("--member", "final"))
 }
 
+// A member of a user's own environment or policy names the program that made it: all environments were listed.
+func TestPlayOfAnotherProgram(t *testing.T) {
+	b := newBed(t)
+	for _, c := range []struct{ env, policy, version, want string }{
+		{"Mine-v0", "linear", "0.1.0-dev in example.com/mine+0887bd257ee0", "this program has no environment Mine-v0" +
+			". example.com/mine, the program that made it, may have it: give the command to that one (go run . in"},
+		{"Pendulum-v1", "own:5", "0.1.0 in example.com/mine", "this program has no policy own. example.com/mine, the"},
+		{"Mine-v0", "linear", "0.1.0", "known are "},
+		{"Pendulum-v1", "linear", "0.1.0 in example.com/mine", "the file has no array"},
+	} {
+		metadata := episode.Describe(c.env, c.policy, nil, 1)
+		metadata["xlarun"], metadata["kind"] = c.version, "evolve"
+		require.NoError(t, safetensors.Save("m.safetensors", map[string]*graph.Array{"x": graph.Scalar(1)}, metadata))
+		status, _, errs := b.run("play", "m.safetensors")
+		require.Equal(t, console.StatusUsage, status)
+		require.Contains(t, errs, c.want)
+	}
+}
+
 // Episodes whose return is no number are left out of the figures, and said.
 func TestPlayWithoutNumbers(t *testing.T) {
 	b := newBed(t)

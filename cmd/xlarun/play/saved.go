@@ -12,11 +12,13 @@ import (
 	"strings"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
 )
 
 var hallPattern = regexp.MustCompile(`^hall-of-fame-[1-9][0-9]{0,3}$`)
@@ -156,11 +158,30 @@ func (s *Saved) Member() (*episode.Member, error) {
 		return nil, console.BadInput("%s is a member of a run of %s, which acts in no environment and so cannot be "+
 			"played; xlarun export writes it for other programs", s.Path, kind)
 	}
+	if what, by := s.ofAnother(); what != "" {
+		return nil, console.BadInput("%s: this program has no %s. %s, the program that made it, may have it: give the "+
+			"command to that one (go run . in its folder)", s.Path, what, by)
+	}
 	m, err := episode.Restore(s.Arrays, s.Metadata)
 	if err != nil {
 		return nil, console.BadInput("%s: %w", s.Path, err)
 	}
 	return m, nil
+}
+
+// ofAnother returns the environment or the policy that this program does not have, and the user's own program that made
+// the member; both are "" for other members.
+func (s *Saved) ofAnother() (what, by string) {
+	_, by, own := strings.Cut(s.Metadata["xlarun"], " in ") // console.Version
+	by, _, _ = strings.Cut(by, "+")                         // its commit
+	env, name := s.Metadata["env"], settings.Choice(s.Metadata["policy"])
+	if _, _, opens := envs.SchemeOf(env); own && !opens && !slices.Contains(envs.IDs(), env) {
+		return "environment " + env, by
+	}
+	if own && !slices.Contains(policy.Names(), name) {
+		return "policy " + name, by
+	}
+	return "", ""
 }
 
 // network returns the member's policy and its parameters, without the distribution that actions are drawn from.

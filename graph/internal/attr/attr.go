@@ -109,6 +109,16 @@ func (a Dot) Of(leftBatch, rightBatch, leftContract, rightContract []int) Dot {
 	return Dot{leftBatch, rightBatch, leftContract, rightContract, a.Preferred}
 }
 
+// leastSplit is the number of multiplications from which Eigen may cut a product into parts: its cost model has a
+// second thread for 210,000 cycles, and counts at most a cycle for a multiplication.
+const leastSplit = 1 << 17
+
+// Split reports whether Eigen may cut a product of two shapes into parts for threads.
+func (a Dot) Split(left, right []int) bool {
+	rows, inner, columns := a.Matrices(left, right)
+	return min(rows, columns) > 1 && rows*inner*columns >= leastSplit
+}
+
 // Free lists the axes of operands of two ranks that are neither batch axes nor contracted.
 func (a Dot) Free(left, right int) (l, r []int) {
 	return others(left, a.LeftBatch, a.LeftContract), others(right, a.RightBatch, a.RightContract)

@@ -156,11 +156,10 @@ func (c *Search) check(s *strategy.Erased) error {
 	if msg := envs.CheckReports(s.Reports, s.Report != nil); msg != "" {
 		return envs.ResultError(s.Settings, "strategy", "Traits", msg)
 	}
-	least = max(least, s.LeastPopulation)
-	if err := c.checkMembers("pop", c.Population, least, s.GroupSize); err != nil {
+	if err := CheckPopulation("pop", c.Population, c.Strategy, s); err != nil {
 		return err
 	}
-	if err := c.checkMembers("tile", c.Tile, 0, s.GroupSize); err != nil {
+	if err := checkMembers("tile", c.Tile, 0, c.Strategy, s.GroupSize); err != nil {
 		return err
 	}
 	if err := settings.Check(c); err != nil {
@@ -176,8 +175,14 @@ func (c *Search) check(s *strategy.Erased) error {
 	return err
 }
 
-// checkMembers refuses a number of members that is below least, above MaxPopulation or no multiple of groupSize.
-func (c *Search) checkMembers(key string, members, least, groupSize int) error {
+// CheckPopulation refuses a number of members that a strategy s cannot have. name is its name, and key the setting's.
+func CheckPopulation(key string, members int, name string, s *strategy.Erased) error {
+	return checkMembers(key, members, max(s.GroupSize, s.LeastPopulation), name, s.GroupSize)
+}
+
+// checkMembers refuses a number of members that is below least, above MaxPopulation or no multiple of groupSize. name
+// is the strategy's.
+func checkMembers(key string, members, least int, name string, groupSize int) error {
 	inRange := members >= least && members <= MaxPopulation
 	if inRange && members%groupSize == 0 {
 		return nil
@@ -194,10 +199,10 @@ func (c *Search) checkMembers(key string, members, least, groupSize int) error {
 		wants += ", 0 for the default"
 	}
 	if least > groupSize && members > 0 && members < least {
-		wants += fmt.Sprintf(": %s needs %d members at least", c.Strategy, least)
+		wants += fmt.Sprintf(": %s needs %d members at least", name, least)
 	}
 	if groupSize > 1 && inRange {
-		wants += fmt.Sprintf(": %s samples its members in groups of %d", c.Strategy, groupSize)
+		wants += fmt.Sprintf(": %s samples its members in groups of %d", name, groupSize)
 	}
 	return settings.Wrong(key, members, "%s", wants)
 }

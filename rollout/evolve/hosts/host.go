@@ -182,8 +182,15 @@ func (h *Host) Alive(now time.Duration) []string {
 }
 
 // Count returns the number of hosts that have joined, with this one and those that left after a generation, up to
-// mostNames.
-func (h *Host) Count() int { return len(h.names) }
+// mostNames. One that is silent counts if it has done a generation: else it was killed while it waited.
+func (h *Host) Count(now time.Duration) (n int) {
+	for name := range h.names {
+		if p := h.peers[name]; p == nil || p.generation > 0 || h.isAlive(now, name) {
+			n++
+		}
+	}
+	return n
+}
 
 // alive returns the names of this host and of the others that are alive and accepted, in order.
 func (h *Host) alive(now time.Duration, accept func(*peer) bool) []string {

@@ -90,21 +90,25 @@ func TestRefused(t *testing.T) {
 func TestHostsThatLeftHaveJoined(t *testing.T) {
 	identity := Identity{"seed": "1"}
 	h := New("a", identity, 0)
-	require.Equal(t, 1, h.Count())
+	require.Equal(t, 1, h.Count(0))
 	for range 2 {
 		_, err := h.Receive(0, Message{Kind: Hello, From: "b", Run: identity.Digest()})
 		require.NoError(t, err)
 	}
-	require.Equal(t, 2, h.Count())
+	require.Equal(t, 2, h.Count(0))
 	_, err := h.Receive(0, Message{Kind: Leave, From: "b", Run: identity.Digest(), Generation: 1})
 	require.NoError(t, err)
-	require.Equal(t, 2, h.Count())
+	require.Equal(t, 2, h.Count(0))
 	require.Equal(t, []string{"a"}, h.Alive(0))
 	for _, kind := range []Kind{Hello, Leave} {
 		_, err := h.Receive(0, Message{Kind: kind, From: "c", Run: identity.Digest()})
 		require.NoError(t, err)
 	}
-	require.Equal(t, 2, h.Count(), "one that has waited too long for others does not count")
+	require.Equal(t, 2, h.Count(0), "one that has waited too long for others does not count")
+	_, err = h.Receive(0, Message{Kind: Hello, From: "d", Run: identity.Digest()})
+	require.NoError(t, err)
+	require.Equal(t, 3, h.Count(AliveFor))
+	require.Equal(t, 2, h.Count(AliveFor+1), "one that was killed while it waited does not count: it did")
 }
 
 // A host forgets hosts that are gone and what came of their states, and counts no more than a run may wait for.
@@ -121,7 +125,7 @@ func TestHostsForget(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	require.Equal(t, mostNames, h.Count())
+	require.Equal(t, mostNames, h.Count(0))
 	require.Len(t, h.peers, mostNames)
 	require.Len(t, h.fragments, mostNames)
 	h.Resize(0)

@@ -28,7 +28,8 @@ const (
 	savedAfter = 15 * time.Second
 	// tellAfter is the time after which a host says that it waits for others.
 	tellAfter = time.Second
-	// elsewhereTime is how long a host that would begin a run anew waits for one that is further on.
+	// elsewhereTime is how long a host that would begin a run anew waits for one that is further on, and one that
+	// continues a run for the others.
 	elsewhereTime = 30 * time.Second
 )
 

@@ -233,16 +233,23 @@ func (p *Process) Newest() int64 {
 // generation count. After tellAfter it calls tell with what it waits for; tell may be nil. The error is an *OverError
 // if the server knows that the same run has reached the same goal, or is away for good. It is an *ElsewhereError if the
 // server knows that another host has a state of the run, and no host that is ahead answers. After the time wait the
-// error has messaging.CodeNoServer.
+// error has messaging.CodeNoServer. A host that continues a run asks the server nothing, and goes on after
+// elsewhereTime at most: the others may have ended.
 func (p *Process) WaitFor(ctx context.Context, hosts int, wait time.Duration, goal string,
 	tell func(line string)) error {
-	left, elsewhere, err := p.left(goal)
-	if err != nil {
-		return err
+	var left Note
+	elsewhere, again, flag := false, p.host.Generation() > 0, " (--wait)"
+	if again {
+		wait, flag = min(wait, elsewhereTime), ""
+	} else {
+		var err error
+		if left, elsewhere, err = p.left(goal); err != nil {
+			return err
+		}
 	}
 	for began, told := time.Now(), tell == nil; ; {
 		p.mu.Lock()
-		n, err := p.host.Count(), p.err
+		n, err := p.host.Count(p.now()), p.err
 		_, ahead := p.host.ahead(p.now())
 		p.mu.Unlock()
 		if err != nil || n >= hosts && !elsewhere || ahead != nil {
@@ -262,12 +269,15 @@ func (p *Process) WaitFor(ctx context.Context, hosts int, wait time.Duration, go
 			return &OverError{}
 		}
 		if n < hosts && time.Since(began) >= wait {
+			if again {
+				return nil
+			}
 			return &messaging.CodedError{Code: messaging.CodeNoServer, Text: fmt.Sprintf("too few hosts have joined "+
 				"in %v (--wait), %d of %d (--hosts): start the others within that time, or give a longer one", wait,
 				n, hosts)}
 		}
 		if !told && time.Since(began) >= tellAfter {
-			text := fmt.Sprintf("waiting for hosts: %d of %d, for %v at most (--wait)", n, hosts, wait)
+			text := fmt.Sprintf("waiting for hosts: %d of %d, for %v at most%s", n, hosts, wait, flag)
 			if elsewhere {
 				text = fmt.Sprintf("waiting %v for a host that has a state of this run, which was at generation %d "+
 					"on host %s %v ago", elsewhereTime, left.Generation, left.Host,

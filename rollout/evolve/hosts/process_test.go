@@ -135,6 +135,31 @@ func TestWaitsEndWithTheirContext(t *testing.T) {
 	require.NoError(t, p.WaitFor(t.Context(), 1, 0, "goal", nil))
 }
 
+// Hosts that continue a run wait for the others, but not for those that have ended: the first one computed alone what
+// all shared before.
+func TestHostsWaitAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var receive func(Message)
+		bus := &keepingBus{quietBus{connected: true}, Note{Done: true, Run: Identity{}.Digest(), Goal: "goal"}}
+		p, err := Join(t.Context(), "a", Identity{}, 0, func(_ context.Context, _ string,
+			f func(Message)) (Bus, error) {
+			receive = f
+			return bus, nil
+		})
+		require.NoError(t, err)
+		defer p.Close()
+		p.Jump(7)
+		began := time.Now()
+		time.AfterFunc(9*time.Second, func() {
+			receive(Message{Kind: Hello, From: "b", Run: Identity{}.Digest(), Generation: 6})
+		})
+		require.NoError(t, p.WaitFor(t.Context(), 2, time.Hour, "goal", nil))
+		require.Equal(t, 9*time.Second, time.Since(began))
+		require.NoError(t, p.WaitFor(t.Context(), 3, time.Hour, "goal", nil))
+		require.Equal(t, 9*time.Second+elsewhereTime, time.Since(began))
+	})
+}
+
 // A host whose address file says that the run is over does not wait for its server: it did, and failed.
 func TestAHostWhoseRunIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

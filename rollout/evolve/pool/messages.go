@@ -297,6 +297,8 @@ func (*messages) vacant() error { return nil }
 
 func (m *messages) present() int { return m.found }
 
+func (m *messages) connected() bool { return m.conn.IsConnected() }
+
 func (m *messages) tell(done bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -41,6 +41,8 @@ type medium interface {
 	leave(generation int64, tree any, metadata map[string]string) error
 	// present is the number of other islands that were there when this one joined; 0 for a folder.
 	present() int
+	// connected reports whether members travel now, as far as the medium knows.
+	connected() bool
 	// tell says how far the island is.
 	tell(done bool)
 	// entries returns the entries of other islands, sorted by island, the newest of an island first.
@@ -93,6 +95,9 @@ func (p *Pool) Open(ctx context.Context) error { return p.medium.open(ctx) }
 
 // Others returns the number of other islands that were there when this one joined by messages.
 func (p *Pool) Others() int { return p.medium.present() }
+
+// Connected reports whether members travel now: a message server may be away.
+func (p *Pool) Connected() bool { return p.medium.connected() }
 
 // Close gives the island's name back.
 func (p *Pool) Close() error { return p.medium.close() }

@@ -3,6 +3,7 @@ package runfolder
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -20,6 +21,21 @@ func (d Local) path(name string) string { return filepath.Join(string(d), filepa
 // Get implements Store.
 func (d Local) Get(_ context.Context, name string) (io.ReadCloser, error) {
 	return os.Open(d.path(name))
+}
+
+// TryPut returns an error if nothing can be put there. It leaves nothing, nor makes the folder.
+func (d Local) TryPut() error {
+	dir := filepath.Clean(string(d))
+	for parent := filepath.Dir(dir); parent != dir; dir, parent = parent, filepath.Dir(parent) {
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	part, err := os.CreateTemp(dir, files.Part)
+	if err != nil {
+		return fmt.Errorf("nothing can be written in %s (%w)", dir, err.(*fs.PathError).Err)
+	}
+	return errors.Join(part.Close(), os.Remove(part.Name()))
 }
 
 // partLife is the time after which a file that begins with files.Part is what a killed process left.

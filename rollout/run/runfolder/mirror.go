@@ -39,6 +39,7 @@ type Store interface {
 type Index struct {
 	Run    string               `json:"run"`              // the same in all folders that the run was ever in
 	Holder string               `json:"holder,omitempty"` // the process that writes the mirror
+	Ended  bool                 `json:"ended,omitempty"`  // it wrote the mirror for the last time
 	Files  map[string]IndexFile `json:"files,omitempty"`
 }
 
@@ -193,6 +194,7 @@ type Writer struct {
 	Run    string // of its Index, if the folder does not have one yet
 	Holder string // of its Index
 	After  string // the holder that it takes the mirror from: the run goes on here
+	Ended  bool   // this is its last copy
 }
 
 // TakenError is the error of a mirror that is of another run, or that another process writes.
@@ -240,7 +242,7 @@ func (w Writer) Copy(ctx context.Context, dir string, to Store) error {
 	if err != nil {
 		return err
 	}
-	x.Run, x.Holder = w.Run, w.Holder
+	x.Run, x.Holder, x.Ended = w.Run, w.Holder, w.Ended
 	if had.Run == "" { // a copy that is cut leaves files that belong to this run
 		if err := putJSON(ctx, to, mirrorName, Index{Run: w.Run, Holder: w.Holder}); err != nil {
 			return err
@@ -267,7 +269,7 @@ func (w Writer) Copy(ctx context.Context, dir string, to Store) error {
 			return err
 		}
 	}
-	if x.Holder == had.Holder && maps.Equal(x.Files, had.Files) {
+	if x.Holder == had.Holder && x.Ended == had.Ended && maps.Equal(x.Files, had.Files) {
 		return nil
 	}
 	if _, err := w.index(ctx, to); err != nil { // copying may have taken long

@@ -2,10 +2,13 @@ package neurobench
 
 import (
 	"context"
+	"time"
+
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve"
+	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/population"
@@ -20,7 +23,7 @@ type played struct {
 }
 
 // OpenPlay draws an experiment's members and compiles their episodes, laid out as the experiment is. The result is the
-// mean return.
+// mean return. Runner.Compile is the time of the episodes' program alone, as it is for peers.
 func OpenPlay(ctx context.Context, b xlabridge.Backend, c evolve.Config) (*Runner, error) {
 	return OpenPlayOf(ctx, b, c, policy.Policy.Init)
 }
@@ -28,14 +31,19 @@ func OpenPlay(ctx context.Context, b xlabridge.Backend, c evolve.Config) (*Runne
 // OpenPlayOf is OpenPlay with members that init draws.
 func OpenPlayOf(ctx context.Context, b xlabridge.Backend, c evolve.Config,
 	init func(p policy.Policy, key random.Key) any) (*Runner, error) {
-	e, err := evolve.New(ctx, b, c)
+	x, err := c.NewSetup(generation.Options{}, plan.MachineOf(b, c.Devices))
 	if err != nil {
 		return nil, err
 	}
-	rollout, layout := e.Rollout(), e.Profile().Plan
-	if err := e.Close(); err != nil {
+	defer x.Wait()
+	if _, err := x.Choose(ctx, b); err != nil {
 		return nil, err
 	}
+	search, err := x.Program()
+	if err != nil {
+		return nil, err
+	}
+	rollout := search.Rollout
 	tiles := population.CutTiles(c.Population, rollout.Plan.Tile, rollout.Plan.Devices)
 	tiles.Single = tiles.Total() == 1 && plan.MachineOf(b, 0).Accelerator
 	options := rollout.Plan.Compile()
@@ -63,6 +71,7 @@ func OpenPlayOf(ctx context.Context, b xlabridge.Backend, c evolve.Config,
 		return nil, err
 	}
 	arg := drawing.Program.OutTree().Unflatten(out)
+	start := time.Now()
 	program, err := compile("play", []any{arg}, func(args []any) any {
 		return meanReturn(rollout, tiles, args[0].(played))
 	})
@@ -70,8 +79,9 @@ func OpenPlayOf(ctx context.Context, b xlabridge.Backend, c evolve.Config,
 		xlabridge.Free(out)
 		return nil, err
 	}
+	seconds := time.Since(start).Seconds()
 	r := Calls(program, out, number)
-	r.Plan = layout
+	r.Plan, r.Compile = x.Layout.String(), &seconds
 	return r, nil
 }
 

@@ -10,11 +10,12 @@ from typing import Any
 
 
 class Error(Exception):
-    """What the program said. code is one of docs/reference/exit-codes.md, status its exit status."""
+    """What the program said, or would say. status is its exit status, 2 for wrong input, and code one of the codes in
+    docs/reference/exit-codes.md."""
 
-    def __init__(self, message: str, code: str = "failed", status: int = 1):
+    def __init__(self, message: str, status: int = 1, code: str | None = None):
         super().__init__(message)
-        self.code, self.status = code, status
+        self.status, self.code = status, code or ("bad_input" if status == 2 else "failed")
 
 
 @functools.lru_cache(maxsize=None)
@@ -36,7 +37,7 @@ def program() -> str:
     if not found:
         raise Error(f"XLARUN is {given}, which is no program: give the path of one" if given else
                     "the program xlarun is neither beside the package nor on PATH: install the wheel that python/wheel "
-                    "of a checkout makes, or set XLARUN to its path", "not_installed", 2)
+                    "of a checkout makes, or set XLARUN to its path", 2, "not_installed")
     return found
 
 
@@ -44,12 +45,12 @@ def failure(status: int, last: str, stderr: str) -> Error:
     """The error of a program that ended with a status, from its last line of stdout and its stderr."""
     try:
         said: dict[str, Any] = json.loads(last)
-        return Error(said["message"], said["error"], status)
+        return Error(said["message"], status, said["error"])
     except (ValueError, KeyError, TypeError):
         text = " ".join(stderr.split())
         if status < 0:
             text = f"xlarun was ended by signal {-status}" + (f": {text[-500:]}" if text else "")
-        return Error(text[-2000:] or f"xlarun ended with status {status}", "failed", status)
+        return Error(text[-2000:] or f"xlarun ended with status {status}", status, "failed")
 
 
 def command(*args: str) -> str:

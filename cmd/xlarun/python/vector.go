@@ -1,0 +1,382 @@
+package python
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// vectorArgument makes a vector of environments.
+type vectorArgument struct {
+	ID        string         `json:"id"`
+	Lanes     int            `json:"num_envs"`
+	Autoreset string         `json:"autoreset"` // a value of Gymnasium's AutoresetMode
+	Params    map[string]any `json:"params"`
+}
+
+// The values of Gymnasium's AutoresetMode: an episode that ends begins anew in the next step, whose action does not
+// count; or in the same step; or where a reset says so.
+const nextStep, sameStep, noReset = "NextStep", "SameStep", "Disabled"
+
+// lane is the state of one environment of the vector. Episode e of the seed s has the key that
+// `xlarun play --seed s` gives its episode e (run.EpisodesKey).
+type lane struct {
+	Start   start
+	Seed    random.Key   // of the episodes
+	Episode *graph.Array // i32[]
+	Time    *graph.Array // i32[]: steps of the episode
+	Done    *graph.Array // bool[]: the next step begins the next episode
+}
+
+// start is what an episode begins with.
+type start struct {
+	Env any
+	Key random.Key // of the episode
+}
+
+// vector is many environments of one kind.
+type vector struct {
+	rollout *episode.Rollout
+	mode    string
+	lanes   int
+	began   bool
+	reset   *xlabridge.Compiled
+	step    *xlabridge.Compiled
+	inputs  []*graph.Array // parameters
+
+	action, seeds, mask, results int // fields
+	kept
+}
+
+// vectorSlots are three steps whose arrays Python may hold without a copy, and one that it copies.
+const vectorSlots = 4
+
+// maxLanes bounds the number of environments.
+const maxLanes = 1 << 24
+
+// seen is what a step or a reset shows of the lanes.
+type seen struct {
+	Observation *graph.Array `tree:"optional"` // of where the lane goes on
+	Reward      *graph.Array // f32[]
+	Terminated  *graph.Array // bool[]
+	Truncated   *graph.Array // bool[]
+	Legal       *graph.Array `tree:"optional"` // of the actions
+	Final       *graph.Array `tree:"optional"` // the last observation of the episode that ended in this step
+	Bad         *graph.Array // bool[]: the action is not in the space
+}
+
+// stepped is what a step of a lane or of all lanes returns.
+type stepped struct {
+	Lanes lane
+	Seen  seen
+}
+
+// playable lists the environments of one player.
+func playable() (ids []string) {
+	for _, id := range envs.IDs() {
+		if env, err := envs.Make(id); err == nil && env.Spec().Players < 2 {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// vector makes a vector of environments.
+func (s *Server) vector(argument []byte) (o object, description map[string]any, err error) {
+	var in vectorArgument
+	if err := read(argument, &in); err != nil {
+		return o, nil, err
+	}
+	if in.Lanes < 1 || in.Lanes > maxLanes {
+		return o, nil, console.BadInput("num_envs: got %d, want 1 to %d", in.Lanes, maxLanes)
+	}
+	if !slices.Contains([]string{nextStep, sameStep, noReset}, in.Autoreset) {
+		return o, nil, console.BadInput("autoreset_mode: got %q, want %s, %s or %s", in.Autoreset, nextStep, sameStep,
+			noReset)
+	}
+	env, err := envs.Make(in.ID)
+	if err != nil {
+		return o, nil, console.BadInput("id: %w", err)
+	}
+	if spec := env.Spec(); spec.Players > 1 {
+		return o, nil, console.BadInput("id: got %s, a game of %d players, want an environment of one", in.ID,
+			spec.Players)
+	}
+	var given settings.Pairs
+	for name, value := range valuesOf(in.Params) {
+		given = given.With(name, fmt.Sprint(value))
+	}
+	x := &vector{rollout: &episode.Rollout{}, mode: in.Autoreset, lanes: in.Lanes,
+		kept: kept{server: s, memory: &memory{slots: vectorSlots}}}
+	if x.rollout.Env, x.rollout.Given, err = episode.ReadEnvParams(env, given); err != nil {
+		return o, nil, err
+	}
+	if err = x.compile(); err == nil {
+		err = x.memory.open()
+	}
+	if err != nil {
+		x.close()
+		return o, nil, err
+	}
+	spec := x.rollout.Env.Spec()
+	description = x.memory.describe()
+	description["observation"], description["action"] = spaceOf(spec.Observation), spaceOf(spec.Action)
+	return object{map[string]func(argument []byte) (any, error){"reset": x.memory.request(x.resetLanes),
+		"step": x.memory.request(x.stepLanes)}, x.memory, x.close}, description, nil
+}
+
+// spaceOf describes a space as envs.ReadSpec reads it.
+func spaceOf(s envs.Space) map[string]any {
+	bounds := func(all []float64) (out []any) {
+		for _, x := range all {
+			if math.IsInf(x, 0) || math.IsNaN(x) {
+				out = append(out, nil)
+			} else {
+				out = append(out, x)
+			}
+		}
+		return out
+	}
+	switch s := s.(type) {
+	case envs.Discrete:
+		return map[string]any{"n": s.N}
+	case envs.MultiDiscrete:
+		return map[string]any{"nvec": s.N}
+	case envs.Box:
+		return map[string]any{"low": bounds(s.Low), "high": bounds(s.High), "shape": append([]int{}, s.Dims...),
+			"dtype": types[s.DType]}
+	}
+	return nil
+}
+
+// bound returns the vector with a program's inputs as parameters.
+func (x *vector) bound(in any) *vector {
+	bound := *x
+	bound.rollout = x.rollout.Bound(in.(map[string]*graph.Array))
+	return &bound
+}
+
+// begin returns the start of an episode of a seed.
+func (x *vector) begin(seed random.Key, number *graph.Array) start {
+	key := random.FoldIn(seed, number)
+	params, _ := x.rollout.ParamsOf(key)
+	state, _ := x.rollout.Env.Reset(random.FoldIn(key, 0), params)
+	return start{state, key}
+}
+
+// first returns a lane before the first step of an episode.
+func (x *vector) first(seed random.Key, number *graph.Array) lane {
+	return lane{x.begin(seed, number), seed, number, graph.Scalar(0, graph.Int32), graph.Scalar(false)}
+}
+
+// next returns the lanes where those of done are at the start of their next episodes. Resets cost more than steps, and
+// few lanes need one: as many as fit are gathered, reset and put back; the whole vector is reset if more need it.
+func (x *vector) next(lanes lane, done *graph.Array) lane {
+	begin := func(seeds, numbers *graph.Array) start {
+		return graph.VMap2(func(seed, number *graph.Array) start {
+			return x.begin(random.Key{Data: seed}, number)
+		})(seeds, numbers)
+	}
+	choose := func(fresh start) start {
+		return graph.VMap2(func(done *graph.Array, l [2]start) start { return graph.SelectTree(done, l[0], l[1]) })(
+			done, [2]start{fresh, lanes.Start})
+	}
+	numbers, room := lanes.Episode.Add(1), max(x.lanes/16, leastRoom)
+	rank := graph.CumSum(done.Convert(graph.Int32), 0)
+	count := graph.ReduceMax(rank)
+	few := func() start {
+		which := graph.SearchSorted(rank, graph.Iota(room).Add(1), false).Min(x.lanes - 1)
+		fresh := begin(graph.Take(lanes.Seed.Data, which, 0), graph.Take(numbers, which, 0))
+		place := rank.Sub(1).Clamp(0, room-1)
+		return choose(graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Take(a, place, 0) }, fresh))
+	}
+	all := func() start { return choose(begin(lanes.Seed.Data, numbers)) }
+	if room >= x.lanes {
+		few = all
+	}
+	lanes.Start = graph.Cond(count.Gt(0), func() start {
+		return graph.Cond(count.Gt(room), all, few)
+	}, func() start { return lanes.Start })
+	lanes.Episode = graph.Select(done, numbers, lanes.Episode)
+	lanes.Time = graph.Select(done, 0, lanes.Time)
+	lanes.Done = lanes.Done.And(done.Not())
+	return lanes
+}
+
+// leastRoom is the number of lanes up to which a reset of all costs little.
+const leastRoom = 64
+
+// move plays an action in a lane.
+func (x *vector) move(l lane, action *graph.Array) stepped {
+	env, space := x.rollout.Env, x.rollout.Env.Spec().Action
+	params, _ := x.rollout.ParamsOf(l.Start.Key)
+	next, out := l, seen{Bad: graph.Scalar(false)}
+	if _, box := space.(envs.Box); !box {
+		out.Bad = space.Contains(action).Not()
+	}
+	next.Time = l.Time.Add(1)
+	next.Start.Env, out.Final, out.Reward, out.Terminated, out.Truncated =
+		env.Step(random.FoldIn(l.Start.Key, next.Time), l.Start.Env, action, params)
+	next.Done = out.Terminated.Or(out.Truncated)
+	return stepped{next, out}
+}
+
+// observe completes what is seen of the lanes.
+func (x *vector) observe(lanes lane, out seen) seen {
+	type shown struct {
+		Observation *graph.Array `tree:"optional"` // of where the lane goes on
+		Legal       *graph.Array `tree:"optional"`
+	}
+	env, legal := x.rollout.Env, envs.TraitsOf(x.rollout.Env).Legal
+	s := graph.VMap(func(l lane) (s shown) {
+		params, _ := x.rollout.ParamsOf(l.Start.Key)
+		s.Observation = env.Observe(l.Start.Env, params)
+		if env.Spec().LegalMask && legal != nil {
+			s.Legal = legal(l.Start.Env, params)
+		}
+		return s
+	})(lanes)
+	out.Observation, out.Legal = s.Observation, s.Legal
+	if x.mode != sameStep {
+		out.Final = nil
+	}
+	return out
+}
+
+// play is a step of all lanes.
+func (x *vector) play(lanes lane, actions *graph.Array) stepped {
+	moved := graph.VMap2(x.move)(lanes, actions)
+	after, out := moved.Lanes, moved.Seen
+	switch x.mode {
+	case sameStep:
+		after = x.next(after, after.Done)
+	case nextStep:
+		// Lanes that were done do not move.
+		kept := graph.VMap2(func(was, after lane) lane { return graph.SelectTree(was.Done, was, after) })(lanes, after)
+		after = x.next(kept, lanes.Done)
+		out.Reward = graph.Select(lanes.Done, 0, out.Reward)
+		out.Terminated = out.Terminated.And(lanes.Done.Not())
+		out.Truncated = out.Truncated.And(lanes.Done.Not())
+		out.Bad = out.Bad.And(lanes.Done.Not())
+	}
+	return stepped{after, x.observe(after, out)}
+}
+
+// restart begins episodes of the lanes of a mask: the next ones, or where new is true the first ones of seeds,
+// u32[lanes, 2].
+func (x *vector) restart(lanes lane, seeds, mask, new *graph.Array) stepped {
+	type order struct{ Seed, Mask, New *graph.Array }
+	lanes = graph.VMap2(func(l lane, o order) lane {
+		seed := graph.Select(o.New, run.EpisodesKeyOf(random.Key{Data: o.Seed}).Data, l.Seed.Data)
+		number := graph.Select(o.New, 0, l.Episode.Add(1))
+		return graph.SelectTree(o.Mask, x.first(random.Key{Data: seed}, number), l)
+	})(lanes, order{seeds, mask, new})
+	none := graph.Zeros(graph.ShapeOf(graph.Bool, x.lanes))
+	out := x.observe(lanes, seen{Reward: graph.Zeros(graph.ShapeOf(graph.Float32, x.lanes)), Terminated: none,
+		Truncated: none, Bad: none})
+	if x.mode == sameStep {
+		out.Final = out.Observation
+	}
+	return stepped{lanes, out}
+}
+
+// compile compiles both programs and lays out the memory.
+func (x *vector) compile() error {
+	spec, n := x.rollout.Env.Spec(), x.lanes
+	ofEach := func(shape graph.Shape) graph.Shape {
+		return graph.ShapeOf(shape.DType, append([]int{n}, shape.Dims...)...)
+	}
+	var lanes lane
+	in := x.rollout.Inputs()
+	x.inputs = graph.Leaves(in)
+	if err := graph.Try(func() {
+		one := graph.EvalShape(func() lane { return x.first(random.New(0), graph.Scalar(0, graph.Int32)) })
+		lanes = graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Abstract(ofEach(a.Shape())) }, one)
+	}); err != nil {
+		return err
+	}
+	actions, seeds := ofEach(spec.Action.Shape()), graph.ShapeOf(graph.Uint32, n, 2)
+	flags := graph.ShapeOf(graph.Bool, n)
+	type orders struct{ Seeds, Mask, New *graph.Array }
+	var out seen
+	var err error
+	purpose := fmt.Sprintf("%d x %s", n, spec.ID)
+	x.reset, err = x.program("reset", purpose, []any{lanes, orders{graph.Abstract(seeds),
+		graph.Abstract(flags), graph.Abstract(flags)}, in}, []int{0}, func(args []any) any {
+		o := args[1].(orders)
+		r := x.bound(args[2]).restart(args[0].(lane), o.Seeds, o.Mask, o.New)
+		out = r.Seen
+		return r
+	})
+	if err != nil {
+		return err
+	}
+	x.step, err = x.program("step", purpose, []any{lanes, graph.Abstract(actions), in}, []int{0},
+		func(args []any) any { return x.bound(args[2]).play(args[0].(lane), args[1].(*graph.Array)) })
+	if err != nil {
+		return err
+	}
+	if lanes, err = graph.Eval(graph.ZerosLikeTree(lanes)); err != nil {
+		return err
+	}
+	x.state = graph.Leaves(lanes)
+	m := x.memory
+	x.action, err = m.add("action", actions)
+	for _, f := range []struct {
+		to    *int
+		name  string
+		shape graph.Shape
+	}{{&x.seeds, "seed", seeds}, {&x.mask, "mask", flags}, {new(int), "new", flags}} {
+		if err == nil {
+			*f.to, err = m.add(f.name, f.shape)
+		}
+	}
+	leaves, tree := graph.Flatten(out)
+	x.results = len(m.fields)
+	for i, a := range leaves {
+		if err == nil {
+			_, err = m.add(strings.ToLower(strings.TrimPrefix(tree.Path(i), ".")), a.Shape())
+		}
+	}
+	return err
+}
+
+// resetLanes begins episodes of the lanes of the mask in a slot.
+func (x *vector) resetLanes(slot int) error {
+	var orders []*graph.Array
+	for f := x.seeds; f <= x.mask+1; f++ {
+		orders = append(orders, x.memory.read(slot, f))
+	}
+	x.began = true
+	return x.run(slot, x.reset, orders)
+}
+
+// stepLanes plays the actions in a slot.
+func (x *vector) stepLanes(slot int) error {
+	if !x.began {
+		return console.BadInput("step: got actions before the first reset, want reset first")
+	}
+	return x.run(slot, x.step, []*graph.Array{x.memory.read(slot, x.action)})
+}
+
+// run runs a program of the lanes and writes what is seen into a slot.
+func (x *vector) run(slot int, p *xlabridge.Compiled, given []*graph.Array) error {
+	out, err := call(p, x.state, given, x.inputs)
+	if err != nil {
+		return err
+	}
+	n := len(x.state)
+	x.state = out[:n]
+	defer xlabridge.Free(out[n:])
+	return x.memory.write(slot, x.results, out[n:])
+}

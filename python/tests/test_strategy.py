@@ -1,0 +1,212 @@
+"""Ask and tell with the program, which XLARUN names or which is installed."""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import xlarun
+from xlarun import process, program
+
+try:
+    program.program()
+except program.Error as e:
+    pytest.skip(str(e), allow_module_level=True)
+
+Error, Strategy = program.Error, xlarun.Strategy
+
+
+def search(name="openes", popsize=8, x0=np.zeros(3), **more):
+    return Strategy(name, popsize=popsize, x0=x0, **more)
+
+
+def test_finds_the_optimum():
+    s = search("cmaes", 32, np.full(5, 3.0), sigma=0.5)
+    for _ in range(120):
+        xs = s.ask()
+        assert xs.shape == (32, 5) and xs.dtype == np.float32
+        s.tell(xs, -((xs - 1) ** 2).sum(1))
+    np.testing.assert_allclose(s.mean, 1, atol=1e-2)
+    np.testing.assert_allclose(s.best, 1, atol=1e-2)
+    assert s.generation == 120 and -1e-3 < s.best_fitness <= 0
+
+
+def test_seeds_and_searches_side_by_side():
+    """Two strategies of a seed, in one program, are equal to the bit, and one of another seed is not."""
+    a, b, other = search(seed=3), search(seed=3), search(seed=2**40 + 3)
+    for _ in range(3):
+        xs, ys, zs = a.ask(), b.ask(), other.ask()
+        np.testing.assert_array_equal(xs, ys)
+        assert not np.array_equal(xs, zs)
+        for s, x in ((a, xs), (b, ys), (other, zs)):
+            s.tell(x, x[:, 0])
+    np.testing.assert_array_equal(a.mean, b.mean)
+    assert a._object.child is other._object.child
+
+
+def test_arrays_that_somebody_holds_stay():
+    s, held = search(), []
+    for _ in range(5):
+        xs = s.ask()
+        held.append((xs, xs.copy()))
+        s.tell(xs, np.arange(8))
+    for now, then in held:
+        np.testing.assert_array_equal(now, then)
+    assert not np.array_equal(held[0][0], held[1][0])
+    slots = {h[0].__array_interface__["data"][0] for h in held[:2]}
+    held.clear()
+    del now, then, xs
+    s._asked = None
+    assert s.ask().__array_interface__["data"][0] in slots, "memory that nobody holds is used again"
+
+
+def test_trees():
+    x0 = {"w": np.zeros((2, 3)), "b": (np.ones(2, np.float32), 0.5), "none": None}
+    s = search("pgpe", 6, x0)
+    xs = s.ask()
+    assert list(xs) == ["w", "b", "none"] and isinstance(xs["b"], tuple) and xs["none"] is None
+    assert xs["w"].shape == (6, 2, 3) and xs["b"][0].shape == (6, 2) and xs["b"][1].shape == (6,)
+    s.tell(xs, xs["w"].sum((1, 2)))
+    assert s.best["w"].shape == (2, 3)
+    np.testing.assert_allclose(s.mean["b"][0], 1, atol=0.1)
+
+
+def test_fitness_that_is_not_finite():
+    s = search("simplega", 4)
+    xs = s.ask()
+    s.tell(xs, [np.nan, np.inf, -np.inf, 1])
+    np.testing.assert_array_equal(s.best, xs[3])
+    assert s.best_fitness == 1
+    s.tell(s.ask(), np.full(4, np.nan))
+    assert s.best_fitness == 1 and np.isfinite(s.mean).all()
+
+
+def test_one_member():
+    s = search("simplega", 1)
+    s.tell(s.ask(), [1])
+    assert s.best_fitness == 1
+
+
+@pytest.mark.parametrize("change, want", [
+    ({"name": "opnes"}, 'got "opnes", want one of .*did you mean openes'),
+    ({"popsize": 7}, "popsize: got 7, want an even number"),
+    ({"popsize": True}, "popsize: got True, want a whole number"),
+    ({"popsize": 2**24, "x0": np.zeros(10**6)}, "a run that fits in memory"),
+    ({"seed": 1.5}, "seed: got 1.5"),
+    ({"sigma": -1}, "sigma: got -1, want a number above 0"),
+    ({"learning_rat": 1}, "did you mean learning_rate"),
+    ({"sigma": object()}, "no plain values"),
+    ({"x0": np.array([1.0, np.nan])}, "x0: got a number that is not finite"),
+    ({"x0": {"a": np.zeros(2, np.int32)}}, r"x0\['a'\]: got the dtype int32, want float32"),
+    ({"x0": "text"}, "x0: got the dtype"),
+    ({"x0": []}, "x0: got 0 numbers"),
+])
+def test_bad_arguments(change, want):
+    with pytest.raises(Error, match=want) as e:
+        search(**change)
+    assert e.value.status == 2
+
+
+def test_bad_tells():
+    s = search()
+    with pytest.raises(Error, match="want ask before"):
+        s.tell(np.zeros((8, 3)), np.zeros(8))
+    xs = s.ask()
+    for fitness in (np.zeros(7), np.zeros((8, 1)), "x", 1):
+        with pytest.raises(Error, match="fitness: got"):
+            s.tell(xs, fitness)
+    with pytest.raises(Error, match="got other members"):
+        s.tell(xs + 1, np.zeros(8))
+    s.tell(xs.copy(), np.zeros(8))
+    with pytest.raises(Error, match="want ask before"):
+        s.tell(xs, np.zeros(8))
+
+
+def run(code):
+    """Runs Python code, and returns what it printed."""
+    text = "import os, signal, time\nimport numpy as np, xlarun\nfrom xlarun import process\n" \
+        "s = xlarun.Strategy('openes', popsize=4, x0=np.zeros(2))\n" + code
+    return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60,
+                          env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+
+
+def gone(pid):
+    for _ in range(100):
+        try:
+            if open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] == "Z":
+                return True
+        except OSError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("end", ["pass", "os.kill(os.getpid(), signal.SIGKILL)", "os._exit(0)",
+                                 "os.fork() or time.sleep(3); os.kill(os.getpid(), signal.SIGKILL)"])
+def test_the_program_ends_with_python(end):
+    done = run("print(process.child().process.pid, flush=True)\n" + end)
+    assert gone(int(done.stdout.split()[0])), done
+
+
+def test_interrupts():
+    """Ctrl-C, which a terminal sends to the group of processes, stops Python's call and not the program."""
+    done = run("""
+s.ask()
+import threading
+threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    while True:
+        s.tell(s.ask(), np.zeros(4))
+except KeyboardInterrupt:
+    pass
+xs = s.ask()
+s.tell(xs, np.zeros(4))
+print("goes on", xs.shape, os.getsid(process.child().process.pid) != os.getsid(0))
+""")
+    assert done.stdout == "goes on (4, 2) True\n", done.stderr
+
+
+def test_forks():
+    done = run("""
+if os.fork() == 0:
+    try:
+        s.ask()
+    except xlarun.Error as e:
+        print("fork:", e, flush=True)
+    print(xlarun.Strategy("openes", popsize=4, x0=np.zeros(2)).ask().shape, flush=True)
+    os._exit(0)
+os.wait()
+print(s.ask().shape)
+""")
+    assert "make it anew after a fork" in done.stdout and done.stdout.count("(4, 2)") == 2, done.stderr
+
+
+def test_a_program_that_dies():
+    s = search()
+    s.ask()
+    s._object.child.process.kill()
+    for _ in range(2):
+        with pytest.raises(Error, match="the program ended with status -9"):
+            s.ask()
+    assert search().ask().shape == (8, 3), "another one is started"
+
+
+def test_objects_are_freed():
+    first = search()
+    number = first._object.number
+    del first
+    second = search()
+    with pytest.raises(Error, match="does not have"):
+        process.child().call(number, "ask", 0)
+    second.close()
+
+
+def test_a_program_that_is_none(monkeypatch):
+    monkeypatch.setattr(process, "_child", None)
+    for path, want in (("/nowhere", "which is no program"), ("/bin/false", "ended with status 1")):
+        monkeypatch.setenv("XLARUN", path)
+        with pytest.raises(Error, match=want):
+            search()

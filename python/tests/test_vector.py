@@ -1,0 +1,168 @@
+"""Environments with the program, which XLARUN names or which is installed."""
+import numpy as np
+import pytest
+
+from xlarun import program
+
+gymnasium = pytest.importorskip("gymnasium", minversion="1.1")
+try:
+    program.program()
+except program.Error as e:
+    pytest.skip(str(e), allow_module_level=True)
+
+import xlarun  # noqa: E402
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+from gymnasium.vector import AutoresetMode  # noqa: E402
+
+MODES = list(AutoresetMode)
+
+
+@pytest.mark.parametrize("id", ["CartPole-v1", "Pendulum-v1", "Forage-L1-v1"])
+@pytest.mark.filterwarnings("ignore")
+def test_checker(id):
+    xlarun.make_vec(id, 1).close()
+    check_env(gymnasium.make(f"xlarun/{id}").unwrapped)
+
+
+def play(env, steps, action=lambda env, i: env.action_space.sample()):
+    rows = []
+    env.action_space.seed(1)
+    for i in range(steps):
+        a = action(env, i)
+        rows.append((a, *env.step(a)))
+    return rows
+
+
+def test_seeds():
+    """Environment i of seed s is the environment of seed s + i."""
+    env, one = xlarun.make_vec("CartPole-v1", 3, seed=5), xlarun.make_vec("CartPole-v1", 1)
+    first, _ = env.reset()
+    again, _ = env.reset(seed=5)
+    np.testing.assert_array_equal(first, again)
+    rows = play(env, 60)
+    observation, _ = one.reset(seed=7)
+    np.testing.assert_array_equal(observation[0], first[2])
+    for action, observation, reward, terminated, truncated, _ in rows:
+        single = one.step(action[2:])
+        np.testing.assert_array_equal(observation[2], single[0][0])
+        assert (reward[2], terminated[2], truncated[2]) == (single[1][0], single[2][0], single[3][0])
+    each, _ = env.reset(seed=[7, 5, None])
+    np.testing.assert_array_equal(each[:2], first[[2, 0]])
+    assert not np.array_equal(env.reset()[0][0], first[2]), "the next episode"
+    other, another = (xlarun.make_vec("CartPole-v1", 1).reset()[0] for _ in range(2))
+    assert not np.array_equal(other, another), "without a seed"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_modes(mode):
+    """An episode that ends begins anew as Gymnasium's mode says."""
+    n = 4
+    env = xlarun.make_vec("CartPole-v1", n, seed=0, autoreset_mode=mode)
+    assert env.metadata["autoreset_mode"] == mode
+    before, _ = env.reset()
+    ended, over = np.zeros(n, bool), 0
+    for i in range(60):
+        observation, reward, terminated, truncated, info = env.step(np.zeros(n, int))
+        done = terminated | truncated
+        fresh = (np.abs(observation) <= 0.05).all(1)
+        if mode == AutoresetMode.NEXT_STEP:
+            assert fresh[ended].all() and not done[ended].any() and (reward[ended] == 0).all()
+            assert not fresh[done].any() and (reward[~ended] == 1).all()
+        elif mode == AutoresetMode.SAME_STEP:
+            assert fresh[done].all() and ("final_obs" in info) == done.any()
+            if done.any():
+                np.testing.assert_array_equal(info["_final_obs"], done)
+                assert (np.abs(info["final_obs"][done]) > 0.05).any(1).all()
+        elif done.any():
+            kept = observation.copy()
+            observation, _ = env.reset(options={"reset_mask": done})
+            assert (np.abs(observation[done]) <= 0.05).all()
+            np.testing.assert_array_equal(observation[~done], kept[~done])
+        over, ended = over + done.sum(), done
+    assert over > 8
+
+
+def test_arrays_that_somebody_holds_stay():
+    env = xlarun.make_vec("CartPole-v1", 2, seed=0)
+    held = [env.reset()[0]]
+    then = [held[0].copy()]
+    for _ in range(8):
+        held.append(env.step([0, 1])[0])
+        then.append(held[-1].copy())
+    np.testing.assert_array_equal(held, then)
+
+
+def test_beside_gymnasium():
+    """The dynamics of CartPole are Gymnasium's, with the same meaning of each mode."""
+    theirs = gymnasium.make_vec("CartPole-v1", 1, vectorization_mode="sync")
+    ours = xlarun.make_vec("CartPole-v1", 1, seed=3)
+    observation, _ = ours.reset()
+    theirs.reset(seed=0)
+    theirs.envs[0].unwrapped.state = observation[0].astype(float)
+    for i in range(9):
+        action = [i % 2]
+        for a, b in zip(ours.step(action)[:4], theirs.step(action)[:4]):
+            np.testing.assert_allclose(a, b, atol=1e-5)
+    assert ours.single_action_space == theirs.single_action_space or ours.single_action_space.n == 2
+
+
+@pytest.mark.parametrize("how", ["vector_entry_point", "sync"])
+def test_gymnasium_makes_them(how):
+    """Gymnasium's own vector of single environments sees what ours do."""
+    import xlarun.vector
+    made = gymnasium.make_vec("xlarun/CartPole-v1", num_envs=3, vectorization_mode=how)
+    assert isinstance(made.unwrapped, xlarun.vector.Vector) == (how != "sync")
+    counted = gymnasium.wrappers.vector.RecordEpisodeStatistics(made)
+    counted.action_space.seed(0)
+    ours = xlarun.make_vec("CartPole-v1", 3)
+    np.testing.assert_array_equal(counted.reset(seed=4)[0], ours.reset(seed=4)[0])
+    lengths = []
+    for _ in range(50):
+        action = counted.action_space.sample()
+        theirs, mine = counted.step(action), ours.step(action)
+        for a, b in zip(theirs[:4], mine[:4]):
+            np.testing.assert_array_equal(a, b)
+        lengths += list(theirs[4].get("episode", {"l": []})["l"])
+    assert max(lengths) > 8
+    made.close()
+
+
+def test_parameters_and_masks():
+    short = xlarun.make_vec("CartPole-v1", 2, seed=0, max_steps=3)
+    short.reset()
+    assert [short.step([0, 1])[3].tolist() for _ in range(3)][-1] == [True, True]
+    drawn = xlarun.make_vec("CartPole-v1", 2, gravity="1..20")
+    drawn.reset()
+    drawn.step([0, 1])
+
+
+@pytest.mark.parametrize("arguments, want", [
+    ({"id": "CartPol-v1"}, "did you mean CartPole-v1"),
+    ({"id": "TicTacToe-v1"}, "a game of 2 players"),
+    ({"num_envs": 0}, "num_envs: got 0"),
+    ({"num_envs": 2.0}, "num_envs: got 2.0"),
+    ({"gravit": 1}, "did you mean gravity"),
+    ({"gravity": "x"}, "gravity"),
+])
+def test_bad_arguments(arguments, want):
+    with pytest.raises(xlarun.Error, match=want) as e:
+        xlarun.make_vec(**{"id": "CartPole-v1", "num_envs": 2, **arguments})
+    assert e.value.status == 2
+
+
+def test_bad_calls():
+    env = xlarun.make_vec("CartPole-v1", 2)
+    with pytest.raises(xlarun.Error, match="want reset first"):
+        env.step([0, 1])
+    with pytest.raises(xlarun.Error, match="first reset"):
+        env.reset(options={"reset_mask": np.ones(2, bool)})
+    env.reset(seed=1)
+    for actions in ([0], [[0, 1]], [0.5, 1], ["a", "b"], None):
+        with pytest.raises(xlarun.Error, match="actions: got"):
+            env.step(actions)
+    with pytest.raises(xlarun.Error, match="got 2 for environment 1"):
+        env.step([0, 2])
+    with pytest.raises(xlarun.Error, match="seed: got 3 seeds"):
+        env.reset(seed=[1, 2, 3])
+    with pytest.raises(xlarun.Error, match="reset_mask: got the shape"):
+        env.reset(options={"reset_mask": [True]})

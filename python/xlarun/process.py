@@ -1,0 +1,179 @@
+"""The program as a child process, which all strategies and environments of this process share.
+
+A request is a numbered line on its stdin, and the answer a line with that number on its stdout. Arrays are in memory
+that both map. The child ends when its stdin does, so also when Python is killed. It is in a session of its own: Ctrl-C
+does not reach it.
+"""
+import atexit
+import json
+import mmap
+import os
+import subprocess
+import sys
+import threading
+import weakref
+
+import numpy as np
+
+from .program import Error, program
+
+
+class Child:
+    """A running program."""
+
+    def __init__(self):
+        path = program()
+        try:
+            self.process = subprocess.Popen([path, "python"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
+                                            start_new_session=True)
+        except OSError as e:
+            raise Error(f"the program {path} does not start: {e.strerror}") from None
+        self.pid, self.to, self.answers = os.getpid(), self.process.stdin.fileno(), self.process.stdout.fileno()
+        self.lock, self.rest, self.number, self.ended = threading.Lock(), b"", 0, None
+        self.unwanted = []  # numbers of objects that Python has let go of, since a finalizer must not wait for the lock
+
+    def request(self, line):
+        """Sends a line, and returns the line of its answer."""
+        if self.pid != os.getpid():
+            raise Error("this object belongs to the process that was forked: make it anew after a fork", 2)
+        with self.lock:
+            if self.ended is None:
+                try:
+                    self.number += 1
+                    number = b"%d " % self.number
+                    self.write(number + line)
+                    while True:
+                        answer = self.read()
+                        if answer.startswith(number):
+                            return answer[len(number):]
+                        # else it is one that an exception such as Ctrl-C did not wait for
+                except OSError:
+                    self.ended = self.process.wait()
+        raise Error(f"the program ended with status {self.ended} while Python used it: make the object anew")
+
+    def write(self, line):
+        sent = 0
+        try:
+            while sent < len(line):
+                sent += os.write(self.to, line[sent:])
+        except BaseException:
+            if sent:  # the program has a part of a line
+                self.process.kill()
+            raise
+
+    def read(self):
+        while b"\n" not in self.rest:
+            part = os.read(self.answers, 1 << 16)
+            if not part:
+                raise OSError
+            self.rest += part
+        line, self.rest = self.rest.split(b"\n", 1)
+        return line
+
+    def call(self, number, request, argument=""):
+        """Makes a request of an object, and returns what it answers."""
+        while self.unwanted:
+            self.request(b"0 close %d\n" % self.unwanted.pop())
+        line = self.request(b"%d %s %s\n" % (number, request.encode(), str(argument).encode()))
+        if line == b"null":
+            return None
+        answer = json.loads(line)
+        if isinstance(answer, dict) and "message" in answer and "status" in answer:
+            raise Error(answer["message"], answer["status"], answer["error"])
+        return answer
+
+    def close(self):
+        """Ends the program, or in a forked process only lets go of it."""
+        for pipe in (self.process.stdin, self.process.stdout):
+            pipe.close()
+        if self.pid == os.getpid():
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+
+_child, _making = None, threading.Lock()
+
+
+def child():
+    """The running program; starts it if none runs."""
+    global _child
+    with _making:
+        if _child is None or _child.pid != os.getpid() or _child.ended is not None or \
+                _child.process.poll() is not None:
+            _child = Child()
+        return _child
+
+
+@atexit.register
+def _end():
+    if _child is not None and _child.pid == os.getpid():
+        _child.close()
+
+
+def _forked():
+    # A fork must not keep the program alive, nor answer for it.
+    global _child, _making
+    _making = threading.Lock()
+    if _child is not None:
+        old, _child = _child, None
+        old.close()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+class Object:
+    """Something that lives in the program, with its shared memory."""
+
+    def __init__(self, kind, **arguments):
+        self.child = child()
+        try:
+            text = json.dumps(arguments, default=_plain)
+        except (TypeError, ValueError) as e:
+            raise Error(f"the arguments of {kind} are no plain values: {e}", 2) from None
+        self.description = d = self.child.call(0, kind, text)
+        self.number, self.fields = d["object"], {f["name"]: f for f in d["fields"]}
+        file = os.open(f"/proc/{self.child.process.pid}/fd/{d['file']}", os.O_RDWR)
+        try:
+            self.memory = mmap.mmap(file, d["bytes"])
+        finally:
+            os.close(file)
+        # A slot is an array, and all arrays in it refer to it: its references say whether anybody uses them. What is
+        # written into the last slot is copied.
+        self.slots = [np.frombuffer(self.memory, np.uint8, d["stride"], d["stride"] * i) for i in range(d["slots"])]
+        self.unused, self.slot = sys.getrefcount(self.slots[0]), 0
+        self.close = weakref.finalize(self, self.child.unwanted.append, self.number)
+
+    def take(self):
+        """Chooses a slot whose arrays nobody uses, or else the last one."""
+        last = len(self.slots) - 1
+        for i in range(last):
+            slot = (self.slot + 1 + i) % last
+            if sys.getrefcount(self.slots[slot]) == self.unused:
+                break
+        else:
+            slot = last
+        self.slot = slot
+
+    def input(self, name):
+        """A field of the slot, to be written."""
+        f = self.fields[name]
+        return np.ndarray(f["shape"], f["dtype"], self.slots[self.slot], f["offset"])
+
+    def output(self, name):
+        """A field of the slot, which stays as it is while somebody has it."""
+        array = self.input(name)
+        return array.copy() if self.slot == len(self.slots) - 1 else array
+
+    def call(self, request):
+        """Makes a request about the slot."""
+        return self.child.call(self.number, request, self.slot)
+
+
+def _plain(value):
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    raise TypeError(f"{value!r} is a {type(value).__name__}")
