@@ -62,7 +62,7 @@ class Run:
         # saves its state.
         run._process = subprocess.Popen(
             [program(), *args, "--log", "json", "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=run._stderr, text=True, encoding="utf-8", start_new_session=True)
+            stderr=run._stderr, text=True, encoding="utf-8", errors="replace", start_new_session=True)
         _running.add(run)
         threading.Thread(target=run._read, name=run.title, daemon=True).start()
         run._until(lambda: run._ready)
@@ -72,39 +72,44 @@ class Run:
     def _read(self):
         """Reads what the program prints. It never waits for whoever iterates."""
         last = ""
-        for line in self._process.stdout:
-            try:
-                record = json.loads(line)
-            except ValueError:
-                log.info(line.rstrip())
-                continue
+        try:
+            for line in self._process.stdout:
+                try:
+                    record = json.loads(line)
+                except ValueError:
+                    record = None
+                if not isinstance(record, dict):  # what an environment prints
+                    log.info(line.rstrip())
+                    continue
+                with self._changed:
+                    if not {"level", "msg"} <= record.keys():
+                        last, self.result = line, record
+                    elif record["msg"] in record:
+                        self._add({key: np.nan if value is None else value for key, value in record.items()
+                                   if key not in ("time", "level", "msg")})
+                    else:
+                        self.folder = pathlib.Path(record["folder"]) if "folder" in record else self.folder
+                        self.title = self.title if self._ready else record["msg"].partition(": ")[0]
+                        self._ready = True
+                        log.log(logging.WARNING if record["level"] == "WARN" else logging.INFO, record["msg"])
+                    self._changed.notify_all()
+        finally:
+            self._process.stdout.close()  # if reading failed, the program ends
+            status = self._process.wait()
+            self._stderr.seek(0)
             with self._changed:
-                if "msg" not in record:
-                    last, self.result = line, record
-                elif record["msg"] in record:
-                    self._add({key: np.nan if value is None else value for key, value in record.items()
-                               if key not in ("time", "level", "msg")})
-                else:
-                    self.folder = pathlib.Path(record["folder"]) if "folder" in record else self.folder
-                    self.title = self.title if self._ready else record["msg"].partition(": ")[0]
-                    self._ready = True
-                    log.log(logging.WARNING if record["level"] == "WARN" else logging.INFO, record["msg"])
+                if status and not (self._stopped and status in (75, 130, 143)):
+                    self._error = failure(status, last, self._stderr.read())
+                if self._newest is not None:
+                    self._rows.append(self._newest)
+                self._ready = self._ended = True
                 self._changed.notify_all()
-        status = self._process.wait()
-        self._stderr.seek(0)
-        with self._changed:
-            if status and not (self._stopped and status in (75, 130, 143)):
-                self._error = failure(status, last, self._stderr.read())
-            if self._newest is not None:
-                self._rows.append(self._newest)
-            self._ready = self._ended = True
-            self._changed.notify_all()
-        self._stderr.close()
-        self._process.stdout.close()
-        _running.discard(self)
+            self._stderr.close()
+            _running.discard(self)
 
     def _add(self, row):
-        """Keeps a row as metrics.jsonl does: after 4096 rows at growing distances, and the newest."""
+        """Keeps a row as metrics.jsonl does, counted from this start: after 4096 rows at growing distances, and the
+        newest."""
         self._received = n = self._received + 1
         self._newest = None
         if n <= 4096 or n % (1 << ((n // 512).bit_length() - 1)) == 0:
@@ -177,7 +182,7 @@ class Run:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of metrics so far. Of a long run they are at growing distances, as in metrics.jsonl."""
+        """The rows of metrics so far. Of a long run they are at growing distances."""
         if not self._process:
             return list(_rows_of(self.folder))
         with self._changed:
@@ -253,6 +258,16 @@ def _stop_all():
     for run in runs:
         with contextlib.suppress(Error):
             run.wait()
+
+
+def _forked():
+    # Only the process that started a run hears it and may stop it: for a fork it is the run in its folder.
+    for run in _running:
+        run._process, run.folder = None, run.folder or pathlib.Path(os.devnull)
+    _running.clear()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def start(kind: str, known: Any, argument: Any, settings: Mapping[str, Any]) -> Run:

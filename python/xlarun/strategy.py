@@ -102,5 +102,5 @@ class Strategy:
         return unflatten(self._like, iter([o.input(f"mean{i}").copy() for i in range(self._leaves)]))
 
     def close(self):
-        """Frees what the strategy has in the program. Letting go of the strategy does it, too."""
+        """Frees what the strategy has in the program. Letting go of the strategy does it later."""
         self._object.close()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -115,6 +116,19 @@ func TestHalfWrittenFilesDoNotAppear(t *testing.T) {
 	files, err := os.ReadDir(f.Dir())
 	require.NoError(t, err)
 	require.Len(t, files, 1)
+}
+
+// Python shares the lock of a folder for a moment, to see whether it is held. A run that began then was refused.
+func TestLockThatIsSharedForAMoment(t *testing.T) {
+	dir := t.TempDir()
+	shared, err := os.Open(dir)
+	require.NoError(t, err)
+	require.NoError(t, syscall.Flock(int(shared.Fd()), syscall.LOCK_SH))
+	time.AfterFunc(time.Millisecond, func() { _ = shared.Close() })
+	r, err := OSDisk().OpenRoot(dir)
+	require.NoError(t, err)
+	require.NoError(t, r.Lock())
+	require.NoError(t, r.Close())
 }
 
 // A file system that locks only files which are open for writing is given one.
