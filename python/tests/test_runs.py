@@ -1,4 +1,5 @@
 """Runs in a process of their own: of a program that only talks as xlarun does, and of xlarun where it is installed."""
+import fcntl
 import os
 import signal
 import stat
@@ -82,6 +83,19 @@ def test_what_an_environment_prints(fake):
     assert len(run.rows) == 3 and run.result == {"kind": "evolve", "generations": 3}
 
 
+def test_waits_for_the_run_in_a_folder(tmp_path):
+    (tmp_path / "config.toml").touch()
+    writer = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(writer, fcntl.LOCK_EX)
+    run = xlarun.Run(tmp_path)
+    with pytest.raises(TimeoutError):
+        run.wait(0.01)
+    threading.Timer(0.1, os.close, [writer]).start()
+    assert not run.wait(20).running
+    with pytest.raises(xlarun.Error, match="only a run that this process has started can be stopped"):
+        run.stop()
+
+
 def test_metrics_are_a_frame(fake):
     metrics = xlarun.evolve("short").wait().metrics
     assert list(np.asarray(metrics["eval_return"])) == [0.5, 1, 1.5]
@@ -147,7 +161,7 @@ def test_a_fork_leaves_the_run_alone(fake, tmp_path, out):
         print(run.running, run.stop().running)
         """)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=20)
-    assert done.stdout == "only a run that this process has started can be waited for or stopped [] [] False {}\n" \
+    assert done.stdout == "only a run that this process has started can be stopped [] [] False {}\n" \
         "True False\n", done.stderr
 
 
@@ -186,7 +200,7 @@ def test_a_run(solved, tmp_path):
     action, _ = solved.best.act(np.zeros(4))
     assert action in (0, 1) and solved.member("final").metadata["member"] == "mean"
     folder = xlarun.Run(solved.folder)
-    assert not folder.running and [row["generation"] for row in folder] == solved.first
+    assert folder.wait() is folder and not folder.running and [row["generation"] for row in folder] == solved.first
     assert {"mean_fitness", "steps_per_second"} <= set(folder.rows[0]) and "<svg" in folder._repr_html_()
     assert folder.rows[0]["mean_fitness"] == solved.rows[0]["mean_fitness"]
     with pytest.raises(xlarun.Error, match="--strategy got"):

@@ -39,15 +39,15 @@ class Run:
     their state.
     """
 
-    _rows: list[dict[str, Any]]  # of a process, as are the next two
-    _changed: threading.Condition
+    _rows: list[dict[str, Any]]  # of a process, as is the next one
     _stderr: Any
 
     def __init__(self, folder: str | os.PathLike[str]):
         self.folder: pathlib.Path | None = pathlib.Path(folder)  # None: it has none
-        self.result: dict[str, Any] | None = None  # the last line of `xlarun … --json`, when it is over
+        self.result: dict[str, Any] | None = None  # the last line of `xlarun … --json`, when a process is over
         self.title = str(folder)
         self._process: subprocess.Popen[str] | None = None
+        self._changed = threading.Condition()
         if not (self.folder / "config.toml").is_file():
             raise Error(f"{folder} is no folder of a run, as it has no config.toml", 2)
 
@@ -167,17 +167,18 @@ class Run:
 
     def wait(self, timeout: float | None = None) -> Run:
         """Waits until the run is over, for at most so many seconds (TimeoutError). Error: it failed."""
-        if not self._process:
-            raise Error("only a run that this process has started can be waited for or stopped", 2)
-        if not self._until(lambda: self._ended, timeout):
+        wait = self._until if self._process else self._wait
+        if not wait(lambda: not self.running, timeout):
             raise TimeoutError(f"{self.title} is not over after {timeout} s")
-        self._raise()
+        if self._process:
+            self._raise()
         return self
 
     def stop(self) -> Run:
         """Stops the run as SIGTERM does, and returns when its state is saved. resume=run.folder continues it."""
-        if self._process:
-            self._signal(signal.SIGTERM)
+        if not self._process:
+            raise Error("only a run that this process has started can be stopped", 2)
+        self._signal(signal.SIGTERM)
         return self.wait()
 
     @property
@@ -263,7 +264,7 @@ def _stop_all():
 def _forked():
     # Only the process that started a run hears it and may stop it: for a fork it is the run in its folder.
     for run in _running:
-        run._process, run.folder = None, run.folder or pathlib.Path(os.devnull)
+        run._process, run.folder, run._changed = None, run.folder or pathlib.Path(os.devnull), threading.Condition()
     _running.clear()
 
 
