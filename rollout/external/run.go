@@ -19,7 +19,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"xlarun/rollout/run"
@@ -76,7 +75,9 @@ func (p *Program) Start() (started run.Run, err error) {
 		}
 		defer func() { _ = written[i].Close() }() // the program has its own
 	}
-	if !slices.ContainsFunc(p.Command, func(word string) bool { return strings.Contains(word, "{values}") }) {
+	if !slices.ContainsFunc(p.Command, func(word string) bool {
+		return slices.Contains(placeholder.FindAllString(word, -1), "{values}")
+	}) {
 		printed, err := os.Open(filepath.Join(p.Folder, outFile))
 		if err != nil {
 			return nil, err
