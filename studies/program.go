@@ -80,7 +80,8 @@ func (s *Spec) checkPrograms() error {
 	for _, name := range names {
 		variable := external.Variable(name)
 		if other, taken := variables[variable]; taken {
-			return wrong("param."+name, "has the environment variable %s, as %s has: rename one of them", variable, other)
+			return wrong("param."+name, "has the environment variable %s, as %s has: rename one of them", variable,
+				other)
 		}
 		variables[variable] = name
 	}

@@ -85,8 +85,8 @@ func TestPrograms(t *testing.T) {
 			"run has measured it: there are step, acc"},
 		{name: "status 3", script: `echo '{"loss": 1}'; printf 'b\n\377\nc\nd\n' >&2; exit 3`, steps: []int64{1},
 			failed: "the program ended with exit status 3: ? / c / d"},
-		{name: "a long stderr", script: `echo '{"loss": 1}'; (head -c 2000 /dev/zero | tr '\0' x; echo; echo end) >&2; ` +
-			`exit 4`, steps: []int64{1}, failed: "exit status 4: " + strings.Repeat("x", 495) + " / end"},
+		{name: "a long stderr", script: `(head -c 2000 /dev/zero | tr '\0' x; echo; echo end) >&2; exit 4`,
+			failed: "exit status 4: " + strings.Repeat("x", 495) + " / end"},
 		{name: "kills itself", script: `kill -KILL $$`,
 			failed: "the program ended with signal: killed: it wrote nothing to stderr"},
 		{name: "steps fall", script: `echo '{"step": 3, "loss": 1}'; echo '{"step": 2, "loss": 1}'; sleep 60`,
@@ -257,9 +257,6 @@ func TestFoldersOfAttempts(t *testing.T) {
 		r, err := s.program(nil, 7, 0).Start()
 		require.NoError(t, err)
 		defer func() { require.NoError(t, r.Close()) }()
-		m, err := r.Step(t.Context())
-		require.NoError(t, err)
-		require.EqualValues(t, 1, m.Step)
 		require.FileExists(t, filepath.Join("runs", "study-p", "trials", "7", folder, "stdout"))
 	}
 }
@@ -275,8 +272,7 @@ func TestChangedCommand(t *testing.T) {
 	require.NoError(t, cmd.Start())
 	require.Eventually(t, func() bool { return exists("runs/study-p/trials/3") }, 30*time.Second, time.Millisecond)
 	require.NoError(t, cmd.Process.Kill())
-	_ = cmd.Wait()
-	were := trialsOf(t, s)
+	_, were := cmd.Wait(), trialsOf(t, s)
 	require.NoError(t, coordinator(s).Run(t.Context()))
 	for i, x := range trialsOf(t, s) {
 		want := 2.
@@ -289,17 +285,9 @@ func TestChangedCommand(t *testing.T) {
 
 // A spec that comes from a server may be anything.
 func TestSpecsOfServers(t *testing.T) {
-	for text, want := range map[string]string{
-		`{"name": "../../../tmp/evil"}`:                `the spec of the study "../../../tmp/evil" is damaged`,
-		`{"name": "p", "kind": "exec", "fixed": null}`: `the spec of the study "p" is damaged`,
-		`{"name": "p"}`: "",
-	} {
+	for _, text := range []string{`{"name": "../../../tmp/evil"}`, `{"name": "p", "kind": "exec", "fixed": null}`} {
 		_, err := specFrom([]byte(text), []byte("{}"))
-		if want == "" {
-			require.NoError(t, err)
-		} else {
-			require.ErrorContains(t, err, want)
-		}
+		require.ErrorContains(t, err, "is damaged: it has no right name, or no settings")
 	}
 }
 

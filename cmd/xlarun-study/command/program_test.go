@@ -28,7 +28,8 @@ func TestStudyOfAScript(t *testing.T) {
 	require.FileExists(t, filepath.Join(s.Dir, "runs/study-script/trials/0/seed-0/stdout"))
 	program := `["sh", "-c", "echo '{\"loss\": -1}'"]`
 	require.Contains(t, s.Do(t, "study", "run", spec, "--trials", "7", "--exec", program), "best: trial 6, -1: x=")
-	serve := s.Command("serve", spec, "--trials", "9", "--listen", "127.0.0.1:0", "--no-workers", "--address-file", "at")
+	serve := s.Command("serve", spec, "--trials", "9", "--listen", "127.0.0.1:0", "--no-workers",
+		"--address-file", "at")
 	require.NoError(t, serve.Start())
 	s.Do(t, "work", "@at", "--workers", "2", "--exec",
 		`["sh", "-c", "! env | grep ^XLARUN_WORKER_ && echo '{\"loss\": -1}'"]`)
