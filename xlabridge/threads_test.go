@@ -54,7 +54,9 @@ func TestProductsDoNotDependOnThreads(t *testing.T) {
 		}},
 		{"gradient, vectorized", graph.Float32, []int{2, 64, 128}, []int{2, 64, 100},
 			graph.VMap(func(o operands) *graph.Array {
-				return graph.Grad(func(x *graph.Array) *graph.Array { return turn(x).Add(1).Dot(o.Y).Tanh().Mean() })(o.X)
+				return graph.Grad(func(x *graph.Array) *graph.Array {
+					return turn(x).Add(1).Dot(o.Y).Tanh().Mean()
+				})(o.X)
 			})},
 		{"transposed sum", graph.Float32, []int{386, 32}, []int{32, 386}, func(o operands) *graph.Array {
 			return turn(o.X.Dot(o.Y).Add(1))
