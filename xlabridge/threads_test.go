@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/internal/long"
 )
 
 // XLA's pool of threads has as many as there are cores, or devices if these are more. Results of large products do not
@@ -54,7 +55,9 @@ func TestProductsDoNotDependOnThreads(t *testing.T) {
 		}},
 		{"gradient, vectorized", graph.Float32, []int{2, 64, 128}, []int{2, 64, 100},
 			graph.VMap(func(o operands) *graph.Array {
-				return graph.Grad(func(x *graph.Array) *graph.Array { return turn(x).Add(1).Dot(o.Y).Tanh().Mean() })(o.X)
+				return graph.Grad(func(x *graph.Array) *graph.Array {
+					return turn(x).Add(1).Dot(o.Y).Tanh().Mean()
+				})(o.X)
 			})},
 		{"transposed sum", graph.Float32, []int{386, 32}, []int{32, 386}, func(o operands) *graph.Array {
 			return turn(o.X.Dot(o.Y).Add(1))
@@ -84,6 +87,10 @@ func TestProductsDoNotDependOnThreads(t *testing.T) {
 		in[i] = operands{graph.Case{Lo: -5, Hi: 5}.Input(r, graph.ShapeOf(c.d, c.x...)),
 			graph.Case{Lo: -5, Hi: 5}.Input(r, graph.ShapeOf(c.d, c.y...))}
 	}
+	machines := []struct{ cores, devices int }{{2, 1}, {1, 1}, {3, 1}, {33, 1}, {1, 2}, {1, 3}, {1, 4}, {1, 8}}
+	if !long.On() {
+		machines = machines[:6]
+	}
 	tiled := slices.IndexFunc(cases, func(c threaded) bool { return c.what == "beside tiles" })
 	all := func(in []operands) (out []*graph.Array) {
 		for i, c := range cases {
@@ -93,8 +100,7 @@ func TestProductsDoNotDependOnThreads(t *testing.T) {
 	}
 	for _, kernels := range []graph.Kernels{graph.WithKernels, graph.NoKernels} {
 		var first [][]byte
-		for _, of := range []struct{ cores, devices int }{{2, 1}, {1, 1}, {3, 1}, {33, 1}, {1, 2}, {1, 3}, {1, 4},
-			{1, 8}} {
+		for _, of := range machines {
 			t.Setenv("NPROC", fmt.Sprint(of.cores)) // the number of cores to XLA
 			client := open(t, Options{Devices: of.devices})
 			client.target = client.Target()
