@@ -54,6 +54,7 @@ type server struct {
 	leases    *lease.Table
 	over      bool // the study is over
 	workers   map[string]*WorkerStatus
+	reported  map[int64]*study.FrozenTrial // open trials about which the pruner was asked, by ID
 	processor string // of the worker that was heard first
 }
 
@@ -67,7 +68,7 @@ func newServer(ctx context.Context, c *Coordinator, b *bus) (s *server, err erro
 	s = &server{db: c.db, study: c.study, spec: c.Spec, version: c.Version,
 		checkpoints: checkpoints{c.workdir.checkpoints(c.Spec.Name)}, notice: c.notice,
 		observe: decision.Observer(ctx), changed: make(chan struct{}, 1), errs: make(chan error, 1), now: time.Now,
-		began: time.Now(), workers: map[string]*WorkerStatus{}}
+		began: time.Now(), workers: map[string]*WorkerStatus{}, reported: map[int64]*study.FrozenTrial{}}
 	if s.ttl, err = c.Spec.leaseTime(); err != nil {
 		return nil, err
 	}
@@ -353,19 +354,36 @@ func (s *server) report(q request) (reply, error) {
 	if err := s.db.Report(q.Trial, study.Reported{Step: q.Step, Value: q.Value}); err != nil {
 		return reply{}, err
 	}
-	t, err := s.trial(q.Trial)
-	if err != nil || t == nil || s.spec.Pruner == "none" { // nil: the study was deleted, as supervise will find
+	if s.spec.Pruner == "none" {
+		return reply{}, nil
+	}
+	t, err := s.upTo(q)
+	if err != nil || t == nil { // nil: the study was deleted, as supervise will find
 		return reply{}, err
 	}
-	resumed := *t
-	resumed.Intermediate = nil
-	for _, x := range t.Intermediate { // what a worker that died reported beyond this is reported again
-		if x.Step <= q.Step {
-			resumed.Intermediate = append(resumed.Intermediate, x)
+	stop, err := s.spec.prunes(s.study, t, q.Last)
+	return reply{Stop: stop}, err
+}
+
+// upTo returns a trial with its reports up to that of a request: what a worker that died reported beyond this is
+// reported again. Only the first time it reads them: a trial may have many.
+func (s *server) upTo(q request) (*study.FrozenTrial, error) {
+	s.mu.Lock()
+	t := s.reported[q.Trial]
+	s.mu.Unlock()
+	if t == nil {
+		var err error
+		if t, err = s.trial(q.Trial); err != nil || t == nil {
+			return nil, err
 		}
 	}
-	stop, err := s.spec.prunes(s.study, &resumed, q.Last)
-	return reply{Stop: stop}, err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other := s.reported[q.Trial]; other != nil {
+		t = other
+	}
+	s.reported[q.Trial] = t
+	return t.Reported(study.Reported{Step: q.Step, Value: q.Value}), nil
 }
 
 // keep stores a part of a checkpoint. That of a trial is its owner's. The end of a trial is the same whoever sends it.
@@ -466,6 +484,7 @@ func (s *server) result(q request) (reply, error) {
 func (s *server) finished(trial int64) {
 	s.mu.Lock()
 	s.leases.Finish(trial)
+	delete(s.reported, trial)
 	s.mu.Unlock()
 	go s.checkpoints.remove(trialFile(trial))
 	select {
