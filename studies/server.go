@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -55,7 +56,7 @@ type server struct {
 	over      bool // the study is over
 	workers   map[string]*WorkerStatus
 	reported  map[int64]*study.FrozenTrial // open trials about which the pruner was asked, by ID
-	processor string // of the worker that was heard first
+	processor string                       // of the worker that was heard first
 }
 
 // place is a connection at which workers ask: with the bus, or with the server of Coordinator.Join.
@@ -518,15 +519,30 @@ func (s *server) recordDeaths() error {
 		}
 	}
 	for id, deaths := range failed {
-		reason := fmt.Sprintf("%s died while running it: see the logs",
-			quantity.Count(deaths.All(), "worker", "workers"))
-		err := s.db.Finish(id, study.Result{State: study.Fail, Reason: reason})
+		reason, err := s.deathsReason(id, deaths)
+		if err != nil {
+			return err
+		}
+		err = s.db.Finish(id, study.Result{State: study.Fail, Reason: reason})
 		if err != nil && !errors.As(err, new(*study.Nondeterminism)) { // it has finished meanwhile
 			return err
 		}
 		s.finished(id)
 	}
 	return s.offer()
+}
+
+// deathsReason returns why a trial has failed of which too many workers have died.
+func (s *server) deathsReason(id int64, deaths lease.Deaths) (string, error) {
+	if deaths.Stalled < deaths.All() || !s.spec.Programs() {
+		return quantity.Count(deaths.All(), "worker", "workers") + " died while running it: see the logs", nil
+	}
+	t, err := s.trial(id)
+	if err != nil || t == nil {
+		return "", err
+	}
+	return fmt.Sprintf("it printed no values for %s (stall), %s: see stdout and stderr in %s", s.spec.Stall,
+		quantity.Count(deaths.All(), "time", "times"), filepath.Dir(s.spec.program(nil, t.Number, 0).Folder)), nil
 }
 
 // offer tells workers that wait for a trial that there is one. They ask again anyway.

@@ -131,6 +131,7 @@ func (r *running) read(ctx context.Context, from *lines, ended bool) (run.Metric
 			return run.Metrics{}, err
 		}
 		if len(values) == 0 {
+			from.note(line)
 			continue
 		}
 		if step < 0 {
@@ -168,9 +169,19 @@ func (r *running) end() (run.Metrics, error) {
 	}
 	if !r.told {
 		return run.Metrics{}, errors.New(`the program ended without values: let it print a line such as ` +
-			`{"step": 1, "loss": 0.5}`)
+			`{"step": 1, "loss": 0.5}` + r.unread())
 	}
 	return run.Metrics{Step: r.step, Values: r.more, Done: true}, nil
+}
+
+// unread returns what the program gave in place of values; "" for nothing.
+func (r *running) unread() string {
+	for _, from := range r.from {
+		if from.unread != "" {
+			return "; it gave " + from.unread
+		}
+	}
+	return ""
 }
 
 // errState is the error of a run without a known state.
