@@ -255,7 +255,8 @@ echo "{\"loss\": $XLARUN_PARAM_batch_size}"`
 // A program that stands still ends with a reason that says so.
 func TestStalledProgram(t *testing.T) {
 	t.Chdir(t.TempDir())
-	s := programs(t, []string{"sh", "-c", "sleep 60"}, "trials = 1\nattempts = 2\nlease = \"200ms\"\nstall = \"100ms\"\n")
+	s := programs(t, []string{"sh", "-c", "sleep 60"}, "trials = 1\nattempts = 2\nlease = \"200ms\"\n"+
+		"stall = \"100ms\"\n")
 	require.EqualError(t, coordinator(s).Run(t.Context()), "all 1 trials have failed, the last as it printed no values "+
 		"for 100ms (stall), 2 times: see stdout and stderr in runs/study-p/trials/0: mend the program or the spec, and "+
 		"give the study another name")
