@@ -154,7 +154,7 @@ func TestCommands(t *testing.T) {
 		{[]string{"a", "{{batch_size}}", "${batch_size}", "{}", "{ x}", "{\"n\":{batch_size}}"},
 			`a {batch_size} ${batch_size} {} { x} {"n":1}`},
 		{[]string{"a", "f() { a; }; echo '{\"a\"'", "{"}, "a f() { a; }; echo '{\"a\"' { --batch_size=1"},
-		{[]string{"a", "{batch_size"}, `"command" has "{batch_size", whose braces do not match: a placeholder is {NAME}`},
+		{[]string{"a", "{batch_size"}, `"command" has "{batch_size", whose braces do not match: a placeholder is`},
 		{[]string{"a", "--x={batch_size}}"}, `"command" has "--x={batch_size}}", whose braces do not match`},
 		{[]string{"a", "--x=batch_size}"}, `"command" has "--x=batch_size}", whose braces do not match`},
 		{[]string{"a", "{", "batch_size", "}"}, `"command" has "{ batch_size }": a placeholder has no blanks, ` +
@@ -257,9 +257,9 @@ func TestStalledProgram(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := programs(t, []string{"sh", "-c", "sleep 60"}, "trials = 1\nattempts = 2\nlease = \"200ms\"\n"+
 		"stall = \"100ms\"\n")
-	require.EqualError(t, coordinator(s).Run(t.Context()), "all 1 trials have failed, the last as it printed no values "+
-		"for 100ms (stall), 2 times: see stdout and stderr in runs/study-p/trials/0: mend the program or the spec, and "+
-		"give the study another name")
+	require.EqualError(t, coordinator(s).Run(t.Context()), "all 1 trials have failed, the last as it printed no "+
+		"values for 100ms (stall), 2 times: see stdout and stderr in runs/study-p/trials/0: mend the program or the "+
+		"spec, and give the study another name")
 }
 
 // A worker that joins runs no command but its own. One without gives the trial back, and ends.

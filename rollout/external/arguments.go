@@ -20,8 +20,8 @@ func Split(text string) (words []string, err error) {
 	} else {
 		words = strings.Fields(text)
 		if strings.ContainsAny(text, `"'`) {
-			return nil, fmt.Errorf("got %s, whose quotes no shell reads: give a JSON list, such as [\"python\", \"-c\", "+
-				"\"print(1)\"]", text)
+			return nil, fmt.Errorf("got %s, whose quotes no shell reads: give a JSON list, such as "+
+				`["python", "-c", "print(1)"]`, text)
 		}
 	}
 	if err != nil || len(words) == 0 || words[0] == "" {

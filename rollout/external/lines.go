@@ -28,7 +28,7 @@ type lines struct {
 	size int    // of the line so far
 	long bool   // the line is too long: it is left out
 
-	unread string // what the first line of an object that gave no values has in place of a number
+	unread string // of the first object without values: a text about what it has in place of a number
 }
 
 func newLines(file *os.File) *lines { return &lines{file: file, in: bufio.NewReaderSize(file, 1<<16)} }
@@ -58,7 +58,7 @@ func (l *lines) next(ctx context.Context, ended bool) ([]byte, error) {
 			return line, nil
 		}
 		if l.unread == "" && isObject(line) {
-			l.unread = fmt.Sprintf("a line of %d bytes, and no more than %d are read", size, longestLine)
+			l.unread = fmt.Sprintf("; it gave a line of %d bytes, and no more than %d are read", size, longestLine)
 		}
 	}
 }
@@ -70,14 +70,12 @@ func (l *lines) note(line []byte) {
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(line, &fields) != nil {
-		l.unread = fmt.Sprintf("%.40s, which is no JSON", bytes.TrimSpace(line))
+		l.unread = fmt.Sprintf("; it gave %.40s, which is no JSON", bytes.TrimSpace(line))
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if name != stepKey {
-			l.unread = fmt.Sprintf("%q: %.40s, which is no number of 64 bits", name, fields[name])
-			return
-		}
+	delete(fields, stepKey)
+	for _, name := range slices.Sorted(maps.Keys(fields))[:min(1, len(fields))] {
+		l.unread = fmt.Sprintf("; it gave %q: %.40s, which is no number of 64 bits", name, fields[name])
 	}
 }
 

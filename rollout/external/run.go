@@ -8,6 +8,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -169,19 +170,9 @@ func (r *running) end() (run.Metrics, error) {
 	}
 	if !r.told {
 		return run.Metrics{}, errors.New(`the program ended without values: let it print a line such as ` +
-			`{"step": 1, "loss": 0.5}` + r.unread())
+			`{"step": 1, "loss": 0.5}` + cmp.Or(r.from[0].unread, r.from[len(r.from)-1].unread))
 	}
 	return run.Metrics{Step: r.step, Values: r.more, Done: true}, nil
-}
-
-// unread returns what the program gave in place of values; "" for nothing.
-func (r *running) unread() string {
-	for _, from := range r.from {
-		if from.unread != "" {
-			return "; it gave " + from.unread
-		}
-	}
-	return ""
 }
 
 // errState is the error of a run without a known state.
