@@ -46,6 +46,7 @@ var notInPython = []string{"help", "json", "log", "log-level"}
 func pythonPage(t *testing.T) string {
 	root := cli.Root()
 	var b, functions strings.Builder
+	var kinds []string
 	b.WriteString(ticks(pythonHead))
 	shared := sharedFlags(t, root)
 	pythonSettings(t, &b, "Common", "Flags of every kind of run.", "", shared, nil)
@@ -68,8 +69,10 @@ func pythonPage(t *testing.T) string {
 		own = slices.DeleteFunc(own, func(f *pflag.Flag) bool { return f.Name == k.Argument })
 		pythonSettings(t, &b, class, "Flags of xlarun "+k.Name+".", strings.Join(bases, ", "), own, settingsOf(k.Name))
 		pythonFunction(&functions, c, k, class)
+		kinds = append(kinds, k.Name)
 	}
-	fmt.Fprintf(&b, "\n\nPARTS = (\"%s\")\n", strings.Join(slices.Sorted(maps.Keys(parts)), `", "`))
+	fmt.Fprintf(&b, "\n\nPARTS = (\"%s\")\n__all__ = [\"%s\"]\n",
+		strings.Join(slices.Sorted(maps.Keys(parts)), `", "`), strings.Join(kinds, `", "`))
 	return b.String() + functions.String()
 }
 

@@ -11,9 +11,9 @@ import (
 // parts for its threads, of which there are as many as cores, or as devices if these are more, and rounds the ends of
 // parts in another way. Its first call also generates code for 20 to 40 ms in each process.
 //
-// So operands are turned for YNNPACK, by a kernel or behind a barrier: the compiler would fold a transpose of its own
-// into the product again, be it one of an operand or of the result. No library but Eigen multiplies complex numbers, so
-// their products are written as real ones.
+// So left operands are turned for YNNPACK and kept behind a barrier. The compiler would move a transpose through what
+// lies between, such as a sum, and fold it into the product, be it one of an operand or of the result. No library but
+// Eigen multiplies complex numbers, so their products are written as real ones.
 
 // ofSplitProduct reports whether an array is the result of a product of floats that Eigen may cut, or a reshape of it.
 func ofSplitProduct(x *Array) bool {
@@ -26,20 +26,19 @@ func ofSplitProduct(x *Array) bool {
 	return x.node.Attrs.(dotAttrs).Split(x.node.Inputs[0].Dims(), x.node.Inputs[1].Dims())
 }
 
-// libraryProduct is a product whose left operand is turned for YNNPACK; nil: it need not be.
+// libraryProduct is a product whose left operand lies behind a barrier as YNNPACK takes it; nil: it does already.
 func libraryProduct(l *Cursor, op *Op, a dotAttrs, x, y *Array) []*Array {
 	if !l.target.IsCPU() || !isFloat(x.DType()) || !a.Split(x.Dims(), y.Dims()) && l.target.Kernels != AlwaysKernels {
 		return nil
 	}
-	if r := x.node; r != nil && r.Op.Name == "reshape" && r.Inputs[0].node != nil &&
-		r.Inputs[0].node.Op.Name == "transpose" {
-		x = Barrier(x)[0] // the compiler may drop a reshape that adds or takes axes of length 1
-	}
 	x, batch, contract := throughTranspose(x, a.LeftBatch, a.LeftContract)
 	free := dropAxes(rangeInts(0, x.Rank()), slices.Concat(batch, contract))
 	perm := slices.Concat(batch, free, contract)
-	if slices.IsSorted(perm) || len(contract) == 0 {
+	if len(contract) == 0 || slices.IsSorted(perm) && x.node != nil && x.node.Op.Name == "optimization_barrier" {
 		return nil
+	}
+	if slices.IsSorted(perm) {
+		return apply(op, a.Of(batch, a.RightBatch, contract, a.RightContract), []*Array{Barrier(x)[0], y})
 	}
 	if rows, inner, columns := a.Matrices(x.Dims(), y.Dims()); x.Rank() == 2 && y.Rank() == 2 &&
 		a.RightContract[0] == 0 && inner*rows > inner*columns+rows*columns && a.Preferred == 0 {
@@ -69,7 +68,7 @@ func turned(l *Cursor, x *Array, perm []int) *Array {
 }
 
 // transposeKernel transposes float32 matrices [n, rows, columns].
-var transposeKernel = &Kernel{Target: "xlarun_transpose", Eval: func(in, out []*Tensor) {
+var transposeKernel = &Kernel{Target: attr.Transposes, Eval: func(in, out []*Tensor) {
 	rows, columns := in[0].Shape.Dims[1], in[0].Shape.Dims[2]
 	for i, v := range in[0].V {
 		at := i % (rows * columns)

@@ -11,6 +11,27 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// The lock of a study is removed last: a coordinator that gets it finds no slots of the one before.
+func TestClearedBeforeTheNext(t *testing.T) {
+	t.Parallel()
+	w := workdir{t.TempDir()}
+	lock, _, err := tryLock(w.coordinator("a"))
+	require.NoError(t, err)
+	for i := range 200 {
+		require.NoError(t, os.WriteFile(w.slot("a", i)+".id", nil, 0o666))
+	}
+	left := make(chan []string)
+	go func() {
+		next, _, _ := tryLock(w.coordinator("a"))
+		slots, _ := filepath.Glob(filepath.Join(w.dir, "*.id"))
+		_ = next.Unlock()
+		left <- slots
+	}()
+	require.NoError(t, w.clear("a"))
+	require.NoError(t, lock.Unlock())
+	require.Empty(t, <-left)
+}
+
 // TestLookingAtALock: a process that looks whether a study runs does not keep another from starting it,
 // and two that look do not see each other.
 func TestLookingAtALock(t *testing.T) {

@@ -114,6 +114,9 @@ func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, 
 		return outcome{}, err
 	}
 	step, last := int64(0), seeds.last()
+	if s.Programs() { // their first step may be 0
+		step = -s.ReportEvery
+	}
 	if h.until > 0 {
 		last = min(last, h.until)
 	}

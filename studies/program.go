@@ -2,6 +2,7 @@ package studies
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -80,6 +81,18 @@ func (s *Spec) checkPrograms() error {
 				strings.Join(external.Reserved, ", "))
 		}
 	}
+	names, variables := slices.Sorted(maps.Keys(s.Fixed)), map[string]string{}
+	for _, p := range s.Space {
+		names = append(names, p.Name)
+	}
+	for _, name := range names {
+		variable := external.Variable(name)
+		if other, taken := variables[variable]; taken {
+			return wrong("param."+name, "has the environment variable %s, as %s has: rename one of them", variable,
+				other)
+		}
+		variables[variable] = name
+	}
 	if s.Exec == "" {
 		return nil // whoever runs trials gives it
 	}
@@ -115,14 +128,20 @@ func (s *Spec) program(params map[string]any, trial int64, seed int) *external.P
 	all := maps.Clone(s.Fixed)
 	maps.Copy(all, params)
 	command, _ := external.Split(s.Exec) // it was checked
-	return &external.Program{Command: command, Params: all, Trial: trial, Seed: seed, Threads: s.Threads,
-		Folder: filepath.Join("runs", "study-"+s.Name, "trials", fmt.Sprint(trial), fmt.Sprint("seed-", seed)),
-		Secret: credentials.TokenVariable}
+	return &external.Program{Command: command, Params: all, Metrics: s.Metrics(), Trial: trial, Seed: seed,
+		Threads: s.Threads,
+		Folder:  filepath.Join("runs", "study-"+s.Name, "trials", fmt.Sprint(trial), fmt.Sprint("seed-", seed)),
+		Secret:  credentials.TokenVariable}
 }
 
 // ProgramParams returns what the program of a trial gets, as JSON.
 func (s *Spec) ProgramParams(t *study.FrozenTrial) ([]byte, error) {
 	return json.MarshalIndent(s.program(t.External(), t.Number, 0).Params, "", "  ")
+}
+
+// ownWorkerOf is what names of the machine's own workers with a command begin with.
+func ownWorkerOf(command string) string {
+	return fmt.Sprintf("%s%.8x:", ownWorker, sha256.Sum256([]byte(command)))
 }
 
 // startPrograms starts the programs of a trial, one for each seed. Steps of a program may begin at 0.

@@ -25,13 +25,18 @@ import (
 // programs returns a study of programs with a parameter batch_size, whose name stays as it is.
 func programs(t *testing.T, command []string, more string) *Spec {
 	t.Helper()
-	words, err := json.Marshal(command)
-	require.NoError(t, err)
-	s, err := Parse(fmt.Appendf(nil, "name = \"p\"\nkind = \"exec\"\nmetric = \"loss\"\ndirection = \"minimize\"\n"+
-		"command = %s\nstorage = \"sqlite:///p.db\"\nworkers = 2\n%s\n[[param]]\nname = \"batch_size\"\n"+
-		"type = \"int\"\nlow = 1\nhigh = 9\n", words, more), nil)
+	s, err := Parse(programsText(t, command, more), nil)
 	require.NoError(t, err)
 	return s
+}
+
+func programsText(t *testing.T, command []string, more string) []byte {
+	t.Helper()
+	words, err := json.Marshal(command)
+	require.NoError(t, err)
+	return fmt.Appendf(nil, "name = \"p\"\nkind = \"exec\"\nmetric = \"loss\"\ndirection = \"minimize\"\n"+
+		"command = %s\nstorage = \"sqlite:///p.db\"\nworkers = 2\n%s\n[[param]]\nname = \"batch_size\"\n"+
+		"type = \"int\"\nlow = 1\nhigh = 9\n", words, more)
 }
 
 // TestPrograms runs programs of each kind as a trial, in this process.
@@ -49,8 +54,12 @@ func TestPrograms(t *testing.T) {
 		{name: "a line", script: `echo '{"loss": 0.25}'`, values: []float64{.25}, steps: []int64{1}},
 		{name: "without an end", script: `printf '{"loss": 0.25}'`, values: []float64{.25}, steps: []int64{1}},
 		{name: "steps", script: `for i in 0 10 20; do echo "{\"step\": $i, \"loss\": $i}"; done`,
-			values: []float64{20}, steps: []int64{10, 20}},
-		{name: "step 0 alone", script: `echo '{"step": 0, "loss": 3}'`, values: []float64{3}},
+			values: []float64{20}, steps: []int64{0, 10, 20}},
+		{name: "step 0 alone", script: `echo '{"step": 0, "loss": 3}'`, values: []float64{3}, steps: []int64{0}},
+		{name: "lines of no step", script: `echo '{"lr": 1}'; echo '{"step": 0, "loss": 3}'; echo '{"lr": 1}'; ` +
+			`echo '{"acc": 1}'; echo '{"step": 1, "loss": 2}'`, values: []float64{2}, steps: []int64{0, 1}},
+		{name: "a file of values", script: `echo '{"loss": 7}'; echo '{"loss": 8}'; echo '{"step": 0, "loss": 1}' ` +
+			`>{values}`, values: []float64{1}, steps: []int64{0}},
 		{name: "other lines", script: `echo hello; echo '[1]'; echo '{"loss": "low"}'; echo '{"loss"'; ` +
 			`echo '{"loss": 2, "note": "x", "all": [1]}'; echo '{"step": 9}'`, values: []float64{2}, steps: []int64{1}},
 		{name: "a metric later", script: `echo '{"step": 1, "acc": 1}'; echo '{"step": 1, "loss": 4}'; ` +
@@ -83,10 +92,13 @@ func TestPrograms(t *testing.T) {
 			"run has measured it: there are step, acc"},
 		{name: "status 3", script: `echo '{"loss": 1}'; printf 'b\n\377\nc\nd\n' >&2; exit 3`, steps: []int64{1},
 			failed: "the program ended with exit status 3: ? / c / d"},
+		{name: "a long stderr", script: `(head -c 2000 /dev/zero | tr '\0' x; echo; echo end) >&2; exit 4`,
+			failed: "exit status 4: " + strings.Repeat("x", 495) + " / end"},
 		{name: "kills itself", script: `kill -KILL $$`,
 			failed: "the program ended with signal: killed: it wrote nothing to stderr"},
 		{name: "steps fall", script: `echo '{"step": 3, "loss": 1}'; echo '{"step": 2, "loss": 1}'; sleep 60`,
-			steps: []int64{3}, failed: "values of step 2 after those of step 3: steps must not decrease"},
+			steps: []int64{3}, failed: "values of step 2 after those of step 3: steps must not decrease, and " +
+				"a line without one is the next step"},
 		{name: "half a step", script: `echo '{"step": 0.5, "loss": 1}'`,
 			failed: "the program gave the step 0.5, want a whole number from 0 to 2147483647"},
 		{name: "hangs", script: `sleep 60`, failed: "it took too long"},
@@ -109,7 +121,7 @@ func TestPrograms(t *testing.T) {
 				checkpoint: func(func() (*checkpoint, error)) error { return nil },
 				report: func(step, _ int64, value float64) (bool, error) {
 					reports, steps = append(reports, study.Reported{Step: step, Value: value}), append(steps, step)
-					return step == c.pruneAt, nil
+					return c.pruneAt > 0 && step == c.pruneAt, nil
 				}})
 			r := resultOf(end, reports, err)
 			require.Less(t, time.Since(began), 30*time.Second)
@@ -187,6 +199,8 @@ func TestCommands(t *testing.T) {
 		"kind = \"exec\"\ncommand = \"a 'b c'\"\n":     `got a 'b c', whose quotes no shell reads: give a JSON list`,
 		"kind = \"exec\"\ncommand = [1]\n":             "got [1], wants the words of a command",
 		"kind = \"exec\"\n[run]\nseed = 1\n":           `key "param.seed" has the name of what each program gets`,
+		"kind = \"exec\"\n[run]\na_b = 1\n\"a.b\" = 1\n": `key "param.a_b" has the environment variable ` +
+			"XLARUN_PARAM_a_b, as a.b has: rename one of them",
 	} {
 		_, err := Parse([]byte(head+more+param), nil)
 		require.ErrorContains(t, err, want)
@@ -260,6 +274,48 @@ func TestStalledProgram(t *testing.T) {
 	require.EqualError(t, coordinator(s).Run(t.Context()), "all 1 trials have failed, the last as it printed no "+
 		"values for 100ms (stall), 2 times: see stdout and stderr in runs/study-p/trials/0: mend the program or the "+
 		"spec, and give the study another name")
+}
+
+// An attempt has a folder of its own: the program of an earlier one may still write.
+func TestFoldersOfAttempts(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := programs(t, []string{"sh", "-c", `echo '{"loss": 1}'; sleep 60`}, "")
+	for _, folder := range []string{"seed-0", "seed-0-2", "seed-0-3"} {
+		r, err := s.program(nil, 7, 0).Start()
+		require.NoError(t, err)
+		defer func() { require.NoError(t, r.Close()) }()
+		require.FileExists(t, filepath.Join("runs", "study-p", "trials", "7", folder, "stdout"))
+	}
+}
+
+// After the coordinator was killed, no worker runs the command that the file had before.
+func TestChangedCommand(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const more = "trials = 8\nsampler = \"random\"\nlease = \"200ms\"\n"
+	before := programsText(t, []string{"sh", "-c", `sleep .1; echo '{"loss": 1}'`}, more)
+	require.NoError(t, os.WriteFile("p.toml", before, 0o666))
+	s := programs(t, []string{"sh", "-c", `echo '{"loss": 2}'`}, more)
+	cmd := again(asCoordinator, "p.toml")
+	require.NoError(t, cmd.Start())
+	require.Eventually(t, func() bool { return exists("runs/study-p/trials/3") }, 30*time.Second, time.Millisecond)
+	require.NoError(t, cmd.Process.Kill())
+	_, were := cmd.Wait(), trialsOf(t, s)
+	require.NoError(t, coordinator(s).Run(t.Context()))
+	for i, x := range trialsOf(t, s) {
+		want := 2.
+		if i < len(were) && were[i].State.Finished() {
+			want = 1
+		}
+		require.Equal(t, []float64{want}, x.Values, Reason(x))
+	}
+}
+
+// A spec that comes from a server may be anything.
+func TestSpecsOfServers(t *testing.T) {
+	for _, text := range []string{`{"name": "../../../tmp/evil"}`, `{"name": "p", "kind": "exec", "fixed": null}`} {
+		_, err := specFrom([]byte(text), []byte("{}"))
+		require.ErrorContains(t, err, "is damaged: it has no right name, or no settings")
+	}
 }
 
 // A worker that joins runs no command but its own. One without gives the trial back, and ends.

@@ -237,6 +237,8 @@ func (s *server) answer(m *nats.Msg, handle func(*server, request) (reply, error
 		r.Refused, err = fmt.Sprintf("%s (protocol %d)", s.version, protocol), nil
 	case q.Version != s.version:
 		r.Refused = s.version
+	case strings.HasPrefix(q.Worker, ownWorker) && !strings.HasPrefix(q.Worker, ownWorkerOf(s.spec.Exec)):
+		r.Over = true // an earlier coordinator has started it: another worker takes its slot
 	case q.Study != "" && q.Study != s.id: // its trials have the same numbers
 		r.Lost = true
 	default:

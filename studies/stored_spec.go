@@ -3,6 +3,7 @@ package studies
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -44,13 +45,16 @@ func SpecOf(d *rdb.DB, id study.StudyID) (*Spec, error) {
 	return specFrom(text, rest)
 }
 
-// specFrom joins the two parts of a spec.
+// specFrom joins the two parts of a spec. They may come from a network: the name becomes a folder's.
 func specFrom(text, rest []byte) (*Spec, error) {
 	s := Defaults()
 	decoder := json.NewDecoder(strings.NewReader(string(text)))
 	decoder.UseNumber()
 	if err := decoder.Decode(s); err != nil {
 		return nil, err
+	}
+	if !namePattern.MatchString(s.Name) || s.Fixed == nil {
+		return nil, fmt.Errorf("the spec of the study %q is damaged: it has no right name, or no settings", s.Name)
 	}
 	for name, v := range s.Fixed {
 		s.Fixed[name] = plainNumbers(v)

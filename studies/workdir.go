@@ -45,9 +45,9 @@ func (w workdir) socket(name string) string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("xlarun-%d-%s.socket", os.Getuid(), hex.EncodeToString(sum[:8])))
 }
 
-// clear removes the files that are needed only until the study's end, the lock's too, and the folder if it is empty.
+// clear removes the files that are needed only until the study's end, the lock's last, and the folder if it is empty.
 func (w workdir) clear(name string) error {
-	err := errors.Join(os.RemoveAll(w.checkpoints(name)), os.RemoveAll(w.socket(name)), os.Remove(w.coordinator(name)))
+	err := errors.Join(os.RemoveAll(w.checkpoints(name)), os.RemoveAll(w.socket(name)))
 	ids, _ := filepath.Glob(filepath.Join(w.dir, name+".worker-*.id"))
 	for _, id := range ids {
 		slot := strings.TrimSuffix(id, ".id")
@@ -59,7 +59,8 @@ func (w workdir) clear(name string) error {
 			err = errors.Join(err, os.Remove(slot+".log"))
 		}
 	}
-	_ = os.Remove(w.dir) // it may have logs, or files of another study
+	err = errors.Join(err, os.Remove(w.coordinator(name))) // from here on another coordinator may come
+	_ = os.Remove(w.dir)                                   // it may have logs, or files of another study
 	return err
 }
 

@@ -68,7 +68,7 @@ func Worker(ctx context.Context, storage, name string, slot int, version, exec s
 		return err
 	}
 	defer func() { _ = lock.Unlock() }()
-	id := ownWorker + newID()
+	id := ownWorkerOf(exec) + newID()
 	if err := os.WriteFile(workdir.slot(name, slot)+".id", []byte(id), 0o666); err != nil {
 		return err
 	}

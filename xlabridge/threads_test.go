@@ -12,13 +12,14 @@ import (
 )
 
 // XLA's pool of threads has as many as there are cores, or devices if these are more. Results of large products do not
-// depend on it. Those of a transposed operand, of transposed results, of many terms, of batches and of complex numbers
-// did: one of the compiler's libraries cuts a product into parts for the threads.
+// depend on it. Those of a transposed operand, also behind other ops, of transposed results, of many terms, of batches
+// and of complex numbers did: one of the compiler's libraries cuts a product into parts for the threads.
 func TestProductsDoNotDependOnThreads(t *testing.T) {
 	type operands struct{ X, Y *graph.Array }
 	dot := func(spec string) func(o operands) *graph.Array {
 		return func(o operands) *graph.Array { return graph.Einsum(spec, o.X, o.Y) }
 	}
+	turn := graph.MatrixTranspose
 	type threaded struct {
 		what string
 		d    graph.DType
@@ -28,10 +29,38 @@ func TestProductsDoNotDependOnThreads(t *testing.T) {
 	cases := []threaded{
 		{"straight", graph.Float32, []int{386, 132}, []int{132, 386}, dot("ij,jk->ik")},
 		{"transposed operand", graph.Float32, []int{32, 386}, []int{32, 386}, func(o operands) *graph.Array {
-			return graph.MatrixTranspose(o.X.Add(1)).Dot(o.Y)
+			return turn(o.X).Add(1).Dot(o.Y)
 		}},
 		{"transposed result", graph.Float32, []int{386, 32}, []int{32, 386}, func(o operands) *graph.Array {
-			return graph.MatrixTranspose(o.X.Dot(o.Y)).Add(1)
+			return turn(o.X.Dot(o.Y)).Add(1)
+		}},
+		{"tanh of a transpose", graph.Float32, []int{32, 386}, []int{32, 386}, func(o operands) *graph.Array {
+			return turn(o.X).Tanh().Dot(o.Y)
+		}},
+		{"quotient", graph.Float32, []int{64, 386}, []int{1}, func(o operands) *graph.Array {
+			u := turn(o.X).Div(2.5)
+			return u.Dot(turn(u))
+		}},
+		{"bias", graph.Float32, []int{32, 386}, []int{32, 386}, func(o operands) *graph.Array {
+			return turn(o.X).Add(o.Y.Sum(1)).Dot(o.Y)
+		}},
+		{"vectorized", graph.Float32, []int{3, 32, 386}, []int{32, 386}, func(o operands) *graph.Array {
+			return graph.VMap(func(x *graph.Array) *graph.Array { return turn(x).Add(1).Dot(o.Y) })(o.X)
+		}},
+		{"vectorized, both operands", graph.Float32, []int{3, 64, 256}, []int{3, 64, 100},
+			graph.VMap(func(o operands) *graph.Array { return turn(o.X).Exp().Dot(o.Y) })},
+		{"gradient", graph.Float32, []int{64, 386}, []int{64, 300}, func(o operands) *graph.Array {
+			return graph.Grad(func(x *graph.Array) *graph.Array { return turn(x).Tanh().Dot(o.Y).Square().Mean() })(o.X)
+		}},
+		{"gradient, vectorized", graph.Float32, []int{2, 64, 128}, []int{2, 64, 100},
+			graph.VMap(func(o operands) *graph.Array {
+				return graph.Grad(func(x *graph.Array) *graph.Array { return turn(x).Add(1).Dot(o.Y).Tanh().Mean() })(o.X)
+			})},
+		{"transposed sum", graph.Float32, []int{386, 32}, []int{32, 386}, func(o operands) *graph.Array {
+			return turn(o.X.Dot(o.Y).Add(1))
+		}},
+		{"transposed result, bfloat16", graph.BFloat16, []int{386, 32}, []int{32, 386}, func(o operands) *graph.Array {
+			return turn(graph.Convert(o.X.Dot(o.Y), graph.Float32)).Mul(2)
 		}},
 		{"many terms", graph.Float32, []int{20000, 16}, []int{20000, 16}, dot("ji,jk->ik")},
 		{"many terms, float64", graph.Float64, []int{20000, 16}, []int{20000, 16}, dot("ji,jk->ik")},

@@ -75,7 +75,7 @@ func (f *functionsPass) outside(n *graph.Node) bool {
 		rows, inner, columns := matrices(n)
 		return n.Op.Apart(n) && (!ofFloat32(n) || rows*inner*columns > mostTiledOnce)
 	case "custom_call":
-		return n.Kernel().Target != transposes
+		return n.Kernel().Target != attr.Transposes
 	}
 	return n.Op.Effect || n.Op.Apart != nil && n.Op.Apart(n) || slices.ContainsFunc(n.Bodies,
 		func(b *graph.Graph) bool {

@@ -46,7 +46,7 @@ func tileable(loop *graph.Node, except func(*graph.Node) bool) bool {
 				rows, inner, columns := matrices(n)
 				return n.Op.Apart(n) && (!ofFloat32(n) || rows*inner*columns > mostTiled)
 			case "custom_call":
-				return n.Kernel().Target != transposes
+				return n.Kernel().Target != attr.Transposes
 			}
 			return n.Op.Apart != nil && n.Op.Apart(n)
 		})
@@ -57,9 +57,6 @@ func tileable(loop *graph.Node, except func(*graph.Node) bool) bool {
 func matrices(n *graph.Node) (rows, inner, columns int) {
 	return n.Attrs.(attr.Dot).Matrices(n.Inputs[0].Dims(), n.Inputs[1].Dims())
 }
-
-// transposes is the name of the kernel that transposes matrices.
-const transposes = "xlarun_transpose"
 
 // tiles rewrites the body of a loop for products in tiles.
 func tiles(body *graph.Graph, t graph.Target) *graph.Graph {
@@ -76,7 +73,7 @@ func tiles(body *graph.Graph, t graph.Target) *graph.Graph {
 			}
 		case "custom_call":
 			return func(_ *graph.Cursor, n *graph.Node, in []*graph.Array) []*graph.Array {
-				return []*graph.Array{turned(in[0], []int{0, 2, 1})}
+				return []*graph.Array{movedAxes(in[0], []int{0, 2, 1})}
 			}
 		case "dot_general":
 			return func(_ *graph.Cursor, n *graph.Node, in []*graph.Array) []*graph.Array {
@@ -90,8 +87,8 @@ func tiles(body *graph.Graph, t graph.Target) *graph.Graph {
 	})
 }
 
-// turned is a transpose that the compiler does not move into a product again.
-func turned(x *graph.Array, perm []int) *graph.Array {
+// movedAxes is a transpose that the compiler does not move into a product again.
+func movedAxes(x *graph.Array, perm []int) *graph.Array {
 	if slices.IsSorted(perm) {
 		return x
 	}
@@ -145,7 +142,7 @@ func tiledProduct(n *graph.Node, in []*graph.Array) []*graph.Array {
 	straight := cost(x, left) + cost(y, right) + work(rows, columns)
 	swapped := cost(y, swappedLeft) + cost(x, swappedRight) + work(columns, rows) + n.Outs[0].Size()*movedElement
 	flat := func(x *graph.Array, perm []int, dims ...int) *graph.Array {
-		return graph.Reshape(turned(x, perm), dims...)
+		return graph.Reshape(movedAxes(x, perm), dims...)
 	}
 	of := a.Of([]int{0}, []int{0}, []int{2}, []int{1})
 	if batch == 1 && len(a.LeftBatch) == 0 {
@@ -171,7 +168,7 @@ func tiledProduct(n *graph.Node, in []*graph.Array) []*graph.Array {
 	if len(of.LeftBatch) > 0 {
 		back = []int{0, 2, 1}
 	}
-	return []*graph.Array{graph.Reshape(turned(graph.Barrier(p)[0], back), dims...)}
+	return []*graph.Array{graph.Reshape(movedAxes(graph.Barrier(p)[0], back), dims...)}
 }
 
 // fewVectors is the number of rows or columns below which a product with a matrix that lies by what is contracted, such

@@ -1,4 +1,5 @@
 """Runs in a process of their own: of a program that only talks as xlarun does, and of xlarun where it is installed."""
+import fcntl
 import os
 import signal
 import stat
@@ -33,6 +34,9 @@ if "none" in sys.argv:
     say(error="bad_input", message="xlarun evolve: --pop got 1", status=2)
     sys.exit(2)
 note("xlarun evolve fake: " + json.dumps(sys.argv[1:]))
+if "prints" in sys.argv:
+    sys.stdout.buffer.write(b'3\\n"text"\\n{{"msg": 1}}\\ncaf\\xe9\\n')
+    sys.stdout.flush()
 if "dies" in sys.argv:
     sys.stderr.write("panic: here\\n")
     sys.exit(1)
@@ -71,6 +75,25 @@ def test_rows_while_it_runs(fake):
 def test_rows_of_a_long_run_are_kept_as_in_its_folder(fake):
     run = xlarun.evolve("long").wait()
     assert [row["generation"] for row in run.rows[4090:]] == [*range(4091, 4097), *range(4104, 5001, 8)]
+
+
+def test_what_an_environment_prints(fake):
+    """A line that is JSON and no object, or no UTF-8, ended the thread that reads, and wait() hung."""
+    run = xlarun.evolve("prints").wait(20)
+    assert len(run.rows) == 3 and run.result == {"kind": "evolve", "generations": 3}
+
+
+def test_waits_for_the_run_in_a_folder(tmp_path):
+    (tmp_path / "config.toml").touch()
+    writer = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(writer, fcntl.LOCK_EX)
+    run = xlarun.Run(tmp_path)
+    with pytest.raises(TimeoutError):
+        run.wait(0.01)
+    threading.Timer(0.1, os.close, [writer]).start()
+    assert not run.wait(20).running
+    with pytest.raises(xlarun.Error, match="only a run that this process has started can be stopped"):
+        run.stop()
 
 
 def test_metrics_are_a_frame(fake):
@@ -119,6 +142,29 @@ def test_the_end_of_python_stops_its_runs(fake):
     assert not out.stderr
 
 
+@pytest.mark.parametrize("out", ["", "run.folder = None"])
+def test_a_fork_leaves_the_run_alone(fake, tmp_path, out):
+    """A fork that ended stopped the run of its parent, and hung."""
+    (tmp_path / "config.toml").touch()
+    script = textwrap.dedent(f"""
+        import os, pathlib, sys, xlarun
+        run = xlarun.evolve("waits")
+        run.folder = pathlib.Path({str(tmp_path)!r})
+        {out}
+        if os.fork() == 0:
+            try:
+                run.stop()
+            except xlarun.Error as e:
+                print(e, list(run), run.rows, run.running, run.config, flush=True)
+            sys.exit()
+        os.wait()
+        print(run.running, run.stop().running)
+        """)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=20)
+    assert done.stdout == "only a run that this process has started can be stopped [] [] False {}\n" \
+        "True False\n", done.stderr
+
+
 def test_signatures_and_help():
     import inspect
     parameters = inspect.signature(xlarun.evolve).parameters
@@ -144,10 +190,17 @@ def solved(tmp_path_factory):
 def test_a_run(solved, tmp_path):
     assert solved.first == [1, 2, 3, 4, 5, 6] and solved.result["ended_by"] == "rounds"
     assert solved.config["strategy"] == "openes" and solved.config["pop"] == 64
+    if sys.version_info >= (3, 11):
+        import tomllib
+        read = tomllib.loads((solved.folder / "config.toml").read_text())
+        leaves = {name: value for name, value in read.items() if not isinstance(value, dict)}
+        for table in read.keys() - leaves:
+            leaves |= {table if name == "name" else f"{table}.{name}": value for name, value in read[table].items()}
+        assert solved.config == leaves
     action, _ = solved.best.act(np.zeros(4))
     assert action in (0, 1) and solved.member("final").metadata["member"] == "mean"
     folder = xlarun.Run(solved.folder)
-    assert not folder.running and [row["generation"] for row in folder] == solved.first
+    assert folder.wait() is folder and not folder.running and [row["generation"] for row in folder] == solved.first
     assert {"mean_fitness", "steps_per_second"} <= set(folder.rows[0]) and "<svg" in folder._repr_html_()
     assert folder.rows[0]["mean_fitness"] == solved.rows[0]["mean_fitness"]
     with pytest.raises(xlarun.Error, match="--strategy got"):

@@ -199,9 +199,24 @@ def test_objects_are_freed():
     number = first._object.number
     del first
     second = search()
-    with pytest.raises(Error, match="does not have"):
+    with pytest.raises(Error, match="is closed"):
         process.child().call(number, "ask", 0)
+    file = f"/proc/{process.child().process.pid}/fd/{second._object.description['file']}"
+    assert os.path.exists(file)
     second.close()
+    assert not os.path.exists(file), "at once, not with the next request"
+    with pytest.raises(Error, match="ask: got a request of an object that is closed, want a new one"):
+        second.ask()
+
+
+def test_threads_free_objects():
+    """Two threads found the same object to free, and one failed."""
+    class Unwanted(list):
+        def __bool__(self):  # as the other thread found it
+            return True
+    child = process.Child.__new__(process.Child)
+    child.unwanted, child.request = Unwanted([3]), lambda line: b"null"
+    assert child.call(1, "ask") is None and not len(child.unwanted)
 
 
 def test_a_program_that_is_none(monkeypatch):

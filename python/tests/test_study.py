@@ -2,6 +2,7 @@
 import inspect
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -26,7 +27,7 @@ needs_program = pytest.mark.skipif(not has_program(), reason="the program xlarun
 def objective(x, how, seed):
     """Ends in the way `how`."""
     for step in range(3):
-        xlarun.report(step, x + 3 - step)
+        xlarun.report(x + 3 - step, step)
     if how == "raise":
         raise ValueError("no such x")
     if how == "text":
@@ -34,6 +35,7 @@ def objective(x, how, seed):
     if how == "exit":
         sys.exit(7)
     if how == "crash":
+        print("before")
         os.kill(os.getpid(), signal.SIGSEGV)
     if how == "hang":
         child = subprocess.Popen(["sleep", "60"])
@@ -42,6 +44,7 @@ def objective(x, how, seed):
         time.sleep(60)
     if how == "noisy":
         print('{"value": 1e9}', flush=True)
+        assert os.environ.get("PYTHONPATH", "") == os.environ["PATH_BEFORE"]
         os.write(1, b"\xff\x00")
         subprocess.run(["true"], check=True)
     return x + seed
@@ -55,10 +58,15 @@ def test_every_end_of_an_objective(tmp_path, monkeypatch):
     ways = ["well", "raise", "text", "exit", "crash", "hang", "noisy"]
     s = xlarun.Study("ends", {"x": (0.0, 1.0), "how": ways}, "minimize", sampler="grid", grid_points=1, seeds=2,
                      window=20)
-    best = s.optimize(objective, trials=len(ways), workers=4, timeout="4s", quiet=True)
-    reasons = {t["params"]["how"]: t["reason"] for t in s.trials}
+    monkeypatch.setenv("PATH_BEFORE", os.environ.get("PYTHONPATH", ""))
+    best = s.optimize(objective, n_trials=len(ways), n_jobs=4, timeout="4s", quiet=True, fork=True)
+    trials = {t["params"]["how"]: t for t in s.trials}
+    reasons = {how: t["reason"] for how, t in trials.items()}
     assert best["params"]["how"] == "well" and best["values"] == [best["params"]["x"] + 0.5]
     assert set(reasons) == set(ways) and reasons["well"] == reasons["noisy"] == ""
+    assert trials["noisy"]["values"] == [trials["noisy"]["params"]["x"] + 0.5], "what is printed is no value"
+    printed = tmp_path / "runs" / "study-ends" / "trials" / str(trials["crash"]["number"]) / "seed-0" / "stdout"
+    assert printed.read_text() == "before\n"
     assert "ValueError: no such x" in reasons["raise"]
     assert "the objective returned 'low', want a number" in reasons["text"]
     assert "exit status 7" in reasons["exit"]
@@ -81,7 +89,7 @@ def test_without_fork(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(os.path.dirname(__file__))
     s = xlarun.Study("ends", {"x": (0.0, 1.0), "how": ["well", "crash"]}, sampler="grid", grid_points=1)
-    best = s.optimize(objective, trials=2, workers=2, fork=False, quiet=True)
+    best = s.optimize(objective, n_trials=2, n_jobs=2, quiet=True)
     assert best["params"]["how"] == "well" and best["values"] == [best["params"]["x"]]
     assert "segmentation" in next(t["reason"] for t in s.trials if t["state"] == "FAIL")
 
@@ -97,7 +105,7 @@ def test_a_script_continues(tmp_path):
         if __name__ == "__main__":
             s = xlarun.Study("two", {"x": {"low": 0.5, "high": 2.0, "log": True}, "n": (1, 3), "kind": ["a", "b"]},
                              ["minimize", "maximize"], sampler="random")
-            print(len(s.optimize(objective, trials=3)) <= 3, len(s.optimize(objective, trials=5, quiet=True)) <= 5)
+            print(len(s.optimize(objective, n_trials=3)) <= 3, len(s.optimize(objective, 5, quiet=True)) <= 5)
             print(len(s.trials), s.storage)
     """))
     path = os.pathsep.join(os.path.abspath(p) for p in sys.path)
@@ -105,6 +113,59 @@ def test_a_script_continues(tmp_path):
                          capture_output=True, text=True, check=True).stdout
     assert out.endswith("True True\n5 sqlite:///runs/study-two/study.db\n")
     assert "study two: 3 trials of exec" in out and "study two: 5" not in out
+
+
+@needs_program
+def test_a_module_that_forks_when_it_is_imported(tmp_path):
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").write_text("")
+    (tmp_path / "pkg" / "square.py").write_text("def square(x):\n    return x * x\n")
+    (tmp_path / "pkg" / "train.py").write_text(inspect.cleandoc("""
+        import os
+        import time
+        import xlarun
+        from .square import square
+
+        if __name__ != "__main__" and os.fork() == 0:
+            while not os.path.exists("over"):
+                time.sleep(0.05)
+            os._exit(0)
+
+        def objective(x):
+            open("over", "w").close()
+            return square(x)
+
+        if __name__ == "__main__":
+            s = xlarun.Study("pkg", {"x": (2, 2)})
+            print(s.optimize(objective, 1, quiet=True, fork=True)["values"])
+    """))
+    path = os.pathsep.join(os.path.abspath(p) for p in sys.path)
+    out = subprocess.run([sys.executable, "-m", "pkg.train"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": path},
+                         capture_output=True, text=True, timeout=60)
+    assert out.stdout == "[4]\n", out.stderr
+    assert "workers" not in (tmp_path / "runs" / "study-pkg" / "study.toml").read_text(), "the program counts cores"
+
+
+def test_programs_that_are_killed_before_they_ask(tmp_path):
+    (tmp_path / "served.py").write_text("import atexit\natexit.register(lambda: print('x', file=open('hooks', 'a')))\n"
+                                        "def objective():\n    return 1\n")
+    (tmp_path / "near").mkdir()
+    at = str(tmp_path / "near" / "socket")
+    trial = os.path.join(os.path.dirname(study.__file__), "trial.py")
+    with subprocess.Popen([sys.executable, trial, "served:objective", os.pathsep.join([str(tmp_path), *sys.path]), at],
+                          cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdout.read(1) == b"+"
+        for _ in range(2):
+            with socket.socket(socket.AF_UNIX) as s:
+                s.connect(at)
+        with socket.socket(socket.AF_UNIX) as s:  # it is accepted after those before
+            s.connect(at)
+            s.shutdown(socket.SHUT_WR)
+            assert s.recv(1) == b""
+        server.stdin.close()
+        assert server.stdout.read() == b""  # of all forks
+    assert (tmp_path / "hooks").read_text() == "x\n", "no fork has run the hooks of the process"
+    assert not os.path.exists(at)
 
 
 @needs_program
@@ -118,7 +179,7 @@ def test_the_study_ends_with_python(tmp_path):
             return x
 
         if __name__ == "__main__":
-            xlarun.Study("killed", {"x": (0.0, 1.0)}, sampler="random").optimize(objective, 12, 4)
+            xlarun.Study("killed", {"x": (0.0, 1.0)}, sampler="random").optimize(objective, 12, 4, fork=True)
     """))
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(p) for p in sys.path)}
     first = subprocess.Popen([sys.executable, "script.py"], cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True)
@@ -141,10 +202,14 @@ def test_what_a_study_refuses(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     with pytest.raises(Error, match="<lambda> is no function at the top of a file, so other processes cannot"):
         study.place(lambda x: x, tmp_path)
+    with pytest.raises(Error, match="Study.optimize is no function at the top of a file"):
+        study.place(xlarun.Study("a", {"lr": (0, 1)}).optimize, tmp_path)
     assert study.place(test_what_a_study_refuses, tmp_path) == f"{__name__}:test_what_a_study_refuses"
 
 
 def test_report_elsewhere(capsys, monkeypatch):
     monkeypatch.delenv("XLARUN_VALUES", raising=False)
-    xlarun.report(2, 0.5)
+    xlarun.report(0.5, 2)
+    with pytest.raises(Error, match="report got the step 0.35, wants a whole number"):
+        xlarun.report(7, 0.35)
     assert capsys.readouterr().out == '{"step": 2, "value": 0.5}\n'

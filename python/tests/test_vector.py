@@ -162,6 +162,9 @@ def test_bad_calls():
             env.step(actions)
     with pytest.raises(xlarun.Error, match="got 2 for environment 1"):
         env.step([0, 2])
+    for action in (np.int64(2**32), np.int64(-2**32), np.uint64(2**64 - 2**32)):  # int32 makes 0 of it
+        with pytest.raises(xlarun.Error, match=f"got {action} for environment 1"):
+            env.step(np.array([0, action], action.dtype))
     with pytest.raises(xlarun.Error, match="seed: got 3 seeds"):
         env.reset(seed=[1, 2, 3])
     with pytest.raises(xlarun.Error, match="reset_mask: got the shape"):

@@ -1,5 +1,6 @@
 """Runs xlarun from Python, asks its strategies, steps its environments, and plays the members that it saves
 (docs/how-to/python.md)."""
+from . import runs
 from .board_member import BoardMember
 from .card import card
 from .jax_environment import from_jax
@@ -7,14 +8,13 @@ from .member import Member, load
 from .networks import networks
 from .program import Error
 from .run import Run
-from .runs import evolve, islands, ppo, pqn, qd, selfplay, sparse
+from .runs import *
 from .sparse import SparseMember, read_idx
 from .study import Study, report
 from .track import track
 
-__all__ = ["BoardMember", "Error", "Member", "Run", "SparseMember", "Strategy", "Study", "card", "evolve",
-           "from_jax", "islands", "load", "make_vec", "networks", "ppo", "pqn", "qd", "read_idx", "report", "selfplay",
-           "sparse", "track"]
+__all__ = ["BoardMember", "Error", "Member", "Run", "SparseMember", "Strategy", "Study", "card", "from_jax", "load",
+           "make_vec", "networks", "read_idx", "report", "track"] + runs.__all__
 
 
 def __getattr__(name):

@@ -5,6 +5,7 @@ that both map. The child ends when its stdin does, so also when Python is killed
 does not reach it.
 """
 import atexit
+import contextlib
 import json
 import mmap
 import os
@@ -72,8 +73,7 @@ class Child:
 
     def call(self, number, request, argument=""):
         """Makes a request of an object, and returns what it answers."""
-        while self.unwanted:
-            self.request(b"0 close %d\n" % self.unwanted.pop())
+        self.free()
         line = self.request(b"%d %s %s\n" % (number, request.encode(), str(argument).encode()))
         if line == b"null":
             return None
@@ -82,16 +82,25 @@ class Child:
             raise Error(answer["message"], answer["status"], answer["error"])
         return answer
 
+    def free(self):
+        """Frees the objects that Python has let go of."""
+        while True:
+            try:
+                number = self.unwanted.pop()
+            except IndexError:  # also where another thread was faster
+                return
+            self.request(b"0 close %d\n" % number)
+
     def close(self):
         """Ends the program, or in a forked process only lets go of it."""
         for pipe in (self.process.stdin, self.process.stdout):
             pipe.close()
         if self.pid == os.getpid():
             try:
-                self.process.wait(5)
+                self.ended = self.process.wait(5)
             except subprocess.TimeoutExpired:
                 self.process.kill()
-                self.process.wait()
+                self.ended = self.process.wait()
 
 
 _child, _making = None, threading.Lock()
@@ -145,7 +154,15 @@ class Object:
         # written into the last slot is copied.
         self.slots = [np.frombuffer(self.memory, np.uint8, d["stride"], d["stride"] * i) for i in range(d["slots"])]
         self.unused, self.slot = sys.getrefcount(self.slots[0]), 0
-        self.close = weakref.finalize(self, self.child.unwanted.append, self.number)
+        self.let_go = weakref.finalize(self, self.child.unwanted.append, self.number)
+
+    def close(self):
+        """Frees the object: at once, or with the next request while a request is made. Gymnasium closes in finalizers,
+        which must not wait for a request that they interrupt."""
+        self.let_go()
+        if not self.child.lock.locked():
+            with contextlib.suppress(Error):  # of a program that has ended, or before a fork
+                self.child.free()
 
     def take(self):
         """Chooses a slot whose arrays nobody uses, or else the last one."""

@@ -39,15 +39,15 @@ class Run:
     their state.
     """
 
-    _rows: list[dict[str, Any]]  # of a process, as are the next two
-    _changed: threading.Condition
+    _rows: list[dict[str, Any]]  # of a process, as is the next one
     _stderr: Any
 
     def __init__(self, folder: str | os.PathLike[str]):
         self.folder: pathlib.Path | None = pathlib.Path(folder)  # None: it has none
-        self.result: dict[str, Any] | None = None  # the last line of `xlarun … --json`, when it is over
+        self.result: dict[str, Any] | None = None  # the last line of `xlarun … --json`, when a process is over
         self.title = str(folder)
         self._process: subprocess.Popen[str] | None = None
+        self._changed = threading.Condition()
         if not (self.folder / "config.toml").is_file():
             raise Error(f"{folder} is no folder of a run, as it has no config.toml", 2)
 
@@ -62,7 +62,7 @@ class Run:
         # saves its state.
         run._process = subprocess.Popen(
             [program(), *args, "--log", "json", "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=run._stderr, text=True, encoding="utf-8", start_new_session=True)
+            stderr=run._stderr, text=True, encoding="utf-8", errors="replace", start_new_session=True)
         _running.add(run)
         threading.Thread(target=run._read, name=run.title, daemon=True).start()
         run._until(lambda: run._ready)
@@ -72,39 +72,44 @@ class Run:
     def _read(self):
         """Reads what the program prints. It never waits for whoever iterates."""
         last = ""
-        for line in self._process.stdout:
-            try:
-                record = json.loads(line)
-            except ValueError:
-                log.info(line.rstrip())
-                continue
+        try:
+            for line in self._process.stdout:
+                try:
+                    record = json.loads(line)
+                except ValueError:
+                    record = None
+                if not isinstance(record, dict):  # what an environment prints
+                    log.info(line.rstrip())
+                    continue
+                with self._changed:
+                    if not {"level", "msg"} <= record.keys():
+                        last, self.result = line, record
+                    elif record["msg"] in record:
+                        self._add({key: np.nan if value is None else value for key, value in record.items()
+                                   if key not in ("time", "level", "msg")})
+                    else:
+                        self.folder = pathlib.Path(record["folder"]) if "folder" in record else self.folder
+                        self.title = self.title if self._ready else record["msg"].partition(": ")[0]
+                        self._ready = True
+                        log.log(logging.WARNING if record["level"] == "WARN" else logging.INFO, record["msg"])
+                    self._changed.notify_all()
+        finally:
+            self._process.stdout.close()  # if reading failed, the program ends
+            status = self._process.wait()
+            self._stderr.seek(0)
             with self._changed:
-                if "msg" not in record:
-                    last, self.result = line, record
-                elif record["msg"] in record:
-                    self._add({key: np.nan if value is None else value for key, value in record.items()
-                               if key not in ("time", "level", "msg")})
-                else:
-                    self.folder = pathlib.Path(record["folder"]) if "folder" in record else self.folder
-                    self.title = self.title if self._ready else record["msg"].partition(": ")[0]
-                    self._ready = True
-                    log.log(logging.WARNING if record["level"] == "WARN" else logging.INFO, record["msg"])
+                if status and not (self._stopped and status in (75, 130, 143)):
+                    self._error = failure(status, last, self._stderr.read())
+                if self._newest is not None:
+                    self._rows.append(self._newest)
+                self._ready = self._ended = True
                 self._changed.notify_all()
-        status = self._process.wait()
-        self._stderr.seek(0)
-        with self._changed:
-            if status and not (self._stopped and status in (75, 130, 143)):
-                self._error = failure(status, last, self._stderr.read())
-            if self._newest is not None:
-                self._rows.append(self._newest)
-            self._ready = self._ended = True
-            self._changed.notify_all()
-        self._stderr.close()
-        self._process.stdout.close()
-        _running.discard(self)
+            self._stderr.close()
+            _running.discard(self)
 
     def _add(self, row):
-        """Keeps a row as metrics.jsonl does: after 4096 rows at growing distances, and the newest."""
+        """Keeps a row as metrics.jsonl does, counted from this start: after 4096 rows at growing distances, and the
+        newest."""
         self._received = n = self._received + 1
         self._newest = None
         if n <= 4096 or n % (1 << ((n // 512).bit_length() - 1)) == 0:
@@ -162,22 +167,23 @@ class Run:
 
     def wait(self, timeout: float | None = None) -> Run:
         """Waits until the run is over, for at most so many seconds (TimeoutError). Error: it failed."""
-        if not self._process:
-            raise Error("only a run that this process has started can be waited for or stopped", 2)
-        if not self._until(lambda: self._ended, timeout):
+        wait = self._until if self._process else self._wait
+        if not wait(lambda: not self.running, timeout):
             raise TimeoutError(f"{self.title} is not over after {timeout} s")
-        self._raise()
+        if self._process:
+            self._raise()
         return self
 
     def stop(self) -> Run:
         """Stops the run as SIGTERM does, and returns when its state is saved. resume=run.folder continues it."""
-        if self._process:
-            self._signal(signal.SIGTERM)
+        if not self._process:
+            raise Error("only a run that this process has started can be stopped", 2)
+        self._signal(signal.SIGTERM)
         return self.wait()
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of metrics so far. Of a long run they are at growing distances, as in metrics.jsonl."""
+        """The rows of metrics so far. Of a long run they are at growing distances."""
         if not self._process:
             return list(_rows_of(self.folder))
         with self._changed:
@@ -253,6 +259,16 @@ def _stop_all():
     for run in runs:
         with contextlib.suppress(Error):
             run.wait()
+
+
+def _forked():
+    # Only the process that started a run hears it and may stop it: for a fork it is the run in its folder.
+    for run in _running:
+        run._process, run.folder, run._changed = None, run.folder or pathlib.Path(os.devnull), threading.Condition()
+    _running.clear()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def start(kind: str, known: Any, argument: Any, settings: Mapping[str, Any]) -> Run:

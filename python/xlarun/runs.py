@@ -890,6 +890,7 @@ class Sparse(Common, total=False):
 
 
 PARTS = ("archive", "auxiliary", "descriptor", "emitter", "network", "policy", "strategy", "value")
+__all__ = ["evolve", "islands", "ppo", "pqn", "qd", "selfplay", "sparse"]
 
 
 @described(Evolve)

@@ -69,7 +69,8 @@ class Strategy:
         return self._asked
 
     def tell(self, xs, fitness):
-        """Learns from the fitness of the members that ask returned last: larger is better, NaN is the worst.
+        """Learns from the fitness of the members that ask returned last: larger is better. NaN is the worst, and
+        so are infinities, also of numbers that float32 cannot hold.
 
         The strategy knows how it drew the members: it learns nothing from other ones, so xs must be what ask returned.
         """
@@ -102,5 +103,5 @@ class Strategy:
         return unflatten(self._like, iter([o.input(f"mean{i}").copy() for i in range(self._leaves)]))
 
     def close(self):
-        """Frees what the strategy has in the program. Letting go of the strategy does it, too."""
+        """Frees what the strategy has in the program. Letting go of the strategy does it later."""
         self._object.close()

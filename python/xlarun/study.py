@@ -6,7 +6,6 @@ import inspect
 import json
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import sys
@@ -38,37 +37,41 @@ class Study:
                       **{key.replace("_", "-"): value for key, value in settings.items()}}
         self._params = [_parameter(name, given) for name, given in params.items()]
 
-    def optimize(self, objective: Callable[..., Any], trials: int = 100, workers: int | None = None,
-                 quiet: bool = False, fork: bool = True, **settings: Any) -> dict[str, Any] | list[dict[str, Any]]:
-        """Runs trials until there are so many, `workers` at a time (default: one for each core), and returns `best`.
+    def optimize(self, objective: Callable[..., Any], n_trials: int = 100, n_jobs: int = -1, quiet: bool = False,
+                 fork: bool = False, **settings: Any) -> dict[str, Any] | list[dict[str, Any]]:
+        """Runs trials until there are n_trials, n_jobs at a time (-1: as many as there are cores), and returns `best`.
 
         objective gets the parameters as keyword arguments, `seed` if it has such a one, and returns a number. Each call
-        is a process, a fork of one that imports the objective once, so its script wants `if __name__ == "__main__":`
-        around this call. Without fork each trial imports it, as code needs that uses a GPU when it is imported.
-        settings are those of the execution: timeout, attempts, lease, stall. The same call continues a study. It prints
-        the trials, if not quiet. An exception of the objective fails its trial.
+        is a process that imports it, so its script wants `if __name__ == "__main__":` around this call. With fork they
+        are forks of one process that has imported it, which is faster: all begin with the same state of random
+        generators, so seed them in the objective, and the import may use neither threads nor a GPU. settings are those
+        of the execution: timeout, attempts, lease, stall. The same call continues a study. It prints the trials, if not
+        quiet. An exception of the objective fails its trial.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        trial, where = str(pathlib.Path(__file__).with_name("trial.py").resolve()), place(objective, self.folder)
-        near = tempfile.mkdtemp(prefix="xlarun-")  # a socket wants a short path
-        at = os.path.join(near, "socket")
-        words = [sys.executable, "-IS", trial, where, "{params}", "{values}", at]
-        head = {**self._head, "command": words, "trials": trials, "workers": workers or os.cpu_count(),
-                **{key.replace("_", "-"): value for key, value in settings.items()}}
+        with tempfile.TemporaryDirectory(prefix="xlarun-") as near:  # nobody else reads it; a socket wants a short path
+            self._run(place(objective, pathlib.Path(near)), os.path.join(near, "socket") if fork else "", quiet,
+                      {"trials": n_trials, **({"workers": n_jobs} if n_jobs > 0 else {}), **settings})
+        return self.best
+
+    def _run(self, where: str, at: str, quiet: bool, settings: dict[str, Any]) -> None:
+        """Runs the study of the objective at a place; at is the socket of the process that forks, "" for none."""
+        trial = str(pathlib.Path(__file__).with_name("trial.py").resolve())
+        path = os.pathsep.join(dict.fromkeys(os.path.abspath(p) for p in sys.path))
+        words = [sys.executable, *(["-IS"] if at else []), trial, where, path, "{params}", "{values}", at]
+        head = {**self._head, "command": words, **{key.replace("_", "-"): value for key, value in settings.items()}}
         lines = [f"{key} = {_toml(value)}" for key, value in head.items()]
         for p in self._params:
             lines += ["", "[[param]]", *(f"{key} = {_toml(value)}" for key, value in p.items())]
         self._file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        path = os.pathsep.join(dict.fromkeys(os.path.abspath(p) for p in sys.path))
-        threads = {"OMP_NUM_THREADS": str(self._head.get("threads", 1)), **os.environ, "PYTHONPATH": path}
+        threads = {"OMP_NUM_THREADS": str(self._head.get("threads", 1)), **os.environ}
         last, own = "", {"env": threads, "preexec_fn": os.setpgrp}  # the same session, and no Ctrl-C
         with tempfile.TemporaryFile("w+", encoding="utf-8") as stderr, contextlib.ExitStack() as ends:
-            ends.callback(shutil.rmtree, near, ignore_errors=True)
-            if fork:
-                server = subprocess.Popen([sys.executable, trial, where, at], stdin=subprocess.PIPE,
+            if at:
+                server = subprocess.Popen([sys.executable, trial, where, path, at], stdin=subprocess.PIPE,
                                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **own)
                 ends.enter_context(server)  # it ends when its stdin is closed
-                server.stdout.read()  # it has imported the objective, or has failed, as trials will say
+                server.stdout.read(1)  # it has imported the objective, or has failed, as trials will say
             running = ends.enter_context(subprocess.Popen(
                 [program(), "study", "run", str(self._file), "--json"], stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=stderr, text=True, encoding="utf-8",
@@ -84,7 +87,6 @@ class Study:
             if running.returncode:
                 stderr.seek(0)
                 raise failure(running.returncode, last, stderr.read())
-        return self.best
 
     @property
     def trials(self) -> list[dict[str, Any]]:
@@ -101,8 +103,10 @@ class Study:
         return trials[0] if self._single else trials
 
 
-def report(step: int, value: float) -> None:
+def report(value: float, step: int) -> None:
     """Gives the pruner the objective's value at a step. Called in an objective; elsewhere it prints the values."""
+    if step < 0 or not float(step).is_integer():
+        raise Error(f"report got the step {step!r}, wants a whole number from 0 on: report(value, step)", 2)
     line = json.dumps({"step": int(step), "value": float(value)})
     if "XLARUN_VALUES" not in os.environ:
         print(line)
@@ -112,13 +116,15 @@ def report(step: int, value: float) -> None:
 
 
 def place(objective: Callable[..., Any], folder: pathlib.Path) -> str:
-    """Where trial.py finds a function: MODULE:NAME, FILE.py:NAME, or a file that cloudpickle wrote."""
+    """Where trial.py finds a function: MODULE:NAME, FILE.py:NAME, or a file in the folder that cloudpickle wrote."""
     module, name = getattr(objective, "__module__", None), getattr(objective, "__qualname__", "<>")
-    if "<" not in name and module not in (None, "__main__"):
-        return f"{module}:{name}"
-    main = getattr(sys.modules["__main__"], "__file__", None)
-    if "<" not in name and module == "__main__" and main and inspect.getsourcefile(objective) == main:
-        return f"{os.path.abspath(main)}:{name}"
+    if "<" not in name and not (inspect.ismethod(objective) and not inspect.isclass(objective.__self__)):
+        main = sys.modules["__main__"]
+        file, spec = getattr(main, "__file__", None), getattr(main, "__spec__", None)
+        if module not in (None, "__main__"):
+            return f"{module}:{name}"
+        if module == "__main__" and file and inspect.getsourcefile(objective) == file:
+            return f"{spec.name if spec else os.path.abspath(file)}:{name}"  # the name: of python -m
     try:
         import cloudpickle
     except ImportError:

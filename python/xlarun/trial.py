@@ -1,7 +1,8 @@
-"""The program that a trial of a study in Python is (study.py): trial.py OBJECTIVE PARAMS VALUES SOCKET.
+"""The program that a trial of a study in Python is (study.py): trial.py OBJECTIVE PATH PARAMS VALUES SOCKET.
 
-At the socket a process listens that has imported the objective (trial.py OBJECTIVE SOCKET). A trial is a fork of it, in
-the process group of the trial's program, which waits for it. Without that process the program runs the objective.
+PATH is that of modules. At the socket, if there is one, a process listens that has imported the objective (trial.py
+OBJECTIVE PATH SOCKET). A trial is a fork of it, in the process group of the trial's program, which waits for it.
+Without that process the program runs the objective.
 """
 import os
 import sys
@@ -9,8 +10,10 @@ import sys
 if sys.path[0] == os.path.dirname(os.path.realpath(__file__)):
     del sys.path[0]  # the package's files are no modules of their own
 
-def objective_of(where):
+
+def objective_of(where, path):
     """The function at a place that study.place returns."""
+    sys.path[:] = path.split(os.pathsep)  # of this process alone: the objective may start another Python
     import importlib
     import runpy
     if where.endswith(".pkl"):
@@ -46,34 +49,48 @@ def evaluate(objective, params, values):
         print(json.dumps(line), file=f)
 
 
-def serve(where, path):
+def serve(where, path, at):
     """Forks a process for each trial, until stdin closes."""
-    import contextlib
     import gc
     import inspect  # noqa: F401  before the fork: not in each trial
     import json  # noqa: F401
     import select
+    import shutil
     import socket
     import traceback  # noqa: F401
     ready = os.dup(1)
     os.dup2(2, 1)  # nobody reads what the objective's file prints when it is imported
-    objective = objective_of(where)
-    gc.freeze()  # forks share more pages
     with socket.socket(socket.AF_UNIX) as s:
-        s.bind(path)
-        s.listen(128)
-        os.close(ready)  # whoever has started this process waits for the end of its stdout
+        try:
+            objective = objective_of(where, path)
+            gc.freeze()  # forks share more pages
+            s.bind(at)
+            s.listen(128)
+        finally:
+            os.write(ready, b"+")  # what the import has forked may keep the pipe open
+        trials = set()
         while s in select.select([s, 0], [], [])[0]:
             c = s.accept()[0]
-            if os.fork() == 0:
-                s.close()
-                os._exit(answer(c, objective))
+            pid = os.fork()
+            if pid == 0:
+                status = 1
+                try:
+                    s.close()
+                    status = answer(c, objective)
+                finally:  # also if the program of the trial has been killed: nothing of this process is the fork's
+                    os._exit(status)
             c.close()
-            with contextlib.suppress(ChildProcessError):  # there are none
-                while os.waitpid(-1, os.WNOHANG)[0]:
-                    pass
-    os.unlink(path)
-    os.rmdir(os.path.dirname(path))
+            trials.add(pid)
+            trials -= {pid for pid in trials if has_ended(pid)}
+    shutil.rmtree(os.path.dirname(at), ignore_errors=True)
+
+
+def has_ended(pid):
+    """Whether a child has ended. Those of the objective's module are its own."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] != 0
+    except ChildProcessError:
+        return True
 
 
 def answer(c, objective):
@@ -90,10 +107,8 @@ def answer(c, objective):
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(v.split("=", 1) for v in variables)
+    sys.stdout.reconfigure(line_buffering=True)
     c.send(b"+")
-    for module, seed in (("numpy", lambda m: m.random.seed()), ("torch", lambda m: m.seed())):
-        if module in sys.modules:  # else all trials would draw the same numbers
-            seed(sys.modules[module])
     status = 1
     try:
         evaluate(objective, params, values)
@@ -111,13 +126,13 @@ def answer(c, objective):
     return status & 255
 
 
-def ask(path, params, values):
+def ask(at, params, values):
     """Lets the process at a socket run the trial, and ends with its status. It returns if there is no such process."""
     import _signal  # signal and socket take as long to import as Python to start
     import _socket
     s = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
-        s.connect(path)
+        s.connect(at)
     except OSError:
         return
     files = b"".join(file.to_bytes(4, sys.byteorder) for file in (1, 2))
@@ -133,12 +148,13 @@ def ask(path, params, values):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3:
+    if len(sys.argv) == 4:
         serve(*sys.argv[1:])
     else:
-        where, params, values, path = sys.argv[1:]
-        ask(path, params, values)
+        where, path, params, values, at = sys.argv[1:]
+        if at:
+            ask(at, params, values)
         if sys.flags.isolated:
             os.execv(sys.executable, [sys.executable, *sys.argv])
         sys.argv[1:] = []
-        evaluate(objective_of(where), params, values)
+        evaluate(objective_of(where, path), params, values)

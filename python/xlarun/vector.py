@@ -91,7 +91,10 @@ class Vector(VectorEnv):
                 f"{type(actions).__name__}"
             raise Error(f"actions: got {got}, want the shape {self._shape} and dtype {self._kind}", 2)
         o.take()
-        np.copyto(o.input("action"), actions, "unsafe")
+        given = o.input("action")
+        np.copyto(given, actions, "unsafe")
+        if self._kind.kind == "i" and actions.dtype.itemsize > self._kind.itemsize:
+            given[given != actions] = -1  # a number that wrapped around is no action
         o.call("step")
         bad = o.input("bad")
         if bad.any():

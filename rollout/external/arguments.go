@@ -134,6 +134,9 @@ func argument(value any) string {
 // notInNames is what the name of an environment variable cannot have.
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_]`)
 
+// Variable returns the name of the environment variable with a parameter.
+func Variable(param string) string { return "XLARUN_PARAM_" + notInNames.ReplaceAllString(param, "_") }
+
 // environment returns the program's variables: those of this process without Program.Secret, the parameters, and what
 // keeps libraries from using all cores, and Python from keeping lines back.
 func (p *Program) environment() (all []string) {
@@ -142,7 +145,7 @@ func (p *Program) environment() (all []string) {
 		own["XLARUN_"+strings.ToUpper(name)] = argument(p.reserved(name))
 	}
 	for name, value := range p.Params {
-		own["XLARUN_PARAM_"+notInNames.ReplaceAllString(name, "_")] = argument(value)
+		own[Variable(name)] = argument(value)
 	}
 	for name, value := range map[string]string{"OMP_NUM_THREADS": strconv.Itoa(p.Threads), "PYTHONUNBUFFERED": "1"} {
 		if _, given := os.LookupEnv(name); !given {

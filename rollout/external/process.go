@@ -3,6 +3,7 @@ package external
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,15 +98,27 @@ func (p *process) failure(folder string) error {
 	if p.ProcessState.Success() {
 		return nil
 	}
-	text, _ := os.ReadFile(filepath.Join(folder, errFile)) // without it the status is all that is known
-	const most = 500
-	text = text[max(0, len(text)-most):]
-	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(text), "?")), "\n")
+	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(tail(filepath.Join(folder, errFile)), "?")), "\n")
 	said := strings.Join(lines[max(0, len(lines)-3):], " / ")
 	if said == "" {
 		said = "it wrote nothing to stderr"
 	}
 	return fmt.Errorf("the program ended with %v: %s", p.ProcessState, said)
+}
+
+// tail returns the last 500 bytes of a file; "" if it cannot be read.
+func tail(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	const most = 500
+	if _, err := f.Seek(-most, io.SeekEnd); err != nil { // it is shorter
+		_, _ = f.Seek(0, io.SeekStart)
+	}
+	text, _ := io.ReadAll(io.LimitReader(f, most))
+	return string(text)
 }
 
 // cause is the error of the system.

@@ -4,7 +4,8 @@
 //	{"step": 3, "loss": 0.2}
 //
 // Lines of stdout without numbers are no values, so a program may print other things too. Steps are whole numbers that
-// do not decrease; without them a line is a step.
+// do not decrease. A line without one is the next step if it has a metric of the study, else it belongs to the step
+// before it. A command with {values} gives its values in that file alone, so that stdout may have any lines.
 package external
 
 import (
@@ -13,10 +14,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"xlarun/rollout/run"
@@ -32,26 +35,24 @@ const LastStep = math.MaxInt32
 type Program struct {
 	Command []string       // its words, with placeholders
 	Params  map[string]any // by name
+	Metrics []string       // of the study
 	Trial   int64
 	Seed    int
 	Threads int
-	Folder  string // of the run: Start makes it, with parameters, stdout and stderr
+	Folder  string // of the run, which Start makes; another attempt's has -2, … at its end
 	Secret  string // a variable of this process that the program does not get
 }
 
 // Start starts the program. Its state is not known: the run has no snapshots.
 func (p *Program) Start() (started run.Run, err error) {
+	if err := p.makeFolder(); err != nil {
+		return nil, err
+	}
 	words, err := p.Arguments()
 	if err != nil {
 		return nil, fmt.Errorf("the command %w", err)
 	}
-	if p.Folder, err = filepath.Abs(p.Folder); err != nil {
-		return nil, err
-	}
 	params, err := json.Marshal(p.Params)
-	if err == nil {
-		err = os.MkdirAll(p.Folder, 0o777)
-	}
 	if err == nil {
 		err = os.WriteFile(filepath.Join(p.Folder, paramsFile), append(params, '\n'), 0o666)
 	}
@@ -62,7 +63,7 @@ func (p *Program) Start() (started run.Run, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &running{folder: p.Folder, from: []*lines{newLines(values)}}
+	r := &running{folder: p.Folder, metrics: p.Metrics, from: []*lines{newLines(values)}}
 	defer func() {
 		if err != nil {
 			_ = r.closeFiles()
@@ -75,11 +76,15 @@ func (p *Program) Start() (started run.Run, err error) {
 		}
 		defer func() { _ = written[i].Close() }() // the program has its own
 	}
-	printed, err := os.Open(filepath.Join(p.Folder, outFile))
-	if err != nil {
-		return nil, err
+	if !slices.ContainsFunc(p.Command, func(word string) bool {
+		return slices.Contains(placeholder.FindAllString(word, -1), "{values}")
+	}) {
+		printed, err := os.Open(filepath.Join(p.Folder, outFile))
+		if err != nil {
+			return nil, err
+		}
+		r.from = append(r.from, newLines(printed))
 	}
-	r.from = append(r.from, newLines(printed))
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Env = p.environment()
 	if r.process, err = start(cmd, written[0], written[1]); err != nil {
@@ -88,14 +93,33 @@ func (p *Program) Start() (started run.Run, err error) {
 	return r, nil
 }
 
+// makeFolder makes a new folder: a program of an earlier attempt, on another machine, may still write into its own.
+func (p *Program) makeFolder() error {
+	first, err := filepath.Abs(p.Folder)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(first), 0o777)
+	}
+	if err != nil {
+		return err
+	}
+	p.Folder = first
+	for n := 2; ; n++ {
+		if err := os.Mkdir(p.Folder, 0o777); !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		p.Folder = fmt.Sprintf("%s-%d", first, n)
+	}
+}
+
 // running is a program under way.
 type running struct {
 	*process
-	folder string
-	from   []*lines
-	step   int64       // of the last values
-	told   bool        // there were values
-	more   []run.Value // that came for a step after the round that it ended
+	folder  string
+	metrics []string
+	from    []*lines
+	step    int64       // of the last values
+	told    bool        // there were values of a step
+	more    []run.Value // that came for a step after the round that it ended
 }
 
 // Step waits for values of another step, or for the end of the program.
@@ -135,15 +159,18 @@ func (r *running) read(ctx context.Context, from *lines, ended bool) (run.Metric
 			from.note(line)
 			continue
 		}
+		isStep := step >= 0 || slices.ContainsFunc(values, func(v run.Value) bool {
+			return slices.Contains(r.metrics, v.Name)
+		})
 		if step < 0 {
 			step = r.step + 1
 		}
 		values = joined(values, r.more)
 		switch {
-		case r.told && step < r.step:
+		case isStep && r.told && step < r.step:
 			return run.Metrics{}, fmt.Errorf("the program gave values of step %d after those of step %d: steps must "+
-				"not decrease", step, r.step)
-		case r.told && step == r.step:
+				"not decrease, and a line without one is the next step", step, r.step)
+		case !isStep || r.told && step == r.step:
 			r.more = values
 			continue
 		}
@@ -168,7 +195,7 @@ func (r *running) end() (run.Metrics, error) {
 	if err := r.failure(r.folder); err != nil {
 		return run.Metrics{}, err
 	}
-	if !r.told {
+	if !r.told && len(r.more) == 0 {
 		return run.Metrics{}, errors.New(`the program ended without values: let it print a line such as ` +
 			`{"step": 1, "loss": 0.5}` + cmp.Or(r.from[0].unread, r.from[len(r.from)-1].unread))
 	}

@@ -7,20 +7,17 @@
 #include "ffi.h"
 #include "vectors.h"
 
-static xb_threefry_words *choose(void) {
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-  if (xb_widest_vectors() == XB_AVX512) return xb_threefry_avx512;
-  if (xb_widest_vectors() == XB_AVX2) return xb_threefry_avx2;
-#endif
-  return xb_threefry_plain;
-}
+typedef struct {
+  xb_threefry_words *words;
+  xb_threefry_hashes *hashes;
+} threefry;
 
-static xb_threefry_hashes *choose_hashes(void) {
+static threefry choose(void) {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-  if (xb_widest_vectors() == XB_AVX512) return xb_hashes_avx512;
-  if (xb_widest_vectors() == XB_AVX2) return xb_hashes_avx2;
+  if (xb_widest_vectors() == XB_AVX512) return (threefry){xb_threefry_avx512, xb_hashes_avx512};
+  if (xb_widest_vectors() == XB_AVX2) return (threefry){xb_threefry_avx2, xb_hashes_avx2};
 #endif
-  return xb_hashes_plain;
+  return (threefry){xb_threefry_plain, xb_hashes_plain};
 }
 
 xf_error *xb_threefry(xf_frame *frame) {
@@ -40,7 +37,7 @@ xf_error *xb_threefry(xf_frame *frame) {
   if (!right) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_threefry got arrays of wrong sizes or types");
   uint32_t *a = ((const xf_buffer *)frame->results.values[0])->data;
   uint32_t *b = frame->results.size == 2 ? ((const xf_buffer *)frame->results.values[1])->data : NULL;
-  choose()(hi->data, lo->data, keys, config[0], config[1] != 0, a, b);
+  choose().words(hi->data, lo->data, keys, config[0], config[1] != 0, a, b);
   return NULL;
 }
 
@@ -79,7 +76,7 @@ xf_error *xb_hash(xf_frame *frame) {
         for (; i < block && column < last; i++, column++, at += step) words[k][i] = x[at];
       }
     }
-    choose_hashes()(words[0], words[1], words[2], words[3], block, a + done, b + done);
+    choose().hashes(words[0], words[1], words[2], words[3], block, a + done, b + done);
   }
   return NULL;
 }

@@ -28,6 +28,13 @@ func TestStudyOfAScript(t *testing.T) {
 	require.FileExists(t, filepath.Join(s.Dir, "runs/study-script/trials/0/seed-0/stdout"))
 	program := `["sh", "-c", "echo '{\"loss\": -1}'"]`
 	require.Contains(t, s.Do(t, "study", "run", spec, "--trials", "7", "--exec", program), "best: trial 6, -1: x=")
+	serve := s.Command("serve", spec, "--trials", "9", "--listen", "127.0.0.1:0", "--no-workers",
+		"--address-file", "at")
+	require.NoError(t, serve.Start())
+	s.Do(t, "work", "@at", "--workers", "2", "--exec",
+		`["sh", "-c", "! env | grep ^XLARUN_WORKER_ && echo '{\"loss\": -1}'"]`)
+	require.Equal(t, 0, serve.Ended())
+	require.Contains(t, serve.Out.String(), "done: 9 trials, 0 failed", "a program may start a study itself")
 	require.Contains(t, s.Do(t, "study", "best", spec, "--config", "best.json"), "best.json, as JSON\n")
 	require.Contains(t, s.Read(t, "best.json"), "{\n  \"x\": ")
 	require.Contains(t, s.Refused(t, "study", "best", spec, "--member", "m.safetensors"),

@@ -83,6 +83,7 @@ func workCommand(a *cli.App) *cobra.Command {
 			t := &tally{log: log, start: machine.ProcessStart()}
 			if slot != "" {
 				endWithParent(a.Getenv(envParent), endSelf)
+				_ = errors.Join(os.Unsetenv(envSlot), os.Unsetenv(envParent)) // a trial's program is no such worker
 			} else {
 				t.say("%d x %s (%s) join %s", count, quantity.Count(threads, "core", "cores"), by, args[0])
 			}

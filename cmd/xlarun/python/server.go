@@ -87,6 +87,9 @@ func (s *Server) answer(line []byte) (answer any, err error) {
 		return nil, console.BadInput("a request got object %q, wants one of %d", number, len(s.objects))
 	}
 	request := s.objects[i].requests[string(name)]
+	if s.objects[i].requests == nil {
+		return nil, console.BadInput("%s: got a request of an object that is closed, want a new one", name)
+	}
 	if request == nil {
 		return nil, console.BadInput("object %d got the request %q, which it does not have: the Python package and "+
 			"the program are of different versions", i, name)

@@ -139,7 +139,7 @@ func TestClose(t *testing.T) {
 	first, second := c.object("strategy", searchOf("snes", 4, 1)), c.object("strategy", searchOf("snes", 4, 1))
 	require.Equal(t, "null", c.request("0 close %d", first.number))
 	require.Equal(t, "null", c.request("0 close %d", first.number))
-	require.Contains(t, c.request("%d ask 0", first.number), "which it does not have")
+	require.Contains(t, c.request("%d ask 0", first.number), "object that is closed, want a new one")
 	require.Contains(t, c.request("%d tell 0", second.number), "want ask before each tell")
 	second.call("start", 0)
 	second.call("ask", 0)

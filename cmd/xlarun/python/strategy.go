@@ -269,5 +269,6 @@ func (x *search) meanOf(slot int) error {
 	if err != nil {
 		return err
 	}
+	defer xlabridge.Free(out)
 	return x.memory.write(slot, x.leaves, out)
 }

@@ -109,6 +109,9 @@ func (a Dot) Of(leftBatch, rightBatch, leftContract, rightContract []int) Dot {
 	return Dot{leftBatch, rightBatch, leftContract, rightContract, a.Preferred}
 }
 
+// Transposes is the name of the kernel that transposes matrices.
+const Transposes = "xlarun_transpose"
+
 // leastSplit is the number of multiplications from which Eigen may cut a product into parts: its cost model has a
 // second thread for 210,000 cycles, and counts at most a cycle for a multiplication.
 const leastSplit = 1 << 17

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -45,8 +46,10 @@ func (r *osRoot) lockBy(tryLock func(*os.File) error) error {
 }
 
 func tryLock(f *os.File) error {
-	for {
+	for again := 20; ; again-- {
 		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+		case errors.Is(err, unix.EWOULDBLOCK) && again > 0:
+			time.Sleep(5 * time.Millisecond) // Python may share the lock for a moment, to see whether it is held
 		case errors.Is(err, unix.EWOULDBLOCK):
 			return ErrLocked
 		case !errors.Is(err, unix.EINTR):

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -63,9 +64,8 @@ func TestAbandonKeepsWhatWasThere(t *testing.T) {
 
 func TestCreateRefuses(t *testing.T) {
 	base := t.TempDir()
-	file := filepath.Join(base, "file")
+	file, old := filepath.Join(base, "file"), filepath.Join(base, "old")
 	require.NoError(t, os.WriteFile(file, nil, 0o644))
-	old := filepath.Join(base, "old")
 	require.NoError(t, os.Mkdir(old, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(old, "metrics.jsonl"), nil, 0o644))
 	before := names(t, base)
@@ -112,12 +112,10 @@ func TestHalfWrittenFilesDoNotAppear(t *testing.T) {
 	text, err := os.ReadFile(f.Path("file"))
 	require.NoError(t, err)
 	require.Equal(t, "old", string(text))
-	files, err := os.ReadDir(f.Dir())
-	require.NoError(t, err)
-	require.Len(t, files, 1)
+	require.Equal(t, []string{"file"}, names(t, f.Dir()))
 }
 
-// A file system that locks only files which are open for writing is given one.
+// A file system that cannot lock folders is given a file. Python looks whether it is locked, and a run was refused.
 func TestLockWhereFoldersCannotBeLocked(t *testing.T) {
 	dir := t.TempDir()
 	filesOnly := func(f *os.File) error {
@@ -131,14 +129,16 @@ func TestLockWhereFoldersCannotBeLocked(t *testing.T) {
 		require.NoError(t, err)
 		return r.(*osRoot)
 	}
-	first, second := open(), open()
+	first, second, third, fourth := open(), open(), open(), open()
 	require.NoError(t, first.lockBy(filesOnly))
 	require.Equal(t, []string{lockName}, names(t, dir))
 	require.ErrorIs(t, second.lockBy(filesOnly), ErrLocked)
 	require.NoError(t, first.Close())
 	require.NoError(t, second.lockBy(filesOnly))
 	require.NoError(t, second.Close())
-	third := open()
 	require.NoError(t, third.lockBy(func(*os.File) error { return syscall.ENOLCK }), "nothing can be locked")
-	require.NoError(t, third.Close())
+	require.NoError(t, syscall.Flock(int(third.dir.Fd()), syscall.LOCK_SH))
+	time.AfterFunc(time.Millisecond, func() { _ = third.Close() })
+	require.NoError(t, fourth.Lock())
+	require.NoError(t, fourth.Close())
 }
