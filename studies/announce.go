@@ -85,8 +85,8 @@ func (c *Coordinator) announceRest(p progress) error {
 		return err
 	}
 	if c.failed > 0 && c.failed == c.asked {
-		return fmt.Errorf("all %d trials have failed, the last as %s: mend the spec, and give the study another name",
-			c.failed, c.reason)
+		return fmt.Errorf("all %d trials have failed, the last as %s: mend %s, and give the study another name",
+			c.failed, c.reason, c.Spec.culprit())
 	}
 	return nil
 }
@@ -126,6 +126,6 @@ func (c *Coordinator) giveUp(rest []*study.FrozenTrial) error {
 			return err
 		}
 	}
-	return fmt.Errorf("the first %d trials have all failed, the last as %s: mend the spec, and give the study "+
-		"another name", c.failed, c.reason)
+	return fmt.Errorf("the first %d trials have all failed, the last as %s: mend %s, and give the study "+
+		"another name", c.failed, c.reason, c.Spec.culprit())
 }

@@ -84,7 +84,7 @@ func TestHopelessTrials(t *testing.T) {
 	_, ok = d.Next(back, "b")
 	require.True(t, ok)
 	require.True(t, d.Release(back, "b", 2, true), "its run stood still")
-	require.Equal(t, lease.Deaths{Blamed: 1}, d.ChangedDeaths()[2])
+	require.Equal(t, lease.Deaths{Blamed: 1, Stalled: 1}, d.ChangedDeaths()[2])
 	d.Restore(back, 2, lease.Deaths{Excused: 10}, false)
 	require.Contains(t, d.Failed(back+time.Second), int64(2), "all trials may be of the kind that kills workers")
 }

@@ -22,6 +22,14 @@ import (
 // Programs reports whether a trial is a program (package external). The names of its parameters are the program's own.
 func (s *Spec) Programs() bool { return s.Kind == external.Name }
 
+// culprit is what is to blame if all trials fail.
+func (s *Spec) culprit() string {
+	if s.Programs() {
+		return "the program or the spec"
+	}
+	return "the spec"
+}
+
 // usePrograms sets the defaults of a study whose trials are programs.
 func (s *Spec) usePrograms() { s.Kind, s.ReportEvery, s.Checkpoint = external.Name, 1, "none" }
 
@@ -50,7 +58,7 @@ func (s *Spec) setCommand(value any) error {
 func (s *Spec) checkPrograms() error {
 	switch {
 	case !s.Programs() && s.Exec != "":
-		return wrong("exec", "got a command, but the kind is %s: take the kind %s, or leave it out", s.Kind,
+		return wrong("command", "is given, but the kind is %s: take the kind %s, or leave it out", s.Kind,
 			external.Name)
 	case !s.Programs():
 		return nil

@@ -81,6 +81,13 @@ func TestPrograms(t *testing.T) {
 			steps: []int64{1, 2, 3}, failed: "the objective is not a number: [NaN]", values: []float64{nan}},
 		{name: "no JSON", script: `echo 0.25`, failed: "the program ended without values: let it print a line " +
 			`such as {"step": 1, "loss": 0.5}`},
+		{name: "a text", script: `echo '{"loss": "0.5"}'; echo '{"loss": true}'`,
+			failed: `; it gave "loss": "0.5", which is no number of 64 bits`},
+		{name: "too large", script: `echo '{"step": 1, "loss": 1e400}'`,
+			failed: `; it gave "loss": 1e400, which is no number of 64 bits`},
+		{name: "a dict", script: `echo "{'loss': 1}"`, failed: `; it gave {'loss': 1}, which is no JSON`},
+		{name: "a long line", script: `printf '{"x": "'; head -c 3000000 /dev/zero | tr '\0' x; printf '", "loss": 1}'`,
+			failed: "; it gave a line of 3000020 bytes, and no more than 1048576 are read"},
 		{name: "another metric", script: `echo '{"acc": 0.25}'`, failed: `key "metric" got loss, but no round of the ` +
 			"run has measured it: there are step, acc"},
 		{name: "status 3", script: `echo '{"loss": 1}'; printf 'b\n\377\nc\nd\n' >&2; exit 3`, steps: []int64{1},
@@ -156,8 +163,14 @@ func TestCommands(t *testing.T) {
 		want    string // the words; else the error after "key "
 	}{
 		{[]string{"a", "{batch_size}", "x{batch_size}{seed}"}, "a 1 x10"},
-		{[]string{"a", "{{batch_size}}", "${batch_size}", "{}", "{ x}", "\"n\":{batch_size}}"},
-			`a {batch_size} ${batch_size} {} { x} "n":1}`},
+		{[]string{"a", "{{batch_size}}", "${batch_size}", "{}", "{ x}", "{\"n\":{batch_size}}"},
+			`a {batch_size} ${batch_size} {} { x} {"n":1}`},
+		{[]string{"a", "f() { a; }; echo '{\"a\"'", "{"}, "a f() { a; }; echo '{\"a\"' { --batch_size=1"},
+		{[]string{"a", "{batch_size"}, `"command" has "{batch_size", whose braces do not match: a placeholder is`},
+		{[]string{"a", "--x={batch_size}}"}, `"command" has "--x={batch_size}}", whose braces do not match`},
+		{[]string{"a", "--x=batch_size}"}, `"command" has "--x=batch_size}", whose braces do not match`},
+		{[]string{"a", "{", "batch_size", "}"}, `"command" has "{ batch_size }": a placeholder has no blanks, ` +
+			"{batch_size}"},
 		{[]string{"a", "{params}"}, "a runs/study-p/trials/0/seed-0/params.json"},
 		{[]string{"a", "{lr}"}, `"command" has {lr}, which is no parameter of each trial: there are batch_size, ` +
 			"folder, params, seed, threads, trial, values; {{lr}} is a text in braces"},
@@ -182,7 +195,8 @@ func TestCommands(t *testing.T) {
 		"kind = \"exec\"\npruner = \"hyperband\"\n":    "got hyperband, which needs the last step of a run",
 		"kind = \"exec\"\nmemory = \"2G\"\n":           "limits workers, not their programs",
 		"kind = \"exec\"\ncheckpoint-every = \"1s\"\n": "got 1s, but a program has no checkpoints",
-		"command = [\"a\"]\n":                          `key "exec" got a command, but the kind is evolve`,
+		"command = [\"a\"]\n":                          `key "command" is given, but the kind is evolve`,
+		"kind = \"exec\"\ncommand = \"a 'b c'\"\n":     `got a 'b c', whose quotes no shell reads: give a JSON list`,
 		"kind = \"exec\"\ncommand = [1]\n":             "got [1], wants the words of a command",
 		"kind = \"exec\"\n[run]\nseed = 1\n":           `key "param.seed" has the name of what each program gets`,
 		"kind = \"exec\"\n[run]\na_b = 1\n\"a.b\" = 1\n": `key "param.a_b" has the environment variable ` +
@@ -191,7 +205,10 @@ func TestCommands(t *testing.T) {
 		_, err := Parse([]byte(head+more+param), nil)
 		require.ErrorContains(t, err, want)
 	}
-	s, err := Parse([]byte(head+"kind = \"evolve\"\n"+param), map[string]string{"exec": "nowhere-to-be-found {x}"})
+	given := map[string]string{"exec": "nowhere-to-be-found {x}"}
+	_, err := Parse([]byte(head+"kind = \"evolve\"\n"+param), given)
+	require.EqualError(t, err, `key "command" is given, but the kind is evolve: take the kind exec, or leave it out`)
+	s, err := Parse([]byte(head+param), given)
 	require.NoError(t, err)
 	require.True(t, s.Programs())
 	require.ErrorContains(t, (&Coordinator{Spec: s}).Open(), "got the program nowhere-to-be-found, which cannot be "+
@@ -247,6 +264,16 @@ echo "{\"loss\": $XLARUN_PARAM_batch_size}"`
 		require.FileExists(t, filepath.Join("runs", "study-p", "trials", fmt.Sprint(i), "seed-0", "stdout"))
 	}
 	require.EqualValues(t, 1, c.Deaths(), "the limit of time ends no worker")
+}
+
+// A program that stands still ends with a reason that says so.
+func TestStalledProgram(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := programs(t, []string{"sh", "-c", "sleep 60"}, "trials = 1\nattempts = 2\nlease = \"200ms\"\n"+
+		"stall = \"100ms\"\n")
+	require.EqualError(t, coordinator(s).Run(t.Context()), "all 1 trials have failed, the last as it printed no "+
+		"values for 100ms (stall), 2 times: see stdout and stderr in runs/study-p/trials/0: mend the program or the "+
+		"spec, and give the study another name")
 }
 
 // An attempt has a folder of its own: the program of an earlier one may still write.

@@ -141,6 +141,20 @@ func TestWhoHasATrial(t *testing.T) {
 	require.True(t, x.asks(x.next, b).Over)
 }
 
+// What a report costs does not grow with those before it.
+func TestManyReports(t *testing.T) {
+	for _, pruner := range []string{"none", "median"} {
+		x := newTestServer(t, "lease = \"15s\"\npruner = \""+pruner+"\"\n")
+		x.asks(x.next, request{Worker: "a"})
+		step := int64(0)
+		report := func() { step++; x.asks(x.report, request{Worker: "a", Step: step, Value: float64(step), Last: 1e9}) }
+		for range 2000 {
+			report()
+		}
+		require.Less(t, testing.AllocsPerRun(20, report), 2000., "it reads earlier ones again")
+	}
+}
+
 // A server that is to end waits for a worker that gives its trial back, and gives it to nobody. The next coordinator
 // does: it kept the trial back for a lease.
 func TestAServerLeaves(t *testing.T) {

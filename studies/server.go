@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -54,7 +55,8 @@ type server struct {
 	leases    *lease.Table
 	over      bool // the study is over
 	workers   map[string]*WorkerStatus
-	processor string // of the worker that was heard first
+	reported  map[int64]*study.FrozenTrial // open trials about which the pruner was asked, by ID
+	processor string                       // of the worker that was heard first
 }
 
 // place is a connection at which workers ask: with the bus, or with the server of Coordinator.Join.
@@ -67,7 +69,7 @@ func newServer(ctx context.Context, c *Coordinator, b *bus) (s *server, err erro
 	s = &server{db: c.db, study: c.study, spec: c.Spec, version: c.Version,
 		checkpoints: checkpoints{c.workdir.checkpoints(c.Spec.Name)}, notice: c.notice,
 		observe: decision.Observer(ctx), changed: make(chan struct{}, 1), errs: make(chan error, 1), now: time.Now,
-		began: time.Now(), workers: map[string]*WorkerStatus{}}
+		began: time.Now(), workers: map[string]*WorkerStatus{}, reported: map[int64]*study.FrozenTrial{}}
 	if s.ttl, err = c.Spec.leaseTime(); err != nil {
 		return nil, err
 	}
@@ -355,19 +357,36 @@ func (s *server) report(q request) (reply, error) {
 	if err := s.db.Report(q.Trial, study.Reported{Step: q.Step, Value: q.Value}); err != nil {
 		return reply{}, err
 	}
-	t, err := s.trial(q.Trial)
-	if err != nil || t == nil || s.spec.Pruner == "none" { // nil: the study was deleted, as supervise will find
+	if s.spec.Pruner == "none" {
+		return reply{}, nil
+	}
+	t, err := s.upTo(q)
+	if err != nil || t == nil { // nil: the study was deleted, as supervise will find
 		return reply{}, err
 	}
-	resumed := *t
-	resumed.Intermediate = nil
-	for _, x := range t.Intermediate { // what a worker that died reported beyond this is reported again
-		if x.Step <= q.Step {
-			resumed.Intermediate = append(resumed.Intermediate, x)
+	stop, err := s.spec.prunes(s.study, t, q.Last)
+	return reply{Stop: stop}, err
+}
+
+// upTo returns a trial with its reports up to that of a request: what a worker that died reported beyond this is
+// reported again. Only the first time it reads them: a trial may have many.
+func (s *server) upTo(q request) (*study.FrozenTrial, error) {
+	s.mu.Lock()
+	t := s.reported[q.Trial]
+	s.mu.Unlock()
+	if t == nil {
+		var err error
+		if t, err = s.trial(q.Trial); err != nil || t == nil {
+			return nil, err
 		}
 	}
-	stop, err := s.spec.prunes(s.study, &resumed, q.Last)
-	return reply{Stop: stop}, err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other := s.reported[q.Trial]; other != nil {
+		t = other
+	}
+	s.reported[q.Trial] = t
+	return t.Reported(study.Reported{Step: q.Step, Value: q.Value}), nil
 }
 
 // keep stores a part of a checkpoint. That of a trial is its owner's. The end of a trial is the same whoever sends it.
@@ -468,6 +487,7 @@ func (s *server) result(q request) (reply, error) {
 func (s *server) finished(trial int64) {
 	s.mu.Lock()
 	s.leases.Finish(trial)
+	delete(s.reported, trial)
 	s.mu.Unlock()
 	go s.checkpoints.remove(trialFile(trial))
 	select {
@@ -501,15 +521,30 @@ func (s *server) recordDeaths() error {
 		}
 	}
 	for id, deaths := range failed {
-		reason := fmt.Sprintf("%s died while running it: see the logs",
-			quantity.Count(deaths.All(), "worker", "workers"))
-		err := s.db.Finish(id, study.Result{State: study.Fail, Reason: reason})
+		reason, err := s.deathsReason(id, deaths)
+		if err != nil {
+			return err
+		}
+		err = s.db.Finish(id, study.Result{State: study.Fail, Reason: reason})
 		if err != nil && !errors.As(err, new(*study.Nondeterminism)) { // it has finished meanwhile
 			return err
 		}
 		s.finished(id)
 	}
 	return s.offer()
+}
+
+// deathsReason returns why a trial has failed of which too many workers have died.
+func (s *server) deathsReason(id int64, deaths lease.Deaths) (string, error) {
+	if deaths.Stalled < deaths.All() || !s.spec.Programs() {
+		return quantity.Count(deaths.All(), "worker", "workers") + " died while running it: see the logs", nil
+	}
+	t, err := s.trial(id)
+	if err != nil || t == nil {
+		return "", err
+	}
+	return fmt.Sprintf("it printed no values for %s (stall), %s: see stdout and stderr in %s", s.spec.Stall,
+		quantity.Count(deaths.All(), "time", "times"), filepath.Dir(s.spec.program(nil, t.Number, 0).Folder)), nil
 }
 
 // offer tells workers that wait for a trial that there is one. They ask again anyway.

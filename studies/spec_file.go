@@ -32,8 +32,11 @@ func Parse(text []byte, over map[string]string) (*Spec, error) {
 			"such settings in [run], and parameters in [[param]]", values["kind"])
 	}
 	s := Defaults()
-	if over["exec"] != "" || values["kind"] == external.Name {
-		values["kind"] = external.Name
+	kind := values["kind"]
+	if given := over["kind"]; given != "" {
+		kind = given
+	}
+	if kind == external.Name || kind == nil && over["exec"] != "" {
 		s.usePrograms()
 	}
 	for _, key := range slices.Sorted(maps.Keys(values)) {

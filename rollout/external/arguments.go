@@ -19,6 +19,10 @@ func Split(text string) (words []string, err error) {
 		err = json.Unmarshal([]byte(text), &words)
 	} else {
 		words = strings.Fields(text)
+		if strings.ContainsAny(text, `"'`) {
+			return nil, fmt.Errorf("got %s, whose quotes no shell reads: give a JSON list, such as "+
+				`["python", "-c", "print(1)"]`, text)
+		}
 	}
 	if err != nil || len(words) == 0 || words[0] == "" {
 		return nil, fmt.Errorf("got %q, wants a program and its arguments, with blanks between them or as a JSON list "+
@@ -42,6 +46,31 @@ func Find(text string) error {
 // placeholder is {NAME} in a command. {{NAME}} stands for {NAME}, and ${NAME} is a shell's.
 var placeholder = regexp.MustCompile(`\{\{[A-Za-z_][\w.-]*\}\}|\$?\{[A-Za-z_][\w.-]*\}`)
 
+// Misspelt placeholders. A list of two words may be a script, with braces of its own.
+var (
+	spaced  = regexp.MustCompile(`\{\s*([A-Za-z_][\w.-]*)\s*\}`)
+	escaped = regexp.MustCompile(`\{\{[A-Za-z_][\w.-]*\}\}|\$\{[^}]*\}`)
+	single  = regexp.MustCompile(`\{[A-Za-z_]|^\S*\w\}\S*$`) // where braces do not match
+)
+
+// misspelt returns an error if a command has a placeholder with blanks, or without one of its braces.
+func (p *Program) misspelt() error {
+	for _, found := range spaced.FindAllStringSubmatch(strings.Join(p.Command, " "), -1) {
+		_, known := p.Params[found[1]]
+		if exact := "{" + found[1] + "}"; found[0] != exact && (known || slices.Contains(Reserved, found[1])) {
+			return fmt.Errorf("has %q: a placeholder has no blanks, %s", found[0], exact)
+		}
+	}
+	for _, word := range p.Command {
+		plain := escaped.ReplaceAllString(word, "")
+		if strings.Count(plain, "{") != strings.Count(plain, "}") && single.MatchString(plain) {
+			return fmt.Errorf("has %q, whose braces do not match: a placeholder is {NAME}, and {{NAME}} a text in "+
+				"braces", word)
+		}
+	}
+	return nil
+}
+
 // Reserved are the names of placeholders that are no parameters.
 var Reserved = []string{"folder", "params", "seed", "threads", "trial", "values"}
 
@@ -56,8 +85,11 @@ func (p *Program) reserved(name string) any {
 
 // Arguments returns the command with values in place of placeholders. A parameter without a placeholder becomes a flag
 // at the end, --NAME=VALUE, unless the command has {params}, the file with all of them. A placeholder that is neither a
-// parameter nor Reserved is an error.
+// parameter nor Reserved, or is misspelt, is an error.
 func (p *Program) Arguments() (words []string, err error) {
+	if err := p.misspelt(); err != nil {
+		return nil, err
+	}
 	used := map[string]bool{}
 	for _, word := range p.Command {
 		words = append(words, placeholder.ReplaceAllStringFunc(word, func(found string) string {

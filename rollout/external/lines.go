@@ -25,7 +25,10 @@ type lines struct {
 	file *os.File
 	in   *bufio.Reader
 	part []byte // of a line without an end so far
+	size int    // of the line so far
 	long bool   // the line is too long: it is left out
+
+	unread string // of the first object without values: a text about what it has in place of a number
 }
 
 func newLines(file *os.File) *lines { return &lines{file: file, in: bufio.NewReaderSize(file, 1<<16)} }
@@ -38,24 +41,46 @@ func (l *lines) next(ctx context.Context, ended bool) ([]byte, error) {
 			return nil, context.Cause(ctx)
 		}
 		data, err := l.in.ReadSlice('\n')
-		if l.long = l.long || len(l.part)+len(data) > longestLine; !l.long {
+		l.size += len(data)
+		if l.long = l.size > longestLine; !l.long {
 			l.part = append(l.part, data...)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
-		case errors.Is(err, io.EOF) && (!ended || len(l.part) == 0 || l.long):
+		case errors.Is(err, io.EOF) && (!ended || len(l.part) == 0):
 			return nil, nil
 		case err != nil && !errors.Is(err, io.EOF):
 			return nil, err
 		}
-		line := l.part
-		if l.part = nil; !l.long {
+		line, size := l.part, l.size
+		if l.part, l.size = nil, 0; !l.long {
 			return line, nil
 		}
-		l.long = false
+		if l.unread == "" && isObject(line) {
+			l.unread = fmt.Sprintf("; it gave a line of %d bytes, and no more than %d are read", size, longestLine)
+		}
 	}
 }
+
+// note notes why a line has no values.
+func (l *lines) note(line []byte) {
+	if l.unread != "" || !isObject(line) {
+		return
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(line, &fields) != nil {
+		l.unread = fmt.Sprintf("; it gave %.40s, which is no JSON", bytes.TrimSpace(line))
+		return
+	}
+	delete(fields, stepKey)
+	for _, name := range slices.Sorted(maps.Keys(fields))[:min(1, len(fields))] {
+		l.unread = fmt.Sprintf("; it gave %q: %.40s, which is no number of 64 bits", name, fields[name])
+	}
+}
+
+// isObject reports whether a line seems to be an object of JSON.
+func isObject(line []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) }
 
 // stepKey is the key of the step in a line.
 const stepKey = "step"
@@ -66,7 +91,7 @@ var notFinite = regexp.MustCompile(`([:\s])(NaN|-?Infinity)([,}\s])`)
 // readLine returns the numbers of a line, sorted by name, and its step, -1 for none. A line that is no JSON object, or
 // has no numbers, has no values. null is NaN, as many writers have it.
 func readLine(line []byte) (step int64, values []run.Value, err error) {
-	if !bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) {
+	if !isObject(line) {
 		return 0, nil, nil
 	}
 	var fields map[string]json.RawMessage

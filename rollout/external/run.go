@@ -9,6 +9,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -155,6 +156,7 @@ func (r *running) read(ctx context.Context, from *lines, ended bool) (run.Metric
 			return run.Metrics{}, err
 		}
 		if len(values) == 0 {
+			from.note(line)
 			continue
 		}
 		isStep := step >= 0 || slices.ContainsFunc(values, func(v run.Value) bool {
@@ -195,7 +197,7 @@ func (r *running) end() (run.Metrics, error) {
 	}
 	if !r.told && len(r.more) == 0 {
 		return run.Metrics{}, errors.New(`the program ended without values: let it print a line such as ` +
-			`{"step": 1, "loss": 0.5}`)
+			`{"step": 1, "loss": 0.5}` + cmp.Or(r.from[0].unread, r.from[len(r.from)-1].unread))
 	}
 	return run.Metrics{Step: r.step, Values: r.more, Done: true}, nil
 }

@@ -43,8 +43,9 @@ type trial struct {
 
 // Deaths are the numbers of workers that died while they had a trial.
 type Deaths struct {
-	Blamed  int `json:"blamed"`  // as it seems, of the trial
-	Excused int `json:"excused"` // of something else: workers of other trials died at the same time
+	Blamed  int `json:"blamed"`            // as it seems, of the trial
+	Excused int `json:"excused"`           // of something else: workers of other trials died at the same time
+	Stalled int `json:"stalled,omitempty"` // of all these, how often a run stood still
 }
 
 // All is the number of workers that have died.
@@ -56,6 +57,7 @@ type death struct {
 	trial   int64
 	at      time.Duration
 	silent  bool // it fell silent: `at` is when it was heard last
+	stalled bool // its run stood still, and it lives
 	excused bool
 }
 
@@ -141,6 +143,9 @@ func (l *Table) count(x *death, n int) {
 		t.deaths.Excused += n
 	default:
 		t.deaths.Blamed += n
+	}
+	if x.stalled {
+		t.deaths.Stalled += n
 	}
 	t.changed = true
 }
@@ -246,7 +251,7 @@ func (l *Table) Release(now time.Duration, worker string, id int64, stalled bool
 	}
 	t.worker, t.releasedBy = "", worker
 	if stalled {
-		l.recordDeath(t, &death{worker: worker, trial: id, at: now})
+		l.recordDeath(t, &death{worker: worker, trial: id, at: now, stalled: true})
 	}
 	return true
 }

@@ -2,6 +2,7 @@ package study
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,6 +32,8 @@ func TestBestIsFeasible(t *testing.T) {
 		require.Equal(t, []*FrozenTrial{x}, best)
 	}
 	require.Empty(t, Best(broken, []Direction{Minimize}))
+	infinite := &FrozenTrial{State: Complete, Values: []float64{math.Inf(1)}}
+	require.Equal(t, kept[:1], Best([]*FrozenTrial{infinite, kept[0]}, []Direction{Minimize}))
 
 	pair := func(number int64, a, b float64, constraint string) *FrozenTrial {
 		x := trial(number, a, "constraints", constraint)

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"math"
@@ -78,11 +79,12 @@ func (t *FrozenTrial) Last() (r Reported, ok bool) {
 	return t.Intermediate[len(t.Intermediate)-1], true
 }
 
+// byStep compares the step of a value with a step.
+func byStep(r Reported, step int64) int { return cmp.Compare(r.Step, step) }
+
 // reportedFrom returns the value reported for the first step from `step` on.
 func (t *FrozenTrial) reportedFrom(step int64) (float64, bool) {
-	i, _ := slices.BinarySearchFunc(t.Intermediate, step, func(r Reported, s int64) int {
-		return int(min(max(r.Step-s, -1), 1))
-	})
+	i, _ := slices.BinarySearchFunc(t.Intermediate, step, byStep)
 	if i == len(t.Intermediate) {
 		return 0, false
 	}
@@ -91,13 +93,24 @@ func (t *FrozenTrial) reportedFrom(step int64) (float64, bool) {
 
 // report inserts a value. Of two for one step the first stays.
 func (t *FrozenTrial) report(r Reported) bool {
-	i, found := slices.BinarySearchFunc(t.Intermediate, r.Step, func(x Reported, s int64) int {
-		return int(min(max(x.Step-s, -1), 1))
-	})
+	i, found := slices.BinarySearchFunc(t.Intermediate, r.Step, byStep)
 	if !found {
 		t.Intermediate = slices.Insert(t.Intermediate, i, r)
 	}
 	return !found
+}
+
+// Reported inserts a value, of two for one step the first, and returns the trial as it was then: with the values up to
+// this step.
+func (t *FrozenTrial) Reported(r Reported) *FrozenTrial {
+	if last, ok := t.Last(); ok && r.Step < last.Step { // earlier views keep theirs
+		t.Intermediate = slices.Clip(t.Intermediate)
+	}
+	t.report(r)
+	seen := *t
+	i, _ := slices.BinarySearchFunc(t.Intermediate, r.Step+1, byStep)
+	seen.Intermediate = t.Intermediate[:i:i]
+	return &seen
 }
 
 // clone returns a copy that may be changed.

@@ -244,6 +244,9 @@ func noStudy(cmd *cobra.Command) (err error) {
 		case "address-file", "until-done", "grace", "log", "log-level", "listen", "web", "token-file", "creds", "nkey",
 			"tls-cert", "tls-key", "tls-ca":
 		default:
+			if f.Value.String() == "false" { // as without it
+				return
+			}
 			err = console.BadInput("--%s got %q, but there is no study: give its file, or leave the flag out", f.Name,
 				f.Value)
 		}

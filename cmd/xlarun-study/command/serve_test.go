@@ -100,6 +100,7 @@ func TestServeWithoutItsAddressFile(t *testing.T) {
 func TestServeWithoutAStudy(t *testing.T) {
 	t.Parallel()
 	s := shelltest.New(t)
+	require.NotContains(t, s.Refused(t, "serve", "--json=false", "--until-done", "--linger", "1s"), "--json")
 	require.Contains(t, s.Refused(t, "serve", "--no-workers"), "--no-workers got \"true\", but there is no study")
 	require.Contains(t, s.Refused(t, "serve", "--listen", "0.0.0.0:0"), "give a token")
 	require.NoError(t, os.WriteFile(s.Path("token"), []byte("a-token-of-16-or-more"), 0o600))
