@@ -508,8 +508,3 @@ func MatMul(x, y *Array) *Array {
 	y = BroadcastTo(y, append(slices.Clone(batch), y.Dims()[y.Rank()-2:]...)...)
 	return dotLast("MatMul", x, y, len(batch), len(batch))
 }
-
-// ofFloat32 reports whether a product is one of float32 in float32.
-func ofFloat32(n *Node) bool {
-	return n.Outs[0].DType() == Float32 && n.Attrs.(dotAttrs).Preferred == 0
-}

@@ -184,7 +184,7 @@ func TestA2CCompilesFast(t *testing.T) {
 	for _, p := range b.all {
 		without, target := p.Graph, graph.TargetCPUKernels
 		for _, pass := range lower.Passes {
-			if pass.Name != "once" {
+			if pass.Name != "once" && pass.Name != "hashcalls" { // a hash by a kernel is small
 				without = pass.Apply(without, target)
 			}
 		}
