@@ -64,6 +64,7 @@ xf_error *xb_hash(xf_frame *frame) {
   if (!right) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_hash got arrays or numbers that do not fit together");
   uint32_t *a = y->data, *b = z->data, words[WORDS][BLOCK];
   int64_t n = xb_elements(y), last = y->rank > 0 ? y->dims[y->rank - 1] : 1;
+  xb_threefry_hashes *hashes = choose().hashes;
   for (int64_t done = 0; done < n; done += BLOCK) {
     int64_t block = n - done < BLOCK ? n - done : BLOCK;
     for (int k = 0; k < WORDS; k++) {
@@ -76,7 +77,7 @@ xf_error *xb_hash(xf_frame *frame) {
         for (; i < block && column < last; i++, column++, at += step) words[k][i] = x[at];
       }
     }
-    choose().hashes(words[0], words[1], words[2], words[3], block, a + done, b + done);
+    hashes(words[0], words[1], words[2], words[3], block, a + done, b + done);
   }
   return NULL;
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"io"
 
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/cmd/xlarun/console"
@@ -40,7 +41,7 @@ func (m *maker) Backend(ctx context.Context, e run.Experiment) (xlabridge.Backen
 	if b, ok := m.backends[on]; ok {
 		return b, nil
 	}
-	b, err := m.OpenBackend(ctx, on, silent{})
+	b, err := m.OpenBackend(ctx, on, console.Notices{Writer: io.Discard})
 	if err == nil {
 		m.backends[on] = b
 	}
@@ -55,8 +56,3 @@ func (m *maker) close() (err error) {
 	}
 	return err
 }
-
-type silent struct{}
-
-func (silent) Download(int64, int64) {}
-func (silent) Notice(string)         {}

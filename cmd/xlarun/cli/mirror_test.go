@@ -184,7 +184,7 @@ func TestMirrorIsTaken(t *testing.T) {
 	require.Equal(t, "there", x.Holder)
 	require.NotEmpty(t, checkpoints(t, "run"), "its state is saved")
 
-	// Who takes a mirror whose writer has not ended is told: nothing was said.
+	// The process that takes a mirror says that its writer has not ended.
 	fakes.shape.step = nil
 	b.ok(t, "drift --resume there --generations 9 --mirror mirror")
 	require.Contains(t, b.out.String(), "the process that wrote the mirror mirror was killed, or still works: then it "+

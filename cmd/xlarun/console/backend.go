@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -99,6 +100,15 @@ type Listener interface {
 	Download(done, total int64)
 	Notice(line string)
 }
+
+// Notices is a Listener that writes notices, and no progress.
+type Notices struct{ io.Writer }
+
+// Download implements Listener.
+func (Notices) Download(int64, int64) {}
+
+// Notice implements Listener.
+func (n Notices) Notice(line string) { fmt.Fprintln(n.Writer, line) }
 
 // Opener opens the backend that o chooses. l receives the progress.
 type Opener func(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Backend, error)

@@ -1,8 +1,6 @@
 package python
 
 import (
-	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -27,16 +25,10 @@ func Command(s console.Streams, open console.Opener) *cobra.Command {
 				}()
 			}
 			server := &Server{Open: func() (xlabridge.Backend, error) {
-				return open(cmd.Context(), on, notices{s.Err})
+				return open(cmd.Context(), on, console.Notices{Writer: s.Err})
 			}}
 			return server.Serve(cmd.Context(), s.In, s.Out)
 		}}
 	on.AddBackend(cmd.Flags())
 	return cmd
 }
-
-// notices writes what the start of a backend says.
-type notices struct{ io.Writer }
-
-func (notices) Download(int64, int64) {}
-func (n notices) Notice(line string)  { fmt.Fprintln(n.Writer, line) }

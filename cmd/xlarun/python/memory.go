@@ -51,7 +51,7 @@ func (m *memory) at(slot, field int) []byte {
 	return m.bytes[start : start+f.array.Bytes()]
 }
 
-// read returns the array in a field. Its elements are those of the memory.
+// read returns the array in a field, without a copy.
 func (m *memory) read(slot, field int) *graph.Array {
 	return graph.FromBytes(m.fields[field].array, m.at(slot, field))
 }

@@ -24,12 +24,12 @@ type vectorArgument struct {
 	Params    map[string]any `json:"params"`
 }
 
-// The values of Gymnasium's AutoresetMode: an episode that ends begins anew in the next step, whose action does not
-// count; or in the same step; or where a reset says so.
+// The values of Gymnasium's AutoresetMode. After the end of an episode the next one begins: in the next step, whose
+// action is ignored; in the same step; or at a reset.
 const nextStep, sameStep, noReset = "NextStep", "SameStep", "Disabled"
 
-// lane is the state of one environment of the vector. Episode e of the seed s has the key that
-// `xlarun play --seed s` gives its episode e (run.EpisodesKey).
+// lane is the state of one environment. Episode e of the seed s has the key of episode e of `xlarun play --seed s`
+// (run.EpisodesKey).
 type lane struct {
 	Start   start
 	Seed    random.Key   // of the episodes
@@ -64,9 +64,9 @@ const vectorSlots = 4
 // maxLanes bounds the number of environments.
 const maxLanes = 1 << 24
 
-// seen is what a step or a reset shows of the lanes.
+// seen is the result of a step or a reset for Python.
 type seen struct {
-	Observation *graph.Array `tree:"optional"` // of where the lane goes on
+	Observation *graph.Array `tree:"optional"` // of the state from which the next step goes
 	Reward      *graph.Array // f32[]
 	Terminated  *graph.Array // bool[]
 	Truncated   *graph.Array // bool[]
@@ -75,7 +75,7 @@ type seen struct {
 	Bad         *graph.Array // bool[]: the action is not in the space
 }
 
-// stepped is what a step of a lane or of all lanes returns.
+// stepped is the result of a step of one lane, or of all lanes.
 type stepped struct {
 	Lanes lane
 	Seen  seen
@@ -174,13 +174,14 @@ func (x *vector) begin(seed random.Key, number *graph.Array) start {
 	return start{state, key}
 }
 
-// first returns a lane before the first step of an episode.
+// first returns a lane at the start of an episode.
 func (x *vector) first(seed random.Key, number *graph.Array) lane {
 	return lane{x.begin(seed, number), seed, number, graph.Scalar(0, graph.Int32), graph.Scalar(false)}
 }
 
-// next returns the lanes where those of done are at the start of their next episodes. Resets cost more than steps, and
-// few lanes need one: as many as fit are gathered, reset and put back; the whole vector is reset if more need it.
+// next begins the next episodes of the lanes in the mask done, bool[lanes]. A reset costs more than a step, and most
+// steps end few episodes. So up to room lanes are gathered, reset and put back. If there are more, all lanes are reset,
+// and those outside the mask keep their state.
 func (x *vector) next(lanes lane, done *graph.Array) lane {
 	begin := func(seeds, numbers *graph.Array) start {
 		return graph.VMap2(func(seed, number *graph.Array) start {
@@ -213,10 +214,10 @@ func (x *vector) next(lanes lane, done *graph.Array) lane {
 	return lanes
 }
 
-// leastRoom is the number of lanes up to which a reset of all costs little.
+// leastRoom is the number of lanes that are always worth resetting at once.
 const leastRoom = 64
 
-// move plays an action in a lane.
+// move steps one lane with an action.
 func (x *vector) move(l lane, action *graph.Array) stepped {
 	env, space := x.rollout.Env, x.rollout.Env.Spec().Action
 	params, _ := x.rollout.ParamsOf(l.Start.Key)
@@ -231,10 +232,10 @@ func (x *vector) move(l lane, action *graph.Array) stepped {
 	return stepped{next, out}
 }
 
-// observe completes what is seen of the lanes.
+// observe adds the observations and the legal actions of the lanes to a result.
 func (x *vector) observe(lanes lane, out seen) seen {
 	type shown struct {
-		Observation *graph.Array `tree:"optional"` // of where the lane goes on
+		Observation *graph.Array `tree:"optional"`
 		Legal       *graph.Array `tree:"optional"`
 	}
 	env, legal := x.rollout.Env, envs.TraitsOf(x.rollout.Env).Legal
@@ -253,7 +254,7 @@ func (x *vector) observe(lanes lane, out seen) seen {
 	return out
 }
 
-// play is a step of all lanes.
+// play steps all lanes.
 func (x *vector) play(lanes lane, actions *graph.Array) stepped {
 	moved := graph.VMap2(x.move)(lanes, actions)
 	after, out := moved.Lanes, moved.Seen
@@ -261,7 +262,7 @@ func (x *vector) play(lanes lane, actions *graph.Array) stepped {
 	case sameStep:
 		after = x.next(after, after.Done)
 	case nextStep:
-		// Lanes that were done do not move.
+		// A lane that was done only begins its next episode.
 		kept := graph.VMap2(func(was, after lane) lane { return graph.SelectTree(was.Done, was, after) })(lanes, after)
 		after = x.next(kept, lanes.Done)
 		out.Reward = graph.Select(lanes.Done, 0, out.Reward)
@@ -272,15 +273,20 @@ func (x *vector) play(lanes lane, actions *graph.Array) stepped {
 	return stepped{after, x.observe(after, out)}
 }
 
-// restart begins episodes of the lanes of a mask: the next ones, or where new is true the first ones of seeds,
-// u32[lanes, 2].
-func (x *vector) restart(lanes lane, seeds, mask, new *graph.Array) stepped {
-	type order struct{ Seed, Mask, New *graph.Array }
-	lanes = graph.VMap2(func(l lane, o order) lane {
+// orders say which lanes a reset concerns.
+type orders struct {
+	Seed *graph.Array // u32[2]
+	Mask *graph.Array // bool[]: begin an episode
+	New  *graph.Array // bool[]: the first one of Seed, not the next one
+}
+
+// restart begins episodes as the orders of all lanes say.
+func (x *vector) restart(lanes lane, o orders) stepped {
+	lanes = graph.VMap2(func(l lane, o orders) lane {
 		seed := graph.Select(o.New, run.EpisodesKeyOf(random.Key{Data: o.Seed}).Data, l.Seed.Data)
 		number := graph.Select(o.New, 0, l.Episode.Add(1))
 		return graph.SelectTree(o.Mask, x.first(random.Key{Data: seed}, number), l)
-	})(lanes, order{seeds, mask, new})
+	})(lanes, o)
 	none := graph.Zeros(graph.ShapeOf(graph.Bool, x.lanes))
 	out := x.observe(lanes, seen{Reward: graph.Zeros(graph.ShapeOf(graph.Float32, x.lanes)), Terminated: none,
 		Truncated: none, Bad: none})
@@ -307,14 +313,12 @@ func (x *vector) compile() error {
 	}
 	actions, seeds := ofEach(spec.Action.Shape()), graph.ShapeOf(graph.Uint32, n, 2)
 	flags := graph.ShapeOf(graph.Bool, n)
-	type orders struct{ Seeds, Mask, New *graph.Array }
 	var out seen
 	var err error
 	purpose := fmt.Sprintf("%d x %s", n, spec.ID)
 	x.reset, err = x.program("reset", purpose, []any{lanes, orders{graph.Abstract(seeds),
 		graph.Abstract(flags), graph.Abstract(flags)}, in}, []int{0}, func(args []any) any {
-		o := args[1].(orders)
-		r := x.bound(args[2]).restart(args[0].(lane), o.Seeds, o.Mask, o.New)
+		r := x.bound(args[2]).restart(args[0].(lane), args[1].(orders))
 		out = r.Seen
 		return r
 	})
@@ -353,12 +357,12 @@ func (x *vector) compile() error {
 
 // resetLanes begins episodes of the lanes of the mask in a slot.
 func (x *vector) resetLanes(slot int) error {
-	var orders []*graph.Array
+	var given []*graph.Array // orders
 	for f := x.seeds; f <= x.mask+1; f++ {
-		orders = append(orders, x.memory.read(slot, f))
+		given = append(given, x.memory.read(slot, f))
 	}
 	x.began = true
-	return x.run(slot, x.reset, orders)
+	return x.run(slot, x.reset, given)
 }
 
 // stepLanes plays the actions in a slot.

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"xlarun/cmd/xlarun-bench/bench/neurobench"
+	"xlarun/cmd/xlarun/console"
 	"xlarun/rollout/evolve"
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/run"
@@ -151,12 +153,6 @@ func Measure(ctx context.Context, r Row, on topology.Topology, o Options) (Resul
 	return out, nil
 }
 
-// silent is a run.Progress that says nothing.
-type silent struct{}
-
-func (silent) Download(int64, int64) {}
-func (silent) Notice(string)         {}
-
 // runRound runs two rounds and times the second one.
 func runRound(ctx context.Context, b *xlabridge.Client, x run.Run) (out OnDevice, err error) {
 	for range 2 {
@@ -188,7 +184,7 @@ func (r Row) start(ctx context.Context, b xlabridge.Backend, tune string, use fu
 	}
 	job := e.Job()
 	if job.Fetch != nil {
-		if err := job.Fetch(ctx, silent{}); err != nil {
+		if err := job.Fetch(ctx, console.Notices{Writer: io.Discard}); err != nil {
 			return "", err
 		}
 	}
