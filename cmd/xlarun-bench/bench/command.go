@@ -25,6 +25,7 @@ type flags struct {
 	python  string
 	repeats int
 	limit   time.Duration
+	budget  time.Duration
 	tune    string
 	json    bool
 	figures string
@@ -40,6 +41,8 @@ func (o *flags) add(f *pflag.FlagSet, suite Suite) {
 	o.AddDevices(f)
 	f.IntVar(&o.repeats, "repeats", 3, fmt.Sprintf("repeats; each side has %d turns in a repeat", turnsOfRepeat))
 	addPeers(f, &o.peers, &o.python, &o.limit)
+	f.DurationVar(&o.budget, "budget", 0, fmt.Sprintf("time in all: turns get shorter and fewer, and rows that do not "+
+		"fit are named (default %v for all suites, %v for one, none for named workloads)", budgetOfAll, budgetOfSuite))
 	f.StringVar(&o.tune, "tune", plan.TuneQuick, "how our plans are chosen: "+strings.Join(plan.Tunes(), ", "))
 	if suite.Name == "neuro" {
 		f.StringVar(&o.date, "date", "", "day whose sizes are used, as 2026-11-22 (default today)")
@@ -78,6 +81,9 @@ func (o *flags) check() (options Options, err error) {
 	if o.limit <= 0 {
 		return options, console.BadInput("--limit got %v, wants a time above 0, as 10m", o.limit)
 	}
+	if o.budget < 0 {
+		return options, console.BadInput("--budget got %v, wants a time, as 20m", o.budget)
+	}
 	if !slices.Contains(plan.Tunes(), o.tune) {
 		return options, console.BadInput("--tune got %q, wants one of %s", o.tune, strings.Join(plan.Tunes(), ", "))
 	}
@@ -106,6 +112,10 @@ type bench struct {
 	suite   Suite
 	flags   flags
 	options Options
+	budget  budget
+	share   time.Duration // that the row is to take; 0: no matter
+	most    time.Duration // that it may take; 0: no matter
+	peak    float64       // float32 operations a second of all cores; 0: not measured yet
 
 	python    *peers.Python // once it is needed
 	pythonErr error
@@ -137,7 +147,10 @@ const rootLong = "Bench times workloads. With --peers it also times other progra
 	"memory. Ratios are medians over turns. A peer that fails, or does not answer within --limit, costs its row only " +
 	"and shows its last lines of output. With --figures the rows are written into a file of figures, which documents " +
 	"read. With --record they are added to the history of speed: see bench history.\n\n" +
-	"Without the name of a suite the names are workloads of the suite evolve.\n\n" +
+	"Rows have goals: what is below is marked. The share of a limit is how much of the best possible speed ours " +
+	"reaches: of C by hand, of plain inference, or of the float32 operations that the cores do.\n\n" +
+	"Without names it runs all suites in 20 minutes, those rows first that have a goal, and prints one table. A " +
+	"suite takes at most 6 minutes. Names without a suite are workloads of the suite evolve.\n\n" +
 	"With --against REV it builds that revision of the repository in a temporary worktree, and this tree, and " +
 	"runs commands of xlarun by both in turn: see --against below. The other flags do not apply then.\n\n" +
 	"Suites:\n"
@@ -208,20 +221,44 @@ func (h *host) start(ctx context.Context, s Suite, o flags, a againstFlags, runs
 	if a.check {
 		return console.BadInput("--check got true without --against: name the revision to compare with")
 	}
-	return h.runSuite(ctx, s, o, workloads)
+	suites := []Suite{s}
+	if len(runs) == 0 {
+		suites = h.suites
+	}
+	return h.runSuites(ctx, suites, o, workloads)
 }
 
-func (h *host) runSuite(ctx context.Context, s Suite, o flags, names []string) error {
+// runSuites runs the named workloads of suites, or all that are not Explicit.
+func (h *host) runSuites(ctx context.Context, suites []Suite, o flags, names []string) error {
 	options, err := o.check()
 	if err != nil {
 		return err
 	}
-	chosen, err := choose(names, s.Workloads(options))
-	if err != nil {
-		return err
+	var jobs []*job
+	for _, s := range suites {
+		chosen, err := choose(names, s.Workloads(options))
+		if err != nil {
+			return err
+		}
+		for _, w := range chosen {
+			jobs = append(jobs, &job{suite: s, workload: w})
+		}
 	}
 	if o.worker {
-		return h.work(ctx, o.BackendFlags, chosen[0], options)
+		return h.work(ctx, o.BackendFlags, jobs[0].workload, options)
 	}
-	return (&bench{host: h, suite: s, flags: o, options: options}).run(ctx, chosen)
+	b := bench{host: h, flags: o, options: options}
+	switch {
+	case o.budget > 0:
+		b.budget.all = o.budget
+	case len(suites) > 1:
+		b.budget.all = budgetOfAll
+	case len(names) == 0:
+		b.budget.all = budgetOfSuite
+	}
+	b.budget.suite = b.budget.all
+	if len(suites) > 1 {
+		b.budget.suite = suiteOfAll(b.budget.all)
+	}
+	return b.run(ctx, jobs)
 }

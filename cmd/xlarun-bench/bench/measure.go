@@ -31,7 +31,8 @@ type side struct {
 	process *process
 	stop    func()
 	ready   ready
-	runs    int // of a turn
+	took    time.Duration // by the first run
+	runs    int           // of a turn
 	last    answer
 	seconds, processor,
 	compile []float64 // of each turn
@@ -58,9 +59,10 @@ func (b *bench) time(ctx context.Context, w Workload, sides []*side) ([]row, err
 			s.end()
 		}
 	}()
+	from := time.Now()
 	for _, s := range sides {
 		if s.err == nil {
-			s.fail(b.prepare(ctx, w, s))
+			s.fail(b.inTime(ctx, b.prepare(ctx, w, s)))
 		}
 		if s.peer != nil && s.err == nil {
 			s.fail(agree(w, *s.peer, sides[0], s))
@@ -72,31 +74,43 @@ func (b *bench) time(ctx context.Context, w Workload, sides []*side) ([]row, err
 			fmt.Fprintf(b.Out, "%s: without %s: %v\n", w.Name, s.peer.Name, s.err)
 		}
 	}
-	turns := b.flags.repeats * turnsOfRepeat
+	turns, length, end := b.flags.repeats*turnsOfRepeat, b.suite.Turn, time.Time{}
 	if w.Start != steady {
 		turns = b.flags.repeats
 	}
-	for range turns {
+	if b.share > 0 {
+		left := max(b.share-time.Since(from), leastTurns)
+		length, end = min(length, left/time.Duration(turns*len(sides))), time.Now().Add(left)
+	}
+	for _, s := range sides {
+		s.runs = runsOf(length, s.took)
+	}
+	for n := 0; n < turns && (n == 0 || end.IsZero() || time.Now().Before(end)); n++ {
 		for _, s := range sides {
 			if s.err != nil {
 				continue
 			}
-			if err := b.turn(ctx, w, s); err != nil {
+			if err := b.inTime(ctx, b.turn(ctx, w, s)); err != nil {
 				s.fail(err)
 				if s.peer == nil {
 					return nil, err
 				}
 				fmt.Fprintf(b.Out, "%s: without %s: %v\n", w.Name, s.peer.Name, err)
 			}
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
 		}
 	}
-	return rows(w, sides[0], sides[1:]), nil
+	return b.ofPeak(ctx, w, rows(w, sides[0], sides[1:])), nil
 }
 
-// prepare starts a side for the first time and finds out how many runs fill a turn.
+// inTime says of an error whether it came of the end of the row's time.
+func (b *bench) inTime(ctx context.Context, err error) error {
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return ended{b.most}
+	}
+	return err
+}
+
+// prepare starts a side for the first time and finds out how long a run takes.
 func (b *bench) prepare(ctx context.Context, w Workload, s *side) error {
 	if w.Start == warmStart {
 		dir, remove, err := scratchCache()
@@ -116,7 +130,7 @@ func (b *bench) prepare(ctx context.Context, w Workload, s *side) error {
 	if len(s.last.Seconds) == 0 {
 		return s.process.failed("ran once and gave no time")
 	}
-	s.runs = runsOf(b.suite.Turn, time.Since(from))
+	s.took = time.Since(from)
 	if w.Start != steady {
 		s.end()
 	}
@@ -251,7 +265,8 @@ func (b *bench) peer(ctx context.Context, p Peer) (starter, error) {
 }
 
 // run times workloads and prints their table. Its error names the workloads of ours that failed; the others are timed.
-func (b *bench) run(ctx context.Context, workloads []Workload) (err error) {
+// The names of several suites have the suite before them.
+func (b *bench) run(ctx context.Context, jobs []*job) (err error) {
 	defer func() {
 		for _, f := range b.cleanup {
 			f()
@@ -261,14 +276,14 @@ func (b *bench) run(ctx context.Context, workloads []Workload) (err error) {
 		}
 	}()
 	if b.flags.Backend == console.Reference {
-		return console.BadInput("bench %s got the backend %s, which compiles nothing: use another backend",
-			b.suite.Name, console.Reference)
+		return console.BadInput("bench got the backend %s, which compiles nothing: use another backend",
+			console.Reference)
 	}
 	commit, history := "", ""
 	if b.flags.figures != "" {
-		for _, w := range workloads {
-			if len(w.Peers) > 0 && !b.flags.peers {
-				return console.BadInput("--figures got %s without --peers: its row would have no ratio", w.Name)
+		for _, j := range jobs {
+			if len(j.workload.Peers) > 0 && !b.flags.peers {
+				return console.BadInput("--figures got %s without --peers: its row would have no ratio", j.workload.Name)
 			}
 		}
 		if commit, err = commitOf("--figures", b.flags.figures); err != nil {
@@ -283,39 +298,97 @@ func (b *bench) run(ctx context.Context, workloads []Workload) (err error) {
 			return err
 		}
 	}
-	table := []row{} // not null in JSON
 	var failed []error
-	for _, w := range workloads {
-		fmt.Fprintf(b.Out, "%s: %s\n", w.Name, w.What)
-		found, err := b.measure(ctx, w)
+	jobs = slices.Clone(jobs)
+	ordered := jobs
+	if b.budget.all > 0 {
+		ordered = order(jobs)
+	}
+	for i, j := range ordered {
+		if b.share, b.most, j.why = b.budget.share(ordered[i:]); j.why != "" {
+			continue
+		}
+		b.suite = j.suite
+		fmt.Fprintf(b.Out, "%s: %s\n", j.workload.Name, j.workload.What)
+		start := time.Now()
+		err := b.job(ctx, j)
+		b.budget.spend(j, time.Since(start))
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", w.Name, err))
-			fmt.Fprintf(b.Out, "%s failed: %v\n", w.Name, err)
-			continue
+		switch {
+		case errors.As(err, new(ended)):
+			j.why = err.Error()
+		case err != nil:
+			failed = append(failed, fmt.Errorf("%s: %w", j.workload.Name, err))
+			fmt.Fprintf(b.Out, "%s failed: %v\n", j.workload.Name, err)
 		}
-		table = append(table, found...)
 	}
-	if b.suite.Summary != nil {
-		table = b.suite.Summary(table)
+	several := jobs[0].suite.Name != jobs[len(jobs)-1].suite.Name
+	table, means := []row{}, "" // not null in JSON
+	for _, suite := range b.suites {
+		rows := tableOf(suite, jobs)
+		if history != "" {
+			if err := appendHistory(ctx, history, suite.Name, commit, rows); err != nil {
+				return err
+			}
+		}
+		if b.flags.figures != "" {
+			if err := record(b.flags.figures, suite.Name, commit, b.flags.repeats, rows); err != nil {
+				return err
+			}
+		}
+		means += meansOf(suite.Name, rows)
+		for i := range rows {
+			if several {
+				rows[i].Name = suite.Name + "/" + rows[i].Name
+			}
+		}
+		table = append(table, rows...)
 	}
 	if err := printRows(b.Out, table); err != nil {
 		return err
 	}
-	if history != "" {
-		if err := appendHistory(ctx, history, b.suite.Name, commit, table); err != nil {
-			return err
-		}
+	fmt.Fprint(b.Out, means)
+	result := map[string]any{"workloads": table}
+	if all := leftOf(jobs, several); len(all) > 0 {
+		result["not_measured"] = all
 	}
-	if b.flags.figures != "" {
-		if err := record(b.flags.figures, b.suite.Name, commit, b.flags.repeats, table); err != nil {
-			return err
-		}
-	}
+	printLeft(b.Out, append(leftOf(jobs, several), failedPeers(table)...))
 	if b.flags.json {
-		return b.EndJSON(map[string]any{"workloads": table}, errors.Join(failed...))
+		return b.EndJSON(result, errors.Join(failed...))
 	}
 	return errors.Join(failed...)
+}
+
+// job times a workload within the time of its row.
+func (b *bench) job(ctx context.Context, j *job) (err error) {
+	if b.most > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, b.most)
+		defer cancel()
+	}
+	j.rows, err = b.measure(ctx, j.workload)
+	return err
+}
+
+// tableOf returns the rows of a suite, with their goals.
+func tableOf(s Suite, jobs []*job) (table []row) {
+	for _, j := range jobs {
+		if j.suite.Name == s.Name {
+			table = append(table, j.rows...)
+		}
+	}
+	if s.Summary != nil {
+		table = s.Summary(table)
+	}
+	for i := range table {
+		table[i].Goal = goalOf(s.Name, table[i].Name)
+		ratio := 0.
+		if table[i].Ratio != nil {
+			ratio = *table[i].Ratio
+		}
+		table[i].Below = table[i].Goal.below(ratio, table[i].ProcessorRatio, table[i].CompileRatio, table[i].Ours)
+	}
+	return table
 }

@@ -45,6 +45,12 @@ type row struct {
 	GainCPU   float64 `json:"processor_gain,omitempty"`
 	There     float64 `json:"there,omitempty"`
 	GainThere float64 `json:"gain_there,omitempty"`
+	// Below names what does not reach the goal: ratio, CPU, compiling or seconds.
+	Goal
+	Below []string `json:"below,omitempty"`
+	// Share is how much of a limit's speed ours reaches, and Limit its name. A row of the limit has the same as Ratio.
+	Limit string  `json:"limit,omitempty"`
+	Share float64 `json:"limit_share,omitempty"`
 	// Failed says why the peer has no time.
 	Failed  string `json:"peer_failed,omitempty"`
 	against string // the peer with its versions
@@ -65,9 +71,7 @@ func rows(w Workload, ours *side, peers []*side) (all []row) {
 	for _, s := range peers {
 		l := r
 		l.Peer, l.against = &s.peer.Name, s.peer.versioned()
-		if len(peers) > 1 {
-			l.Name += "-" + s.peer.Name
-		}
+		l.Name = w.row(*s.peer, len(peers))
 		if s.err != nil {
 			l.Failed = s.err.Error()
 			all = append(all, l)
@@ -88,7 +92,30 @@ func rows(w Workload, ours *side, peers []*side) (all []row) {
 	if len(all) == 0 {
 		return []row{r}
 	}
+	for i, s := range peers { // the tightest limit
+		if s.peer.Limit && all[i].Ratio != nil && (all[0].Limit == "" || *all[i].Ratio < all[0].Share) {
+			for j := range all {
+				all[j].Limit, all[j].Share = s.peer.Name, *all[i].Ratio
+			}
+		}
+	}
 	return all
+}
+
+// row is the name of a workload's row beside one of so many peers.
+func (w Workload) row(p Peer, peers int) string {
+	if peers > 1 {
+		return w.Name + "-" + p.Name
+	}
+	return w.Name
+}
+
+// rowNames are the names of all rows of a workload.
+func (w Workload) rowNames() []string {
+	if len(w.Peers) == 0 {
+		return []string{w.Name}
+	}
+	return each(w.Peers, func(p Peer) string { return w.row(p, len(w.Peers)) })
 }
 
 // p99 returns the 99th of a hundred of times in order, or 0 for fewer than a hundred.
@@ -124,6 +151,7 @@ type column struct {
 var columns = []column{
 	{"WORKLOAD", func(r row) string { return r.Name }},
 	{"OURS", func(r row) string { return console.ShortTime(r.Ours) }},
+	{"GOAL", func(r row) string { return r.marked(timeText(r.Seconds), "seconds") }},
 	{"P99", func(r row) string { return timeText(r.P99) }},
 	{"A SECOND", func(r row) string {
 		if r.Rate == 0 {
@@ -150,16 +178,25 @@ var columns = []column{
 		}
 		return ratioText(*r.Ratio)
 	}},
+	{"GOAL", func(r row) string { return r.marked(ratioText(r.Goal.Ratio), "ratio") }},
 	{"RATIO OF CPU TIME", func(r row) string { return ratioText(r.ProcessorRatio) }},
+	{"GOAL", func(r row) string { return r.marked(ratioText(r.CPU), "CPU") }},
+	{"SHARE OF LIMIT", func(r row) string {
+		if r.Limit == "" {
+			return ""
+		}
+		return ratioText(r.Share) + " of " + r.Limit
+	}},
 	{"COMPILE", func(r row) string { return timeText(r.Compile) }},
 	{"PEER'S", func(r row) string { return timeText(r.PeerCompile) }},
 	{"RATIO", func(r row) string { return ratioText(r.CompileRatio) }},
+	{"GOAL", func(r row) string { return r.marked(ratioText(r.Goal.Compile), "compiling") }},
 	{"PEAK MEMORY", func(r row) string { return bytesText(r.PeakBytes) }},
 	{"PEER'S", func(r row) string { return bytesText(r.PeerPeakBytes) }},
 	{"PLAN", func(r row) string { return r.Plan }},
 }
 
-// printRows prints the table without empty columns, and the geometric means of the ratios.
+// printRows prints the table without empty columns.
 func printRows(out io.Writer, all []row) error {
 	if len(all) == 0 {
 		return nil
@@ -182,10 +219,13 @@ func printRows(out io.Writer, all []row) error {
 	for _, line := range lines {
 		fmt.Fprintln(t, strings.Join(line, "\t"))
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
+	return t.Flush()
+}
+
+// meansOf is a line with the geometric means of the ratios of a suite's rows; "" for fewer than two.
+func meansOf(suite string, all []row) string {
 	var time, compile []float64
+	goals, below := 0, 0
 	for _, r := range all {
 		if r.Ratio != nil && *r.Ratio > 0 {
 			time = append(time, *r.Ratio)
@@ -193,15 +233,29 @@ func printRows(out io.Writer, all []row) error {
 		if r.Ratio != nil && r.CompileRatio > 0 {
 			compile = append(compile, r.CompileRatio)
 		}
-	}
-	if len(time) > 1 {
-		fmt.Fprintf(out, "geometric means of the ratios of %d rows: time %.2f", len(time), geometricMean(time))
-		if len(compile) > 0 {
-			fmt.Fprintf(out, ", compiling %.2f", geometricMean(compile))
+		if r.Goal != (Goal{}) {
+			goals++
 		}
-		fmt.Fprintln(out)
+		if len(r.Below) > 0 {
+			below++
+		}
 	}
-	return nil
+	var text strings.Builder
+	if len(time) > 1 {
+		mean := geometricMean(time)
+		fmt.Fprintf(&text, "%s: geometric means of the ratios of %d rows: time %.2f", suite, len(time), mean)
+		if goal := meanGoals[suite]; goal > 0 {
+			fmt.Fprintf(&text, " (goal %.3g%s)", goal, map[bool]string{true: ", below"}[mean < goal])
+		}
+		if len(compile) > 0 {
+			fmt.Fprintf(&text, ", compiling %.2f", geometricMean(compile))
+		}
+		fmt.Fprintln(&text)
+	}
+	if goals > 0 {
+		fmt.Fprintf(&text, "%s: %d of %d rows with a goal are below it\n", suite, below, goals)
+	}
+	return text.String()
 }
 
 // geometricMean returns 1 for no numbers.

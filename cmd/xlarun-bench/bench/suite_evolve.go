@@ -51,7 +51,8 @@ func rolloutWorkload(name string, population, hidden, episodes int) Workload {
 	sizes := []string{strconv.Itoa(population), "500", strconv.Itoa(hidden)}
 	peers := []Peer{
 		{Name: "gymnax", JAX: true, Script: "gymnax_rollout.py", Args: sizes},
-		{Name: "C", Source: "rollout_limit.c", Defines: []string{fmt.Sprintf("-DH=%d", hidden)}, Args: sizes[:1]},
+		{Name: "C", Source: "rollout_limit.c", Limit: true, Defines: []string{fmt.Sprintf("-DH=%d", hidden)},
+			Args: sizes[:1]},
 	}
 	if episodes > 1 {
 		peers = []Peer{{Name: "jax", Script: "episodes_jax.py", Args: append(sizes, strconv.Itoa(episodes))}}

@@ -54,8 +54,8 @@ func largeWorkloads(Options) []Workload {
 		{Name: "low-rank", What: "a generation of eggroll, " + lowRankSize.String(), Open: rulePlan(lowRankSize.config(
 			"eggroll")), Peers: []Peer{
 			{Name: "openes", Workload: "low-rank-openes"},
-			{Name: "inference-64", Workload: "inference-64"},
-			{Name: "inference-512", Workload: "inference-512"}}},
+			{Name: "inference-64", Workload: "inference-64", Limit: true},
+			{Name: "inference-512", Workload: "inference-512", Limit: true}}},
 		explicit(Workload{Name: "low-rank-openes", What: "a generation of OpenES, " + lowRankSize.String(),
 			Open: rulePlan(lowRankSize.config("openes"))}),
 		inference("inference-64", 64), inference("inference-512", 512),

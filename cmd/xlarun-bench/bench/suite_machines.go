@@ -62,7 +62,7 @@ func machinesWorkloads(Options) []Workload {
 	for _, n := range []int{8, 64, 256, 1024} {
 		ideal := fmt.Sprintf("ideal-%d", n)
 		all = append(all, Workload{Name: fmt.Sprintf("model-%d", n), Open: modelOf(n), Peers: []Peer{{Name: ideal,
-			Workload: ideal}}, What: fmt.Sprintf("a generation of 2 s by %d hosts, simulated: real "+
+			Workload: ideal, Limit: true}}, What: fmt.Sprintf("a generation of 2 s by %d hosts, simulated: real "+
 			"messages, computed times", n)},
 			explicit(Workload{Name: ideal, What: "the same without messages", Open: func(context.Context, *host,
 				xlabridge.Backend, Options) (*Runner, error) {

@@ -16,7 +16,7 @@ import (
 // gradWorkloads are value and gradient of networks: the time of a call, and from the start of a process to its result.
 func gradWorkloads(Options) (all []Workload) {
 	for _, g := range gradbench.All() {
-		w := Workload{Name: g.Name, What: g.What, Same: 1e-3,
+		w := Workload{Name: g.Name, What: g.What, Same: 1e-3, Flops: g.Flops,
 			Peers: []Peer{{Name: "jax", Script: "jax_grad.py", Args: []string{g.Name}}},
 			Open: func(_ context.Context, _ *host, b xlabridge.Backend, _ Options) (*Runner, error) {
 				args, start := g.Args(), time.Now()
@@ -27,8 +27,8 @@ func gradWorkloads(Options) (all []Workload) {
 				return compileProgram(b, xlabridge.CompileOptions{AllCores: true}, start, p, args, gradbench.Checks)
 			}}
 		start := w
-		start.Name, start.What, start.Start = g.Name+"-start-warm", "from the start of a process to the "+
-			"first of: "+g.What+"; its programs are cached", warmStart
+		start.Name, start.What, start.Start, start.Flops = g.Name+"-start-warm", "from the start of a process to "+
+			"the first of: "+g.What+"; its programs are cached", warmStart, 0
 		all = append(all, w, start)
 	}
 	return all

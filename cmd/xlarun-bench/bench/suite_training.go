@@ -29,12 +29,12 @@ func gather(padding string) func(c *ppo.Config) {
 func ppoWorkloads(Options) []Workload {
 	return []Workload{
 		ppoWorkload("ppo-cartpole", "CartPole-v1, 4 environments x 128 steps", func(*ppo.Config) {},
-			"gymnax_ppo.py", "CartPole-v1 500000 4 128 1"),
+			"gymnax_ppo.py", "CartPole-v1 102400 4 128 1"),
 		ppoWorkload("ppo-agents", "64 agents at once, CartPole-v1", func(c *ppo.Config) { c.Agents = 64 },
-			"gymnax_ppo.py", "CartPole-v1 10240 4 128 64"),
+			"gymnax_ppo.py", "CartPole-v1 5120 4 128 64"),
 		ppoWorkload("ppo-breakout", "MinAtar Breakout, 64 x 128", func(c *ppo.Config) {
 			c.Env, c.Envs = "Breakout-MinAtar-v1", 64
-		}, "gymnax_ppo.py", "Breakout-MinAtar 1000000 64 128 1"),
+		}, "gymnax_ppo.py", "Breakout-MinAtar 81920 64 128 1"),
 		ppoWorkload("ppo-gather", "Gather-v1, CNN with SAME padding, 64 x 128; the peer's convolution as products",
 			gather("same"), "gridworld_ppo_jax.py", "float32 SAME select matmul"),
 		ppoWorkload("ppo-gather-valid", "Gather-v1, CNN with VALID padding, 64 x 128", gather(""),

@@ -28,6 +28,8 @@ type Workload struct {
 	What string  // what is computed and timed
 	Work float64 // units of Unit in the timed part, for the rate; 0: no rate
 	Unit string
+	// Flops is the float32 operations of a run; 0: not known. They give the share of what the cores do at most.
+	Flops float64
 	// Same is the relative tolerance between the checks of both sides; 0: they are not compared.
 	Same float64
 	// Start chooses what is timed: runs, or the start of a process to its first result.
@@ -60,7 +62,9 @@ type Peer struct {
 	Workload string // one of ours, of the same suite
 	Args     []string
 	// Other: it does not compute the same numbers, so checks are not compared.
-	Other   bool
+	Other bool
+	// Limit: no program of this kind is faster, so that the ratio is the share of its speed that ours reaches.
+	Limit   bool
 	Package string // of requirements.txt; "": Name
 	JAX     bool   // it runs on JAX
 }

@@ -46,7 +46,7 @@ var mlp = Workload{
 		net := nn.MLP{Layers: []nn.Dense{dense(1, 784, 512), dense(3, 512, 512), dense(5, 512, 10)}, Hidden: "relu"}
 		return []any{net, batch{numbers.Uniform(7, 1, 256, 784), numbers.Classes(8, 10, 256)}}
 	},
-	Apply: valueAndGrad(meanLoss(nn.MLP.Apply)),
+	Apply: valueAndGrad(meanLoss(nn.MLP.Apply)), Flops: 2 * 256 * (2*784*512 + 3*512*512 + 3*512*10),
 }
 
 // convNet is conv 3x3x16, conv 3x3x32 and a dense layer to 10 classes, over images [28, 28, 1].
@@ -69,8 +69,12 @@ func (n convNet) Apply(x *graph.Array) *graph.Array {
 	return n.Out.Apply(graph.Flatten1D(x))
 }
 
+// cnnFlops is one minibatch of 128.
+const cnnFlops = 2 * 128 * (28*28*9*(2*1*16+3*16*32) + 3*28*28*32*10)
+
 var cnn = Workload{
-	Name: "cnn", What: "value and gradient of conv 3x3x16, conv 3x3x32, dense 10 on images 28x28x1, batch 128",
+	Flops: cnnFlops,
+	Name:  "cnn", What: "value and gradient of conv 3x3x16, conv 3x3x32, dense 10 on images 28x28x1, batch 128",
 	Args: func() []any {
 		return []any{newConvNet(), batch{numbers.Uniform(17, 1, 128, 28, 28, 1), numbers.Classes(18, 10, 128)}}
 	},
@@ -78,7 +82,8 @@ var cnn = Workload{
 }
 
 var cnnScan = Workload{
-	Name: "cnn-scan", What: "the same inside a scan over 8 minibatches of 128 with SGD", Loop: true,
+	Flops: 8 * cnnFlops,
+	Name:  "cnn-scan", What: "the same inside a scan over 8 minibatches of 128 with SGD", Loop: true,
 	Args: func() []any {
 		return []any{newConvNet(), batch{numbers.Uniform(17, 1, 8, 128, 28, 28, 1), numbers.Classes(18, 10, 8, 128)}}
 	},
@@ -97,7 +102,8 @@ var cnnScan = Workload{
 type sequences struct{ X, Y *graph.Array }
 
 var gru = Workload{
-	Name: "gru", What: "value and gradient of a GRU, 64 features, hidden 128, batch 64, 100 steps",
+	Flops: 2 * 64 * 100 * (2*64*384 + 3*128*384),
+	Name:  "gru", What: "value and gradient of a GRU, 64 features, hidden 128, batch 64, 100 steps",
 	Args: func() []any {
 		net := nn.GRU{Wx: glorot(21, 64, 384), Wh: glorot(22, 128, 384), B: numbers.Uniform(23, .1, 384),
 			BN: numbers.Uniform(24, .1, 128)}

@@ -11,6 +11,8 @@ type Workload struct {
 	Name string
 	What string // what is computed
 	Loop bool   // gradients are taken inside a loop
+	// Flops is the operations of products alone. Inputs of the first layer have no gradient.
+	Flops float64
 	// Args are the arguments: concrete arrays, in trees.
 	Args func() []any
 	// Apply maps the arguments to a Result.

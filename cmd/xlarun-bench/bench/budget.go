@@ -1,0 +1,146 @@
+package bench
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// budgetOfAll and budgetOfSuite are what all suites, and one alone, may take. Named workloads take what they take.
+var budgetOfAll, budgetOfSuite = 20 * time.Minute, suiteOfAll(20 * time.Minute)
+
+// suiteOfAll is the most that one suite takes of the time of all.
+func suiteOfAll(all time.Duration) time.Duration { return all * 3 / 10 }
+
+// leastTurns is the time that the turns of a row get, however long its sides took to start.
+const leastTurns = time.Second
+
+// job is a workload of a suite, and what came of it.
+type job struct {
+	suite    Suite
+	workload Workload
+	first    bool // before those that are not
+	rows     []row
+	why      string // it was not measured
+}
+
+// order returns the jobs in the order in which they run: those whose rows have a goal, and one of each suite that has
+// none; then the others, one of each suite in turn. So what does not fit is what matters least.
+func order(jobs []*job) []*job {
+	turn, place := map[string]int{}, map[*job]int{}
+	for _, j := range jobs {
+		j.first = slices.ContainsFunc(j.workload.rowNames(), func(row string) bool {
+			return goalOf(j.suite.Name, row) != Goal{}
+		})
+		if j.first {
+			turn[j.suite.Name] = 1
+		}
+	}
+	for _, j := range jobs {
+		if !j.first {
+			place[j] = turn[j.suite.Name]
+			turn[j.suite.Name]++
+			j.first = place[j] == 0
+		}
+	}
+	out := slices.Clone(jobs)
+	slices.SortStableFunc(out, func(a, b *job) int { return cmp.Compare(place[a], place[b]) })
+	return out
+}
+
+// budget shares time out to jobs. The zero budget has no end.
+type budget struct {
+	all, suite time.Duration            // at most
+	spent      map[string]time.Duration // by each suite
+	total      time.Duration
+}
+
+// share returns the time that a job should take, the first of those that are left, and the time after which it ends. A
+// job that takes less leaves the rest to the others. why says that there is none left.
+func (b *budget) share(left []*job) (share, most time.Duration, why string) {
+	if b.all == 0 {
+		return 0, 0, ""
+	}
+	j := left[0]
+	ofAll, ofSuite := b.all-b.total, b.suite-b.spent[j.suite.Name]
+	switch {
+	case ofAll < leastTurns:
+		return 0, 0, fmt.Sprintf("the %v of all were over", b.all)
+	case ofSuite < leastTurns:
+		return 0, 0, fmt.Sprintf("the %v of the suite %s were over", b.suite, j.suite.Name)
+	}
+	same, mine := 0, 0 // jobs that are left
+	for _, x := range left {
+		if x.first == j.first {
+			same++
+			if x.suite.Name == j.suite.Name {
+				mine++
+			}
+		}
+	}
+	share = min(ofAll/time.Duration(same), ofSuite/time.Duration(mine))
+	return share, min(ofAll, ofSuite, max(3*share, time.Minute)), ""
+}
+
+// ended is the error of a row that took longer than it may.
+type ended struct{ after time.Duration }
+
+func (e ended) Error() string {
+	return fmt.Sprintf("it was ended after %v, the most that its row may take", e.after.Round(time.Second))
+}
+
+// spend counts what a job took.
+func (b *budget) spend(j *job, took time.Duration) {
+	b.total += took
+	if b.spent == nil {
+		b.spent = map[string]time.Duration{}
+	}
+	b.spent[j.suite.Name] += took
+}
+
+// left is a row that was not measured.
+type left struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
+}
+
+// leftOf returns the workloads that were not measured.
+func leftOf(jobs []*job, several bool) (all []left) {
+	for _, j := range jobs {
+		switch {
+		case j.why == "":
+		case several:
+			all = append(all, left{j.suite.Name + "/" + j.workload.Name, j.why})
+		default:
+			all = append(all, left{j.workload.Name, j.why})
+		}
+	}
+	return all
+}
+
+// failedPeers returns the rows whose peers gave no time.
+func failedPeers(table []row) (all []left) {
+	for _, r := range table {
+		if r.Failed != "" {
+			all = append(all, left{r.Name, r.Failed})
+		}
+	}
+	return all
+}
+
+// printLeft prints the rows that were not measured, those of one reason together.
+func printLeft(out io.Writer, all []left) {
+	names := map[string][]string{}
+	for _, l := range all {
+		names[l.Why] = append(names[l.Why], l.Name)
+	}
+	for _, l := range all {
+		if same := names[l.Why]; same != nil {
+			fmt.Fprintf(out, "not measured: %s: %s\n", strings.Join(same, ", "), l.Why)
+			delete(names, l.Why)
+		}
+	}
+}
