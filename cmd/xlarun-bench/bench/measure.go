@@ -252,16 +252,20 @@ func (b *bench) peer(ctx context.Context, p Peer) (starter, error) {
 			return x, func() {}, err
 		}, nil
 	}
-	if b.python == nil && b.pythonErr == nil {
-		b.python, b.pythonErr = newPython(ctx, b.host, b.flags.python, requirementsOf(b.flags.Backend))
-	}
-	if b.pythonErr != nil {
+	if b.findPython(ctx); b.pythonErr != nil {
 		return nil, b.pythonErr
 	}
 	return func(ctx context.Context, cache string) (*process, func(), error) {
 		x, err := startScript(ctx, b.python, b.flags.Backend, p.Script, cache, b.flags.limit, p.Args...)
 		return x, func() {}, err
 	}, nil
+}
+
+// findPython finds or makes the peers' Python, once.
+func (b *bench) findPython(ctx context.Context) {
+	if b.python == nil && b.pythonErr == nil {
+		b.python, b.pythonErr = newPython(ctx, b.host, b.flags.python, requirementsOf(b.flags.Backend))
+	}
 }
 
 // run times workloads and prints their table. Its error names the workloads of ours that failed; the others are timed.
@@ -298,8 +302,13 @@ func (b *bench) run(ctx context.Context, jobs []*job) (err error) {
 			return err
 		}
 	}
+	inPython := func(p Peer) bool { return p.Script != "" }
+	if b.flags.peers && slices.ContainsFunc(jobs, func(j *job) bool {
+		return slices.ContainsFunc(j.workload.Peers, inPython)
+	}) {
+		b.findPython(ctx) // its installation is no time of a row
+	}
 	var failed []error
-	jobs = slices.Clone(jobs)
 	ordered := jobs
 	if b.budget.all > 0 {
 		ordered = order(jobs)

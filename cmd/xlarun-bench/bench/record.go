@@ -44,7 +44,7 @@ func record(path, suite, commit string, repeats int, all []row) error {
 			OursCPU: digits(r.Processor), RatioCPU: digits(r.ProcessorRatio), RatioCompile: digits(r.CompileRatio),
 			Rate: digits(r.Rate), Bytes: r.PeakBytes, OtherBytes: r.PeerPeakBytes, Commit: commit,
 			Date: toml.LocalDate{Year: year, Month: int(month), Day: day}, Machine: f.Machines[i].Name,
-			Repeats: repeats, Load: load(), Gain: digits(r.Gain), GainCPU: digits(r.GainCPU),
+			Repeats: cmp.Or(r.Repeats, repeats), Load: load(), Gain: digits(r.Gain), GainCPU: digits(r.GainCPU),
 			GainElsewhere: digits(r.GainThere)}
 		if r.Peer != nil {
 			x.Other, x.Ratio, x.OtherCPU = digits(*r.PeerSeconds), digits(*r.Ratio), digits(r.PeerProcessor)

@@ -45,6 +45,8 @@ type row struct {
 	GainCPU   float64 `json:"processor_gain,omitempty"`
 	There     float64 `json:"there,omitempty"`
 	GainThere float64 `json:"gain_there,omitempty"`
+	// Repeats is how often the sides were measured: fewer than asked for where the time of the row was over.
+	Repeats int `json:"repeats,omitempty"`
 	// Below names what does not reach the goal: ratio, CPU, compiling or seconds.
 	Goal
 	Below []string `json:"below,omitempty"`
@@ -62,6 +64,11 @@ func rows(w Workload, ours *side, peers []*side) (all []row) {
 		Compile: machine.Median(ours.compile), PeakBytes: ours.last.Peak, Result: ours.last.Result,
 		Plan: ours.ready.Plan}
 	r.P99 = p99(ours.all)
+	turns := turnsOfRepeat
+	if w.Start != steady {
+		turns = 1
+	}
+	r.Repeats = (len(ours.seconds) + turns - 1) / turns
 	if len(ours.processor) > 0 {
 		r.Processor = machine.Median(ours.processor)
 	}
