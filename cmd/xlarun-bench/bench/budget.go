@@ -3,9 +3,7 @@ package bench
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -21,6 +19,7 @@ const leastTurns = time.Second
 // job is a workload of a suite, and what came of it.
 type job struct {
 	suite    Suite
+	prefix   string // of its rows' names
 	workload Workload
 	first    bool // before those that are not
 	rows     []row
@@ -101,46 +100,18 @@ func (b *budget) spend(j *job, took time.Duration) {
 	b.spent[j.suite.Name] += took
 }
 
-// left is a row that was not measured.
-type left struct {
-	Name string `json:"name"`
-	Why  string `json:"why"`
-}
-
-// leftOf returns the workloads that were not measured.
-func leftOf(jobs []*job, several bool) (all []left) {
+// notMeasured returns the names of workloads, and of rows whose peers failed, by the reason.
+func notMeasured(jobs []*job) map[string][]string {
+	all := map[string][]string{}
 	for _, j := range jobs {
-		switch {
-		case j.why == "":
-		case several:
-			all = append(all, left{j.suite.Name + "/" + j.workload.Name, j.why})
-		default:
-			all = append(all, left{j.workload.Name, j.why})
+		if j.why != "" {
+			all[j.why] = append(all[j.why], j.prefix+j.workload.Name)
+		}
+		for _, r := range j.rows {
+			if r.Failed != "" {
+				all[r.Failed] = append(all[r.Failed], j.prefix+r.Name)
+			}
 		}
 	}
 	return all
-}
-
-// failedPeers returns the rows whose peers gave no time.
-func failedPeers(table []row) (all []left) {
-	for _, r := range table {
-		if r.Failed != "" {
-			all = append(all, left{r.Name, r.Failed})
-		}
-	}
-	return all
-}
-
-// printLeft prints the rows that were not measured, those of one reason together.
-func printLeft(out io.Writer, all []left) {
-	names := map[string][]string{}
-	for _, l := range all {
-		names[l.Why] = append(names[l.Why], l.Name)
-	}
-	for _, l := range all {
-		if same := names[l.Why]; same != nil {
-			fmt.Fprintf(out, "not measured: %s: %s\n", strings.Join(same, ", "), l.Why)
-			delete(names, l.Why)
-		}
-	}
 }

@@ -240,8 +240,12 @@ func (h *host) runSuites(ctx context.Context, suites []Suite, o flags, names []s
 		if err != nil {
 			return err
 		}
+		prefix := ""
+		if len(suites) > 1 {
+			prefix = s.Name + "/"
+		}
 		for _, w := range chosen {
-			jobs = append(jobs, &job{suite: s, workload: w})
+			jobs = append(jobs, &job{suite: s, prefix: prefix, workload: w})
 		}
 	}
 	if o.worker {

@@ -55,7 +55,8 @@ var goals = map[string]Goal{
 	"study/trials": {Ratio: 60}, "study/lanes": {Seconds: 1. / 40_000}, "study/workers": {Ratio: 1.95},
 	"study/cartpole-threads": {Ratio: 4},
 
-	"machines/two-200-one-200": {Ratio: 1.95}, "machines/two-20-one-20": {Ratio: 1.7}, "machines/model-1024": {Ratio: .9},
+	"machines/two-200-one-200": {Ratio: 1.95}, "machines/two-20-one-20": {Ratio: 1.7},
+	"machines/model-1024": {Ratio: .9},
 
 	"generic/*": {Ratio: .95},
 }

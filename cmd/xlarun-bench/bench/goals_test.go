@@ -39,9 +39,8 @@ func TestGoals(t *testing.T) {
 		assert.Contains(t, names, suite+"/*", "a goal of no suite")
 	}
 	root := filepath.Join("..", "..", "..")
-	page := read(t, filepath.Join(root, reasons))
 	reason := map[string]bool{}
-	for line := range strings.Lines(page) {
+	for line := range strings.Lines(read(t, filepath.Join(root, reasons))) {
 		if cells := strings.Split(line, "|"); len(cells) > 2 {
 			for _, name := range strings.Split(cells[1], ",") {
 				reason[strings.Trim(name, " `")] = true
@@ -63,7 +62,8 @@ func TestGoals(t *testing.T) {
 		}
 		compared++
 		below := goal.below(r.Ratio, r.RatioCPU, r.RatioCompile, r.Ours)
-		assert.Equal(t, len(below) > 0, reason[r.ID], "%s is below its goal in %v: %s names it: %t", r.ID, below, reasons, reason[r.ID])
+		assert.Equal(t, len(below) > 0, reason[r.ID], "%s is below its goal in %v: on %s: %t", r.ID, below, reasons,
+			reason[r.ID])
 	}
 	require.Greater(t, compared, 60)
 }

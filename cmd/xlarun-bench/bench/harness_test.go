@@ -153,8 +153,8 @@ func TestWorkloadBesideItsPeers(t *testing.T) {
 	require.Equal(t, 1., *rows[6].Ratio)
 }
 
-// Every suite's --json ends with one object, {"workloads": […]}. All rows have the same five keys, with null for a peer
-// that is missing or has failed.
+// Every suite's --json ends with one object, {"workloads": […]} and what was not measured. All rows have the same five
+// keys, with null for a peer that is missing or has failed.
 func TestJSONOfSuites(t *testing.T) {
 	python := peerScripts(t, map[string]string{"good.py": scripted(`{}`, 1), "broken.py": "exit 3"})
 	for _, s := range suites() {
@@ -166,7 +166,8 @@ func TestJSONOfSuites(t *testing.T) {
 		require.Equal(t, 0, b.do(s.Name, "--peers", "--peers-python", python, "--repeats", "1", "--json"),
 			"%s %s", s.Name, b.err)
 		v := b.result(t)
-		require.Len(t, v, 1, s.Name)
+		require.Len(t, v, 2, s.Name)
+		require.Len(t, v["not_measured"], 1, "the peer that failed, by its reason")
 		rows := v["workloads"].([]any)
 		require.Len(t, rows, 3, s.Name)
 		for i, want := range []map[string]any{{"name": "alone", "peer": nil},

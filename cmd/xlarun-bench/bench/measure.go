@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os/exec"
 	"slices"
+	"strings"
 	"time"
 
 	"xlarun/cmd/xlarun/console"
@@ -269,7 +271,6 @@ func (b *bench) findPython(ctx context.Context) {
 }
 
 // run times workloads and prints their table. Its error names the workloads of ours that failed; the others are timed.
-// The names of several suites have the suite before them.
 func (b *bench) run(ctx context.Context, jobs []*job) (err error) {
 	defer func() {
 		for _, f := range b.cleanup {
@@ -287,7 +288,8 @@ func (b *bench) run(ctx context.Context, jobs []*job) (err error) {
 	if b.flags.figures != "" {
 		for _, j := range jobs {
 			if len(j.workload.Peers) > 0 && !b.flags.peers {
-				return console.BadInput("--figures got %s without --peers: its row would have no ratio", j.workload.Name)
+				return console.BadInput("--figures got %s without --peers: its row would have no ratio",
+					j.workload.Name)
 			}
 		}
 		if commit, err = commitOf("--figures", b.flags.figures); err != nil {
@@ -318,7 +320,7 @@ func (b *bench) run(ctx context.Context, jobs []*job) (err error) {
 			continue
 		}
 		b.suite = j.suite
-		fmt.Fprintf(b.Out, "%s: %s\n", j.workload.Name, j.workload.What)
+		fmt.Fprintf(b.Out, "%s%s: %s\n", j.prefix, j.workload.Name, j.workload.What)
 		start := time.Now()
 		err := b.job(ctx, j)
 		b.budget.spend(j, time.Since(start))
@@ -333,25 +335,22 @@ func (b *bench) run(ctx context.Context, jobs []*job) (err error) {
 			fmt.Fprintf(b.Out, "%s failed: %v\n", j.workload.Name, err)
 		}
 	}
-	several := jobs[0].suite.Name != jobs[len(jobs)-1].suite.Name
 	table, means := []row{}, "" // not null in JSON
 	for _, suite := range b.suites {
-		rows := tableOf(suite, jobs)
+		rows, prefix := tableOf(suite, jobs)
 		if history != "" {
 			if err := appendHistory(ctx, history, suite.Name, commit, rows); err != nil {
 				return err
 			}
 		}
 		if b.flags.figures != "" {
-			if err := record(b.flags.figures, suite.Name, commit, b.flags.repeats, rows); err != nil {
+			if err := record(b.flags.figures, suite.Name, commit, rows); err != nil {
 				return err
 			}
 		}
 		means += meansOf(suite.Name, rows)
 		for i := range rows {
-			if several {
-				rows[i].Name = suite.Name + "/" + rows[i].Name
-			}
+			rows[i].Name = prefix + rows[i].Name
 		}
 		table = append(table, rows...)
 	}
@@ -360,10 +359,12 @@ func (b *bench) run(ctx context.Context, jobs []*job) (err error) {
 	}
 	fmt.Fprint(b.Out, means)
 	result := map[string]any{"workloads": table}
-	if all := leftOf(jobs, several); len(all) > 0 {
-		result["not_measured"] = all
+	if left := notMeasured(jobs); len(left) > 0 {
+		result["not_measured"] = left
+		for _, why := range slices.Sorted(maps.Keys(left)) {
+			fmt.Fprintf(b.Out, "not measured: %s: %s\n", strings.Join(left[why], ", "), why)
+		}
 	}
-	printLeft(b.Out, append(leftOf(jobs, several), failedPeers(table)...))
 	if b.flags.json {
 		return b.EndJSON(result, errors.Join(failed...))
 	}
@@ -381,11 +382,11 @@ func (b *bench) job(ctx context.Context, j *job) (err error) {
 	return err
 }
 
-// tableOf returns the rows of a suite, with their goals.
-func tableOf(s Suite, jobs []*job) (table []row) {
+// tableOf returns the rows of a suite, with their goals, and what is before their names in the table of all.
+func tableOf(s Suite, jobs []*job) (table []row, prefix string) {
 	for _, j := range jobs {
 		if j.suite.Name == s.Name {
-			table = append(table, j.rows...)
+			table, prefix = append(table, j.rows...), j.prefix
 		}
 	}
 	if s.Summary != nil {
@@ -399,5 +400,5 @@ func tableOf(s Suite, jobs []*job) (table []row) {
 		}
 		table[i].Below = table[i].Goal.below(ratio, table[i].ProcessorRatio, table[i].CompileRatio, table[i].Ours)
 	}
-	return table
+	return table, prefix
 }
