@@ -67,9 +67,9 @@ func (b *budget) share(left []*job) (share, most time.Duration, why string) {
 	ofAll, ofSuite := b.all-b.total, b.suite-b.spent[j.suite.Name]
 	switch {
 	case ofAll < leastTurns:
-		return 0, 0, fmt.Sprintf("the %v of all were over", b.all)
+		return 0, 0, fmt.Sprintf("the time of %v was over", b.all)
 	case ofSuite < leastTurns:
-		return 0, 0, fmt.Sprintf("the %v of the suite %s were over", b.suite, j.suite.Name)
+		return 0, 0, fmt.Sprintf("the time of %v of the suite %s was over", b.suite, j.suite.Name)
 	}
 	same, mine := 0, 0 // jobs that are left
 	for _, x := range left {
@@ -81,7 +81,7 @@ func (b *budget) share(left []*job) (share, most time.Duration, why string) {
 		}
 	}
 	share = min(ofAll/time.Duration(same), ofSuite/time.Duration(mine))
-	return share, min(ofAll, ofSuite, max(3*share, time.Minute)), ""
+	return share, min(ofAll, ofSuite, max(2*share, time.Minute)), ""
 }
 
 // ended is the error of a row that took longer than it may.
