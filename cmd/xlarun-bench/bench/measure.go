@@ -250,7 +250,7 @@ func (b *bench) peer(ctx context.Context, p Peer) (starter, error) {
 			return nil, err
 		}
 		return func(ctx context.Context, _ string) (*process, func(), error) {
-			x, err := startProcess(exec.CommandContext(ctx, program, p.Args...), "the peer "+p.Source, b.flags.limit)
+			x, err := startProcess(exec.CommandContext(ctx, program, p.Args...), "the peer "+p.Source, b.limit())
 			return x, func() {}, err
 		}, nil
 	}
@@ -258,9 +258,17 @@ func (b *bench) peer(ctx context.Context, p Peer) (starter, error) {
 		return nil, b.pythonErr
 	}
 	return func(ctx context.Context, cache string) (*process, func(), error) {
-		x, err := startScript(ctx, b.python, b.flags.Backend, p.Script, cache, b.flags.limit, p.Args...)
+		x, err := startScript(ctx, b.python, b.flags.Backend, p.Script, cache, b.limit(), p.Args...)
 		return x, func() {}, err
 	}, nil
+}
+
+// limit is the time that a peer may take for one answer: ours still needs time after a peer that hangs.
+func (b *bench) limit() time.Duration {
+	if b.most > 0 {
+		return min(b.flags.limit, b.most/2)
+	}
+	return b.flags.limit
 }
 
 // findPython finds or makes the peers' Python, once.
