@@ -216,6 +216,10 @@ func (h *host) runSuite(ctx context.Context, s Suite, o flags, names []string) e
 	if err != nil {
 		return err
 	}
+	if s.Devices > 0 && o.Devices > 0 && o.Devices != s.Devices {
+		return console.BadInput("--devices got %d, wants %d for the suite %s, which is timed on one: leave it out",
+			o.Devices, s.Devices, s.Name)
+	}
 	chosen, err := choose(names, s.Workloads(options))
 	if err != nil {
 		return err
