@@ -190,17 +190,16 @@ func TestParamsAreTheModelsNumbers(t *testing.T) {
 }
 
 // A contact has the numbers of the geom with the higher priority, or those of both mixed: what MuJoCo 4.0 has in
-// mjData.contact of a sphere on a plane. Check once took the greater condim of the two, and refused the fifth and sixth.
+// mjData.contact of a sphere on a plane. Check once took the greater condim, and refused the fifth and the sixth.
 func TestContactOfTwoGeoms(t *testing.T) {
 	type touch struct {
-		Priority, Condim int
-		Friction         float64
-		Solref           [2]float64
-		Solimp           [5]float64
+		friction float64
+		ref      [2]float64
+		imp      [5]float64
 	}
-	floor := touch{0, 0, .3, [2]float64{.03, .8}, [5]float64{.8, .9, .01, .4, 3}}
-	foot := touch{0, 0, .7, [2]float64{.05, 1.2}, [5]float64{.6, .7, .02, .5, 2}}
-	both := touch{0, 0, .7, [2]float64{.035, .9}, [5]float64{.75, .85, .0125, .425, 2.75}} // solmix 3 and 1
+	floor := touch{.3, [2]float64{.03, .8}, [5]float64{.8, .9, .01, .4, 3}}
+	foot := touch{.7, [2]float64{.05, 1.2}, [5]float64{.6, .7, .02, .5, 3}}
+	both := touch{.7, [2]float64{.035, .9}, [5]float64{.75, .85, .0125, .425, 3}} // solmix 3 and 1
 	for _, c := range []struct {
 		priority, condim [2]int // of the floor and the foot
 		want             touch
@@ -213,32 +212,24 @@ func TestContactOfTwoGeoms(t *testing.T) {
 	} {
 		m := taskOf(t, "Ant").Model
 		for i := range m.Geoms {
-			of, n, mix := foot, 1, 1.
+			of, n := foot, min(i, 1)
 			if i == 0 {
-				of, n, mix = floor, 0, 3
+				of = floor
 			}
 			g := &m.Geoms[i]
-			g.Priority, g.Condim, g.Friction[0], g.Solref, g.Solimp, g.Solmix = c.priority[n], c.condim[n], of.Friction,
-				of.Solref, of.Solimp, mix
-			if of == foot { // a power has to be whole for Check
-				g.Solimp[4] = 3
-			}
-		}
-		if c.want != floor {
-			c.want.Solimp[4] = 3
+			g.Priority, g.Condim, g.Friction[0] = c.priority[n], c.condim[n], of.friction
+			g.Solref, g.Solimp, g.Solmix = of.ref, of.imp, []float64{3, 1}[n]
 		}
 		require.NoError(t, m.Check(), "%+v", c)
 		s := m.dynamics(m.values(), 4)
 		f := s.kinematics(knowns(m.Rest()))
 		got := s.meet(f, s.segments(f), m.Pairs[0])[0]
-		friction, known := got.friction.Value()
-		require.True(t, known)
-		require.Equal(t, []any{c.dim, c.want.Friction}, []any{got.dim, friction}, "%+v", c)
-		want := s.rule(c.want.Solref, c.want.Solimp)
-		require.Equal(t, want.power, got.rule.power, "%+v", c)
-		require.InEpsilonSlice(t, []float64{want.low, want.high, want.width, want.mid, want.stiffness, want.damping},
-			[]float64{got.rule.low, got.rule.high, got.rule.width, got.rule.mid, got.rule.stiffness, got.rule.damping},
-			1e-12, "%+v", c)
+		friction, _ := got.friction.Value()
+		require.Equal(t, []any{c.dim, c.want.friction}, []any{got.dim, friction}, "%+v", c)
+		numbers := func(r rule) []float64 {
+			return []float64{r.low, r.high, r.width, r.mid, float64(r.power), r.stiffness, r.damping}
+		}
+		require.InEpsilonSlice(t, numbers(s.rule(c.want.ref, c.want.imp)), numbers(got.rule), 1e-12, "%+v", c)
 	}
 }
 

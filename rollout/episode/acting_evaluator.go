@@ -16,9 +16,9 @@ type ActingEvaluator struct {
 	shapes []graph.Shape
 }
 
-// NewActingEvaluator compiles the program that plays so many members like example, each in all ways to act. They are
-// played one by one where batches are Dealt, and if they have at least `large` bytes: then without a copy, as a stack of
-// them would take a multiple of their memory.
+// NewActingEvaluator compiles the program that plays so many members like example, each in all ways to act. They play
+// one by one where batches are Dealt, and if they have at least `large` bytes: then without a copy, as a stack of them
+// would take a multiple of their memory.
 func NewActingEvaluator(b xlabridge.Backend, r *Rollout, example any, members, episodes, large int,
 	purpose string) (*ActingEvaluator, error) {
 	e := &ActingEvaluator{Ways: policy.WaysOf(r.Policy)}

@@ -261,22 +261,13 @@ func (e *Evaluator) call(round []batch, key random.Key) (played [][]float64, err
 		return nil, err
 	}
 	defer xlabridge.Free(out)
-	if e.devices == 1 {
-		numbers, err := graph.Floats(out[0])
-		return [][]float64{numbers}, err
-	}
+	part := make([]byte, out[0].Shape().Bytes())
 	for d := range round {
-		part := make([]byte, out[0].Shape().Bytes())
-		if err := xlabridge.PartToHost(out[0], d, part); err != nil {
-			return nil, err
-		}
-		numbers, err := graph.Floats(graph.FromBytes(out[0].Shape(), part))
-		if err != nil {
-			return nil, err
-		}
-		played = append(played, numbers)
+		err = errors.Join(err, xlabridge.PartToHost(out[0], d, part))
+		numbers, wrong := graph.Floats(graph.FromBytes(out[0].Shape(), part))
+		played, err = append(played, numbers), errors.Join(err, wrong)
 	}
-	return played, nil
+	return played, err
 }
 
 // put makes arrays whose values on each device are those of args.

@@ -156,8 +156,7 @@ func trips(count *graph.Array, n int) *graph.Array {
 
 func zero() *graph.Array { return graph.Scalar(0, graph.Int32) }
 
-// RowCount returns the number of rows of Rows: PerDevice, with the tiles of another list, and one more unless there is a
-// Single tile.
+// RowCount returns the number of rows of Rows: those of this device's tiles, and one more unless Single.
 func (t Tiles) RowCount() int {
 	if t.Single {
 		return t.PerDevice + t.extraEach
