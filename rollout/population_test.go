@@ -100,6 +100,52 @@ func TestMap(t *testing.T) {
 	}
 }
 
+// Both lists are cut over the devices by themselves. They were cut as one list once, and then a list of two tiles with
+// one of an evaluation left the second of two devices without work wherever no evaluation was due.
+func TestTilesOfTwoLists(t *testing.T) {
+	for _, c := range []struct {
+		items, extra, devices int
+		tiles, withExtra      []float64 // of each device
+	}{
+		{4, 2, 1, []float64{2}, []float64{3}},
+		{4, 2, 2, []float64{1, 1}, []float64{1, 2}},
+		{3, 1, 3, []float64{1, 1, 0}, []float64{1, 1, 1}},
+		{9, 5, 2, []float64{3, 2}, []float64{4, 4}},
+		{10, 7, 3, []float64{2, 2, 1}, []float64{3, 3, 3}},
+		{2, 1, 4, []float64{1, 0, 0, 0}, []float64{1, 0, 0, 1}},
+		{8, 0, 2, []float64{2, 2}, []float64{2, 2}},
+	} {
+		for _, due := range []bool{false, true} {
+			tiles := population.CutTiles(c.items, 2, c.devices).Extended(c.extra)
+			if c.extra > 0 {
+				tiles = tiles.Due(graph.Scalar(due))
+			}
+			type result struct{ Items, Rows *graph.Array }
+			got := graph.VMap(func(perDevice *graph.Array) result {
+				items := population.Map(tiles, perDevice, func(item *graph.Array) *graph.Array { return item.Add(10) })
+				one := func(local *graph.Array) *graph.Array { return graph.OnesLike(local) }
+				return result{items, population.Each(tiles, perDevice, tiles.Rows(graph.Int32), one).Sum()}
+			}, graph.AxisName(graph.DeviceAxis))(tiles.Count().BroadcastTo(c.devices))
+			var want []float64
+			for i := range c.items + c.extra {
+				if i < c.items || due {
+					want = append(want, float64(10+i))
+				} else {
+					want = append(want, 0)
+				}
+			}
+			for device := range c.devices {
+				require.Equal(t, want, floats(t, got.Items.Index(device)), "%+v, due %v", c, due)
+			}
+			played := c.tiles
+			if due {
+				played = c.withExtra
+			}
+			require.Equal(t, played, floats(t, got.Rows), "%+v, due %v", c, due)
+		}
+	}
+}
+
 // PairSum is the same tree of additions on any number of devices, to the bit.
 func TestPairSum(t *testing.T) {
 	rows := []float32{1e8, 1, -1e8, 3, .1, 7e7, -7e7, .3}

@@ -45,14 +45,31 @@ func (r rule) impedance(x num) num {
 	return add(k(r.low), mul(y, k(r.high-r.low)))
 }
 
-// mixed is the rule of two geoms' contact (mj_contactParam).
-func (s *dynamics) mixed(g, h Geom) rule {
+// ofContact is what the contact of two geoms has of theirs: that of the geom with the higher priority, else both mixed
+// (mj_contactParam).
+func ofContact[T any](g, h Geom, ofG, ofH T, mix func(ofG, ofH T) T) T {
 	switch {
 	case g.Priority > h.Priority:
-		return s.rule(g.Solref, g.Solimp)
+		return ofG
 	case g.Priority < h.Priority:
-		return s.rule(h.Solref, h.Solimp)
+		return ofH
 	}
+	return mix(ofG, ofH)
+}
+
+// condim is of a contact of two geoms.
+func condim(g, h Geom) int {
+	return ofContact(g, h, g.Condim, h.Condim, func(g, h int) int { return max(g, h) })
+}
+
+// mixed is the rule of two geoms' contact.
+func (s *dynamics) mixed(g, h Geom) rule {
+	x := ofContact(g, h, g, h, mixture)
+	return s.rule(x.Solref, x.Solimp)
+}
+
+// mixture is a geom with solref and solimp of two, in the parts of their solmix.
+func mixture(g, h Geom) Geom {
 	ref, imp, part := g.Solref, g.Solimp, g.Solmix/(g.Solmix+h.Solmix)
 	for i := range ref {
 		if g.Solref[0] > 0 && h.Solref[0] > 0 {
@@ -64,7 +81,8 @@ func (s *dynamics) mixed(g, h Geom) rule {
 	for i := range imp {
 		imp[i] = part*imp[i] + (1-part)*h.Solimp[i]
 	}
-	return s.rule(ref, imp)
+	g.Solref, g.Solimp = ref, imp
+	return g
 }
 
 // constraints are what pushes where a configuration is beyond a limit or geoms touch: rows of a Jacobian J, with
@@ -274,31 +292,14 @@ func (s *dynamics) margin(g, h Geom) float64 {
 // leastFriction is the least of a contact (mjMINMU, mj_setContact).
 const leastFriction = 1e-5
 
-// condim is of a contact of two geoms: that of the higher priority, or the higher one.
-func condim(g, h Geom) int {
-	switch {
-	case g.Priority > h.Priority:
-		return g.Condim
-	case g.Priority < h.Priority:
-		return h.Condim
-	}
-	return max(g.Condim, h.Condim)
-}
-
 // meet is the contacts that a pair can have (engine_collision_primitive.c).
 func (s *dynamics) meet(f *frames, segments []segment, p Pair) (out []meeting) {
 	a, b := s.ordered(p)
 	g, h := s.Geoms[a], s.Geoms[b]
 	margin := s.margin(g, h)
+	friction := ofContact(g, h, s.friction[a], s.friction[b], scalars.Max)
 	base := meeting{body: [2]int{g.Body, h.Body}, dim: condim(g, h), rule: s.mixed(g, h), pyramid: k(1),
-		friction: scalars.Max(s.friction[a], s.friction[b]), diagonal: add(s.bodyWeight[g.Body], s.bodyWeight[h.Body])}
-	switch {
-	case g.Priority > h.Priority:
-		base.friction = s.friction[a]
-	case g.Priority < h.Priority:
-		base.friction = s.friction[b]
-	}
-	base.friction = scalars.Max(base.friction, k(leastFriction))
+		friction: scalars.Max(friction, k(leastFriction)), diagonal: add(s.bodyWeight[g.Body], s.bodyWeight[h.Body])}
 	if base.dim == 3 {
 		square := sq(base.friction)
 		base.pyramid, base.diagonal = div(k(.5), square), mul(base.diagonal, add(k(1), square))

@@ -242,7 +242,7 @@ func (c *checker) size(m *Model, moves []bool) {
 	rows, ops := 0, 0.0
 	for _, p := range m.Pairs {
 		if g, h := m.Geoms[p.Geoms[0]], m.Geoms[p.Geoms[1]]; moves[g.Body] && moves[h.Body] {
-			rows += max(1, 2*max(g.Condim, h.Condim)-2)
+			rows += max(1, 2*condim(g, h)-2)
 		}
 	}
 	depth := make([]int, len(m.Bodies)) // degrees of freedom from the world to a body
@@ -378,9 +378,8 @@ func (c *checker) pair(m *Model, p Pair, moves []bool) {
 		"one of %s, or no contact (contype, conaffinity)", g.Type, other, h.Type, strings.Join(computed, ", "))
 	c.want(moves[g.Body] || moves[h.Body], "geom", a, "it never moves, nor does %s, which it may touch", other)
 	c.want(g.Type != Plane || !moves[g.Body], "geom", a, "a plane that moves: want it on a body without joints")
-	dim := max(g.Condim, h.Condim)
-	of := a
-	if h.Condim > g.Condim {
+	dim, of := condim(g, h), a
+	if dim != g.Condim || h.Priority > g.Priority {
 		of, other = b, m.describe("geom", a)
 	}
 	c.want(dim == 1 || dim == 3, "geom", of, "condim %d for contacts with %s: want 1 or 3", dim, other)
@@ -389,7 +388,8 @@ func (c *checker) pair(m *Model, p Pair, moves []bool) {
 		c.rule("geom", i, x.Solref, x.Solimp)
 		c.want(x.Solmix > minVal, "geom", i, "solmix %v: want more than 0", x.Solmix)
 	}
-	c.want(dim == 1 || max(g.Friction[0], h.Friction[0]) > 0, "geom", a, "friction 0 with condim 3: want condim 1")
+	friction := ofContact(g, h, g.Friction[0], h.Friction[0], func(g, h float64) float64 { return max(g, h) })
+	c.want(dim == 1 || friction > 0, "geom", of, "friction 0 with condim 3: want condim 1")
 }
 
 // ordered is a pair's geoms in the order of their shapes.

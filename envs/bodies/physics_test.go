@@ -189,6 +189,50 @@ func TestParamsAreTheModelsNumbers(t *testing.T) {
 	require.InEpsilon(t, (value(1e-5)-value(-1e-5))/2e-5, got[2], 1e-6)
 }
 
+// A contact has the numbers of the geom with the higher priority, or those of both mixed: what MuJoCo 4.0 has in
+// mjData.contact of a sphere on a plane. Check once took the greater condim, and refused the fifth and the sixth.
+func TestContactOfTwoGeoms(t *testing.T) {
+	type touch struct {
+		friction float64
+		ref      [2]float64
+		imp      [5]float64
+	}
+	floor := touch{.3, [2]float64{.03, .8}, [5]float64{.8, .9, .01, .4, 3}}
+	foot := touch{.7, [2]float64{.05, 1.2}, [5]float64{.6, .7, .02, .5, 3}}
+	both := touch{.7, [2]float64{.035, .9}, [5]float64{.75, .85, .0125, .425, 3}} // solmix 3 and 1
+	for _, c := range []struct {
+		priority, condim [2]int // of the floor and the foot
+		want             touch
+		dim              int
+	}{
+		{[2]int{0, 0}, [2]int{1, 3}, both, 3}, {[2]int{1, 1}, [2]int{3, 1}, both, 3},
+		{[2]int{1, 0}, [2]int{1, 3}, floor, 1}, {[2]int{1, 0}, [2]int{3, 1}, floor, 3},
+		{[2]int{2, 1}, [2]int{3, 4}, floor, 3}, {[2]int{0, 1}, [2]int{6, 3}, foot, 3},
+		{[2]int{0, 1}, [2]int{1, 3}, foot, 3}, {[2]int{0, 1}, [2]int{3, 1}, foot, 1},
+	} {
+		m := taskOf(t, "Ant").Model
+		for i := range m.Geoms {
+			of, n := foot, min(i, 1)
+			if i == 0 {
+				of = floor
+			}
+			g := &m.Geoms[i]
+			g.Priority, g.Condim, g.Friction[0] = c.priority[n], c.condim[n], of.friction
+			g.Solref, g.Solimp, g.Solmix = of.ref, of.imp, []float64{3, 1}[n]
+		}
+		require.NoError(t, m.Check(), "%+v", c)
+		s := m.dynamics(m.values(), 4)
+		f := s.kinematics(knowns(m.Rest()))
+		got := s.meet(f, s.segments(f), m.Pairs[0])[0]
+		friction, _ := got.friction.Value()
+		require.Equal(t, []any{c.dim, c.want.friction}, []any{got.dim, friction}, "%+v", c)
+		numbers := func(r rule) []float64 {
+			return []float64{r.low, r.high, r.width, r.mid, float64(r.power), r.stiffness, r.damping}
+		}
+		require.InEpsilonSlice(t, numbers(s.rule(c.want.ref, c.want.imp)), numbers(got.rule), 1e-12, "%+v", c)
+	}
+}
+
 // What is not computed is refused by element and name.
 func TestCheckRefuses(t *testing.T) {
 	for _, c := range []struct {

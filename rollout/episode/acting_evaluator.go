@@ -16,8 +16,9 @@ type ActingEvaluator struct {
 	shapes []graph.Shape
 }
 
-// NewActingEvaluator compiles the program that plays so many members like example, each in all ways to act. Members of
-// at least `large` bytes are played one by one, without a copy: a stack of them would take a multiple of their memory.
+// NewActingEvaluator compiles the program that plays so many members like example, each in all ways to act. They play
+// one by one where batches are Dealt, and if they have at least `large` bytes: then without a copy, as a stack of them
+// would take a multiple of their memory.
 func NewActingEvaluator(b xlabridge.Backend, r *Rollout, example any, members, episodes, large int,
 	purpose string) (*ActingEvaluator, error) {
 	e := &ActingEvaluator{Ways: policy.WaysOf(r.Policy)}
@@ -27,6 +28,9 @@ func NewActingEvaluator(b xlabridge.Backend, r *Rollout, example any, members, e
 		size += a.Shape().Bytes()
 	}
 	acting := policy.Acting(example, e.Ways[0])
+	if Dealt(b, r) {
+		members = 1
+	}
 	var err error
 	if size >= large {
 		e.Evaluator, err = NewSingleEvaluator(b, r, acting, episodes, purpose)
@@ -55,15 +59,13 @@ func (e *ActingEvaluator) PlayAll(members []any, key random.Key) ([][]EvalResult
 			players = append(players, policy.Acting(m, way))
 		}
 	}
-	var results []EvalResult
-	for len(players) > 0 {
-		n := min(e.members, len(players))
-		round := slices.Concat(players[:n], slices.Repeat(players[n-1:n], e.members-n)) // filled up with its last
-		played, err := e.Play(round, key)
-		if err != nil {
-			return nil, err
-		}
-		results, players = append(results, played[:n]...), players[n:]
+	n := len(players)
+	for len(players)%e.members > 0 {
+		players = append(players, players[n-1]) // filled up with the last
 	}
-	return slices.Collect(slices.Chunk(results, len(e.Ways))), nil
+	results, err := e.play(players, key)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Collect(slices.Chunk(results[:n], len(e.Ways))), nil
 }

@@ -9,9 +9,12 @@ import (
 	"xlarun/envs"
 	"xlarun/envs/classic"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/internal/quantity"
+	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 func TestEvalResult(t *testing.T) {
@@ -73,14 +76,44 @@ func TestEvaluationInBatches(t *testing.T) {
 		return all, done
 	}
 	want, once := play()
-	require.Equal(t, []int{0, 37, 0, 37}, once, "three members, two at a time")
+	require.Equal(t, []int{0, 0, 37}, once, "three members, two at a time")
 	defer func(steps int) { mostBatchSteps = steps }(mostBatchSteps)
 	mostBatchSteps = 1
 	got, often := play()
-	require.Equal(t, []int{0, 16, 32, 37, 0, 16, 32, 37}, often)
+	require.Equal(t, []int{0, 0, 16, 16, 32, 32, 37}, often)
 	require.Equal(t, want, got)
 	require.Len(t, got, 3)
 	require.Len(t, got[0][0].Return, 37)
+}
+
+// The batches of an evaluation are dealt to the devices, the last one to one of them. Once one device played all, while
+// the others were idle.
+func TestEvaluationOnDevices(t *testing.T) {
+	env := envs.Erase(classic.CartPole{})
+	p, head, err := policy.Make("linear", nil, env.Spec().Observation, env.Spec().Action)
+	require.NoError(t, err)
+	members := []any{p.Init(random.New(1)), p.Init(random.New(2)), p.Init(random.New(3))}
+	play := func(devices, episodes int) (*ActingEvaluator, [][]EvalResult) {
+		r := &Rollout{Env: env, Policy: p, Head: head, Steps: 30, Episodes: 1, Plan: plan.Plan{Devices: devices}}
+		e, err := NewActingEvaluator(xlatest.Open(t, devices), r, members[0], 2, episodes, math.MaxInt, "a test")
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, e.Close()) })
+		all, err := e.PlayAll(members, random.New(5))
+		require.NoError(t, err)
+		return e, all
+	}
+	_, want := play(1, 37)
+	require.NotEqual(t, want[0], want[1])
+	e, got := play(2, 37)
+	require.Equal(t, []int{1, 19, 2}, []int{e.members, e.batch, e.Program().Program.Replicas})
+	require.Equal(t, want, got)
+	if long.On() {
+		_, got := play(4, 37)
+		require.Equal(t, want, got)
+	}
+	for episodes, batch := range map[int]int{1: 1, 31: 31, 32: 16, 100: 50, 128: 64, 129: 33, 9_999: 64} {
+		require.Equal(t, batch, batchOf(1, episodes, 100, true), "%d episodes", episodes)
+	}
 }
 
 // Results are ranked by their failures first: a member that failed in 56 of 100 episodes was once the best.

@@ -2,12 +2,14 @@ package episode
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/plan"
 	"xlarun/xlabridge"
 )
 
@@ -21,23 +23,39 @@ type Evaluator struct {
 	backend  xlabridge.Backend
 	program  *xlabridge.Compiled
 	inputs   []*graph.Array // of the rollout
+	devices  int            // each plays a batch in a call of the program
 	episodes int
-	batch    int // episodes of a call of the program
-	steps    int // of an episode at most
-	members  int
+	batch    int  // episodes
+	steps    int  // of an episode at most
+	members  int  // of a batch
 	single   bool // the program takes a member as it is, not a stack of members
 }
 
-// mostBatchSteps bounds the environment steps of one call of the program, so that a long validation can tell how far it
-// is. Tests set it.
+// mostBatchSteps bounds the environment steps of one batch, so that a long validation can tell how far it is. Tests set
+// it.
 var mostBatchSteps = 1 << 24
 
-// leastBatch is the number of episodes that a call plays all the same: fewer would leave vectors unused.
+// leastBatch is the number of episodes that a batch has all the same: fewer would leave vectors unused.
 const leastBatch = 16
 
-// batchOf returns the number of episodes of a call.
-func batchOf(members, episodes, steps int) int {
-	return min(episodes, max(leastBatch, mostBatchSteps/(members*steps)))
+// coreBatch is the most episodes of a batch on a core.
+const coreBatch = 64
+
+// batchOf returns the number of episodes of a batch. Where batches are dealt to cores, the episodes of a member are an
+// even number of them. It does not depend on the number of cores.
+func batchOf(members, episodes, steps int, dealt bool) int {
+	batch := min(episodes, max(leastBatch, mostBatchSteps/(members*steps)))
+	if dealt && episodes >= 2*leastBatch {
+		batches := 2 * ((episodes + 2*coreBatch - 1) / (2 * coreBatch))
+		batch = min(batch, (episodes+batches-1)/batches)
+	}
+	return batch
+}
+
+// Dealt reports whether the members of an evaluation are played in small batches, which are dealt to the devices: on
+// the cores of a CPU, unless the environment takes one batch at a time.
+func Dealt(b xlabridge.Backend, r *Rollout) bool {
+	return plan.MachineOf(b, 0).CPU && !r.Env.Spec().Host
 }
 
 // EvalResult is the result of a member on a number of new episodes.
@@ -88,15 +106,18 @@ func (r EvalResult) Episode(which string) int {
 	return slices.IndexFunc(r.Return, func(x float64) bool { return x == r.Return[order[at]] })
 }
 
-// NewEvaluator compiles the program that plays a number of members like example, each on a number of episodes. purpose
-// describes it.
+// NewEvaluator compiles the program that plays a number of members like example, each on a number of episodes, on the
+// devices of r.Plan. Results do not depend on their number. purpose describes it.
 func NewEvaluator(b xlabridge.Backend, r *Rollout, example any, members, episodes int, purpose string) (
 	*Evaluator, error) {
 	var stacked any
 	if err := graph.Try(func() { stacked = stack(repeat(example, members)) }); err != nil {
 		return nil, err
 	}
-	e := &Evaluator{backend: b, episodes: episodes, steps: r.Steps, members: members}
+	e := &Evaluator{backend: b, devices: 1, episodes: episodes, steps: r.Steps, members: members}
+	if Dealt(b, r) {
+		e.devices = max(1, r.Plan.Devices)
+	}
 	return e, e.compile(r, stacked, purpose)
 }
 
@@ -104,7 +125,7 @@ func NewEvaluator(b xlabridge.Backend, r *Rollout, example any, members, episode
 // members: parameters that are on the devices are not copied.
 func NewSingleEvaluator(b xlabridge.Backend, r *Rollout, example any, episodes int, purpose string) (
 	*Evaluator, error) {
-	e := &Evaluator{backend: b, episodes: episodes, steps: r.Steps, members: 1, single: true}
+	e := &Evaluator{backend: b, devices: 1, episodes: episodes, steps: r.Steps, members: 1, single: true}
 	return e, e.compile(r, example, purpose)
 }
 
@@ -116,9 +137,9 @@ func (e *Evaluator) compile(r *Rollout, players any, purpose string) error {
 	if err != nil {
 		return err
 	}
-	e.batch = batchOf(e.members, e.episodes, e.steps)
+	e.batch = batchOf(e.members, e.episodes, e.steps, !e.single && Dealt(e.backend, r))
 	args := []any{players, random.New(0), graph.Of(int32(0)), in}
-	p, err := graph.TraceArgs("evaluate", args, graph.TraceOptions{}, func(args []any) any {
+	p, err := graph.TraceArgs("evaluate", args, graph.TraceOptions{Replicas: e.devices}, func(args []any) any {
 		one := one.Bound(args[3].(map[string]*graph.Array))
 		key, first := args[1].(random.Key), args[2].(*graph.Array)
 		play := func(params any) any {
@@ -153,11 +174,20 @@ func (e *Evaluator) Play(members []any, key random.Key) ([]EvalResult, error) {
 	if len(members) != e.members {
 		return nil, fmt.Errorf("episode: this evaluator plays %d members, got %d", e.members, len(members))
 	}
-	players, err := e.players(members)
-	if err != nil {
-		return nil, err
+	return e.play(members, key)
+}
+
+// play is Play for a multiple of the program's members.
+func (e *Evaluator) play(members []any, key random.Key) ([]EvalResult, error) {
+	var groups []any
+	for group := range slices.Chunk(members, e.members) {
+		players, err := e.players(group)
+		if err != nil {
+			return nil, err
+		}
+		groups = append(groups, players)
 	}
-	key, err = graph.Eval(key)
+	key, err := graph.Eval(key)
 	if err != nil {
 		return nil, err
 	}
@@ -166,25 +196,35 @@ func (e *Evaluator) Play(members []any, key random.Key) ([]EvalResult, error) {
 		progress = func(int, int) {}
 	}
 	progress(0, e.episodes)
-	rows := make([][][]float64, e.members) // of each member: returns, lengths and each report, by episode
+	var batches []batch
 	for first := 0; first < e.episodes; first += e.batch {
-		n := min(e.batch, e.episodes-first) // the last call plays some more, which do not count
-		played, err := e.call(players, key, first)
+		for i, players := range groups {
+			batches = append(batches, batch{players, i * e.members, first})
+		}
+	}
+	rows := make([][][]float64, len(members)) // of each member: returns, lengths and each report, by episode
+	done := 0
+	for round := range slices.Chunk(batches, e.devices) {
+		played, err := e.call(round, key)
 		if err != nil {
 			return nil, err
 		}
-		for i := range rows {
-			mine := played[i*len(played)/e.members : (i+1)*len(played)/e.members]
-			for k := 0; k*e.batch < len(mine); k++ {
-				if first == 0 {
-					rows[i] = append(rows[i], nil)
+		for d, x := range round {
+			n := min(e.batch, e.episodes-x.episode) // the last batch has some more, which do not count
+			for i := range e.members {
+				mine := played[d][i*len(played[d])/e.members : (i+1)*len(played[d])/e.members]
+				for k := 0; k*e.batch < len(mine); k++ {
+					if x.episode == 0 {
+						rows[x.member+i] = append(rows[x.member+i], nil)
+					}
+					rows[x.member+i][k] = append(rows[x.member+i][k], mine[k*e.batch:k*e.batch+n]...)
 				}
-				rows[i][k] = append(rows[i][k], mine[k*e.batch:k*e.batch+n]...)
 			}
 		}
-		progress(first+n, e.episodes)
+		done += len(round)
+		progress(min(e.episodes, done/len(groups)*e.batch), e.episodes)
 	}
-	all := make([]EvalResult, e.members)
+	all := make([]EvalResult, len(members))
 	for i, r := range rows {
 		all[i] = resultOf(r[0], r[1], e.steps)
 		for _, report := range r[2:] {
@@ -194,14 +234,61 @@ func (e *Evaluator) Play(members []any, key random.Key) ([]EvalResult, error) {
 	return all, nil
 }
 
-// call plays a batch of episodes from the number first on.
-func (e *Evaluator) call(players any, key random.Key, first int) ([]float64, error) {
-	out, err := e.program.Call(append(append(graph.Leaves(players), key.Data, graph.Of(int32(first))), e.inputs...))
+// batch is what one device plays in a call of the program: some members, each on Evaluator.batch episodes.
+type batch struct {
+	players any // as Evaluator.players returns them
+	member  int // the number of the first one
+	episode int // the number of the first one
+}
+
+// call plays a batch on each device; the last one of fewer batches on those that are left.
+func (e *Evaluator) call(round []batch, key random.Key) (played [][]float64, err error) {
+	args := make([][]*graph.Array, e.devices)
+	for d := range args {
+		x := round[min(d, len(round)-1)]
+		args[d] = append(graph.Leaves(x.players), graph.Of(int32(x.episode)))
+	}
+	all := slices.Clone(args[0])
+	if e.devices > 1 {
+		if err := e.put(all, args); err != nil {
+			return nil, err
+		}
+		defer xlabridge.Free(all)
+	}
+	n := len(all) - 1
+	out, err := e.program.Call(slices.Concat(all[:n], []*graph.Array{key.Data, all[n]}, e.inputs))
 	if err != nil {
 		return nil, err
 	}
 	defer xlabridge.Free(out)
-	return graph.Floats(out[0])
+	part := make([]byte, out[0].Shape().Bytes())
+	for d := range round {
+		err = errors.Join(err, xlabridge.PartToHost(out[0], d, part))
+		numbers, wrong := graph.Floats(graph.FromBytes(out[0].Shape(), part))
+		played, err = append(played, numbers), errors.Join(err, wrong)
+	}
+	return played, err
+}
+
+// put makes arrays whose values on each device are those of args.
+func (e *Evaluator) put(all []*graph.Array, args [][]*graph.Array) (err error) {
+	for i, a := range all {
+		parts := make([][]byte, e.devices)
+		for d := range parts {
+			err = errors.Join(err, graph.View(args[d][i], func(b []byte) error {
+				parts[d] = slices.Clone(b)
+				return nil
+			}))
+		}
+		if err == nil {
+			all[i], err = xlabridge.PutParts(e.backend, e.devices, a.Shape(), func(d int) []byte { return parts[d] })
+		}
+		if err != nil {
+			xlabridge.Free(all[:i])
+			return err
+		}
+	}
+	return nil
 }
 
 // players returns what the program takes for members: the only one, or their stack, on the host.

@@ -99,12 +99,13 @@ func (c *Config) Remark() string {
 }
 
 // newValidation compiles the validation of members like one.
-func newValidation(b xlabridge.Backend, c *Config, member any) (*episode.ActingEvaluator, error) {
+func newValidation(b xlabridge.Backend, c *Config, devices int, member any) (*episode.ActingEvaluator, error) {
 	other := c.validated()
 	r, err := other.Rollout()
 	if err != nil {
 		return nil, err
 	}
+	r.Plan.Devices = devices
 	return episode.NewActingEvaluator(b, r, member, 1, c.ValidationEpisodes, math.MaxInt, c.Purpose()+", validation")
 }
 
@@ -151,7 +152,7 @@ func (x *validation) replaced(e *Evolution) error {
 	if err := x.close(); err != nil {
 		return err
 	}
-	if x.judge, err = newValidation(e.backend, &e.config, mean); err != nil {
+	if x.judge, err = newValidation(e.backend, &e.config, e.Profile().Devices, mean); err != nil {
 		return err
 	}
 	x.judge.OnProgress = func(done, total int) { e.Loop.Counter().Stage("episodes of the validation", done, total) }

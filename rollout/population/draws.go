@@ -124,8 +124,9 @@ func (d *draws) Each(f func(item *graph.Array) any) any { return Map(d.Tiles, d.
 // sum adds up the results of f for each tile's weights, f32[Lanes], and draws.
 func (d *draws) sum(weights *graph.Array, f func(w *graph.Array, tile any) any) any {
 	t := d.Tiles
-	padded := graph.Pad(weights, 0, []int{0}, []int{(t.Total()+1)*t.Lanes - t.Items})
-	local := t.Local(padded.Reshape(t.Total()+1, t.Lanes))
+	tiles := t.Total() + t.RowCount() - t.PerDevice
+	padded := graph.Pad(weights, 0, []int{0}, []int{tiles*t.Lanes - t.Items})
+	local := t.Local(padded.Reshape(tiles, t.Lanes))
 	one := func(i *graph.Array) any { return f(graph.DynamicIndex(local, i, 0), d.tile(i)) }
 	if d.running {
 		return RunningSum(t, d.perDevice, one)

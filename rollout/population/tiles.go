@@ -19,9 +19,10 @@ type Tiles struct {
 	// costs launches, and its spare row memory. Tiles of another list behind it are computed in a loop.
 	Single bool
 	span   span
-	// Extra is the number of items of another list, which lie in further tiles behind this one: see Extended.
-	Extra int
-	due   *graph.Array // see Due; nil: no tile of the other list is computed
+	// Extra is the number of items of another list, in tiles of its own: see Extended.
+	Extra     int
+	extraEach int          // tiles of the other list on a device, behind its tiles of this one
+	due       *graph.Array // see Due; nil: no tile of the other list is computed
 }
 
 // span is the part of the list that the devices compute now; zero: all of it.
@@ -30,15 +31,16 @@ type span struct{ first, count *graph.Array }
 // Part returns the tiles of a part of the list: this device computes `count` tiles from tile `first` on, both i32[],
 // and has room for perDevice tiles.
 func (t Tiles) Part(first, count *graph.Array, perDevice int) Tiles {
-	t.PerDevice, t.span, t.Single = perDevice, span{first, count}, false
+	t.PerDevice, t.extraEach, t.span, t.Single = perDevice, 0, span{first, count}, false
 	return t
 }
 
-// Extended returns the tiles with another list of so many items behind this one, in tiles of its own. The tiles of this
-// list stay as they are.
+// Extended returns the tiles with another list of so many items, in tiles of its own, whose numbers follow those of
+// this list. Each list is cut over the devices by itself, as the other one is rarely due. Tiles of the other list are
+// dealt one by one, first to the last device, which has the fewest of this list.
 func (t Tiles) Extended(items int) Tiles {
 	t.Extra = items
-	t.PerDevice = (t.Used() + t.ExtraTiles() + t.Devices - 1) / t.Devices
+	t.extraEach = (t.ExtraTiles() + t.Devices - 1) / t.Devices
 	return t
 }
 
@@ -51,7 +53,30 @@ func (t Tiles) Due(due *graph.Array) Tiles {
 	return t
 }
 
-// Numbers returns the numbers of items in lanes that are numbered from the first tile on, both i32[n]. Items of the
+// Tile returns the number of a tile of this device, both i32[…]. Tiles of the other list follow all of this one.
+func (t Tiles) Tile(local *graph.Array) *graph.Array { return t.numbers()(local) }
+
+// numbers returns Tile. What depends on the device is computed here.
+func (t Tiles) numbers() func(local *graph.Array) *graph.Array {
+	first := t.First()
+	if t.extraEach == 0 || t.Devices == 1 {
+		return func(local *graph.Array) *graph.Array { return first.Add(local) }
+	}
+	extra := t.firstExtra().Add(t.Used())
+	return func(local *graph.Array) *graph.Array {
+		return graph.Select(local.Lt(t.PerDevice), first.Add(local), local.Sub(t.PerDevice).Mul(t.Devices).Add(extra))
+	}
+}
+
+// firstExtra returns the number of this device's first tile in the other list, i32[].
+func (t Tiles) firstExtra() *graph.Array {
+	if t.Alone {
+		return zero()
+	}
+	return graph.Sub(t.Devices-1, graph.AxisIndex(graph.DeviceAxis))
+}
+
+// Numbers returns the numbers of items in lanes that are numbered from the first tile on, both i32[…]. Items of the
 // other list follow those of this one. Padding has numbers that are no item's of this list.
 func (t Tiles) Numbers(lanes *graph.Array) *graph.Array {
 	padding := t.Used()*t.Lanes - t.Items
@@ -62,7 +87,7 @@ func (t Tiles) Numbers(lanes *graph.Array) *graph.Array {
 }
 
 // IsExtra reports whether a tile of this device, i32[], is of the other list: bool[].
-func (t Tiles) IsExtra(local *graph.Array) *graph.Array { return t.First().Add(local).Ge(t.Used()) }
+func (t Tiles) IsExtra(local *graph.Array) *graph.Array { return t.Tile(local).Ge(t.Used()) }
 
 // TilesLoop is the name of the loop over a device's tiles; see graph.Node.LoopName.
 const TilesLoop = "tiles"
@@ -73,7 +98,7 @@ func CutTiles(items, lanes, devices int) Tiles {
 	return Tiles{Items: items, Lanes: lanes, Devices: devices, PerDevice: (tiles + devices - 1) / devices}
 }
 
-// Total returns the number of tiles, padding included.
+// Total returns the number of this list's tiles, padding included.
 func (t Tiles) Total() int { return t.Devices * t.PerDevice }
 
 // Used returns the number of tiles without padding.
@@ -90,16 +115,25 @@ func (t Tiles) First() *graph.Array {
 	return graph.AxisIndex(graph.DeviceAxis).Mul(t.PerDevice)
 }
 
-// count returns the number of this device's tiles without padding, i32[].
-func (t Tiles) count(perDevice *graph.Array) *graph.Array {
+// count returns the number of this device's tiles without padding, i32[], and how many of these are of this list.
+func (t Tiles) count(perDevice *graph.Array) (all, own *graph.Array) {
+	due := func(tiles any) *graph.Array { return graph.Select(t.due, tiles, graph.Scalar(0, graph.Int32)) }
 	if t.span.count != nil {
-		perDevice = t.span.count
+		end := graph.Scalar(t.Used(), graph.Int32)
+		if t.due != nil {
+			end = end.Add(due(t.ExtraTiles()))
+		}
+		all = t.span.count.Min(end.Sub(t.First()))
+		return all, all
 	}
-	end := graph.Scalar(t.Used(), graph.Int32)
-	if t.due != nil {
-		end = graph.Select(t.due, graph.Scalar(t.ExtraTiles(), graph.Int32), 0).Add(end)
+	own = perDevice.Min(graph.Sub(t.Used(), t.First()))
+	if t.due == nil {
+		own = t.trips(own)
+		return own, own
 	}
-	return t.trips(perDevice.Min(end.Sub(t.First())))
+	own = own.Max(0)
+	extra := graph.Sub(t.ExtraTiles()+t.Devices-1, t.firstExtra())
+	return own.Add(due(graph.Quo(extra, t.Devices))), own
 }
 
 // trips is graph.TripCount for the loop over this device's tiles. The number of iterations stays unknown if there may
@@ -122,12 +156,12 @@ func trips(count *graph.Array, n int) *graph.Array {
 
 func zero() *graph.Array { return graph.Scalar(0, graph.Int32) }
 
-// RowCount returns the number of rows of Rows: PerDevice+1, or 1 for a single tile.
+// RowCount returns the number of rows of Rows: those of this device's tiles, and one more unless Single.
 func (t Tiles) RowCount() int {
 	if t.Single {
-		return t.PerDevice
+		return t.PerDevice + t.extraEach
 	}
-	return t.PerDevice + 1
+	return t.PerDevice + t.extraEach + 1
 }
 
 // Rows returns zeros for one result of each of this device's tiles, [RowCount, dims...].
@@ -164,7 +198,7 @@ func Each[R any](t Tiles, perDevice *graph.Array, rows R, f func(local *graph.Ar
 	from := zero()
 	if t.Single {
 		first := graph.MapTree(func(a *graph.Array) *graph.Array { return a.ExpandDims(0) }, f(zero()))
-		if t.PerDevice == 1 {
+		if t.RowCount() == 1 {
 			return first
 		}
 		rows = graph.MapTree2(func(rows, x *graph.Array) *graph.Array {
@@ -179,10 +213,14 @@ func Each[R any](t Tiles, perDevice *graph.Array, rows R, f func(local *graph.Ar
 		I    *graph.Array
 		Rows R
 	}
-	count := t.count(perDevice)
+	count, own := t.count(perDevice)
 	return graph.NamedWhile(TilesLoop, func(c loop) *graph.Array { return c.I.Lt(count) }, func(c loop) loop {
-		write := func(rows, x *graph.Array) *graph.Array { return graph.DynamicUpdateIndex(rows, x, c.I, 0) }
-		return loop{c.I.Add(1), graph.MapTree2(write, c.Rows, f(c.I))}
+		local := c.I
+		if t.due != nil && t.Total() != t.Used() {
+			local = graph.Select(c.I.Lt(own), c.I, c.I.Sub(own).Add(t.PerDevice)) // without padding
+		}
+		write := func(rows, x *graph.Array) *graph.Array { return graph.DynamicUpdateIndex(rows, x, local, 0) }
+		return loop{c.I.Add(1), graph.MapTree2(write, c.Rows, f(local))}
 	}, loop{from, rows}).Rows
 }
 
@@ -200,7 +238,7 @@ func RunningSum[R any](t Tiles, perDevice *graph.Array, f func(local *graph.Arra
 	start := loop{zero(), graph.MapTree(func(a *graph.Array) *graph.Array {
 		return graph.Zeros(a.Shape())
 	}, shapeOf(f))}
-	count := t.count(perDevice)
+	count, _ := t.count(perDevice)
 	trip := func(device *graph.Array, sum R) R {
 		mine := count
 		if !t.Alone {
@@ -235,13 +273,13 @@ func shapeOf[R any](f func(tile *graph.Array) R) R {
 // Count returns the number of a device's tiles, i32[]: the value of the program's input perDevice.
 func (t Tiles) Count() *graph.Array { return graph.Of(int32(t.PerDevice)) }
 
-// Blocks runs f for the tiles of all devices. tile is the tile's number, i32[]. The result's leaves are [Total, ...],
-// the same on every device. perDevice is as for Each.
+// Blocks runs f for the tiles of all devices. tile is the tile's number, i32[]. The result's leaves are as those of
+// GatherAll. perDevice is as for Each.
 func Blocks[R any](t Tiles, perDevice *graph.Array, f func(tile *graph.Array) R) R {
-	first := t.First() // outside of the loop, so that its body can be one function
-	one := func(local *graph.Array) R { return f(first.Add(local)) }
+	number := t.numbers() // outside of the loop, so that its body can be one function
+	one := func(local *graph.Array) R { return f(number(local)) }
 	rows := Each(t, perDevice, RowsLike(t, shapeOf(one)), one)
-	return graph.MapTree(t.Gather, rows)
+	return graph.MapTree(t.GatherAll, rows)
 }
 
 // Map runs f for every item of the list, tile by tile on all devices. item is its number, i32[]. The result's leaves
@@ -252,7 +290,7 @@ func Map[R any](t Tiles, perDevice *graph.Array, f func(item *graph.Array) R, op
 		return graph.VMap(f, options...)(t.Numbers(graph.Iota(t.Lanes).Add(tile.Mul(t.Lanes))))
 	})
 	return graph.MapTree(func(a *graph.Array) *graph.Array {
-		items := t.inOrder(a, t.Total())
+		items := t.inOrder(a, a.Dim(0))
 		if t.due != nil {
 			items = graph.Concatenate(0, items, t.ExtraInOrder(a.MergeAxes(0, 2), 0))
 		}
@@ -279,6 +317,21 @@ func (t Tiles) Gather(rows *graph.Array) *graph.Array {
 		return local
 	}
 	return graph.AllGather(local, graph.DeviceAxis).Reshape(append([]int{t.Total()}, rows.Dims()[1:]...)...)
+}
+
+// GatherAll is Gather with the tiles of the other list behind those of this one, which then have no padding.
+func (t Tiles) GatherAll(rows *graph.Array) *graph.Array {
+	if t.extraEach == 0 {
+		return t.Gather(rows)
+	}
+	local := graph.SliceAxis(rows, 0, 0, t.PerDevice+t.extraEach)
+	if t.Alone {
+		return local
+	}
+	all := graph.AllGather(local, graph.DeviceAxis)
+	own := graph.SliceAxis(all, 1, 0, t.PerDevice).MergeAxes(0, 2)
+	other := graph.SliceAxis(graph.Reverse(all, 0), 1, t.PerDevice, local.Dim(0)).MoveAxis(1, 0).MergeAxes(0, 2)
+	return graph.Concatenate(0, graph.SliceAxis(own, 0, 0, t.Used()), other)
 }
 
 // Sum adds up the Rows of all devices in the list's order: [dims...], the same on every device.
@@ -330,7 +383,7 @@ func FoldRows[T any](all T, and func(sum, row T) T) T {
 	return sum
 }
 
-// Local returns this device's part of all, [Total+1, dims...], as Rows: [RowCount, dims...].
+// Local returns this device's part of all, [Total+RowCount-PerDevice, dims...], as Rows: [RowCount, dims...].
 func (t Tiles) Local(all *graph.Array) *graph.Array {
 	start := make([]*graph.Array, all.Rank())
 	for i := range start {

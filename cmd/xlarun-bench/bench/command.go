@@ -237,6 +237,10 @@ func (h *host) runSuites(ctx context.Context, suites []Suite, o flags, names []s
 	}
 	var jobs []*job
 	for _, s := range suites {
+		if s.Devices > 0 && o.Devices > 0 && o.Devices != s.Devices {
+			return console.BadInput("--devices got %d, wants %d for the suite %s, which is timed on one: leave it out",
+				o.Devices, s.Devices, s.Name)
+		}
 		chosen, err := choose(names, s.Workloads(options))
 		if err != nil {
 			return err

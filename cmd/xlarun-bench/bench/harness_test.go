@@ -243,8 +243,11 @@ func TestRefusedArguments(t *testing.T) {
 		{[]string{"--against", "HEAD", "fake", "one"}, `there is no workload "fake"; there are levels, ppo,`},
 		{[]string{"fake", "one", "--check"}, "--check got true without --against"},
 		{[]string{"one", "--backend", "reference"}, "compiles nothing"},
+		// It was taken, and nothing changed.
+		{[]string{"one", "--devices", "2"}, "--devices got 2, wants 1 for the suite fake, which is timed on one"},
 	} {
 		b := newBed(t, Workload{Name: "one"})
+		b.suites[0].Devices = 1
 		require.Equal(t, console.StatusUsage, b.do(c.args...), "%v", c.args)
 		require.Contains(t, b.err.String(), c.want, "%v", c.args)
 	}

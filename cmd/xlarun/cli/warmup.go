@@ -322,7 +322,8 @@ func (t *warmupTask) compile(ctx context.Context, b xlabridge.Backend) {
 	if err == nil {
 		var candidates []run.Candidate
 		if candidates, err = m.Candidates(s); err == nil && len(candidates) > 0 {
-			t.evaluator, err = session.NewEvaluator(b, p, t.job.Purpose, candidates, true)
+			t.evaluator, err = session.NewEvaluator(b, p, t.job.Purpose, candidates, r.Profile().Devices,
+				true)
 		}
 		if t.evaluator != nil {
 			t.Count += t.evaluator.Programs()

@@ -62,8 +62,7 @@ func (p *Program) evalKeys(s State, members random.Key, group *graph.Array) rand
 	group = group.Sub(p.Groups.Items).ExpandDims(1)
 	side := graph.Iota(p.Strategy.GroupSize).Reshape(1, p.Strategy.GroupSize, 1)
 	keys := foldInEach(eval, group.Add(side.Mul(p.Groups.Extra))).Data
-	first := p.Groups.First()
-	evaluated := graph.Iota(p.Groups.RowCount()).Add(first).Ge(p.Groups.Used()).Reshape(p.Groups.RowCount(), 1, 1, 1)
+	evaluated := p.Groups.IsExtra(graph.Iota(p.Groups.RowCount())).Reshape(p.Groups.RowCount(), 1, 1, 1)
 	return random.Key{Data: graph.Select(evaluated.BroadcastTo(keys.Dims()...), keys, members.Data)}
 }
 

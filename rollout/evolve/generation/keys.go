@@ -21,7 +21,8 @@ type memberKeys struct {
 // They are made for all tiles at once, outside of the loop over tiles: whole numbers do not depend on shapes.
 func (p *Program) keys(s State) memberKeys {
 	t, sides := p.Groups, p.Strategy.GroupSize
-	group := t.Numbers(graph.Iota(t.RowCount()*t.Lanes).SplitAxis(0, t.RowCount(), t.Lanes).Add(t.First().Mul(t.Lanes)))
+	lanes := t.Tile(graph.Iota(t.RowCount())).Mul(t.Lanes).ExpandDims(1).Add(graph.Iota(t.Lanes).ExpandDims(0))
+	group := t.Numbers(lanes)
 	ask, play := s.askAndPlay()
 	side := graph.Iota(sides).Reshape(1, sides, 1)
 	return memberKeys{

@@ -67,7 +67,7 @@ func (p *Program) observed(tile *graph.Array, each *policy.Moments) Observed {
 		return unobserved{}
 	}
 	all := graph.MapTree(func(a *graph.Array) *graph.Array { return a.MergeAxes(0, 2) }, *each)
-	first := p.Groups.First().Add(tile).Mul(p.Groups.Lanes)
+	first := p.Groups.Tile(tile).Mul(p.Groups.Lanes)
 	group := graph.Iota(all.Count.Dim(0)).Rem(p.Groups.Lanes).Add(first)
 	all.Count = graph.Select(group.Lt(p.Groups.Items), all.Count, graph.ZerosLike(all.Count))
 	return moments(all.MergeRows())

@@ -274,7 +274,7 @@ func (p *Program) drawBuffers() any {
 }
 
 // gather returns the rows of all tiles, given those of each device.
-func (p *Program) gather(rows Results) Results { return graph.MapTree(p.Groups.Gather, rows) }
+func (p *Program) gather(rows Results) Results { return graph.MapTree(p.Groups.GatherAll, rows) }
 
 // join returns the results of the whole population, given the rows of all tiles, [tiles, …].
 func (p *Program) join(rows Results) Results {

@@ -59,7 +59,7 @@ func TestTheBestOfSeveral(t *testing.T) {
 		return tree.Unflatten(leaves)
 	}
 	candidates := []run.Candidate{{Name: "mean", Params: taking(1)}, {Name: "best_ever", Params: taking(0)}}
-	e, err := NewEvaluator(&xlabridge.Reference{}, play, "a test", candidates, false)
+	e, err := NewEvaluator(&xlabridge.Reference{}, play, "a test", candidates, 1, false)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, e.Close()) }()
 	found, err := e.best(candidates, []run.HallEntry{

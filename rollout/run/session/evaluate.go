@@ -41,14 +41,17 @@ type Evaluator struct {
 	drawnAt             time.Time // of the last drawing
 }
 
-// NewEvaluator compiles a program that evaluates as many members as there are candidates and, with draw, one that
-// records the best, if the environment can be drawn. purpose is Job.Purpose.
-func NewEvaluator(b xlabridge.Backend, p *run.Play, purpose string, candidates []run.Candidate,
+// NewEvaluator compiles a program that evaluates as many members as there are candidates, on a run's devices, and, with
+// draw, one that records the best, if the environment can be drawn. purpose is Job.Purpose.
+func NewEvaluator(b xlabridge.Backend, p *run.Play, purpose string, candidates []run.Candidate, devices int,
 	draw bool) (*Evaluator, error) {
-	r, err := p.Rollout()
+	made, err := p.Rollout()
 	if err != nil {
 		return nil, err
 	}
+	own := *made
+	own.Plan.Devices = devices
+	r := &own
 	e := &Evaluator{env: r.Env, policy: r.Policy, goal: p.Goal(r.Env.Spec())}
 	example := candidates[0].Params
 	e.ActingEvaluator, err = episode.NewActingEvaluator(b, r, example, len(candidates), p.EvalEpisodes, largeMember,
@@ -187,12 +190,14 @@ func (s *session) prepareBeside(p *run.Play) (ready bool, err error) {
 	if err != nil || len(candidates) == 0 {
 		return false, err
 	}
-	b, purpose, draw := s.backend, s.Job.Purpose, s.Folder != nil && s.Draw != nil
+	b, purpose, devices, draw := s.backend, s.Job.Purpose, s.profile.Devices, s.Folder != nil && s.Draw != nil
 	beside := &preparation{done: make(chan struct{})}
 	s.beside = beside
 	go func() {
 		defer close(beside.done)
-		thrown := envs.Try(func() { beside.evaluator, beside.err = NewEvaluator(b, p, purpose, candidates, draw) })
+		thrown := envs.Try(func() {
+			beside.evaluator, beside.err = NewEvaluator(b, p, purpose, candidates, devices, draw)
+		})
 		if thrown != nil {
 			beside.err = thrown
 		}
@@ -223,7 +228,7 @@ func (s *session) prepareEvaluator(p *run.Play, candidates []run.Candidate) erro
 	b := s.backend
 	e, err := wait(s, func() (*Evaluator, error) {
 		draw := s.Folder != nil && s.Draw != nil
-		e, err := NewEvaluator(b, p, s.Job.Purpose, candidates, draw)
+		e, err := NewEvaluator(b, p, s.Job.Purpose, candidates, s.profile.Devices, draw)
 		returnMemory(b)
 		return e, err
 	})
@@ -291,16 +296,12 @@ func (e *Evaluator) best(candidates []run.Candidate, fame []run.HallEntry, key r
 	for i, c := range candidates {
 		entries[i].Candidate = c
 	}
-	members, err := e.play(entries, key)
+	all, err := e.play(slices.Concat(entries, fame), key)
 	if err != nil {
 		return evaluated{}, err
 	}
-	hall, err := e.play(fame, key)
-	if err != nil {
-		return evaluated{}, err
-	}
+	members, hall := all[:len(entries)], all[len(entries):]
 	slices.SortStableFunc(hall, byResult)
-	all := slices.Concat(members, hall)
 	best := slices.MinFunc(all, byResult) // the first of equal ones
 	if len(members)*len(e.Ways)+len(hall) > 1 {
 		again, err := e.play([]run.HallEntry{best.HallEntry}, random.FoldIn(key, bestKey))
