@@ -41,9 +41,9 @@ var tuned = map[string]settings.Values{
 	// As in examples/halfcheetah-ppo.toml and so on.
 	"HalfCheetah-v5": walking(64, 64), "Hopper-v5": walking(128, 32), "Walker2d-v5": walking(16, 128),
 	"Ant-v5": walking(64, 64).With("deviation", .4),
-	// With 5 epochs and 1e-3 three in ten ratios are clipped from the first update on, with these two in ten.
-	"Humanoid-v5": {"envs": 64, "horizon": 64, "minibatches": 16, "learning-rate": 5e-4, "entropy-coef": 0.,
-		"normalize-observations": true, "normalize-rewards": true, "steps": 1_000_000},
+	// With 5 epochs, 1e-3 and a deviation of 1 three in ten ratios are clipped from the first update on.
+	"Humanoid-v5": {"envs": 64, "horizon": 64, "minibatches": 16, "learning-rate": 5e-4, "deviation": .4,
+		"entropy-coef": 0., "normalize-observations": true, "normalize-rewards": true, "steps": 1_000_000},
 }
 
 // Suggested returns settings for the environment that differ from the defaults: those that are tuned for it, and a CNN
