@@ -561,6 +561,7 @@ class Ppo(Common, Policy, Value, Auxiliary, total=False):
     init: Annotated[
         Literal["orthogonal", "policy"],
         "first weights: orthogonal, or as the policy draws them (default orthogonal)"]
+    deviation: Annotated[float, "first standard deviation of actions in a box (default 1)"]
     value: Annotated[str, "how values are made of the critic's outputs: plain, popart, twohot (default plain)"]
     auxiliary: Annotated[str, "further term of the loss: kl, none (default none)"]
     steps: Annotated[int, "environment steps of an agent (default 500000)"]

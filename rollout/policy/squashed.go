@@ -29,9 +29,9 @@ func newSquashed(head squash) Squashed {
 	return s
 }
 
-// Start returns deviations of 1.
-func (s Squashed) Start() any {
-	return Deviations{graph.Zeros(graph.ShapeOf(graph.Float32, s.head.Size()))}
+// Start returns equal deviations.
+func (s Squashed) Start(deviation float64) any {
+	return Deviations{graph.Full(graph.ShapeOf(graph.Float32, s.head.Size()), math.Log(deviation))}
 }
 
 // Noise draws standard normal numbers, f32[Size].

@@ -82,7 +82,7 @@ func TestSquashedHead(t *testing.T) {
 		DType: graph.Float32}
 	h, err := StochasticOf(box)
 	require.NoError(t, err)
-	require.Len(t, graph.Leaves(h.Start()), 1)
+	require.InDeltaSlice(t, []float64{-1, -1, -1}, floats(t, h.Start(1/math.E).(Deviations).Log), 1e-6)
 	for i, deviation := range []float64{.3, 1, 3} {
 		params := Deviations{graph.Float32s([]float32{float32(math.Log(deviation)), 0, float32(math.Log(deviation))})}
 		out := graph.Float32s([]float32{.4, -1, -.8})
@@ -102,9 +102,9 @@ func TestSquashedHead(t *testing.T) {
 			i+1)
 	}
 	far := graph.Float32s([]float32{50, 0, -50}) // tanh of it is a bound
-	for _, g := range append(floats(t, h.LogProb(h.Start(), far, far)),
+	for _, g := range append(floats(t, h.LogProb(h.Start(1), far, far)),
 		floats(t, graph.Grad(func(out *graph.Array) *graph.Array {
-			return h.LogProb(h.Start(), out, far)
+			return h.LogProb(h.Start(1), out, far)
 		})(far))...) {
 		require.False(t, math.IsNaN(g) || math.IsInf(g, 0))
 	}

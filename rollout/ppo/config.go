@@ -44,7 +44,9 @@ type Config struct {
 	Shared bool   `set:"shared" advanced:"" help:"one network for actor and critic, with the values as further outputs"`
 	Critic string `set:"critic" advanced:"" wants:"a policy, as in mlp:64,64" help:"network of the critic, as in --policy, by default the one of the policy"`
 	Init   string `set:"init" advanced:"" oneof:"orthogonal,policy" help:"first weights: orthogonal, or as the policy draws them"`
-	Value  string `set:"value" advanced:"" help:"how values are made of the critic's outputs"`
+	// Deviation is of the numbers before tanh. Gradients change it.
+	Deviation float64 `set:"deviation" advanced:"" program:"no" above:"0" max:"1e3" help:"first standard deviation of actions in a box"`
+	Value     string  `set:"value" advanced:"" help:"how values are made of the critic's outputs"`
 	// Auxiliary is a further term of the loss.
 	Auxiliary string `set:"auxiliary" advanced:"" help:"further term of the loss"`
 	UpdateSettings
@@ -68,7 +70,7 @@ type Config struct {
 // DefaultConfig returns PureJaxRL's settings for CartPole.
 func DefaultConfig() Config {
 	return Config{EnvSettings: run.EnvSettings{Env: "CartPole-v1", Policy: "mlp:64,64"},
-		Init: "orthogonal", Value: "plain", Auxiliary: auxiliary.None,
+		Init: "orthogonal", Deviation: 1, Value: "plain", Auxiliary: auxiliary.None,
 		UpdateSettings: UpdateSettings{Steps: 500000, Envs: 4, Horizon: 128, Epochs: 4, Minibatches: 4,
 			Shuffle: "permutation", Accumulate: 1, Precision: "f32"},
 		Rates: Rates{LearningRate: settings.Num(2.5e-4), Anneal: true, Gamma: settings.Num(.99),
@@ -183,6 +185,9 @@ func (c *Config) program() (*program, error) {
 		return nil, settings.Wrong("init", c.Init, "policy: the first weights of %s are those of its file, which "+
 			"orthogonal ones would replace", c.Policy)
 	}
+	if _, ok := play.Env.Spec().Action.(envs.Box); c.Deviation != 1 && !ok {
+		return nil, settings.Wrong("deviation", c.Deviation, "1: the actions of %s are choices, which have none", c.Env)
+	}
 	head, err := value.Make(c.Value, c.Parted.Under("value."))
 	if err != nil {
 		return nil, err
@@ -200,6 +205,7 @@ func (c *Config) program() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
+	net.deviation = c.Deviation
 	var p Params
 	if err := graph.Try(func() { p = net.init(random.New(0)) }); err != nil {
 		return nil, err

@@ -56,6 +56,8 @@ func TestRefuses(t *testing.T) {
 		{func(c *Config) {
 			c.Policy, c.Minibatches = "gru:4", 8
 		}, "minibatches: got 8, want a number that divides 4, the environments, whose sequences stay whole"},
+		{func(c *Config) { c.Deviation = .5 }, "deviation: got 0.5, want 1: the actions of CartPole-v1 are choices"},
+		{func(c *Config) { c.Env, c.Deviation = "Pendulum-v1", .5 }, ""},
 		{func(c *Config) { c.Steps = 10 }, "steps: got 10, want at least 64"},
 		{func(c *Config) { c.Value = "best" }, `value: got "best", want one of`},
 		{func(c *Config) {

@@ -30,6 +30,7 @@ var foreign = map[string][]string{
 	"fitness-shaping-fn":   {"strategy.shaping"},
 	"std":                  {"strategy.sigma"},
 	"stdev":                {"strategy.sigma"},
+	"log-std-init":         {"deviation"},
 	"sigma":                {"strategy.sigma"},
 	"noise-std":            {"strategy.sigma"},
 	"lr":                   {"learning-rate", "strategy.learning-rate"},
