@@ -413,13 +413,14 @@ func TestLostTrialInACall(t *testing.T) {
 	w.runs = slowBowls{still: sync.OnceFunc(func() { // of the first seed
 		x.asks(x.release, request{Worker: "a"})
 		require.NotNil(t, x.asks(x.next, request{Worker: "b"}).Job)
-		refused := false
-		for began := time.Now(); !refused && time.Since(began) < 30*time.Second; time.Sleep(10 * time.Millisecond) {
-			x.mu.Lock() // far longer than the grace, in the end
-			refused = x.last.Worker == "a" && x.last.Kind == beatKind && !x.last.Granted
+		var report decision.Decision
+		for began := time.Now(); report.Kind != beatKind && time.Since(began) < 30*time.Second; {
+			time.Sleep(10 * time.Millisecond) // far longer than the grace, in the end
+			x.mu.Lock()
+			report = x.last // that of b, until a reports
 			x.mu.Unlock()
 		}
-		if !refused { // FailNow is for the test's own goroutine
+		if report.Worker != "a" || report.Kind != beatKind || report.Granted { // FailNow is for the test's own goroutine
 			t.Error("a worker whose trial another one has is not told so when it reports")
 		}
 	})}

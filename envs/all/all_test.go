@@ -47,7 +47,7 @@ func TestEveryEnvironmentKeepsItsSpec(t *testing.T) {
 				steps = 1000
 			}
 			if slices.Contains(mechanical, id) {
-				steps /= 50
+				steps /= 25
 			}
 			if slices.Contains(crawling, id) {
 				steps = 1

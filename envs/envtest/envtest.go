@@ -21,7 +21,7 @@ import (
 const (
 	lanes   = 4    // members that play together
 	longest = 1000 // maximum number of an episode's steps that Check checks
-	short   = 12   // steps of the repeated episodes
+	short   = 12   // maximum number of steps that are repeated
 )
 
 // Check plays random episodes on the reference interpreter, raw and under envs.AutoReset, and returns the first error.
@@ -145,8 +145,10 @@ type checker struct {
 	traits envs.Traits[any, any]
 	params any
 	raw    bool
-	first  bool // called by First
-	steps  int  // of an episode, at most
+	first  bool  // called by First
+	steps  int   // of an episode, at most
+	played visit // the episodes of lives
+	length int   // their steps
 }
 
 // keys looks for random keys that an episode consumes twice.
@@ -168,27 +170,25 @@ func (c *checker) keys() (err error) {
 	return reused
 }
 
-// repeats plays the same episodes twice, from two traces, and some of them alone.
+// repeats plays the beginning of the episodes of lives once more, from another trace, and two of them alone.
 func (c *checker) repeats() error {
-	keys := random.Split(random.New(11), lanes)
-	var runs [2]visit
-	for i := range runs {
-		var err error
-		if runs[i], err = run(graph.VMap(c.episode(short, c.params)), keys); err != nil {
-			return err
-		}
-	}
-	if err := same("two episodes with the same key", runs[0], runs[1]); err != nil {
+	keys, steps := random.Split(random.New(livesSeed), lanes), min(short, c.length)
+	played := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.SliceAxis(a, 1, 0, steps) }, c.played)
+	again, err := run(graph.VMap(c.episode(steps, c.params)), keys)
+	if err != nil {
 		return err
 	}
-	play := runner(c.episode(short, c.params))
-	for lane := range lanes - 1 {
+	if err := same("two episodes with the same key", again, played); err != nil {
+		return err
+	}
+	play := runner(c.episode(steps, c.params))
+	for _, lane := range []int{0, lanes - 1} {
 		alone, err := play(random.Key{Data: keys.Data.Index(lane)})
 		if err != nil {
 			return err
 		}
 		if err := same(fmt.Sprintf("an episode alone and as lane %d of a vmap", lane), alone,
-			laneOf(runs[0], lane)); err != nil {
+			laneOf(played, lane)); err != nil {
 			return err
 		}
 	}

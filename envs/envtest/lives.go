@@ -131,16 +131,19 @@ func (c *checker) want(method, what string, got *graph.Array, shape graph.Shape)
 	}
 }
 
+const livesSeed = 7 // of the episodes of lives
+
 // lives checks every step of whole episodes.
 func (c *checker) lives() error {
 	steps := min(c.spec.MaxSteps, c.steps)
 	if c.raw && c.traits.Player != nil {
 		steps = min(steps+3, c.steps) // including steps after the end
 	}
-	v, err := run(graph.VMap(c.episode(steps, c.params)), random.Split(random.New(7), lanes))
+	v, err := run(graph.VMap(c.episode(steps, c.params)), random.Split(random.New(livesSeed), lanes))
 	if err != nil {
 		return err
 	}
+	c.played, c.length = v, steps
 	table, err := c.read(v)
 	if err != nil {
 		return err
