@@ -17,6 +17,7 @@ type Asked struct {
 	program *Program
 	Inputs  AskedInputs
 	Metrics []string // of a generation
+	Bytes   int64    // of the archive
 }
 
 // AskedInputs are inputs that do not change.
@@ -52,7 +53,10 @@ func (c *Config) Asked(space envs.Box, genomes *population.Layout) (*Asked, erro
 	// nobody tells lengths, the last of memberMetrics
 	names := slices.Concat(p.Container.Metrics(),
 		memberMetrics[:len(memberMetrics)-1])
-	return &Asked{p, AskedInputs{Tables: p.Container.Tables(), Numbers: p.numbers()}, names}, nil
+	a := &Asked{p, AskedInputs{Tables: p.Container.Tables(), Numbers: p.numbers()}, names, 0}
+	return a, graph.Try(func() {
+		a.Bytes = graph.TreeBytes(graph.EvalShape(func() any { return p.Container.Empty(genomes.Size(), c.Scoring) }))
+	})
 }
 
 // Start returns the state before the first generation, whose members are first, f32[batch, n]. key is of the seed.
