@@ -10,6 +10,7 @@ import pytest
 
 import xlarun
 from xlarun import process, program
+from xlarun.genomes import Network
 
 try:
     program.program()
@@ -100,11 +101,14 @@ def test_networks():
         s.tell(networks, [-sum((network(x)[0] - (x[0] != x[1])) ** 2 for x in xs) for network in networks])
     assert s.best_fitness == pytest.approx(-sum((s.best(x)[0] - (x[0] != x[1])) ** 2 for x in xs), abs=1e-5)
     assert s.best_fitness > -0.98 and s.mean(xs[1]).shape == (1,) and s.stats["species"] >= 1
-    recurrent = Strategy("neat", popsize=4, inputs=1, outputs=1, policy_recurrent=True).ask()[0]
-    first, second = recurrent([1]), recurrent([0])
-    assert first != 0 and second == 0, "the output has the values of the step before"
+    arrays = {"Nodes.Activation": [0, 0], "Nodes.Aggregation": [0, 0], "Nodes.Bias": [0, 0], "Nodes.Response": [1, 1],
+              "Connections.Enabled": [True, True], "Connections.From": [0, 1], "Connections.To": [1, 1],
+              "Connections.Weight": [1, 0.5]}
+    recurrent = Network(arrays, {"activations": '["identity"]', "aggregations": '["sum"]', "inputs": "1",
+                                 "outputs": "1", "recurrent": "true"})
+    assert [recurrent([x])[0] for x in (1, 0, 0)] == [1, 0.5, 0.25]
     recurrent.reset()
-    assert recurrent([1]) == first
+    assert recurrent([0])[0] == 0
 
 
 @pytest.mark.parametrize("name, archive", [("map-elites", "grid:8,8"), ("cma-me", "cvt:50"),
