@@ -55,7 +55,8 @@ func TestAskAndTellAreARun(t *testing.T) {
 				b = xlatest.OpenCPU(t, 1)
 			}
 			c := DefaultConfig()
-			c.Env, c.Policy, c.Archive, c.Emitter, c.Batch, c.Seed = "Plain-v0", "vector:-1,1", row.archive, row.emitter, 24, 7
+			c.Env, c.Policy, c.Archive, c.Emitter = "Plain-v0", "vector:-1,1", row.archive, row.emitter
+			c.Batch, c.Seed = 24, 7
 			c.EvalEnvs, c.Steps, c.Devices = 0, 1, 1
 			if row.strategy != "" {
 				c.Strategy, c.Parted = row.strategy, c.Parted.With("emitter.searches", 2)

@@ -76,14 +76,15 @@ func (s *Server) strategy(argument []byte) (o object, description map[string]any
 	if err := s.checkMemory(in.Popsize, e.GroupSize, member, 0); err != nil {
 		return o, nil, err
 	}
-	a := algorithm{in: settings.Inputs(e.Settings, "strategy."), stats: e.Reports, start: func(fields []*graph.Array) any {
+	a := algorithm{in: settings.Inputs(e.Settings, "strategy."), stats: e.Reports}
+	a.start = func(fields []*graph.Array) any {
 		keys := random.SplitN(random.New(in.Seed), 2)
 		start := any(fields)
 		if first != nil {
 			start = first(keys[0])
 		}
 		return strategyState{e.Init(genome(start), in.Popsize), keys[1], graph.Scalar(0, graph.Int32)}
-	}}
+	}
 	a.ask = func(state, numbers any) (draws, members any) {
 		e, s := e.Bind(numbers.(map[string]*graph.Array)), state.(strategyState)
 		key, groups := random.FoldIn(s.Key, s.Generation.Mul(2)), graph.Iota(in.Popsize/e.GroupSize)
