@@ -10,6 +10,7 @@ import pytest
 
 import xlarun
 from xlarun import process, program
+from xlarun.genomes import Network
 
 try:
     program.program()
@@ -88,6 +89,76 @@ def test_one_member():
     s = search("simplega", 1)
     s.tell(s.ask(), [1])
     assert s.best_fitness == 1
+
+
+def test_networks():
+    """neat finds a network for XOR that is better than a linear one, -1; with cycles, networks remember."""
+    xs = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], np.float32)
+    s = Strategy("neat", popsize=32, inputs=2, outputs=1, seed=1, weight_power=1.5, policy_final_activation="sigmoid")
+    for _ in range(25):
+        networks = s.ask()
+        assert len(networks) == 32 and networks.arrays["Connections.Weight"].shape[0] == 32
+        s.tell(networks, [-sum((network(x)[0] - (x[0] != x[1])) ** 2 for x in xs) for network in networks])
+    assert s.best_fitness == pytest.approx(-sum((s.best(x)[0] - (x[0] != x[1])) ** 2 for x in xs), abs=1e-5)
+    assert s.best_fitness > -0.98 and s.mean(xs[1]).shape == (1,) and s.stats["species"] >= 1
+    arrays = {"Nodes.Activation": [0, 0], "Nodes.Aggregation": [0, 0], "Nodes.Bias": [0, 0], "Nodes.Response": [1, 1],
+              "Connections.Enabled": [True, True], "Connections.From": [0, 1], "Connections.To": [1, 1],
+              "Connections.Weight": [1, 0.5]}
+    recurrent = Network(arrays, {"activations": '["identity"]', "aggregations": '["sum"]', "inputs": "1",
+                                 "outputs": "1", "recurrent": "true"})
+    assert [recurrent([x])[0] for x in (1, 0, 0)] == [1, 0.5, 0.25]
+    recurrent.reset()
+    assert recurrent([0])[0] == 0
+
+
+@pytest.mark.parametrize("name, archive", [("map-elites", "grid:8,8"), ("cma-me", "cvt:50"),
+                                           ("map-elites", "unstructured:40")])
+def test_archives(name, archive):
+    def measures(xs):
+        return xs["w"][:, 0, :2]
+    x0 = {"w": np.random.default_rng(0).normal(size=(32, 2, 3)), "b": np.zeros(32)}
+    s = Strategy(name, popsize=32, x0=x0, ranges=[(-1, 1), (-2, 2)], archive=archive, seed=3)
+    told = {}
+    for g in range(12):
+        xs = s.ask()
+        fitness = -(xs["w"] ** 2).sum((1, 2)) - xs["b"] ** 2
+        if g == 0:
+            np.testing.assert_array_equal(xs["b"], 0)
+        fitness[0] = np.nan
+        s.tell(xs, fitness, measures(xs))
+        told.update({x.tobytes(): f for x, f in zip(xs["w"], fitness)})
+        assert s.stats["dropped"] == 1
+    a = s.archive
+    assert len(a.objective) == len(a.index) == len(set(a.index)) == len(a.solution["b"]) > 10
+    assert all(told[x.tobytes()] == f for x, f in zip(a.solution["w"], a.objective))
+    np.testing.assert_array_equal(a.measures, measures(a.solution).clip((-1, -2), (1, 2)))
+    assert a.stats["best_fitness"] == a.objective.max() == s.best_fitness
+    assert a.stats["qd_score"] == pytest.approx(a.objective.sum(), rel=1e-5)
+    if "coverage" in a.stats:
+        assert a.stats["coverage"] == pytest.approx(len(a.index) / (64 if name == "map-elites" else 50))
+    old = a.objective.copy()
+    xs = s.ask()
+    s.tell(xs, np.full(32, 100), measures(xs))
+    assert s.archive.objective.max() == 100 and np.array_equal(old, a.objective), "an archive stays as it is"
+
+
+def test_bad_archives():
+    x0 = np.zeros((4, 3))
+    for more, want in (({"x0": np.zeros((3, 3))}, "x0: got the shape"), ({"ranges": []}, "ranges: got none"),
+                       ({"archive": "grid:2,2,2"}, "archive_sides: got 3"), ({"sides": 3}, "settings: got \"sides\""),
+                       ({"name": "openes"}, "ranges: got some"), ({"inputs": 2}, "want inputs and outputs for neat")):
+        with pytest.raises(Error, match=want):
+            Strategy(**{"name": "map-elites", "popsize": 4, "x0": x0, "ranges": [(0, 1)] * 2, **more})
+    s = Strategy("map-elites", popsize=4, x0=x0, ranges=[(0, 1)])
+    for given, want in (((np.zeros(4),), "measures: got none"),
+                        ((np.zeros(4), np.zeros(4)), "measures: got the shape")):
+        with pytest.raises(Error, match=want):
+            s.tell(s.ask(), *given)
+    with pytest.raises(Error, match="measures: got some for openes, want none"):
+        other = search()
+        other.tell(other.ask(), np.zeros(8), np.zeros((8, 1)))
+    with pytest.raises(AttributeError, match="openes fills no archive"):
+        search().archive
 
 
 @pytest.mark.parametrize("change, want", [

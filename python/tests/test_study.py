@@ -46,7 +46,7 @@ def objective(x, how, seed):
         print('{"value": 1e9}', flush=True)
         assert os.environ.get("PYTHONPATH", "") == os.environ["PATH_BEFORE"]
         os.write(1, b"\xff\x00")
-        subprocess.run(["true"], check=True)
+        subprocess.run([sys.executable, "-c", ""], check=True)
     return x + seed
 
 

@@ -145,16 +145,26 @@ class Object:
             raise Error(f"the arguments of {kind} are no plain values: {e}", 2) from None
         self.description = d = self.child.call(0, kind, text)
         self.number, self.fields = d["object"], {f["name"]: f for f in d["fields"]}
-        file = os.open(f"/proc/{self.child.process.pid}/fd/{d['file']}", os.O_RDWR)
-        try:
-            self.memory = mmap.mmap(file, d["bytes"])
-        finally:
-            os.close(file)
         # A slot is an array, and all arrays in it refer to it: its references say whether anybody uses them. What is
         # written into the last slot is copied.
-        self.slots = [np.frombuffer(self.memory, np.uint8, d["stride"], d["stride"] * i) for i in range(d["slots"])]
+        self.slots = self.mapped(d)
         self.unused, self.slot = sys.getrefcount(self.slots[0]), 0
         self.let_go = weakref.finalize(self, self.child.unwanted.append, self.number)
+
+    def mapped(self, d):
+        """The slots of a memory."""
+        file = os.open(f"/proc/{self.child.process.pid}/fd/{d['file']}", os.O_RDWR)
+        try:
+            memory = mmap.mmap(file, d["bytes"])
+        finally:
+            os.close(file)
+        return [np.frombuffer(memory, np.uint8, d["stride"], d["stride"] * i) for i in range(d["slots"])]
+
+    def shown(self, request):
+        """The fields of a memory of its own, which the program makes for a request."""
+        d = self.call(request)
+        slot, = self.mapped(d)
+        return {f["name"]: np.ndarray(f["shape"], f["dtype"], slot, f["offset"]) for f in d["fields"]}
 
     def close(self):
         """Frees the object: at once, or with the next request while a request is made. Gymnasium closes in finalizers,

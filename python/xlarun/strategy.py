@@ -1,6 +1,10 @@
-"""Ask and tell: xlarun's strategies for an objective in Python."""
+"""Ask and tell: xlarun's strategies and archives for an objective in Python."""
+import json
+from typing import Any, NamedTuple
+
 import numpy as np
 
+from .genomes import Genomes, Network
 from .process import Object
 from .program import Error
 
@@ -29,78 +33,155 @@ def unflatten(like, leaves):
     return None if like is None else next(leaves)
 
 
+# Searches that fill an archive: settings of `xlarun qd`.
+searches = {"map-elites": {}, "cma-me": {"emitter": "searches", "strategy": "cmaes"}}
+
+
+class Archive(NamedTuple):
+    """The elites of an archive, a row each by rising index of their cell, and its numbers after the last tell."""
+    solution: Any  # a tree like x0
+    objective: np.ndarray
+    measures: np.ndarray
+    index: np.ndarray
+    stats: dict  # coverage, qd_score, …
+
+
 class Strategy:
-    """A strategy of `xlarun help strategies` that searches for members of high fitness.
+    """A search for members of high fitness: a strategy of `xlarun help strategies`, or one that fills an archive.
 
-    x0 is where it starts: one member, an array or a tree of dicts, lists and tuples of arrays. Members are float32.
-    hyperparameters are the strategy's settings, such as learning_rate=0.05: `xlarun help strategies NAME` lists them.
+    x0 is where a strategy starts: one member, an array or a tree of dicts, lists and tuples of arrays. Members are
+    float32. hyperparameters are the strategy's settings, such as learning_rate=0.05: `xlarun help strategies NAME`
+    lists them.
 
-    best and best_fitness are the best member so far, None before the first tell.
+    neat begins with networks of some inputs and outputs instead of x0. Its hyperparameters may be settings of the
+    policy genome, such as policy_recurrent=True.
+
+    map-elites and cma-me fill an archive. x0 is their first generation, popsize members, and ranges has the least and
+    the greatest of each measure. Their hyperparameters are flags of `xlarun qd`: archive="cvt:1000", learning_rate=0.1,
+    emitter_iso_sigma=0.05, ….
+
+    best and best_fitness are the best member so far, None before the first tell. stats are the numbers of the last
+    generation, named as the metrics of runs.
     """
 
-    def __init__(self, name, *, popsize, x0, seed=0, **hyperparameters):
-        leaves = []
+    def __init__(self, name, *, popsize, x0=None, seed=0, inputs=0, outputs=0, ranges=(), **hyperparameters):
+        leaves, archive = [], name in searches
         for path, leaf in flatten(x0):
             array = np.asarray(leaf)
             if array.dtype == np.float64 or array.dtype == np.int64 and not hasattr(leaf, "dtype"):
                 array = array.astype(np.float32)
+            if archive and array.shape[:1] != (popsize,):
+                raise Error(f"x0{path}: got the shape {array.shape}, want {popsize} members along its first axis: the "
+                            "first generation", 2)
             leaves.append((path, array))
-        for key, value in (("popsize", popsize), ("seed", seed)):
+        for key, value in (("popsize", popsize), ("seed", seed), ("inputs", inputs), ("outputs", outputs)):
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not -2**63 <= value < 2**63:
                 raise Error(f"{key}: got {value!r}, want a whole number of 64 bits", 2)
+        if name == "neat" and leaves or name != "neat" and (inputs or outputs):
+            raise Error(f"{name}: got x0, inputs or outputs, want inputs and outputs for neat, and x0 for others", 2)
+        if ranges and not archive:
+            raise Error(f"ranges: got some for {name}, want none: only {' and '.join(searches)} have measures", 2)
         self.name, self.popsize, self.generation, self._like = name, int(popsize), 0, x0
         self.best = self.best_fitness = self._asked = None
-        self._object = o = Object("strategy", name=name, popsize=int(popsize), seed=int(seed), settings=hyperparameters,
-                                  leaves=[{"path": path, "dtype": str(a.dtype), "shape": a.shape}
+        self.stats: dict[str, float] = {}
+        self._object = o = Object("archive" if archive else "strategy", name=name, popsize=int(popsize), seed=int(seed),
+                                  settings={**searches.get(name, {}), **hyperparameters}, inputs=int(inputs),
+                                  outputs=int(outputs), ranges=ranges,
+                                  leaves=[{"path": path, "dtype": str(a.dtype), "shape": a.shape[archive:]}
                                           for path, a in leaves])
-        self._leaves = len(leaves)
+        network = o.description.get("network")
+        self._network = network and {key: json.dumps(value) for key, value in network.items()}
+        self._names = [f["leaf"] for f in o.description["fields"] if f["name"].startswith("member")]
         for i, (path, array) in enumerate(leaves):
             if not np.isfinite(array).all():
                 raise Error(f"x0{path}: got a number that is not finite, want finite ones", 2)
-            o.input(f"mean{i}")[...] = array
+            o.input(f"{'member' if archive else 'mean'}{i}")[...] = array
         o.call("start")
 
+    def _members(self, leaves):
+        """Members of the arrays of their leaves."""
+        if self._network:
+            return Genomes(dict(zip(self._names, leaves)), self._network)
+        return unflatten(self._like, iter(leaves))
+
+    def _member(self, leaves):
+        return Network(dict(zip(self._names, leaves)), self._network) if self._network else self._members(leaves)
+
     def ask(self):
-        """The members of the next generation: a tree like x0, whose arrays have an axis of members in front."""
+        """The members of the next generation: a tree like x0, whose arrays have an axis of members in front. Those of
+        neat are Genomes, of which each is a function."""
         o, self._asked = self._object, None
         o.take()
         o.call("ask")
-        self._asked = unflatten(self._like, iter([o.output(f"member{i}") for i in range(self._leaves)]))
+        self._asked = self._members([o.output(f"member{i}") for i in range(len(self._names))])
         return self._asked
 
-    def tell(self, xs, fitness):
+    def tell(self, xs, fitness, measures=None):
         """Learns from the fitness of the members that ask returned last: larger is better. NaN is the worst, and
         so are infinities, also of numbers that float32 cannot hold.
+
+        measures, an array of a row for each member, say where in an archive it belongs. A member without finite fitness
+        and measures does not.
 
         The strategy knows how it drew the members: it learns nothing from other ones, so xs must be what ask returned.
         """
         if self._asked is None:
             raise Error("tell: got the fitness of members that were not asked for, want ask before each tell", 2)
-        told, asked = flatten(xs), flatten(self._asked)
+        told, asked = ([("", a) for a in x.arrays.values()] if isinstance(x, Genomes) else flatten(x)
+                       for x in (xs, self._asked))
         if len(told) != len(asked) or not all(x is y or np.array_equal(x, y) for (_, x), (_, y) in zip(told, asked)):
             raise Error("tell: got other members than ask returned last, want those: the strategy knows how it drew "
                         "them and learns nothing from others", 2)
-        try:
-            fitness = np.asarray(fitness, np.float32)
-        except (TypeError, ValueError):
-            raise Error(f"fitness: got {type(fitness).__name__}, want {self.popsize} numbers", 2) from None
-        if fitness.shape != (self.popsize,):
-            raise Error(f"fitness: got the shape {fitness.shape}, want ({self.popsize},), one number of each member", 2)
-        self._object.input("fitness")[...] = fitness
-        self._object.call("tell")
+        o, given = self._object, {"fitness": fitness, "measures": measures}
+        for name, numbers in given.items():
+            if (name in o.fields) != (numbers is not None):
+                raise Error(f"{name}: got {'none' if numbers is None else 'some'} for {self.name}, want "
+                            f"{'none' if name == 'measures' and name not in o.fields else 'numbers'}", 2)
+            if numbers is None:
+                continue
+            shape = tuple(o.fields[name]["shape"])
+            try:
+                given[name] = np.asarray(numbers, np.float32)
+            except (TypeError, ValueError):
+                raise Error(f"{name}: got {type(numbers).__name__}, want {shape} numbers", 2) from None
+            if given[name].shape != shape:
+                raise Error(f"{name}: got the shape {given[name].shape}, want {shape}, a row for each member", 2)
+        for name, numbers in given.items():
+            if numbers is not None:
+                o.input(name)[...] = numbers
+        fitness = given["fitness"]
+        o.call("tell")
+        if "stats" in o.fields:
+            self.stats = dict(zip(o.description["stats"], o.input("stats").tolist()))
         self.generation, self._asked = self.generation + 1, None
         finite = np.where(np.isfinite(fitness), fitness, -np.inf)
         i = int(finite.argmax())
         if finite[i] > (-np.inf if self.best_fitness is None else self.best_fitness):
             self.best_fitness = float(finite[i])
-            self.best = unflatten(self._like, iter([leaf[i].copy() for _, leaf in asked]))
+            self.best = self._member([leaf[i].copy() for _, leaf in asked])
 
     @property
     def mean(self):
         """The mean of the distribution, or the best of the members that a strategy keeps: a tree like x0."""
         o = self._object
+        if "mean0" not in o.fields:
+            return self.best
         o.call("mean")
-        return unflatten(self._like, iter([o.input(f"mean{i}").copy() for i in range(self._leaves)]))
+        return self._member([o.input(f"mean{i}").copy() for i in range(len(self._names))])
+
+    @property
+    def archive(self):
+        """The Archive of a search that fills one."""
+        if self.name not in searches:
+            raise AttributeError(f"{self.name} fills no archive: {' and '.join(searches)} do")
+        places, shapes = self._object.shown("archive"), [f["shape"] for f in self._object.fields.values()
+                                                         if f["name"].startswith("member")]
+        filled = places["objective"] > -np.inf
+        index, objective, measures, flat = (places[name][filled] for name in ("index", "objective", "measures",
+                                                                              "solution"))
+        ends = np.cumsum([np.prod(shape[1:], dtype=int) for shape in shapes])
+        leaves = [part.reshape(-1, *shape[1:]) for part, shape in zip(np.split(flat, ends[:-1], 1), shapes)]
+        return Archive(self._members(leaves), objective, measures, index, self.stats)
 
     def close(self):
         """Frees what the strategy has in the program. Letting go of the strategy does it later."""

@@ -187,43 +187,12 @@ func (c *Config) makeProgram() (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{Play: &episode.PopulationRollout{Rollout: r}, Scoring: c.Scoring}
-	if p.Container, err = c.container(p); err != nil {
+	p := &Program{Play: &episode.PopulationRollout{Rollout: r}}
+	if r.Descriptor != nil {
+		p.Space = r.Descriptor.Space()
+	}
+	if err := c.parts(p); err != nil {
 		return nil, err
-	}
-	if p.Emitter, err = emitters.Choose(c.Emitter, c.Parted.Under("emitter.")); err != nil {
-		return nil, err
-	}
-	emitter := p.Emitter.Traits()
-	if emitter.SetStrategy != nil {
-		s, err := strategy.Make(c.Strategy, c.Parted.Under("strategy."))
-		if err != nil {
-			return nil, err
-		}
-		if s.Fit != nil { // its genomes are no vectors, which an archive keeps
-			return nil, settings.Wrong("strategy", c.Strategy, "one that searches vectors, such as %s: the genomes "+
-				"of %s have a structure of their own, and archives keep vectors", DefaultConfig().Strategy, c.Strategy)
-		}
-		emitter.SetStrategy(s, c.Batch)
-		if p.Objectives.Names != "" {
-			return nil, settings.Wrong("emitter", c.Emitter, "isoline or sbx: its searches rank members by one "+
-				"fitness, and here are several objectives")
-		}
-	} else if err := c.checkNoStrategy(); err != nil {
-		return nil, err
-	}
-	if e, ok := p.Emitter.(*Searches); ok && e.Ranking == rankNovelty && p.Container.Traits().Near == nil {
-		return nil, settings.Wrong("emitter.ranking", e.Ranking, "another one, or --archive unstructured: the archive "+
-			"%s measures no novelty", c.Archive)
-	}
-	if emitter.Check != nil {
-		if err := emitter.Check(c.Batch); err != nil {
-			return nil, err
-		}
-	}
-	emitter = p.Emitter.Traits() // with the reports of its strategy
-	if msg := envs.CheckReports(emitter.Reports, emitter.Report != nil); msg != "" {
-		return nil, envs.ResultError(p.Emitter, "emitter", "Traits", msg)
 	}
 	if c.Sample > 0 {
 		return nil, settings.Wrong("sample", c.Sample, "0: xlarun play RUN --cell N plays an elite")
@@ -231,15 +200,57 @@ func (c *Config) makeProgram() (*Program, error) {
 	return p, c.genome(p)
 }
 
-// container returns the archive. It sets the space of descriptors and the objectives of the program.
+// parts sets the archive and the emitter of a program, given how it plays and the space of its descriptors.
+func (c *Config) parts(p *Program) (err error) {
+	p.Scoring = c.Scoring
+	if p.Container, err = c.container(p); err != nil {
+		return err
+	}
+	if p.Emitter, err = emitters.Choose(c.Emitter, c.Parted.Under("emitter.")); err != nil {
+		return err
+	}
+	emitter := p.Emitter.Traits()
+	if emitter.SetStrategy != nil {
+		s, err := strategy.Make(c.Strategy, c.Parted.Under("strategy."))
+		if err != nil {
+			return err
+		}
+		if s.Fit != nil { // its genomes are no vectors, which an archive keeps
+			return settings.Wrong("strategy", c.Strategy, "one that searches vectors, such as %s: the genomes "+
+				"of %s have a structure of their own, and archives keep vectors", DefaultConfig().Strategy, c.Strategy)
+		}
+		emitter.SetStrategy(s, c.Batch)
+		if p.Objectives.Names != "" {
+			return settings.Wrong("emitter", c.Emitter, "isoline or sbx: its searches rank members by one "+
+				"fitness, and here are several objectives")
+		}
+	} else if err := c.checkNoStrategy(); err != nil {
+		return err
+	}
+	if e, ok := p.Emitter.(*Searches); ok && e.Ranking == rankNovelty && p.Container.Traits().Near == nil {
+		return settings.Wrong("emitter.ranking", e.Ranking, "another one, or --archive unstructured: the archive "+
+			"%s measures no novelty", c.Archive)
+	}
+	if emitter.Check != nil {
+		if err := emitter.Check(c.Batch); err != nil {
+			return err
+		}
+	}
+	emitter = p.Emitter.Traits() // with the reports of its strategy
+	if msg := envs.CheckReports(emitter.Reports, emitter.Report != nil); msg != "" {
+		return envs.ResultError(p.Emitter, "emitter", "Traits", msg)
+	}
+	return nil
+}
+
+// container returns the archive. It sets the needs and the objectives of the program.
 func (c *Config) container(p *Program) (Container, error) {
 	maker, err := archives.Choose(c.Archive, c.Parted.Under("archive."))
 	if err != nil {
 		return nil, err
 	}
 	var of Measures
-	if d := p.Play.Descriptor; d != nil {
-		p.Space = d.Space()
+	if len(p.Space.Dims) > 0 {
 		of.Descriptor = p.Space.Dims[0]
 	}
 	if p.Needs = maker.Needs(); !p.Needs.Cells && c.Front > 0 {
@@ -430,11 +441,7 @@ func (c *Config) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) 
 		return nil, err
 	}
 	in := Inputs{Every: graph.Of(int32(c.EvalEvery)), Play: p.Play.Inputs(), Tables: p.Container.Tables(),
-		Numbers: settings.Inputs(p.Emitter, "emitter.")}
-	maps.Copy(in.Numbers, settings.Inputs(&p.Scoring, ""))
-	if e := p.Emitter.Traits(); e.Strategy != nil {
-		maps.Copy(in.Numbers, settings.Inputs(e.Strategy().Settings, "strategy."))
-	}
+		Numbers: p.numbers()}
 	loop, err := run.NewLoop(b, run.LoopOptions{Name: "generation", Purpose: c.purpose(), Plan: p.Play.Plan,
 		Computed: true, EnvSteps: true, Fits: func(made run.Program) error {
 			return c.checkMemory(p, plan.MachineOf(b, c.Devices), made.MemoryBytes, graph.TreeBytes(in.Tables))

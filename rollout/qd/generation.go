@@ -1,6 +1,7 @@
 package qd
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -47,9 +48,13 @@ type Program struct {
 // Start returns the state before the first generation.
 func (p *Program) Start(key random.Key) State {
 	keys := random.SplitN(key, 2)
-	genome := p.first(keys[0])
+	return p.begin(keys[1], p.first(keys[0]))
+}
+
+// begin returns the state of an empty archive. genome is where searches may start.
+func (p *Program) begin(key random.Key, genome *graph.Array) State {
 	archive := p.Container.Empty(genome.Dim(0), p.Scoring)
-	return State{Key: keys[1], Generation: graph.Scalar(0, graph.Int32), Archive: archive,
+	return State{Key: key, Generation: graph.Scalar(0, graph.Int32), Archive: archive,
 		Emitter: p.Emitter.Init(genome, p.Play.Tiles.Items, archive)}
 }
 
@@ -70,36 +75,23 @@ type evaluation struct {
 // Run is one generation. Each device plays a part of the members; the insertion is the same on all. It returns the next
 // state, and the numbers of metricNames for the host, behind them 3·EvalMembers numbers of the evaluation.
 func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
-	scoring := settings.Bind(&p.Scoring, in.Numbers, "")
-	emitter := settings.Bind(p.Emitter, in.Numbers, "emitter.")
-	if e := emitter.Traits(); e.SetStrategy != nil {
-		e.SetStrategy(e.Strategy().Bind(in.Numbers), p.Play.Tiles.Items)
-	}
-	keys := random.SplitN(random.FoldIn(s.Key, s.Generation), 3)
-	play, ask, tell := keys[0], keys[1], keys[2]
-
+	p = p.bind(in.Numbers)
+	play, ask, tell := s.keys()
 	best := p.best(s.Archive)
 	all := episode.PlayEach(p.playing(s, in), in.Play, play, func(number *graph.Array, first random.Key,
 		play func(params any) episode.Summary) evaluation {
-		child := p.child(emitter, ask, number, first, s)
+		child := p.child(ask, number, s, func() *graph.Array { return p.first(first) })
 		if p.EvalMembers > 0 {
 			child.Genome = graph.Select(number.Ge(p.Play.Tiles.Items), best, child.Genome)
 		}
-		e := p.score(child, play(p.Genomes.Unravel(child.Genome)), in.Tables)
-		if c := p.Container.Traits(); c.Near != nil {
-			e.Batch.Near = c.Near(s.Archive, e.Batch.Unit)
-		}
-		return e
+		return p.score(child, play(p.Genomes.Unravel(child.Genome)), s.Archive, in.Tables)
 	})
 	members := p.rows(all, 0, p.Play.Tiles.Items)
-	archive, change := s.Archive.Insert(members.Batch, s.Generation, *scoring)
-	next := State{Key: s.Key, Generation: s.Generation.Add(1), Archive: archive}
-	next.Emitter = emitter.Tell(tell, s.Emitter, archive, members.Child, members.Batch, change)
-	numbers := graph.Stack(append(archive.Metrics(change, *scoring), members.metrics()...), 0)
+	next, numbers := p.insert(tell, s, members)
 	if members.Reports != nil {
 		numbers = graph.Concatenate(0, numbers, meanOfFinite(members.Reports))
 	}
-	if report := emitter.Traits().Report; report != nil {
+	if report := p.Emitter.Traits().Report; report != nil {
 		numbers = graph.Concatenate(0, numbers, report(next.Emitter))
 	}
 	if p.EvalMembers > 0 {
@@ -107,6 +99,42 @@ func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 		numbers = graph.Concatenate(0, numbers, graph.Flatten1D(evaluated))
 	}
 	return next, numbers
+}
+
+// numbers returns the inputs of the settings, as Inputs has them.
+func (p *Program) numbers() map[string]*graph.Array {
+	all := settings.Inputs(p.Emitter, "emitter.")
+	maps.Copy(all, settings.Inputs(&p.Scoring, ""))
+	if e := p.Emitter.Traits(); e.Strategy != nil {
+		maps.Copy(all, settings.Inputs(e.Strategy().Settings, "strategy."))
+	}
+	return all
+}
+
+// bind returns the program with inputs instead of the settings.
+func (p *Program) bind(in map[string]*graph.Array) *Program {
+	bound := *p
+	bound.Scoring = *settings.Bind(&p.Scoring, in, "")
+	bound.Emitter = settings.Bind(p.Emitter, in, "emitter.")
+	if e := bound.Emitter.Traits(); e.SetStrategy != nil {
+		e.SetStrategy(e.Strategy().Bind(in), p.Play.Tiles.Items)
+	}
+	return &bound
+}
+
+// keys returns the keys of a generation: of the episodes, and for the emitter's Ask and Tell.
+func (s State) keys() (play, ask, tell random.Key) {
+	keys := random.SplitN(random.FoldIn(s.Key, s.Generation), 3)
+	return keys[0], keys[1], keys[2]
+}
+
+// insert puts the members of a generation into the archive. It returns the next state, and the numbers of the archive
+// and of memberMetrics.
+func (p *Program) insert(tell random.Key, s State, members evaluation) (State, *graph.Array) {
+	archive, change := s.Archive.Insert(members.Batch, s.Generation, p.Scoring)
+	next := State{Key: s.Key, Generation: s.Generation.Add(1), Archive: archive}
+	next.Emitter = p.Emitter.Tell(tell, s.Emitter, archive, members.Child, members.Batch, change)
+	return next, graph.Stack(append(archive.Metrics(change, p.Scoring), members.metrics()...), 0)
 }
 
 // best returns the genome of the elite with the highest fitness, the first among equal ones.
@@ -136,18 +164,17 @@ func (p *Program) rows(all evaluation, from, to int) evaluation {
 	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.SliceAxis(a, 0, from, to) }, all)
 }
 
-// child makes a member: from the policy's first parameters while the archive is empty, else by the emitter.
-func (p *Program) child(e Emitter, ask random.Key, number *graph.Array, first random.Key, s State) Child {
-	child := e.Ask(ask, number, s.Emitter, s.Archive)
+// child makes a member: the first one while the archive is empty, else the emitter's.
+func (p *Program) child(ask random.Key, number *graph.Array, s State, first func() *graph.Array) Child {
+	child := p.Emitter.Ask(ask, number, s.Emitter, s.Archive)
 	emitted := child.Genome
-	child.Genome = graph.Cond(s.Archive.Size().Eq(0), func() *graph.Array { return p.first(first) },
-		func() *graph.Array { return emitted })
+	child.Genome = graph.Cond(s.Archive.Size().Eq(0), first, func() *graph.Array { return emitted })
 	return child
 }
 
 // score returns a member with the cell of its descriptor.
-func (p *Program) score(child Child, s episode.Summary, tables any) evaluation {
-	b := Batch{Genomes: child.Genome, Fitness: s.Return, Objectives: p.Objectives.values(p.Play.Env.Spec(), s),
+func (p *Program) score(child Child, s episode.Summary, archive Archive, tables any) evaluation {
+	b := Batch{Genomes: child.Genome, Fitness: s.Return, Objectives: p.Objectives.values(p.Play.Env, s),
 		Valid: s.Return.IsFinite()}
 	if b.Objectives != nil {
 		b.Valid = b.Valid.And(b.Objectives.IsFinite().All())
@@ -162,6 +189,9 @@ func (p *Program) score(child Child, s episode.Summary, tables any) evaluation {
 		b.Descriptor = graph.Clamp(graph.Float32s(low), s.Descriptor, graph.Float32s(high))
 	}
 	b.Cell = p.Container.Cell(tables, b.Unit)
+	if c := p.Container.Traits(); c.Near != nil {
+		b.Near = c.Near(archive, b.Unit)
+	}
 	e.Batch = b
 	return e
 }

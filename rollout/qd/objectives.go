@@ -106,10 +106,10 @@ func scoring() (ids []string) {
 }
 
 // values returns the objectives of a member, f32[k]; nil if there is one.
-func (o Objectives) values(spec envs.Spec, s episode.Summary) *graph.Array {
+func (o Objectives) values(env envs.Environment, s episode.Summary) *graph.Array {
 	var all []*graph.Array
 	for _, name := range o.names() {
-		if i := slices.Index(spec.Objectives, name); i >= 0 {
+		if i := slices.Index(env.Spec().Objectives, name); i >= 0 {
 			all = append(all, s.Objectives.Index(i))
 		} else {
 			all = append(all, s.Return)

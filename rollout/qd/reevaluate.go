@@ -74,11 +74,9 @@ func (p *Program) reevaluate(s reevaluation, in reevaluationInputs) (reevaluatio
 	batch := episode.PlayEach(p.Play, in.Inputs.Play, random.FoldIn(in.Key, s.Part), func(number *graph.Array,
 		_ random.Key, play func(params any) episode.Summary) Batch {
 		genome := graph.Take(in.Genomes, number, 0)
-		b := p.score(Child{genome, graph.None{}}, play(p.Genomes.Unravel(genome)), in.Inputs.Tables).Batch
+		b := p.score(Child{genome, graph.None{}}, play(p.Genomes.Unravel(genome)), s.Archive,
+			in.Inputs.Tables).Batch
 		b.Valid = b.Valid.And(number.Lt(in.Count))
-		if c := p.Container.Traits(); c.Near != nil {
-			b.Near = c.Near(s.Archive, b.Unit)
-		}
 		b.Genomes = graph.Zeros(graph.ShapeOf(graph.Float32, 1))
 		return b
 	})

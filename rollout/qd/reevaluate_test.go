@@ -75,7 +75,7 @@ func elitesMeans(t *testing.T, b xlabridge.Backend, s *Run,
 	p, c := s.program, s.config
 	episode := xlabridge.Jit2(b, func(genome *graph.Array, key random.Key) []*graph.Array {
 		one := p.Play.Episode(p.Genomes.Unravel(genome), key)
-		all := []*graph.Array{one.Return.ExpandDims(0), one.Descriptor, p.Objectives.values(p.Play.Env.Spec(), one)}
+		all := []*graph.Array{one.Return.ExpandDims(0), one.Descriptor, p.Objectives.values(p.Play.Env, one)}
 		for i := range all {
 			if all[i] == nil {
 				all[i] = all[0]

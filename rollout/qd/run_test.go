@@ -269,7 +269,7 @@ func TestBadInput(t *testing.T) {
 			c.Archive, c.Memory = "cvt:16777216", 1<<30
 		}, "fewer cells: 16777216 "},
 		{"one objective", func(c *Config) { c.Front = 5 },
-			"such as MultiRastrigin-v0, Noisy-v0, ZDT1-v0: this one"},
+			"such as MultiRastrigin-v0, Noisy-v0, Plain-v0, ZDT1-v0: this one"},
 		{"no descriptor but objectives", func(c *Config) { c.Env, c.Policy = "ZDT1-v0", "vector" },
 			"--archive nsga2 needs none"},
 		{"a front without cells", several(func(c *Config) { c.Archive, c.Front = "nsga2", 3 }),

@@ -9,6 +9,7 @@ import (
 // field is an array in each slot of a memory.
 type field struct {
 	Name   string `json:"name"`
+	Leaf   string `json:"leaf,omitempty"` // of a member, as files name it
 	DType  string `json:"dtype"`
 	Shape  []int  `json:"shape"`
 	Offset int    `json:"offset"` // in the slot, in bytes
@@ -39,7 +40,7 @@ func (m *memory) add(name string, shape graph.Shape) (int, error) {
 		return 0, fmt.Errorf("%s is a %s, of which NumPy has no arrays", name, shape)
 	}
 	dims := append([]int{}, shape.Dims...)
-	m.fields = append(m.fields, field{name, dtype, dims, m.stride, shape})
+	m.fields = append(m.fields, field{name, "", dtype, dims, m.stride, shape})
 	m.stride += (shape.Bytes() + align - 1) / align * align
 	return len(m.fields) - 1, nil
 }

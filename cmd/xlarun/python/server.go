@@ -45,8 +45,12 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	s.objects = []object{{requests: map[string]func(argument []byte) (any, error){
 		"environments": func([]byte) (any, error) { return playable(), nil },
 		"strategy":     func(argument []byte) (any, error) { return s.add(s.strategy(argument)) },
-		"vector":       func(argument []byte) (any, error) { return s.add(s.vector(argument)) },
-		"close":        s.closeObject,
+		"archive": func(argument []byte) (any, error) {
+			o, description, err := s.archive(argument)
+			return s.add(o, description, sentence(err, ""))
+		},
+		"vector": func(argument []byte) (any, error) { return s.add(s.vector(argument)) },
+		"close":  s.closeObject,
 	}}}
 	defer func() {
 		for i := range s.objects {
@@ -68,7 +72,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			line, err = json.Marshal(answer)
 		}
 		if err != nil {
-			err = sentence(err)
+			err = sentence(err, "strategy.")
 			line, _ = json.Marshal(console.Failure{Error: console.CodeOf(ctx, err), Message: console.OneLine(err),
 				Status: console.StatusOf(ctx, err)})
 		}
@@ -154,19 +158,23 @@ func valuesOf(keywords map[string]any) settings.Values {
 	return values
 }
 
-// sentence returns an error of settings as one of keyword arguments.
-func sentence(err error) error {
+// sentence returns an error of settings as one of keyword arguments. The part's own have no prefix.
+func sentence(err error, part string) error {
 	wrong, ok := errors.AsType[*settings.Error](err)
 	if !ok {
 		return err
 	}
 	return console.BadInput("%s", setting.ReplaceAllStringFunc(wrong.Error(), func(name string) string {
-		return strings.ReplaceAll(strings.TrimPrefix(name, "strategy."), "-", "_")
+		if strings.HasSuffix(name, "batch") {
+			return "popsize"
+		}
+		return strings.NewReplacer("-", "_", ".", "_").Replace(strings.TrimPrefix(name, part))
 	}))
 }
 
-// setting is a setting's name with its part, as errors write it.
-var setting = regexp.MustCompile(`strategy\.[a-z0-9-]+`)
+// setting is a setting's name as errors write it: with its part, or one of a whole archive.
+var setting = regexp.MustCompile(`\b(strategy|policy|emitter|archive)\.[a-z0-9-]+|^batch|--batch|` +
+	strings.Join(archiveSettings[3:], "|"))
 
 // kept is what an object has in the program.
 type kept struct {

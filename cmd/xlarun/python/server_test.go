@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -99,6 +100,7 @@ func TestBadRequests(t *testing.T) {
 	vector := func(change string) string {
 		return `0 vector {"id":"CartPole-v1","num_envs":2,"autoreset":"NextStep"` + change + `}`
 	}
+	archive := func(change string) string { return strings.Replace(strategy(change), "strategy", "archive", 1) }
 	for _, row := range []struct{ line, want string }{
 		{"x", `a request got object "x", wants one of 1`},
 		{"9 ask 0", `a request got object "9", wants one of 1`},
@@ -117,6 +119,17 @@ func TestBadRequests(t *testing.T) {
 		{strategy(`,"leaves":[]`), `x0: got 0 numbers, want 1 to`},
 		{strategy(`,"leaves":[{"path":"","dtype":"float32","shape":[0]}]`),
 			`x0: got the shape [0], want one with elements`},
+		{strategy(`,"name":"neat"`), `inputs: got 0, want 1 to 65536, of the networks of neat`},
+		{archive(``), `ranges: got none, want the least and the greatest of each measure`},
+		{archive(`,"ranges":[[0,0]]`), `ranges: got [0 0], want the least`},
+		{archive(`,"ranges":[[0,1]],"settings":{"archive":"nsga2"}`), `archive: got "nsga2", want one that ` +
+			`keeps members by one fitness`},
+		{archive(`,"ranges":[[0,1]],"settings":{"env":"CartPole-v1"}`), `settings: got "env", want one of ` +
+			`archive, emitter, strategy, qd_offset`},
+		{archive(`,"ranges":[[0,1]],"settings":{"emitter":"searches"}`), `emitter_searches: got 8, want a ` +
+			`number that divides popsize, 4,`},
+		{archive(`,"ranges":[[0,1]],"settings":{"learning_rate":2}`), `learning_rate: got 2, want a number ` +
+			`from 0 to 1`},
 		{vector(`,"id":"CartPol-v1"`), `id: envs: there is no environment "CartPol-v1", did you mean CartPole-v1?`},
 		{vector(`,"id":"TicTacToe-v1"`), `id: got TicTacToe-v1, a game of 2 players, want an environment of one`},
 		{vector(`,"num_envs":0`), `num_envs: got 0, want 1 to 16777216`},

@@ -128,9 +128,7 @@ func (p *Program) tellWithNumbers(s State, in Inputs, keys memberKeys, n noise, 
 
 // ask draws for the groups of one tile, leaves [lanes, …].
 func (p *Program) ask(s State, k memberKeys) any {
-	return graph.Once(graph.VMap2(func(key random.Key, group *graph.Array) any {
-		return p.Strategy.Sample(key, s.Strategy, group)
-	})(k.Groups, k.Index))
+	return p.Strategy.SampleEach(k.Groups, s.Strategy, k.Index)
 }
 
 // evaluate plays the episodes of one tile's members: leaves [sides, lanes, …]. keys are u32[sides, lanes, 2]. In a tile
@@ -152,20 +150,16 @@ func (p *Program) evaluate(s State, tile *graph.Array, draws, result any, keys r
 func (p *Program) rolloutEach(s State, tile *graph.Array, draws, result any, keys random.Key) episode.Summary {
 	lanes, sides := p.Groups.Lanes, p.Strategy.GroupSize
 	evaluated := p.Groups.IsExtra(tile)
-	members := graph.VMap(func(side *graph.Array) any {
-		return graph.VMap(func(draw any) any {
-			member := p.Strategy.Member(s.Strategy, draw, side)
-			if p.EvalMembers == 0 {
-				return member
-			}
-			return graph.SelectTree(evaluated, result, member)
-		})(draws)
-	})(graph.Iota(sides))
-	flat := graph.MapTree(func(a *graph.Array) *graph.Array { return a.MergeAxes(0, 2) }, members)
+	members := p.Strategy.Members(s.Strategy, draws, func(member any) any {
+		if p.EvalMembers == 0 {
+			return member
+		}
+		return graph.SelectTree(evaluated, result, member)
+	})
 	scale := s.Observed.Scale()
 	summary := graph.VMap2(func(genome any, key random.Key) episode.Summary {
 		return p.Rollout.Member(p.Member(genome, scale), key)
-	}, p.Rollout.Plan.VMap()...)(flat, random.Key{Data: keys.Data.MergeAxes(0, 2)})
+	}, p.Rollout.Plan.VMap()...)(members, random.Key{Data: keys.Data.MergeAxes(0, 2)})
 	return graph.MapTree(func(a *graph.Array) *graph.Array { return a.SplitAxis(0, sides, lanes) }, summary)
 }
 

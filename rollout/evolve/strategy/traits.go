@@ -84,6 +84,21 @@ func (e *Erased) Bind(in map[string]*graph.Array) *Erased {
 	return erased(settings.Bind(e.Settings, in, "strategy."))
 }
 
+// SampleEach draws for groups, given each one's key and number: leaves [groups, …].
+func (e *Erased) SampleEach(keys random.Key, state any, groups *graph.Array) any {
+	return graph.Once(graph.VMap2(func(key random.Key, group *graph.Array) any {
+		return e.Sample(key, state, group)
+	})(keys, groups))
+}
+
+// Members returns the members of groups, given their draws, each as a function of its genome: leaves [population, …].
+func (e *Erased) Members(state, draws any, of func(genome any) any) any {
+	members := graph.VMap(func(side *graph.Array) any {
+		return graph.VMap(func(draw any) any { return of(e.Member(state, draw, side)) })(draws)
+	})(graph.Iota(e.GroupSize))
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return a.MergeAxes(0, 2) }, members)
+}
+
 // Erase hides the types of a strategy.
 func Erase[S, G, D any](s Strategy[S, G, D]) *Erased { return erased(s) }
 

@@ -1,0 +1,285 @@
+package python
+
+import (
+	"fmt"
+	"math"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/graph"
+	"xlarun/graph/safetensors"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// searchArgument makes a search.
+type searchArgument struct {
+	Name     string         `json:"name"`
+	Popsize  int            `json:"popsize"`
+	Seed     int64          `json:"seed"`
+	Leaves   []leaf         `json:"leaves"` // of a member
+	Settings map[string]any `json:"settings"`
+
+	Inputs  int          `json:"inputs"` // of the networks of neat, whose members have no Leaves
+	Outputs int          `json:"outputs"`
+	Ranges  [][2]float64 `json:"ranges"` // of the measures of an archive
+}
+
+// leaf is an array of a member.
+type leaf struct {
+	Path  string `json:"path"`
+	DType string `json:"dtype"`
+	Shape []int  `json:"shape"`
+}
+
+// algorithm is how a search asks and tells, traced. Its state and its inputs, which do not change, are trees. So are
+// draws, what tell needs again of the members that were asked for.
+type algorithm struct {
+	start func(fields []*graph.Array) any          // the first state, given what Python wrote
+	ask   func(state, in any) (draws, members any) // leaves [population, …]
+	tell  func(state, draws, in any, told []*graph.Array) (next any, stats *graph.Array)
+	mean  func(state any) any // a member; nil: there is none
+	in    any
+	stats []string // names of the numbers that tell returns
+}
+
+// search is a search whose members Python evaluates. Generation g of seed s draws what a run of seed s draws in its
+// generation g.
+type search struct {
+	algorithm
+	began, told []int       // fields that Python writes before "start" and before "tell"
+	means, stat int         // the first field of the mean, and that of the stats
+	leaves      int         // of a member
+	purpose     string      // of the programs
+	tree        *graph.Tree // of the state
+	inputs      []*graph.Array
+	draws       []*graph.Array // of the members that were asked for; nil: none were
+
+	asking, telling, meaning, showing *xlabridge.Compiled
+	kept
+}
+
+// searchSlots are two generations of members that Python may hold without a copy, and one that it copies.
+const searchSlots = 3
+
+// members returns arrays of the shapes of a member's leaves.
+func (in *searchArgument) members() (member []*graph.Array, err error) {
+	size := 0.
+	for _, l := range in.Leaves {
+		n := 1.
+		for _, dim := range l.Shape {
+			n *= float64(dim)
+		}
+		switch {
+		case l.DType != types[graph.Float32]:
+			return nil, console.BadInput("x0%s: got the dtype %s, want float32", l.Path, l.DType)
+		case n == 0:
+			return nil, console.BadInput("x0%s: got the shape %v, want one with elements", l.Path, l.Shape)
+		}
+		size += n
+		member = append(member, graph.Zeros(graph.ShapeOf(graph.Float32, l.Shape...)))
+	}
+	if len(member) == 0 || size > math.MaxInt32 {
+		return nil, console.BadInput("x0: got %.0f numbers, want 1 to %d", size, math.MaxInt32)
+	}
+	return member, nil
+}
+
+// checkMemory refuses members for which there is no memory, beside other bytes that a search keeps.
+func (s *Server) checkMemory(population, group int, member any, other int64) error {
+	b, err := s.device()
+	if err != nil {
+		return err
+	}
+	// members in two slots and on the device, and about as much noise
+	const heldMembers = 4
+	free, size := plan.FreeOn(b, 1), graph.TreeBytes(member)
+	need := float64(size)*float64(population)*heldMembers + float64(other)
+	if free <= 0 || need <= float64(free) { // 0: it is unknown
+		return nil
+	}
+	most := max(0, int((float64(free)-float64(other))/float64(size*heldMembers))/group*group)
+	return settings.Wrong("popsize", population, "%s", plan.TooLarge(fmt.Sprintf("%d members of %s",
+		population, plan.BytesText(size)), int64(min(need, 1<<62)), need < 1<<62, free, false, most))
+}
+
+// search makes a search by an algorithm whose members are like member. first says that Python writes the members of the
+// first generation before it begins, else it is the member at which it begins.
+func (s *Server) search(a algorithm, purpose string, population int, member any, first bool, measures int) (*search,
+	error) {
+	x := &search{algorithm: a, purpose: purpose, leaves: len(graph.Leaves(member)), inputs: graph.Leaves(a.in),
+		kept: kept{server: s, memory: &memory{slots: searchSlots}}}
+	m := x.memory
+	if err := x.share(population, member, first, measures); err != nil {
+		return nil, err
+	}
+	zeros := func(fields []int) (all []*graph.Array) {
+		for _, f := range fields {
+			all = append(all, graph.Zeros(m.fields[f].array))
+		}
+		return all
+	}
+	var state any
+	if err := graph.Try(func() {
+		state = graph.EvalShape(func() any { return a.start(zeros(x.began)) })
+	}); err != nil {
+		return nil, err
+	}
+	_, x.tree = graph.Flatten(state)
+	type asked struct{ Draws, Members any }
+	var draws any
+	var err error
+	x.asking, err = x.program("ask", purpose, []any{state, a.in}, nil, func(args []any) any {
+		drawn, members := a.ask(args[0], args[1])
+		draws = graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Abstract(a.Shape()) }, drawn)
+		return asked{drawn, members}
+	})
+	if err == nil {
+		type told struct {
+			State any
+			Stats *graph.Array `tree:"optional"`
+		}
+		x.telling, err = x.program("tell", purpose, []any{state, draws, zeros(x.told), a.in}, []int{0},
+			func(args []any) any {
+				next, stats := a.tell(args[0], args[1], args[3], args[2].([]*graph.Array))
+				return told{next, stats}
+			})
+	}
+	if err != nil {
+		x.close()
+	}
+	return x, err
+}
+
+// share lays the fields out in memory.
+func (x *search) share(population int, member any, first bool, measures int) error {
+	m := x.memory
+	add := func(name string, d graph.DType, dims ...int) error {
+		_, err := m.add(name, graph.ShapeOf(d, dims...))
+		return err
+	}
+	leaves, tree := graph.Flatten(member)
+	for i, a := range leaves {
+		if err := add(fmt.Sprintf("member%d", i), a.DType(), append([]int{population}, a.Dims()...)...); err != nil {
+			return err
+		}
+		m.fields[i].Leaf = safetensors.Name(tree.Path(i))
+		if first {
+			x.began = append(x.began, i)
+		}
+	}
+	if x.means = len(m.fields); x.mean != nil {
+		for i, a := range leaves {
+			if err := add(fmt.Sprintf("mean%d", i), a.DType(), a.Dims()...); err != nil {
+				return err
+			}
+			if !first {
+				x.began = append(x.began, x.means+i)
+			}
+		}
+	}
+	x.told = append(x.told, len(m.fields))
+	if err := add("fitness", graph.Float32, population); err != nil {
+		return err
+	}
+	if measures > 0 {
+		x.told = append(x.told, len(m.fields))
+		if err := add("measures", graph.Float32, population, measures); err != nil {
+			return err
+		}
+	}
+	if x.stat = len(m.fields); len(x.stats) > 0 {
+		if err := add("stats", graph.Float32, len(x.stats)); err != nil {
+			return err
+		}
+	}
+	return m.open()
+}
+
+// object is what Python holds, and its description.
+func (x *search) object(err error) (object, map[string]any, error) {
+	if err != nil {
+		return object{}, nil, err
+	}
+	m := x.memory
+	description := m.describe()
+	description["stats"] = x.stats
+	return object{map[string]func(argument []byte) (any, error){"start": m.request(x.begin), "ask": m.request(x.askFor),
+		"tell": m.request(x.tellOf), "mean": m.request(x.meanOf)}, m, x.close}, description, nil
+}
+
+// begin makes the first state, of what Python has written.
+func (x *search) begin(slot int) error {
+	var fields []*graph.Array
+	for _, f := range x.began { // copies, since Python writes there again
+		fields = append(fields, graph.FromBytes(x.memory.fields[f].array, append([]byte{}, x.memory.at(slot, f)...)))
+	}
+	var state any
+	err := graph.Try(func() { state = x.start(fields) })
+	if err == nil {
+		state, err = graph.Eval(state)
+		x.state = graph.Leaves(state)
+	}
+	return err
+}
+
+// askFor writes the members of the next generation into a slot.
+func (x *search) askFor(slot int) error {
+	xlabridge.Free(x.draws)
+	x.draws = nil
+	out, err := call(x.asking, x.state, x.inputs)
+	if err != nil {
+		return err
+	}
+	n := len(out) - x.leaves
+	if err := x.memory.write(slot, 0, out[n:]); err != nil {
+		return err
+	}
+	xlabridge.Free(out[n:])
+	x.draws = out[:n]
+	return nil
+}
+
+// tellOf takes what Python has measured of the members in a slot.
+func (x *search) tellOf(slot int) error {
+	if x.draws == nil {
+		return console.BadInput("tell: got the fitness of members that were not asked for, want ask " +
+			"before each tell")
+	}
+	var told []*graph.Array
+	for _, f := range x.told {
+		told = append(told, x.memory.read(slot, f))
+	}
+	out, err := call(x.telling, x.state, x.draws, told, x.inputs)
+	if err != nil {
+		return err
+	}
+	xlabridge.Free(x.draws)
+	n := x.tree.Len()
+	x.state, x.draws = out[:n], nil
+	defer xlabridge.Free(out[n:])
+	return x.memory.write(slot, x.stat, out[n:])
+}
+
+// look returns a function of the state, whose program it compiles at first.
+func (x *search) look(p **xlabridge.Compiled, name string, f func(state any) any) (out []*graph.Array, err error) {
+	if *p == nil {
+		*p, err = x.program(name, x.purpose, []any{x.tree.Unflatten(x.state)}, nil, func(args []any) any {
+			return f(args[0])
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return call(*p, x.state)
+}
+
+// meanOf writes the mean into a slot.
+func (x *search) meanOf(slot int) error {
+	out, err := x.look(&x.meaning, "mean", x.mean)
+	if err != nil {
+		return err
+	}
+	defer xlabridge.Free(out)
+	return x.memory.write(slot, x.means, out)
+}
