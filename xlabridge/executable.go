@@ -70,9 +70,10 @@ func (e *Executable) resultSizes(results []*pjrt.Buffer) ([]int64, error) {
 		}
 		sizes[i] = int64(dtypes.DType(dtype).SizeForDimensions(dims...))
 	}
-	if m, err := e.Memory(); err == nil && e.client.Platform() == "cpu" && !e.client.lib.pooled && m.Temporaries <
-		hostmemory.DirectMemory && len(sizes) > 0 {
-		sizes[0] += m.Temporaries
+	if e.client.Platform() == "cpu" && !e.client.lib.pooled && len(sizes) > 0 {
+		if m, err := e.Memory(); err == nil && m.Temporaries < hostmemory.DirectMemory {
+			sizes[0] += m.Temporaries
+		}
 	}
 	e.sizes.Store(&sizes)
 	return sizes, nil

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"xlarun/xlabridge/internal/hostmemory"
 	"xlarun/xlabridge/internal/pjrt"
 	"xlarun/xlabridge/plugin"
 )
@@ -31,6 +32,7 @@ func findPlugin(ctx context.Context, o Options) (plugin.Found, error) {
 // Preload loads an installed plugin in the background. A later Open uses it, or waits until it is loaded. Preload
 // installs nothing, and leaves errors to Open.
 func (o Options) Preload() {
+	hostmemory.Ballast() // before the config is checked, which traces
 	o.Offline = true
 	go func() {
 		found, err := findPlugin(context.Background(), o)

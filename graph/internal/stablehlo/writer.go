@@ -41,29 +41,33 @@ func (w *Writer) Print(parts ...string) {
 // types, separated by commas. attrs is empty or a list of attributes without braces. Regions come from Region.
 func (w *Writer) Op(op, args, attrs, in, out string, regions ...string) string {
 	name := w.Fresh()
-	w.Print(name, " = ", generic(op, args, attrs, in, regions), out)
+	w.generic(name, op, args, attrs, in, regions, out)
 	return name
 }
 
 // Ops writes an operation with any number of results: results is the left side of "=", empty if there are none, and out
 // are the types.
 func (w *Writer) Ops(results, op, args, attrs, in, out string, regions ...string) {
-	if results != "" {
-		results += " = "
-	}
-	w.Print(results, generic(op, args, attrs, in, regions), "(", out, ")")
+	w.generic(results, op, args, attrs, in, regions, "(", out, ")")
 }
 
-// generic returns an operation up to the types of its results.
-func generic(op, args, attrs, in string, regions []string) string {
-	body := ""
+// generic writes an operation part by part: regions may be most of the program.
+func (w *Writer) generic(results, op, args, attrs, in string, regions []string, out ...string) {
+	parts := make([]string, 0, 16)
+	if results != "" {
+		parts = append(parts, results, " = ")
+	}
+	parts = append(parts, `"`, op, `"(`, args, ")")
+	for i, r := range regions {
+		parts = append(parts, [...]string{" (", ", "}[min(i, 1)], r)
+	}
 	if len(regions) > 0 {
-		body = " (" + strings.Join(regions, ", ") + ")"
+		parts = append(parts, ")")
 	}
 	if attrs != "" {
-		body += " {" + attrs + "}"
+		parts = append(parts, " {", attrs, "}")
 	}
-	return `"` + op + `"(` + args + ")" + body + " : (" + in + ") -> "
+	w.Print(append(append(parts, " : (", in, ") -> "), out...)...)
 }
 
 // Return writes the operation that ends a region or a function.
@@ -110,7 +114,12 @@ func (w *Writer) Region(argTypes []string, f func(args []string)) string {
 		}
 		header += w.indent + "^bb0(" + strings.Join(params, ", ") + "):\n"
 	}
-	return header + w.Block(func() { f(args) }) + w.indent + "}"
+	end := w.indent + "}"
+	return w.Block(func() {
+		w.text.WriteString(header)
+		f(args)
+		w.text.WriteString(end)
+	})
 }
 
 // Combiner returns a region over two scalars of type t with one operation.
@@ -128,21 +137,19 @@ func (w *Writer) HasFunction(name string) bool { return w.functions[name] != "" 
 
 // Function adds a private function to the module; its body includes the return.
 func (w *Writer) Function(name, params, results, body string) {
-	w.functions[name] = fmt.Sprintf("  func.func private @%s(%s) -> (%s) {\n%s  }\n", name, params, results, body)
+	w.functions[name] = "  func.func private @" + name + "(" + params + ") -> (" + results + ") {\n" + body + "  }\n"
 	w.order = append(w.order, name)
 }
 
 // Module returns the text of a module whose public function @main has the body that was written so far.
 func (w *Writer) Module(name string, replicas int, params, results string) string {
-	var m strings.Builder
-	fmt.Fprintf(&m, "module @%s attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = %d : i32} {\n",
-		moduleName(name), replicas)
-	fmt.Fprintf(&m, "  func.func public @main(%s) -> (%s) {\n%s  }\n", params, results, w.text)
+	parts := []string{fmt.Sprintf("module @%s attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = %d : i32} "+
+		"{\n", moduleName(name), replicas), "  func.func public @main(", params, ") -> (", results, ") {\n",
+		w.text.String(), "  }\n"}
 	for _, f := range w.order {
-		m.WriteString(w.functions[f])
+		parts = append(parts, w.functions[f])
 	}
-	m.WriteString("}\n")
-	return m.String()
+	return strings.Join(append(parts, "}\n"), "")
 }
 
 // moduleName makes a symbol of any name.

@@ -5,6 +5,7 @@ package slim
 
 import (
 	"bytes"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -14,7 +15,8 @@ import (
 
 // A program that the CPU plugin serializes holds machine code and the optimized program as HLO. Loading makes objects
 // of the HLO again, which takes two thirds of the time. The bodies of fusions are most of it, and are machine code
-// already. So an entry of the cache has a stand-in for them: the parameters, and a result of the right shape.
+// already. So an entry of the cache has custom calls instead of fusions, and no bodies. Bodies with the parameters only,
+// as were tried first, still were half of the instructions.
 
 // A serialized program is executableField{resultField{moduleField{HloModuleProto}}}: so the plugin wraps the HLO.
 const executableField, resultField, moduleField protowire.Number = 1, 1, 1
@@ -75,38 +77,38 @@ func WithoutFusions(program []byte) []byte {
 // withoutBodies is WithoutFusions of an HloModuleProto.
 func withoutBodies(module []byte) []byte {
 	all := fieldsOf(module)
-	if all == nil {
-		return module
-	}
-	fused := map[uint64]bool{}
-	for _, c := range all {
+	fused := map[uint64]bool{} // the computations that are bodies
+	for k, c := range all {
 		if c.Number != hlo.ModuleComputations {
 			continue
 		}
-		for _, i := range fieldsOf(c.Bytes) {
-			if i.Number != hlo.ComputationInstructions {
+		computation := fieldsOf(c.Bytes)
+		for i, f := range computation {
+			if f.Number != hlo.ComputationInstructions {
 				continue
 			}
-			instruction := fieldsOf(i.Bytes)
+			instruction := fieldsOf(f.Bytes)
 			// Libraries read the bodies of custom fusions when the program runs.
 			if string(find(instruction, hlo.InstructionOpcode).Bytes) == "fusion" &&
 				!bytes.Equal(find(instruction, hlo.InstructionFusionKind).Bytes, []byte("kCustom")) {
 				for _, id := range numbers(instruction, hlo.InstructionCalled) {
 					fused[id] = true
 				}
+				computation[i].Bytes = message(standIn(instruction))
 			}
 		}
-	}
-	for k, c := range all {
-		if c.Number != hlo.ModuleComputations {
-			continue
+		if computation != nil {
+			all[k].Bytes = message(computation)
 		}
+	}
+	if len(fused) == 0 {
+		return module
+	}
+	return message(slices.DeleteFunc(all, func(c protobuf.Field) bool {
 		computation := fieldsOf(c.Bytes)
-		if computation != nil && fused[find(computation, hlo.ComputationID).Value] {
-			all[k].Bytes = message(standIn(computation))
-		}
-	}
-	return message(all)
+		return c.Number == hlo.ModuleComputations && computation != nil &&
+			fused[find(computation, hlo.ComputationID).Value]
+	}))
 }
 
 // numbers are a repeated field of whole numbers, packed or not.
@@ -129,28 +131,13 @@ func numbers(all []protobuf.Field, number protowire.Number) (out []uint64) {
 	return out
 }
 
-// standIn returns a computation with the parameters only, and as its result a custom call of the same shape.
-func standIn(computation []protobuf.Field) (out []protobuf.Field) {
-	root := find(computation, hlo.ComputationRoot).Value
-	for _, f := range computation {
-		if f.Number != hlo.ComputationInstructions {
-			out = append(out, f)
-			continue
-		}
-		instruction := fieldsOf(f.Bytes)
-		switch {
-		case string(find(instruction, hlo.InstructionOpcode).Bytes) == "parameter":
-			out = append(out, f)
-		case find(instruction, hlo.InstructionID).Value == root:
-			f.Bytes = message([]protobuf.Field{
-				find(instruction, hlo.InstructionName),
-				{Number: hlo.InstructionOpcode, Kind: protowire.BytesType, Bytes: []byte("custom-call")},
-				find(instruction, hlo.InstructionShape),
-				{Number: hlo.InstructionTarget, Kind: protowire.BytesType, Bytes: []byte("fused")},
-				find(instruction, hlo.InstructionID),
-			})
-			out = append(out, f)
-		}
-	}
-	return out
+// standIn returns a custom call with the name, the shape and the operands of a fusion. It is never made.
+func standIn(fusion []protobuf.Field) []protobuf.Field {
+	kept := slices.DeleteFunc(fusion, func(f protobuf.Field) bool {
+		return f.Number == hlo.InstructionOpcode || f.Number == hlo.InstructionFusionKind ||
+			f.Number == hlo.InstructionCalled || f.Number == hlo.InstructionConfig
+	})
+	return append(kept,
+		protobuf.Field{Number: hlo.InstructionOpcode, Kind: protowire.BytesType, Bytes: []byte("custom-call")},
+		protobuf.Field{Number: hlo.InstructionTarget, Kind: protowire.BytesType, Bytes: []byte("fused")})
 }
