@@ -3,11 +3,15 @@ import numpy as np
 import pytest
 
 pytest.importorskip("stable_baselines3")
-pytest.importorskip("test_vector")
+pytest.importorskip("test_vector")  # which asks for the program
 
+import torch  # noqa: E402
 from stable_baselines3 import PPO  # noqa: E402
 from stable_baselines3.common.vec_env import VecMonitor  # noqa: E402
 from xlarun.sb3 import VecEnv  # noqa: E402
+
+
+torch.set_num_threads(1)
 
 
 def test_ends_of_episodes():
