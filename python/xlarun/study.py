@@ -148,8 +148,8 @@ def _guarded(main: Any) -> None:
     for part in ast.parse(source).body:
         if part.lineno <= frame.f_lineno <= (part.end_lineno or 0) and not (
                 isinstance(part, ast.If) and "__name__" in ast.unparse(part.test)):
-            raise Error(f'line {frame.f_lineno} of {main.__file__} runs the study: each trial imports this file, so put '
-                        'the line under if __name__ == "__main__":', 2)
+            raise Error(f"line {frame.f_lineno} of {main.__file__} runs the study: each trial imports this file, so "
+                        'put the line under if __name__ == "__main__":', 2)
 
 
 def _parameter(name: str, given: Any) -> dict[str, Any]:

@@ -63,7 +63,8 @@ func (p *Program) Start() (started run.Run, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &running{folder: p.Folder, metrics: p.Metrics, missing: slices.Clone(p.Metrics), from: []*lines{newLines(values)}}
+	r := &running{folder: p.Folder, metrics: p.Metrics, missing: slices.Clone(p.Metrics),
+		from: []*lines{newLines(values)}}
 	defer func() {
 		if err != nil {
 			_ = r.closeFiles()
