@@ -31,6 +31,12 @@ Path = Union[str, "os.PathLike[str]"]
 Number = Union[float, str]  # of islands also a range or a list for the islands: "0.1..0.3"
 `
 
+// pythonTrack is the one setting that is no flag: a process of Python follows the run.
+const pythonTrack = `    track: Annotated[
+        Literal["mlflow", "wandb", "trackio", "aim"],
+        "experiment tracker that gets the run while it goes on, as xlarun.track sends it"]
+`
+
 // pythonTypes are types of Python by those of flags.
 var pythonTypes = map[string]string{"bool": "bool", "int": "int", "number": "float", "text": "str", "duration": "str",
 	"string": "Path", "bytes": "Union[int, str]", "pairs": "Union[Mapping[str, Any], str]",
@@ -50,6 +56,7 @@ func pythonPage(t *testing.T) string {
 	b.WriteString(ticks(pythonHead))
 	shared := sharedFlags(t, root)
 	pythonSettings(t, &b, "Common", "Flags of every kind of run.", "", shared, nil)
+	b.WriteString(pythonTrack)
 	parts := map[string][]*pflag.Flag{}
 	for _, k := range slices.SortedFunc(slices.Values(run.Kinds()), func(x, y run.Kind) int {
 		return strings.Compare(x.Name, y.Name)

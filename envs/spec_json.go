@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"xlarun/graph"
 )
@@ -144,4 +145,44 @@ func fitting(s Space, known *graph.Shape) (Space, error) {
 		return nil, fmt.Errorf("got %s, of %s, want a space of %s", s, s.Shape(), *known)
 	}
 	return s, nil
+}
+
+// SpaceDescription is a space for programs in other languages, as JSON.
+type SpaceDescription struct {
+	Type  string     `json:"type"` // "Discrete", "MultiDiscrete", "Box"
+	N     int        `json:"n,omitempty"`
+	NVec  []int      `json:"nvec,omitempty"` // number of values of each element of a MultiDiscrete
+	Low   []*float64 `json:"low,omitempty"`  // of each element, row-major; null means no bound
+	High  []*float64 `json:"high,omitempty"`
+	Shape []int      `json:"shape"`
+	DType string     `json:"dtype"` // NumPy's name
+}
+
+// DescribeSpace returns a space for programs in other languages. The type of a space of your own is its String.
+func DescribeSpace(s Space) SpaceDescription {
+	shape := s.Shape()
+	out := SpaceDescription{Shape: append([]int{}, shape.Dims...), DType: strings.ToLower(shape.DType.String())}
+	switch s := s.(type) {
+	case Discrete:
+		out.Type, out.N = "Discrete", s.N
+	case MultiDiscrete:
+		out.Type, out.NVec = "MultiDiscrete", s.N
+	case Box:
+		out.Type, out.Low, out.High = "Box", nullable(s.Low, shape.Size()), nullable(s.High, shape.Size())
+	default:
+		out.Type = s.String()
+	}
+	return out
+}
+
+// nullable returns n bounds, nil for none. There may be a single one for all elements.
+func nullable(bounds []float64, n int) (all []*float64) {
+	for _, x := range spread(bounds, n) {
+		bound := &x
+		if math.Abs(x) >= Unbounded {
+			bound = nil
+		}
+		all = append(all, bound)
+	}
+	return all
 }

@@ -23,6 +23,7 @@ type attempt struct {
 	job     *job
 	trial   int64
 	reports []study.Reported
+	told    time.Time // when the last of them was sent
 	cancel  context.CancelCauseFunc
 
 	mu         sync.Mutex
@@ -55,7 +56,7 @@ func (w *worker) runTrial(ctx context.Context, r reply) error {
 	switch {
 	case cause == nil:
 	case limit != nil:
-		result = study.Result{State: study.Fail, Reason: limit.Error()}
+		result = study.Result{State: study.Fail, Reason: limit.Error(), Intermediate: a.reports}
 	case errors.Is(cause, errLost):
 		noticeLost(a.trial)
 		return nil
@@ -255,10 +256,12 @@ func resultOf(end outcome, reports []study.Reported, err error) study.Result {
 	case errors.Is(err, errStopped):
 		r.State = study.Pruned
 	case err != nil:
-		return study.Result{State: study.Fail, Reason: err.Error()}
+		r.State, r.Values, r.Reason = study.Fail, nil, err.Error()
+		return r
 	}
 	if slices.ContainsFunc(end.values, math.IsNaN) {
-		return study.Result{State: study.Fail, Reason: fmt.Sprintf("the objective is not a number: %v", end.values)}
+		r.State, r.Values, r.Reason = study.Fail, nil, fmt.Sprintf("the objective is not a number: %v", end.values)
+		return r
 	}
 	if r.State == study.Complete && len(end.values) == 1 {
 		if n := len(reports); n > 0 && reports[n-1].Step == end.step { // a program may end long after its last value
@@ -270,9 +273,14 @@ func resultOf(end outcome, reports []study.Reported, err error) study.Result {
 }
 
 // report returns a function that reports a value to the coordinator and returns whether the pruner stops the trial.
+// Without a pruner it sends one a second, for those who watch: the result has them all.
 func (a *attempt) report(ctx context.Context) func(step, last int64, value float64) (bool, error) {
 	return func(step, last int64, value float64) (bool, error) {
 		a.reports = append(a.reports, study.Reported{Step: step, Value: value})
+		if a.spec.Pruner == "none" && time.Since(a.told) < time.Second {
+			return false, nil
+		}
+		a.told = time.Now()
 		r, err := a.ask(ctx, reportKind, request{Trial: a.trial, Step: step, Last: last, Value: value})
 		if err == nil && r.Lost {
 			a.cancel(errLost)

@@ -187,12 +187,8 @@ func (c *Coordinator) writeBatch(ctx context.Context, b *laneBatch) error {
 		if r.Stopped {
 			err = errStopped
 		}
-		e := rdb.TrialResult{Trial: b.trials[i].ID, Result: resultOf(outcome{r.Values, r.Step}, b.reports[i],
-			err)}
-		if e.Result.State == study.Fail {
-			e.Reports = b.reports[i]
-		}
-		all = append(all, e)
+		all = append(all, rdb.TrialResult{Trial: b.trials[i].ID, Result: resultOf(outcome{r.Values, r.Step},
+			b.reports[i], err)})
 	}
 	return c.untilStored(ctx, func() error {
 		for i, err := range c.db.FinishAll(all) {
@@ -201,7 +197,7 @@ func (c *Coordinator) writeBatch(ctx context.Context, b *laneBatch) error {
 				continue
 			}
 			if err == nil {
-				err = c.study.MarkFinished(all[i].Trial, all[i].Result, all[i].Reports)
+				err = c.study.MarkFinished(all[i].Trial, all[i].Result)
 			}
 			if err != nil {
 				return err

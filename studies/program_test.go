@@ -69,6 +69,7 @@ func TestPrograms(t *testing.T) {
 		{name: "pruned, deaf", script: `trap '' TERM; echo '{"loss": 1}'; sleep 60; sleep 60`, values: []float64{1},
 			steps: []int64{1}, pruneAt: 1},
 		{name: "parameters", script: `[ $# = 2 ] && [ "$2" = --batch_size=9 ] && [ $XLARUN_PARAM_batch_size = 9 ] && ` +
+			`[ "{folder}" = $XLARUN_FOLDER ] && ` +
 			`[ "$XLARUN_SEED $XLARUN_TRIAL $XLARUN_TOKEN" = "0 7 " ] && grep -q '"batch_size":9' $XLARUN_PARAMS && ` +
 			`echo '{"loss": 0}' >$XLARUN_VALUES`, values: []float64{0}, steps: []int64{1}},
 		{name: "binary", script: `head -c 100000 /dev/urandom; echo; echo '{"loss": 1}'`, values: []float64{1},
@@ -83,6 +84,9 @@ func TestPrograms(t *testing.T) {
 			`such as {"step": 1, "loss": 0.5}`},
 		{name: "a text", script: `echo '{"loss": "0.5"}'; echo '{"loss": true}'`,
 			failed: `; it gave "loss": "0.5", which is no number of 64 bits`},
+		{name: "a text beside a number", script: `echo '{"step": 1, "note": "x"}'; ` +
+			`echo '{"step": 1, "acc": 1, "loss": [1]}'`, steps: nil,
+			failed: `without a value of loss; it gave "loss": [1], which is no number of 64 bits`},
 		{name: "too large", script: `echo '{"step": 1, "loss": 1e400}'`,
 			failed: `; it gave "loss": 1e400, which is no number of 64 bits`},
 		{name: "a dict", script: `echo "{'loss': 1}"`, failed: `; it gave {'loss': 1}, which is no JSON`},
@@ -232,7 +236,7 @@ func TestShareOfGPUs(t *testing.T) {
 // the trial anew. A time limit ends a program, and its worker goes on.
 func TestStudyOfPrograms(t *testing.T) {
 	t.Chdir(t.TempDir())
-	script := `echo '{"loss": 9}'
+	script := `echo '{"loss": 9}'; echo '{"loss": 8}'
 if [ $XLARUN_TRIAL = 1 ] && mkdir once; then sleep 60 & echo $! >child; echo $PPID >worker.new; ` +
 		`mv worker.new worker; wait; fi
 [ $XLARUN_TRIAL != 2 ] || sleep 60
@@ -256,10 +260,12 @@ echo "{\"loss\": $XLARUN_PARAM_batch_size}"`
 		if i == 2 {
 			require.Equal(t, study.Fail, x.State)
 			require.Equal(t, "it took more than 400ms", Reason(x))
+			require.Equal(t, []study.Reported{{Step: 1, Value: 9}, {Step: 2, Value: 8}}, x.Intermediate)
 			continue
 		}
 		require.Equal(t, study.Complete, x.State, Reason(x))
-		require.Equal(t, []study.Reported{{Step: 1, Value: 9}, {Step: 2, Value: x.Values[0]}}, x.Intermediate)
+		require.Equal(t, []study.Reported{{Step: 1, Value: 9}, {Step: 2, Value: 8}, {Step: 3, Value: x.Values[0]}},
+			x.Intermediate)
 		require.EqualValues(t, x.External()["batch_size"], x.Values[0])
 		require.FileExists(t, filepath.Join("runs", "study-p", "trials", fmt.Sprint(i), "seed-0", "stdout"))
 	}

@@ -43,7 +43,7 @@ type Spec struct {
 	Population int    `set:"population" json:"population" min:"0" max:"100000" help:"trials of a generation of nsga2 and cmaes, members of pbt; 0 for the sampler's default"`
 
 	Pruner      string `set:"pruner" json:"pruner" oneof:"none,median,asha,hyperband" help:"which trials end early"`
-	ReportEvery int64  `set:"report-every" json:"report_every" min:"1" max:"1073741823" help:"generations, updates, … of a run between reports to the pruner; with pbt, those of a trial"`
+	ReportEvery int64  `set:"report-every" json:"report_every" min:"1" max:"1073741823" help:"generations, updates, … of a run between reports to the pruner (of a program 1); with pbt, those of a trial"`
 	Window      int    `set:"window" json:"window" min:"1" max:"100000" help:"trials that may run at a time. The sampler of a trial sees the results of those that are at least so many before it. Results depend on the window, not on the workers"`
 
 	TrialsAs string `set:"trials-as" json:"-" resume:"any" oneof:"auto,vectorized,processes" help:"how trials run: many at a time, vectorized in one program, in worker processes, or (auto) vectorized where they can be and are small. Results are the same to the byte"`

@@ -104,6 +104,28 @@ def test_jax_of_numbers_and_refusals():
             m.jax()
 
 
+@pytest.mark.parametrize("name", ["cartpole.safetensors", "cnn.safetensors", "lstm.safetensors"])
+def test_nnx(name):
+    jax, nnx = pytest.importorskip("jax"), pytest.importorskip("flax.nnx")
+    m, observations = member(name)
+    module, state, after = m.nnx(), m.start(4), None
+    params = {".".join(path): a[...] for path, a in nnx.to_flat_state(nnx.state(module, nnx.Param))}
+    assert params.keys() == m.jax()[1].keys() and all(np.array_equal(a, m.arrays[key]) for key, a in params.items())
+    step = nnx.jit(lambda module, x, state: module(x, state))
+    for x in observations[:, :4]:
+        want, state = m.outputs(x, state)
+        got, after = step(module, x, after)
+        np.testing.assert_allclose(got, want, atol=1e-5, rtol=1e-5)
+
+    def loss(module):
+        return (module(observations[0])[0] ** 2).mean()
+
+    before = loss(module)
+    gradient = nnx.grad(loss)(module)
+    nnx.update(module, jax.tree.map(lambda p, g: p - 0.01 * g, nnx.state(module, nnx.Param), gradient))
+    assert loss(module) < before
+
+
 @pytest.mark.parametrize("name, metadata", variants())
 def test_torch(name, metadata):
     torch = pytest.importorskip("torch")

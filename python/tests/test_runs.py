@@ -238,8 +238,25 @@ def test_mlflow(solved, tmp_path, monkeypatch):
     assert "members/best.safetensors" in [f.path for f in client.list_artifacts(sent.info.run_id, "members")]
 
 
-def test_tracking_asks_for_what_is_there(tmp_path):
-    with pytest.raises(xlarun.Error, match="wants one of mlflow, wandb, trackio, aim"):
+def test_mlflow_follows(tmp_path, monkeypatch):
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"file:{tmp_path}/mlflow")
+    run = xlarun.evolve("CartPole-v1", pop=8, generations=3, out=tmp_path / "run", track="mlflow").wait()
+    client = mlflow.MlflowClient()
+    sent, = client.search_runs([client.get_experiment_by_name("xlarun").experiment_id])
+    history = {m.step: m.value for m in client.get_metric_history(sent.info.run_id, "mean_fitness")}
+    assert history == {row["generation"]: row["mean_fitness"] for row in run.rows} and len(history) == 3
+
+
+def test_tracking_asks_for_what_is_there(tmp_path, monkeypatch):
+    with pytest.raises(xlarun.Error, match="want one of mlflow, wandb, trackio, aim"):
         xlarun.track(tmp_path, to="csv")
+    with pytest.raises(xlarun.Error, match="got the tracker 'csv'"):
+        xlarun.evolve("CartPole-v1", track="csv")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(xlarun.Error, match="wandb is not installed: pip install wandb"):
+        xlarun.track(tmp_path, to="wandb")
+    monkeypatch.undo()
     with pytest.raises(xlarun.Error, match="nothing is not there: give the folder of a run"):
         xlarun.track(tmp_path / "nothing", to="mlflow")

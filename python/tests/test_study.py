@@ -199,12 +199,26 @@ def test_the_study_ends_with_python(tmp_path):
 def test_what_a_study_refuses(monkeypatch, tmp_path):
     with pytest.raises(Error, match="the parameter lr got 3, wants"):
         xlarun.Study("a", {"lr": 3})
+    for choices in (["a", None], {"choices": [None]}, [[1, 2]]):
+        with pytest.raises(Error, match=r"the parameter lr got the choice (None|\[1, 2\]), wants texts"):
+            xlarun.Study("a", {"lr": choices})
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     with pytest.raises(Error, match="<lambda> is no function at the top of a file, so other processes cannot"):
         study.place(lambda x: x, tmp_path)
     with pytest.raises(Error, match="Study.optimize is no function at the top of a file"):
         study.place(xlarun.Study("a", {"lr": (0, 1)}).optimize, tmp_path)
     assert study.place(test_what_a_study_refuses, tmp_path) == f"{__name__}:test_what_a_study_refuses"
+
+
+def test_a_script_that_would_run_the_study_in_each_trial(tmp_path):
+    """It used up the name of the study with trials that failed."""
+    (tmp_path / "script.py").write_text("import xlarun\ndef objective(x):\n    return x\n"
+                                        "for _ in range(1):\n"
+                                        "    xlarun.Study('bare', {'x': (0, 1)}).optimize(objective, 1)\n")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(p) for p in sys.path)}
+    out = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert "line 5 of " in out.stderr and 'put the line under if __name__ == "__main__":' in out.stderr
+    assert not (tmp_path / "runs" / "study-bare" / "study.db").exists()
 
 
 def test_report_elsewhere(capsys, monkeypatch):

@@ -68,6 +68,14 @@ class Member:
         from .jax_function import function
         return function(self)
 
+    def nnx(self) -> Any:
+        """The network as a flax.nnx.Module, whose nnx.Param have the names of the file.
+
+        outputs, state = module(observations, state) as with torch.
+        """
+        from .nnx_module import Module
+        return Module(self)
+
     def torch(self) -> Any:
         """The network as a torch.nn.Module, whose state_dict has the names of the file.
 

@@ -13,6 +13,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -41,6 +42,7 @@ class Run:
 
     _rows: list[dict[str, Any]]  # of a process, as is the next one
     _stderr: Any
+    _tracker: subprocess.Popen[bytes] | None = None  # sends the run to a tracker
 
     def __init__(self, folder: str | os.PathLike[str]):
         self.folder: pathlib.Path | None = pathlib.Path(folder)  # None: it has none
@@ -172,6 +174,8 @@ class Run:
             raise TimeoutError(f"{self.title} is not over after {timeout} s")
         if self._process:
             self._raise()
+        if self._tracker and self._tracker.wait(timeout):
+            log.warning("the tracker did not get all of %s: xlarun.track sends it again", self.title)
         return self
 
     def stop(self) -> Run:
@@ -274,15 +278,26 @@ os.register_at_fork(after_in_child=_forked)
 def start(kind: str, known: Any, argument: Any, settings: Mapping[str, Any]) -> Run:
     """Starts a run of a kind. Its settings are keys of the class known."""
     from .runs import PARTS
-    args = [kind] if argument is None else [kind, os.fspath(argument)]
+    args, to = [kind] if argument is None else [kind, os.fspath(argument)], settings.get("track")
+    if to is not None:
+        from .track import check
+        check(to)
+        if settings.get("out") == "none":
+            raise Error('track wants a folder of the run, got out="none"', 2)
     for name, value in settings.items():
         if name not in known.__annotations__:
             raise TypeError(f"{kind}() got an unexpected keyword argument {name!r}{_near(name, known.__annotations__)}")
         part, _, rest = name.partition("_")
         flag = f"{part}.{rest}" if rest and part in PARTS else name.rstrip("_")
-        if value is not None:
+        if value is not None and name != "track":
             args.append(f"--{flag.replace('_', '-')}={_text(value)}")
-    return Run._start(args)
+    run = Run._start(args)
+    if to is not None:  # a process of its own: a client that hangs or crashes leaves the run alone
+        run._tracker = subprocess.Popen(
+            [sys.executable, "-m", "xlarun", "track", str(run.folder), "--to", to, "--follow"],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, stdin=subprocess.DEVNULL,
+            start_new_session=True)
+    return run
 
 
 def _near(name, names):

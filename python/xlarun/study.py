@@ -1,6 +1,7 @@
 """Studies of a Python function: each trial is a process of its own."""
 from __future__ import annotations
 
+import ast
 import contextlib
 import inspect
 import json
@@ -60,7 +61,7 @@ class Study:
         path = os.pathsep.join(dict.fromkeys(os.path.abspath(p) for p in sys.path))
         words = [sys.executable, *(["-IS"] if at else []), trial, where, path, "{params}", "{values}", at]
         head = {**self._head, "command": words, **{key.replace("_", "-"): value for key, value in settings.items()}}
-        lines = [f"{key} = {_toml(value)}" for key, value in head.items()]
+        lines = [f"{key} = {_toml(value)}" for key, value in head.items() if value is not None]
         for p in self._params:
             lines += ["", "[[param]]", *(f"{key} = {_toml(value)}" for key, value in p.items())]
         self._file.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -124,6 +125,7 @@ def place(objective: Callable[..., Any], folder: pathlib.Path) -> str:
         if module not in (None, "__main__"):
             return f"{module}:{name}"
         if module == "__main__" and file and inspect.getsourcefile(objective) == file:
+            _guarded(main)
             return f"{spec.name if spec else os.path.abspath(file)}:{name}"  # the name: of python -m
     try:
         import cloudpickle
@@ -135,15 +137,34 @@ def place(objective: Callable[..., Any], folder: pathlib.Path) -> str:
     return str(file.resolve())
 
 
+def _guarded(main: Any) -> None:
+    """Raises an error if each process that imports the main script would run the study again."""
+    frame: Any = sys._getframe()
+    while frame and not (frame.f_code.co_name == "<module>" and frame.f_globals is vars(main)):
+        frame = frame.f_back
+    if frame is None:
+        return
+    source = pathlib.Path(main.__file__).read_bytes()
+    for part in ast.parse(source).body:
+        if part.lineno <= frame.f_lineno <= (part.end_lineno or 0) and not (
+                isinstance(part, ast.If) and "__name__" in ast.unparse(part.test)):
+            raise Error(f"line {frame.f_lineno} of {main.__file__} runs the study: each trial imports this file, so "
+                        'put the line under if __name__ == "__main__":', 2)
+
+
 def _parameter(name: str, given: Any) -> dict[str, Any]:
     """A parameter as a table of a study's file."""
     if isinstance(given, list):
-        return {"name": name, "type": "categorical", "choices": given}
+        given = {"choices": given}
     if isinstance(given, tuple) and len(given) == 2:
         given = {"low": given[0], "high": given[1]}
     if not isinstance(given, Mapping):
         raise Error(f"the parameter {name} got {given!r}, wants (low, high), a list of choices, or a dict such as "
                     "{'low': 1e-5, 'high': 0.1, 'log': True}", 2)
+    wrong = [x for x in given.get("choices", []) if not isinstance(x, (str, bool, int, float))]
+    if wrong:
+        raise Error(f"the parameter {name} got the choice {wrong[0]!r}, wants texts, numbers, True or False: name it, "
+                    "such as 'none', and let the objective look it up", 2)
     bounds = [given.get("low"), given.get("high")]
     kind = "categorical" if "choices" in given else "int" if all(isinstance(x, int) for x in bounds) else "float"
     return {"name": name, "type": kind, **given}

@@ -1,6 +1,7 @@
 """Sends runs and studies to experiment trackers, with the trackers' own clients."""
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import json
 import math
@@ -135,16 +136,12 @@ def track(run: Run | str | os.PathLike[str], to: Literal["mlflow", "wandb", "tra
     group). follow: until the run is over. The step of a metric is the number of its row; env_steps is a metric. Where
     the tracker keeps its data is set as for any program that uses it. Error: the client is not installed.
     """
-    if to not in _trackers:
-        raise Error(f"to got {to!r}, wants one of {', '.join(_trackers)}", 2)
-
-    def make(name, parameters, parent=None, **tags):
-        try:
-            return _trackers[to](project, name, parameters, tags, parent)
-        except ImportError as error:
-            raise Error(f"{to} cannot be imported ({error}): pip install {to}", 1, "not_installed") from None
     if not isinstance(run, Run) and not os.path.exists(run) and "://" not in str(run):
         raise Error(f"{run} is not there: give the folder of a run, or the database or file of a study", 2)
+    check(to)
+
+    def make(name, parameters, parent=None, **tags):
+        return _trackers[to](project, name, parameters, tags, parent)
     if not isinstance(run, Run) and not os.path.isdir(run):
         if follow:
             raise Error("follow goes with a run, not with a study: send the study when it is over", 2)
@@ -164,6 +161,14 @@ def track(run: Run | str | os.PathLike[str], to: Literal["mlflow", "wandb", "tra
         failed = False
     finally:
         tracker.end(failed)
+
+
+def check(to: str) -> None:
+    """Error: it is no tracker, or its client is not installed."""
+    if to not in _trackers:
+        raise Error(f"got the tracker {to!r}, want one of {', '.join(_trackers)}", 2)
+    if importlib.util.find_spec(to) is None:
+        raise Error(f"{to} is not installed: pip install {to}", 1, "not_installed")
 
 
 def _send(tracker, row):

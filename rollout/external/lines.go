@@ -28,7 +28,8 @@ type lines struct {
 	size int    // of the line so far
 	long bool   // the line is too long: it is left out
 
-	unread string // of the first object without values: a text about what it has in place of a number
+	unread string // a text about what an object has in place of a number: of a metric, else of the first without values
+	metric bool   // it is of a metric
 }
 
 func newLines(file *os.File) *lines { return &lines{file: file, in: bufio.NewReaderSize(file, 1<<16)} }
@@ -63,18 +64,23 @@ func (l *lines) next(ctx context.Context, ended bool) ([]byte, error) {
 	}
 }
 
-// note notes why a line has no values.
-func (l *lines) note(line []byte) {
-	if l.unread != "" || !isObject(line) {
+// note notes why a line has no value of the metrics that are missing. none means that it has no values at all.
+func (l *lines) note(line []byte, missing []string, none bool) {
+	if l.metric || !isObject(line) {
 		return
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(line, &fields) != nil {
-		l.unread = fmt.Sprintf("; it gave %.40s, which is no JSON", bytes.TrimSpace(line))
+		if none && l.unread == "" {
+			l.unread = fmt.Sprintf("; it gave %.40s, which is no JSON", bytes.TrimSpace(line))
+		}
 		return
 	}
 	delete(fields, stepKey)
-	for _, name := range slices.Sorted(maps.Keys(fields))[:min(1, len(fields))] {
+	names := slices.Sorted(maps.Keys(fields))
+	i := slices.IndexFunc(names, func(name string) bool { return slices.Contains(missing, name) })
+	if l.metric = i >= 0; l.metric || none && l.unread == "" && len(names) > 0 {
+		name := names[max(0, i)]
 		l.unread = fmt.Sprintf("; it gave %q: %.40s, which is no number of 64 bits", name, fields[name])
 	}
 }

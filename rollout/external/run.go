@@ -63,7 +63,8 @@ func (p *Program) Start() (started run.Run, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &running{folder: p.Folder, metrics: p.Metrics, from: []*lines{newLines(values)}}
+	r := &running{folder: p.Folder, metrics: p.Metrics, missing: slices.Clone(p.Metrics),
+		from: []*lines{newLines(values)}}
 	defer func() {
 		if err != nil {
 			_ = r.closeFiles()
@@ -116,6 +117,7 @@ type running struct {
 	*process
 	folder  string
 	metrics []string
+	missing []string // metrics without a value so far
 	from    []*lines
 	step    int64       // of the last values
 	told    bool        // there were values of a step
@@ -155,8 +157,14 @@ func (r *running) read(ctx context.Context, from *lines, ended bool) (run.Metric
 		if err != nil {
 			return run.Metrics{}, err
 		}
+		r.missing = slices.DeleteFunc(r.missing, func(name string) bool {
+			_, given := (&run.Metrics{Values: values}).Get(name)
+			return given
+		})
+		if len(r.missing) > 0 {
+			from.note(line, r.missing, len(values) == 0)
+		}
 		if len(values) == 0 {
-			from.note(line)
 			continue
 		}
 		isStep := step >= 0 || slices.ContainsFunc(values, func(v run.Value) bool {
@@ -198,6 +206,11 @@ func (r *running) end() (run.Metrics, error) {
 	if !r.told && len(r.more) == 0 {
 		return run.Metrics{}, errors.New(`the program ended without values: let it print a line such as ` +
 			`{"step": 1, "loss": 0.5}` + cmp.Or(r.from[0].unread, r.from[len(r.from)-1].unread))
+	}
+	for _, from := range r.from {
+		if from.metric && len(r.missing) > 0 {
+			return run.Metrics{}, fmt.Errorf("the program ended without a value of %s%s", r.missing[0], from.unread)
+		}
 	}
 	return run.Metrics{Step: r.step, Values: r.more, Done: true}, nil
 }

@@ -7,14 +7,17 @@ import (
 )
 
 // walking are settings of MuJoCo's walking tasks for a million steps, with minibatches of 256 steps. They were measured
-// with five agents (docs/notes/ppo.md). CleanRL's values (8 environments of 256 steps, 10 epochs of 32 minibatches,
-// 3e-4) were measured up to 200,000 steps only.
-func walking(environments, horizon int) settings.Values {
-	v := settings.Values{"envs": environments, "epochs": 5, "minibatches": environments * horizon / 256,
-		"learning-rate": 1e-3, "entropy-coef": 0., "normalize-observations": true, "normalize-rewards": true,
-		"steps": 1_000_000}
-	if horizon != DefaultConfig().Horizon {
+// with five agents, Humanoid's with one (docs/notes/ppo.md). CleanRL's values (8 environments of 256 steps, 10 epochs
+// of 32 minibatches, 3e-4) were measured up to 200,000 steps only.
+func walking(environments, horizon, epochs int, rate float64) settings.Values {
+	v := settings.Values{"envs": environments, "minibatches": environments * horizon / 256, "learning-rate": rate,
+		"entropy-coef": 0., "normalize-observations": true, "normalize-rewards": true, "steps": 1_000_000}
+	defaults := DefaultConfig()
+	if horizon != defaults.Horizon {
 		v["horizon"] = horizon
+	}
+	if epochs != defaults.Epochs {
+		v["epochs"] = epochs
 	}
 	return v
 }
@@ -39,11 +42,10 @@ var tuned = map[string]settings.Values{
 		"lambda": .9, "entropy-coef": .00429, "normalize-observations": true, "normalize-rewards": true},
 	"Gather-v1": {"envs": 64, "learning-rate": 1e-3, "steps": 1_000_000},
 	// As in examples/halfcheetah-ppo.toml and so on.
-	"HalfCheetah-v5": walking(64, 64), "Hopper-v5": walking(128, 32), "Walker2d-v5": walking(16, 128),
-	"Ant-v5": walking(64, 64).With("deviation", .4),
+	"HalfCheetah-v5": walking(64, 64, 5, 1e-3), "Hopper-v5": walking(128, 32, 5, 1e-3),
+	"Walker2d-v5": walking(16, 128, 5, 1e-3), "Ant-v5": walking(64, 64, 5, 1e-3).With("deviation", .4),
 	// With 5 epochs, 1e-3 and a deviation of 1 three in ten ratios are clipped from the first update on.
-	"Humanoid-v5": {"envs": 64, "horizon": 64, "minibatches": 16, "learning-rate": 5e-4, "deviation": .4,
-		"entropy-coef": 0., "normalize-observations": true, "normalize-rewards": true, "steps": 1_000_000},
+	"Humanoid-v5": walking(64, 64, 4, 5e-4).With("deviation", .4),
 }
 
 // Suggested returns settings for the environment that differ from the defaults: those that are tuned for it, and a CNN

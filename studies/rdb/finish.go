@@ -14,9 +14,8 @@ import (
 
 // TrialResult is the result of a trial.
 type TrialResult struct {
-	Trial   int64
-	Result  study.Result
-	Reports []study.Reported // reports that are not part of the result
+	Trial  int64
+	Result study.Result
 }
 
 // Finish implements study.Storage.
@@ -80,7 +79,6 @@ func finish(tx *tx, dialect *dialect, all []TrialResult, now time.Time) []error 
 	var written ended
 	ids := map[study.State][]any{}
 	for i, e := range all {
-		written.add(e.Trial, nil, e.Reports)
 		digest := e.Result.Digest()
 		trial, known := states[e.Trial]
 		switch {

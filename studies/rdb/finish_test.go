@@ -29,8 +29,8 @@ func finishesAll(t *testing.T, at string) {
 			Intermediate: []study.Reported{{Step: 2, Value: math.NaN()}, {Step: int64(3 + i), Value: .5}}}}
 		switch i % 4 {
 		case 1:
-			e.Result, e.Reports = study.Result{State: study.Fail, Reason: fmt.Sprint("number ", i)}, []study.Reported{
-				{Step: 9, Value: float64(i)}}
+			e.Result = study.Result{State: study.Fail, Reason: fmt.Sprint("number ", i),
+				Intermediate: []study.Reported{{Step: 9, Value: float64(i)}}}
 		case 2:
 			e.Result = study.Result{State: study.Pruned, Values: []float64{1, 2}}
 		}
@@ -73,9 +73,6 @@ func finishesAll(t *testing.T, at string) {
 	})
 	alone := kept("alone", func(all []TrialResult) {
 		for _, e := range all {
-			for _, r := range e.Reports {
-				require.NoError(t, d.Report(e.Trial, r))
-			}
 			require.NoError(t, d.Finish(e.Trial, e.Result))
 		}
 	})

@@ -58,16 +58,13 @@ func (s *Study) take(listed, running []int64) error {
 
 // MarkFinished records a result and reports that the caller has just written to the storage: the study does not read
 // them again.
-func (s *Study) MarkFinished(trial int64, r Result, beside []Reported) error {
+func (s *Study) MarkFinished(trial int64, r Result) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.complete[trial] {
 		return nil // it is read
 	}
 	t := s.trials[s.byID[trial]].clone()
-	for _, x := range beside {
-		t.report(x)
-	}
 	if err := t.end(r, time.Now()); err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ const (
 	ConflictAttr = "xlarun:nondeterminism" // of a trial: the other result and its digest
 )
 
-// Digest returns a hash of the bits of the result, without the reason of a failure.
+// Digest returns a hash of the bits of the result, of a failure without its reason and the reports before it.
 func (r Result) Digest() string {
 	h := sha256.New()
 	h.Write([]byte(r.State)) // a hash takes all
@@ -71,6 +71,9 @@ func (r Result) Digest() string {
 	word(uint64(len(r.Values)))
 	for _, x := range r.Values {
 		word(math.Float64bits(x))
+	}
+	if r.State == Fail {
+		r.Intermediate = nil
 	}
 	for _, x := range r.Intermediate {
 		word(uint64(x.Step))

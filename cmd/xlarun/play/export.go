@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -235,7 +234,7 @@ func (s *Saved) addDrawn(m *episode.Member) error {
 func describeMember(m *episode.Member, metadata map[string]string) error {
 	spec := m.Env.Spec()
 	for key, s := range map[string]envs.Space{"observation_space": spec.Observation, "action_space": spec.Action} {
-		text, err := json.Marshal(spaceOf(s))
+		text, err := json.Marshal(envs.DescribeSpace(s))
 		if err != nil {
 			return err
 		}
@@ -274,46 +273,4 @@ func describePolicy(p policy.Policy, params any) (map[string]string, error) {
 		metadata[key] = text
 	}
 	return metadata, nil
-}
-
-// space is the JSON form of a space.
-type space struct {
-	Type  string     `json:"type"` // "Discrete", "MultiDiscrete", "Box"
-	N     int        `json:"n,omitempty"`
-	Each  []int      `json:"nvec,omitempty"` // number of values of each element of a MultiDiscrete
-	Low   []*float64 `json:"low,omitempty"`  // of each element, row-major; null means no bound
-	High  []*float64 `json:"high,omitempty"`
-	Shape []int      `json:"shape"`
-	DType string     `json:"dtype"` // NumPy's name
-}
-
-func spaceOf(s envs.Space) space {
-	shape := s.Shape()
-	out := space{Shape: append([]int{}, shape.Dims...), DType: strings.ToLower(shape.DType.String())}
-	switch s := s.(type) {
-	case envs.Discrete:
-		out.Type, out.N = "Discrete", s.N
-	case envs.MultiDiscrete:
-		out.Type, out.Each = "MultiDiscrete", s.N
-	case envs.Box:
-		out.Type = "Box"
-		for i := range shape.Size() {
-			out.Low, out.High = append(out.Low, bound(s.Low, i)), append(out.High, bound(s.High, i))
-		}
-	default:
-		out.Type = s.String()
-	}
-	return out
-}
-
-// bound returns bound i of a box, or nil if there is none. A box may have a single bound for all elements.
-func bound(bounds []float64, i int) *float64 {
-	x := bounds[0]
-	if len(bounds) > 1 {
-		x = bounds[i]
-	}
-	if math.Abs(x) >= envs.Unbounded {
-		return nil
-	}
-	return &x
 }

@@ -2,7 +2,6 @@ package python
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -130,33 +129,10 @@ func (s *Server) vector(argument []byte) (o object, description map[string]any, 
 	}
 	spec := x.rollout.Env.Spec()
 	description = x.memory.describe()
-	description["observation"], description["action"] = spaceOf(spec.Observation), spaceOf(spec.Action)
+	description["observation"] = envs.DescribeSpace(spec.Observation)
+	description["action"] = envs.DescribeSpace(spec.Action)
 	return object{map[string]func(argument []byte) (any, error){"reset": x.memory.request(x.resetLanes),
 		"step": x.memory.request(x.stepLanes)}, x.memory, x.close}, description, nil
-}
-
-// spaceOf describes a space as envs.ReadSpec reads it.
-func spaceOf(s envs.Space) map[string]any {
-	bounds := func(all []float64) (out []any) {
-		for _, x := range all {
-			if math.IsInf(x, 0) || math.IsNaN(x) {
-				out = append(out, nil)
-			} else {
-				out = append(out, x)
-			}
-		}
-		return out
-	}
-	switch s := s.(type) {
-	case envs.Discrete:
-		return map[string]any{"n": s.N}
-	case envs.MultiDiscrete:
-		return map[string]any{"nvec": s.N}
-	case envs.Box:
-		return map[string]any{"low": bounds(s.Low), "high": bounds(s.High), "shape": append([]int{}, s.Dims...),
-			"dtype": types[s.DType]}
-	}
-	return nil
 }
 
 // bound returns the vector with a program's inputs as parameters.
