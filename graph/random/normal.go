@@ -15,6 +15,9 @@ func Normal(key Key, shape graph.Shape) *graph.Array {
 }
 
 func (w words) normal(s graph.Shape) *graph.Array {
+	if s.DType == graph.Float32 {
+		return graph.Random.Normal(w.mixed(s.Dims...))
+	}
 	return graph.Mul(math.Sqrt2, graph.ErfInv(w.uniform("random.Normal", s, formats[s.DType].aboveMinusOne(), 1)))
 }
 
