@@ -8,7 +8,8 @@ import (
 )
 
 // Normal draws from the standard normal distribution, of a float shape: sqrt(2) * erf_inv(u), u uniform in (-1, 1). It
-// is one elementwise expression over one hash, with nothing to store between. float32 draws stay within about 5.4.
+// is one elementwise expression over one hash, with nothing to store between; on CPUs one kernel computes large draws
+// of float32. float32 draws stay within about 5.4.
 func Normal(key Key, shape graph.Shape) *graph.Array {
 	shape = floatShape("random.Normal", shape)
 	return wordsOf("random.Normal", key).normal(shape)
