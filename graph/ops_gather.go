@@ -195,6 +195,9 @@ var _ = register(&Op{
 		if out := lowerTake(l, n, in); out != nil {
 			return out
 		}
+		if out := gatherOfParts(l, n, in); out != nil {
+			return out
+		}
 		return lowerGather(l, n, in)
 	},
 	Cost: costMove,
@@ -214,6 +217,20 @@ var _ = register(&Op{
 		}
 	},
 })
+
+// leastOfParts is how often, on average, a gather reads an element of a concatenation that is stored for it.
+const leastOfParts = 4
+
+// gatherOfParts stores a concatenation that a gather reads several times, such as an array in front of itself of which
+// each lane reads a window. XLA's CPU compiler would ask for each element that is read in which part it lies.
+func gatherOfParts(l *Cursor, n *Node, in []*Array) []*Array {
+	parts := in[0].node
+	if !l.target.IsCPU() || parts == nil || parts.Op.Name != "concatenate" ||
+		n.Outs[0].Size() < leastOfParts*in[0].Size() {
+		return nil
+	}
+	return apply(n.Op, n.Attrs, []*Array{Barrier(in[0])[0], in[1]})
+}
 
 func clampIndices(a gatherAttrs, indices *Array, operand []int) *Array {
 	limits := make([]int64, len(a.IndexMap))

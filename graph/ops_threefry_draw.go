@@ -101,9 +101,15 @@ var _ = register(&Op{
 // leastThreefry is the least number of draws for which the kernel is called: what it writes goes through memory.
 const leastThreefry = 4096
 
-// threefryKernel is called with the number of draws of a key and whether the keys are last.
+// threefryKernel is called with the number of draws of a key and whether the keys are last. A third number says that
+// normal numbers are made of the draws.
 var threefryKernel = &Kernel{Target: "xlarun_threefry", evalConfig: func(config []int, in, out []*Tensor) {
 	threefryAttrs{dims: config[:1], last: config[1] != 0, both: len(out) == 2}.draw(in, out)
+	if len(config) > 2 {
+		for i, bits := range out[0].V {
+			out[0].SetF(i, normalOf(bits))
+		}
+	}
 }}
 
 // draw fills the results.

@@ -8,13 +8,17 @@ import (
 )
 
 // Normal draws from the standard normal distribution, of a float shape: sqrt(2) * erf_inv(u), u uniform in (-1, 1). It
-// is one elementwise expression over one hash, with nothing to store between. float32 draws stay within about 5.4.
+// is one elementwise expression over one hash, with nothing to store between; on CPUs one kernel computes large draws
+// of float32. float32 draws stay within about 5.4.
 func Normal(key Key, shape graph.Shape) *graph.Array {
 	shape = floatShape("random.Normal", shape)
 	return wordsOf("random.Normal", key).normal(shape)
 }
 
 func (w words) normal(s graph.Shape) *graph.Array {
+	if s.DType == graph.Float32 {
+		return graph.Random.Normal(w.mixed(s.Dims...))
+	}
 	return graph.Mul(math.Sqrt2, graph.ErfInv(w.uniform("random.Normal", s, formats[s.DType].aboveMinusOne(), 1)))
 }
 

@@ -5,9 +5,10 @@
 #include <stdint.h>
 
 // The words of the counters (0, 0) to (0, draws - 1) under each key: a and b [keys, draws], or [draws, keys] where keys
-// are last; where b is NULL, a has the exclusive or of both.
+// are last; where b is NULL, a has the exclusive or of both, or, if normal is set, the float32 that random.Normal makes
+// of it.
 typedef void xb_threefry_words(const uint32_t *hi, const uint32_t *lo, int64_t keys, int64_t draws, int keys_last,
-                               uint32_t *a, uint32_t *b);
+                               int normal, uint32_t *a, uint32_t *b);
 
 // The hashes of n counters (x0, x1) under keys (k0, k1).
 typedef void xb_threefry_hashes(const uint32_t *k0, const uint32_t *k1, const uint32_t *x0, const uint32_t *x1,

@@ -9,6 +9,8 @@ typedef uint32_t vec __attribute__((vector_size(4 * W)));
 
 enum { TOGETHER = 4 };  // vectors that are hashed side by side: a round waits for the one before
 
+#include "threefry_normal.h"
+
 #define ROTATE(x, r) (((x) << (r)) | ((x) >> (32 - (r))))
 
 // hash makes of counters (x0, x1) under keys (k0, k1) both words of output.
@@ -38,10 +40,12 @@ static inline void hash(const vec *k0, const vec *k1, vec *x0, vec *x1) {
   }
 }
 
-// store writes n words, at most TOGETHER vectors of them: the two words apart, or a alone with both in one.
-static inline void store(uint32_t *a, uint32_t *b, const vec *x0, const vec *x1, int64_t n) {
+// store writes n words, at most TOGETHER vectors of them: the two words apart, or a alone with both in one, or with the
+// normal number of these bits.
+static inline void store(uint32_t *a, uint32_t *b, const vec *x0, const vec *x1, int64_t n, int normal) {
   vec x[TOGETHER];
   for (int i = 0; i < TOGETHER; i++) x[i] = b ? x0[i] : x0[i] ^ x1[i];
+  if (normal) normals_of(x);
   int64_t bytes = 4 * (n < TOGETHER * W ? n : TOGETHER * W);
   memcpy(a, x, bytes);
   if (b) memcpy(b, x1, bytes);
@@ -53,8 +57,8 @@ static vec ramp(void) {
   return x;
 }
 
-void threefry(const uint32_t *hi, const uint32_t *lo, int64_t keys, int64_t draws, int keys_last, uint32_t *a,
-              uint32_t *b) {
+void threefry(const uint32_t *hi, const uint32_t *lo, int64_t keys, int64_t draws, int keys_last, int normal,
+              uint32_t *a, uint32_t *b) {
   const int64_t step = TOGETHER * W;
   vec k0[TOGETHER], k1[TOGETHER], x0[TOGETHER], x1[TOGETHER];
   if (!keys_last && draws >= step) {
@@ -65,7 +69,7 @@ void threefry(const uint32_t *hi, const uint32_t *lo, int64_t keys, int64_t draw
         memset(x0, 0, sizeof x0);
         hash(k0, k1, x0, x1);
         int64_t at = k * draws + j;
-        store(a + at, b ? b + at : NULL, x0, x1, draws - j);
+        store(a + at, b ? b + at : NULL, x0, x1, draws - j, normal);
       }
     }
     return;
@@ -82,7 +86,7 @@ void threefry(const uint32_t *hi, const uint32_t *lo, int64_t keys, int64_t draw
       memcpy(k0, key0, sizeof k0), memcpy(k1, key1, sizeof k1), memcpy(x1, counter, sizeof x1);
       memset(x0, 0, sizeof x0);
       hash(k0, k1, x0, x1);
-      store(a + at, b ? b + at : NULL, x0, x1, n);
+      store(a + at, b ? b + at : NULL, x0, x1, n, normal);
     }
     return;
   }
@@ -95,7 +99,7 @@ void threefry(const uint32_t *hi, const uint32_t *lo, int64_t keys, int64_t draw
       memset(x0, 0, sizeof x0);
       hash(k0, k1, x0, x1);
       int64_t at = j * keys + k;
-      store(a + at, b ? b + at : NULL, x0, x1, n);
+      store(a + at, b ? b + at : NULL, x0, x1, n, normal);
     }
   }
 }
@@ -108,6 +112,6 @@ void hashes(const uint32_t *key0, const uint32_t *key1, const uint32_t *counter0
     memcpy(k0, key0 + at, bytes), memcpy(k1, key1 + at, bytes);
     memcpy(x0, counter0 + at, bytes), memcpy(x1, counter1 + at, bytes);
     hash(k0, k1, x0, x1);
-    store(a + at, b + at, x0, x1, n - at);
+    store(a + at, b + at, x0, x1, n - at, 0);
   }
 }
