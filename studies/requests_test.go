@@ -420,7 +420,8 @@ func TestLostTrialInACall(t *testing.T) {
 			report = x.last // that of b, until a reports
 			x.mu.Unlock()
 		}
-		if report.Worker != "a" || report.Kind != beatKind || report.Granted { // FailNow is for the test's own goroutine
+		// FailNow is for the test's own goroutine.
+		if report.Worker != "a" || report.Kind != beatKind || report.Granted {
 			t.Error("a worker whose trial another one has is not told so when it reports")
 		}
 	})}

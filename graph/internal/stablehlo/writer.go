@@ -143,8 +143,8 @@ func (w *Writer) Function(name, params, results, body string) {
 
 // Module returns the text of a module whose public function @main has the body that was written so far.
 func (w *Writer) Module(name string, replicas int, params, results string) string {
-	parts := []string{fmt.Sprintf("module @%s attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = %d : i32} "+
-		"{\n", moduleName(name), replicas), "  func.func public @main(", params, ") -> (", results, ") {\n",
+	parts := []string{fmt.Sprintf("module @%s attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = %d : i32}",
+		moduleName(name), replicas), " {\n", "  func.func public @main(", params, ") -> (", results, ") {\n",
 		w.text.String(), "  }\n"}
 	for _, f := range w.order {
 		parts = append(parts, w.functions[f])

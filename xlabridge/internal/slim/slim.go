@@ -15,8 +15,8 @@ import (
 
 // A program that the CPU plugin serializes holds machine code and the optimized program as HLO. Loading makes objects
 // of the HLO again, which takes two thirds of the time. The bodies of fusions are most of it, and are machine code
-// already. So an entry of the cache has custom calls instead of fusions, and no bodies. Bodies with the parameters only,
-// as were tried first, still were half of the instructions.
+// already. So an entry of the cache has custom calls instead of fusions, and no bodies. Bodies that have
+// their parameters only would still be half of the instructions.
 
 // A serialized program is executableField{resultField{moduleField{HloModuleProto}}}: so the plugin wraps the HLO.
 const executableField, resultField, moduleField protowire.Number = 1, 1, 1
