@@ -386,6 +386,7 @@ func (c *checker) pair(m *Model, p Pair, moves []bool) {
 	for _, i := range []int{a, b} {
 		x := m.Geoms[i]
 		c.rule("geom", i, x.Solref, x.Solimp)
+		c.want(slices.Contains([]int{1, 3, 4, 6}, x.Condim), "geom", i, "condim %d: want 1 or 3", x.Condim)
 		c.want(x.Solmix > minVal, "geom", i, "solmix %v: want more than 0", x.Solmix)
 	}
 	friction := ofContact(g, h, g.Friction[0], h.Friction[0], func(g, h float64) float64 { return max(g, h) })

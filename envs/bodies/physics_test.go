@@ -247,6 +247,7 @@ func TestCheckRefuses(t *testing.T) {
 		{func(m *Model) { m.Joints[0].Type = "ball" }, `joint "root": type "ball": want free, slide or hinge`},
 		{func(m *Model) { m.Joints[1].Range, m.Joints[1].Margin = [2]float64{0, .01}, .01 },
 			`joint "hip_1": range [0 0.01]: want one wider than two margins of 0.01`},
+		{func(m *Model) { m.Geoms[0].Condim = 2 }, `geom "floor": condim 2: want 1 or 3`}, // which no pair has
 		{func(m *Model) { m.Geoms[1].Condim = 4 },
 			`geom "torso_geom": condim 4 for contacts with geom "floor": want 1 or 3`},
 		{func(m *Model) { m.Geoms[1].Type = "box" },
