@@ -42,8 +42,8 @@ func (o *flags) add(f *pflag.FlagSet, suite Suite) {
 	o.AddDevices(f)
 	f.IntVar(&o.repeats, "repeats", 3, fmt.Sprintf("repeats; each side has %d turns in a repeat", turnsOfRepeat))
 	addPeers(f, &o.peers, &o.python, &o.limit)
-	f.DurationVar(&o.budget, "budget", 0, fmt.Sprintf("time in all: turns get shorter and fewer (then unrecorded), peers "+
-		"answer in half of their row's time, and what does not fit is named; 0s: %.0f minutes for all suites, %.0f "+
+	f.DurationVar(&o.budget, "budget", 0, fmt.Sprintf("time in all: turns get shorter and fewer (then unrecorded), "+
+		"peers answer in half of their row's time, and what does not fit is named; 0s: %.0f minutes for all suites, %.0f "+
 		"for one, no end for named workloads", budgetOfAll.Minutes(), budgetOfSuite.Minutes()))
 	f.StringVar(&o.tune, "tune", plan.TuneQuick, "how our plans are chosen: "+strings.Join(plan.Tunes(), ", "))
 	if suite.Name == "neuro" {
@@ -232,8 +232,8 @@ func (h *host) runSuites(ctx context.Context, suites []Suite, o flags, names []s
 	var jobs []*job
 	for _, s := range suites {
 		if s.Devices > 0 && o.Devices > 0 && o.Devices != s.Devices {
-			return console.BadInput("--devices got %d, wants %d for the suite %s, which is timed on one: leave it out%s",
-				o.Devices, s.Devices, s.Name, map[bool]string{true: ", or name a suite"}[len(suites) > 1])
+			return console.BadInput("--devices got %d, wants %d for the suite %s, which is timed on one: leave it "+
+				"out%s", o.Devices, s.Devices, s.Name, map[bool]string{true: ", or name a suite"}[len(suites) > 1])
 		}
 		chosen, err := choose(names, s.Workloads(options))
 		if err != nil {

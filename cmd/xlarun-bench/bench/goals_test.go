@@ -16,8 +16,8 @@ import (
 // reasons is the page of rows that are below their goals: the first cell of each row of its first table is a name.
 const reasons = "docs/notes/beside-peers.md"
 
-// Each goal is of a row that exists. What docs/figures.toml lacks, or has below its goal, is on the page of reasons, and
-// what reaches its goal is not.
+// Each goal is of a row that exists. What docs/figures.toml lacks, or has below its goal, is on the page of reasons,
+// and what reaches its goal is not.
 func TestGoals(t *testing.T) {
 	names := map[string]bool{}
 	for _, s := range suites() {

@@ -401,7 +401,8 @@ func (b *bench) run(ctx context.Context, jobs []*job) (err error) {
 	}
 	fmt.Fprint(b.Out, means)
 	if commit != "" && len(short) > 0 {
-		fmt.Fprintf(b.Out, "cut short, so not recorded: %s: name them to measure all turns\n", strings.Join(short, ", "))
+		fmt.Fprintf(b.Out, "cut short, so not recorded: %s: name them to measure all turns\n",
+			strings.Join(short, ", "))
 	}
 	result := map[string]any{"workloads": table}
 	if left := notMeasured(jobs); len(left) > 0 {
