@@ -43,8 +43,8 @@ func (o *flags) add(f *pflag.FlagSet, suite Suite) {
 	f.IntVar(&o.repeats, "repeats", 3, fmt.Sprintf("repeats; each side has %d turns in a repeat", turnsOfRepeat))
 	addPeers(f, &o.peers, &o.python, &o.limit)
 	f.DurationVar(&o.budget, "budget", 0, fmt.Sprintf("time in all: turns get shorter and fewer (then unrecorded), "+
-		"peers answer in half of their row's time, and what does not fit is named; 0s: %.0f minutes for all suites, %.0f "+
-		"for one, no end for named workloads", budgetOfAll.Minutes(), budgetOfSuite.Minutes()))
+		"peers answer in half of their row's time, and what does not fit is named; 0s: %.0f minutes for all suites, "+
+		"%.0f for one, no end for named workloads", budgetOfAll.Minutes(), budgetOfSuite.Minutes()))
 	f.StringVar(&o.tune, "tune", plan.TuneQuick, "how our plans are chosen: "+strings.Join(plan.Tunes(), ", "))
 	if suite.Name == "neuro" {
 		f.StringVar(&o.date, "date", "", "day whose sizes are used, as 2026-11-22 (default today)")
