@@ -4,10 +4,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#ifdef __AVX512F__
+#if defined(__AVX512F__)
 #define BYTES 64
-#else
+#elif defined(__AVX__)
 #define BYTES 32
+#else
+#define BYTES 16
+#endif
+#if defined(__SSE__)
+#define IN_REGISTER(x) __asm__ volatile("" : "+x"(x))
+#elif defined(__ARM_NEON)
+#define IN_REGISTER(x) __asm__ volatile("" : "+w"(x))
+#else
+#error "peak.c knows the vectors of x86-64 and of ARM only"
 #endif
 #define SUMS 12 // independent: two units, each with a latency of four or five cycles
 typedef float vec __attribute__((vector_size(BYTES)));
@@ -33,7 +42,7 @@ int main(int c, char **v) {
 #pragma GCC unroll 12
           for (int i = 0; i < SUMS; i++) {
             s[i] = s[i] * a + b;
-            __asm__ volatile("" : "+x"(s[i])); // in a register, one turn after the other
+            IN_REGISTER(s[i]); // one turn after the other
           }
         }
 #pragma GCC unroll 12

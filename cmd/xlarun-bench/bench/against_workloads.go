@@ -41,15 +41,15 @@ func (h *host) workloadOf(name string, o Options) (s Suite, w Workload, err erro
 	return h.suites[i], found[0], nil
 }
 
-// againstBench returns a bench that runs workloads of a suite by another xlarun-bench.
-func (a *against) againstBench(s Suite, o Options, program string) *bench {
+// againstBench returns a bench that runs workloads by another xlarun-bench.
+func (a *against) againstBench(o Options, program string) *bench {
 	h := *a.host
 	h.process = func(ctx context.Context, b console.BackendFlags, cache string, args ...string) (*exec.Cmd, error) {
 		return a.process(ctx, program, b, cache, args...)
 	}
 	f := flags{repeats: 1, limit: 10 * time.Minute, tune: plan.TuneOff}
 	f.Backend = "cpu"
-	return &bench{host: &h, suite: s, flags: f, options: o}
+	return &bench{host: &h, flags: f, options: o}
 }
 
 // workloadRound runs a workload by both programs in turn, once. Time is CPU time where it is known.
@@ -59,7 +59,7 @@ func (a *against) workloadRound(ctx context.Context, name string, p programs) (r
 	if err != nil {
 		return r, err
 	}
-	ours, base := a.againstBench(suite, o, p.oursBench), a.againstBench(suite, o, p.baseBench)
+	ours, base := a.againstBench(o, p.oursBench), a.againstBench(o, p.baseBench)
 	if w.Start != steady {
 		ours.flags.repeats = turnsOfRepeat
 	}
@@ -69,7 +69,8 @@ func (a *against) workloadRound(ctx context.Context, name string, p programs) (r
 		}
 	}()
 	revision := &Peer{Name: a.flags.revision, Other: true}
-	rows, err := ours.time(ctx, w, []*side{{start: ours.ours(w)}, {peer: revision, start: base.ours(w)}})
+	rows, err := ours.time(ctx, &job{suite: suite, workload: w}, []*side{{start: ours.ours(suite, w)},
+		{peer: revision, start: base.ours(suite, w)}})
 	if err != nil {
 		return r, err
 	}

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -21,33 +20,33 @@ type job struct {
 	suite    Suite
 	prefix   string // of its rows' names
 	workload Workload
-	first    bool // before those that are not
+	rank     int           // it runs after those of lower rank
+	share    time.Duration // that it should take; 0: no matter
+	timeout  time.Duration // after which it ends; 0: never
 	rows     []row
-	why      string // it was not measured
+	reason   string // why it was not measured
 }
 
-// order returns the jobs in the order in which they run: those whose rows have a goal, and one of each suite that has
-// none; then the others, one of each suite in turn. So what does not fit is what matters least.
-func order(jobs []*job) []*job {
-	turn, place := map[string]int{}, map[*job]int{}
-	for _, j := range jobs {
-		j.first = slices.ContainsFunc(j.workload.rowNames(), func(row string) bool {
+// rank ranks jobs: 0 for those whose rows have a goal, and for one of each suite that has none; then the others, one of
+// each suite in turn. So what does not fit is what matters least.
+func rank(jobs []*job) {
+	next := map[string]int{}
+	hasGoal := func(j *job) bool {
+		return slices.ContainsFunc(j.workload.rowNames(), func(row string) bool {
 			return goalOf(j.suite.Name, row) != Goal{}
 		})
-		if j.first {
-			turn[j.suite.Name] = 1
+	}
+	for _, j := range jobs {
+		if hasGoal(j) {
+			next[j.suite.Name] = 1
 		}
 	}
 	for _, j := range jobs {
-		if !j.first {
-			place[j] = turn[j.suite.Name]
-			turn[j.suite.Name]++
-			j.first = place[j] == 0
+		if !hasGoal(j) {
+			j.rank = next[j.suite.Name]
+			next[j.suite.Name]++
 		}
 	}
-	out := slices.Clone(jobs)
-	slices.SortStableFunc(out, func(a, b *job) int { return cmp.Compare(place[a], place[b]) })
-	return out
 }
 
 // budget shares time out to jobs. The zero budget has no end.
@@ -58,30 +57,30 @@ type budget struct {
 }
 
 // share returns the time that a job should take, the first of those that are left, and the time after which it ends. A
-// job that takes less leaves the rest to the others. why says that there is none left.
-func (b *budget) share(left []*job) (share, most time.Duration, why string) {
+// job that takes less leaves the rest to the others. The reason says that there is none left.
+func (b *budget) share(left []*job) (share, timeout time.Duration, reason string) {
 	if b.all == 0 {
 		return 0, 0, ""
 	}
 	j := left[0]
-	ofAll, ofSuite := b.all-b.total, b.suite-b.spent[j.suite.Name]
+	rest, suite := b.all-b.total, b.suite-b.spent[j.suite.Name]
 	switch {
-	case ofAll < leastTurns:
+	case rest < leastTurns:
 		return 0, 0, fmt.Sprintf("the time of %v was over", b.all)
-	case ofSuite < leastTurns:
+	case suite < leastTurns:
 		return 0, 0, fmt.Sprintf("the time of %v of the suite %s was over", b.suite, j.suite.Name)
 	}
 	same, mine := 0, 0 // jobs that are left
 	for _, x := range left {
-		if x.first == j.first {
+		if (x.rank == 0) == (j.rank == 0) {
 			same++
 			if x.suite.Name == j.suite.Name {
 				mine++
 			}
 		}
 	}
-	share = min(ofAll/time.Duration(same), ofSuite/time.Duration(mine))
-	return share, min(ofAll, ofSuite, max(2*share, time.Minute)), ""
+	share = min(rest/time.Duration(same), suite/time.Duration(mine))
+	return share, min(rest, suite, max(2*share, time.Minute)), ""
 }
 
 // ended is the error of a row that took longer than it may.
@@ -104,8 +103,8 @@ func (b *budget) spend(j *job, took time.Duration) {
 func notMeasured(jobs []*job) map[string][]string {
 	all := map[string][]string{}
 	for _, j := range jobs {
-		if j.why != "" {
-			all[j.why] = append(all[j.why], j.prefix+j.workload.Name)
+		if j.reason != "" {
+			all[j.reason] = append(all[j.reason], j.prefix+j.workload.Name)
 		}
 		for _, r := range j.rows {
 			if r.Failed != "" {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/exec"
@@ -41,9 +42,9 @@ func (o *flags) add(f *pflag.FlagSet, suite Suite) {
 	o.AddDevices(f)
 	f.IntVar(&o.repeats, "repeats", 3, fmt.Sprintf("repeats; each side has %d turns in a repeat", turnsOfRepeat))
 	addPeers(f, &o.peers, &o.python, &o.limit)
-	f.DurationVar(&o.budget, "budget", 0, fmt.Sprintf("time in all: turns get shorter and fewer, and rows that do not "+
-		"fit are named; 0s: %.0f minutes for all suites, %.0f for one, no end for named workloads",
-		budgetOfAll.Minutes(), budgetOfSuite.Minutes()))
+	f.DurationVar(&o.budget, "budget", 0, fmt.Sprintf("time in all: turns get shorter and fewer (then unrecorded), "+
+		"peers answer in half of their row's time, and what does not fit is named; 0s: %.0f minutes for all suites, "+
+		"%.0f for one, no end for named workloads", budgetOfAll.Minutes(), budgetOfSuite.Minutes()))
 	f.StringVar(&o.tune, "tune", plan.TuneQuick, "how our plans are chosen: "+strings.Join(plan.Tunes(), ", "))
 	if suite.Name == "neuro" {
 		f.StringVar(&o.date, "date", "", "day whose sizes are used, as 2026-11-22 (default today)")
@@ -110,13 +111,10 @@ func (o *flags) check() (options Options, err error) {
 // bench is one run of the command.
 type bench struct {
 	*host
-	suite   Suite
 	flags   flags
 	options Options
 	budget  budget
-	share   time.Duration // that the row is to take; 0: no matter
-	most    time.Duration // that it may take; 0: no matter
-	peak    float64       // float32 operations a second of all cores; 0: not measured yet
+	peak    float64 // float32 operations a second of all cores; 0: not known
 
 	python    *peers.Python // once it is needed
 	pythonErr error
@@ -128,15 +126,11 @@ func (b *bench) command(ctx context.Context, cache string, args ...string) (*exe
 	return b.process(ctx, b.flags.BackendFlags, cache, args...)
 }
 
-// workerArgs are the arguments of a process of ours for a workload.
-func (b *bench) workerArgs(name string) []string {
-	args := []string{"bench", b.suite.Name, name, "--worker", "--tune", b.flags.tune}
-	if b.suite.Devices == 0 {
-		args = append(args, "--devices", strconv.Itoa(b.flags.Devices))
-	} else {
-		args = append(args, "--devices", strconv.Itoa(b.suite.Devices))
-	}
-	if b.suite.Name == "neuro" {
+// workerArgs are the arguments of a process of ours for a workload of a suite.
+func (b *bench) workerArgs(s Suite, name string) []string {
+	args := []string{"bench", s.Name, name, "--worker", "--tune", b.flags.tune, "--devices",
+		strconv.Itoa(cmp.Or(s.Devices, b.flags.Devices))}
+	if s.Name == "neuro" {
 		args = append(args, "--size", b.options.Size.String())
 	}
 	return args
@@ -238,8 +232,8 @@ func (h *host) runSuites(ctx context.Context, suites []Suite, o flags, names []s
 	var jobs []*job
 	for _, s := range suites {
 		if s.Devices > 0 && o.Devices > 0 && o.Devices != s.Devices {
-			return console.BadInput("--devices got %d, wants %d for the suite %s, which is timed on one: leave it out",
-				o.Devices, s.Devices, s.Name)
+			return console.BadInput("--devices got %d, wants %d for the suite %s, which is timed on one: leave it "+
+				"out%s", o.Devices, s.Devices, s.Name, map[bool]string{true: ", or name a suite"}[len(suites) > 1])
 		}
 		chosen, err := choose(names, s.Workloads(options))
 		if err != nil {

@@ -10,7 +10,9 @@ type Goal struct {
 	Seconds float64 `json:"seconds_goal,omitempty"`   // ours, at most
 }
 
-// goals are the goals of rows, SUITE/ROW. SUITE/* is the goal of all rows of a suite that have none of their own.
+// goals are the goals of rows, SUITE/ROW. SUITE/* is the goal of all rows of a suite that have none of their own. They
+// are no fields of workloads: most workloads are made by functions over names and sizes, which would each take a goal
+// for each of their peers. TestGoals finds a key without a row.
 var goals = map[string]Goal{
 	"evolve/rollouts-small-gymnax": {Ratio: 5, Compile: 1}, "evolve/rollouts-wide-gymnax": {Ratio: 3.3, Compile: 1},
 	"evolve/rollouts-wide-C": {Ratio: .95}, "evolve/generation-small": {Ratio: 20, Compile: 1.5},

@@ -50,6 +50,7 @@ func newBed(t *testing.T, workloads ...Workload) *bed {
 		process: func(ctx context.Context, _ console.BackendFlags, _ string, _ ...string) (*exec.Cmd, error) {
 			return exec.CommandContext(ctx, "sh", "-c", b.script), nil
 		},
+		now: time.Now,
 		suites: []Suite{{Name: "fake", What: "Fakes", Turn: time.Second, Workloads: func(Options) []Workload {
 			return workloads
 		}}},
@@ -58,10 +59,12 @@ func newBed(t *testing.T, workloads ...Workload) *bed {
 }
 
 // do runs bench with these arguments and returns the exit status.
-func (b *bed) do(args ...string) int {
+func (b *bed) do(args ...string) int { return b.doIn(context.Background(), args...) }
+
+func (b *bed) doIn(ctx context.Context, args ...string) int {
 	root := &cobra.Command{Use: "xlarun"}
 	root.AddCommand(rootCommand(b.host))
-	return console.Run(context.Background(), root, append([]string{"bench"}, args...), b.Streams)
+	return console.Run(ctx, root, append([]string{"bench"}, args...), b.Streams)
 }
 
 // result is the last line that bench printed.
@@ -245,9 +248,11 @@ func TestRefusedArguments(t *testing.T) {
 		{[]string{"one", "--backend", "reference"}, "compiles nothing"},
 		// It was taken, and nothing changed.
 		{[]string{"one", "--devices", "2"}, "--devices got 2, wants 1 for the suite fake, which is timed on one"},
+		{[]string{"--devices", "2"}, "leave it out, or name a suite"},
 	} {
 		b := newBed(t, Workload{Name: "one"})
 		b.suites[0].Devices = 1
+		b.suites = append(b.suites, Suite{Name: "free", Workloads: b.suites[0].Workloads})
 		require.Equal(t, console.StatusUsage, b.do(c.args...), "%v", c.args)
 		require.Contains(t, b.err.String(), c.want, "%v", c.args)
 	}

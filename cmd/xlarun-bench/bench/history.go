@@ -318,9 +318,9 @@ func (o historyFlags) measure(ctx context.Context, h *host, path string, names [
 				return err
 			}
 			a := &against{host: h, process: processOf}
-			b := a.againstBench(suite, options, programs[0])
+			b := a.againstBench(options, programs[0])
 			b.flags.repeats = o.repeats
-			found, err := b.time(ctx, w, []*side{{start: b.ours(w)}})
+			found, err := b.time(ctx, &job{suite: suite, workload: w}, []*side{{start: b.ours(suite, w)}})
 			for _, f := range b.cleanup {
 				f()
 			}

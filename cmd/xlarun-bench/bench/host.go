@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,7 @@ import (
 // Command returns the bench command of a command line that has the commands of runs and studies, too: some workloads
 // run them in processes of their own. open is how that command line opens what programs run on.
 func Command(s console.Streams, open console.Opener) *cobra.Command {
-	return rootCommand(&host{Streams: s, openBackend: open, process: ownProcess, suites: suites()})
+	return rootCommand(&host{Streams: s, openBackend: open, process: ownProcess, suites: suites(), now: time.Now})
 }
 
 // host is what benchmarks run in. Tests replace its parts.
@@ -26,6 +27,7 @@ type host struct {
 	// process returns a process of ours.
 	process func(ctx context.Context, o console.BackendFlags, cache string, args ...string) (*exec.Cmd, error)
 	suites  []Suite
+	now     func() time.Time
 }
 
 // open opens what the flags name, with a bar while a plugin is downloaded.

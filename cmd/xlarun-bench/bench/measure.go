@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,8 @@ type starter func(ctx context.Context, cache string) (*process, func(), error)
 type side struct {
 	peer  *Peer // nil: ours
 	start starter
-	cache string // of warm starts
+	limit time.Duration // of an answer, where it is less than --limit; 0: none
+	cache string        // of warm starts
 
 	process *process
 	stop    func()
@@ -42,29 +44,37 @@ type side struct {
 	err error     // the side failed
 }
 
-// measure times a workload, all sides in turn, and returns a row for each peer. A peer that fails costs its row.
-func (b *bench) measure(ctx context.Context, w Workload) ([]row, error) {
-	sides := []*side{{start: b.ours(w)}}
+// measure times a workload within the time of its row, all sides in turn, and returns a row for each peer. A peer that
+// fails costs its row.
+func (b *bench) measure(ctx context.Context, j *job) ([]row, error) {
+	if j.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, j.timeout)
+		defer cancel()
+	}
+	sides := []*side{{start: b.ours(j.suite, j.workload)}}
 	if b.flags.peers {
-		for _, p := range w.Peers {
-			start, err := b.peer(ctx, p)
-			sides = append(sides, &side{peer: &p, start: start, err: err})
+		for _, p := range j.workload.Peers {
+			start, err := b.peer(ctx, j.suite, p)
+			sides = append(sides, &side{peer: &p, start: start, err: err,
+				limit: j.timeout / 2}) // ours needs time after a peer that hangs
 		}
 	}
-	return b.time(ctx, w, sides)
+	return b.time(ctx, j, sides)
 }
 
 // time times the sides of a workload in turn. The first is ours.
-func (b *bench) time(ctx context.Context, w Workload, sides []*side) ([]row, error) {
+func (b *bench) time(ctx context.Context, j *job, sides []*side) ([]row, error) {
+	w := j.workload
 	defer func() {
 		for _, s := range sides {
 			s.end()
 		}
 	}()
-	from := time.Now()
+	from := b.now()
 	for _, s := range sides {
 		if s.err == nil {
-			s.fail(b.inTime(ctx, b.prepare(ctx, w, s)))
+			s.fail(j.inTime(ctx, b.prepare(ctx, w, s)))
 		}
 		if s.peer != nil && s.err == nil {
 			s.fail(agree(w, *s.peer, sides[0], s))
@@ -76,23 +86,27 @@ func (b *bench) time(ctx context.Context, w Workload, sides []*side) ([]row, err
 			fmt.Fprintf(b.Out, "%s: without %s: %v\n", w.Name, s.peer.Name, s.err)
 		}
 	}
-	turns, length, end := b.flags.repeats*turnsOfRepeat, b.suite.Turn, time.Time{}
+	turns, length, end := b.flags.repeats*turnsOfRepeat, j.suite.Turn, time.Time{}
 	if w.Start != steady {
-		turns = b.flags.repeats
+		turns, length = b.flags.repeats, 0 // a turn is a start
 	}
-	if b.share > 0 {
-		left := max(b.share-time.Since(from), leastTurns)
-		length, end = min(length, left/time.Duration(turns*len(sides))), time.Now().Add(left)
+	whole := length
+	if j.share > 0 {
+		now := b.now()
+		left := max(j.share-now.Sub(from), leastTurns)
+		length, end = min(length, left/time.Duration(turns*len(sides))), now.Add(left)
 	}
+	n, short := 0, false
 	for _, s := range sides {
 		s.runs = runsOf(length, s.took)
+		short = short || s.runs < runsOf(whole, s.took)
 	}
-	for n := 0; n < turns && (n == 0 || end.IsZero() || time.Now().Before(end)); n++ {
+	for ; n < turns && (n == 0 || end.IsZero() || b.now().Before(end)); n++ {
 		for _, s := range sides {
 			if s.err != nil {
 				continue
 			}
-			if err := b.inTime(ctx, b.turn(ctx, w, s)); err != nil {
+			if err := j.inTime(ctx, b.turn(ctx, w, s)); err != nil {
 				s.fail(err)
 				if s.peer == nil {
 					return nil, err
@@ -101,13 +115,21 @@ func (b *bench) time(ctx context.Context, w Workload, sides []*side) ([]row, err
 			}
 		}
 	}
-	return b.ofPeak(ctx, w, rows(w, sides[0], sides[1:])), nil
+	all := rows(w, sides[0], sides[1:])
+	for i := range all {
+		r := &all[i]
+		r.Short = short || n < turns
+		if r.Limit == "" && w.Flops > 0 && b.peak > 0 {
+			r.Limit, r.Share = "peak", w.Flops/r.Ours/b.peak
+		}
+	}
+	return all, nil
 }
 
 // inTime says of an error whether it came of the end of the row's time.
-func (b *bench) inTime(ctx context.Context, err error) error {
+func (j *job) inTime(ctx context.Context, err error) error {
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return ended{b.most}
+		return ended{j.timeout}
 	}
 	return err
 }
@@ -125,14 +147,14 @@ func (b *bench) prepare(ctx context.Context, w Workload, s *side) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
-	from := time.Now() // a run may give the time of a part or of many units
+	from := b.now() // a run may give the time of a part or of many units
 	if err := s.process.ask(1, &s.last); err != nil {
 		return err
 	}
 	if len(s.last.Seconds) == 0 {
 		return s.process.failed("ran once and gave no time")
 	}
-	s.took = time.Since(from)
+	s.took = b.now().Sub(from)
 	if w.Start != steady {
 		s.end()
 	}
@@ -171,6 +193,9 @@ func (b *bench) turn(ctx context.Context, w Workload, s *side) error {
 func (s *side) begin(ctx context.Context) (err error) {
 	if s.process, s.stop, err = s.start(ctx, s.cache); err != nil {
 		return err
+	}
+	if p := s.process; s.limit > 0 && s.limit < p.limit {
+		p.limit, p.note = s.limit, ", half of the time of its row"
 	}
 	return s.process.read(&s.ready)
 }
@@ -211,7 +236,7 @@ func agree(w Workload, p Peer, ours, theirs *side) error {
 }
 
 // ours starts a process of ours for a workload, with an empty cache of programs where none is given.
-func (b *bench) ours(w Workload) starter {
+func (b *bench) ours(s Suite, w Workload) starter {
 	return func(ctx context.Context, cache string) (*process, func(), error) {
 		remove := func() {}
 		if cache == "" {
@@ -220,7 +245,7 @@ func (b *bench) ours(w Workload) starter {
 				return nil, nil, err
 			}
 		}
-		cmd, err := b.command(ctx, cache, b.workerArgs(w.Name)...)
+		cmd, err := b.command(ctx, cache, b.workerArgs(s, w.Name)...)
 		if err != nil {
 			remove()
 			return nil, nil, err
@@ -234,15 +259,15 @@ func (b *bench) ours(w Workload) starter {
 	}
 }
 
-// peer returns how a peer is started. Its error says why it can't be.
-func (b *bench) peer(ctx context.Context, p Peer) (starter, error) {
+// peer returns how a peer of a suite is started. Its error says why it can't be.
+func (b *bench) peer(ctx context.Context, s Suite, p Peer) (starter, error) {
 	if p.Workload != "" {
-		all := b.suite.Workloads(b.options)
+		all := s.Workloads(b.options)
 		i := slices.IndexFunc(all, func(w Workload) bool { return w.Name == p.Workload })
 		if i < 0 {
 			return nil, fmt.Errorf("the suite has no workload %s", p.Workload)
 		}
-		return b.ours(all[i]), nil
+		return b.ours(s, all[i]), nil
 	}
 	if p.Source != "" {
 		program, err := compileC(ctx, p.Source, p.Defines...)
@@ -250,7 +275,8 @@ func (b *bench) peer(ctx context.Context, p Peer) (starter, error) {
 			return nil, err
 		}
 		return func(ctx context.Context, _ string) (*process, func(), error) {
-			x, err := startProcess(exec.CommandContext(ctx, program, p.Args...), "the peer "+p.Source, b.limit())
+			x, err := startProcess(exec.CommandContext(ctx, program, p.Args...), "the peer "+p.Source,
+				b.flags.limit)
 			return x, func() {}, err
 		}, nil
 	}
@@ -258,17 +284,9 @@ func (b *bench) peer(ctx context.Context, p Peer) (starter, error) {
 		return nil, b.pythonErr
 	}
 	return func(ctx context.Context, cache string) (*process, func(), error) {
-		x, err := startScript(ctx, b.python, b.flags.Backend, p.Script, cache, b.limit(), p.Args...)
+		x, err := startScript(ctx, b.python, b.flags.Backend, p.Script, cache, b.flags.limit, p.Args...)
 		return x, func() {}, err
 	}, nil
-}
-
-// limit is the time that a peer may take for one answer: ours still needs time after a peer that hangs.
-func (b *bench) limit() time.Duration {
-	if b.most > 0 {
-		return min(b.flags.limit, b.most/2)
-	}
-	return b.flags.limit
 }
 
 // findPython finds or makes the peers' Python, once.
@@ -279,6 +297,7 @@ func (b *bench) findPython(ctx context.Context) {
 }
 
 // run times workloads and prints their table. Its error names the workloads of ours that failed; the others are timed.
+// An interrupt keeps the rows that are whole.
 func (b *bench) run(ctx context.Context, jobs []*job) (err error) {
 	defer func() {
 		for _, f := range b.cleanup {
@@ -318,47 +337,62 @@ func (b *bench) run(ctx context.Context, jobs []*job) (err error) {
 	}) {
 		b.findPython(ctx) // its installation is no time of a row
 	}
+	if b.flags.peers && slices.ContainsFunc(jobs, func(j *job) bool { return j.workload.Flops > 0 }) {
+		if b.peak, err = b.flops(ctx); err != nil {
+			fmt.Fprintf(b.Out, "without shares of the cores' peak: %v\n", err)
+		}
+	}
 	var failed []error
 	ordered := jobs
 	if b.budget.all > 0 {
-		ordered = order(jobs)
+		rank(jobs)
+		ordered = slices.Clone(jobs)
+		slices.SortStableFunc(ordered, func(x, y *job) int { return cmp.Compare(x.rank, y.rank) })
 	}
+	const interrupted = "the run was interrupted"
 	for i, j := range ordered {
-		if b.share, b.most, j.why = b.budget.share(ordered[i:]); j.why != "" {
+		if ctx.Err() != nil {
+			j.reason = interrupted
 			continue
 		}
-		b.suite = j.suite
-		fmt.Fprintf(b.Out, "%s%s: %s\n", j.prefix, j.workload.Name, j.workload.What)
-		start := time.Now()
-		err := b.job(ctx, j)
-		b.budget.spend(j, time.Since(start))
-		if ctx.Err() != nil {
-			return ctx.Err()
+		if j.share, j.timeout, j.reason = b.budget.share(ordered[i:]); j.reason != "" {
+			continue
 		}
+		fmt.Fprintf(b.Out, "%s%s: %s\n", j.prefix, j.workload.Name, j.workload.What)
+		start := b.now()
+		j.rows, err = b.measure(ctx, j)
+		b.budget.spend(j, b.now().Sub(start))
 		switch {
+		case ctx.Err() != nil:
+			j.rows, j.reason = nil, interrupted
 		case errors.As(err, new(ended)):
-			j.why = err.Error()
+			j.reason = err.Error()
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s: %w", j.workload.Name, err))
 			fmt.Fprintf(b.Out, "%s failed: %v\n", j.workload.Name, err)
 		}
 	}
-	table, means := []row{}, "" // not null in JSON
+	failed = append(failed, ctx.Err())
+	ctx = context.WithoutCancel(ctx)               // to record what was measured
+	table, means, short := []row{}, "", []string{} // not null in JSON
 	for _, suite := range b.suites {
 		rows, prefix := tableOf(suite, jobs)
+		if len(rows) == 0 {
+			continue
+		}
+		whole := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.Short })
 		if history != "" {
-			if err := appendHistory(ctx, history, suite.Name, commit, rows); err != nil {
-				return err
-			}
+			failed = append(failed, appendHistory(ctx, history, suite.Name, commit, whole))
 		}
 		if b.flags.figures != "" {
-			if err := record(b.flags.figures, suite.Name, commit, rows); err != nil {
-				return err
-			}
+			failed = append(failed, record(b.flags.figures, suite.Name, commit, b.flags.repeats, whole))
 		}
 		means += meansOf(suite.Name, rows)
 		for i := range rows {
 			rows[i].Name = prefix + rows[i].Name
+			if rows[i].Short {
+				short = append(short, rows[i].Name)
+			}
 		}
 		table = append(table, rows...)
 	}
@@ -366,6 +400,10 @@ func (b *bench) run(ctx context.Context, jobs []*job) (err error) {
 		return err
 	}
 	fmt.Fprint(b.Out, means)
+	if commit != "" && len(short) > 0 {
+		fmt.Fprintf(b.Out, "cut short, so not recorded: %s: name them to measure all turns\n",
+			strings.Join(short, ", "))
+	}
 	result := map[string]any{"workloads": table}
 	if left := notMeasured(jobs); len(left) > 0 {
 		result["not_measured"] = left
@@ -379,28 +417,21 @@ func (b *bench) run(ctx context.Context, jobs []*job) (err error) {
 	return errors.Join(failed...)
 }
 
-// job times a workload within the time of its row.
-func (b *bench) job(ctx context.Context, j *job) (err error) {
-	if b.most > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, b.most)
-		defer cancel()
-	}
-	j.rows, err = b.measure(ctx, j.workload)
-	return err
-}
-
-// tableOf returns the rows of a suite, with their goals, and what is before their names in the table of all.
+// tableOf returns the rows of a suite, with their goals, and what is before their names in the table of all. Where
+// numbers follow from several rows, of which one was cut short, all count as cut short.
 func tableOf(s Suite, jobs []*job) (table []row, prefix string) {
 	for _, j := range jobs {
 		if j.suite.Name == s.Name {
 			table, prefix = append(table, j.rows...), j.prefix
 		}
 	}
-	if s.Summary != nil {
+	short := false
+	if s.Summary != nil && len(table) > 0 {
+		short = slices.ContainsFunc(table, func(r row) bool { return r.Short })
 		table = s.Summary(table)
 	}
 	for i := range table {
+		table[i].Short = table[i].Short || short
 		table[i].Goal = goalOf(s.Name, table[i].Name)
 		ratio := 0.
 		if table[i].Ratio != nil {

@@ -49,6 +49,7 @@ type process struct {
 	in    io.WriteCloser
 	lines chan []byte
 	limit time.Duration
+	note  string // on limit
 	tail  *tail
 	wait  func() error // once
 }
@@ -115,7 +116,7 @@ func (p *process) read(answer any) error {
 		}
 		return nil
 	case <-timer.C:
-		return p.failed(fmt.Sprintf("gave no answer for %v", p.limit))
+		return p.failed(fmt.Sprintf("gave no answer for %v%s", p.limit, p.note))
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 )
 
 // record writes rows into a file of figures. They replace older rows of the same names. commit is what was measured.
-func record(path, suite, commit string, all []row) error {
+func record(path, suite, commit string, repeats int, all []row) error {
 	f, err := figures.Read(path)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func record(path, suite, commit string, all []row) error {
 			OursCPU: digits(r.Processor), RatioCPU: digits(r.ProcessorRatio), RatioCompile: digits(r.CompileRatio),
 			Rate: digits(r.Rate), Bytes: r.PeakBytes, OtherBytes: r.PeerPeakBytes, Commit: commit,
 			Date: toml.LocalDate{Year: year, Month: int(month), Day: day}, Machine: f.Machines[i].Name,
-			Repeats: max(r.Repeats, 1), Load: load(), Gain: digits(r.Gain), GainCPU: digits(r.GainCPU),
+			Repeats: repeats, Load: load(), Gain: digits(r.Gain), GainCPU: digits(r.GainCPU),
 			GainElsewhere: digits(r.GainThere)}
 		if r.Peer != nil {
 			x.Other, x.Ratio, x.OtherCPU = digits(*r.PeerSeconds), digits(*r.Ratio), digits(r.PeerProcessor)
@@ -89,8 +89,8 @@ func commitOf(flag, path string) (string, error) {
 // versioned returns the name with the pinned versions of the package and of JAX below it.
 func (p Peer) versioned() string {
 	text, _ := thirdparty.Peers.ReadFile("peers/requirements.txt")
-	version := func(of string) string {
-		m := regexp.MustCompile(`(?mi)^` + regexp.QuoteMeta(of) + `==(.*)$`).FindSubmatch(text)
+	version := func(name string) string {
+		m := regexp.MustCompile(`(?mi)^` + regexp.QuoteMeta(name) + `==(.*)$`).FindSubmatch(text)
 		if m == nil {
 			return ""
 		}

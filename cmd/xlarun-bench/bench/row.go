@@ -45,8 +45,8 @@ type row struct {
 	GainCPU   float64 `json:"processor_gain,omitempty"`
 	There     float64 `json:"there,omitempty"`
 	GainThere float64 `json:"gain_there,omitempty"`
-	// Repeats is how often the sides were measured: fewer than asked for where the time of the row was over.
-	Repeats int `json:"repeats,omitempty"`
+	// Short: the budget left time for fewer or shorter turns than were asked for.
+	Short bool `json:"cut_short,omitempty"`
 	// Below names what does not reach the goal: ratio, CPU, compiling or seconds.
 	Goal
 	Below []string `json:"below,omitempty"`
@@ -64,11 +64,6 @@ func rows(w Workload, ours *side, peers []*side) (all []row) {
 		Compile: machine.Median(ours.compile), PeakBytes: ours.last.Peak, Result: ours.last.Result,
 		Plan: ours.ready.Plan}
 	r.P99 = p99(ours.all)
-	turns := turnsOfRepeat
-	if w.Start != steady {
-		turns = 1
-	}
-	r.Repeats = (len(ours.seconds) + turns - 1) / turns
 	if len(ours.processor) > 0 {
 		r.Processor = machine.Median(ours.processor)
 	}
@@ -229,7 +224,8 @@ func printRows(out io.Writer, all []row) error {
 	return t.Flush()
 }
 
-// meansOf is a line with the geometric means of the ratios of a suite's rows; "" for fewer than two.
+// meansOf is a line with the geometric means of the ratios of a suite's rows, if there are two or more, and a line that
+// counts the rows below their goals, if there are goals.
 func meansOf(suite string, all []row) string {
 	var time, compile []float64
 	goals, below := 0, 0

@@ -21,12 +21,8 @@ import (
 func halfWorkloads(Options) (all []Workload) {
 	beside := func(dtypes []graph.DType, name, what, unit string, work float64, open func(d graph.DType) openRunner) {
 		for _, d := range dtypes {
-			w := Workload{Name: name + "-" + halfNames[d], What: what + ", " + halfNames[d], Work: work, Unit: unit,
-				Open: open(d)}
-			if d == graph.Float32 {
-				w.Flops = work * 1e9
-			}
-			all = append(all, besideFloat32(w, name, d))
+			all = append(all, besideFloat32(Workload{Name: name + "-" + halfNames[d], What: what + ", " + halfNames[d],
+				Work: work, Unit: unit, Open: open(d)}, name, d))
 		}
 	}
 	half := []graph.DType{graph.BFloat16, graph.Float32}
