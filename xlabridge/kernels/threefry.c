@@ -28,11 +28,11 @@ xf_error *xb_threefry(xf_frame *frame) {
   if (frame->args.size != 2 || frame->results.size < 1 || frame->results.size > 2 - normal || size != 3 ||
       config[0] < 0)
     return xf_fail(frame, XF_INVALID_ARGUMENT,
-                   "xlarun_threefry takes two arrays and three numbers and gives one array, or two that are not normal");
+                   "xlarun_threefry takes two arrays and three numbers and gives one array, or two unless normal");
   if (normal && choose().words == xb_threefry_plain)
     return xf_fail(frame, XF_INVALID_ARGUMENT,
-                   "xlarun_threefry makes normal numbers only on x86-64 with AVX2 and FMA, got another processor: compile "
-                   "the program here");
+                   "xlarun_threefry makes normal numbers only on x86-64 with AVX2 and FMA, got another processor: "
+                   "compile the program here");
   const xf_buffer *hi = frame->args.values[0], *lo = frame->args.values[1];
   int64_t keys = xb_elements(hi);
   bool right = hi->dtype == XF_U32 && lo->dtype == XF_U32 && xb_elements(lo) == keys;
