@@ -12,8 +12,8 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// The kernel that draws normal numbers gives, to the bit, what the compiler makes of the ops, outside of loops and in
-// them, which another emitter compiles. There are 2^23 numbers, and the long form draws nearly all of them.
+// The kernel that draws normal numbers gives, to the bit, what both emitters of the compiler make of the ops, outside of
+// loops and in them. There are 2^23 numbers, and the long form draws nearly all of them.
 func TestNormalsOfKernel(t *testing.T) {
 	t.Parallel()
 	const size, steps = 1 << 19, 2
@@ -36,11 +36,13 @@ func TestNormalsOfKernel(t *testing.T) {
 			return n.Sum()
 		},
 	} {
-		run := xlabridge.Jit(c, differ)
-		for i := range calls {
-			n, err := run(random.New(int64(i)))
-			require.NoError(t, err, name)
-			require.Equal(t, "i32[] 0", n.String(), name)
+		for emitter, options := range map[string]map[string]any{"older": nil, "newer": {"xla_backend_extra_options": ""}} {
+			run := xlabridge.Jit(c, differ, xlabridge.JitOptions{Compile: xlabridge.CompileOptions{XLA: options}})
+			for i := range calls {
+				n, err := run(random.New(int64(i)))
+				require.NoError(t, err)
+				require.Equal(t, "i32[] 0", n.String(), "%s, %s emitter", name, emitter)
+			}
 		}
 	}
 }
