@@ -8,7 +8,7 @@ func normalOf(bits uint64) float64 {
 	return float64(float32(math.Sqrt2)) * float64(float32(erfInvSingle(float32(u))))
 }
 
-// aboveMinusOne is, negated, the float32 behind -1.
+// aboveMinusOne is the smallest float32 above -1, negated.
 const aboveMinusOne = 1 - 0x1p-24
 
 var _ = register(&Op{
@@ -22,8 +22,8 @@ var _ = register(&Op{
 	Batch:             batchElementwise,
 	NotDifferentiable: "its input is discrete", NotLinear: "nonlinear",
 	// The kernel that draws makes normal numbers at once. It gives what XLA's CPU compiler makes of the ops.
-	Lower: func(_ *Cursor, n *Node, in []*Array) []*Array {
-		if d := in[0].node; d != nil && d.Kernel() == threefryKernel {
+	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
+		if d := in[0].node; d != nil && d.Kernel() == threefryKernel && !l.target.NoNormals {
 			if a := d.Attrs.(customCallAttrs); len(a.outs) == 1 {
 				return kernelCall(threefryKernel, []int{a.config[0], a.config[1], 1}, ShapesOf(n.Outs), d.Inputs...)
 			}

@@ -9,6 +9,9 @@ type Target struct {
 	// BF16 and Int8 say that there are instructions for products of bfloat16 and of int8. With them, kernels compute
 	// these products.
 	BF16, Int8 bool
+	// NoNormals says that the kernel that draws random bits makes no normal numbers of them. It makes them where it rounds
+	// as the compiler does: on x86-64 with AVX2 and FMA. So results do not depend on which draws call the kernel.
+	NoNormals bool
 }
 
 // Kernels says whether programs call kernels.
@@ -32,10 +35,11 @@ var (
 	TargetCPUKernelsAlways = Target{Platform: "cpu", Kernels: AlwaysKernels}
 )
 
-// Targets lists them, and those with instructions for products.
+// Targets lists them, those with instructions for products, and one without a kernel for normal numbers.
 var Targets = []Target{TargetCPU, TargetCUDA, TargetTPU, TargetCPUKernels,
 	{Platform: "cpu", Kernels: WithKernels, BF16: true}, {Platform: "cpu", Kernels: WithKernels, Int8: true},
-	{Platform: "cpu", Kernels: WithKernels, BF16: true, Int8: true}, TargetCPUKernelsAlways}
+	{Platform: "cpu", Kernels: WithKernels, BF16: true, Int8: true}, TargetCPUKernelsAlways,
+	{Platform: "cpu", Kernels: AlwaysKernels, NoNormals: true}}
 
 // String is such as "cpu with kernels +BFloat16".
 func (t Target) String() string {
@@ -45,6 +49,9 @@ func (t Target) String() string {
 	}
 	if t.Int8 {
 		s += " +" + Int8.String()
+	}
+	if t.NoNormals {
+		s += " -normals"
 	}
 	return s
 }

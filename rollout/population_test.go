@@ -116,9 +116,9 @@ func TestTilesOfTwoLists(t *testing.T) {
 		{8, 0, 2, []float64{2, 2}, []float64{2, 2}},
 	} {
 		for _, due := range []bool{false, true} {
-			tiles := population.CutTiles(c.items, 2, c.devices).Extended(c.extra)
+			tiles := population.CutTiles(c.items, 2, c.devices).WithExtra(c.extra)
 			if c.extra > 0 {
-				tiles = tiles.Due(graph.Scalar(due))
+				tiles = tiles.ExtraIf(graph.Scalar(due))
 			}
 			type result struct{ Items, Rows *graph.Array }
 			got := graph.VMap(func(perDevice *graph.Array) result {

@@ -267,7 +267,8 @@ func TestTargetOfSwitches(t *testing.T) {
 	for list, off := range map[string]products{"": {}, "-amx": {}, "-bf16": {bf16: true}, "-int8": {int8: true},
 		"-bf16,-int8": {true, true}, "none": {true, true}, "none,-bf16": {true, true}} {
 		here := products{has(kernels.BF16) && !off.bf16, has(kernels.Int8) && !off.int8}
-		want := graph.Target{Platform: "cpu", Kernels: graph.WithKernels, BF16: here.bf16, Int8: here.int8}
+		want := graph.Target{Platform: "cpu", Kernels: graph.WithKernels, BF16: here.bf16, Int8: here.int8,
+			NoNormals: len(kernels.VectorSets()) < 2}
 		if strings.HasPrefix(list, "none") {
 			want = graph.TargetCPU
 		}

@@ -7,6 +7,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/lower"
+	"xlarun/xlabridge/kernels"
 )
 
 // cpuDefaults are the compiler options of every program on CPU. Large matrix products use a pool of threads, which all
@@ -107,7 +108,7 @@ func (c *Client) Target() graph.Target {
 	}
 	t := graph.Target{Platform: c.Platform(), BF16: c.BF16Method() != "", Int8: c.Int8Method() != ""}
 	if c.HasKernels() {
-		t.Kernels = graph.WithKernels
+		t.Kernels, t.NoNormals = graph.WithKernels, len(kernels.VectorSets()) < 2
 	}
 	return t
 }

@@ -23,7 +23,9 @@ type array = graph.Array
 
 // always has a client call kernels whatever the size, so that small programs test them.
 func always(c *Client) *Client {
+	noNormals := c.Target().NoNormals
 	c.target = graph.TargetCPUKernelsAlways
+	c.target.NoNormals = noNormals
 	return c
 }
 

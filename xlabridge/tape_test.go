@@ -314,7 +314,7 @@ func (run tapeRunner) check(t *testing.T, name string, p *scalars.Program, membe
 
 // eachTapeSet runs a test with each instruction set that the processor has.
 func eachTapeSet(t *testing.T, f func(t *testing.T)) {
-	for i, name := range kernels.SparseSets() {
+	for i, name := range kernels.VectorSets() {
 		kernels.UseTapeSet(i)
 		t.Run(name, f)
 	}

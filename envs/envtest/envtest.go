@@ -57,7 +57,13 @@ func CheckSteps(env envs.Environment, steps int) error {
 		if err == nil {
 			err = inRange(c.params)
 		}
-		for _, check := range []func() error{c.lives, c.keys, c.repeats, c.ownParameters, c.draws} {
+		var episodes visit
+		lives := func() (err error) {
+			episodes, err = c.lives()
+			return err
+		}
+		repeats := func() error { return c.repeats(episodes) }
+		for _, check := range []func() error{lives, c.keys, repeats, c.ownParameters, c.draws} {
 			if err == nil {
 				err = check()
 			}
@@ -145,10 +151,8 @@ type checker struct {
 	traits envs.Traits[any, any]
 	params any
 	raw    bool
-	first  bool  // called by First
-	steps  int   // of an episode, at most
-	played visit // the episodes of lives
-	length int   // their steps
+	first  bool // called by First
+	steps  int  // of an episode, at most
 }
 
 // keys looks for random keys that an episode consumes twice.
@@ -170,10 +174,11 @@ func (c *checker) keys() (err error) {
 	return reused
 }
 
-// repeats plays the beginning of the episodes of lives once more, from another trace, and two of them alone.
-func (c *checker) repeats() error {
-	keys, steps := random.Split(random.New(livesSeed), lanes), min(short, c.length)
-	played := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.SliceAxis(a, 1, 0, steps) }, c.played)
+// repeats plays the beginning of the episodes of lives once more, from another trace, and two of them alone: the first
+// and the last lane, as a mistake with an index mostly gives the values of one of them to all.
+func (c *checker) repeats(episodes visit) error {
+	keys, steps := random.Split(random.New(livesSeed), lanes), min(short, episodes.Reward.Dim(1))
+	played := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.SliceAxis(a, 1, 0, steps) }, episodes)
 	again, err := run(graph.VMap(c.episode(steps, c.params)), keys)
 	if err != nil {
 		return err

@@ -133,35 +133,34 @@ func (c *checker) want(method, what string, got *graph.Array, shape graph.Shape)
 
 const livesSeed = 7 // of the episodes of lives
 
-// lives checks every step of whole episodes.
-func (c *checker) lives() error {
+// lives checks every step of whole episodes, and returns them: [lanes, steps, …].
+func (c *checker) lives() (visit, error) {
 	steps := min(c.spec.MaxSteps, c.steps)
 	if c.raw && c.traits.Player != nil {
 		steps = min(steps+3, c.steps) // including steps after the end
 	}
 	v, err := run(graph.VMap(c.episode(steps, c.params)), random.Split(random.New(livesSeed), lanes))
 	if err != nil {
-		return err
+		return v, err
 	}
-	c.played, c.length = v, steps
 	table, err := c.read(v)
 	if err != nil {
-		return err
+		return v, err
 	}
 	for lane := range lanes {
 		over := false
 		for i := range steps {
 			if err := c.transition(table.at(lane*steps+i), i, over); err != nil {
-				return fmt.Errorf("step %d of random play (lane %d): %w", i+1, lane, err)
+				return v, fmt.Errorf("step %d of random play (lane %d): %w", i+1, lane, err)
 			}
 			m := table.at(lane*steps + i)
 			over = over || m.terminated || m.truncated
 		}
 		if !over && steps >= c.spec.MaxSteps {
-			return fmt.Errorf("no episode end within MaxSteps, %d", c.spec.MaxSteps)
+			return v, fmt.Errorf("no episode end within MaxSteps, %d", c.spec.MaxSteps)
 		}
 	}
-	return nil
+	return v, nil
 }
 
 // transition is one step on the host.

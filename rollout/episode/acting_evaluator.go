@@ -17,8 +17,8 @@ type ActingEvaluator struct {
 }
 
 // NewActingEvaluator compiles the program that plays so many members like example, each in all ways to act. They play
-// one by one where batches are Dealt, and if they have at least `large` bytes: then without a copy, as a stack of them
-// would take a multiple of their memory.
+// one by one on the cores of a CPU, which batches are dealt to, and if they have at least `large` bytes: then without a
+// copy, as a stack of them would take a multiple of their memory.
 func NewActingEvaluator(b xlabridge.Backend, r *Rollout, example any, members, episodes, large int,
 	purpose string) (*ActingEvaluator, error) {
 	e := &ActingEvaluator{Ways: policy.WaysOf(r.Policy)}
@@ -28,7 +28,7 @@ func NewActingEvaluator(b xlabridge.Backend, r *Rollout, example any, members, e
 		size += a.Shape().Bytes()
 	}
 	acting := policy.Acting(example, e.Ways[0])
-	if Dealt(b, r) {
+	if dealsBatches(b, r) {
 		members = 1
 	}
 	var err error

@@ -9,7 +9,6 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout/plan"
 	"xlarun/xlabridge"
 )
 
@@ -17,7 +16,7 @@ import (
 // episode.
 type Evaluator struct {
 	// OnProgress, if not nil, is called when Play begins and after each call of the program. done is the number of
-	// episodes that each member has played.
+	// episodes that members have played, on average and in whole batches.
 	OnProgress func(done, total int)
 
 	backend  xlabridge.Backend
@@ -43,19 +42,19 @@ const coreBatch = 64
 
 // batchOf returns the number of episodes of a batch. Where batches are dealt to cores, the episodes of a member are an
 // even number of them. It does not depend on the number of cores.
-func batchOf(members, episodes, steps int, dealt bool) int {
+func batchOf(members, episodes, steps int, deals bool) int {
 	batch := min(episodes, max(leastBatch, mostBatchSteps/(members*steps)))
-	if dealt && episodes >= 2*leastBatch {
+	if deals && episodes >= 2*leastBatch {
 		batches := 2 * ((episodes + 2*coreBatch - 1) / (2 * coreBatch))
 		batch = min(batch, (episodes+batches-1)/batches)
 	}
 	return batch
 }
 
-// Dealt reports whether the members of an evaluation are played in small batches, which are dealt to the devices: on
-// the cores of a CPU, unless the environment takes one batch at a time.
-func Dealt(b xlabridge.Backend, r *Rollout) bool {
-	return plan.MachineOf(b, 0).CPU && !r.Env.Spec().Host
+// dealsBatches reports whether the members of an evaluation are played in small batches, which are dealt to the
+// devices: on the cores of a CPU, unless the environment takes one batch at a time.
+func dealsBatches(b xlabridge.Backend, r *Rollout) bool {
+	return b.Backend() == "cpu" && !r.Env.Spec().Host
 }
 
 // EvalResult is the result of a member on a number of new episodes.
@@ -115,7 +114,7 @@ func NewEvaluator(b xlabridge.Backend, r *Rollout, example any, members, episode
 		return nil, err
 	}
 	e := &Evaluator{backend: b, devices: 1, episodes: episodes, steps: r.Steps, members: members}
-	if Dealt(b, r) {
+	if dealsBatches(b, r) {
 		e.devices = max(1, r.Plan.Devices)
 	}
 	return e, e.compile(r, stacked, purpose)
@@ -137,7 +136,7 @@ func (e *Evaluator) compile(r *Rollout, players any, purpose string) error {
 	if err != nil {
 		return err
 	}
-	e.batch = batchOf(e.members, e.episodes, e.steps, !e.single && Dealt(e.backend, r))
+	e.batch = batchOf(e.members, e.episodes, e.steps, !e.single && dealsBatches(e.backend, r))
 	args := []any{players, random.New(0), graph.Of(int32(0)), in}
 	p, err := graph.TraceArgs("evaluate", args, graph.TraceOptions{Replicas: e.devices}, func(args []any) any {
 		one := one.Bound(args[3].(map[string]*graph.Array))
@@ -197,15 +196,17 @@ func (e *Evaluator) play(members []any, key random.Key) ([]EvalResult, error) {
 	}
 	progress(0, e.episodes)
 	var batches []batch
-	for first := 0; first < e.episodes; first += e.batch {
-		for i, players := range groups {
-			batches = append(batches, batch{players, i * e.members, first})
+	for i, players := range groups { // group by group, as the next round then mostly has the players of this one
+		for first := 0; first < e.episodes; first += e.batch {
+			batches = append(batches, batch{graph.Leaves(players), i * e.members, first})
 		}
 	}
 	rows := make([][][]float64, len(members)) // of each member: returns, lengths and each report, by episode
 	done := 0
+	var on onDevices
+	defer func() { xlabridge.Free(on.players) }()
 	for round := range slices.Chunk(batches, e.devices) {
-		played, err := e.call(round, key)
+		played, err := e.call(round, key, &on)
 		if err != nil {
 			return nil, err
 		}
@@ -236,27 +237,41 @@ func (e *Evaluator) play(members []any, key random.Key) ([]EvalResult, error) {
 
 // batch is what one device plays in a call of the program: some members, each on Evaluator.batch episodes.
 type batch struct {
-	players any // as Evaluator.players returns them
-	member  int // the number of the first one
-	episode int // the number of the first one
+	players []*graph.Array // leaves of what Evaluator.players returns
+	member  int            // the number of the first one
+	episode int            // the number of the first one
+}
+
+// onDevices is what the devices have of the last round.
+type onDevices struct {
+	members []int // of each device's batch
+	players []*graph.Array
 }
 
 // call plays a batch on each device; the last one of fewer batches on those that are left.
-func (e *Evaluator) call(round []batch, key random.Key) (played [][]float64, err error) {
-	args := make([][]*graph.Array, e.devices)
-	for d := range args {
-		x := round[min(d, len(round)-1)]
-		args[d] = append(graph.Leaves(x.players), graph.Of(int32(x.episode)))
-	}
-	all := slices.Clone(args[0])
+func (e *Evaluator) call(round []batch, key random.Key, on *onDevices) (played [][]float64, err error) {
+	players, episode := round[0].players, []*graph.Array{graph.Of(int32(round[0].episode))}
 	if e.devices > 1 {
-		if err := e.put(all, args); err != nil {
+		members := make([]int, e.devices)
+		parts, episodes := make([][]*graph.Array, e.devices), make([][]*graph.Array, e.devices)
+		for d := range e.devices {
+			x := round[min(d, len(round)-1)]
+			members[d], parts[d], episodes[d] = x.member, x.players, []*graph.Array{graph.Of(int32(x.episode))}
+		}
+		if !slices.Equal(on.members, members) {
+			xlabridge.Free(on.players)
+			on.members = members
+			if on.players, err = e.put(parts); err != nil {
+				return nil, err
+			}
+		}
+		if episode, err = e.put(episodes); err != nil {
 			return nil, err
 		}
-		defer xlabridge.Free(all)
+		defer xlabridge.Free(episode)
+		players = on.players
 	}
-	n := len(all) - 1
-	out, err := e.program.Call(slices.Concat(all[:n], []*graph.Array{key.Data, all[n]}, e.inputs))
+	out, err := e.program.Call(slices.Concat(players, []*graph.Array{key.Data}, episode, e.inputs))
 	if err != nil {
 		return nil, err
 	}
@@ -271,24 +286,25 @@ func (e *Evaluator) call(round []batch, key random.Key) (played [][]float64, err
 }
 
 // put makes arrays whose values on each device are those of args.
-func (e *Evaluator) put(all []*graph.Array, args [][]*graph.Array) (err error) {
-	for i, a := range all {
-		parts := make([][]byte, e.devices)
-		for d := range parts {
+func (e *Evaluator) put(args [][]*graph.Array) (all []*graph.Array, err error) {
+	var part []byte
+	for i, a := range args[0] {
+		array, failed := xlabridge.PutParts(e.backend, e.devices, a.Shape(), func(d int) []byte {
 			err = errors.Join(err, graph.View(args[d][i], func(b []byte) error {
-				parts[d] = slices.Clone(b)
+				part = append(part[:0], b...)
 				return nil
 			}))
+			return part
+		})
+		if failed == nil {
+			all = append(all, array)
 		}
-		if err == nil {
-			all[i], err = xlabridge.PutParts(e.backend, e.devices, a.Shape(), func(d int) []byte { return parts[d] })
-		}
-		if err != nil {
-			xlabridge.Free(all[:i])
-			return err
+		if err = errors.Join(err, failed); err != nil {
+			xlabridge.Free(all)
+			return nil, err
 		}
 	}
-	return nil
+	return all, nil
 }
 
 // players returns what the program takes for members: the only one, or their stack, on the host.

@@ -7,6 +7,17 @@ import "xlarun/graph"
 // Tiles says how a list is cut: [device, tile, lane]. The list's items are a population's members, or groups of them. A
 // device computes one tile after the other. The number of lanes does not depend on the number of devices, and all tiles
 // are computed by the same code: this makes results equal to the byte on any number of devices.
+//
+// A second list of extra items may have tiles of its own. For 9 items and 5 extra ones, 9 to 13, in tiles of 2 lanes on
+// 2 devices, the items of each tile are these. A device counts its tiles as in the first line; · is padding.
+//
+//	local       0       1       2       3       4
+//	device 0    0 1     2 3     4 5     11 12   · ·
+//	device 1    6 7     8 ·     · ·     9 10    13 ·
+//	            PerDevice = 3 of items  2 of extra items
+//
+// Over all devices, tiles 0 to 4 have the items, and tiles 5 to 7 the extra ones: 5 and 7 are on device 1, 6 on device
+// 0. Tiles of padding alone are not computed. A lane of padding is computed, and nothing reads its result.
 type Tiles struct {
 	Items     int // length of the list
 	Lanes     int // items of a tile
@@ -19,10 +30,10 @@ type Tiles struct {
 	// costs launches, and its spare row memory. Tiles of another list behind it are computed in a loop.
 	Single bool
 	span   span
-	// Extra is the number of items of another list, in tiles of its own: see Extended.
+	// Extra is the number of items of another list, in tiles of its own: see WithExtra.
 	Extra     int
 	extraEach int          // tiles of the other list on a device, behind its tiles of this one
-	due       *graph.Array // see Due; nil: no tile of the other list is computed
+	due       *graph.Array // see ExtraIf; nil: no tile of the other list is computed
 }
 
 // span is the part of the list that the devices compute now; zero: all of it.
@@ -35,10 +46,10 @@ func (t Tiles) Part(first, count *graph.Array, perDevice int) Tiles {
 	return t
 }
 
-// Extended returns the tiles with another list of so many items, in tiles of its own, whose numbers follow those of
+// WithExtra returns the tiles with another list of so many items, in tiles of its own, whose numbers follow those of
 // this list. Each list is cut over the devices by itself, as the other one is rarely due. Tiles of the other list are
 // dealt one by one, first to the last device, which has the fewest of this list.
-func (t Tiles) Extended(items int) Tiles {
+func (t Tiles) WithExtra(items int) Tiles {
 	t.Extra = items
 	t.extraEach = (t.ExtraTiles() + t.Devices - 1) / t.Devices
 	return t
@@ -47,8 +58,8 @@ func (t Tiles) Extended(items int) Tiles {
 // ExtraTiles returns the number of tiles of the other list.
 func (t Tiles) ExtraTiles() int { return (t.Extra + t.Lanes - 1) / t.Lanes }
 
-// Due returns the tiles where Each computes those of the other list, too, if due is true, bool[]: all or none.
-func (t Tiles) Due(due *graph.Array) Tiles {
+// ExtraIf returns the tiles where Each computes those of the other list, too, if due is true, bool[]: all or none.
+func (t Tiles) ExtraIf(due *graph.Array) Tiles {
 	t.due = due
 	return t
 }
@@ -283,7 +294,7 @@ func Blocks[R any](t Tiles, perDevice *graph.Array, f func(tile *graph.Array) R)
 }
 
 // Map runs f for every item of the list, tile by tile on all devices. item is its number, i32[]. The result's leaves
-// are [Items, ...] in the list's order, the same on every device, or [Items+Extra, ...] of both lists with Due.
+// are [Items, ...] in the list's order, the same on every device, or [Items+Extra, ...] of both lists with ExtraIf.
 // perDevice is as for Each; options are those of the vmap over a tile's items.
 func Map[R any](t Tiles, perDevice *graph.Array, f func(item *graph.Array) R, options ...graph.VMapOption) R {
 	all := Blocks(t, perDevice, func(tile *graph.Array) R {

@@ -417,7 +417,7 @@ func (c *Config) layout(b xlabridge.Backend, p *Program) error {
 	s.Descriptor = p.Play.Descriptor
 	s.Tiles = population.CutTiles(c.Batch, s.Plan.Tile, s.Plan.Devices)
 	p.EvalMembers, s.Spread = c.EvalMembers(c.Episodes), c.EvalEnvs > 0
-	s.Tiles = s.Tiles.Extended(p.EvalMembers)
+	s.Tiles = s.Tiles.WithExtra(p.EvalMembers)
 	p.Play = s
 	return nil
 }

@@ -152,7 +152,7 @@ func (p *Program) playing(s State, in Inputs) *episode.PopulationRollout {
 		return p.Play
 	}
 	play := *p.Play
-	play.Tiles = play.Tiles.Due(run.EvalDueIn(s.Generation.Add(1), in.Every))
+	play.Tiles = play.Tiles.ExtraIf(run.EvalDueIn(s.Generation.Add(1), in.Every))
 	return &play
 }
 

@@ -112,7 +112,7 @@ func TestMethodsLearnTheSame(t *testing.T) {
 		if c.blocks {
 			ways = append(ways, way{"blocks", interpreter, blocksOf(shape, dtype, everywhere), -1})
 		}
-		for i, path := range kernels.SparseSets() {
+		for i, path := range kernels.VectorSets() {
 			ways = append(ways, way{"kernel " + path, client, kernelMethod{shape, dtype}, i})
 		}
 		for _, w := range ways {

@@ -259,7 +259,7 @@ func TestKernelAgainstReference(t *testing.T) {
 				if dtype == graph.BFloat16 { // the reference rounds other sums
 					tolerance = 1e-2
 				}
-				for path, name := range kernels.SparseSets() {
+				for path, name := range kernels.VectorSets() {
 					kernels.UseSparseSet(path)
 					defer kernels.UseSparseSet(-1)
 					got, err := ours(member, b)

@@ -109,9 +109,8 @@ const Counters = C.XB_COUNTERS
 // Counted returns a counter: how often programs have called xlarun_count with its number. Other numbers count nothing.
 func Counted(counter int32) int64 { return int64(C.xb_counted(C.int32_t(counter))) }
 
-// SparseSets returns the instruction sets of xlarun_sparse and of xlarun_tape that this processor runs, by default the
-// last.
-func SparseSets() []string { return avx512[:int(C.xs_paths())] }
+// VectorSets returns the sets of avx512 that this processor runs, the least first: kernels use the last by default.
+func VectorSets() []string { return avx512[:int(C.xs_paths())] }
 
 // UseSparseSet makes the xlarun_sparse kernels of the process use a set. -1 restores the default.
 func UseSparseSet(set int) { C.xs_use(C.int(set)) }

@@ -35,7 +35,7 @@ func TestListMatchesTheFolder(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(have)
 	require.Equal(t, slices.Compact(want), have)
-	require.Regexp(t, regexp.MustCompile(`^plain`), kernels.SparseSets()[0])
+	require.Regexp(t, regexp.MustCompile(`^plain`), kernels.VectorSets()[0])
 }
 
 // A plugin learns of the kernels of this package and of those that others register.

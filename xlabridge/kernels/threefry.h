@@ -6,7 +6,7 @@
 
 // The words of the counters (0, 0) to (0, draws - 1) under each key: a and b [keys, draws], or [draws, keys] where keys
 // are last; where b is NULL, a has the exclusive or of both, or, if normal is set, the float32 that random.Normal makes
-// of it.
+// of it. The plain variant makes none: without FMA it would round in another way than XLA.
 typedef void xb_threefry_words(const uint32_t *hi, const uint32_t *lo, int64_t keys, int64_t draws, int keys_last,
                                int normal, uint32_t *a, uint32_t *b);
 

@@ -9,7 +9,9 @@ typedef uint32_t vec __attribute__((vector_size(4 * W)));
 
 enum { TOGETHER = 4 };  // vectors that are hashed side by side: a round waits for the one before
 
+#ifdef FMA32
 #include "threefry_normal.h"
+#endif
 
 #define ROTATE(x, r) (((x) << (r)) | ((x) >> (32 - (r))))
 
@@ -45,7 +47,9 @@ static inline void hash(const vec *k0, const vec *k1, vec *x0, vec *x1) {
 static inline void store(uint32_t *a, uint32_t *b, const vec *x0, const vec *x1, int64_t n, int normal) {
   vec x[TOGETHER];
   for (int i = 0; i < TOGETHER; i++) x[i] = b ? x0[i] : x0[i] ^ x1[i];
+#ifdef FMA32
   if (normal) normals_of(x);
+#endif
   int64_t bytes = 4 * (n < TOGETHER * W ? n : TOGETHER * W);
   memcpy(a, x, bytes);
   if (b) memcpy(b, x1, bytes);

@@ -16,8 +16,8 @@ func Counted(int32) int64 { return 0 }
 // Register does nothing: kernels are for plugins.
 func Register(string, unsafe.Pointer) {}
 
-// SparseSets returns nil.
-func SparseSets() []string { return nil }
+// VectorSets returns nil.
+func VectorSets() []string { return nil }
 
 // UseSparseSet does nothing.
 func UseSparseSet(int) {}

@@ -191,7 +191,7 @@ func (h *host) compareLayouts(ctx context.Context, o flags, p protocolFlags, nam
 	if err != nil {
 		return err
 	}
-	sets := kernels.SparseSets()
+	sets := kernels.VectorSets()
 	add(row, self, "xs_block_"+sets[len(sets)-1])
 	if err := h.printLayouts(r, notes); err != nil || !o.json {
 		return err

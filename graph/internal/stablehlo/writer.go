@@ -59,7 +59,11 @@ func (w *Writer) generic(results, op, args, attrs, in string, regions []string, 
 	}
 	parts = append(parts, `"`, op, `"(`, args, ")")
 	for i, r := range regions {
-		parts = append(parts, [...]string{" (", ", "}[min(i, 1)], r)
+		before := ", "
+		if i == 0 {
+			before = " ("
+		}
+		parts = append(parts, before, r)
 	}
 	if len(regions) > 0 {
 		parts = append(parts, ")")

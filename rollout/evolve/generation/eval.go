@@ -48,7 +48,7 @@ func (p *Program) playing(s State, in Inputs) population.Tiles {
 	if p.EvalMembers == 0 {
 		return p.Groups
 	}
-	return p.Groups.Due(run.EvalDueIn(s.Generation.Add(1), in.Settings[evalEvery]))
+	return p.Groups.ExtraIf(run.EvalDueIn(s.Generation.Add(1), in.Settings[evalEvery]))
 }
 
 // evalKeys replaces the keys of the members of an evaluation, u32[RowCount, sides, lanes, 2]: with eval =

@@ -52,7 +52,7 @@ func (x *Setup) Lay(layout plan.Plan) {
 	x.Groups = population.CutTiles(x.Search.Population/size, layout.Tile/size, layout.Devices)
 	x.Groups.Alone = x.Options.Alone
 	x.Groups.Single = x.Machine.Accelerator && x.Groups.Total() == 1 && x.Options.spread()
-	x.Groups = x.Groups.Extended(groupsOf(x.Search.EvalMembers(x.Search.Episodes), size))
+	x.Groups = x.Groups.WithExtra(groupsOf(x.Search.EvalMembers(x.Search.Episodes), size))
 }
 
 // Fit makes the run fit in the free memory (0: unknown). Its first choice is to regenerate noise instead of storing it,

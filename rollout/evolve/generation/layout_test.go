@@ -33,15 +33,15 @@ func TestEvaluationsDoNotChangeTiles(t *testing.T) {
 // The items of another list are computed only when they are due, also behind a single tile.
 func TestTilesOfAnotherList(t *testing.T) {
 	for _, tiles := range []population.Tiles{
-		population.CutTiles(7, 3, 1).Extended(4),
+		population.CutTiles(7, 3, 1).WithExtra(4),
 		{Items: 5, Lanes: 5, Devices: 1, PerDevice: 1, Single: true},
-		population.Tiles{Items: 7, Lanes: 7, Devices: 1, PerDevice: 1, Single: true}.Extended(4),
+		population.Tiles{Items: 7, Lanes: 7, Devices: 1, PerDevice: 1, Single: true}.WithExtra(4),
 	} {
 		for _, due := range []bool{false, true} {
 			of := tiles
 			of.Alone = true
 			if of.Extra > 0 {
-				of = of.Due(graph.Scalar(due))
+				of = of.ExtraIf(graph.Scalar(due))
 			}
 			all, err := graph.Eval(population.Map(of, of.Count(), func(item *graph.Array) *graph.Array {
 				return item.Add(10)

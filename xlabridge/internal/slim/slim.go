@@ -4,7 +4,6 @@
 package slim
 
 import (
-	"bytes"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -15,8 +14,7 @@ import (
 
 // A program that the CPU plugin serializes holds machine code and the optimized program as HLO. Loading makes objects
 // of the HLO again, which takes two thirds of the time. The bodies of fusions are most of it, and are machine code
-// already. So an entry of the cache has custom calls instead of fusions, and no bodies. Bodies that have
-// their parameters only would still be half of the instructions.
+// already. So an entry of the cache has custom calls instead of fusions, and no bodies.
 
 // A serialized program is executableField{resultField{moduleField{HloModuleProto}}}: so the plugin wraps the HLO.
 const executableField, resultField, moduleField protowire.Number = 1, 1, 1
@@ -77,24 +75,31 @@ func WithoutFusions(program []byte) []byte {
 // withoutBodies is WithoutFusions of an HloModuleProto.
 func withoutBodies(module []byte) []byte {
 	all := fieldsOf(module)
-	fused := map[uint64]bool{} // the computations that are bodies
-	for k, c := range all {
+	fused := map[uint64]bool{}               // the computations that are bodies
+	library := map[uint64]bool{}             // bodies that libraries read when the program runs
+	for k, c := range slices.Backward(all) { // callers first
 		if c.Number != hlo.ModuleComputations {
 			continue
 		}
 		computation := fieldsOf(c.Bytes)
+		ofLibrary := library[find(computation, hlo.ComputationID).Value]
 		for i, f := range computation {
 			if f.Number != hlo.ComputationInstructions {
 				continue
 			}
 			instruction := fieldsOf(f.Bytes)
-			// Libraries read the bodies of custom fusions when the program runs.
-			if string(find(instruction, hlo.InstructionOpcode).Bytes) == "fusion" &&
-				!bytes.Equal(find(instruction, hlo.InstructionFusionKind).Bytes, []byte("kCustom")) {
-				for _, id := range numbers(instruction, hlo.InstructionCalled) {
-					fused[id] = true
-				}
-				computation[i].Bytes = message(standIn(instruction))
+			if string(find(instruction, hlo.InstructionOpcode).Bytes) != "fusion" {
+				continue
+			}
+			of, custom := fused, ofLibrary || string(find(instruction, hlo.InstructionFusionKind).Bytes) == "kCustom"
+			if custom {
+				of = library
+			}
+			for _, id := range numbers(instruction, hlo.InstructionCalled) {
+				of[id] = true
+			}
+			if !custom {
+				computation[i].Bytes = message(callOf(instruction))
 			}
 		}
 		if computation != nil {
@@ -131,8 +136,8 @@ func numbers(all []protobuf.Field, number protowire.Number) (out []uint64) {
 	return out
 }
 
-// standIn returns a custom call with the name, the shape and the operands of a fusion. It is never made.
-func standIn(fusion []protobuf.Field) []protobuf.Field {
+// callOf returns a custom call with the name, the shape and the operands of a fusion. Nothing runs it.
+func callOf(fusion []protobuf.Field) []protobuf.Field {
 	kept := slices.DeleteFunc(fusion, func(f protobuf.Field) bool {
 		return f.Number == hlo.InstructionOpcode || f.Number == hlo.InstructionFusionKind ||
 			f.Number == hlo.InstructionCalled || f.Number == hlo.InstructionConfig

@@ -11,6 +11,37 @@ import (
 	"xlarun/xlabridge/hlo"
 )
 
+// The body of a fusion is left out, and those of fusions inside of it. The body of a fusion of a library stays as it is,
+// with all that is inside.
+func TestWithoutFusions(t *testing.T) {
+	text := func(n protowire.Number, s string) protobuf.Field {
+		return protobuf.Field{Number: n, Kind: protowire.BytesType, Bytes: []byte(s)}
+	}
+	number := func(n protowire.Number, v byte) protobuf.Field {
+		return protobuf.Field{Number: n, Kind: protowire.VarintType, Bytes: []byte{v}}
+	}
+	fusion := func(kind string, body byte) []protobuf.Field {
+		return []protobuf.Field{text(hlo.InstructionOpcode, "fusion"), text(hlo.InstructionFusionKind, kind),
+			number(hlo.InstructionCalled, body)}
+	}
+	computation := func(id byte, instructions ...[]protobuf.Field) protobuf.Field {
+		c := []protobuf.Field{number(hlo.ComputationID, id)}
+		for _, i := range instructions {
+			c = append(c, text(hlo.ComputationInstructions, string(message(i))))
+		}
+		return text(hlo.ModuleComputations, string(message(c)))
+	}
+	body := func(id byte) protobuf.Field {
+		return computation(id, []protobuf.Field{text(hlo.InstructionOpcode, "add")})
+	}
+	call := []protobuf.Field{text(hlo.InstructionOpcode, "custom-call"), text(hlo.InstructionTarget, "fused")}
+	module := message([]protobuf.Field{body(1), computation(2, fusion("kLoop", 1)), body(3),
+		computation(4, fusion("kLoop", 3)), computation(5, fusion("kLoop", 2), fusion("kCustom", 4))})
+	want := message([]protobuf.Field{body(3), computation(4, fusion("kLoop", 3)), computation(5, call,
+		fusion("kCustom", 4))})
+	require.Equal(t, want, withoutBodies(module))
+}
+
 // What is no program of the plugin stays as it is.
 func TestWithoutFusionsOfOther(t *testing.T) {
 	for _, other := range [][]byte{nil, {}, {0}, {0xff, 0xff}, []byte("program"), {10, 3, 10, 1, 7}, {10, 2, 8, 1}} {
