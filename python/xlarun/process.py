@@ -204,21 +204,16 @@ class Object:
         return self.child.call(self.number, request, self.slot)
 
 
-def plain(settings):
-    """Settings as values of JSON. Error: one of them is none, such as NaN."""
-    def converted(value):
-        if isinstance(value, (np.generic, np.ndarray)):
-            value = value.tolist()
-        if isinstance(value, (list, tuple)):
-            return [converted(item) for item in value]
-        if not isinstance(value, (str, int, float)) or isinstance(value, float) and not np.isfinite(value):
-            raise Error(f"{name}: got {value!r}, want a finite number, a text or a list of them: others are no plain "
-                        "values", 2)
-        return value
-    values = {}
-    for name, value in settings.items():
-        values[name] = converted(value)
-    return values
+def plain(name, value):
+    """The value of a keyword argument as JSON has it. Error: it has none, such as of NaN."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [plain(name, item) for item in value]
+    if not isinstance(value, (str, int, float)) or isinstance(value, float) and not np.isfinite(value):
+        raise Error(f"{name}: got {value!r}, want a finite number, a text or a list of them: others are no plain "
+                    "values", 2)
+    return value
 
 
 def _plain(value):

@@ -38,7 +38,7 @@ class Vector(VectorEnv):
         mode = autoreset_mode if isinstance(autoreset_mode, AutoresetMode) else AutoresetMode(autoreset_mode)
         self.num_envs, self._seed = int(num_envs), seed
         self._object = Object("vector", id=env_id, num_envs=int(num_envs), autoreset=mode.value,
-                              params=plain(params))
+                              params={key: plain(key, value) for key, value in params.items()})
         description = self._object.description
         self.single_observation_space = space(description["observation"])
         self.single_action_space = space(description["action"])
