@@ -172,5 +172,8 @@ def test_bad_calls():
             env.step(np.array([0, action], action.dtype))
     with pytest.raises(xlarun.Error, match="seed: got 3 seeds"):
         env.reset(seed=[1, 2, 3])
+    for seed in (10**20, [1, 10**20], "a", object()):
+        with pytest.raises(xlarun.Error, match="seed: got .*, want whole numbers of 64 bits"):
+            env.reset(seed=seed)
     with pytest.raises(xlarun.Error, match="reset_mask: got the shape"):
         env.reset(options={"reset_mask": [True]})

@@ -70,8 +70,11 @@ class Vector(VectorEnv):
             several = isinstance(seed, (list, tuple, np.ndarray))
             if several and len(seed) != self.num_envs:
                 raise Error(f"seed: got {len(seed)} seeds, want one or {self.num_envs}", 2)
-            seeds = [0 if s is None else int(s) for s in seed] if several else int(seed)
-            seeds = np.array(seeds, np.int64) if several else seeds + np.arange(self.num_envs, dtype=np.int64)
+            try:
+                seeds = [0 if s is None else int(s) for s in seed] if several else int(seed)
+                seeds = np.array(seeds, np.int64) if several else seeds + np.arange(self.num_envs, dtype=np.int64)
+            except (OverflowError, TypeError, ValueError):
+                raise Error(f"seed: got {seed!r}, want whole numbers of 64 bits", 2) from None
             o.input("seed")[:, 0], o.input("seed")[:, 1] = seeds >> 32 & 0xffffffff, seeds & 0xffffffff
             o.input("new")[...] = [s is not None for s in seed] if several else True
         o.call("reset")
