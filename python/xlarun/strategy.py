@@ -67,6 +67,7 @@ class Strategy:
     def __init__(self, name, *, popsize, x0=None, seed=0, inputs=0, outputs=0, ranges=(), **hyperparameters):
         if not isinstance(name, str):
             raise Error(f"name: got {name!r}, want the name of a strategy: xlarun help strategies lists them", 2)
+        hyperparameters = {key: plain(key, value) for key, value in hyperparameters.items()}
         leaves, archive = [], name in searches
         for path, leaf in flatten(x0):
             array = np.asarray(leaf)
@@ -90,12 +91,11 @@ class Strategy:
                         "greatest", 2)
         if ranges.size and not archive:
             raise Error(f"ranges: got some for {name}, want none: only {' and '.join(searches)} have measures", 2)
-        given = {key: plain(key, value) for key, value in hyperparameters.items()}
         self.name, self.popsize, self.generation, self._like = name, int(popsize), 0, x0
         self.best = self.best_fitness = self._asked = None
         self.stats: dict[str, float] = {}
         self._object = o = Object("archive" if archive else "strategy", name=name, popsize=int(popsize), seed=int(seed),
-                                  settings={**searches.get(name, {}), **given}, inputs=int(inputs),
+                                  settings={**searches.get(name, {}), **hyperparameters}, inputs=int(inputs),
                                   outputs=int(outputs), ranges=ranges.tolist(),
                                   leaves=[{"path": path, "dtype": str(a.dtype), "shape": a.shape[archive:]}
                                           for path, a in leaves])
@@ -106,7 +106,7 @@ class Strategy:
             if not np.isfinite(array).all():
                 raise Error(f"x0{path}: got a number that is not finite, want finite ones", 2)
             o.input(f"{'member' if archive else 'mean'}{i}")[...] = array
-        self._threshold = given.get("threshold_min", 0)
+        self._threshold = hyperparameters.get("threshold_min", 0)
         o.call("start")
 
     def _members(self, leaves):

@@ -94,10 +94,8 @@ func (f Field) CheckNeeds(prefix string, all []Field) error {
 func (v Values) CheckNeeds(ptr any, prefix string) error {
 	all := Fields(ptr)
 	for _, f := range all {
-		if _, given := v[f.Name]; !given {
-			continue
-		}
-		if err := f.CheckNeeds(prefix, all); err != nil {
+		err := f.CheckNeeds(prefix, all)
+		if _, given := v[f.Name]; given && err != nil {
 			return err
 		}
 	}
