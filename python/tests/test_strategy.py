@@ -1,5 +1,6 @@
 """Ask and tell with the program, which XLARUN names or which is installed."""
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -111,6 +112,51 @@ def test_networks():
     assert recurrent([0])[0] == 0
 
 
+def test_networks_take_their_inputs():
+    """A network took any number of inputs, also none, and did not pickle."""
+    xs = Strategy("neat", popsize=8, inputs=3, outputs=2, policy_activations="tanh,steep").ask()
+    for bad in ([1, 2], [], 1.0, None, np.zeros((2, 3)), np.zeros((3, 2)), np.zeros((1, 3)), np.zeros(4)):
+        with pytest.raises(ValueError, match=r"the inputs have the shape \[.*\], want \[3\]"):
+            xs[0](bad)
+    again = pickle.loads(pickle.dumps(xs[1]))
+    np.testing.assert_array_equal(again([1, 2, 3]), xs[1]([1, 2, 3]))
+    some = xs[1:3]
+    assert len(some) == 2 and len(xs[-1:]) == 1
+    np.testing.assert_array_equal(some[1]([1, 2, 3]), xs[2]([1, 2, 3]))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(some))[1]([1, 2, 3]), xs[2]([1, 2, 3]))
+    for bad in ([0, 1], "a", 1.0, None):
+        with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+            xs[bad]
+
+
+def test_members_are_read_only():
+    """tell compared an array that was changed in place with itself: an archive kept members nobody had evaluated."""
+    x0 = np.random.RandomState(0).randn(16, 3) * 2
+    s = Strategy("map-elites", popsize=16, x0=x0, ranges=[(-1, 1)] * 2, archive="grid:4")
+    for _ in range(5):
+        xs = s.ask()
+        with pytest.raises(ValueError, match="read-only"):
+            np.clip(xs, -0.5, 0.5, out=xs)
+        s.tell(xs, -(xs ** 2).sum(1), xs[:, :2])
+    a = s.archive
+    np.testing.assert_allclose(a.objective, -(a.solution ** 2).sum(1), rtol=1e-6)
+    s = search("openes", 4, {"a": np.zeros(2), "b": [np.zeros(3)]})
+    xs = s.ask()
+    for leaf in (xs["a"], xs["b"][0]):
+        with pytest.raises(ValueError, match="read-only"):
+            leaf += 1
+    asked, xs["a"] = xs["a"], xs["a"] + 1
+    with pytest.raises(Error, match="got other members"):
+        s.tell(xs, np.zeros(4))
+    xs["a"] = asked
+    s.tell(xs, np.zeros(4))
+    networks = Strategy("neat", popsize=8, inputs=1, outputs=1).ask()
+    assert not any(array.flags.writeable for array in networks.arrays.values())
+    s = search()
+    held = [s.ask() for _ in range(4)]  # the last ones are copies
+    assert not any(xs.flags.writeable for xs in held)
+
+
 @pytest.mark.parametrize("name, archive", [("map-elites", "grid:8,8"), ("cma-me", "cvt:50"),
                                            ("map-elites", "unstructured:40")])
 def test_archives(name, archive):
@@ -149,6 +195,10 @@ def test_bad_archives():
                        ({"name": "openes"}, "ranges: got some"), ({"inputs": 2}, "want inputs and outputs for neat")):
         with pytest.raises(Error, match=want):
             Strategy(**{"name": "map-elites", "popsize": 4, "x0": x0, "ranges": [(0, 1)] * 2, **more})
+    for ranges in (5, (0, 1), "ab", [("a", 2)], [(0, 1, 2), (0, 1)], [(0, 1, 2)], [(0, None)], [(0, np.nan)], None):
+        with pytest.raises(Error, match="ranges: got .*, want .* measure") as e:
+            Strategy("map-elites", popsize=4, x0=x0, ranges=ranges)
+        assert e.value.status == 2
     s = Strategy("map-elites", popsize=4, x0=x0, ranges=[(0, 1)])
     for given, want in (((np.zeros(4),), "measures: got none"),
                         ((np.zeros(4), np.zeros(4)), "measures: got the shape")):
@@ -161,7 +211,48 @@ def test_bad_archives():
         search().archive
 
 
+def test_archives_that_stay_empty():
+    """cma-me with a learning rate asked for the first generation for ever; threshold_min alone did nothing."""
+    def first(fitness, measures=0.0, **more):
+        s = Strategy("cma-me", popsize=16, x0=np.ones((16, 3)), ranges=[(-1, 1)], archive="grid:8", **more)
+        s.tell(s.ask(), np.full(16, fitness), np.full((16, 1), measures))
+        return s
+    for threshold, more in ((0, {}), (-1, {"threshold_min": -1})):
+        with pytest.raises(Error, match="no member of the first generation entered the archive: their mean fitness is "
+                           f"-3, .* above threshold_min {threshold}: give one below"):
+            first(-3, learning_rate=0.1, **more)
+    assert len(first(-3, learning_rate=0.1, threshold_min=-4).archive.index) == 1
+    for given in ((np.nan,), (1, np.inf)):
+        with pytest.raises(Error, match="all 16 members of the first generation were dropped"):
+            first(*given)
+    s = first(-3, measures=1.5)
+    np.testing.assert_array_equal(s.archive.measures, 1)
+    assert s.stats["clipped"] == 16 and first(-3).stats["clipped"] == 0
+    for more in ({"threshold_min": -5}, {"threshold_min": -5, "learning_rate": 1}):
+        with pytest.raises(Error, match="threshold_min: got -5, want .*learning_rate other than 1 beside it") as e:
+            first(-3, **more)
+        assert e.value.status == 2
+    with pytest.raises(Error, match="emitter_explore: got 2, want .*emitter_ranking bandit beside it"):
+        first(-3, emitter_explore=2)
+
+
+def test_pickles(tmp_path):
+    (tmp_path / "config.toml").touch()
+    with pytest.raises(TypeError, match="cannot be pickled: pickle its folder"):
+        pickle.dumps(xlarun.Run(tmp_path))
+    with pytest.raises(TypeError, match="a strategy or an environment lives in the program and cannot be pickled"):
+        pickle.dumps(search())
+
+
 @pytest.mark.parametrize("change, want", [
+    ({"name": 5}, "name: got 5, want the name of a strategy"),
+    ({"name": ["openes"]}, "name: got .*, want the name of a strategy"),
+    ({"sigma": None}, "sigma: got None, want a finite number"),
+    ({"sigma": np.nan}, "sigma: got nan, want a finite number"),
+    ({"sigma": np.float32(np.inf)}, "sigma: got inf, want a finite number"),
+    ({"sigma": [1, None]}, "sigma: got None, want a finite number"),
+    ({"sigma": 10**400}, "sigma: got "),
+    ({"name": "pgpe", "optimizer": "adam", "max_speed": 1}, "max_speed: got 1, want .*optimizer clipup beside it"),
     ({"name": "opnes"}, 'got "opnes", want one of .*did you mean openes'),
     ({"popsize": 7}, "popsize: got 7, want an even number"),
     ({"popsize": True}, "popsize: got True, want a whole number"),

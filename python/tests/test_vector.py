@@ -143,6 +143,11 @@ def test_parameters_and_masks():
     ({"num_envs": 2.0}, "num_envs: got 2.0"),
     ({"gravit": 1}, "did you mean gravity"),
     ({"gravity": "x"}, "gravity"),
+    ({"gravity": float("nan")}, "gravity: got nan, want a finite number"),
+    ({"gravity": None}, "gravity: got None, want a finite number"),
+    ({"id": 5}, "id: got 5, want the name of an environment"),
+    ({"num_envs": 10**20}, "num_envs: got 100000000000000000000, want a whole number of 64 bits"),
+    ({"seed": 2**63}, "seed: got 9223372036854775808, want a whole number of 64 bits"),
 ])
 def test_bad_arguments(arguments, want):
     with pytest.raises(xlarun.Error, match=want) as e:
@@ -167,5 +172,8 @@ def test_bad_calls():
             env.step(np.array([0, action], action.dtype))
     with pytest.raises(xlarun.Error, match="seed: got 3 seeds"):
         env.reset(seed=[1, 2, 3])
+    for seed in (10**20, [1, 10**20], "a", object()):
+        with pytest.raises(xlarun.Error, match="seed: got .*, want whole numbers of 64 bits"):
+            env.reset(seed=seed)
     with pytest.raises(xlarun.Error, match="reset_mask: got the shape"):
         env.reset(options={"reset_mask": [True]})

@@ -174,6 +174,10 @@ class Object:
             with contextlib.suppress(Error):  # of a program that has ended, or before a fork
                 self.child.free()
 
+    def __reduce__(self):
+        raise TypeError("a strategy or an environment lives in the program and cannot be pickled: pickle its arrays, "
+                        "such as best, mean and archive of a strategy")
+
     def take(self):
         """Chooses a slot whose arrays nobody uses, or else the last one."""
         last = len(self.slots) - 1
@@ -198,6 +202,18 @@ class Object:
     def call(self, request):
         """Makes a request about the slot."""
         return self.child.call(self.number, request, self.slot)
+
+
+def plain(name, value):
+    """The value of a keyword argument as JSON has it. Error: it has none, such as of NaN."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [plain(name, item) for item in value]
+    if not isinstance(value, (str, int, float)) or isinstance(value, float) and not np.isfinite(value):
+        raise Error(f"{name}: got {value!r}, want a finite number, a text or a list of them: others are no plain "
+                    "values", 2)
+    return value
 
 
 def _plain(value):

@@ -53,6 +53,9 @@ class Run:
         if not (self.folder / "config.toml").is_file():
             raise Error(f"{folder} is no folder of a run, as it has no config.toml", 2)
 
+    def __reduce__(self):
+        raise TypeError(f"the run {self.title} cannot be pickled: pickle its folder, and open that with xlarun.Run")
+
     @classmethod
     def _start(cls, args: list[str]) -> Run:
         run = cls.__new__(cls)

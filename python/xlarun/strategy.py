@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .genomes import Genomes, Network
-from .process import Object
+from .process import Object, plain
 from .program import Error
 
 
@@ -41,7 +41,7 @@ class Archive(NamedTuple):
     """The elites of an archive, a row each by rising index of their cell, and its numbers after the last tell."""
     solution: Any  # a tree like x0
     objective: np.ndarray
-    measures: np.ndarray
+    measures: np.ndarray  # clipped to their ranges
     index: np.ndarray
     stats: dict  # coverage, qd_score, …
 
@@ -65,6 +65,9 @@ class Strategy:
     """
 
     def __init__(self, name, *, popsize, x0=None, seed=0, inputs=0, outputs=0, ranges=(), **hyperparameters):
+        if not isinstance(name, str):
+            raise Error(f"name: got {name!r}, want the name of a strategy: xlarun help strategies lists them", 2)
+        hyperparameters = {key: plain(key, value) for key, value in hyperparameters.items()}
         leaves, archive = [], name in searches
         for path, leaf in flatten(x0):
             array = np.asarray(leaf)
@@ -79,14 +82,21 @@ class Strategy:
                 raise Error(f"{key}: got {value!r}, want a whole number of 64 bits", 2)
         if name == "neat" and leaves or name != "neat" and (inputs or outputs):
             raise Error(f"{name}: got x0, inputs or outputs, want inputs and outputs for neat, and x0 for others", 2)
-        if ranges and not archive:
+        try:
+            ranges = np.asarray(ranges, float)
+        except (TypeError, ValueError):
+            raise Error(f"ranges: got {ranges!r}, want the least and the greatest of each measure", 2) from None
+        if ranges.size and (ranges.shape[1:] != (2,) or not np.isfinite(ranges).all()):
+            raise Error(f"ranges: got {ranges.tolist()}, want two finite numbers for each measure, its least and its "
+                        "greatest", 2)
+        if ranges.size and not archive:
             raise Error(f"ranges: got some for {name}, want none: only {' and '.join(searches)} have measures", 2)
         self.name, self.popsize, self.generation, self._like = name, int(popsize), 0, x0
         self.best = self.best_fitness = self._asked = None
         self.stats: dict[str, float] = {}
         self._object = o = Object("archive" if archive else "strategy", name=name, popsize=int(popsize), seed=int(seed),
                                   settings={**searches.get(name, {}), **hyperparameters}, inputs=int(inputs),
-                                  outputs=int(outputs), ranges=ranges,
+                                  outputs=int(outputs), ranges=ranges.tolist(),
                                   leaves=[{"path": path, "dtype": str(a.dtype), "shape": a.shape[archive:]}
                                           for path, a in leaves])
         network = o.description.get("network")
@@ -96,6 +106,7 @@ class Strategy:
             if not np.isfinite(array).all():
                 raise Error(f"x0{path}: got a number that is not finite, want finite ones", 2)
             o.input(f"{'member' if archive else 'mean'}{i}")[...] = array
+        self._threshold = hyperparameters.get("threshold_min", 0)
         o.call("start")
 
     def _members(self, leaves):
@@ -109,27 +120,30 @@ class Strategy:
 
     def ask(self):
         """The members of the next generation: a tree like x0, whose arrays have an axis of members in front. Those of
-        neat are Genomes, of which each is a function."""
+        neat are Genomes, of which each is a function. The arrays are read-only: copy what you want to change."""
         o, self._asked = self._object, None
         o.take()
         o.call("ask")
-        self._asked = self._members([o.output(f"member{i}") for i in range(len(self._names))])
-        return self._asked
+        asked = [o.output(f"member{i}") for i in range(len(self._names))]
+        for leaf in asked:
+            leaf.flags.writeable = False  # tell could not see what was written there
+        self._asked = asked
+        return self._members(asked)
 
     def tell(self, xs, fitness, measures=None):
         """Learns from the fitness of the members that ask returned last: larger is better. NaN is the worst, and
         so are infinities, also of numbers that float32 cannot hold.
 
         measures, an array of a row for each member, say where in an archive it belongs. A member without finite fitness
-        and measures does not.
+        and measures does not. Measures beyond their range are clipped to it, and stats["clipped"] counts such members.
+        Error: the archive is still empty after the first generation.
 
         The strategy knows how it drew the members: it learns nothing from other ones, so xs must be what ask returned.
         """
         if self._asked is None:
             raise Error("tell: got the fitness of members that were not asked for, want ask before each tell", 2)
-        told, asked = ([("", a) for a in x.arrays.values()] if isinstance(x, Genomes) else flatten(x)
-                       for x in (xs, self._asked))
-        if len(told) != len(asked) or not all(x is y or np.array_equal(x, y) for (_, x), (_, y) in zip(told, asked)):
+        told, asked = list(xs.arrays.values()) if isinstance(xs, Genomes) else [a for _, a in flatten(xs)], self._asked
+        if len(told) != len(asked) or not all(x is y or np.array_equal(x, y) for x, y in zip(told, asked)):
             raise Error("tell: got other members than ask returned last, want those: the strategy knows how it drew "
                         "them and learns nothing from others", 2)
         o, given = self._object, {"fitness": fitness, "measures": measures}
@@ -158,7 +172,18 @@ class Strategy:
         i = int(finite.argmax())
         if finite[i] > (-np.inf if self.best_fitness is None else self.best_fitness):
             self.best_fitness = float(finite[i])
-            self.best = self._member([leaf[i].copy() for _, leaf in asked])
+            self.best = self._member([leaf[i].copy() for leaf in asked])
+        if self.generation == 1 and self.name in searches and self.stats["best_fitness"] == -np.inf:
+            self._empty()
+
+    def _empty(self):
+        """Raises why the archive has no elite after the first generation."""
+        if self.stats["dropped"] == self.popsize:
+            raise Error(f"tell: all {self.popsize} members of the first generation were dropped: none has finite "
+                        "fitness and finite measures", 2)
+        raise Error("tell: no member of the first generation entered the archive: their mean fitness is "
+                    f"{self.stats['mean_fitness']:.4g}, and with learning_rate below 1 an empty cell takes only a "
+                    f"fitness above threshold_min {self._threshold}: give one below the fitness that you expect", 2)
 
     @property
     def mean(self):

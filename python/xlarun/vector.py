@@ -8,7 +8,7 @@ try:
 except ImportError:
     raise ImportError("environments need Gymnasium 1.1 or newer: pip install 'gymnasium>=1.1'") from None
 
-from .process import Object, child
+from .process import Object, child, plain
 from .program import Error
 
 
@@ -30,12 +30,15 @@ class Vector(VectorEnv):
     """Many environments of one kind, which the program steps at once. See make_vec."""
 
     def __init__(self, env_id, num_envs=1, *, seed=None, autoreset_mode=AutoresetMode.NEXT_STEP, **params):
+        if not isinstance(env_id, str):
+            raise Error(f"id: got {env_id!r}, want the name of an environment: xlarun help environments lists them", 2)
         for key, value in (("num_envs", num_envs), ("seed", 0 if seed is None else seed)):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-                raise Error(f"{key}: got {value!r}, want a whole number", 2)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not -2**63 <= value < 2**63:
+                raise Error(f"{key}: got {value!r}, want a whole number of 64 bits", 2)
         mode = autoreset_mode if isinstance(autoreset_mode, AutoresetMode) else AutoresetMode(autoreset_mode)
         self.num_envs, self._seed = int(num_envs), seed
-        self._object = Object("vector", id=env_id, num_envs=int(num_envs), autoreset=mode.value, params=params)
+        self._object = Object("vector", id=env_id, num_envs=int(num_envs), autoreset=mode.value,
+                              params={key: plain(key, value) for key, value in params.items()})
         description = self._object.description
         self.single_observation_space = space(description["observation"])
         self.single_action_space = space(description["action"])
@@ -67,8 +70,11 @@ class Vector(VectorEnv):
             several = isinstance(seed, (list, tuple, np.ndarray))
             if several and len(seed) != self.num_envs:
                 raise Error(f"seed: got {len(seed)} seeds, want one or {self.num_envs}", 2)
-            seeds = [0 if s is None else int(s) for s in seed] if several else int(seed)
-            seeds = np.array(seeds, np.int64) if several else seeds + np.arange(self.num_envs, dtype=np.int64)
+            try:
+                seeds = [0 if s is None else int(s) for s in seed] if several else int(seed)
+                seeds = np.array(seeds, np.int64) if several else seeds + np.arange(self.num_envs, dtype=np.int64)
+            except (OverflowError, TypeError, ValueError):
+                raise Error(f"seed: got {seed!r}, want whole numbers of 64 bits", 2) from None
             o.input("seed")[:, 0], o.input("seed")[:, 1] = seeds >> 32 & 0xffffffff, seeds & 0xffffffff
             o.input("new")[...] = [s is not None for s in seed] if several else True
         o.call("reset")

@@ -90,6 +90,18 @@ func (f Field) CheckNeeds(prefix string, all []Field) error {
 		" beside it: it has no effect otherwise"}
 }
 
+// CheckNeeds is Field.CheckNeeds of the settings of a struct, to which ptr points, that have a value in v.
+func (v Values) CheckNeeds(ptr any, prefix string) error {
+	all := Fields(ptr)
+	for _, f := range all {
+		err := f.CheckNeeds(prefix, all)
+		if _, given := v[f.Name]; given && err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // CheckChanged is Field.CheckNeeds of the settings of a struct that differ from those of usual, a struct of the same
 // type. Only conditions on the setting other count: a config file has all settings, also some that do nothing.
 func CheckChanged(ptr, usual any, other string) error {

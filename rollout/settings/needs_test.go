@@ -65,6 +65,13 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
+// Values that are given are refused where they have no effect, also equal to the default; others are not.
+func TestCheckNeeds(t *testing.T) {
+	require.NoError(t, Values{"games": 0, "own": 1, "absent": 1}.CheckNeeds(&needy{Search: "puct", Games: 3}, "x."))
+	err := Values{"other": 0}.CheckNeeds(&needy{Search: "puct", Games: 3}, "x.")
+	require.EqualError(t, err, "x.other: got 0, want --x.search other than puct beside it: it has no effect otherwise")
+}
+
 // Values that differ from the usual ones are refused where another setting takes their effect.
 func TestCheckChanged(t *testing.T) {
 	usual := needy{Search: "puct", Games: 3, Other: 2}

@@ -44,6 +44,14 @@ func (s *Server) archive(argument []byte) (o object, description map[string]any,
 	if err := own.Apply(&c, "the archive", ""); err != nil {
 		return o, nil, err
 	}
+	if err := own.CheckNeeds(&c, ""); err != nil {
+		return o, nil, err
+	}
+	for _, p := range settings.ChosenParts(&c) {
+		if err := c.Parted.Under(p.Name+".").CheckNeeds(p.Settings, p.Name+"."); err != nil {
+			return o, nil, err
+		}
+	}
 	member, err := in.members()
 	if err != nil {
 		return o, nil, err

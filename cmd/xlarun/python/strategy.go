@@ -41,6 +41,9 @@ func (s *Server) strategy(argument []byte) (o object, description map[string]any
 	if err != nil {
 		return o, nil, err
 	}
+	if err := values.CheckNeeds(e.Settings, "strategy."); err != nil {
+		return o, nil, err
+	}
 	if err := generation.CheckPopulation("popsize", in.Popsize, in.Name, e); err != nil {
 		return o, nil, err
 	}
