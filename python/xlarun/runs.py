@@ -3,6 +3,7 @@ import os
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
 from .run import Run, described, start
+from .track import Tracker
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -41,9 +42,7 @@ class Common(TypedDict, total=False):
         "start with the settings of the best trial of this study, of the trial N of FILE:N; FILE:STUDY and "
         "FILE:STUDY:N where the database has several"]
     grace: Annotated[str, "time after SIGTERM to end the round and save; Ctrl-C leaves 0.8 s (default 20s)"]
-    track: Annotated[
-        Literal["mlflow", "wandb", "trackio", "aim"],
-        "experiment tracker that gets the run while it goes on, as xlarun.track sends it"]
+    track: Annotated[Tracker, "experiment tracker that gets the run while it goes on, as xlarun.track sends it"]
 
 
 class Strategy(TypedDict, total=False):

@@ -79,14 +79,21 @@ class Strategy:
                 raise Error(f"{key}: got {value!r}, want a whole number of 64 bits", 2)
         if name == "neat" and leaves or name != "neat" and (inputs or outputs):
             raise Error(f"{name}: got x0, inputs or outputs, want inputs and outputs for neat, and x0 for others", 2)
-        if ranges and not archive:
+        try:
+            ranges = np.asarray(ranges, float)
+        except (TypeError, ValueError):
+            raise Error(f"ranges: got {ranges!r}, want the least and the greatest of each measure", 2) from None
+        if ranges.size and (ranges.shape[1:] != (2,) or not np.isfinite(ranges).all()):
+            raise Error(f"ranges: got {ranges.tolist()}, want two finite numbers for each measure, its least and its "
+                        "greatest", 2)
+        if ranges.size and not archive:
             raise Error(f"ranges: got some for {name}, want none: only {' and '.join(searches)} have measures", 2)
         self.name, self.popsize, self.generation, self._like = name, int(popsize), 0, x0
         self.best = self.best_fitness = self._asked = None
         self.stats: dict[str, float] = {}
         self._object = o = Object("archive" if archive else "strategy", name=name, popsize=int(popsize), seed=int(seed),
                                   settings={**searches.get(name, {}), **hyperparameters}, inputs=int(inputs),
-                                  outputs=int(outputs), ranges=ranges,
+                                  outputs=int(outputs), ranges=ranges.tolist(),
                                   leaves=[{"path": path, "dtype": str(a.dtype), "shape": a.shape[archive:]}
                                           for path, a in leaves])
         network = o.description.get("network")
