@@ -33,7 +33,9 @@ Number = Union[float, str]  # of islands also a range or a list for the islands:
 `
 
 // pythonTrack is the one setting that is no flag: a process of Python follows the run.
-const pythonTrack = `    track: Annotated[Tracker, "experiment tracker that gets the run while it goes on, as xlarun.track sends it"]
+const pythonTrack = `    track: Annotated[
+        Tracker,
+        "experiment tracker that gets the run while it goes on, as xlarun.track sends it"]
 `
 
 // pythonTypes are types of Python by those of flags.

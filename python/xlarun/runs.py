@@ -42,7 +42,9 @@ class Common(TypedDict, total=False):
         "start with the settings of the best trial of this study, of the trial N of FILE:N; FILE:STUDY and "
         "FILE:STUDY:N where the database has several"]
     grace: Annotated[str, "time after SIGTERM to end the round and save; Ctrl-C leaves 0.8 s (default 20s)"]
-    track: Annotated[Tracker, "experiment tracker that gets the run while it goes on, as xlarun.track sends it"]
+    track: Annotated[
+        Tracker,
+        "experiment tracker that gets the run while it goes on, as xlarun.track sends it"]
 
 
 class Strategy(TypedDict, total=False):

@@ -32,8 +32,8 @@ type SearchState struct {
 	First *graph.Array // f32[batch, n]: the members while the archive is empty
 }
 
-// Search returns the search of these settings for genomes of a layout, whose descriptors lie in a space. The environment
-// and how it plays do not matter. Errors are *settings.Error.
+// Search returns the search of these settings for genomes of a layout, whose descriptors lie in a space. The
+// environment and how it plays do not matter. Errors are *settings.Error.
 func (c *Config) Search(space envs.Box, genomes *population.Layout) (*Search, error) {
 	if err := settings.Check(c); err != nil {
 		return nil, err

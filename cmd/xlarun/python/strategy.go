@@ -67,8 +67,8 @@ func (s *Server) strategy(in *searchArgument, names keywords) (o object, descrip
 	if err := s.checkMemory(in.Popsize, e.GroupSize, g.member, 0); err != nil {
 		return o, nil, err
 	}
-	x, err := s.search(byStrategy(in, e, g), fmt.Sprintf("%T, %d members", e.Settings, in.Popsize), in.Popsize, g.member,
-		0)
+	purpose := fmt.Sprintf("%T, %d members", e.Settings, in.Popsize)
+	x, err := s.search(byStrategy(in, e, g), purpose, in.Popsize, g.member, 0)
 	o, description, err = x.object(err)
 	if err == nil && g.network != nil {
 		description["network"] = g.network
@@ -98,7 +98,8 @@ func networks(in *searchArgument, e *strategy.Erased, values settings.Values, na
 		n    int
 	}{{"inputs", in.Inputs}, {"outputs", in.Outputs}} {
 		if size.n < 1 || size.n > 1<<16 {
-			return g, console.BadInput("%s: got %d, want 1 to %d, of the networks of %s", size.name, size.n, 1<<16, in.Name)
+			return g, console.BadInput("%s: got %d, want 1 to %d, of the networks of %s", size.name, size.n, 1<<16,
+				in.Name)
 		}
 	}
 	names.add("policy.", "policy_", settings.Names(policy.Part().Choices["genome"])...)
