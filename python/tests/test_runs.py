@@ -254,7 +254,7 @@ def test_mlflow_follows(tmp_path, monkeypatch):
 def test_a_tracker_that_hangs(tmp_path, monkeypatch, caplog):
     """It leaves the run alone: a wait with timeout ends in time, and one without after a while."""
     run = xlarun.evolve("CartPole-v1", pop=8, generations=1, out=tmp_path / "run").wait()
-    run._tracker = subprocess.Popen(["sleep", "60"])
+    run._tracker = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:
         start = time.monotonic()
         with pytest.raises(TimeoutError, match="the tracker does not have all of .* after 0.5 s"):
