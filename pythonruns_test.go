@@ -23,6 +23,7 @@ import os
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
 from .run import Run, described, start
+from .track import Tracker
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -33,7 +34,7 @@ Number = Union[float, str]  # of islands also a range or a list for the islands:
 
 // pythonTrack is the one setting that is no flag: a process of Python follows the run.
 const pythonTrack = `    track: Annotated[
-        Literal["mlflow", "wandb", "trackio", "aim"],
+        Tracker,
         "experiment tracker that gets the run while it goes on, as xlarun.track sends it"]
 `
 

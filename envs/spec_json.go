@@ -15,20 +15,21 @@ import (
 
 // specJSON is a Spec as programs in other languages write it.
 type specJSON struct {
-	Observation spaceJSON `json:"observation"`
-	Action      spaceJSON `json:"action"`
-	MaxSteps    int       `json:"max_steps"`
-	Threshold   float64   `json:"threshold"`
+	Observation SpaceDescription `json:"observation"`
+	Action      SpaceDescription `json:"action"`
+	MaxSteps    int              `json:"max_steps"`
+	Threshold   float64          `json:"threshold"`
 }
 
-// spaceJSON is a space: of n choices, of several choices, or a box. Bounds that are missing or null are none.
-type spaceJSON struct {
-	N     *int      `json:"n"`
-	NVec  []int     `json:"nvec"`
-	Low   boundJSON `json:"low"`
-	High  boundJSON `json:"high"`
+// SpaceDescription is a space for programs in other languages, as JSON: of n choices, of several choices, or a box.
+type SpaceDescription struct {
+	Type  string    `json:"type,omitempty"` // "Discrete", "MultiDiscrete", "Box"; it may be missing
+	N     *int      `json:"n,omitempty"`
+	NVec  []int     `json:"nvec,omitempty"` // number of values of each element of a MultiDiscrete
+	Low   boundJSON `json:"low,omitempty"`  // of each element, row-major; null or missing means no bound
+	High  boundJSON `json:"high,omitempty"`
 	Shape []int     `json:"shape"`
-	DType string    `json:"dtype"`
+	DType string    `json:"dtype"` // NumPy's name
 }
 
 // boundJSON is a number for all elements, or a list with one for each, row-major.
@@ -65,10 +66,10 @@ var jsonTypes = map[string]graph.DType{"float32": graph.Float32, "int32": graph.
 //	{"observation": {"low": [-1, null], "high": [1, null], "shape": [2], "dtype": "float32"},
 //	 "action": {"n": 3}, "max_steps": 200, "threshold": 195}
 //
-// A space is {"n": 3} (Discrete), {"nvec": [3, 2]} (MultiDiscrete) or a Box. Bounds are a number for all elements or a
-// list, null for none. shape and dtype (float32, int32, uint8 or bool) of a Box may be missing where the caller knows
-// the shape of the observations and of the actions; nil: it does not. threshold is Spec.RewardThreshold and may be
-// missing.
+// A space is {"n": 3} (Discrete), {"nvec": [3, 2]} (MultiDiscrete) or a Box, or what DescribeSpace returns of these.
+// Bounds are a number for all elements or a list, null for none. shape and dtype (float32, int32, uint8 or bool) of a
+// Box may be missing where the caller knows the shape of the observations and of the actions; nil: it does not.
+// threshold is Spec.RewardThreshold and may be missing.
 func ReadSpec(text []byte, observation, action *graph.Shape) (Spec, error) {
 	var j specJSON
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -96,16 +97,27 @@ func ReadSpec(text []byte, observation, action *graph.Shape) (Spec, error) {
 	return s, nil
 }
 
-func (j spaceJSON) space(known *graph.Shape) (Space, error) {
+func (j SpaceDescription) space(known *graph.Shape) (Space, error) {
 	box := Box{Low: j.Low.numbers(-Unbounded), High: j.High.numbers(Unbounded), Dims: j.Shape, DType: graph.Float32}
-	isBox := j.Low != nil || j.High != nil || j.Shape != nil || j.DType != ""
-	switch {
-	case j.N != nil && (isBox || j.NVec != nil) || j.NVec != nil && isBox:
-		return nil, errors.New("got several kinds of space, want n, nvec, or low, high, shape and dtype")
-	case j.N != nil:
-		return fitting(Discrete{N: *j.N}, known)
-	case j.NVec != nil:
-		return fitting(MultiDiscrete{N: j.NVec}, known)
+	hasBounds, kind, choices := j.Low != nil || j.High != nil, "Box", Space(nil)
+	if j.N != nil {
+		kind, choices = "Discrete", Discrete{N: *j.N}
+	} else if j.NVec != nil {
+		kind, choices = "MultiDiscrete", MultiDiscrete{N: j.NVec}
+	}
+	if choices != nil {
+		d := DescribeSpace(choices)
+		if hasBounds || j.N != nil && j.NVec != nil || j.Shape != nil && !slices.Equal(j.Shape, d.Shape) ||
+			j.DType != "" && j.DType != d.DType {
+			return nil, errors.New("got several kinds of space, want n, nvec, or low, high, shape and dtype")
+		}
+	}
+	if j.Type != "" && j.Type != kind {
+		return nil, fmt.Errorf("got the type %q of a %s, want Discrete with n, MultiDiscrete with nvec, or Box", j.Type,
+			kind)
+	}
+	if choices != nil {
+		return fitting(choices, known)
 	}
 	if j.DType != "" {
 		d, ok := jsonTypes[j.DType]
@@ -121,7 +133,7 @@ func (j spaceJSON) space(known *graph.Shape) (Space, error) {
 		if j.Shape == nil {
 			box.Dims = known.Dims
 		}
-	} else if !isBox {
+	} else if !hasBounds && j.Shape == nil && j.DType == "" {
 		return nil, errors.New(`got nothing, want a space such as {"n": 2}`)
 	}
 	n := max(len(box.Low), len(box.High))
@@ -147,24 +159,13 @@ func fitting(s Space, known *graph.Shape) (Space, error) {
 	return s, nil
 }
 
-// SpaceDescription is a space for programs in other languages, as JSON.
-type SpaceDescription struct {
-	Type  string     `json:"type"` // "Discrete", "MultiDiscrete", "Box"
-	N     int        `json:"n,omitempty"`
-	NVec  []int      `json:"nvec,omitempty"` // number of values of each element of a MultiDiscrete
-	Low   []*float64 `json:"low,omitempty"`  // of each element, row-major; null means no bound
-	High  []*float64 `json:"high,omitempty"`
-	Shape []int      `json:"shape"`
-	DType string     `json:"dtype"` // NumPy's name
-}
-
 // DescribeSpace returns a space for programs in other languages. The type of a space of your own is its String.
 func DescribeSpace(s Space) SpaceDescription {
 	shape := s.Shape()
 	out := SpaceDescription{Shape: append([]int{}, shape.Dims...), DType: strings.ToLower(shape.DType.String())}
 	switch s := s.(type) {
 	case Discrete:
-		out.Type, out.N = "Discrete", s.N
+		out.Type, out.N = "Discrete", &s.N
 	case MultiDiscrete:
 		out.Type, out.NVec = "MultiDiscrete", s.N
 	case Box:

@@ -1,5 +1,6 @@
 """Runs in a process of their own: of a program that only talks as xlarun does, and of xlarun where it is installed."""
 import fcntl
+import importlib
 import os
 import signal
 import stat
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -249,6 +251,25 @@ def test_mlflow_follows(tmp_path, monkeypatch):
     assert history == {row["generation"]: row["mean_fitness"] for row in run.rows} and len(history) == 3
 
 
+def test_a_tracker_that_hangs(tmp_path, monkeypatch, caplog):
+    """It leaves the run alone: a wait with timeout ends in time, and one without after a while."""
+    run = xlarun.evolve("CartPole-v1", pop=8, generations=1, out=tmp_path / "run").wait()
+    run._tracker = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        start = time.monotonic()
+        with pytest.raises(TimeoutError, match="the tracker does not have all of .* after 0.5 s"):
+            run.wait(0.5)
+        monkeypatch.setattr("xlarun.run.TRACKER_TIME", 0.5)
+        run.wait().stop()
+        assert time.monotonic() - start < 10 and "goes on" in caplog.text
+        run._tracker.kill()
+        run.wait()
+        assert "did not get all" in caplog.text
+    finally:
+        run._tracker.kill()
+        run._tracker.wait()
+
+
 def test_tracking_asks_for_what_is_there(tmp_path, monkeypatch):
     with pytest.raises(xlarun.Error, match="want one of mlflow, wandb, trackio, aim"):
         xlarun.track(tmp_path, to="csv")
@@ -258,5 +279,13 @@ def test_tracking_asks_for_what_is_there(tmp_path, monkeypatch):
     with pytest.raises(xlarun.Error, match="wandb is not installed: pip install wandb"):
         xlarun.track(tmp_path, to="wandb")
     monkeypatch.undo()
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "aim").mkdir()  # as ./wandb, which Weights & Biases makes
+    with pytest.raises(xlarun.Error, match="aim is not installed: pip install aim"):
+        xlarun.evolve("CartPole-v1", track="aim")
+    (tmp_path / "aim/__init__.py").write_text("import nothing_that_is_installed")
+    importlib.invalidate_caches()
+    with pytest.raises(xlarun.Error, match="aim cannot be imported: No module named 'nothing_that_is_installed'"):
+        xlarun.track(tmp_path, to="aim")
     with pytest.raises(xlarun.Error, match="nothing is not there: give the folder of a run"):
         xlarun.track(tmp_path / "nothing", to="mlflow")

@@ -27,7 +27,8 @@ def test_ends_of_episodes():
     assert (np.abs(observations) <= 0.05).all()
     for info in infos:
         assert info["TimeLimit.truncated"] and np.abs(info["terminal_observation"]).max() > 0.05
-    assert env.get_attr("num_envs", [0, 1]) == [4, 4] and env.env_is_wrapped(VecMonitor) == [False] * 4
+    assert env.get_attr("single_action_space", [0, 1]) == [env.action_space] * 2, "of each environment that is named"
+    assert env.env_is_wrapped(VecMonitor) == [False] * 4
 
 
 def test_ppo_learns():

@@ -163,7 +163,7 @@ def test_archives(name, archive):
     def measures(xs):
         return xs["w"][:, 0, :2]
     x0 = {"w": np.random.default_rng(0).normal(size=(32, 2, 3)), "b": np.zeros(32)}
-    s = Strategy(name, popsize=32, x0=x0, ranges=[(-1, 1), (-2, 2)], archive=archive, seed=3)
+    s = Strategy(name, popsize=32, x0=x0, ranges=np.array([(-1, 1), (-2, 2)]), archive=archive, seed=3)
     told = {}
     for g in range(12):
         xs = s.ask()
@@ -192,7 +192,13 @@ def test_bad_archives():
     x0 = np.zeros((4, 3))
     for more, want in (({"x0": np.zeros((3, 3))}, "x0: got the shape"), ({"ranges": []}, "ranges: got none"),
                        ({"archive": "grid:2,2,2"}, "archive_sides: got 3"), ({"sides": 3}, "settings: got \"sides\""),
-                       ({"name": "openes"}, "ranges: got some"), ({"inputs": 2}, "want inputs and outputs for neat")):
+                       ({"name": "openes"}, "ranges: got some"), ({"inputs": 2}, "want inputs and outputs for neat"),
+                       ({"name": "openes", "ranges": np.zeros((2, 2))}, "ranges: got some"),
+                       ({"ranges": [(0, np.inf)]}, "ranges: got .*inf.*, want two finite numbers"),
+                       ({"ranges": np.zeros(3)}, "want two finite numbers for each measure"),
+                       ({"ranges": "all"}, "ranges: got 'all', want the least"),
+                       ({"policy_anything": 1}, "settings: got \"policy_anything\", want one of archive, emitter"),
+                       ({"qd_offset": np.inf}, "no plain values")):
         with pytest.raises(Error, match=want):
             Strategy(**{"name": "map-elites", "popsize": 4, "x0": x0, "ranges": [(0, 1)] * 2, **more})
     for ranges in (5, (0, 1), "ab", [("a", 2)], [(0, 1, 2), (0, 1)], [(0, 1, 2)], [(0, None)], [(0, np.nan)], None):

@@ -38,7 +38,7 @@ def objective(x, how, seed):
         print("before")
         os.kill(os.getpid(), signal.SIGSEGV)
     if how == "hang":
-        child = subprocess.Popen(["sleep", "60"])
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
         with open("child", "w") as f:
             f.write(str(child.pid))
         time.sleep(60)

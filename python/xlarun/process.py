@@ -140,14 +140,14 @@ class Object:
     def __init__(self, kind, **arguments):
         self.child = child()
         try:
-            text = json.dumps(arguments, default=_plain)
+            text = json.dumps(arguments, default=_plain, allow_nan=False)
         except (TypeError, ValueError) as e:
             raise Error(f"the arguments of {kind} are no plain values: {e}", 2) from None
         self.description = d = self.child.call(0, kind, text)
         self.number, self.fields = d["object"], {f["name"]: f for f in d["fields"]}
         # A slot is an array, and all arrays in it refer to it: its references say whether anybody uses them. What is
         # written into the last slot is copied.
-        self.slots = self.mapped(d)
+        self.slots, self.places = self.mapped(d), None
         self.unused, self.slot = sys.getrefcount(self.slots[0]), 0
         self.let_go = weakref.finalize(self, self.child.unwanted.append, self.number)
 
@@ -161,10 +161,11 @@ class Object:
         return [np.frombuffer(memory, np.uint8, d["stride"], d["stride"] * i) for i in range(d["slots"])]
 
     def shown(self, request):
-        """The fields of a memory of its own, which the program makes for a request."""
+        """The fields of a memory of its own, which a request fills anew each time."""
         d = self.call(request)
-        slot, = self.mapped(d)
-        return {f["name"]: np.ndarray(f["shape"], f["dtype"], slot, f["offset"]) for f in d["fields"]}
+        if self.places is None:
+            self.places, = self.mapped(d)
+        return {f["name"]: np.ndarray(f["shape"], f["dtype"], self.places, f["offset"]) for f in d["fields"]}
 
     def close(self):
         """Frees the object: at once, or with the next request while a request is made. Gymnasium closes in finalizers,

@@ -31,6 +31,7 @@ from .sparse import SparseMember
 log = logging.getLogger("xlarun")
 F = TypeVar("F", bound=Callable[..., Any])
 _running: weakref.WeakSet[Run] = weakref.WeakSet()
+TRACKER_TIME = 60.0  # seconds that a tracker's client has for what is left to send when a run is over
 
 
 class Run:
@@ -171,15 +172,27 @@ class Run:
         self._raise()
 
     def wait(self, timeout: float | None = None) -> Run:
-        """Waits until the run is over, for at most so many seconds (TimeoutError). Error: it failed."""
+        """Waits until the run is over and its tracker has it, for at most so many seconds (TimeoutError). Without
+        timeout a tracker gets a minute after the run's end. Error: it failed."""
+        end = time.monotonic() + (np.inf if timeout is None else timeout)
         wait = self._until if self._process else self._wait
         if not wait(lambda: not self.running, timeout):
             raise TimeoutError(f"{self.title} is not over after {timeout} s")
         if self._process:
             self._raise()
-        if self._tracker and self._tracker.wait(timeout):
-            log.warning("the tracker did not get all of %s: xlarun.track sends it again", self.title)
+        self._sent(time.monotonic() + TRACKER_TIME if timeout is None else end, timeout)
         return self
+
+    def _sent(self, end, timeout=None):
+        """Waits for the tracker until a time. A tracker that is late goes on by itself."""
+        try:
+            if self._tracker and self._tracker.wait(max(0, end - time.monotonic())):
+                log.warning("the tracker did not get all of %s: xlarun.track sends it again", self.title)
+        except subprocess.TimeoutExpired:
+            if timeout is not None:
+                raise TimeoutError(f"the tracker does not have all of {self.title} after {timeout} s") from None
+            log.warning("the tracker does not have all of %s yet: its process %d goes on", self.title,
+                        self._tracker.pid)
 
     def stop(self) -> Run:
         """Stops the run as SIGTERM does, and returns when its state is saved. resume=run.folder continues it."""
@@ -264,8 +277,10 @@ def _stop_all():
     for run in runs:
         run._signal(signal.SIGINT)
     for run in runs:
-        with contextlib.suppress(Error):
-            run.wait()
+        run._until(lambda: run._ended)
+    end = time.monotonic() + TRACKER_TIME
+    for run in runs:
+        run._sent(end)
 
 
 def _forked():

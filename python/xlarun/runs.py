@@ -3,6 +3,7 @@ import os
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
 from .run import Run, described, start
+from .track import Tracker
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -42,7 +43,7 @@ class Common(TypedDict, total=False):
         "FILE:STUDY:N where the database has several"]
     grace: Annotated[str, "time after SIGTERM to end the round and save; Ctrl-C leaves 0.8 s (default 20s)"]
     track: Annotated[
-        Literal["mlflow", "wandb", "trackio", "aim"],
+        Tracker,
         "experiment tracker that gets the run while it goes on, as xlarun.track sends it"]
 
 

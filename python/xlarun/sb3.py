@@ -9,7 +9,8 @@ from .vector import Vector
 class VecEnv(Base):
     """make_vec for Stable-Baselines3: PPO("MlpPolicy", VecMonitor(VecEnv("CartPole-v1", 64))).
 
-    Episodes begin anew in the step that ends them. Arguments are those of make_vec, without autoreset_mode.
+    Episodes begin anew in the step that ends them. Arguments are those of make_vec, without autoreset_mode. An
+    action_mask of make_vec is left out: Stable-Baselines3 has no place for it.
     """
 
     def __init__(self, id, num_envs=1, **arguments):

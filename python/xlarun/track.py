@@ -10,12 +10,13 @@ import pathlib
 import sys
 import tempfile
 import time
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from .program import Error, command
 from .run import Run
 
 PICTURES = (".png", ".gif")
+Tracker = Literal["mlflow", "wandb", "trackio", "aim"]
 
 
 class _MLflow:
@@ -125,11 +126,11 @@ class _Aim:
         self.run.close()
 
 
-_trackers = {"mlflow": _MLflow, "wandb": _WandB, "trackio": _Trackio, "aim": _Aim}
+_trackers = dict(zip(get_args(Tracker), (_MLflow, _WandB, _Trackio, _Aim)))
 
 
-def track(run: Run | str | os.PathLike[str], to: Literal["mlflow", "wandb", "trackio", "aim"], follow: bool = False,
-          project: str = "xlarun", name: str | None = None) -> None:
+def track(run: Run | str | os.PathLike[str], to: Tracker, follow: bool = False, project: str = "xlarun",
+          name: str | None = None) -> None:
     """Sends a run, or the trials of a study, to a tracker: settings, metrics, pictures and members.
 
     run: a Run, its folder, or the database or file of a study, whose trials become nested runs (of W&B and Trackio a
@@ -139,6 +140,10 @@ def track(run: Run | str | os.PathLike[str], to: Literal["mlflow", "wandb", "tra
     if not isinstance(run, Run) and not os.path.exists(run) and "://" not in str(run):
         raise Error(f"{run} is not there: give the folder of a run, or the database or file of a study", 2)
     check(to)
+    try:
+        importlib.import_module(to)
+    except ImportError as error:
+        raise Error(f"{to} cannot be imported: {error}", 1, "not_installed") from None
 
     def make(name, parameters, parent=None, **tags):
         return _trackers[to](project, name, parameters, tags, parent)
@@ -167,7 +172,8 @@ def check(to: str) -> None:
     """Error: it is no tracker, or its client is not installed."""
     if to not in _trackers:
         raise Error(f"got the tracker {to!r}, want one of {', '.join(_trackers)}", 2)
-    if importlib.util.find_spec(to) is None:
+    spec = importlib.util.find_spec(to)
+    if spec is None or spec.origin is None:  # a mere folder, such as the ./wandb of earlier runs, has no origin
         raise Error(f"{to} is not installed: pip install {to}", 1, "not_installed")
 
 

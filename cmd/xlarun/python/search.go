@@ -35,32 +35,52 @@ type leaf struct {
 // algorithm is how a search asks and tells, traced. Its state and its inputs, which do not change, are trees. So are
 // draws, what tell needs again of the members that were asked for.
 type algorithm struct {
-	start func(fields []*graph.Array) any          // the first state, given what Python wrote
-	ask   func(state, in any) (draws, members any) // leaves [population, …]
-	tell  func(state, draws, in any, told []*graph.Array) (next any, stats *graph.Array)
-	mean  func(state any) any // a member; nil: there is none
-	in    any
-	stats []string // names of the numbers that tell returns
+	begins int                                      // what Python writes before "start"
+	start  func(fields []*graph.Array) any          // the first state, given what Python wrote
+	ask    func(state, in any) (draws, members any) // leaves [population, …]
+	tell   func(state, draws, in any, scores []*graph.Array) (next any, stats *graph.Array)
+	mean   func(state any) any // a member; nil: there is none
+	in     any
+	stats  []string // names of the numbers that tell returns
 }
+
+// What Python writes before "start": nothing, the member at which a search begins, as its mean, or the members of the
+// first generation.
+const (
+	nothing = iota
+	firstMean
+	firstMembers
+)
 
 // search is a search whose members Python evaluates. Generation g of seed s draws what a run of seed s draws in its
 // generation g.
 type search struct {
-	algorithm
-	began, told []int       // fields that Python writes before "start" and before "tell"
-	means, stat int         // the first field of the mean, and that of the stats
-	leaves      int         // of a member
-	purpose     string      // of the programs
-	tree        *graph.Tree // of the state
-	inputs      []*graph.Array
-	draws       []*graph.Array // of the members that were asked for; nil: none were
-
-	asking, telling, meaning, showing *xlabridge.Compiled
+	by       algorithm
+	fields   struct{ start, tell []int } // that Python writes before
+	outputs  struct{ mean, stats int }   // the first fields
+	compiled struct{ ask, tell, mean, archive *xlabridge.Compiled }
+	leaves   int         // of a member
+	purpose  string      // of the programs
+	tree     *graph.Tree // of the state
+	inputs   []*graph.Array
+	draws    []*graph.Array // of the members that were asked for; nil: none were
 	kept
 }
 
 // searchSlots are two generations of members that Python may hold without a copy, and one that it copies.
 const searchSlots = 3
+
+// searchOf makes a search, whose function fills in the names of its settings.
+func (s *Server) searchOf(argument []byte,
+	build func(in *searchArgument, names keywords) (object, map[string]any, error)) (any, error) {
+	var in searchArgument
+	if err := read(argument, &in); err != nil {
+		return nil, err
+	}
+	names := keywords{}
+	o, description, err := build(&in, names)
+	return s.add(o, description, names.sentence(err))
+}
 
 // members returns arrays of the shapes of a member's leaves.
 func (in *searchArgument) members() (member []*graph.Array, err error) {
@@ -103,14 +123,12 @@ func (s *Server) checkMemory(population, group int, member any, other int64) err
 		population, plan.BytesText(size)), int64(min(need, 1<<62)), need < 1<<62, free, false, most))
 }
 
-// search makes a search by an algorithm whose members are like member. first says that Python writes the members of the
-// first generation before it begins, else it is the member at which it begins.
-func (s *Server) search(a algorithm, purpose string, population int, member any, first bool, measures int) (*search,
-	error) {
-	x := &search{algorithm: a, purpose: purpose, leaves: len(graph.Leaves(member)), inputs: graph.Leaves(a.in),
+// search makes a search by an algorithm whose members are like member, each with some measures.
+func (s *Server) search(a algorithm, purpose string, population int, member any, measures int) (*search, error) {
+	x := &search{by: a, purpose: purpose, leaves: len(graph.Leaves(member)), inputs: graph.Leaves(a.in),
 		kept: kept{server: s, memory: &memory{slots: searchSlots}}}
 	m := x.memory
-	if err := x.share(population, member, first, measures); err != nil {
+	if err := x.share(population, member, measures); err != nil {
 		return nil, err
 	}
 	zeros := func(fields []int) (all []*graph.Array) {
@@ -121,7 +139,7 @@ func (s *Server) search(a algorithm, purpose string, population int, member any,
 	}
 	var state any
 	if err := graph.Try(func() {
-		state = graph.EvalShape(func() any { return a.start(zeros(x.began)) })
+		state = graph.EvalShape(func() any { return a.start(zeros(x.fields.start)) })
 	}); err != nil {
 		return nil, err
 	}
@@ -129,20 +147,20 @@ func (s *Server) search(a algorithm, purpose string, population int, member any,
 	type asked struct{ Draws, Members any }
 	var draws any
 	var err error
-	x.asking, err = x.program("ask", purpose, []any{state, a.in}, nil, func(args []any) any {
+	x.compiled.ask, err = x.program("ask", purpose, []any{state, a.in}, nil, func(args []any) any {
 		drawn, members := a.ask(args[0], args[1])
 		draws = graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Abstract(a.Shape()) }, drawn)
 		return asked{drawn, members}
 	})
 	if err == nil {
-		type told struct {
+		type result struct {
 			State any
 			Stats *graph.Array `tree:"optional"`
 		}
-		x.telling, err = x.program("tell", purpose, []any{state, draws, zeros(x.told), a.in}, []int{0},
+		x.compiled.tell, err = x.program("tell", purpose, []any{state, draws, zeros(x.fields.tell), a.in}, []int{0},
 			func(args []any) any {
 				next, stats := a.tell(args[0], args[1], args[3], args[2].([]*graph.Array))
-				return told{next, stats}
+				return result{next, stats}
 			})
 	}
 	if err != nil {
@@ -152,7 +170,7 @@ func (s *Server) search(a algorithm, purpose string, population int, member any,
 }
 
 // share lays the fields out in memory.
-func (x *search) share(population int, member any, first bool, measures int) error {
+func (x *search) share(population int, member any, measures int) error {
 	m := x.memory
 	add := func(name string, d graph.DType, dims ...int) error {
 		_, err := m.add(name, graph.ShapeOf(d, dims...))
@@ -164,32 +182,32 @@ func (x *search) share(population int, member any, first bool, measures int) err
 			return err
 		}
 		m.fields[i].Leaf = safetensors.Name(tree.Path(i))
-		if first {
-			x.began = append(x.began, i)
+		if x.by.begins == firstMembers {
+			x.fields.start = append(x.fields.start, i)
 		}
 	}
-	if x.means = len(m.fields); x.mean != nil {
+	if x.outputs.mean = len(m.fields); x.by.mean != nil {
 		for i, a := range leaves {
 			if err := add(fmt.Sprintf("mean%d", i), a.DType(), a.Dims()...); err != nil {
 				return err
 			}
-			if !first {
-				x.began = append(x.began, x.means+i)
+			if x.by.begins == firstMean {
+				x.fields.start = append(x.fields.start, x.outputs.mean+i)
 			}
 		}
 	}
-	x.told = append(x.told, len(m.fields))
+	x.fields.tell = append(x.fields.tell, len(m.fields))
 	if err := add("fitness", graph.Float32, population); err != nil {
 		return err
 	}
 	if measures > 0 {
-		x.told = append(x.told, len(m.fields))
+		x.fields.tell = append(x.fields.tell, len(m.fields))
 		if err := add("measures", graph.Float32, population, measures); err != nil {
 			return err
 		}
 	}
-	if x.stat = len(m.fields); len(x.stats) > 0 {
-		if err := add("stats", graph.Float32, len(x.stats)); err != nil {
+	if x.outputs.stats = len(m.fields); len(x.by.stats) > 0 {
+		if err := add("stats", graph.Float32, len(x.by.stats)); err != nil {
 			return err
 		}
 	}
@@ -203,19 +221,19 @@ func (x *search) object(err error) (object, map[string]any, error) {
 	}
 	m := x.memory
 	description := m.describe()
-	description["stats"] = x.stats
-	return object{map[string]func(argument []byte) (any, error){"start": m.request(x.begin), "ask": m.request(x.askFor),
-		"tell": m.request(x.tellOf), "mean": m.request(x.meanOf)}, m, x.close}, description, nil
+	description["stats"] = x.by.stats
+	return object{map[string]func(argument []byte) (any, error){"start": m.request(x.start), "ask": m.request(x.ask),
+		"tell": m.request(x.tell), "mean": m.request(x.mean)}, m, x.close}, description, nil
 }
 
-// begin makes the first state, of what Python has written.
-func (x *search) begin(slot int) error {
+// start makes the first state, of what Python has written.
+func (x *search) start(slot int) error {
 	var fields []*graph.Array
-	for _, f := range x.began { // copies, since Python writes there again
+	for _, f := range x.fields.start { // copies, since Python writes there again
 		fields = append(fields, graph.FromBytes(x.memory.fields[f].array, append([]byte{}, x.memory.at(slot, f)...)))
 	}
 	var state any
-	err := graph.Try(func() { state = x.start(fields) })
+	err := graph.Try(func() { state = x.by.start(fields) })
 	if err == nil {
 		state, err = graph.Eval(state)
 		x.state = graph.Leaves(state)
@@ -223,11 +241,11 @@ func (x *search) begin(slot int) error {
 	return err
 }
 
-// askFor writes the members of the next generation into a slot.
-func (x *search) askFor(slot int) error {
+// ask writes the members of the next generation into a slot.
+func (x *search) ask(slot int) error {
 	xlabridge.Free(x.draws)
 	x.draws = nil
-	out, err := call(x.asking, x.state, x.inputs)
+	out, err := call(x.compiled.ask, x.state, x.inputs)
 	if err != nil {
 		return err
 	}
@@ -240,17 +258,17 @@ func (x *search) askFor(slot int) error {
 	return nil
 }
 
-// tellOf takes what Python has measured of the members in a slot.
-func (x *search) tellOf(slot int) error {
+// tell takes what Python has measured of the members in a slot.
+func (x *search) tell(slot int) error {
 	if x.draws == nil {
 		return console.BadInput("tell: got the fitness of members that were not asked for, want ask " +
 			"before each tell")
 	}
-	var told []*graph.Array
-	for _, f := range x.told {
-		told = append(told, x.memory.read(slot, f))
+	var scores []*graph.Array
+	for _, f := range x.fields.tell {
+		scores = append(scores, x.memory.read(slot, f))
 	}
-	out, err := call(x.telling, x.state, x.draws, told, x.inputs)
+	out, err := call(x.compiled.tell, x.state, x.draws, scores, x.inputs)
 	if err != nil {
 		return err
 	}
@@ -258,7 +276,7 @@ func (x *search) tellOf(slot int) error {
 	n := x.tree.Len()
 	x.state, x.draws = out[:n], nil
 	defer xlabridge.Free(out[n:])
-	return x.memory.write(slot, x.stat, out[n:])
+	return x.memory.write(slot, x.outputs.stats, out[n:])
 }
 
 // look returns a function of the state, whose program it compiles at first.
@@ -274,12 +292,12 @@ func (x *search) look(p **xlabridge.Compiled, name string, f func(state any) any
 	return call(*p, x.state)
 }
 
-// meanOf writes the mean into a slot.
-func (x *search) meanOf(slot int) error {
-	out, err := x.look(&x.meaning, "mean", x.mean)
+// mean writes the mean into a slot.
+func (x *search) mean(slot int) error {
+	out, err := x.look(&x.compiled.mean, "mean", x.by.mean)
 	if err != nil {
 		return err
 	}
 	defer xlabridge.Free(out)
-	return x.memory.write(slot, x.means, out)
+	return x.memory.write(slot, x.outputs.mean, out)
 }

@@ -44,13 +44,13 @@ type Server struct {
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	s.objects = []object{{requests: map[string]func(argument []byte) (any, error){
 		"environments": func([]byte) (any, error) { return playable(), nil },
-		"strategy":     func(argument []byte) (any, error) { return s.add(s.strategy(argument)) },
-		"archive": func(argument []byte) (any, error) {
-			o, description, err := s.archive(argument)
-			return s.add(o, description, sentence(err, ""))
+		"strategy":     func(argument []byte) (any, error) { return s.searchOf(argument, s.strategy) },
+		"archive":      func(argument []byte) (any, error) { return s.searchOf(argument, s.archive) },
+		"vector": func(argument []byte) (any, error) {
+			o, description, err := s.vector(argument)
+			return s.add(o, description, keywords{"env-param": "params"}.sentence(err))
 		},
-		"vector": func(argument []byte) (any, error) { return s.add(s.vector(argument)) },
-		"close":  s.closeObject,
+		"close": s.closeObject,
 	}}}
 	defer func() {
 		for i := range s.objects {
@@ -72,7 +72,6 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			line, err = json.Marshal(answer)
 		}
 		if err != nil {
-			err = sentence(err, "strategy.")
 			line, _ = json.Marshal(console.Failure{Error: console.CodeOf(ctx, err), Message: console.OneLine(err),
 				Status: console.StatusOf(ctx, err)})
 		}
@@ -153,28 +152,42 @@ func valuesOf(keywords map[string]any) settings.Values {
 				value = x
 			}
 		}
-		values[strings.ReplaceAll(name, "_", "-")] = value
+		values[strings.ReplaceAll(name, "_", "-")] = value // as keyword writes it
 	}
 	return values
 }
 
-// sentence returns an error of settings as one of keyword arguments. The part's own have no prefix.
-func sentence(err error, part string) error {
+// keywords are names of keyword arguments in Python by those of settings.
+type keywords map[string]string
+
+// add adds settings behind a prefix, whose keywords are behind another one.
+func (k keywords) add(prefix, before string, names ...string) {
+	for _, name := range names {
+		k[prefix+name] = before + keyword(name)
+	}
+}
+
+// keyword returns the keyword argument of a setting.
+func keyword(name string) string { return strings.ReplaceAll(name, "-", "_") }
+
+// sentence returns an error of settings as one of keyword arguments.
+func (k keywords) sentence(err error) error {
 	wrong, ok := errors.AsType[*settings.Error](err)
 	if !ok {
 		return err
 	}
-	return console.BadInput("%s", setting.ReplaceAllStringFunc(wrong.Error(), func(name string) string {
-		if strings.HasSuffix(name, "batch") {
-			return "popsize"
+	known := func(name string) string {
+		if keyword, ok := k[strings.TrimPrefix(name, "--")]; ok {
+			return keyword
 		}
-		return strings.NewReplacer("-", "_", ".", "_").Replace(strings.TrimPrefix(name, part))
-	}))
+		return name
+	}
+	return console.BadInput("%s: got %s, want %s", known(wrong.Key), wrong.Got,
+		setting.ReplaceAllStringFunc(wrong.Wants, known))
 }
 
-// setting is a setting's name as errors write it: with its part, or one of a whole archive.
-var setting = regexp.MustCompile(`\b(strategy|policy|emitter|archive)\.[a-z0-9-]+|^batch|--batch|` +
-	strings.Join(archiveSettings[3:], "|"))
+// setting is what looks like a setting's name among other words: --batch, emitter.bounds, qd-offset.
+var setting = regexp.MustCompile(`--[a-z0-9.-]*[a-z0-9]|\b[a-z]+([.-][a-z0-9]+)+`)
 
 // kept is what an object has in the program.
 type kept struct {

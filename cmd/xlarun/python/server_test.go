@@ -128,13 +128,20 @@ func TestBadRequests(t *testing.T) {
 			`archive, emitter, strategy, qd_offset`},
 		{archive(`,"ranges":[[0,1]],"settings":{"emitter":"searches"}`), `emitter_searches: got 8, want a ` +
 			`number that divides popsize, 4,`},
+		{archive(`,"ranges":[[0,1]],"settings":{"strategy":"cmaes"}`), `strategy: got "cmaes", want emitter ` +
+			`searches with it: the emitter isoline has no strategy`},
+		{archive(`,"ranges":[[0,1]],"settings":{"policy_anything":1}`), `settings: got "policy_anything", want one ` +
+			`of archive, emitter, strategy, qd_offset`},
+		{archive(`,"ranges":[[0,1]],"settings":{"emitter_iso_sig":1}`), `emitter_iso_sig: got a value, want one of ` +
+			`the settings that the emitter isoline has: emitter_iso_sigma, emitter_line_sigma`},
+		{strategy(`,"name":"neat","inputs":1,"outputs":1,"settings":{"policy_bia":1}`), `policy_bia: got a value`},
 		{archive(`,"ranges":[[0,1]],"settings":{"learning_rate":2}`), `learning_rate: got 2, want a number ` +
 			`from 0 to 1`},
 		{vector(`,"id":"CartPol-v1"`), `id: envs: there is no environment "CartPol-v1", did you mean CartPole-v1?`},
 		{vector(`,"id":"TicTacToe-v1"`), `id: got TicTacToe-v1, a game of 2 players, want an environment of one`},
 		{vector(`,"num_envs":0`), `num_envs: got 0, want 1 to 16777216`},
 		{vector(`,"params":{"gravit":1}`),
-			`env-param: got "gravit=1", want one of the parameters that CartPole-v1 has`},
+			`params: got "gravit=1", want one of the parameters that CartPole-v1 has`},
 	} {
 		var failed struct {
 			Message string

@@ -11,30 +11,30 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Asked is a search whose members its caller scores: Start, and Ask and Tell in turns. It finds what a run with these
+// Search is a search whose members its caller scores: Start, and Ask and Tell in turns. It finds what a run with these
 // settings finds where it gets the same scores and the same first members. The methods are traced.
-type Asked struct {
+type Search struct {
 	program *Program
-	Inputs  AskedInputs
+	Inputs  SearchInputs
 	Metrics []string // of a generation
 	Bytes   int64    // of the archive
 }
 
-// AskedInputs are inputs that do not change.
-type AskedInputs struct {
+// SearchInputs are inputs that do not change.
+type SearchInputs struct {
 	Tables  any                     // of the Tessellation
 	Numbers map[string]*graph.Array // as in Inputs
 }
 
-// AskedState is the state of a search.
-type AskedState struct {
+// SearchState is the state of a search.
+type SearchState struct {
 	State
 	First *graph.Array // f32[batch, n]: the members while the archive is empty
 }
 
-// Asked returns the search of these settings for genomes of a layout, whose descriptors lie in a space. The environment
-// and how it plays do not matter. Errors are *settings.Error.
-func (c *Config) Asked(space envs.Box, genomes *population.Layout) (*Asked, error) {
+// Search returns the search of these settings for genomes of a layout, whose descriptors lie in a space. The
+// environment and how it plays do not matter. Errors are *settings.Error.
+func (c *Config) Search(space envs.Box, genomes *population.Layout) (*Search, error) {
 	if err := settings.Check(c); err != nil {
 		return nil, err
 	}
@@ -53,20 +53,20 @@ func (c *Config) Asked(space envs.Box, genomes *population.Layout) (*Asked, erro
 	// nobody tells lengths, the last of memberMetrics
 	names := slices.Concat(p.Container.Metrics(),
 		memberMetrics[:len(memberMetrics)-1])
-	a := &Asked{p, AskedInputs{Tables: p.Container.Tables(), Numbers: p.numbers()}, names, 0}
-	return a, graph.Try(func() {
-		a.Bytes = graph.TreeBytes(graph.EvalShape(func() any { return p.Container.Empty(genomes.Size(), c.Scoring) }))
+	q := &Search{p, SearchInputs{Tables: p.Container.Tables(), Numbers: p.numbers()}, names, 0}
+	return q, graph.Try(func() {
+		q.Bytes = graph.TreeBytes(graph.EvalShape(func() any { return p.Container.Empty(genomes.Size(), c.Scoring) }))
 	})
 }
 
 // Start returns the state before the first generation, whose members are first, f32[batch, n]. key is of the seed.
-func (a *Asked) Start(key random.Key, first *graph.Array) AskedState {
-	return AskedState{a.program.begin(random.SplitN(key, 2)[1], first.Index(0)), first}
+func (q *Search) Start(key random.Key, first *graph.Array) SearchState {
+	return SearchState{q.program.begin(random.SplitN(key, 2)[1], first.Index(0)), first}
 }
 
 // Ask returns the members of a generation, leaves [batch, …].
-func (a *Asked) Ask(s AskedState, in AskedInputs) Child {
-	p := a.program.bind(in.Numbers)
+func (q *Search) Ask(s SearchState, in SearchInputs) Child {
+	p := q.program.bind(in.Numbers)
 	_, ask, _ := s.keys()
 	return graph.VMap(func(number *graph.Array) Child {
 		return p.child(ask, number, s.State, func() *graph.Array { return graph.Take(s.First, number, 0) })
@@ -75,9 +75,9 @@ func (a *Asked) Ask(s AskedState, in AskedInputs) Child {
 
 // Tell puts the members that were asked for into the archive, by their fitness, f32[batch], and descriptors, f32[batch,
 // d]. Members with a number that is not finite are dropped. It returns the next state, and the numbers of Metrics.
-func (a *Asked) Tell(s AskedState, in AskedInputs, children Child, fitness, descriptor *graph.Array) (AskedState,
+func (q *Search) Tell(s SearchState, in SearchInputs, children Child, fitness, descriptor *graph.Array) (SearchState,
 	*graph.Array) {
-	p := a.program.bind(in.Numbers)
+	p := q.program.bind(in.Numbers)
 	_, _, tell := s.keys()
 	type scored struct {
 		Child               Child
@@ -88,5 +88,5 @@ func (a *Asked) Tell(s AskedState, in AskedInputs, children Child, fitness, desc
 		return p.score(m.Child, summary, s.Archive, in.Tables)
 	})(scored{children, fitness, descriptor})
 	next, numbers := p.insert(tell, s.State, members)
-	return AskedState{next, s.First}, graph.SliceAxis(numbers, 0, 0, len(a.Metrics))
+	return SearchState{next, s.First}, graph.SliceAxis(numbers, 0, 0, len(q.Metrics))
 }

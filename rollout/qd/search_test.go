@@ -35,9 +35,9 @@ func (n plain) Step(_ random.Key, s tasks.MultiState, action *graph.Array,
 	return next, n.Observe(next, p), action.Index(0), envs.True(), truncated
 }
 
-// asked is a generation of a search.
-type asked struct {
-	State   AskedState
+// generated is a generation of a search.
+type generated struct {
+	State   SearchState
 	Numbers *graph.Array
 }
 
@@ -62,7 +62,7 @@ func TestAskAndTellAreARun(t *testing.T) {
 				c.Strategy, c.Parted = row.strategy, c.Parted.With("emitter.searches", 2)
 			}
 			s := start(t, b, c)
-			a, err := c.Asked(plain{}.Spec().Descriptor, population.LayoutOf([]*graph.Array{graph.Zeros(
+			a, err := c.Search(plain{}.Spec().Descriptor, population.LayoutOf([]*graph.Array{graph.Zeros(
 				graph.ShapeOf(graph.Float32, 4))}))
 			require.NoError(t, err)
 			p := s.program
@@ -75,10 +75,10 @@ func TestAskAndTellAreARun(t *testing.T) {
 			state, err := graph.Eval(a.Start(random.New(c.Seed), first))
 			require.NoError(t, err)
 			ask := xlabridge.Jit2(b, a.Ask)
-			tell := xlabridge.Jit2(b, func(s AskedState, child Child) asked {
+			tell := xlabridge.Jit2(b, func(s SearchState, child Child) generated {
 				x := child.Genome
 				next, numbers := a.Tell(s, a.Inputs, child, x.Transpose(1, 0).Index(0), graph.SliceAxis(x, 1, 1, 3))
-				return asked{next, numbers}
+				return generated{next, numbers}
 			})
 			for range 4 {
 				child, err := ask(state, a.Inputs)
