@@ -23,8 +23,9 @@ type attempt struct {
 	job     *job
 	trial   int64
 	reports []study.Reported
-	told    time.Time // when the last of them was sent
 	cancel  context.CancelCauseFunc
+
+	lastReport time.Time // when the last of the reports was sent
 
 	mu         sync.Mutex
 	lastStep   time.Time // when the last round ended
@@ -203,7 +204,8 @@ func (a *attempt) run(ctx context.Context) (r study.Result) {
 	defer func() {
 		if p := recover(); p != nil {
 			debug.PrintStack()
-			r = study.Result{State: study.Fail, Reason: fmt.Sprintf("the run panicked: %v", p)}
+			r = study.Result{State: study.Fail, Reason: fmt.Sprintf("the run panicked: %v", p),
+				Intermediate: a.reports}
 		}
 	}()
 	params, err := a.job.params()
@@ -277,10 +279,10 @@ func resultOf(end outcome, reports []study.Reported, err error) study.Result {
 func (a *attempt) report(ctx context.Context) func(step, last int64, value float64) (bool, error) {
 	return func(step, last int64, value float64) (bool, error) {
 		a.reports = append(a.reports, study.Reported{Step: step, Value: value})
-		if a.spec.Pruner == "none" && time.Since(a.told) < time.Second {
+		if a.spec.Pruner == "none" && time.Since(a.lastReport) < time.Second {
 			return false, nil
 		}
-		a.told = time.Now()
+		a.lastReport = time.Now()
 		r, err := a.ask(ctx, reportKind, request{Trial: a.trial, Step: step, Last: last, Value: value})
 		if err == nil && r.Lost {
 			a.cancel(errLost)

@@ -107,7 +107,7 @@ func (b *bench) time(ctx context.Context, w Workload, sides []*side) ([]row, err
 // inTime says of an error whether it came of the end of the row's time.
 func (b *bench) inTime(ctx context.Context, err error) error {
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return ended{b.most}
+		return overrun{b.most}
 	}
 	return err
 }
@@ -336,7 +336,7 @@ func (b *bench) run(ctx context.Context, jobs []*job) (err error) {
 			return ctx.Err()
 		}
 		switch {
-		case errors.As(err, new(ended)):
+		case errors.As(err, new(overrun)):
 			j.why = err.Error()
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s: %w", j.workload.Name, err))
