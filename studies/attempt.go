@@ -19,17 +19,17 @@ import (
 // attempt is the run of a trial by a worker.
 type attempt struct {
 	*worker
-	spec    *Spec
-	job     *job
-	trial   int64
-	reports []study.Reported
-	cancel  context.CancelCauseFunc
+	spec   *Spec
+	job    *job
+	trial  int64
+	cancel context.CancelCauseFunc
 
 	lastReport time.Time // when the last of the reports was sent
 
 	mu         sync.Mutex
-	lastStep   time.Time // when the last round ended
-	lastStored time.Time // when the last checkpoint was stored
+	reports    []study.Reported // the run changes them, and reads them without the lock
+	lastStep   time.Time        // when the last round ended
+	lastStored time.Time        // when the last checkpoint was stored
 }
 
 // runTrial runs the trial that the worker has got.
@@ -153,7 +153,10 @@ func (a *attempt) end(cause error, over <-chan struct{}) {
 	case <-time.After(graceTime + a.spec.programGrace()):
 		if _, ok := errors.AsType[*limitError](cause); ok {
 			last, done := context.WithTimeout(context.Background(), answerTimeout)
-			_ = a.sendResult(last, study.Result{State: study.Fail, Reason: cause.Error()}, true)
+			a.mu.Lock()
+			reports := a.reports
+			a.mu.Unlock()
+			_ = a.sendResult(last, study.Result{State: study.Fail, Reason: cause.Error(), Intermediate: reports}, true)
 			done()
 		}
 		fmt.Fprintln(os.Stderr, cause)
@@ -217,13 +220,13 @@ func (a *attempt) run(ctx context.Context) (r study.Result) {
 		if from, err = a.fetch(ctx, trialFile(a.trial)); err != nil {
 			fmt.Fprintf(os.Stderr, "trial %d begins anew: its checkpoint cannot be read (%v)\n", a.job.Number, err)
 		} else {
-			a.reports = from.Reported
+			a.setReports(from.Reported)
 		}
 	}
 	end, err := a.runFrom(ctx, params, from)
 	if errors.Is(err, errRestore) && from != nil {
 		fmt.Fprintf(os.Stderr, "trial %d begins anew: %v\n", a.job.Number, err)
-		a.reports = nil
+		a.setReports(nil)
 		end, err = a.runFrom(ctx, params, nil)
 	}
 	return resultOf(end, a.reports, err)
@@ -274,11 +277,17 @@ func resultOf(end outcome, reports []study.Reported, err error) study.Result {
 	return r
 }
 
+func (a *attempt) setReports(all []study.Reported) {
+	a.mu.Lock()
+	a.reports = all
+	a.mu.Unlock()
+}
+
 // report returns a function that reports a value to the coordinator and returns whether the pruner stops the trial.
 // Without a pruner it sends one a second, for those who watch: the result has them all.
 func (a *attempt) report(ctx context.Context) func(step, last int64, value float64) (bool, error) {
 	return func(step, last int64, value float64) (bool, error) {
-		a.reports = append(a.reports, study.Reported{Step: step, Value: value})
+		a.setReports(append(a.reports, study.Reported{Step: step, Value: value}))
 		if a.spec.Pruner == "none" && time.Since(a.lastReport) < time.Second {
 			return false, nil
 		}

@@ -256,6 +256,7 @@ how = "hang"
 	require.Len(t, trials, 1)
 	require.Equal(t, study.Fail, trials[0].State)
 	require.Equal(t, "it took more than 300ms", Reason(trials[0]))
+	require.Len(t, trials[0].Intermediate, 2, "of steps 2 and 4: it hangs at 5")
 }
 
 // TestChangedSpec: a study can be resumed with more trials, but not with other parameters.
