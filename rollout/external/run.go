@@ -119,7 +119,7 @@ type running struct {
 	*process
 	folder  string
 	metrics []string
-	missing map[string]string // metrics without a value so far: a text about what the program gave instead, "" for nothing
+	missing map[string]string // metrics without a value so far: what the program gave instead, "" for nothing
 	from    []*lines
 	step    int64       // of the last values
 	hasStep bool        // there were values of a step

@@ -82,10 +82,8 @@ func TestSquashedHead(t *testing.T) {
 		DType: graph.Float32}
 	h, err := StochasticOf(box)
 	require.NoError(t, err)
-	require.Equal(t, []float64{0, 0, 0}, floats(t, h.Start().(Deviations).Log))
-	near := h.(Squashed)
-	near.Deviation = 1 / math.E
-	require.InDeltaSlice(t, []float64{-1, -1, -1}, floats(t, near.Start().(Deviations).Log), 1e-6)
+	near := Squashed{1 / math.E, h.(Squashed).head, nil}.Start().(Deviations)
+	require.InDeltaSlice(t, []float64{-1, -1, -1}, floats(t, near.Log), 1e-6)
 	for i, deviation := range []float64{.3, 1, 3} {
 		params := Deviations{graph.Float32s([]float32{float32(math.Log(deviation)), 0, float32(math.Log(deviation))})}
 		out := graph.Float32s([]float32{.4, -1, -.8})
