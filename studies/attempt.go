@@ -19,16 +19,17 @@ import (
 // attempt is the run of a trial by a worker.
 type attempt struct {
 	*worker
-	spec    *Spec
-	job     *job
-	trial   int64
-	reports []study.Reported
-	told    time.Time // when the last of them was sent
-	cancel  context.CancelCauseFunc
+	spec   *Spec
+	job    *job
+	trial  int64
+	cancel context.CancelCauseFunc
+
+	lastReport time.Time // when the last of the reports was sent
 
 	mu         sync.Mutex
-	lastStep   time.Time // when the last round ended
-	lastStored time.Time // when the last checkpoint was stored
+	reports    []study.Reported // the run changes them, and reads them without the lock
+	lastStep   time.Time        // when the last round ended
+	lastStored time.Time        // when the last checkpoint was stored
 }
 
 // runTrial runs the trial that the worker has got.
@@ -152,7 +153,10 @@ func (a *attempt) end(cause error, over <-chan struct{}) {
 	case <-time.After(graceTime + a.spec.programGrace()):
 		if _, ok := errors.AsType[*limitError](cause); ok {
 			last, done := context.WithTimeout(context.Background(), answerTimeout)
-			_ = a.sendResult(last, study.Result{State: study.Fail, Reason: cause.Error()}, true)
+			a.mu.Lock()
+			reports := a.reports
+			a.mu.Unlock()
+			_ = a.sendResult(last, study.Result{State: study.Fail, Reason: cause.Error(), Intermediate: reports}, true)
 			done()
 		}
 		fmt.Fprintln(os.Stderr, cause)
@@ -203,7 +207,8 @@ func (a *attempt) run(ctx context.Context) (r study.Result) {
 	defer func() {
 		if p := recover(); p != nil {
 			debug.PrintStack()
-			r = study.Result{State: study.Fail, Reason: fmt.Sprintf("the run panicked: %v", p)}
+			r = study.Result{State: study.Fail, Reason: fmt.Sprintf("the run panicked: %v", p),
+				Intermediate: a.reports}
 		}
 	}()
 	params, err := a.job.params()
@@ -215,13 +220,13 @@ func (a *attempt) run(ctx context.Context) (r study.Result) {
 		if from, err = a.fetch(ctx, trialFile(a.trial)); err != nil {
 			fmt.Fprintf(os.Stderr, "trial %d begins anew: its checkpoint cannot be read (%v)\n", a.job.Number, err)
 		} else {
-			a.reports = from.Reported
+			a.setReports(from.Reported)
 		}
 	}
 	end, err := a.runFrom(ctx, params, from)
 	if errors.Is(err, errRestore) && from != nil {
 		fmt.Fprintf(os.Stderr, "trial %d begins anew: %v\n", a.job.Number, err)
-		a.reports = nil
+		a.setReports(nil)
 		end, err = a.runFrom(ctx, params, nil)
 	}
 	return resultOf(end, a.reports, err)
@@ -272,15 +277,21 @@ func resultOf(end outcome, reports []study.Reported, err error) study.Result {
 	return r
 }
 
+func (a *attempt) setReports(all []study.Reported) {
+	a.mu.Lock()
+	a.reports = all
+	a.mu.Unlock()
+}
+
 // report returns a function that reports a value to the coordinator and returns whether the pruner stops the trial.
 // Without a pruner it sends one a second, for those who watch: the result has them all.
 func (a *attempt) report(ctx context.Context) func(step, last int64, value float64) (bool, error) {
 	return func(step, last int64, value float64) (bool, error) {
-		a.reports = append(a.reports, study.Reported{Step: step, Value: value})
-		if a.spec.Pruner == "none" && time.Since(a.told) < time.Second {
+		a.setReports(append(a.reports, study.Reported{Step: step, Value: value}))
+		if a.spec.Pruner == "none" && time.Since(a.lastReport) < time.Second {
 			return false, nil
 		}
-		a.told = time.Now()
+		a.lastReport = time.Now()
 		r, err := a.ask(ctx, reportKind, request{Trial: a.trial, Step: step, Last: last, Value: value})
 		if err == nil && r.Lost {
 			a.cancel(errLost)

@@ -223,8 +223,9 @@ type = "categorical"
 choices = ["well", "nan", "error", "panic", "die", "eat"]
 `)
 	require.NoError(t, coordinator(s).Run(t.Context()))
-	got := map[string]string{}
+	got, reports := map[string]string{}, map[string][]study.Reported{}
 	for _, x := range trialsOf(t, s) {
+		reports[x.External()["how"].(string)] = x.Intermediate
 		got[x.External()["how"].(string)] = string(x.State) + ": " + Reason(x)
 	}
 	require.Len(t, got, 6, "no point twice, none left out")
@@ -236,6 +237,7 @@ choices = ["well", "nan", "error", "panic", "die", "eat"]
 	} {
 		require.Equal(t, want, got[how], how)
 	}
+	require.Len(t, reports["panic"], 2, "of steps 2 and 4: it panics at 5")
 }
 
 // TestTrialsThatHang: a trial that takes too long fails. It is a study of its own, so that a busy machine cannot hold
@@ -254,6 +256,7 @@ how = "hang"
 	require.Len(t, trials, 1)
 	require.Equal(t, study.Fail, trials[0].State)
 	require.Equal(t, "it took more than 300ms", Reason(trials[0]))
+	require.Len(t, trials[0].Intermediate, 2, "of steps 2 and 4: it hangs at 5")
 }
 
 // TestChangedSpec: a study can be resumed with more trials, but not with other parameters.

@@ -150,7 +150,7 @@ func (a *A2C) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) {
 // first is the state before the first update.
 func (x *a2c) first() Learner {
 	keys := random.SplitN(random.New(x.Seed), 4)
-	params := Networks{x.actor.Init(keys[0]), x.critic.Init(keys[1]), x.distribution.Start(1)}
+	params := Networks{x.actor.Init(keys[0]), x.critic.Init(keys[1]), x.distribution.Start()}
 	return Learner{
 		Train: train.State[Networks]{Params: params, Optimizer: x.optimizer().Init(params), Scale: train.NoScale{}},
 		Envs:  graph.VMap(x.reset)(random.Split(keys[2], x.Envs)), Recent: graph.Float32s([]float32{0, 0}),

@@ -28,8 +28,7 @@ type lines struct {
 	size int    // of the line so far
 	long bool   // the line is too long: it is left out
 
-	unread string // a text about what an object has in place of a number: of a metric, else of the first without values
-	metric bool   // it is of a metric
+	unread string // a text about the first line that had no values, though it looked as if it had
 }
 
 func newLines(file *os.File) *lines { return &lines{file: file, in: bufio.NewReaderSize(file, 1<<16)} }
@@ -64,25 +63,21 @@ func (l *lines) next(ctx context.Context, ended bool) ([]byte, error) {
 	}
 }
 
-// note notes why a line has no value of the metrics that are missing. none means that it has no values at all.
-func (l *lines) note(line []byte, missing []string, none bool) {
-	if l.metric || !isObject(line) {
-		return
+// note notes what a line without values has instead. others are its fields.
+func (l *lines) note(line []byte, others map[string]json.RawMessage) {
+	switch {
+	case l.unread != "":
+	case others == nil && isObject(line):
+		l.unread = fmt.Sprintf("; it gave %.40s, which is no JSON", bytes.TrimSpace(line))
+	case len(others) > 0:
+		name := slices.Sorted(maps.Keys(others))[0]
+		l.unread = noNumber(name, others[name])
 	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(line, &fields) != nil {
-		if none && l.unread == "" {
-			l.unread = fmt.Sprintf("; it gave %.40s, which is no JSON", bytes.TrimSpace(line))
-		}
-		return
-	}
-	delete(fields, stepKey)
-	names := slices.Sorted(maps.Keys(fields))
-	i := slices.IndexFunc(names, func(name string) bool { return slices.Contains(missing, name) })
-	if l.metric = i >= 0; l.metric || none && l.unread == "" && len(names) > 0 {
-		name := names[max(0, i)]
-		l.unread = fmt.Sprintf("; it gave %q: %.40s, which is no number of 64 bits", name, fields[name])
-	}
+}
+
+// noNumber returns a text about a field that has no number.
+func noNumber(name string, field json.RawMessage) string {
+	return fmt.Sprintf("; it gave %q: %.40s, which is no number of 64 bits", name, field)
 }
 
 // isObject reports whether a line seems to be an object of JSON.
@@ -94,40 +89,40 @@ const stepKey = "step"
 // notFinite are numbers that JSON does not have, as Python and others write them.
 var notFinite = regexp.MustCompile(`([:\s])(NaN|-?Infinity)([,}\s])`)
 
-// readLine returns the numbers of a line, sorted by name, and its step, -1 for none. A line that is no JSON object, or
-// has no numbers, has no values. null is NaN, as many writers have it.
-func readLine(line []byte) (step int64, values []run.Value, err error) {
+// readLine returns the numbers of a line, sorted by name, its step, -1 for none, and its other fields. A line that is
+// no JSON object has none of them. null is NaN, as many writers have it.
+func readLine(line []byte) (step int64, values []run.Value, others map[string]json.RawMessage, err error) {
 	if !isObject(line) {
-		return 0, nil, nil
+		return 0, nil, nil, nil
 	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(line, &fields) != nil &&
-		json.Unmarshal(notFinite.ReplaceAll(line, []byte(`$1"$2"$3`)), &fields) != nil {
-		return 0, nil, nil
+	if json.Unmarshal(line, &others) != nil &&
+		json.Unmarshal(notFinite.ReplaceAll(line, []byte(`$1"$2"$3`)), &others) != nil {
+		return 0, nil, nil, nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
+	text, given := others[stepKey]
+	delete(others, stepKey)
+	for _, name := range slices.Sorted(maps.Keys(others)) {
 		var x float64
-		switch text := string(fields[name]); {
-		case text == "null" || text == `"NaN"`:
+		switch field := string(others[name]); {
+		case field == "null" || field == `"NaN"`:
 			x = math.NaN()
-		case text == `"Infinity"`:
+		case field == `"Infinity"`:
 			x = math.Inf(1)
-		case text == `"-Infinity"`:
+		case field == `"-Infinity"`:
 			x = math.Inf(-1)
-		case json.Unmarshal(fields[name], &x) != nil:
+		case json.Unmarshal(others[name], &x) != nil:
 			continue
 		}
-		if name != stepKey {
-			values = append(values, run.Value{Name: name, Number: x})
-		}
+		values = append(values, run.Value{Name: name, Number: x})
+		delete(others, name)
 	}
-	if _, given := fields[stepKey]; !given || len(values) == 0 {
-		return -1, values, nil
+	if !given || len(values) == 0 {
+		return -1, values, others, nil
 	}
 	var x float64
-	if err := json.Unmarshal(fields[stepKey], &x); err != nil || x < 0 || x > LastStep || x != math.Trunc(x) {
-		return 0, nil, fmt.Errorf("the program gave the step %.40s, want a whole number from 0 to %d", fields[stepKey],
+	if err := json.Unmarshal(text, &x); err != nil || x < 0 || x > LastStep || x != math.Trunc(x) {
+		return 0, nil, nil, fmt.Errorf("the program gave the step %.40s, want a whole number from 0 to %d", text,
 			LastStep)
 	}
-	return int64(x), values, nil
+	return int64(x), values, others, nil
 }

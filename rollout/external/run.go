@@ -63,8 +63,10 @@ func (p *Program) Start() (started run.Run, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &running{folder: p.Folder, metrics: p.Metrics, missing: slices.Clone(p.Metrics),
-		from: []*lines{newLines(values)}}
+	r := &running{folder: p.Folder, metrics: p.Metrics, missing: map[string]string{}, from: []*lines{newLines(values)}}
+	for _, name := range p.Metrics {
+		r.missing[name] = ""
+	}
 	defer func() {
 		if err != nil {
 			_ = r.closeFiles()
@@ -117,10 +119,10 @@ type running struct {
 	*process
 	folder  string
 	metrics []string
-	missing []string // metrics without a value so far
+	missing map[string]string // metrics without a value so far: what the program gave instead, "" for nothing
 	from    []*lines
 	step    int64       // of the last values
-	told    bool        // there were values of a step
+	hasStep bool        // there were values of a step
 	more    []run.Value // that came for a step after the round that it ended
 }
 
@@ -153,18 +155,20 @@ func (r *running) read(ctx context.Context, from *lines, ended bool) (run.Metric
 		if line == nil || err != nil {
 			return run.Metrics{}, err
 		}
-		step, values, err := readLine(line)
+		step, values, others, err := readLine(line)
 		if err != nil {
 			return run.Metrics{}, err
 		}
-		r.missing = slices.DeleteFunc(r.missing, func(name string) bool {
-			_, given := (&run.Metrics{Values: values}).Get(name)
-			return given
-		})
-		if len(r.missing) > 0 {
-			from.note(line, r.missing, len(values) == 0)
+		for _, v := range values {
+			delete(r.missing, v.Name)
+		}
+		for name, field := range others {
+			if text, missing := r.missing[name]; missing && text == "" {
+				r.missing[name] = noNumber(name, field)
+			}
 		}
 		if len(values) == 0 {
+			from.note(line, others)
 			continue
 		}
 		isStep := step >= 0 || slices.ContainsFunc(values, func(v run.Value) bool {
@@ -175,14 +179,14 @@ func (r *running) read(ctx context.Context, from *lines, ended bool) (run.Metric
 		}
 		values = joined(values, r.more)
 		switch {
-		case isStep && r.told && step < r.step:
+		case isStep && r.hasStep && step < r.step:
 			return run.Metrics{}, fmt.Errorf("the program gave values of step %d after those of step %d: steps must "+
 				"not decrease, and a line without one is the next step", step, r.step)
-		case !isStep || r.told && step == r.step:
+		case !isStep || r.hasStep && step == r.step:
 			r.more = values
 			continue
 		}
-		r.step, r.told, r.more = step, true, nil
+		r.step, r.hasStep, r.more = step, true, nil
 		return run.Metrics{Step: step, Values: values}, nil
 	}
 }
@@ -203,14 +207,18 @@ func (r *running) end() (run.Metrics, error) {
 	if err := r.failure(r.folder); err != nil {
 		return run.Metrics{}, err
 	}
-	if !r.told && len(r.more) == 0 {
-		return run.Metrics{}, errors.New(`the program ended without values: let it print a line such as ` +
-			`{"step": 1, "loss": 0.5}` + cmp.Or(r.from[0].unread, r.from[len(r.from)-1].unread))
-	}
-	for _, from := range r.from {
-		if from.metric && len(r.missing) > 0 {
-			return run.Metrics{}, fmt.Errorf("the program ended without a value of %s%s", r.missing[0], from.unread)
+	i := slices.IndexFunc(r.metrics, func(name string) bool { return r.missing[name] != "" })
+	switch {
+	case !r.hasStep && len(r.more) == 0:
+		unread := cmp.Or(r.from[0].unread, r.from[len(r.from)-1].unread)
+		if i >= 0 {
+			unread = r.missing[r.metrics[i]]
 		}
+		return run.Metrics{}, errors.New(`the program ended without values: let it print a line such as ` +
+			`{"step": 1, "loss": 0.5}` + unread)
+	case i >= 0:
+		return run.Metrics{}, fmt.Errorf("the program ended without a value of %s%s", r.metrics[i],
+			r.missing[r.metrics[i]])
 	}
 	return run.Metrics{Step: r.step, Values: r.more, Done: true}, nil
 }

@@ -12,7 +12,7 @@ import (
 type Categorical struct{ N int }
 
 // Start returns the empty tree.
-func (Categorical) Start(float64) any { return graph.None{} }
+func (Categorical) Start() any { return graph.None{} }
 
 // Noise returns Gumbel noise, f32[N].
 func (c Categorical) Noise(key random.Key) *graph.Array {

@@ -10,7 +10,7 @@ import (
 type MultiCategorical struct{ N []int }
 
 // Start returns the empty tree.
-func (MultiCategorical) Start(float64) any { return graph.None{} }
+func (MultiCategorical) Start() any { return graph.None{} }
 
 // Noise returns Gumbel noise, f32[sum of N].
 func (m MultiCategorical) Noise(key random.Key) *graph.Array {

@@ -92,7 +92,7 @@ func (s *Sampling) Traits() Traits[any, any] {
 
 // Init draws the parameters of the inner policy.
 func (s *Sampling) Init(key random.Key) any {
-	return Distributed{Own: s.Inner.Init(key), Distribution: s.distribution.Start(1)}
+	return Distributed{Own: s.Inner.Init(key), Distribution: s.distribution.Start()}
 }
 
 // Start returns the first carry of the inner policy.

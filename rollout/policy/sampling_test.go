@@ -20,7 +20,7 @@ func TestSampling(t *testing.T) {
 		require.NoError(t, err)
 		d, err := StochasticOf(space)
 		require.NoError(t, err)
-		params := Distributed{Own: inner.Init(random.New(1)), Distribution: d.Start(1)}
+		params := Distributed{Own: inner.Init(random.New(1)), Distribution: d.Start()}
 		if name == "box" {
 			params.Distribution = Deviations{graph.Float32s([]float32{.5, -1})}
 		}

@@ -12,8 +12,9 @@ import (
 // are the means. The logarithms of the standard deviations are parameters, the same for all observations. Draws are the
 // normal variables. Densities and entropies are of the elements between -1 and 1: scaling adds a constant.
 type Squashed struct {
-	head    squash
-	bounded []bool
+	Deviation float64 // each standard deviation at first, above 0: 1 of StochasticOf
+	head      squash
+	bounded   []bool
 }
 
 // Deviations holds the parameters of a Squashed.
@@ -22,7 +23,7 @@ type Deviations struct {
 }
 
 func newSquashed(head squash) Squashed {
-	s := Squashed{head: head, bounded: make([]bool, head.Size())}
+	s := Squashed{Deviation: 1, head: head, bounded: make([]bool, head.Size())}
 	for i := range s.bounded {
 		s.bounded[i] = bound(head.box.Low, i) > -math.MaxFloat32 && bound(head.box.High, i) < math.MaxFloat32
 	}
@@ -30,8 +31,8 @@ func newSquashed(head squash) Squashed {
 }
 
 // Start returns equal deviations.
-func (s Squashed) Start(deviation float64) any {
-	return Deviations{graph.Full(graph.ShapeOf(graph.Float32, s.head.Size()), math.Log(deviation))}
+func (s Squashed) Start() any {
+	return Deviations{graph.Full(graph.ShapeOf(graph.Float32, s.head.Size()), math.Log(s.Deviation))}
 }
 
 // Noise draws standard normal numbers, f32[Size].

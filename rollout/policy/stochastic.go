@@ -13,8 +13,8 @@ import (
 // digits near the bounds. Action turns a draw into an action.
 type Stochastic interface {
 	// Start returns the first parameters of the distribution beside the policy's outputs, which are learned as well: a
-	// tree, graph.None{} for none. deviation is the standard deviation of numbers before they are bounded.
-	Start(deviation float64) any
+	// tree, graph.None{} for none.
+	Start() any
 	// Noise draws the noise of one draw. It does not depend on the outputs, so that many steps can draw it at once.
 	Noise(key random.Key) *graph.Array
 	// Draw returns a draw for a policy's outputs, f32[Size], and noise. No gradient goes through it.

@@ -45,7 +45,7 @@ type Config struct {
 	Critic string `set:"critic" advanced:"" wants:"a policy, as in mlp:64,64" help:"network of the critic, as in --policy, by default the one of the policy"`
 	Init   string `set:"init" advanced:"" oneof:"orthogonal,policy" help:"first weights: orthogonal, or as the policy draws them"`
 	// Deviation is of the numbers before tanh. Gradients change it.
-	Deviation float64 `set:"deviation" advanced:"" program:"no" above:"0" max:"1e3" help:"first standard deviation of actions in a box"`
+	Deviation float64 `set:"deviation" advanced:"" program:"no" min:"1e-6" max:"1e3" help:"first standard deviation of actions in a box"`
 	Value     string  `set:"value" advanced:"" help:"how values are made of the critic's outputs"`
 	// Auxiliary is a further term of the loss.
 	Auxiliary string `set:"auxiliary" advanced:"" help:"further term of the loss"`
@@ -185,9 +185,6 @@ func (c *Config) program() (*program, error) {
 		return nil, settings.Wrong("init", c.Init, "policy: the first weights of %s are those of its file, which "+
 			"orthogonal ones would replace", c.Policy)
 	}
-	if _, ok := play.Env.Spec().Action.(envs.Box); c.Deviation != 1 && !ok {
-		return nil, settings.Wrong("deviation", c.Deviation, "1: the actions of %s are choices, which have none", c.Env)
-	}
 	head, err := value.Make(c.Value, c.Parted.Under("value."))
 	if err != nil {
 		return nil, err
@@ -200,12 +197,17 @@ func (c *Config) program() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
+	if box, ok := acting.(policy.Squashed); ok {
+		box.Deviation = c.Deviation
+		acting = box
+	} else if c.Deviation != 1 {
+		return nil, settings.Wrong("deviation", c.Deviation, "1: the actions of %s are choices, which have none", c.Env)
+	}
 	net, err := newNetwork(c.Policy, maker, acting, play.Head.Size(), head.Outputs(), c.Shared,
 		c.Init == "orthogonal")
 	if err != nil {
 		return nil, err
 	}
-	net.deviation = c.Deviation
 	var p Params
 	if err := graph.Try(func() { p = net.init(random.New(0)) }); err != nil {
 		return nil, err

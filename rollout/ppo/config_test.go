@@ -1,6 +1,7 @@
 package ppo
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,7 +19,7 @@ import (
 type torn struct{ clock }
 
 // tornError names the line of the panic.
-const tornError = "config_test.go:26: panic: runtime error: index out of range"
+const tornError = "config_test.go:27: panic: runtime error: index out of range"
 
 func (torn) Spec() envs.Spec { s := clock{}.Spec(); s.ID = "Torn-v0"; return s }
 func (torn) Reset(random.Key, graph.None) (s clockState, obs *graph.Array) {
@@ -58,6 +59,11 @@ func TestRefuses(t *testing.T) {
 		}, "minibatches: got 8, want a number that divides 4, the environments, whose sequences stay whole"},
 		{func(c *Config) { c.Deviation = .5 }, "deviation: got 0.5, want 1: the actions of CartPole-v1 are choices"},
 		{func(c *Config) { c.Env, c.Deviation = "Pendulum-v1", .5 }, ""},
+		{func(c *Config) { c.Env, c.Deviation = "Pendulum-v1", 0 }, "deviation: got 0, want a number from 1e-6 to 1e3"},
+		{func(c *Config) { c.Deviation = -1 }, "deviation: got -1, want a number from"},
+		{func(c *Config) { c.Deviation = 1e-300 }, "deviation: got 1e-300, want a number from"},
+		{func(c *Config) { c.Deviation = 1e9 }, "deviation: got 1e+09, want a number from"},
+		{func(c *Config) { c.Deviation = math.NaN() }, "deviation: got NaN, want a number from"},
 		{func(c *Config) { c.Steps = 10 }, "steps: got 10, want at least 64"},
 		{func(c *Config) { c.Value = "best" }, `value: got "best", want one of`},
 		{func(c *Config) {

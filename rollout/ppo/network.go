@@ -29,7 +29,6 @@ type network struct {
 	headSize     int               // outputs of the actor that the distribution takes; values may follow
 	memory       bool              // actor and critic have a carry
 	orthogonal   bool              // the first matrices are orthogonal
-	deviation    float64           // Config.Deviation
 	shared       bool              // the values are among the actor's outputs
 
 	// standalone is the actor without values. It is saved and played.
@@ -157,7 +156,7 @@ func outputAxes(name string, narrow, wide policy.Policy) (axes []int, err error)
 // those of recurrent policies, 0.01 in the last layer of the actor and 1 in the last layer of the critic.
 func (n *network) init(key random.Key) Params {
 	keys := random.SplitN(key, 4)
-	p := Params{n.actor.Init(keys[0]), n.critic.init(keys[1]), n.distribution.Start(n.deviation)}
+	p := Params{n.actor.Init(keys[0]), n.critic.init(keys[1]), n.distribution.Start()}
 	if !n.orthogonal {
 		return p
 	}

@@ -35,7 +35,7 @@ type epsilonGreedy struct {
 }
 
 // Start returns the empty tree: epsilon is not trained.
-func (epsilonGreedy) Start(float64) any { return graph.None{} }
+func (epsilonGreedy) Start() any { return graph.None{} }
 
 // Noise returns two uniform numbers, f32[2]: the first decides whether the action is random, the second is the action.
 func (epsilonGreedy) Noise(key random.Key) *graph.Array {

@@ -70,7 +70,7 @@ func addTrials(tx *tx, s study.StudyID, next int64, trials []*study.FrozenTrial)
 	if err := writeParams(tx, trials...); err != nil {
 		return err
 	}
-	var over ended
+	var over numbers
 	for _, t := range trials {
 		if t.State.Finished() {
 			over.add(t.ID, t.Values, t.Intermediate)
@@ -113,25 +113,25 @@ func (d *DB) SetTrialAttrs(key string, values map[int64]json.RawMessage) error {
 	})
 }
 
-// ended collects values and reports to be written.
-type ended struct{ values, reports []any }
+// numbers collects values and reports to be written.
+type numbers struct{ values, reports []any }
 
-func (e *ended) add(trial int64, values []float64, reports []study.Reported) {
+func (n *numbers) add(trial int64, values []float64, reports []study.Reported) {
 	for i, x := range values {
 		value, kind := numberOf(x)
-		e.values = append(e.values, trial, i, value, kind)
+		n.values = append(n.values, trial, i, value, kind)
 	}
 	for _, r := range reports {
 		value, kind := numberOf(r.Value)
-		e.reports = append(e.reports, trial, r.Step, value, kind)
+		n.reports = append(n.reports, trial, r.Step, value, kind)
 	}
 }
 
-func (e *ended) write(tx *tx) error {
+func (n *numbers) write(tx *tx) error {
 	return errors.Join(
-		insert(tx, "trial_values", "trial_id, objective, value, value_type", "ON CONFLICT DO NOTHING", e.values),
+		insert(tx, "trial_values", "trial_id, objective, value, value_type", "ON CONFLICT DO NOTHING", n.values),
 		insert(tx, "trial_intermediate_values", "trial_id, step, intermediate_value, intermediate_value_type",
-			"ON CONFLICT DO NOTHING", e.reports))
+			"ON CONFLICT DO NOTHING", n.reports))
 }
 
 // writeParams writes new parameters, and the attributes.

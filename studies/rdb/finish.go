@@ -76,7 +76,7 @@ func finish(tx *tx, dialect *dialect, all []TrialResult, now time.Time) []error 
 		return failed(err)
 	}
 	var attributes attrs
-	var written ended
+	var written numbers
 	ids := map[study.State][]any{}
 	for i, e := range all {
 		digest := e.Result.Digest()

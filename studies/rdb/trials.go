@@ -108,9 +108,9 @@ func numberFrom(x sql.NullFloat64, kind string) float64 {
 // Report implements study.Storage.
 func (d *DB) Report(trial int64, r study.Reported) error {
 	return d.do(func(tx *tx) error {
-		var e ended
-		e.add(trial, nil, []study.Reported{r})
-		return e.write(tx)
+		var n numbers
+		n.add(trial, nil, []study.Reported{r})
+		return n.write(tx)
 	})
 }
 

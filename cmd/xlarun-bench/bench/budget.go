@@ -83,10 +83,10 @@ func (b *budget) share(left []*job) (share, timeout time.Duration, reason string
 	return share, min(rest, suite, max(2*share, time.Minute)), ""
 }
 
-// ended is the error of a row that took longer than it may.
-type ended struct{ after time.Duration }
+// overrun is the error of a row that took longer than it may.
+type overrun struct{ after time.Duration }
 
-func (e ended) Error() string {
+func (e overrun) Error() string {
 	return fmt.Sprintf("it was ended after %v, the most that its row may take", e.after.Round(time.Second))
 }
 

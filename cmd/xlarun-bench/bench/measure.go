@@ -129,7 +129,7 @@ func (b *bench) time(ctx context.Context, j *job, sides []*side) ([]row, error) 
 // inTime says of an error whether it came of the end of the row's time.
 func (j *job) inTime(ctx context.Context, err error) error {
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return ended{j.timeout}
+		return overrun{j.timeout}
 	}
 	return err
 }
@@ -365,7 +365,7 @@ func (b *bench) run(ctx context.Context, jobs []*job) (err error) {
 		switch {
 		case ctx.Err() != nil:
 			j.rows, j.reason = nil, interrupted
-		case errors.As(err, new(ended)):
+		case errors.As(err, new(overrun)):
 			j.reason = err.Error()
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s: %w", j.workload.Name, err))

@@ -49,6 +49,8 @@ func TestForeignFlags(t *testing.T) {
 		ppo entropy entropy-coef ppo value-weight value-coef evolve lrate learning-rate ppo lrate learning-rate`), 3) {
 		ask(row[0], row[1], row[2])
 	}
+	b.refused(t, "there is no flag --log_std_init, did you mean --deviation? It is exp(log_std_init);", "ppo",
+		"--log_std_init", "-1")
 	// A flag that the chosen strategy, or the policy, does not have is not suggested: that was --rate, of other ones.
 	b.err.b.Reset()
 	require.Equal(t, StatusUsage, b.do("evolve", "--strategy", "cmaes", "--lrate", "1"))

@@ -39,7 +39,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		})
 		hint := ""
 		if near := LikeFlag(name, names); near != "" {
-			hint = ", did you mean --" + near + "?"
+			hint = ", did you mean --" + near + "?" + scales[strings.ToLower(string(NormalizeFlag(nil, name)))]
 		}
 		return BadInput("there is no flag %s%s%s; see %s --help", dashes, name, hint, cmd.CommandPath())
 	case errors.As(err, &invalid):

@@ -101,6 +101,9 @@ var foreign = map[string][]string{
 	"value-weight":         {"value-coef"},
 }
 
+// scales say how the value of a foreign flag becomes that of the suggested one, where it is another number.
+var scales = map[string]string{"log-std-init": " It is exp(log_std_init)"}
+
 // training maps names of the length of a training. Commands with a horizon have --steps for it, on which the learning
 // rate depends. In others --steps is the limit of an episode.
 var training = map[string]bool{"total-timesteps": true, "timesteps": true}
