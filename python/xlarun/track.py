@@ -165,7 +165,7 @@ def track(run: Run | str | os.PathLike[str], to: Literal["mlflow", "wandb", "tra
 
 def check(to: str) -> None:
     """Error: it is no tracker, or its client is not installed."""
-    if to not in _trackers:
+    if not isinstance(to, str) or to not in _trackers:
         raise Error(f"got the tracker {to!r}, want one of {', '.join(_trackers)}", 2)
     if importlib.util.find_spec(to) is None:
         raise Error(f"{to} is not installed: pip install {to}", 1, "not_installed")
