@@ -79,7 +79,8 @@ func TestPrograms(t *testing.T) {
 		{name: "infinite", script: `echo '{"loss": -Infinity, "x": NaN}'`, values: []float64{math.Inf(-1)},
 			steps: []int64{1}},
 		{name: "not a number", script: `echo '{"loss": 1}'; echo '{"loss":NaN}'; echo '{"loss": null}'`,
-			steps: []int64{1, 2, 3}, failed: "the objective is not a number: [NaN]", values: []float64{nan}},
+			steps: []int64{1, 2, 3}, failed: "the objective is not a number: [NaN]: the program gave NaN or null",
+			values: []float64{nan}},
 		{name: "no JSON", script: `echo 0.25`, failed: "the program ended without values: let it print a line " +
 			`such as {"step": 1, "loss": 0.5}`},
 		{name: "a text", script: `echo '{"loss": "0.5"}'; echo '{"loss": true}'`,
