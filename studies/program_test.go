@@ -79,8 +79,7 @@ func TestPrograms(t *testing.T) {
 		{name: "infinite", script: `echo '{"loss": -Infinity, "x": NaN}'`, values: []float64{math.Inf(-1)},
 			steps: []int64{1}},
 		{name: "not a number", script: `echo '{"loss": 1}'; echo '{"loss":NaN}'; echo '{"loss": null}'`,
-			steps: []int64{1, 2, 3}, failed: "the objective is not a number: [NaN]: the program gave NaN or null",
-			values: []float64{nan}},
+			steps: []int64{1, 2, 3}, failed: "the objective is not a number: [NaN]", values: []float64{nan}},
 		{name: "no JSON", script: `echo 0.25`, failed: "the program ended without values: let it print a line " +
 			`such as {"step": 1, "loss": 0.5}`},
 		{name: "a text", script: `echo '{"loss": "0.5"}'; echo '{"loss": true}'`,
@@ -281,6 +280,14 @@ func TestStalledProgram(t *testing.T) {
 	require.EqualError(t, coordinator(s).Run(t.Context()), "all 1 trials have failed, the last as it printed no "+
 		"values for 100ms (stall), 2 times: see stdout and stderr in runs/study-p/trials/0: mend the program or the "+
 		"spec, and give the study another name")
+}
+
+// The reason said NaN alone, which is nowhere in the output of a program that printed null.
+func TestProgramOfNull(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := programs(t, []string{"sh", "-c", `echo '{"loss": null}'`}, "trials = 1\n")
+	require.ErrorContains(t, coordinator(s).Run(t.Context()), "the last as the objective is not a number: [NaN]: the "+
+		"program gave NaN or null: mend the program")
 }
 
 // An attempt has a folder of its own: the program of an earlier one may still write.
