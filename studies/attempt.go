@@ -229,7 +229,11 @@ func (a *attempt) run(ctx context.Context) (r study.Result) {
 		a.setReports(nil)
 		end, err = a.runFrom(ctx, params, nil)
 	}
-	return resultOf(end, a.reports, err)
+	r = resultOf(end, a.reports, err)
+	if err == nil && r.State == study.Fail && a.spec.Programs() {
+		r.Reason += ": the program gave NaN or null"
+	}
+	return r
 }
 
 // runFrom runs the trial from a checkpoint, or from its start if from is nil. A trial of population-based training

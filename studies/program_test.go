@@ -311,6 +311,14 @@ func TestStalledProgram(t *testing.T) {
 		"spec, and give the study another name")
 }
 
+// The reason said NaN alone, which is nowhere in the output of a program that printed null.
+func TestProgramOfNull(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := programs(t, []string{"sh", "-c", `echo '{"loss": null}'`}, "trials = 1\n")
+	require.ErrorContains(t, coordinator(s).Run(t.Context()), "the last as the objective is not a number: [NaN]: the "+
+		"program gave NaN or null: mend the program")
+}
+
 // An attempt has a folder of its own: the program of an earlier one may still write.
 func TestFoldersOfAttempts(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -1,6 +1,7 @@
 """Bad arguments and damaged files are one sentence."""
 import json
 import pathlib
+import sys
 
 import numpy as np
 import pytest
@@ -173,3 +174,24 @@ def test_genome_without_layers():
     genome = {name: a for name, a in member.arrays.items() if not name.startswith("Layers")}
     with pytest.raises(ValueError, match="the member has no layers, which its genome draws: export its run again"):
         xlarun.Member(genome, member.metadata)
+
+
+@pytest.mark.parametrize("form, library, want", [
+    ("jax", "jax", "jax needs JAX: pip install jax"),
+    ("nnx", "flax", "nnx needs JAX and Flax: pip install jax flax"),
+    ("torch", "torch", "torch needs PyTorch: pip install torch"),
+])
+def test_members_without_a_library(monkeypatch, form, library, want):
+    for module in ("jax_function", "nnx_module", "torch_module"):
+        monkeypatch.delitem(sys.modules, f"xlarun.{module}", raising=False)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ImportError, match=want):
+        getattr(xlarun.load(DATA / "cartpole.safetensors"), form)()
+
+
+def test_vectors_without_stable_baselines3(monkeypatch):
+    monkeypatch.delitem(sys.modules, "xlarun.sb3", raising=False)
+    monkeypatch.delitem(vars(xlarun), "sb3", raising=False)
+    monkeypatch.setitem(sys.modules, "stable_baselines3.common.vec_env", None)
+    with pytest.raises(ImportError, match="xlarun.sb3 needs Stable-Baselines3: pip install stable-baselines3"):
+        xlarun.sb3.VecEnv

@@ -275,6 +275,8 @@ def test_tracking_asks_for_what_is_there(tmp_path, monkeypatch):
         xlarun.track(tmp_path, to="csv")
     with pytest.raises(xlarun.Error, match="got the tracker 'csv'"):
         xlarun.evolve("CartPole-v1", track="csv")
+    with pytest.raises(xlarun.Error, match=r"got the tracker \['mlflow'\], want one of mlflow"):
+        xlarun.evolve("CartPole-v1", track=["mlflow"])
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(xlarun.Error, match="wandb is not installed: pip install wandb"):
         xlarun.track(tmp_path, to="wandb")

@@ -8,9 +8,9 @@ pytest.importorskip("test_vector")  # which asks for the program
 import torch  # noqa: E402
 from stable_baselines3 import PPO  # noqa: E402
 from stable_baselines3.common.vec_env import VecMonitor  # noqa: E402
-from xlarun.sb3 import VecEnv  # noqa: E402
+import xlarun  # noqa: E402
 
-
+VecEnv = xlarun.sb3.VecEnv  # as in the documents, without an import of the module
 torch.set_num_threads(1)
 
 
@@ -37,3 +37,8 @@ def test_ppo_learns():
     model.learn(8192)
     episodes = [e["r"] for e in model.ep_info_buffer]
     assert np.mean(episodes[-30:]) > 60, "random actions keep the pole up for 22 steps"
+
+
+def test_the_mode_of_autoreset():
+    with pytest.raises(xlarun.Error, match="autoreset_mode: got 'Disabled', but Stable-Baselines3 has one mode"):
+        VecEnv("CartPole-v1", 4, autoreset_mode="Disabled")

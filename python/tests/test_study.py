@@ -1,5 +1,6 @@
 """Studies of Python functions, with the program where there is one."""
 import inspect
+import math
 import os
 import signal
 import socket
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 import xlarun
@@ -32,6 +34,10 @@ def objective(x, how, seed):
         raise ValueError("no such x")
     if how == "text":
         return "low"
+    if how == "two":
+        return x, seed
+    if how in ("inf", "nan"):
+        return float(how)
     if how == "exit":
         sys.exit(7)
     if how == "crash":
@@ -55,20 +61,23 @@ def test_every_end_of_an_objective(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(os.path.dirname(__file__))
     objective.__module__ = "test_study"
-    ways = ["well", "raise", "text", "exit", "crash", "hang", "noisy"]
+    ways = ["well", "raise", "text", "exit", "crash", "hang", "noisy", "two", "inf", "nan"]
     s = xlarun.Study("ends", {"x": (0.0, 1.0), "how": ways}, "minimize", sampler="grid", grid_points=1, seeds=2,
                      window=20)
     monkeypatch.setenv("PATH_BEFORE", os.environ.get("PYTHONPATH", ""))
     best = s.optimize(objective, n_trials=len(ways), n_jobs=4, timeout="4s", quiet=True, fork=True)
     trials = {t["params"]["how"]: t for t in s.trials}
     reasons = {how: t["reason"] for how, t in trials.items()}
-    assert best["params"]["how"] == "well" and best["values"] == [best["params"]["x"] + 0.5]
-    assert set(reasons) == set(ways) and reasons["well"] == reasons["noisy"] == ""
+    assert best["params"]["how"] in ("well", "noisy") and best["values"] == [best["params"]["x"] + 0.5]
+    assert set(reasons) == set(ways) and reasons["well"] == reasons["noisy"] == reasons["inf"] == ""
+    assert trials["inf"]["values"] == [math.inf] and trials["inf"]["intermediate"][-1][1] == math.inf
     assert trials["noisy"]["values"] == [trials["noisy"]["params"]["x"] + 0.5], "what is printed is no value"
     printed = tmp_path / "runs" / "study-ends" / "trials" / str(trials["crash"]["number"]) / "seed-0" / "stdout"
     assert printed.read_text() == "before\n"
     assert "ValueError: no such x" in reasons["raise"]
     assert "the objective returned 'low', want a number" in reasons["text"]
+    assert "the objective returned nan, want a number" in reasons["nan"]
+    assert "the objective returned 2 numbers, want 1: give a direction for each, direction=[...]" in reasons["two"]
     assert "exit status 7" in reasons["exit"]
     assert "the process of the objective was killed, or has crashed" in reasons["crash"]
     assert "more than 4s" in reasons["hang"]
@@ -196,11 +205,55 @@ def test_the_study_ends_with_python(tmp_path):
     assert " of them now, in " in again.stdout
 
 
+@needs_program
+def test_a_refused_study_keeps_its_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    objective.__module__ = "test_study"
+    monkeypatch.syspath_prepend(os.path.dirname(__file__))
+    params = {"x": (0.0, 1.0), "how": ["well"]}
+    xlarun.Study("swap", params, sampler="random").optimize(objective, 1, 1, quiet=True)
+    file = tmp_path / "runs" / "study-swap" / "study.toml"
+    before = file.read_text()
+    with pytest.raises(Error, match=r'the study "swap" is to \[MINIMIZE\], and not to \[MAXIMIZE\]'):
+        xlarun.Study("swap", params, "maximize", sampler="random").optimize(objective, 1, 1, quiet=True)
+    with pytest.raises(Error, match='run: key "sampler" got grid, but'):  # without the path of a file that has gone
+        xlarun.Study("swap", params, sampler="grid", grid_points=1).optimize(objective, 1, 1, quiet=True)
+    assert file.read_text() == before
+    xlarun.Study("swap", params, sampler="random").optimize(objective, 2, 1, quiet=True)
+    assert file.read_text() == before.replace("trials = 1", "trials = 2")
+
+
+@needs_program
+def test_numbers_of_numpy(tmp_path, monkeypatch):
+    """Also of several objectives, of which one returned a number alone."""
+    monkeypatch.chdir(tmp_path)
+    params = {"x": (np.float32(0.5), np.float32(0.5)), "n": (np.int64(2), np.int64(2)), "how": [np.int64(3)]}
+    best = xlarun.Study("numpy", params).optimize(lambda x, n, how: x + n + how, np.int64(1), np.int64(1), quiet=True)
+    assert best["values"] == [5.5] and best["params"] == {"x": 0.5, "n": 2, "how": 3}
+    with pytest.raises(Error, match="the objective returned 1 number, want 2"):
+        s = xlarun.Study("one", params, ["minimize", "maximize"], sampler="random")
+        s.optimize(lambda x, n, how: 1, 1, 1, quiet=True)
+
+
+@needs_program
+def test_a_program_on_stdin(tmp_path):
+    text = ("import xlarun\ndef objective(x):\n    return x\n"
+            "print(xlarun.Study('stdin', {'x': (2, 2)}).optimize(objective, 1, quiet=True)['values'])\n")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(p) for p in sys.path)}
+    out = subprocess.run([sys.executable, "-"], cwd=tmp_path, env=env, input=text, capture_output=True, text=True)
+    assert out.stdout == "[2]\n", out.stderr
+
+
 def test_what_a_study_refuses(monkeypatch, tmp_path):
     with pytest.raises(Error, match="the parameter lr got 3, wants"):
         xlarun.Study("a", {"lr": 3})
-    for choices in (["a", None], {"choices": [None]}, [[1, 2]]):
-        with pytest.raises(Error, match=r"the parameter lr got the choice (None|\[1, 2\]), wants texts"):
+    for bounds, want in (((math.nan, 1.0), "low nan"), ((0.0, np.inf), "high inf"), ((0, "1"), "high '1'")):
+        with pytest.raises(Error, match=f"the parameter lr got {want}, wants a finite number"):
+            xlarun.Study("a", {"lr": bounds})
+    with pytest.raises(Error, match="n_jobs got '2', wants a whole number"):
+        xlarun.Study("a", {"lr": (0, 1)}).optimize(math.sin, n_jobs="2")
+    for choices in (["a", None], {"choices": [None]}, [[1, 2]], [np.inf]):
+        with pytest.raises(Error, match=r"the parameter lr got the choice (None|\[1, 2\]|inf), wants texts"):
             xlarun.Study("a", {"lr": choices})
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     with pytest.raises(Error, match="<lambda> is no function at the top of a file, so other processes cannot"):
@@ -226,4 +279,7 @@ def test_report_elsewhere(capsys, monkeypatch):
     xlarun.report(0.5, 2)
     with pytest.raises(Error, match="report got the step 0.35, wants a whole number"):
         xlarun.report(7, 0.35)
+    for value, step, want in ((1.0, None, "the step None, wants a whole"), (None, 1, "the value None, wants a number")):
+        with pytest.raises(Error, match=f"report got {want}"):
+            xlarun.report(value, step)
     assert capsys.readouterr().out == '{"step": 2, "value": 0.5}\n'

@@ -25,4 +25,7 @@ def __getattr__(name):
     if name == "make_vec":
         from .vector import make_vec
         return make_vec
+    if name == "sb3":
+        import importlib
+        return importlib.import_module(".sb3", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

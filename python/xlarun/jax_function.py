@@ -1,6 +1,9 @@
 """The network of a member as a function of JAX."""
-import jax
-import jax.numpy as jnp
+try:
+    import jax
+    import jax.numpy as jnp
+except ModuleNotFoundError:
+    raise ImportError("jax needs JAX: pip install jax") from None
 
 
 def function(member):

@@ -1,7 +1,10 @@
 """The network of a member as a module of flax.nnx."""
-import jax
-import jax.numpy as jnp
-from flax import nnx
+try:
+    import jax
+    import jax.numpy as jnp
+    from flax import nnx
+except ModuleNotFoundError:
+    raise ImportError("nnx needs JAX and Flax: pip install jax flax") from None
 
 
 class Module(nnx.Module):

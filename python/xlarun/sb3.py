@@ -1,9 +1,13 @@
 """xlarun's environments for Stable-Baselines3, whose vectors have an interface of their own."""
 import numpy as np
-from gymnasium.vector import AutoresetMode
-from stable_baselines3.common.vec_env import VecEnv as Base
 
-from .vector import Vector
+try:
+    from stable_baselines3.common.vec_env import VecEnv as Base
+except ModuleNotFoundError:
+    raise ImportError("xlarun.sb3 needs Stable-Baselines3: pip install stable-baselines3") from None
+
+from .program import Error
+from .vector import AutoresetMode, Vector
 
 
 class VecEnv(Base):
@@ -14,6 +18,9 @@ class VecEnv(Base):
     """
 
     def __init__(self, id, num_envs=1, **arguments):
+        if "autoreset_mode" in arguments:
+            raise Error(f"autoreset_mode: got {arguments['autoreset_mode']!r}, but Stable-Baselines3 has one mode, "
+                        "SAME_STEP: leave it out", 2)
         self.vector = Vector(id, num_envs, autoreset_mode=AutoresetMode.SAME_STEP, **arguments)
         super().__init__(num_envs, self.vector.single_observation_space, self.vector.single_action_space)
 

@@ -5,14 +5,18 @@ import ast
 import contextlib
 import inspect
 import json
+import math
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from .program import Error, command, failure, program
 
@@ -30,7 +34,7 @@ class Study:
                  **settings: Any):
         self.name, self.folder = name, pathlib.Path("runs", f"study-{name}")
         directions = [direction] if isinstance(direction, str) else list(direction)
-        self._single = len(directions) == 1
+        self._directions, self._single = len(directions), len(directions) == 1
         self._file = self.folder / "study.toml"
         self.storage = str(settings.setdefault("storage", f"sqlite:///{self.folder / 'study.db'}"))  # Optuna opens it
         self._head = {"name": name, "kind": "exec", "direction": ",".join(directions), "metric": "value"
@@ -49,22 +53,27 @@ class Study:
         of the execution: timeout, attempts, lease, stall. The same call continues a study. It prints the trials, if not
         quiet. An exception of the objective fails its trial.
         """
+        if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)):
+            raise Error(f"n_jobs got {n_jobs!r}, wants a whole number, -1 for as many as there are cores", 2)
         self.folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="xlarun-") as near:  # nobody else reads it; a socket wants a short path
-            self._run(place(objective, pathlib.Path(near)), os.path.join(near, "socket") if fork else "", quiet,
+            self._run(pathlib.Path(near), place(objective, pathlib.Path(near)), fork, quiet,
                       {"trials": n_trials, **({"workers": n_jobs} if n_jobs > 0 else {}), **settings})
         return self.best
 
-    def _run(self, where: str, at: str, quiet: bool, settings: dict[str, Any]) -> None:
-        """Runs the study of the objective at a place; at is the socket of the process that forks, "" for none."""
+    def _run(self, near: pathlib.Path, where: str, fork: bool, quiet: bool, settings: dict[str, Any]) -> None:
+        """Runs the study of the objective at a place. A folder near has its file until the program takes the settings:
+        those that it refuses must not replace the study's own."""
+        given, at = near / "study.toml", str(near / "socket") if fork else ""
         trial = str(pathlib.Path(__file__).with_name("trial.py").resolve())
         path = os.pathsep.join(dict.fromkeys(os.path.abspath(p) for p in sys.path))
-        words = [sys.executable, *(["-IS"] if at else []), trial, where, path, "{params}", "{values}", at]
+        words = [sys.executable, *(["-IS"] if at else []), trial, where, path, "{params}", "{values}",
+                 str(self._directions), at]
         head = {**self._head, "command": words, **{key.replace("_", "-"): value for key, value in settings.items()}}
         lines = [f"{key} = {_toml(value)}" for key, value in head.items() if value is not None]
         for p in self._params:
             lines += ["", "[[param]]", *(f"{key} = {_toml(value)}" for key, value in p.items())]
-        self._file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        given.write_text("\n".join(lines) + "\n", encoding="utf-8")
         threads = {"OMP_NUM_THREADS": str(self._head.get("threads", 1)), **os.environ}
         last, own = "", {"env": threads, "preexec_fn": os.setpgrp}  # the same session, and no Ctrl-C
         with tempfile.TemporaryFile("w+", encoding="utf-8") as stderr, contextlib.ExitStack() as ends:
@@ -74,11 +83,13 @@ class Study:
                 ends.enter_context(server)  # it ends when its stdin is closed
                 server.stdout.read(1)  # it has imported the objective, or has failed, as trials will say
             running = ends.enter_context(subprocess.Popen(
-                [program(), "study", "run", str(self._file), "--json"], stdin=subprocess.DEVNULL,
+                [program(), "study", "run", str(given), "--json"], stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=stderr, text=True, encoding="utf-8",
                 **{**own, "env": {**threads, "XLARUN_WORKER_PARENT": str(os.getpid())}}))
             try:
                 for last in running.stdout:
+                    if last.startswith(f"study {self.name}: "):  # it is open
+                        shutil.copyfile(given, self._file)
                     if not quiet and not last.startswith("{"):
                         print(last, end="", flush=True)
                 running.wait()
@@ -87,28 +98,35 @@ class Study:
                 raise
             if running.returncode:
                 stderr.seek(0)
-                raise failure(running.returncode, last, stderr.read())
+                raise failure(running.returncode, *(said.replace(f"{given}: ", "") for said in (last, stderr.read())))
 
     @property
     def trials(self) -> list[dict[str, Any]]:
         """All trials: number, state, values, params, and the reason of a failure."""
         out = self.folder / "trials.jsonl"
         command("study", "export", self.storage.removeprefix("sqlite:///"), "--study", self.name, "--out", str(out))
-        return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+        return [_numbers(json.loads(line)) for line in out.read_text(encoding="utf-8").splitlines()]
 
     @property
     def best(self) -> dict[str, Any] | list[dict[str, Any]]:
         """The best trial; of several objectives, the trials that no other is better than."""
         out = command("study", "best", self.storage.removeprefix("sqlite:///"), "--study", self.name, "--json")
-        trials = json.loads(out.splitlines()[-1])["trials"]
+        trials = [_numbers(trial) for trial in json.loads(out.splitlines()[-1])["trials"]]
         return trials[0] if self._single else trials
 
 
 def report(value: float, step: int) -> None:
     """Gives the pruner the objective's value at a step. Called in an objective; elsewhere it prints the values."""
-    if step < 0 or not float(step).is_integer():
+    try:
+        whole = step >= 0 and float(step).is_integer()
+    except (TypeError, ValueError):
+        whole = False
+    if not whole:
         raise Error(f"report got the step {step!r}, wants a whole number from 0 on: report(value, step)", 2)
-    line = json.dumps({"step": int(step), "value": float(value)})
+    try:
+        line = json.dumps({"step": int(step), "value": float(value)})
+    except (TypeError, ValueError):
+        raise Error(f"report got the value {value!r}, wants a number: report(value, step)", 2) from None
     if "XLARUN_VALUES" not in os.environ:
         print(line)
         return
@@ -124,7 +142,7 @@ def place(objective: Callable[..., Any], folder: pathlib.Path) -> str:
         file, spec = getattr(main, "__file__", None), getattr(main, "__spec__", None)
         if module not in (None, "__main__"):
             return f"{module}:{name}"
-        if module == "__main__" and file and inspect.getsourcefile(objective) == file:
+        if module == "__main__" and file and os.path.isfile(file) and inspect.getsourcefile(objective) == file:
             _guarded(main)
             return f"{spec.name if spec else os.path.abspath(file)}:{name}"  # the name: of python -m
     try:
@@ -161,10 +179,14 @@ def _parameter(name: str, given: Any) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise Error(f"the parameter {name} got {given!r}, wants (low, high), a list of choices, or a dict such as "
                     "{'low': 1e-5, 'high': 0.1, 'log': True}", 2)
-    wrong = [x for x in given.get("choices", []) if not isinstance(x, (str, bool, int, float))]
+    given = {key: _plain(value) for key, value in given.items()}
+    wrong = [x for x in given.get("choices", []) if not (isinstance(x, str) or _finite(x))]
     if wrong:
-        raise Error(f"the parameter {name} got the choice {wrong[0]!r}, wants texts, numbers, True or False: name it, "
-                    "such as 'none', and let the objective look it up", 2)
+        raise Error(f"the parameter {name} got the choice {wrong[0]!r}, wants texts, finite numbers, True or False: "
+                    "name it, such as 'none', and let the objective look it up", 2)
+    for key in {"low", "high", "step"}.intersection(given):
+        if not _finite(given[key]):
+            raise Error(f"the parameter {name} got {key} {given[key]!r}, wants a finite number", 2)
     bounds = [given.get("low"), given.get("high")]
     kind = "categorical" if "choices" in given else "int" if all(isinstance(x, int) for x in bounds) else "float"
     return {"name": name, "type": kind, **given}
@@ -176,4 +198,24 @@ def _toml(value: Any) -> str:
         return "{ " + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + " }"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(_plain(value), ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    """A value whose numbers are Python's, not NumPy's."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(x) for x in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _finite(value: Any) -> bool:
+    """Whether a value is a finite number. True and False are."""
+    return isinstance(value, (int, float)) and -math.inf < value < math.inf
+
+
+def _numbers(trial: dict[str, Any]) -> dict[str, Any]:
+    """A trial with floats for what JSON has as null, "+inf" and "-inf"."""
+    def number(x):
+        return math.nan if x is None else float(x) if isinstance(x, str) else x
+    return {**trial, "values": [number(x) for x in trial["values"]],
+            "intermediate": [[step, number(x)] for step, x in trial["intermediate"]]}

@@ -1,5 +1,8 @@
 """The network of a member as a module of PyTorch."""
-import torch
+try:
+    import torch
+except ModuleNotFoundError:
+    raise ImportError("torch needs PyTorch: pip install torch") from None
 
 
 class Module(torch.nn.Module):

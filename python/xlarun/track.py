@@ -170,7 +170,7 @@ def track(run: Run | str | os.PathLike[str], to: Tracker, follow: bool = False, 
 
 def check(to: str) -> None:
     """Error: it is no tracker, or its client is not installed."""
-    if to not in _trackers:
+    if not isinstance(to, str) or to not in _trackers:
         raise Error(f"got the tracker {to!r}, want one of {', '.join(_trackers)}", 2)
     spec = importlib.util.find_spec(to)
     if spec is None or spec.origin is None:  # a mere folder, such as the ./wandb of earlier runs, has no origin

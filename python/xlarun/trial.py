@@ -1,8 +1,8 @@
-"""The program that a trial of a study in Python is (study.py): trial.py OBJECTIVE PATH PARAMS VALUES SOCKET.
+"""The program that a trial of a study in Python is (study.py): trial.py OBJECTIVE PATH PARAMS VALUES WANTED SOCKET.
 
-PATH is that of modules. At the socket, if there is one, a process listens that has imported the objective (trial.py
-OBJECTIVE PATH SOCKET). A trial is a fork of it, in the process group of the trial's program, which waits for it.
-Without that process the program runs the objective.
+PATH is that of modules, WANTED how many numbers the objective returns. At the socket, if there is one, a process
+listens that has imported the objective (trial.py OBJECTIVE PATH SOCKET). A trial is a fork of it, in the process group
+of the trial's program, which waits for it. Without that process the program runs the objective.
 """
 import os
 import sys
@@ -31,8 +31,8 @@ def objective_of(where, path):
     return found
 
 
-def evaluate(objective, params, values):
-    """Calls the objective, and writes its value."""
+def evaluate(objective, params, values, wanted):
+    """Calls the objective, and writes its value, or as many as are wanted."""
     import inspect
     import json
     with open(params) as f:
@@ -42,9 +42,15 @@ def evaluate(objective, params, values):
     got = objective(**arguments)
     every = list(got) if isinstance(got, (tuple, list)) else [got]
     try:
-        line = {"value" if len(every) == 1 else f"value_{i}": float(x) for i, x in enumerate(every)}
+        numbers = [float(x) for x in every]
     except (TypeError, ValueError):
+        numbers = [float("nan")]
+    if any(x != x for x in numbers):
         sys.exit(f"the objective returned {got!r}, want a number, or a tuple of one for each direction")
+    if len(numbers) != wanted:
+        sys.exit(f"the objective returned {len(numbers)} number{'s' * (len(numbers) != 1)}, want {wanted}: "
+                 "give a direction for each, direction=[...]")
+    line = {"value" if wanted == 1 else f"value_{i}": x for i, x in enumerate(numbers)}
     with open(values, "a") as f:
         print(json.dumps(line), file=f)
 
@@ -99,7 +105,7 @@ def answer(c, objective):
     import traceback
     _, files, _, _ = socket.recv_fds(c, 1, 2)
     data = b"".join(iter(lambda: c.recv(1 << 16), b""))
-    group, folder, params, values, *variables = os.fsdecode(data).split("\0")
+    group, folder, params, values, wanted, *variables = os.fsdecode(data).split("\0")
     os.setpgid(0, int(group))  # what ends the program ends this process
     for at, file in enumerate([os.open(os.devnull, os.O_RDONLY), *files]):
         os.dup2(file, at)
@@ -111,7 +117,7 @@ def answer(c, objective):
     c.send(b"+")
     status = 1
     try:
-        evaluate(objective, params, values)
+        evaluate(objective, params, values, int(wanted))
         status = 0
     except SystemExit as e:
         if isinstance(e.code, int) or e.code is None:
@@ -126,7 +132,7 @@ def answer(c, objective):
     return status & 255
 
 
-def ask(at, params, values):
+def ask(at, params, values, wanted):
     """Lets the process at a socket run the trial, and ends with its status. It returns if there is no such process."""
     import _signal  # signal and socket take as long to import as Python to start
     import _socket
@@ -137,7 +143,7 @@ def ask(at, params, values):
         return
     files = b"".join(file.to_bytes(4, sys.byteorder) for file in (1, 2))
     s.sendmsg([b"-"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)])
-    words = [str(os.getpgrp()), os.getcwd(), params, values, *(f"{k}={v}" for k, v in os.environ.items())]
+    words = [str(os.getpgrp()), os.getcwd(), params, values, wanted, *(f"{k}={v}" for k, v in os.environ.items())]
     s.sendall(os.fsencode("\0".join(words)))
     s.shutdown(_socket.SHUT_WR)
     if not s.recv(1):
@@ -151,10 +157,10 @@ if __name__ == "__main__":
     if len(sys.argv) == 4:
         serve(*sys.argv[1:])
     else:
-        where, path, params, values, at = sys.argv[1:]
+        where, path, params, values, wanted, at = sys.argv[1:]
         if at:
-            ask(at, params, values)
+            ask(at, params, values, wanted)
         if sys.flags.isolated:
             os.execv(sys.executable, [sys.executable, *sys.argv])
         sys.argv[1:] = []
-        evaluate(objective_of(where, path), params, values)
+        evaluate(objective_of(where, path), params, values, int(wanted))
