@@ -53,7 +53,7 @@ var _ = register(&Op{
 		a, s := n.Attrs.(threefryAttrs), n.Outs[0].shape
 		draws := in[0].shape.dims(a.dims...)
 		if l.target.paysKernel(s.Size(), leastThreefry) {
-			return kernelCall(threefryKernel, []int{draws.Size(), number(a.last), 0}, ShapesOf(n.Outs), in...)
+			return kernelCall(threefryKernel, []int{draws.Size(), number(a.last)}, ShapesOf(n.Outs), in...)
 		}
 		keys := rangeInts(0, in[0].Rank())
 		first := in[0].Rank()
@@ -101,11 +101,11 @@ var _ = register(&Op{
 // leastThreefry is the least number of draws for which the kernel is called: what it writes goes through memory.
 const leastThreefry = 4096
 
-// threefryKernel is called with the number of draws of a key, whether the keys are last, and whether normal numbers are
-// made of the draws.
+// threefryKernel is called with the number of draws of a key and whether the keys are last. A third number says whether
+// normal numbers are made of the draws; without it, none are.
 var threefryKernel = &Kernel{Target: "xlarun_threefry", evalConfig: func(config []int, in, out []*Tensor) {
 	threefryAttrs{dims: config[:1], last: config[1] != 0, both: len(out) == 2}.draw(in, out)
-	if config[2] != 0 {
+	if len(config) > 2 && config[2] != 0 {
 		for i, bits := range out[0].V {
 			out[0].SetF(i, normalOf(bits))
 		}

@@ -23,12 +23,12 @@ static threefry choose(void) {
 xf_error *xb_threefry(xf_frame *frame) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
   int64_t size = 0;
-  const int64_t *config = xb_numbers(frame, &size);  // draws of a key, whether keys are last, whether draws are normal
+  const int64_t *config = xb_numbers(frame, &size);  // draws of a key; keys are last; normal, or none
   bool normal = size == 3 && config[2] != 0;
-  if (frame->args.size != 2 || frame->results.size < 1 || frame->results.size > 2 - normal || size != 3 ||
+  if (frame->args.size != 2 || frame->results.size < 1 || frame->results.size > 2 - normal || size < 2 || size > 3 ||
       config[0] < 0)
     return xf_fail(frame, XF_INVALID_ARGUMENT,
-                   "xlarun_threefry takes two arrays and three numbers and gives one array, or two unless normal");
+                   "xlarun_threefry takes two arrays and 2 or 3 numbers and gives one array, or two unless normal");
   if (normal && choose().words == xb_threefry_plain)
     return xf_fail(frame, XF_INVALID_ARGUMENT,
                    "xlarun_threefry makes normal numbers only on x86-64 with AVX2 and FMA, got another processor: "
