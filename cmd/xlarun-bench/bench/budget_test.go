@@ -132,7 +132,7 @@ func TestTimesOfRows(t *testing.T) {
 	b := newBed(t)
 	x := bench{host: b.host, flags: flags{limit: time.Hour, repeats: 1}}
 	_, err := x.measure(t.Context(), &job{timeout: time.Nanosecond})
-	require.ErrorIs(t, err, ended{time.Nanosecond})
+	require.ErrorIs(t, err, overrun{time.Nanosecond})
 	s := side{limit: time.Millisecond, start: func(ctx context.Context, _ string) (*process, func(), error) {
 		p, err := startProcess(exec.CommandContext(ctx, "sleep", "600"), "the peer", time.Hour)
 		return p, func() {}, err
