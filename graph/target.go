@@ -9,8 +9,8 @@ type Target struct {
 	// BF16 and Int8 say that there are instructions for products of bfloat16 and of int8. With them, kernels compute
 	// these products.
 	BF16, Int8 bool
-	// NoNormals says that the kernel that draws random bits makes no normal numbers of them. It makes them where it rounds
-	// as the compiler does: on x86-64 with AVX2 and FMA. So results do not depend on which draws call the kernel.
+	// NoNormals says that the kernel that draws random bits makes no normal numbers of them. It does where it rounds as
+	// the compiler does: on x86-64 with AVX2 and FMA. So results do not depend on which draws call the kernel.
 	NoNormals bool
 }
 

@@ -22,7 +22,8 @@ func TestNormalsOfOps(t *testing.T) {
 		l, err := Lower(p, target)
 		require.NoError(t, err)
 		for name, want := range map[string]bool{"custom_call": true, "bitcast": ops} {
-			require.Equal(t, want, l.Graph.Any(func(n *graph.Node) bool { return n.Op.Name == name }), "%s, %v", name, ops)
+			got := l.Graph.Any(func(n *graph.Node) bool { return n.Op.Name == name })
+			require.Equal(t, want, got, "%s, %v", name, ops)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// The kernel that draws normal numbers gives, to the bit, what both emitters of the compiler make of the ops, outside of
-// loops and in them. There are 2^23 numbers, and the long form draws nearly all of them.
+// The kernel that draws normal numbers gives, to the bit, what both emitters of the compiler make of the ops, outside
+// of loops and in them. There are 2^23 numbers, and the long form draws nearly all of them.
 func TestNormalsOfKernel(t *testing.T) {
 	t.Parallel()
 	const size, steps = 1 << 19, 2
@@ -36,7 +36,8 @@ func TestNormalsOfKernel(t *testing.T) {
 			return n.Sum()
 		},
 	} {
-		for emitter, options := range map[string]map[string]any{"older": nil, "newer": {"xla_backend_extra_options": ""}} {
+		emitters := map[string]map[string]any{"older": nil, "newer": {"xla_backend_extra_options": ""}}
+		for emitter, options := range emitters {
 			run := xlabridge.Jit(c, differ, xlabridge.JitOptions{Compile: xlabridge.CompileOptions{XLA: options}})
 			for i := range calls {
 				n, err := run(random.New(int64(i)))

@@ -11,8 +11,8 @@ import (
 	"xlarun/xlabridge/hlo"
 )
 
-// The body of a fusion is left out, and those of fusions inside of it. The body of a fusion of a library stays as it is,
-// with all that is inside.
+// The body of a fusion is left out, and those of fusions inside of it. The body of a fusion of a library stays as it
+// is, with all that is inside.
 func TestWithoutFusions(t *testing.T) {
 	text := func(n protowire.Number, s string) protobuf.Field {
 		return protobuf.Field{Number: n, Kind: protowire.BytesType, Bytes: []byte(s)}
