@@ -139,11 +139,7 @@ class Object:
 
     def __init__(self, kind, **arguments):
         self.child = child()
-        try:
-            text = json.dumps(arguments, default=_plain, allow_nan=False)
-        except (TypeError, ValueError) as e:
-            raise Error(f"the arguments of {kind} are no plain values: {e}", 2) from None
-        self.description = d = self.child.call(0, kind, text)
+        self.description = d = self.child.call(0, kind, json.dumps(arguments, allow_nan=False))
         self.number, self.fields = d["object"], {f["name"]: f for f in d["fields"]}
         # A slot is an array, and all arrays in it refer to it: its references say whether anybody uses them. What is
         # written into the last slot is copied.
@@ -215,9 +211,3 @@ def plain(name, value):
         raise Error(f"{name}: got {value!r}, want a finite number, a text or a list of them: others are no plain "
                     "values", 2)
     return value
-
-
-def _plain(value):
-    if isinstance(value, (np.generic, np.ndarray)):
-        return value.tolist()
-    raise TypeError(f"{value!r} is a {type(value).__name__}")

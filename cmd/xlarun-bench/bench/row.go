@@ -248,7 +248,11 @@ func meansOf(suite string, all []row) string {
 		mean := geometricMean(time)
 		fmt.Fprintf(&text, "%s: geometric means of the ratios of %d rows: time %.2f", suite, len(time), mean)
 		if goal := meanGoals[suite]; goal > 0 {
-			fmt.Fprintf(&text, " (goal %.3g%s)", goal, map[bool]string{true: ", below"}[mean < goal])
+			fmt.Fprintf(&text, " (goal %.3g", goal)
+			if mean < goal {
+				text.WriteString(", below")
+			}
+			text.WriteString(")")
 		}
 		if len(compile) > 0 {
 			fmt.Fprintf(&text, ", compiling %.2f", geometricMean(compile))

@@ -105,7 +105,8 @@ func (in *searchArgument) members() (member []*graph.Array, err error) {
 	return member, nil
 }
 
-// checkMemory refuses members for which there is no memory, beside other bytes that a search keeps.
+// checkMemory returns an error if a population of members like this one, and the other bytes that its search keeps, do
+// not fit into the free memory.
 func (s *Server) checkMemory(population, group int, member any, other int64) error {
 	b, err := s.device()
 	if err != nil {
