@@ -124,7 +124,7 @@ func TestStrategiesClimb(t *testing.T) {
 		{"maes", func(s any) { s.(*MAES).Sigma = half }, [3]float64{1e8, 2000, 1e8}, true},
 		{"lmmaes", func(s any) { s.(*LMMAES).Sigma = half }, [3]float64{1e8, 200, 60000}, true},
 		{"rmes", func(s any) { s.(*RmES).Sigma = half }, [3]float64{2e7, 700, 9000}, true},
-		{"svcmaes", func(s any) { s.(*SVCMAES).Sigma = half }, [3]float64{10, 20, 40000}, true},
+		{"svcmaes", func(s any) { s.(*SVCMAES).Sigma = half }, [3]float64{8, 13, 1200}, true},
 		{"iamalgam", func(s any) { s.(*IAMaLGaM).Sigma = half }, [3]float64{2000, 90, 50}, true},
 		{"iamalgamu", func(s any) { s.(*UnivariateIAMaLGaM).Sigma = half }, [3]float64{1e8, 200, 90}, true},
 		{"guidedes", func(s any) { s.(*GuidedES).LearningRate = settings.Num(.05) },
