@@ -87,8 +87,8 @@ func (r *Run) axesOf(places Places, fitness []float64) (axes, error) {
 	return x, nil
 }
 
-// mapOf returns the place of the elite that each point of the Map shows, -1 for none, the fitness of all places, and the
-// axes.
+// mapOf returns the place of the elite that each point of the Map shows, -1 for none, the fitness of all places, and
+// the axes.
 func (r *Run) mapOf(a Archive, width, height int) (best [][]int, fitness []float64, shown axes, err error) {
 	places := a.Places()
 	if fitness, err = graph.Floats(places.Fitness); err != nil {
