@@ -141,16 +141,16 @@ type mapFile struct {
 	Low        []float32    `json:"low"`   // bounds of these numbers
 	High       []float32    `json:"high"`
 	Rows       [][]*float64 `json:"rows"`  // fitness from top to bottom; null where there is no elite
-	Cells      [][]int      `json:"cells"` // those of the elites, as --cell takes them; -1 where there is none
+	Cells      [][]int      `json:"cells"` // of ArchiveFile that the elites are in; -1 where there is none
 }
 
-// picture returns runfolder.MapFile.
-func (r *Run) picture(a Archive, generation int64) (*mapFile, error) {
+// picture returns runfolder.MapFile. cells has the number of the cell for each place.
+func (r *Run) picture(a Archive, cells *graph.Array, generation int64) (*mapFile, error) {
 	best, fitness, shown, err := r.mapOf(a, mapSide, mapSide)
 	if err != nil {
 		return nil, err
 	}
-	cells, err := graph.Floats(a.Places().Cell)
+	names, err := graph.Floats(cells)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (r *Run) picture(a Archive, generation int64) (*mapFile, error) {
 		numbers := make([]*float64, len(row))
 		for x, place := range row {
 			if place >= 0 {
-				numbers[x], row[x] = &fitness[place], int(cells[place])
+				numbers[x], row[x] = &fitness[place], int(names[place])
 			}
 		}
 		m.Rows = append(m.Rows, numbers)
