@@ -6,11 +6,11 @@
 A line of the table is a member: its mean return over 100 episodes each and the standard errors, and by how many
 standard errors of the difference the two differ. The status is 1 if one differs by more than --most.
 
-    replay.py --search Swimmer-v5 --out linear.safetensors
+    replay.py --train Hopper-v5 --out sac.safetensors
 
-searches a linear policy in Gymnasium, by random changes and without xlarun, and plays it in both, too. It needs
-gymnasium[mujoco], xlarun on PATH, and the package in the folder python. Gymnasium's tasks have no factors: a member of a
-run with factors=1 is refused.
+trains a policy in Gymnasium by Stable-Baselines3, without xlarun, and plays it in both, too. It needs
+gymnasium[mujoco], xlarun on PATH, the package in the folder python, and for --train stable-baselines3. Gymnasium's
+tasks have no factors: a member of a run with factors=1 is refused.
 """
 import argparse
 import inspect
@@ -31,9 +31,9 @@ args.add_argument("members", nargs="*", metavar="RUN[:MEMBER]|FILE.safetensors")
 args.add_argument("--episodes", type=int, default=100)
 args.add_argument("--seed", type=int, default=1)
 args.add_argument("--most", type=float, default=2.0, help="difference that is accepted, in standard errors")
-args.add_argument("--search", metavar="ENV", help="task for which a linear policy is searched in Gymnasium")
-args.add_argument("--rounds", type=int, default=200, help="policies that the search tries")
-args.add_argument("--out", default="linear.safetensors", help="file of the policy that the search finds")
+args.add_argument("--train", metavar="ENV", help="task for which SAC trains a policy in Gymnasium")
+args.add_argument("--steps", type=int, default=10_000, help="steps of --train")
+args.add_argument("--out", default="sac.safetensors", help="file of the policy of --train")
 
 
 def make(metadata):
@@ -69,8 +69,8 @@ def play(env, act, seed):
     return total
 
 
-def member(name, episodes, seed):
-    """Means and errors of a member's returns in xlarun and in Gymnasium."""
+def member(name, episodes, seed, act=None):
+    """Means and errors of a member's returns in xlarun and in Gymnasium, where act acts, or else the loaded member."""
     path, _, which = name.partition(":")
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "member.safetensors")
@@ -81,57 +81,53 @@ def member(name, episodes, seed):
         here = json.loads(out.splitlines()[-1])
         loaded = xlarun.load(file)
     env, rng = make(loaded.metadata), np.random.default_rng(seed)
-    act = lambda observation, state: loaded.act(observation, loaded.start() if state is None else state, rng=rng)
+    act = act or (lambda x, state: loaded.act(x, loaded.start() if state is None else state, rng=rng))
     returns = [play(env, act, 1000 * seed + i) for i in range(episodes)]
     return loaded.metadata["env"], (here["mean_return"], here["standard_error"]), (
         np.mean(returns), np.std(returns, ddof=1) / np.sqrt(episodes))
 
 
-def search(task, rounds, seed, file):
-    """Writes a linear policy: of random changes of one those that are better over two episodes stay."""
-    env, rng = gymnasium.make(task), np.random.default_rng(seed)
-    low, high = env.action_space.low, env.action_space.high
-    weights = np.zeros((env.observation_space.shape[0] + 1, len(low)), np.float32)
-    best, size = -np.inf, 0.3
-    for i in range(rounds):
-        tried = weights + np.float32(size) * rng.normal(size=weights.shape).astype(np.float32) * (i > 0)
-        act = lambda x, _: ((low + high) / 2 + (high - low) / 2 * np.tanh(np.float32(x) @ tried[:-1] + tried[-1]), None)
-        result = np.mean([play(env, act, 2 * i + k) for k in range(2)])
-        if result > best:
-            best, weights, size = result, tried, min(1.0, size * 1.5)
-        else:
-            size = max(0.02, size * 0.95)
-    space = lambda box, bounds: json.dumps({"type": "Box", "low": bounds[0], "high": bounds[1], "shape": box.shape,
-                                            "dtype": "float32"})
-    unbounded = [None] * env.observation_space.shape[0]
-    metadata = {"format": "xlarun member", "format_version": "1", "env": task, "steps": str(env.spec.max_episode_steps),
-                "policy": "linear", "policy_settings": "{}", "head": "tanh", "layers": json.dumps(weights[:-1].shape),
-                "observation_space": space(env.observation_space, [unbounded, unbounded]),
-                "action_space": space(env.action_space, [low.tolist(), high.tolist()])}
+def train(task, steps, seed, file):
+    """Trains a policy by SAC of Stable-Baselines3 in Gymnasium, writes it, and returns how it acts without noise."""
+    import torch
+    from stable_baselines3 import SAC
+    torch.set_num_threads(1)
+    model = SAC("MlpPolicy", task, policy_kwargs={"net_arch": [64, 64]}, seed=seed, device="cpu").learn(steps)
+    bounds = lambda a: [float(x) if np.isfinite(x) else None for x in a]
+    box = lambda space: json.dumps({"type": "Box", "low": bounds(space.low), "high": bounds(space.high),
+                                    "shape": space.shape, "dtype": "float32"})
+    layers = [m for m in (*model.actor.latent_pi, model.actor.mu) if isinstance(m, torch.nn.Linear)]
+    metadata = {"format": "xlarun member", "format_version": "1", "env": task, "head": "tanh", "policy": "mlp:64,64",
+                "policy_settings": '{"activation":"relu"}', "steps": str(gymnasium.spec(task).max_episode_steps),
+                "layers": json.dumps([layer.in_features for layer in layers] + [layers[-1].out_features]),
+                "observation_space": box(model.observation_space), "action_space": box(model.action_space)}
     header, data = {"__metadata__": metadata}, b""
-    for name, array in {"Layers.0.W": weights[:-1], "Layers.0.B": weights[-1]}.items():
-        header[name] = {"dtype": "F32", "shape": array.shape, "data_offsets": [len(data), len(data) + array.nbytes]}
-        data += array.tobytes()
+    for i, layer in enumerate(layers):
+        for name, array in {"W": layer.weight.T, "B": layer.bias}.items():
+            end = len(data) + 4 * array.numel()
+            header[f"Layers.{i}.{name}"] = {"dtype": "F32", "shape": array.shape, "data_offsets": [len(data), end]}
+            data += array.detach().numpy().tobytes()
     header = json.dumps(header).encode()
     with open(file, "wb") as f:
         f.write(struct.pack("<Q", len(header)) + header + data)
+    return lambda observation, _: (model.predict(observation, deterministic=True)[0], None)
 
 
 def main():
     a = args.parse_args()
-    if a.search:
-        search(a.search, a.rounds, a.seed, a.out)
-        a.members.append(a.out)
+    members = [(name, None) for name in a.members]
+    if a.train:
+        members.append((a.out, train(a.train, a.steps, a.seed, a.out)))
     print(f"{'member':40}{'task':28}{'xlarun':>20}{'Gymnasium':>20}{'differ by':>11}", flush=True)
     far = 0
-    for name in a.members:
-        task, here, there = member(name, a.episodes, a.seed)
+    for name, act in members:
+        task, here, there = member(name, a.episodes, a.seed, act)
         apart = abs(here[0] - there[0])
         sigmas = apart / max(np.hypot(here[1], there[1]), 1e-6 * abs(there[0]), 1e-300)
         far += sigmas > a.most
         texts = [f"{mean:.5g} ± {error:.2g}" for mean, error in (here, there)]
         print(f"{os.path.basename(name):40}{task:28}{texts[0]:>20}{texts[1]:>20}{sigmas:>11.2f}", flush=True)
-    sys.exit(far > 0)
+    sys.exit(int(far > 0))
 
 
 if __name__ == "__main__":

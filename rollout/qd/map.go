@@ -2,6 +2,7 @@ package qd
 
 import (
 	"math"
+	"slices"
 	"sync"
 
 	"xlarun/graph"
@@ -22,8 +23,21 @@ func (r *Run) Map(width, height int) ([][]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, _, err := r.mapOf(state.(State).Archive, width, height)
-	return rows, err
+	best, fitness, _, err := r.mapOf(state.(State).Archive, width, height)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([][]float64, height)
+	for y, row := range best {
+		for _, place := range row {
+			if place < 0 {
+				rows[y] = append(rows[y], math.NaN())
+			} else {
+				rows[y] = append(rows[y], fitness[place])
+			}
+		}
+	}
+	return rows, nil
 }
 
 // axes are what a map shows: numbers of all places, and the names and bounds of the one or two numbers that are shown.
@@ -73,30 +87,26 @@ func (r *Run) axesOf(places Places, fitness []float64) (axes, error) {
 	return x, nil
 }
 
-// mapOf returns the Map of an archive, and its axes.
-func (r *Run) mapOf(a Archive, width, height int) ([][]float64, axes, error) {
+// mapOf returns the place of the elite that each point of the Map shows, -1 for none, the fitness of all places, and
+// the axes.
+func (r *Run) mapOf(a Archive, width, height int) (best [][]int, fitness []float64, shown axes, err error) {
 	places := a.Places()
-	fitness, err := graph.Floats(places.Fitness)
-	if err != nil {
-		return nil, axes{}, err
+	if fitness, err = graph.Floats(places.Fitness); err != nil {
+		return nil, nil, shown, err
 	}
-	shown, err := r.axesOf(places, fitness)
-	if err != nil {
-		return nil, shown, err
+	if shown, err = r.axesOf(places, fitness); err != nil {
+		return nil, nil, shown, err
 	}
-	rows := make([][]float64, height)
-	for y := range rows {
-		rows[y] = make([]float64, width)
-		for x := range rows[y] {
-			rows[y][x] = math.NaN()
-		}
+	best = make([][]int, height)
+	for y := range best {
+		best[y] = slices.Repeat([]int{-1}, width)
 	}
 	if r.program.Needs.Cells && r.program.Space.Dims[0] == 2 {
-		return rows, shown, r.fillCells(rows, fitness)
+		return best, fitness, shown, r.fillCells(best, fitness)
 	}
 	numbers, err := graph.Floats(shown.numbers)
 	if err != nil {
-		return nil, shown, err
+		return nil, nil, shown, err
 	}
 	k := shown.numbers.Dim(1)
 	at := func(i, axis, n int) int {
@@ -113,12 +123,12 @@ func (r *Run) mapOf(a Archive, width, height int) ([][]float64, axes, error) {
 			to = from + 1
 		}
 		for y := from; y < to; y++ {
-			if before := rows[y][x]; before != before || f > before {
-				rows[y][x] = f
+			if before := best[y][x]; before < 0 || f > fitness[before] {
+				best[y][x] = i
 			}
 		}
 	}
-	return rows, shown, nil
+	return best, fitness, shown, nil
 }
 
 // mapSide is the number of rows and columns of MapFile.
@@ -130,23 +140,26 @@ type mapFile struct {
 	Names      []string     `json:"names"` // of the two numbers of the descriptor, of the one, or of two objectives
 	Low        []float32    `json:"low"`   // bounds of these numbers
 	High       []float32    `json:"high"`
-	Rows       [][]*float64 `json:"rows"` // fitness from top to bottom; null where there is no elite
+	Rows       [][]*float64 `json:"rows"`  // fitness from top to bottom; null where there is no elite
+	Cells      [][]int      `json:"cells"` // of ArchiveFile that the elites are in; -1 where there is none
 }
 
-// picture returns runfolder.MapFile.
-func (r *Run) picture(a Archive, generation int64) (*mapFile, error) {
-	rows, shown, err := r.mapOf(a, mapSide, mapSide)
+// picture returns runfolder.MapFile. cells has the number of the cell for each place.
+func (r *Run) picture(a Archive, cells *graph.Array, generation int64) (*mapFile, error) {
+	best, fitness, shown, err := r.mapOf(a, mapSide, mapSide)
 	if err != nil {
 		return nil, err
 	}
-	m := &mapFile{Generation: generation, Low: shown.low, High: shown.high, Names: shown.names}
-	for _, row := range rows {
-		var numbers []*float64
-		for _, x := range row {
-			if x != x {
-				numbers = append(numbers, nil)
-			} else {
-				numbers = append(numbers, &x)
+	names, err := graph.Floats(cells)
+	if err != nil {
+		return nil, err
+	}
+	m := &mapFile{Generation: generation, Low: shown.low, High: shown.high, Names: shown.names, Cells: best}
+	for _, row := range best {
+		numbers := make([]*float64, len(row))
+		for x, place := range row {
+			if place >= 0 {
+				numbers[x], row[x] = &fitness[place], int(names[place])
 			}
 		}
 		m.Rows = append(m.Rows, numbers)
@@ -154,9 +167,9 @@ func (r *Run) picture(a Archive, generation int64) (*mapFile, error) {
 	return m, nil
 }
 
-// fillCells gives each point the best fitness in its cell. fitness has the same number of places for each cell.
-func (r *Run) fillCells(rows [][]float64, fitness []float64) error {
-	width, height, cells := len(rows[0]), len(rows), r.program.Container.Cells()
+// fillCells gives each point the best place of its cell. fitness has the same number of places for each cell.
+func (r *Run) fillCells(best [][]int, fitness []float64) error {
+	width, height, cells := len(best[0]), len(best), r.program.Container.Cells()
 	r.places.lock.Lock()
 	defer r.places.lock.Unlock()
 	shown := r.places.cells[[2]int{width, height}]
@@ -174,11 +187,11 @@ func (r *Run) fillCells(rows [][]float64, fitness []float64) error {
 		r.places.cells[[2]int{width, height}] = shown
 	}
 	each := len(fitness) / cells
-	for i, place := range shown {
-		cell := int(place)
-		for _, f := range fitness[cell*each : (cell+1)*each] {
-			if before := rows[i/width][i%width]; !math.IsInf(f, -1) && (before != before || f > before) {
-				rows[i/width][i%width] = f
+	for i, cell := range shown {
+		point := &best[i/width][i%width]
+		for place := int(cell) * each; place < int(cell+1)*each; place++ {
+			if f := fitness[place]; !math.IsInf(f, -1) && (*point < 0 || f > fitness[*point]) {
+				*point = place
 			}
 		}
 	}

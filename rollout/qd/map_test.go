@@ -2,6 +2,7 @@ package qd
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,17 +37,21 @@ func TestMap(t *testing.T) {
 		require.Equal(t, runfolder.MapFile, files[1].Name)
 		require.Equal(t, snapshot.Step, kept.Generation)
 		require.Equal(t, []string{"mean distance from the middle (m)", "mean speed (m/s)"}, kept.Names)
+		places := state.Archive.Places()
+		fitness, descriptors := floats(t, places.Fitness), floats(t, places.Descriptor)
+		cells := floats(t, places.Cell)
 		for y, row := range large {
 			for x, f := range row {
 				if kept.Rows[y][x] == nil {
 					require.True(t, math.IsNaN(f))
+					require.Equal(t, -1, kept.Cells[y][x])
 				} else {
 					require.Equal(t, f, *kept.Rows[y][x])
+					place := slices.Index(cells, float64(kept.Cells[y][x]))
+					require.Equal(t, f, fitness[place], "the cell's elite")
 				}
 			}
 		}
-		places := state.Archive.Places()
-		fitness, descriptors := floats(t, places.Fitness), floats(t, places.Descriptor)
 		low, high := boundsOf(s.program.Space)
 		shown := 0
 		for y := range 8 {

@@ -25,7 +25,7 @@ type correction struct {
 	elites   playedElites
 	dropped  int                // elites without a finite mean return, objectives and descriptor
 	metrics  map[string]float64 // of the new archive, by the names of Container.Metrics
-	archive  Archive            // the new archive, whose genomes are empty
+	archive  Archive            // the new archive; each genome is the number of the cell that the elite had before
 }
 
 // playedElites are the elites of an archive after their episodes, by rising number of their places.
@@ -45,12 +45,13 @@ const reevaluateKey = 0x72656576
 // reevaluation is the carry from one part of the elites to the next.
 type reevaluation struct {
 	Part    *graph.Array // i32[]
-	Archive Archive      // of the means so far; its genomes are empty
+	Archive Archive      // of the means so far, like correction.archive
 }
 
 // reevaluationInputs are the inputs of Program.reevaluate.
 type reevaluationInputs struct {
 	Genomes *graph.Array // f32[batch, n]: of the part, of which the first Count count
+	Cells   *graph.Array // f32[batch]: theirs
 	Count   *graph.Array // i32[]
 	Last    *graph.Array // i32[]: 1 of the last part; else 0
 	Key     random.Key
@@ -77,7 +78,7 @@ func (p *Program) reevaluate(s reevaluation, in reevaluationInputs) (reevaluatio
 		b := p.score(Child{genome, graph.None{}}, play(p.Genomes.Unravel(genome)), s.Archive,
 			in.Inputs.Tables).Batch
 		b.Valid = b.Valid.And(number.Lt(in.Count))
-		b.Genomes = graph.Zeros(graph.ShapeOf(graph.Float32, 1))
+		b.Genomes = graph.Take(in.Cells, number, 0).Reshape(1)
 		return b
 	})
 	archive, change := s.Archive.Insert(batch, graph.Scalar(0, graph.Int32), *scoring)
@@ -128,6 +129,10 @@ func (r *Run) replay(ctx context.Context, places Places, progress func(share flo
 	if err != nil {
 		return nil, err
 	}
+	cells, err := graph.Floats(places.Cell)
+	if err != nil {
+		return nil, err
+	}
 	var occupied []int32
 	for i, f := range fitness {
 		if !math.IsInf(f, -1) {
@@ -148,6 +153,11 @@ func (r *Run) replay(ctx context.Context, places Places, progress func(share flo
 		for len(part) < batch {
 			part = append(part, 0)
 		}
+		var of []float32
+		for _, place := range part {
+			of = append(of, float32(cells[place]))
+		}
+		in.Cells = graph.Float32s(of)
 		in.Genomes, err = genomeRows(places.Genomes, part, 0, p.Genomes.Size())
 		return err
 	}

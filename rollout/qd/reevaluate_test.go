@@ -258,6 +258,18 @@ func correctedArchiveIsALoop(t *testing.T, c Config) {
 		require.Equal(t, arrays["cell"].Dim(0), arrays[name].Dim(0))
 	}
 	require.Equal(t, "3", files[0].Metadata["corrected_episodes"])
+	// Where an elite is in another cell now, the map names the one in the file.
+	cells, m := floats(t, arrays["cell"]), files[1].JSON.(*mapFile)
+	for y, row := range m.Cells {
+		for x, cell := range row {
+			require.Equal(t, cell < 0, m.Rows[y][x] == nil)
+			found := cell < 0
+			for i, f := range fitness {
+				found = found || cells[i] == float64(cell) && math.Abs(f[0]-*m.Rows[y][x]) < 1e-4
+			}
+			require.True(t, found, "%d, %d: %d", x, y, cell)
+		}
+	}
 
 	// Of another state, the file has only what belongs to it.
 	_, err = s.Step(t.Context())

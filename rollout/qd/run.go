@@ -220,11 +220,11 @@ func (r *Run) Files(s run.Snapshot, ended bool) (files []run.File, err error) {
 		}
 		files = append(files, run.File{Name: runfolder.ArchiveFile, Arrays: arrays, Metadata: metadata})
 	}
-	shown := state.Archive
+	shown, cells := state.Archive, state.Archive.Places().Cell
 	if c := r.correction; c != nil && c.step == s.Step {
-		shown = c.archive
+		shown, cells = c.archive, c.archive.Places().Genomes
 	}
-	picture, err := r.picture(shown, s.Step)
+	picture, err := r.picture(shown, cells, s.Step)
 	if err != nil {
 		return nil, err
 	}

@@ -35,8 +35,9 @@ func OpenRun(l studies.Listen, folder string) (*Page, error) {
 	return p, nil
 }
 
-// pictures are the files of a run's best member that the page shows: the network, and an episode.
-var pictures = []string{"best.svg", "best.gif"}
+// pictures are the files of a run's folder that the page shows: the network of the best member, an episode of it, and
+// the episode that was played last, such as that of an archive's cell.
+var pictures = []string{"best.svg", "best.gif", "play.gif"}
 
 // pageOfRun is the data of the page of a run.
 type pageOfRun struct {

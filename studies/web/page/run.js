@@ -1,5 +1,5 @@
 "use strict";
-// The page of a run of any kind: its curves, the map of an archive, and its best member.
+// The page of a run of any kind: its curves, the map of an archive, and members.
 
 const timings = ["seconds", "steps_per_second", "env_steps"];
 const words = name => name.replaceAll("_", " ");
@@ -40,19 +40,21 @@ function map() {
   const tall = (f.y(low) - f.y(high)) / m.rows.length;
   m.rows.forEach((row, j) => row.forEach((x, i) => {
     if (!finite(x)) return;
-    f.root.append(titled(el("rect", { class: "cell", x: (f.x(m.low[0]) + i * wide).toFixed(1), y: (f.y(high) + j * tall).toFixed(1), width: (wide + .3).toFixed(1), height: (tall + .3).toFixed(1), fill: color(most > least ? (x - least) / (most - least) : 1) }), short(x)));
+    f.root.append(titled(el("rect", { class: "cell", x: (f.x(m.low[0]) + i * wide).toFixed(1), y: (f.y(high) + j * tall).toFixed(1), width: (wide + .3).toFixed(1), height: (tall + .3).toFixed(1), fill: color(most > least ? (x - least) / (most - least) : 1) }), m.cells ? `cell ${m.cells[j][i]}: ${short(x)}` : short(x)));
   }));
   const square = share => el("rect", { width: 14, height: 12, fill: color(share) });
   const marks = !values.length ? [] : most > least ? [0, .5, 1].map(s => [square(s), short(least + s * (most - least))]) : [[square(1), short(most)]];
-  $("map").replaceChildren(key(marks), f.root, note(`As of generation ${m.generation}. Each point shows the best fitness there.`));
+  $("map").replaceChildren(key(marks), f.root, note(`As of generation ${m.generation}. Each point shows the best fitness there. xlarun play ${data.folder} --cell N shows the member of a cell on this page.`));
 }
+
+const shown = { "best.svg": "the network of the best member", "best.gif": "an episode of the best member", "play.gif": "the episode that was played last" };
 
 function pictures() {
   $("pictures-section").hidden = !data.pictures.length;
   $("pictures").replaceChildren(...data.pictures.map(address => {
     const i = document.createElement("img");
     i.src = address;
-    i.alt = address.startsWith("best.svg") ? "the network of the best member" : "an episode of the best member";
+    i.alt = shown[address.split("?")[0]];
     return i;
   }));
 }

@@ -19,6 +19,7 @@ class Element {
   set className(name) { this.attrs.class = String(name); }
   get title() { return this.attrs.title || ""; }
   set title(text) { this.attrs.title = String(text); }
+  set alt(text) { this.attrs.alt = String(text); }
   set hidden(is) { if (is) this.attrs.hidden = ""; else delete this.attrs.hidden; }
   get value() { return this.attrs.value; }
 
