@@ -32,6 +32,9 @@ var _ = register(&Op{
 	},
 	NotLinear: "it is not linear in its input",
 	Lower: func(l *Cursor, n *Node, in []*Array) []*Array {
+		if l.target.HasKernels() {
+			return kernelCall(qrKernel, nil, ShapesOf(n.Outs), in...)
+		}
 		return lowerMatrices(l, in, func(in []*Array) []*Array {
 			q, r := householder(in[0])
 			return []*Array{q, r}
@@ -103,6 +106,11 @@ func householder(x *Array) (q, r *Array) {
 	return q, Mul(Triu(SliceAxis(r, 0, 0, k), 0), scale)
 }
 
+var qrKernel = matrixKernel("xlarun_qr", func(_ []int, in []dense) [][]float64 {
+	q, r := qrReference(in[0])
+	return [][]float64{q.v, r.v}
+})
+
 // qrReference is the same by plain loops.
 func qrReference(a dense) (q, r dense) {
 	m, k := a.rows, min(a.rows, a.cols)
@@ -126,19 +134,19 @@ func qrReference(a dense) (q, r dense) {
 		tau := (beta - alpha) / beta
 		for c := range work.cols { // work = H work
 			s := 0.0
-			for i := range m {
+			for i := j; i < m; i++ {
 				s += v[i] * work.at(i, c)
 			}
-			for i := range m {
+			for i := j; i < m; i++ {
 				work.set(i, c, work.at(i, c)-tau*v[i]*s)
 			}
 		}
 		for row := range m { // full = full H
 			s := 0.0
-			for i := range m {
+			for i := j; i < m; i++ {
 				s += full.at(row, i) * v[i]
 			}
-			for i := range m {
+			for i := j; i < m; i++ {
 				full.set(row, i, full.at(row, i)-tau*v[i]*s)
 			}
 		}

@@ -77,6 +77,23 @@ func TestMatrixKernels(t *testing.T) {
 			lu, p, q := linalg.LU(x[0])
 			return arrays{lu, p, q}
 		}},
+		kase{"qr", [][]int{{1, 1}, {1, 5}, {5, 1}, {7, 7}, {8, 19}, {19, 8}, {40, 33}}, func(x arrays) (out arrays) {
+			for _, a := range x {
+				q, r := linalg.QR(a)
+				out = append(out, q, r)
+			}
+			return out
+		}},
+		kase{"qr of what is zero, large, small or no number", [][]int{{6, 4}}, func(x arrays) (out arrays) {
+			column := graph.Eq(graph.IotaAxis(x[0].Shape(), 1), 1)
+			changed := arrays{graph.Mul(x[0], 0), graph.Mul(x[0], 1e37), graph.Mul(x[0], 1e-34),
+				graph.Select(column, 0, x[0]), graph.Select(column, math.NaN(), x[0])}
+			for _, a := range changed {
+				q, r := linalg.QR(a)
+				out = append(out, q, r)
+			}
+			return out
+		}},
 		kase{"lu of zeros", [][]int{{5, 5}}, func(x arrays) arrays {
 			lu, p, q := linalg.LU(graph.Mul(0, x[0]))
 			return arrays{lu, p, q}

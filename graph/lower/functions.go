@@ -31,7 +31,7 @@ var passFunctions = Pass{
 			return nil
 		}
 		return func(g *graph.Graph) *graph.Graph {
-			return byNode(t, splitProduct, "dot_general")((&functionsPass{target: t}).graph(g))
+			return byNode(t, splitProduct, "dot_general")((&functionsPass{target: t, once: true}).graph(g))
 		}
 	},
 }
@@ -64,6 +64,9 @@ func wantsFunctions(g *graph.Graph, t graph.Target) bool {
 type functionsPass struct {
 	target graph.Target
 	number int // of functions so far
+	// once: the body is the program's own, which runs once. Its hashes are calls of a kernel (hashcalls.go): they take a
+	// sixth of the time to compile an update of PPO, and a call costs less than a microsecond.
+	once bool
 }
 
 // outside reports whether the runtime has to call a node, so that it is not part of a function.
@@ -86,6 +89,7 @@ func (f *functionsPass) outside(n *graph.Node) bool {
 // graph rewrites a body.
 func (f *functionsPass) graph(g *graph.Graph) *graph.Graph {
 	c := f.cut(g)
+	f.once = false
 	c.dropSmall()
 	c.findResults(g)
 	out := newCopying(g, c.repeatable)
@@ -141,7 +145,7 @@ func (f *functionsPass) cut(g *graph.Graph) *cutBody {
 		}
 		s, next := c.stages[k], k
 		switch {
-		case !f.outside(n):
+		case !(f.once && n.Op.Name == "threefry2x32") && !f.outside(n):
 			s.inside = append(s.inside, n)
 			for _, o := range n.Outs {
 				c.madeIn[o] = k

@@ -107,6 +107,7 @@ xf_error *xb_take(xf_frame *frame);
 xf_error *xb_cholesky(xf_frame *frame);
 xf_error *xb_triangular_solve(xf_frame *frame);
 xf_error *xb_lu(xf_frame *frame);
+xf_error *xb_qr(xf_frame *frame);
 
 // In: symmetric f32 or f64 matrices [..., n, n]. Out: eigenvalues and eigenvectors; see eigh.c.
 xf_error *xb_eigh(xf_frame *frame);

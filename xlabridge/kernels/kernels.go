@@ -60,6 +60,7 @@ var All = []Kernel{
 	{"xlarun_cholesky", "linalg.c", avx512, unsafe.Pointer(C.xb_cholesky)},
 	{"xlarun_triangular_solve", "linalg.c", avx512, unsafe.Pointer(C.xb_triangular_solve)},
 	{"xlarun_lu", "linalg.c", avx512, unsafe.Pointer(C.xb_lu)},
+	{"xlarun_qr", "linalg.c", avx512, unsafe.Pointer(C.xb_qr)},
 	{"xlarun_eigh", "eigh.c", avx2, unsafe.Pointer(C.xb_eigh)},
 	{"xlarun_eig", "eig.c", nil, unsafe.Pointer(C.xb_eig)},
 	{"xlarun_low_rank", "lowrank.c", avx2, unsafe.Pointer(C.xb_low_rank)},

@@ -78,3 +78,15 @@ xf_error *xb_lu(xf_frame *frame) {
   return ended(frame,
                choose(a->dtype)->lu(count(a), rows(a), columns(a), a->data, lu->data, pivots->data, order->data));
 }
+
+xf_error *xb_qr(xf_frame *frame) {
+  if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
+  if (frame->args.size != 1 || frame->results.size != 2)
+    return wrong(frame, "xlarun_qr takes one array and gives two");
+  const xf_buffer *a = frame->args.values[0], *q = frame->results.values[0], *r = frame->results.values[1];
+  if (!matrices(a) || q->dtype != a->dtype || r->dtype != a->dtype || q->rank != a->rank || r->rank != a->rank ||
+      !same(q, a, a->rank - 1) || !same(r, a, a->rank - 2) || columns(r) != columns(a) || rows(r) != columns(q) ||
+      columns(q) != (rows(a) < columns(a) ? rows(a) : columns(a)))
+    return wrong(frame, "xlarun_qr got arrays of wrong shapes");
+  return ended(frame, choose(a->dtype)->qr(count(a), rows(a), columns(a), a->data, q->data, r->data));
+}

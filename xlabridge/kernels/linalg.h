@@ -16,6 +16,8 @@ typedef struct {
   // lu[m, n], m >= n, has both factors of a[m, n], pivots[n] the rows that were swapped, order[m] what became of the
   // rows.
   int (*lu)(int64_t count, int64_t m, int64_t n, const void *a, void *lu, int32_t *pivots, int32_t *order);
+  // q[m, k] r[k, n] is a[m, n] with k the smaller of m and n: by reflections, with LAPACK's signs.
+  int (*qr)(int64_t count, int64_t m, int64_t n, const void *a, void *q, void *r);
 } xb_linalg;
 
 extern const xb_linalg xb_linalg_f32_plain, xb_linalg_f64_plain;

@@ -196,7 +196,52 @@ static int NAME(lu)(int64_t count, int64_t m, int64_t n, const void *from, void 
   return 1;
 }
 
-const xb_linalg NAME(linalg) = {NAME(cholesky), NAME(solve), NAME(lu)};
+// reflect is a = (1 - tau v v^T) a for a[m, n] with rows ld apart. Elements of v are step apart, w[n] is for its use. It
+// goes along rows, so that results do not depend on the width of vectors.
+LINALG_INLINE void NAME(reflect)(T *a, int64_t ld, int64_t m, int64_t n, const T *v, int64_t step, T tau, T *w) {
+  memset(w, 0, n * sizeof(T));
+  for (int64_t i = 0; i < m; i++) NAME(axpyExact)(w, -v[i * step], a + i * ld, n);
+  for (int64_t i = 0; i < m; i++) NAME(axpyExact)(a + i * ld, tau * v[i * step], w, n);
+}
+
+// Householder reflections (Golub and Van Loan, algorithms 5.1.1 and 5.2.1), of which the vectors stay in the columns of
+// a copy of the matrix. It is scaled by a power of two, so that no square overflows.
+static int NAME(qr)(int64_t count, int64_t m, int64_t n, const void *from, void *to_q, void *to_r) {
+  int64_t k = m < n ? m : n;
+  T *a = malloc((m * n + k + n) * sizeof(T)), *tau = a + m * n, *w = tau + k;
+  if (a == NULL) return 0;
+  for (int64_t b = 0; b < count; b++) {
+    const T *x = (const T *)from + b * m * n;
+    T *q = (T *)to_q + b * m * k, *r = (T *)to_r + b * k * n, top = 0;
+    for (int64_t i = 0; i < m * n; i++) top = fabs(x[i]) > top ? (T)fabs(x[i]) : top;
+    T scale = isnormal(top) ? (T)ldexp(1, ilogb(top)) : 1;
+    for (int64_t i = 0; i < m * n; i++) a[i] = x[i] / scale;
+    memset(r, 0, k * n * sizeof(T));
+    memset(q, 0, m * k * sizeof(T));
+    for (int64_t j = 0; j < k; j++) {
+      T *v = a + j * n + j, alpha = *v, beta = alpha, below = 0;
+      for (int64_t i = 1; i < m - j; i++) below += v[i * n] * v[i * n];
+      tau[j] = 0;
+      if (below != 0) {
+        T norm = (T)sqrt(alpha * alpha + below);
+        beta = alpha >= 0 ? -norm : norm;
+        tau[j] = (beta - alpha) / beta;
+        for (int64_t i = 1; i < m - j; i++) v[i * n] /= alpha - beta;
+      }
+      *v = 1;
+      NAME(reflect)(v + 1, n, m - j, n - j - 1, v, n, tau[j], w);
+      r[j * n + j] = beta * scale;
+      for (int64_t c = j + 1; c < n; c++) r[j * n + c] = a[j * n + c] * scale;
+      q[j * k + j] = 1;
+    }
+    for (int64_t j = k - 1; j >= 0; j--)
+      NAME(reflect)(q + j * k + j, k, m - j, k - j, a + j * n + j, n, tau[j], w);
+  }
+  free(a);
+  return 1;
+}
+
+const xb_linalg NAME(linalg) = {NAME(cholesky), NAME(solve), NAME(lu), NAME(qr)};
 
 #undef VEC
 #undef TILE

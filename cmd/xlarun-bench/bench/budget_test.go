@@ -98,6 +98,24 @@ func TestAllSuites(t *testing.T) {
 	require.Equal(t, 2., *v.Workloads[2].Ratio)
 }
 
+// A name is as tables have it: with its suite.
+func TestNameWithSuite(t *testing.T) {
+	var ran []string
+	b, _ := allBed(t, func(name string, _ *time.Time) { ran = append(ran, name) })
+	require.Equal(t, 0, b.do("grad/late", "grad/long", "--repeats", "1"), b.err)
+	require.Equal(t, []string{"late", "long"}, ran)
+	require.NotEqual(t, 0, b.do("qd/late"))
+	require.Contains(t, b.err.String(), `there is no workload "late"; there are whole`)
+}
+
+// A budget in which no row fits left no row, no word and the status 0.
+func TestBudgetForNothing(t *testing.T) {
+	b, _ := allBed(t, func(name string, _ *time.Time) { t.Errorf("%s was started", name) })
+	require.NotEqual(t, 0, b.do("--budget", "2s"))
+	require.Contains(t, b.err.String(), "no row was measured: name a row, or give --budget more time")
+	require.Contains(t, b.out.String(), "not measured: qd/whole: the time of 600ms of the suite qd was over\n")
+}
+
 // An interrupt lost all rows.
 func TestInterrupt(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())

@@ -83,8 +83,8 @@ func (o *flags) check() (options Options, err error) {
 	if o.limit <= 0 {
 		return options, console.BadInput("--limit got %v, wants a time above 0, as 10m", o.limit)
 	}
-	if o.budget < 0 {
-		return options, console.BadInput("--budget got %v, wants a time, as 20m", o.budget)
+	if o.budget != 0 && o.budget < leastTurns {
+		return options, console.BadInput("--budget got %v, wants %v or more, as 20m, or 0s", o.budget, leastTurns)
 	}
 	if !slices.Contains(plan.Tunes(), o.tune) {
 		return options, console.BadInput("--tune got %q, wants one of %s", o.tune, strings.Join(plan.Tunes(), ", "))
@@ -145,7 +145,7 @@ const rootLong = "Bench times workloads. With --peers it also times other progra
 	"Rows have goals: what is below is marked. The share of a limit is how much of the best possible speed ours " +
 	"reaches: of C by hand, of plain inference, or of the float32 operations that the cores do.\n\n" +
 	"Without names it runs all suites in 20 minutes, those rows first that have a goal, and prints one table. A " +
-	"suite takes at most 6 minutes. Names without a suite are workloads of the suite evolve.\n\n" +
+	"suite takes at most 6 minutes. SUITE/NAME is one name; names without a suite are of the suite evolve.\n\n" +
 	"With --against REV it builds that revision of the repository in a temporary worktree, and this tree, and " +
 	"runs commands of xlarun by both in turn: see --against below. The other flags do not apply then.\n\n" +
 	"Suites:\n"
@@ -216,11 +216,16 @@ func (h *host) start(ctx context.Context, s Suite, o flags, a againstFlags, runs
 	if a.check {
 		return console.BadInput("--check got true without --against: name the revision to compare with")
 	}
-	suites := []Suite{s}
 	if len(runs) == 0 {
-		suites = h.suites
+		return h.runSuites(ctx, h.suites, o, nil)
 	}
-	return h.runSuites(ctx, suites, o, workloads)
+	name, _, _ := strings.Cut(runs[0], "/")
+	if i := slices.Index(each(h.suites, func(s Suite) string { return s.Name }), name); i >= 0 {
+		s = h.suites[i]
+	}
+	return h.runSuites(ctx, []Suite{s}, o, each(workloads, func(name string) string {
+		return strings.TrimPrefix(name, s.Name+"/")
+	}))
 }
 
 // runSuites runs the named workloads of suites, or all that are not Explicit.
@@ -250,18 +255,14 @@ func (h *host) runSuites(ctx context.Context, suites []Suite, o flags, names []s
 	if o.worker {
 		return h.work(ctx, o.BackendFlags, jobs[0].workload, options)
 	}
-	b := bench{host: h, flags: o, options: options}
+	all, suite := o.budget, o.budget
 	switch {
-	case o.budget > 0:
-		b.budget.all = o.budget
 	case len(suites) > 1:
-		b.budget.all = budgetOfAll
-	case len(names) == 0:
-		b.budget.all = budgetOfSuite
+		all = cmp.Or(all, budgetOfAll)
+		suite = suiteOfAll(all)
+	case len(names) == 0 && all == 0:
+		all, suite = budgetOfSuite, budgetOfSuite
 	}
-	b.budget.suite = b.budget.all
-	if len(suites) > 1 {
-		b.budget.suite = suiteOfAll(b.budget.all)
-	}
+	b := bench{host: h, flags: o, options: options, budget: budget{all: all, suite: suite}}
 	return b.run(ctx, jobs)
 }

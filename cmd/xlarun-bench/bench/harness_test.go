@@ -236,6 +236,7 @@ func TestRefusedArguments(t *testing.T) {
 		{[]string{"ones"}, "did you mean one?"},
 		{[]string{"one", "--repeats", "0"}, "--repeats got 0"},
 		{[]string{"one", "--limit", "0s"}, "--limit got 0s"},
+		{[]string{"one", "--budget", "1ms"}, "--budget got 1ms, wants 1s or more, as 20m, or 0s"},
 		{[]string{"one", "--tune", "best"}, "--tune got"},
 		{[]string{"one", "--check"}, "--check got true without --against"},
 		{[]string{"--against", "HEAD", "no-run"}, "there is no workload"},

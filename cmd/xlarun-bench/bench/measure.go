@@ -411,10 +411,13 @@ func (b *bench) run(ctx context.Context, jobs []*job) (err error) {
 			fmt.Fprintf(b.Out, "not measured: %s: %s\n", strings.Join(left[why], ", "), why)
 		}
 	}
-	if b.flags.json {
-		return b.EndJSON(result, errors.Join(failed...))
+	if err = errors.Join(failed...); err == nil && len(table) == 0 {
+		err = errors.New("no row was measured: name a row, or give --budget more time")
 	}
-	return errors.Join(failed...)
+	if b.flags.json {
+		return b.EndJSON(result, err)
+	}
+	return err
 }
 
 // tableOf returns the rows of a suite, with their goals, and what is before their names in the table of all. Where
