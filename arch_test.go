@@ -36,7 +36,7 @@ var rooms = []room{
 	{"graph/internal/...", []string{}, []string{"github.com/gomlx/compute/..."}},
 	{"graph/lower", []string{"graph", "graph/internal/..."}, []string{}},
 	{"graph/neuron", []string{"graph", "graph/random"}, []string{}},
-	{"graph/graphtest", []string{"graph", "third_party/oracles"}, []string{"github.com/gomlx/compute/..."}},
+	{"graph/graphtest", []string{"graph", "graph/special", "third_party/oracles"}, []string{"github.com/gomlx/compute/..."}},
 	{"graph/...", []string{"graph/..."}, []string{"github.com/gomlx/compute/..."}},
 	{"xlabridge/fetch", []string{}, []string{"github.com/gofrs/flock"}},
 	{"xlabridge/plugin", []string{"third_party", "xlabridge/fetch"},
