@@ -1,4 +1,4 @@
-package credentials
+package credentials_test
 
 import (
 	"os"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	. "xlarun/internal/credentials"
 )
 
 // A file has one token, or one of each role. What is neither is an error: a misspelt role, a blank line or a comment
