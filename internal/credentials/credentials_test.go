@@ -1,4 +1,4 @@
-package credentials_test
+package credentials
 
 import (
 	"os"
@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	. "xlarun/internal/credentials"
 )
 
 // A file has one token, or one of each role. What is neither is an error: a misspelt role, a blank line or a comment

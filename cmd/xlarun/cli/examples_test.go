@@ -47,8 +47,8 @@ func example(t *testing.T, kind, path string, args ...string) map[string]any {
 var stated = regexp.MustCompile(`^# [^:]+: (-?[0-9.,]+) \(500 new episodes; standard error ([0-9.]+)\)`)
 
 // Every example is a config, and states the environment, a score and what it takes; the table has a row for each. The
-// first of each kind of run, in the long form all, runs on the interpreter; the programs of the others are traced in the
-// long form.
+// first of each kind of run, in the long form all, runs on the interpreter. The long form traces the programs of the
+// others.
 func TestExamplesRun(t *testing.T) {
 	table := read(t, "../../../examples", "README.md")
 	all := examples(t)
