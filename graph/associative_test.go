@@ -1,31 +1,10 @@
 package graph
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
-
-// affineStep is y = A x + B: steps of a linear recurrence combine to such steps.
-type affineStep struct{ A, B *Array }
-
-func (f affineStep) then(g affineStep) affineStep {
-	return affineStep{Mul(g.A, f.A), Add(Mul(g.A, f.B), g.B)}
-}
-
-func init() {
-	for _, n := range []int{1, 2, 5, 8} {
-		composed = append(composed, Case{Name: fmt.Sprint("linear recurrence ", n), Inputs: []Shape{
-			ShapeOf(Float32, n, 2), ShapeOf(Float32, n, 2)}, Lo: -1, Hi: 1,
-			Fn: func(x []*Array) *Array { return AssociativeScan(affineStep.then, affineStep{x[0], x[1]}).B }})
-	}
-	composed = append(composed, Case{Name: "products of matrices", Inputs: []Shape{ShapeOf(Float32, 6, 2, 2)}, Lo: -1,
-		Hi: 1,
-		Fn: func(x []*Array) *Array { return AssociativeScan(Dot, x[0]) }},
-		Case{Name: "reversed", Inputs: []Shape{ShapeOf(Float32, 5, 2, 2)}, Lo: -1, Hi: 1,
-			Fn: func(x []*Array) *Array { return AssociativeScan(Dot, x[0], Reversed()) }})
-}
 
 // AssociativeScan is the loop over its elements, for every length, both directions and an operation that does not
 // commute.

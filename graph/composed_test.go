@@ -10,7 +10,7 @@ import (
 )
 
 // composed are sample calls of functions that are made of ops: the tests that are derived from the op table's cases run
-// for them too. Each group of functions adds its own.
+// for them, too: those of graphtest.Composed, and those that call what is not exported.
 var composed []Case
 
 // VMap of a composed function is the function run lane by lane; its derivatives agree with differences, with each

@@ -6,40 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func init() {
-	pow := func(i, c, x *Array) *Array { return Add(Mul(c, x), Mul(Convert(i, x.DType()), .1)) }
-	halve := func(x *Array, most int) *Array {
-		type carry struct{ X, N *Array }
-		return WhileBounded(func(c carry) *Array { return Gt(Abs(c.X), 1) }, func(c carry) carry {
-			return carry{Mul(Sin(c.X), Mul(x, .5)), Add(c.N, 1)}
-		}, carry{Mul(x, 3), Scalar(0, Int32)}, most).X
-	}
-	composed = append(composed,
-		Case{Name: "for", Inputs: []Shape{ShapeOf(Float32, 2)}, Lo: -1, Hi: 1, Fn: func(x []*Array) *Array {
-			return ForiLoop(-1, 4, func(i, c *Array) *Array { return pow(i, c, x[0]) }, x[0])
-		}},
-		Case{Name: "for, unrolled", Inputs: []Shape{ShapeOf(Float32)}, Lo: -1, Hi: 1, Fn: func(x []*Array) *Array {
-			return ForiLoop(0, Of(5), func(i, c *Array) *Array { return pow(i, c, x[0]) }, x[0], Unroll(2))
-		}},
-		Case{Name: "for, computed bounds", Inputs: []Shape{ShapeOf(Float32), ShapeOf(Int32)}, Lo: -1, Hi: 4,
-			Rough: true, Fn: func(x []*Array) *Array {
-				return ForiLoop(1, Convert(x[1], Int64), func(i, c *Array) *Array { return pow(i, c, x[0]) }, x[0])
-			}},
-		Case{Name: "bounded while", Inputs: []Shape{ShapeOf(Float32)}, Lo: 1.2, Hi: 2, Fn: func(x []*Array) *Array {
-			return halve(x[0], 10)
-		}},
-		Case{Name: "bounded while, bound met", Inputs: []Shape{ShapeOf(Float32), ShapeOf(Float32)}, Lo: 1.2, Hi: 2,
-			Fn: func(x []*Array) *Array {
-				return WhileBounded(func(c *Array) *Array {
-					return Lt(c, 1e6)
-				}, func(c *Array) *Array { return Mul(c, x[1]) }, x[0], 5)
-			}},
-		Case{Name: "bounded while, no iterations", Inputs: []Shape{ShapeOf(Float32)}, Lo: 1.2, Hi: 2,
-			Fn: func(x []*Array) *Array {
-				return halve(x[0], 0)
-			}})
-}
-
 func TestForiLoop(t *testing.T) {
 	for i, c := range []struct {
 		from, to any

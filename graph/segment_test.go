@@ -7,24 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func init() {
-	rows, ids := ShapeOf(Float32, 6, 2), ShapeOf(Int32, 6)
-	for _, s := range []struct {
-		name string
-		f    func(x, ids *Array, segments int) *Array
-	}{{"sum", SegmentSum}, {"max", SegmentMax}, {"min", SegmentMin}, {"prod", SegmentProd}} {
-		composed = append(composed,
-			Case{Name: "segment " + s.name, Inputs: []Shape{rows, ids}, Lo: -1, Hi: 4, Fn: func(x []*Array) *Array {
-				y := s.f(x[0], x[1], 3)
-				return Select(IsFinite(y), y, 0) // an empty segment's start has no differences
-			}},
-			Case{Name: "segment " + s.name + " of a table", Inputs: []Shape{ShapeOf(Float32, 2, 3)}, Lo: -2, Hi: 2,
-				Fn: func(x []*Array) *Array {
-					return s.f(x[0], Of([][]int32{{1, 0, 1}, {1, 9, 0}}), 2)
-				}})
-	}
-}
-
 // Segment functions against a loop: NaN, infinities, empty segments, rows out of range, no rows, no segments.
 func TestSegments(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	. "xlarun/graph"
-	"xlarun/graph/lower"
 	"xlarun/internal/long"
 )
 
@@ -50,20 +49,6 @@ func updateLike(layers int) (func(w []*Array, x *Array) []*Array, []*Array, *Arr
 	return update, w, Abstract(ShapeOf(Float32, 4, width))
 }
 
-// BenchmarkTrace is the time to trace, transform, simplify, lower and emit a program of some 5,000 ops.
-func BenchmarkTrace(b *testing.B) {
-	update, w, x := updateLike(110)
-	for b.Loop() {
-		p, err := Trace2("update", update, w, x)
-		require.NoError(b, err)
-		b.ReportMetric(float64(p.Graph.Count()), "ops")
-		l, err := lower.Lower(p, TargetCPUKernels)
-		require.NoError(b, err)
-		b.ReportMetric(float64(len(l.StableHLO))/1e3, "kB")
-		b.ReportMetric(l.Seconds*1e3, "ms-lower")
-	}
-}
-
 // Tracing leaves nothing behind. Long form, 10,000 traces of a 1,000-op program:
 // XLARUN_LONG=1 go test ./graph -run TracesLeaveMemoryFlat
 func TestTracesLeaveMemoryFlat(t *testing.T) {
@@ -89,19 +74,4 @@ func TestTracesLeaveMemoryFlat(t *testing.T) {
 	}
 	require.Less(t, heap(), before+1<<20, "heap after %d traces", rounds)
 	require.Zero(t, OpenTraces(), "open traces")
-}
-
-// Lowering says the same in a program traced anew, as a cache of compiled programs needs.
-func TestLoweringIsStable(t *testing.T) {
-	update, w, x := updateLike(2)
-	var texts []string
-	for range 2 {
-		p, err := Trace2("update", update, w, x)
-		require.NoError(t, err)
-		l, err := lower.Lower(p, TargetCPUKernels)
-		require.NoError(t, err)
-		texts = append(texts, l.StableHLO)
-		require.Len(t, l.Fingerprint, 64)
-	}
-	require.Equal(t, texts[0], texts[1])
 }

@@ -1,4 +1,4 @@
-package graphtest
+package graphtest_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	. "xlarun/graph/graphtest"
 	"xlarun/graph/nn"
 	"xlarun/graph/random"
 )

@@ -1,4 +1,4 @@
-package graphtest
+package graphtest_test
 
 import (
 	"flag"
@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	. "xlarun/graph/graphtest"
 	"xlarun/graph/lower"
 )
 

@@ -1,4 +1,4 @@
-package graphtest
+package graphtest_test
 
 import (
 	"math"
@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	. "xlarun/graph/graphtest"
 	"xlarun/graph/optim"
 	"xlarun/graph/random"
 	"xlarun/graph/stats"

@@ -1,4 +1,4 @@
-package graphtest
+package graphtest_test
 
 import (
 	"errors"

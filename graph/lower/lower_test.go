@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/graphtest"
 	"xlarun/graph/linalg"
 	"xlarun/internal/long"
 )
@@ -316,4 +317,24 @@ func TestPassesForAPlatform(t *testing.T) {
 	}
 	require.True(t, passEnded.For(graph.Target{Platform: "cuda", Int8: true}))
 	require.True(t, passCollectives.For(graph.Target{Platform: "tpu", Int8: true}))
+}
+
+// Lowering says the same in a program traced anew, as a cache of compiled programs needs.
+func TestLoweringIsStable(t *testing.T) {
+	var texts []string
+	for range 2 {
+		f := graphtest.Random(3, true).Fn
+		p, err := graph.Trace("random", func(in []*graph.Array) []*graph.Array {
+			slope := graph.Grad(func(x *graph.Array) *graph.Array {
+				return f([]*graph.Array{in[0], x, in[2], in[3]})[0].Sum()
+			})
+			return append(f(in), slope(in[1]))
+		}, graphtest.Values(rand.New(rand.NewPCG(1, 2))))
+		require.NoError(t, err)
+		l, err := Lower(p, graph.TargetCPUKernels)
+		require.NoError(t, err)
+		texts = append(texts, l.StableHLO)
+		require.Len(t, l.Fingerprint, 64)
+	}
+	require.Equal(t, texts[0], texts[1])
 }

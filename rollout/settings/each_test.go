@@ -1,9 +1,11 @@
-package settings
+package settings_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	. "xlarun/rollout/settings"
 )
 
 // A range with the larger bound first is refused.

@@ -1,10 +1,12 @@
-package settings
+package settings_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	. "xlarun/rollout/settings"
 )
 
 // needy has settings that have no effect without others.

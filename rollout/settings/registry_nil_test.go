@@ -1,9 +1,11 @@
-package settings
+package settings_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	. "xlarun/rollout/settings"
 )
 
 // A function that makes nil was registered, and was a nil dereference in xlarun's own code later.

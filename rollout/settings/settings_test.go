@@ -1,4 +1,4 @@
-package settings
+package settings_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	. "xlarun/rollout/settings"
 )
 
 // common is embedded in all.
@@ -104,7 +105,8 @@ func TestFieldsOfSeveral(t *testing.T) {
 			require.Equal(t, fmt.Sprint([]int64{a.Seed, b.Seed, c.Seed, c.Seed}[i]), f.Default)
 			require.Equal(t, f, Fields(ptr)[0])
 			require.Equal(t, i == 2, f.Advanced)
-			require.Equal(t, i == 2, f.tag.Get("needs") == "kind=a")
+			_, _, missing := f.Needs(Fields(ptr))
+			require.Equal(t, i == 2, missing)
 			require.NoError(t, f.Set(int64(10+i)))
 		}
 		require.Equal(t, []int64{10, 11, 13}, []int64{a.Seed, b.Seed, c.Seed})

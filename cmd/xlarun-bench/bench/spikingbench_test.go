@@ -9,6 +9,7 @@ import (
 	"xlarun/cmd/xlarun-bench/bench/neurobench"
 	"xlarun/cmd/xlarun-bench/bench/spikingbench"
 	_ "xlarun/envs/all"
+	"xlarun/internal/long"
 	"xlarun/xlabridge/xlatest"
 )
 
@@ -16,9 +17,10 @@ import (
 // digit but one.
 var theirs = map[string]float64{"members": 65.23277282714844, "gradient": 100.44477844238281}
 
-// Workloads have the peers' results on one device and on two. The workload with a batch differs only in the batch.
+// Workloads have the peers' results on two devices, and in the long form on one. The workload with a batch differs only
+// in the batch.
 func TestSpikingWorkloadsAreThePeers(t *testing.T) {
-	for devices := 1; devices <= 2; devices++ {
+	for _, devices := range long.Sample([]int{2, 1}, func(int) string { return "" }) {
 		b := xlatest.OpenCPU(t, devices)
 		for name, want := range theirs {
 			w := named(t, name)

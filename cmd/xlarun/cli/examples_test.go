@@ -46,8 +46,9 @@ func example(t *testing.T, kind, path string, args ...string) map[string]any {
 // stated is the score that the first line of a file's head states, of its environment's name and colon.
 var stated = regexp.MustCompile(`^# [^:]+: (-?[0-9.,]+) \(500 new episodes; standard error ([0-9.]+)\)`)
 
-// Every example is a config, and states the environment, a score and what it takes; the table has a row for each. One
-// of each kind of run, in the long form all, runs on the interpreter.
+// Every example is a config, and states the environment, a score and what it takes; the table has a row for each. The
+// first of each kind of run, in the long form all, runs on the interpreter. The long form traces the programs of the
+// others.
 func TestExamplesRun(t *testing.T) {
 	table := read(t, "../../../examples", "README.md")
 	all := examples(t)
@@ -61,7 +62,7 @@ func TestExamplesRun(t *testing.T) {
 			require.NoError(t, err)
 			k, ok := run.Lookup(kindOf(c.head))
 			require.True(t, ok)
-			_, err = (&flagValues{}).resolve(k, "", c)
+			_, err = (&flagValues{inspects: !long.On()}).resolve(k, "", c)
 			require.NoError(t, err)
 			if k.Name == "selfplay" {
 				checkSelfplayExample(t, text, row(table, name))

@@ -53,7 +53,7 @@ func TestSuggestedSettings(t *testing.T) {
 }
 
 // All suggestions are settings in their ranges, for environments that exist, and differ from the defaults. The long
-// form has environments without suggestions, too.
+// form has environments without suggestions, too, and traces the programs of all.
 func TestSuggestionsAreSettings(t *testing.T) {
 	kind, _ := run.Lookup("ppo")
 	tuned := 0
@@ -75,7 +75,7 @@ func TestSuggestionsAreSettings(t *testing.T) {
 			require.NotEqual(t, before[name], f.Text(), "%s %s is the default", id, name)
 			tuned++
 		}
-		_, err := (&flagValues{}).resolve(kind, id, nil)
+		_, err := (&flagValues{inspects: !long.On()}).resolve(kind, id, nil)
 		require.NoError(t, err, id)
 	}
 	require.Greater(t, tuned, 10)

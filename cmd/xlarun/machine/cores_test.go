@@ -1,10 +1,12 @@
-package machine
+package machine_test
 
 import (
 	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	. "xlarun/cmd/xlarun/machine"
 )
 
 // A task of Slurm has its share where Slurm does not bind cores: eight tasks of a node each took all eight cores.

@@ -1,4 +1,4 @@
-package hostsim
+package hostsim_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/rollout/evolve/hosts"
+	. "xlarun/rollout/evolve/hosts/hostsim"
 )
 
 const ms = time.Millisecond

@@ -1,4 +1,4 @@
-package graph_test
+package graphtest_test
 
 import (
 	"fmt"
@@ -18,13 +18,13 @@ import (
 
 // What is composed of ops gives on XLA what it gives on the reference interpreter: its values and the gradient under
 // VMap, and in the long form its values for one lane. The samples are TestComposed's, a few in one program. The short
-// form has one of a kind: those that differ in a number, or in a word after a comma, are one. It leaves rough ones,
-// such as francisEig, to the long form, and special functions, which have a number, to TestNumPyAgainstJAX.
+// form has one of a kind: those that differ in a number, or in a word after a comma, are one. It leaves rough ones
+// to the long form, and special functions, which have a number, to TestNumPyAgainstJAX.
 func TestComposedAgainstXLA(t *testing.T) {
 	client := xlatest.OpenCPU(t, 0)
 	n := 0
 	number := regexp.MustCompile(`[0-9,].*`)
-	all := long.Sample(Composed(), func(c Case) string { return number.ReplaceAllString(c.Name, "") })
+	all := long.Sample(graphtest.Composed(), func(c Case) string { return number.ReplaceAllString(c.Name, "") })
 	all = slices.DeleteFunc(slices.Clone(all), func(c Case) bool {
 		return !long.On() && (c.Rough || c.Name != "" && number.MatchString(c.Name[:1]))
 	})

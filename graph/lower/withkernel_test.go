@@ -1,4 +1,4 @@
-package graph_test
+package lower
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
-	"xlarun/graph/lower"
 )
 
 // A function that is traced late is not traced for programs that call the kernel; for others and on the reference
@@ -33,7 +32,7 @@ func TestLateFunctionsOfKernels(t *testing.T) {
 	program := func(f func(x, y *graph.Array) []*graph.Array, target graph.Target) string {
 		p, err := graph.Trace2("calls", f, graph.Abstract(x.Shape()), graph.Abstract(y.Shape()))
 		require.NoError(t, err)
-		l, err := lower.Lower(p, target)
+		l, err := Lower(p, target)
 		require.NoError(t, err)
 		return l.StableHLO
 	}

@@ -1,4 +1,4 @@
-package graph_test
+package graphtest_test
 
 import (
 	"encoding/json"
@@ -217,7 +217,7 @@ func scatterJAX(a jaxAttrs, x []*Array) *Array {
 
 func readJAX(t *testing.T, v any) {
 	t.Helper()
-	require.NoError(t, oracles.Read("testdata/jax_ops.json.gz", v))
+	require.NoError(t, oracles.Read("../testdata/jax_ops.json.gz", v))
 }
 
 // Every vector of single ops from JAX, through the reference interpreter.

@@ -1,4 +1,4 @@
-package graph_test
+package graphtest_test
 
 import (
 	"math"
@@ -69,7 +69,7 @@ var complexFunctions = map[string]any{
 // Every vector of complex numbers and Fourier transforms from JAX, with gradients, on the reference interpreter and on
 // XLA.
 func TestComplexAgainstJAX(t *testing.T) {
-	checkCalls(t, "testdata/jax_complex.json.gz", 200, complexFunctions)
+	checkCalls(t, "../testdata/jax_complex.json.gz", 200, complexFunctions)
 }
 
 // Complex numbers go in and out as Go's, and are printed.

@@ -1,4 +1,4 @@
-package graph_test
+package graphtest_test
 
 import (
 	"fmt"
@@ -35,7 +35,7 @@ func TestLinalgTiesAgainstJAX(t *testing.T) {
 			Input, Value, Cotangent, Gradient, Differences oracles.Array
 		}
 	}
-	require.NoError(t, oracles.Read("testdata/jax_linalg_ties.json.gz", &doc))
+	require.NoError(t, oracles.Read("../testdata/jax_linalg_ties.json.gz", &doc))
 	better := map[string]int{}
 	for _, c := range doc.Cases {
 		name := fmt.Sprint(c.Op, " of ", c.Kind, c.Input.Shape)

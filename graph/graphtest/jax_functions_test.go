@@ -1,4 +1,4 @@
-package graph_test
+package graphtest_test
 
 import (
 	"fmt"
@@ -151,7 +151,7 @@ func fromOracles(in []oracles.Array) list {
 
 // Every vector of composed functions from JAX, with gradients, on the reference interpreter and on XLA.
 func TestFunctionsAgainstJAX(t *testing.T) {
-	checkCalls(t, "testdata/jax_functions.json.gz", 120, functions)
+	checkCalls(t, "../testdata/jax_functions.json.gz", 120, functions)
 }
 
 // likeOthers are functions that are another one with some words around it. Only the long form compiles them.

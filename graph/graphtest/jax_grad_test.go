@@ -1,4 +1,4 @@
-package graph_test
+package graphtest_test
 
 import (
 	"maps"
@@ -165,7 +165,7 @@ func TestGradientsAgainstJAX(t *testing.T) {
 			Inputs, Outputs map[string]oracles.Array
 		}
 	}
-	require.NoError(t, oracles.Read("testdata/jax_grad.json.gz", &doc))
+	require.NoError(t, oracles.Read("../testdata/jax_grad.json.gz", &doc))
 	require.Len(t, doc.Cases, len(models))
 	dtypes := map[string]DType{"float32": Float32, "int32": Int32}
 	in := make([]arrays, len(doc.Cases))

@@ -1,4 +1,4 @@
-package graph_test
+package graphtest_test
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ func TestCollectivesAgainstJAX(t *testing.T) {
 			Input, Output, Gradient oracles.Array
 		}
 	}
-	require.NoError(t, oracles.Read("testdata/jax_collectives.json", &doc))
+	require.NoError(t, oracles.Read("../testdata/jax_collectives.json", &doc))
 	seen := map[string]bool{}
 	for i, c := range doc.Cases {
 		seen[c.Op] = true
@@ -56,7 +56,7 @@ func TestShardMapAgainstJAX(t *testing.T) {
 			Gradient      *oracles.Array
 		}
 	}
-	require.NoError(t, oracles.Read("testdata/jax_shard.json", &doc))
+	require.NoError(t, oracles.Read("../testdata/jax_shard.json", &doc))
 	require.NotEmpty(t, doc.Cases)
 	for i, c := range doc.Cases {
 		n := c.Input.Shape[0]

@@ -1,4 +1,4 @@
-package graph_test
+package graphtest_test
 
 import (
 	"fmt"
@@ -51,7 +51,7 @@ func TestMoreLinalgAgainstJAX(t *testing.T) {
 			Gradient *oracles.Array
 		}
 	}
-	require.NoError(t, oracles.Read("testdata/jax_more_linalg.json", &doc))
+	require.NoError(t, oracles.Read("../testdata/jax_more_linalg.json", &doc))
 	seen := map[string]bool{}
 	for i, c := range doc.Cases {
 		seen[c.Op] = true

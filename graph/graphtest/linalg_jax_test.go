@@ -1,4 +1,4 @@
-package graph_test
+package graphtest_test
 
 import (
 	"fmt"
@@ -60,7 +60,7 @@ func (c linalgCase) function() func(x []*Array) []*Array {
 // Values and gradients of every function are JAX's: to 1e-10 in float64, in float32 as far as both may be off.
 func TestLinalgAgainstJAX(t *testing.T) {
 	var doc struct{ Cases []linalgCase }
-	require.NoError(t, oracles.Read("testdata/jax_linalg.json.gz", &doc))
+	require.NoError(t, oracles.Read("../testdata/jax_linalg.json.gz", &doc))
 	require.NotEmpty(t, doc.Cases)
 	for i, c := range doc.Cases {
 		t.Run(fmt.Sprint(i, " ", c.Op, " ", c.Inputs[0].DType, c.Inputs[0].Shape), func(t *testing.T) {

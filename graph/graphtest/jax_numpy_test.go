@@ -1,4 +1,4 @@
-package graph_test
+package graphtest_test
 
 import (
 	"math"
@@ -105,7 +105,7 @@ var numpyFunctions = map[string]any{
 
 // Every vector of functions of jax.numpy, with gradients.
 func TestNumPyAgainstJAX(t *testing.T) {
-	checkCalls(t, "testdata/jax_numpy.json.gz", 130, numpyFunctions)
+	checkCalls(t, "../testdata/jax_numpy.json.gz", 130, numpyFunctions)
 }
 
 // What these functions cannot do is refused in a sentence.

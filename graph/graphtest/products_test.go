@@ -1,4 +1,4 @@
-package graph_test
+package graphtest_test
 
 import (
 	"testing"
