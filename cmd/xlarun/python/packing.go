@@ -2,8 +2,8 @@ package python
 
 import "xlarun/graph"
 
-// packing is how the leaves of a tree lie in few arrays. A call of a program spends some microseconds on each array that
-// it gets or returns.
+// packing is how the leaves of a tree lie in few arrays. A call of a program spends some microseconds on each array
+// that it gets or returns, which is more than a small step of environments takes.
 type packing struct {
 	tree   *graph.Tree
 	leaves []graph.Shape
@@ -11,60 +11,54 @@ type packing struct {
 	shapes []graph.Shape // of the arrays
 }
 
-// mostPacked is the size of a tree, in bytes, above which copying its leaves takes longer than their arrays do.
+// mostPacked is the size of a tree, in bytes, above which copying its leaves takes longer than more arrays do.
 const mostPacked = 1 << 19
 
-// word is the type of the array in which leaves of a type lie.
-func word(d graph.DType) graph.DType {
-	if d == graph.Float32 || d == graph.Int32 {
-		return graph.Uint32
-	}
-	return d
-}
-
-// pack returns how the leaves of a tree lie in arrays.
-func pack(tree any) (p packing) {
-	arrays, t := graph.Flatten(tree)
-	p.tree = t
-	of := map[graph.DType]int{}
-	size := graph.TreeBytes(tree)
+// packingOf returns a packing of trees like this one. Leaves of four bytes share an array, others one of their type.
+func packingOf(tree any) (p packing) {
+	var arrays []*graph.Array
+	arrays, p.tree = graph.Flatten(tree)
+	group, small := map[graph.DType]int{}, graph.TreeBytes(tree) <= mostPacked
 	for i, a := range arrays {
-		p.leaves = append(p.leaves, a.Shape())
-		d := word(a.DType())
-		if g, ok := of[d]; ok && size <= mostPacked {
-			p.groups[g] = append(p.groups[g], i)
-			p.shapes[g] = graph.ShapeOf(d, p.shapes[g].Size()+a.Size())
-			continue
+		d := a.DType()
+		if d == graph.Float32 || d == graph.Int32 {
+			d = graph.Uint32
 		}
-		of[d] = len(p.groups)
-		p.groups = append(p.groups, []int{i})
-		p.shapes = append(p.shapes, graph.ShapeOf(d, a.Size()))
+		g, ok := group[d]
+		if !ok || !small {
+			g = len(p.groups)
+			p.groups, p.shapes = append(p.groups, nil), append(p.shapes, graph.ShapeOf(d, 0))
+		}
+		group[d], p.groups[g] = g, append(p.groups[g], i)
+		p.shapes[g] = graph.ShapeOf(d, p.shapes[g].Size()+a.Size())
+		p.leaves = append(p.leaves, a.Shape())
 	}
 	return p
 }
 
 // pack returns the arrays of a tree.
-func (p *packing) pack(tree any) (all []*graph.Array) {
-	leaves := graph.Leaves(graph.Once(tree)) // else each element would be computed by itself
+func (p *packing) pack(tree any) (arrays []*graph.Array) {
+	leaves := graph.Leaves(graph.Once(tree)) // else the compiler would compute them element by element
 	for g, group := range p.groups {
 		var parts []*graph.Array
 		for _, i := range group {
 			parts = append(parts, graph.Bitcast(leaves[i].Reshape(-1), p.shapes[g].DType))
 		}
-		all = append(all, graph.Concatenate(0, parts...))
+		arrays = append(arrays, graph.Concatenate(0, parts...))
 	}
-	return all
+	return arrays
 }
 
 // unpack returns the tree in arrays.
-func (p *packing) unpack(all []*graph.Array) any {
+func (p *packing) unpack(arrays []*graph.Array) any {
 	leaves := make([]*graph.Array, len(p.leaves))
 	for g, group := range p.groups {
 		start := 0
 		for _, i := range group {
-			end := start + p.leaves[i].Size()
-			leaves[i] = graph.Bitcast(graph.SliceAxis(all[g], 0, start, end), p.leaves[i].DType).Reshape(p.leaves[i].Dims...)
-			start = end
+			s := p.leaves[i]
+			part := graph.SliceAxis(arrays[g], 0, start, start+s.Size())
+			leaves[i] = graph.Bitcast(part, s.DType).Reshape(s.Dims...)
+			start += s.Size()
 		}
 	}
 	return p.tree.Unflatten(leaves)

@@ -310,11 +310,13 @@ func (x *vector) compile() error {
 	given := orders{graph.Abstract(seeds), graph.Abstract(flags), graph.Abstract(flags)}
 	var result stepped
 	if err := graph.Try(func() {
-		result = graph.EvalShape(func() stepped { return x.restart(graph.ZerosLikeTree(lanes), graph.ZerosLikeTree(given)) })
+		result = graph.EvalShape(func() stepped {
+			return x.restart(graph.ZerosLikeTree(lanes), graph.ZerosLikeTree(given))
+		})
 	}); err != nil {
 		return err
 	}
-	x.packed = pack(result)
+	x.packed = packingOf(result)
 	for _, shape := range x.packed.shapes {
 		x.state = append(x.state, graph.Zeros(shape))
 	}
@@ -329,9 +331,10 @@ func (x *vector) compile() error {
 	}
 	x.step, err = x.program("step", purpose, []any{x.state, graph.Abstract(actions), in}, []int{0},
 		func(args []any) any {
+			// As one function, a step has no operations that XLA's runtime hands to other threads.
 			state := args[0].([]*graph.Array)
-			first := graph.SliceAxis(x.packed.unpack(state).(stepped).Lanes.Time, 0, 0, 1).Reshape()
-			return graph.Isolate(first.Add(1), state, args[1].(*graph.Array),
+			time := graph.SliceAxis(x.packed.unpack(state).(stepped).Lanes.Time, 0, 0, 1).Reshape()
+			return graph.Isolate(time.Add(1), state, args[1].(*graph.Array),
 				func(state []*graph.Array, actions *graph.Array) []*graph.Array {
 					last := x.packed.unpack(state).(stepped)
 					return x.packed.pack(x.bound(args[2]).play(last.Lanes, actions))
