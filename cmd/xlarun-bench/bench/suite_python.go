@@ -10,7 +10,7 @@ import (
 )
 
 // pythonWorkloads are what Python programs do with our package, which PYTHONPATH or the peers' Python must have, and
-// with others. WHO/WHAT of a script are those of python_api.py.
+// with others.
 func pythonWorkloads(Options) (all []Workload) {
 	api := func(name, what, args string, peers ...string) {
 		script := func(who string) Peer {
@@ -46,7 +46,7 @@ func pythonWorkloads(Options) (all []Workload) {
 		return s.run(`name = "bench"
 kind = "exec"
 metric = "value"
-command = ["sh", "-c", "sleep 0.2; echo '{{\"value\": {x}}}'"]
+command = ["sh", "-c", "sleep 0.2; echo '{\"value\": {x}}'"]
 sampler = "random"
 trials = 40
 
