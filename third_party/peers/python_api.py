@@ -5,6 +5,7 @@ usage: python_api.py strategy WHO POP SIZE              ask and tell of OpenES, 
        python_api.py trials WHO TRIALS WORKERS SECONDS  programs that sleep; WHO: optuna, joblib, ray
 xlarun's package must be importable, and XLARUN name the program."""
 import sys
+import tempfile
 
 import numpy as np
 
@@ -107,7 +108,7 @@ def trials(who, count, workers, seconds):
 
         def all():
             tune.Tuner(tune.with_resources(lambda config: {"value": one(config["x"])}, {"cpu": 1}),
-                       param_space={"x": tune.uniform(0, 1)}, run_config=tune.RunConfig(verbose=0),
+                       param_space={"x": tune.uniform(0, 1)}, run_config=tune.RunConfig(verbose=0, storage_path=tempfile.mkdtemp()),
                        tune_config=tune.TuneConfig(num_samples=count, max_concurrent_trials=workers)).fit()
     return lambda _: all(), [None], 1
 
