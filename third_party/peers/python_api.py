@@ -104,11 +104,12 @@ def trials(who, count, workers, seconds):
     else:
         import ray
         from ray import tune
+        folder = tempfile.TemporaryDirectory()
         ray.init(num_cpus=workers, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
 
         def all():
             tune.Tuner(tune.with_resources(lambda config: {"value": one(config["x"])}, {"cpu": 1}),
-                       param_space={"x": tune.uniform(0, 1)}, run_config=tune.RunConfig(verbose=0, storage_path=tempfile.mkdtemp()),
+                       param_space={"x": tune.uniform(0, 1)}, run_config=tune.RunConfig(verbose=0, storage_path=folder.name),
                        tune_config=tune.TuneConfig(num_samples=count, max_concurrent_trials=workers)).fit()
     return lambda _: all(), [None], 1
 
