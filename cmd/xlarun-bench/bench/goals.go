@@ -57,6 +57,9 @@ var goals = map[string]Goal{
 	"study/trials": {Ratio: 60}, "study/lanes": {Seconds: 1. / 40_000}, "study/workers": {Ratio: 1.95},
 	"study/cartpole-threads": {Ratio: 4},
 
+	"python/ask-tell-program": {Ratio: 1 / 1.3}, "python/vector-1024-SyncVectorEnv": {Ratio: 20},
+	"python/vector-4096-SyncVectorEnv": {Ratio: 20}, "python/vector-4096-envpool": {Ratio: 1},
+
 	"machines/two-200-one-200": {Ratio: 1.95}, "machines/two-20-one-20": {Ratio: 1.7},
 	"machines/model-1024": {Ratio: .9},
 

@@ -238,6 +238,13 @@ func agree(w Workload, p Peer, ours, theirs *side) error {
 // ours starts a process of ours for a workload, with an empty cache of programs where none is given.
 func (b *bench) ours(s Suite, w Workload) starter {
 	return func(ctx context.Context, cache string) (*process, func(), error) {
+		if w.Open == nil {
+			start, err := b.peer(ctx, s, w.Script)
+			if err != nil {
+				return nil, nil, err
+			}
+			return start(ctx, cache)
+		}
 		remove := func() {}
 		if cache == "" {
 			var err error

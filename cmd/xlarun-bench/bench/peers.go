@@ -3,6 +3,7 @@ package bench
 import (
 	"cmp"
 	"context"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -38,8 +39,12 @@ func jaxPlatform(backend string) string {
 // JAX keeps compiled programs, "" for none.
 func startScript(ctx context.Context, p *peers.Python, backend, script, cache string, limit time.Duration,
 	args ...string) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
 	cmd := p.Command(ctx, script, args...)
-	cmd.Env = append(cmd.Env, "JAX_PLATFORMS="+jaxPlatform(backend))
+	cmd.Env = append(cmd.Env, "JAX_PLATFORMS="+jaxPlatform(backend), "XLARUN="+self)
 	if cache != "" {
 		cmd.Env = append(cmd.Env, "JAX_COMPILATION_CACHE_DIR="+filepath.Join(cache, "jax"),
 			"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1")

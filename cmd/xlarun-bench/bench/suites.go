@@ -36,6 +36,8 @@ func suites() []Suite {
 			What: "Speed, compile time and memory from small populations and networks to large ones"},
 		{Name: "study", Turn: turn, Workloads: studyWorkloads,
 			What: "Hyper-parameter studies, against Optuna, joblib and Ray"},
+		{Name: "python", Turn: turn, Workloads: pythonWorkloads,
+			What: "The Python package, against evosax, pyribs, Gymnasium and EnvPool; programs as trials"},
 		{Name: "parallel", Turn: turn, Workloads: parallelWorkloads, Summary: parallelSummary,
 			What: "Trials and islands at the same time, against a process pool, Optuna's threads and Ray; a model"},
 		{Name: "machines", Turn: turn, Workloads: machinesWorkloads,

@@ -52,6 +52,7 @@ type vector struct {
 	reset   *xlabridge.Compiled
 	step    *xlabridge.Compiled
 	inputs  []*graph.Array // parameters
+	packed  packing        // of what a step returns
 
 	action, seeds, mask, results int // fields
 	kept
@@ -156,34 +157,33 @@ func (x *vector) first(seed random.Key, number *graph.Array) lane {
 }
 
 // next begins the next episodes of the lanes in the mask done, bool[lanes]. A reset costs more than a step, and most
-// steps end few episodes. So up to room lanes are gathered, reset and put back. If there are more, all lanes are reset,
-// and those outside the mask keep their state.
+// steps end few episodes. So up to room lanes at a time are gathered, reset and put back.
 func (x *vector) next(lanes lane, done *graph.Array) lane {
-	begin := func(seeds, numbers *graph.Array) start {
-		return graph.VMap2(func(seed, number *graph.Array) start {
-			return x.begin(random.Key{Data: seed}, number)
-		})(seeds, numbers)
-	}
-	choose := func(fresh start) start {
-		return graph.VMap2(func(done *graph.Array, l [2]start) start { return graph.SelectTree(done, l[0], l[1]) })(
-			done, [2]start{fresh, lanes.Start})
+	type loop struct {
+		Start start
+		From  *graph.Array // i32[]: so many lanes of the mask have begun
 	}
 	numbers, room := lanes.Episode.Add(1), max(x.lanes/16, leastRoom)
-	rank := graph.CumSum(done.Convert(graph.Int32), 0)
-	count := graph.ReduceMax(rank)
-	few := func() start {
-		which := graph.SearchSorted(rank, graph.Iota(room).Add(1), false).Min(x.lanes - 1)
-		fresh := begin(graph.Take(lanes.Seed.Data, which, 0), graph.Take(numbers, which, 0))
-		place := rank.Sub(1).Clamp(0, room-1)
-		return choose(graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Take(a, place, 0) }, fresh))
-	}
-	all := func() start { return choose(begin(lanes.Seed.Data, numbers)) }
-	if room >= x.lanes {
-		few = all
-	}
-	lanes.Start = graph.Cond(count.Gt(0), func() start {
-		return graph.Cond(count.Gt(room), all, few)
-	}, func() start { return lanes.Start })
+	begin := graph.VMap2(func(seed, number *graph.Array) start { return x.begin(random.Key{Data: seed}, number) })
+	rank := ranks(done)
+	total := graph.ReduceMax(rank)
+	lanes.Start = graph.While(func(l loop) *graph.Array { return l.From.Lt(total) }, func(l loop) loop {
+		seeds, numbers, place := lanes.Seed.Data, numbers, rank.Sub(1).Sub(l.From)
+		put := func(fresh start) start { return fresh }
+		if room < x.lanes {
+			which := graph.SearchSorted(rank, graph.Iota(room).Add(l.From).Add(1), false).Min(x.lanes - 1)
+			seeds, numbers = graph.Take(seeds, which, 0), graph.Take(numbers, which, 0)
+			put = func(fresh start) start {
+				return graph.MapTree(func(a *graph.Array) *graph.Array {
+					return graph.Take(a, place.Clamp(0, room-1), 0)
+				}, fresh)
+			}
+		}
+		begun := done.And(place.Ge(0)).And(place.Lt(room))
+		return loop{graph.VMap2(func(begun *graph.Array, l [2]start) start {
+			return graph.SelectTree(begun, l[0], l[1])
+		})(begun, [2]start{put(begin(seeds, numbers)), l.Start}), l.From.Add(room)}
+	}, loop{lanes.Start, graph.Scalar(0, graph.Int32)}).Start
 	lanes.Episode = graph.Select(done, numbers, lanes.Episode)
 	lanes.Time = graph.Select(done, 0, lanes.Time)
 	lanes.Done = lanes.Done.And(done.Not())
@@ -192,6 +192,24 @@ func (x *vector) next(lanes lane, done *graph.Array) lane {
 
 // leastRoom is the number of lanes that are always worth resetting at once.
 const leastRoom = 64
+
+// ranks numbers the true elements of a mask from 1 on, i32[lanes]: others have the number of the last one. It is
+// CumSum, but calls no kernel, which would keep the step from being one function.
+func ranks(mask *graph.Array) *graph.Array {
+	rank, n := mask.Convert(graph.Int32), mask.Dim(0)
+	if n > mostShifted {
+		return graph.CumSum(rank, 0)
+	}
+	for shift := 1; shift < n; shift *= 2 {
+		before := graph.Zeros(graph.ShapeOf(graph.Int32, shift))
+		rank = graph.Once(rank.Add(graph.Concatenate(0, before, graph.SliceAxis(rank, 0, 0, n-shift))))
+	}
+	return rank
+}
+
+// mostShifted is the greatest number of lanes that are counted without a kernel. With more, so many begin at once that
+// their draws are kernels.
+const mostShifted = 1 << 13
 
 // move steps one lane with an action.
 func (x *vector) move(l lane, action *graph.Array) stepped {
@@ -289,27 +307,42 @@ func (x *vector) compile() error {
 	}
 	actions, seeds := ofEach(spec.Action.Shape()), graph.ShapeOf(graph.Uint32, n, 2)
 	flags := graph.ShapeOf(graph.Bool, n)
-	var out seen
+	given := orders{graph.Abstract(seeds), graph.Abstract(flags), graph.Abstract(flags)}
+	var result stepped
+	if err := graph.Try(func() {
+		result = graph.EvalShape(func() stepped {
+			return x.restart(graph.ZerosLikeTree(lanes), graph.ZerosLikeTree(given))
+		})
+	}); err != nil {
+		return err
+	}
+	x.packed = packingOf(result)
+	for _, shape := range x.packed.shapes {
+		x.state = append(x.state, graph.Zeros(shape))
+	}
 	var err error
 	purpose := fmt.Sprintf("%d x %s", n, spec.ID)
-	x.reset, err = x.program("reset", purpose, []any{lanes, orders{graph.Abstract(seeds),
-		graph.Abstract(flags), graph.Abstract(flags)}, in}, []int{0}, func(args []any) any {
-		r := x.bound(args[2]).restart(args[0].(lane), args[1].(orders))
-		out = r.Seen
-		return r
+	x.reset, err = x.program("reset", purpose, []any{x.state, given, in}, []int{0}, func(args []any) any {
+		last := x.packed.unpack(args[0].([]*graph.Array)).(stepped)
+		return x.packed.pack(x.bound(args[2]).restart(last.Lanes, args[1].(orders)))
 	})
 	if err != nil {
 		return err
 	}
-	x.step, err = x.program("step", purpose, []any{lanes, graph.Abstract(actions), in}, []int{0},
-		func(args []any) any { return x.bound(args[2]).play(args[0].(lane), args[1].(*graph.Array)) })
+	x.step, err = x.program("step", purpose, []any{x.state, graph.Abstract(actions), in}, []int{0},
+		func(args []any) any {
+			// As one function, a step has no operations that XLA's runtime hands to other threads.
+			state := args[0].([]*graph.Array)
+			time := graph.SliceAxis(x.packed.unpack(state).(stepped).Lanes.Time, 0, 0, 1).Reshape()
+			return graph.Isolate(time.Add(1), state, args[1].(*graph.Array),
+				func(state []*graph.Array, actions *graph.Array) []*graph.Array {
+					last := x.packed.unpack(state).(stepped)
+					return x.packed.pack(x.bound(args[2]).play(last.Lanes, actions))
+				})
+		})
 	if err != nil {
 		return err
 	}
-	if lanes, err = graph.Eval(graph.ZerosLikeTree(lanes)); err != nil {
-		return err
-	}
-	x.state = graph.Leaves(lanes)
 	m := x.memory
 	x.action, err = m.add("action", actions)
 	for _, f := range []struct {
@@ -321,7 +354,7 @@ func (x *vector) compile() error {
 			*f.to, err = m.add(f.name, f.shape)
 		}
 	}
-	leaves, tree := graph.Flatten(out)
+	leaves, tree := graph.Flatten(result.Seen)
 	x.results = len(m.fields)
 	for i, a := range leaves {
 		if err == nil {
@@ -355,8 +388,23 @@ func (x *vector) run(slot int, p *xlabridge.Compiled, given []*graph.Array) erro
 	if err != nil {
 		return err
 	}
-	n := len(x.state)
-	x.state = out[:n]
-	defer xlabridge.Free(out[n:])
-	return x.memory.write(slot, x.results, out[n:])
+	x.state = out
+	m := x.memory
+	lanes := len(x.packed.leaves) - (len(m.fields) - x.results)
+	for i, leaves := range x.packed.groups {
+		err := graph.View(out[i], func(b []byte) error {
+			for _, l := range leaves {
+				size := x.packed.leaves[l].Bytes()
+				if l >= lanes {
+					copy(m.at(slot, x.results+l-lanes), b[:size])
+				}
+				b = b[size:]
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
