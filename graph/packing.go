@@ -204,3 +204,31 @@ func (p *Packing) UnpackHost(arrays []*Array) (any, error) {
 		return FromBytes(s, slices.Clone(packed[k][size*from:size*(from+s.Size())]))
 	}), nil
 }
+
+// View calls visit with each leaf's number and its elements, which are valid during the call.
+func (p *Packing) View(arrays []*Array, visit func(leaf int, elements []byte)) error {
+	others := arrays[len(p.arrays):]
+	for i, class := range p.class {
+		if class != NotPacked {
+			continue
+		}
+		if err := View(others[0], func(b []byte) error { visit(i, b); return nil }); err != nil {
+			return err
+		}
+		others = others[1:]
+	}
+	for k, class := range p.arrays {
+		if err := View(arrays[k], func(b []byte) error {
+			for i, s := range p.shapes {
+				if size := s.Size() * ItemSize(class); p.class[i] == class {
+					visit(i, b[:size])
+					b = b[size:]
+				}
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

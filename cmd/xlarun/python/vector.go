@@ -52,7 +52,7 @@ type vector struct {
 	reset   *xlabridge.Compiled
 	step    *xlabridge.Compiled
 	inputs  []*graph.Array // parameters
-	packed  packing        // of what a step returns
+	packing *graph.Packing // of what a step returns, stepped
 
 	action, seeds, mask, results int // fields
 	kept
@@ -316,15 +316,24 @@ func (x *vector) compile() error {
 	}); err != nil {
 		return err
 	}
-	x.packed = packingOf(result)
-	for _, shape := range x.packed.shapes {
-		x.state = append(x.state, graph.Zeros(shape))
+	small := graph.TreeBytes(result) <= mostPacked
+	x.packing = graph.NewPacking(result, func(s graph.Shape) graph.DType {
+		switch {
+		case !small:
+			return graph.NotPacked
+		case graph.ItemSize(s.DType) == 4:
+			return graph.Uint32
+		}
+		return s.DType
+	})
+	for _, a := range x.packing.Abstract() {
+		x.state = append(x.state, graph.ZerosLike(a))
 	}
 	var err error
 	purpose := fmt.Sprintf("%d x %s", n, spec.ID)
 	x.reset, err = x.program("reset", purpose, []any{x.state, given, in}, []int{0}, func(args []any) any {
-		last := x.packed.unpack(args[0].([]*graph.Array)).(stepped)
-		return x.packed.pack(x.bound(args[2]).restart(last.Lanes, args[1].(orders)))
+		last := x.packing.Unpack(args[0].([]*graph.Array)).(stepped)
+		return x.pack(x.bound(args[2]).restart(last.Lanes, args[1].(orders)))
 	})
 	if err != nil {
 		return err
@@ -333,11 +342,11 @@ func (x *vector) compile() error {
 		func(args []any) any {
 			// As one function, a step has no operations that XLA's runtime hands to other threads.
 			state := args[0].([]*graph.Array)
-			time := graph.SliceAxis(x.packed.unpack(state).(stepped).Lanes.Time, 0, 0, 1).Reshape()
+			time := graph.SliceAxis(x.packing.Unpack(state).(stepped).Lanes.Time, 0, 0, 1).Reshape()
 			return graph.Isolate(time.Add(1), state, args[1].(*graph.Array),
 				func(state []*graph.Array, actions *graph.Array) []*graph.Array {
-					last := x.packed.unpack(state).(stepped)
-					return x.packed.pack(x.bound(args[2]).play(last.Lanes, actions))
+					last := x.packing.Unpack(state).(stepped)
+					return x.pack(x.bound(args[2]).play(last.Lanes, actions))
 				})
 		})
 	if err != nil {
@@ -362,6 +371,15 @@ func (x *vector) compile() error {
 		}
 	}
 	return err
+}
+
+// mostPacked is the size of a state and its results, in bytes, above which copying them into few arrays takes longer
+// than the calls with more arrays.
+const mostPacked = 1 << 19
+
+// pack returns the arrays of a step.
+func (x *vector) pack(s stepped) []*graph.Array {
+	return x.packing.Pack(graph.Once(s)) // else the compiler would compute them element by element
 }
 
 // resetLanes begins episodes of the lanes of the mask in a slot.
@@ -389,22 +407,10 @@ func (x *vector) run(slot int, p *xlabridge.Compiled, given []*graph.Array) erro
 		return err
 	}
 	x.state = out
-	m := x.memory
-	lanes := len(x.packed.leaves) - (len(m.fields) - x.results)
-	for i, leaves := range x.packed.groups {
-		err := graph.View(out[i], func(b []byte) error {
-			for _, l := range leaves {
-				size := x.packed.leaves[l].Bytes()
-				if l >= lanes {
-					copy(m.at(slot, x.results+l-lanes), b[:size])
-				}
-				b = b[size:]
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+	m, lanes := x.memory, len(x.packing.Shapes())-(len(x.memory.fields)-x.results) // the first leaves, not to be seen
+	return x.packing.View(out, func(leaf int, elements []byte) {
+		if leaf >= lanes {
+			copy(m.at(slot, x.results+leaf-lanes), elements)
 		}
-	}
-	return nil
+	})
 }
