@@ -742,6 +742,59 @@ func TestTapeSines(t *testing.T) {
 	}
 }
 
+// Members that are left out have zeros, and the others what they have alone: in the kernel, which runs the latter in full
+// registers and then in narrower ones, as by ops.
+func TestCallOfSomeMembers(t *testing.T) {
+	c := always(open(t, Options{}))
+	p := scalars.Record([]int{2}, func(in [][]num) [][]num {
+		return [][]num{rungeKutta(acrobot(in[0][1]), []num{in[0][0], in[0][1], in[0][0], in[0][1]}, .05, 2), in[0]}
+	})
+	const members = 150
+	type args struct{ Only, X *array }
+	f := func(a args) [2]*array {
+		return graph.VMap(func(a args) [2]*array {
+			out := p.CallOnly(a.Only, a.X)
+			return [2]*array{out[0], out[1]}
+		})(a)
+	}
+	x := make([]float64, 2*members)
+	for i := range x {
+		x[i] = math.Sin(float64(i))
+	}
+	run := Jit(c, f)
+	for _, d := range []graph.DType{graph.Float32, graph.Float64} {
+		in := graph.Float64s(x, members, 2).Convert(d)
+		all, err := run(args{graph.Ones(graph.ShapeOf(graph.Bool, members)), in})
+		require.NoError(t, err)
+		for _, count := range []int{0, 1, 70, 149} {
+			only := make([]bool, members)
+			for k := range count {
+				only[k*37%members] = true
+			}
+			a := args{graph.Of(only), in}
+			got, err := run(a)
+			require.NoError(t, err)
+			ops, err := graph.Eval(f(a))
+			require.NoError(t, err)
+			for i := range got {
+				xs, err := graph.Floats(got[i])
+				require.NoError(t, err)
+				of, err := graph.Floats(all[i])
+				require.NoError(t, err)
+				near, err := graph.Floats(ops[i])
+				require.NoError(t, err)
+				for k := range xs {
+					if !only[k*members/len(xs)] {
+						of[k] = 0
+					}
+				}
+				require.Equal(t, of, xs)
+				require.InDeltaSlice(t, near, xs, 1e-4)
+			}
+		}
+	}
+}
+
 // A tape that is damaged is an error: a word or more of it is any number, or it ends early.
 func TestDamagedTapes(t *testing.T) {
 	c := always(open(t, Options{}))
