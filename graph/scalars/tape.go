@@ -292,7 +292,7 @@ func (a *assembler) block(b *block) {
 	for i, own := range carry {
 		switch {
 		case next[i] == own:
-		case running >= 0: // members that are ready keep their carry
+		case running >= 0 && a.readers[b.result[i]] > 0: // members that are ready keep what is read of their carry
 			a.emit(tapeSelect, own, running, next[i], own)
 		default:
 			a.emit(tapeMove, own, next[i])
@@ -330,13 +330,16 @@ func (a *assembler) removeUnread() {
 	a.code = kept
 }
 
-// removeCopies removes a copy that a When changes, if nothing reads the original from then on: it changes that one.
+// removeCopies removes a copy that a When changes, if nothing reads the original from then on: it changes that one. Where
+// the original is of a loop's carry, the copy back at the end of an iteration is removed, too.
 func (a *assembler) removeCopies() {
 	never := len(a.code)
 	// The loop that a slot is written in, -1 for none and for several, its first, second and last write, its last read.
 	type use struct{ loop, first, second, last, read int }
 	uses := slices.Repeat([]use{{-1, never, never, -1, -1}}, a.slots)
 	loops, open := 0, []int{0}
+	type copied struct{ from, to, loop int }
+	back := map[copied]int{}
 	for i, in := range a.code {
 		switch in.op {
 		case tapeLoop:
@@ -353,6 +356,9 @@ func (a *assembler) removeCopies() {
 		}
 		u := &uses[in.out]
 		loop := open[len(open)-1]
+		if in.op == tapeMove {
+			back[copied{in.in[0], in.out, loop}] = i
+		}
 		switch {
 		case u.first == never:
 			u.loop, u.first = loop, i
@@ -378,11 +384,16 @@ func (a *assembler) removeCopies() {
 		rename(in.in, same)
 		rename(in.carry, same)
 		if in.op == tapeMove {
-			x, copied := &uses[in.in[0]], uses[in.out]
-			if x.loop >= 0 && x.loop == copied.loop && x.last < i && copied.first == i && copied.second < never &&
-				x.read < copied.second {
+			x, own := &uses[in.in[0]], uses[in.out]
+			end, carried := back[copied{in.out, in.in[0], own.loop}]
+			carried = carried && x.second == end && x.last == end
+			if (carried || x.loop >= 0 && x.loop == own.loop && x.last < i) && own.first == i && own.second < never &&
+				x.read < own.second {
 				same[in.out] = in.in[0]
-				x.last, x.read = copied.last, copied.read
+				x.last, x.read = own.last, own.read
+				continue
+			}
+			if in.in[0] == in.out {
 				continue
 			}
 		}
