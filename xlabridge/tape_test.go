@@ -455,6 +455,22 @@ var tapeSystems = []struct {
 			return []num{root, x[1], scalars.Sin(x[2])}
 		}, []num{k(-1), x[2], x[1]})
 	}, 1e-15},
+	{"a loop with a carry that a When changes and nothing reads then", func(x []num) []num {
+		k, add, mul := scalars.Known, scalars.Add, scalars.Mul
+		touches := scalars.Lt(x[1], x[2])
+		weight := scalars.Select(touches, x[5], k(0))
+		out := scalars.Repeat(9, []num{x[0], k(1), x[3], k(0)}, func(c []num) ([]num, scalars.Cond) {
+			sums := scalars.WhenAny(touches, func() []num {
+				return []num{add(c[0], mul(weight, c[2])), add(x[4], mul(weight, c[0])), add(x[4], weight)}
+			}, []num{c[0], x[4], x[4]})
+			half := mul(k(.5), sums[0])
+			far := scalars.When(touches, func() []num { return []num{add(c[2], half), scalars.Min(half, c[2])} },
+				[]num{c[2], half})
+			return []num{half, add(c[1], k(1)), far[0], add(far[1], mul(sums[1], sums[2]))},
+				scalars.Gt(scalars.Abs(half), k(1))
+		})
+		return []num{out[0], out[1], out[3]}
+	}, 1e-13},
 	{"a sum reads what a When would change", func(x []num) []num {
 		a := scalars.Abs(x[5])
 		minus := scalars.Neg(a)
