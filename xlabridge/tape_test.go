@@ -758,8 +758,8 @@ func TestTapeSines(t *testing.T) {
 	}
 }
 
-// Members that are left out have zeros, and the others what they have alone: in the kernel, which runs the latter in full
-// registers and then in narrower ones, as by ops.
+// Members that are left out have zeros, and the others what they have alone: in the kernel, which runs the latter in
+// full registers and then in narrower ones, as by ops.
 func TestCallOfSomeMembers(t *testing.T) {
 	c := always(open(t, Options{}))
 	p := scalars.Record([]int{2}, func(in [][]num) [][]num {

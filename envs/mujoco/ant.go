@@ -30,8 +30,7 @@ var Ant = Task{ID: "Ant-v5", Model: model("ant.xml"), Engine: 4, FrameSkip: 5, M
 	Feet:  []string{"left_ankle_geom", "right_ankle_geom", "third_ankle_geom", "fourth_ankle_geom"},
 	View:  [2]draw.Point{draw.At(-2, -.3), draw.At(2, 2)},
 	Healthy: func(s State, p Params) *graph.Array {
-		z := s.Data.Q.Index(2)
-		finite := graph.IsFinite(graph.Concatenate(0, s.Data.Q, s.Data.V)).All()
+		z, finite := s.Data.Q.Index(2), graph.IsFinite(graph.Concatenate(0, s.Data.Q, s.Data.V)).All()
 		return finite.And(p.HealthyZMin.Le(z)).And(z.Le(p.HealthyZMax))
 	},
 	Reward: func(x Transition) (reward, terminated *graph.Array) {

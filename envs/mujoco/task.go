@@ -268,8 +268,8 @@ func (t Task) Step(_ random.Key, s State, action *graph.Array,
 	}
 	next.Data, next.Frames = t.Model().Step(s.Data, action, t.numbers(p, next.Design), o)
 	if o.Only != nil {
-		next.Data, next.Frames = graph.SelectTree(o.Only, next.Data, s.Data), graph.SelectTree(o.Only, next.Frames,
-			s.Frames)
+		next.Data = graph.SelectTree(o.Only, next.Data, s.Data)
+		next.Frames = graph.SelectTree(o.Only, next.Frames, s.Frames)
 	}
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
 	obs, reward, terminated = t.outcome(s, next, action, p)
@@ -392,11 +392,8 @@ func (t Task) resize(name string, value int) (envs.Environment, error) {
 		}
 		ok := value == 0 || value == 1
 		switch name {
-		case "engine":
-			t.Engine = value
-			ok = t.check() == nil
-		case "frame-skip":
-			t.FrameSkip = value
+		case "engine", "frame-skip":
+			*map[string]*int{"engine": &t.Engine, "frame-skip": &t.FrameSkip}[name] = value
 			ok = t.check() == nil
 		case "main-body":
 			ok = value >= 1 && value < len(t.Model().Bodies)
@@ -405,11 +402,7 @@ func (t Task) resize(name string, value int) (envs.Environment, error) {
 			t.Factors = value == 1
 		default:
 			t.Flags = slices.Clone(t.Flags)
-			for k := range t.Flags {
-				if t.Flags[k].Name == name {
-					t.Flags[k].On = value == 1
-				}
-			}
+			t.Flags[slices.IndexFunc(t.Flags, func(f Flag) bool { return f.Name == name })].On = value == 1
 		}
 		if !ok {
 			return nil, fmt.Errorf("envs: %s: got %s %d, want %s", t.ID, name, value, s.Wants)

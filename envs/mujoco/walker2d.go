@@ -20,9 +20,8 @@ var Walker2d = Task{ID: "Walker2d-v5", Model: model("walker2d.xml"), Engine: 4, 
 		ResetNoiseScale: graph.Scalar(5e-3)},
 	Feet: []string{"foot_geom", "foot_left_geom"}, View: [2]draw.Point{draw.At(-1.2, -.2), draw.At(1.2, 1.8)},
 	Healthy: func(s State, p Params) *graph.Array {
-		q := s.Data.Q
-		return between(p.HealthyZMin, q.Index(1), p.HealthyZMax).And(between(p.HealthyAngleMin, q.Index(2),
-			p.HealthyAngleMax))
+		upright := between(p.HealthyAngleMin, s.Data.Q.Index(2), p.HealthyAngleMax)
+		return between(p.HealthyZMin, s.Data.Q.Index(1), p.HealthyZMax).And(upright)
 	},
 	Reward: func(x Transition) (reward, terminated *graph.Array) {
 		reward, terminated = x.alive()

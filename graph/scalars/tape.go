@@ -348,8 +348,8 @@ func (a *assembler) removeUnread() {
 	a.code = kept
 }
 
-// removeCopies removes a copy that a When changes, if nothing reads the original from then on: it changes that one. Where
-// the original is of a loop's carry, the copy back at the end of an iteration is removed, too.
+// removeCopies removes a copy that a When changes, if nothing reads the original from then on: it changes that one.
+// Where the original is of a loop's carry, the copy back at the end of an iteration is removed, too.
 func (a *assembler) removeCopies() {
 	never := len(a.code)
 	// The loop that a slot is written in, -1 for none and for several, its first, second and last write, its last read.

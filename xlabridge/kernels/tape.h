@@ -64,8 +64,8 @@ typedef struct {
   int32_t trips, done;
 } xb_tape_loop;
 
-// Runs a tape for the first members, as many as a register has lanes, and returns how many. Memory for its registers and
-// for narrower ones is aligned to 64 bytes.
+// Runs a tape for the first members, as many as a register has lanes, and returns how many. Memory for its registers
+// and for narrower ones is aligned to 64 bytes.
 typedef int64_t xb_tape_run(const xb_tape *, void *registers);
 
 // By type, vectors of a register and instruction set.
