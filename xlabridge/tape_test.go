@@ -455,6 +455,22 @@ var tapeSystems = []struct {
 			return []num{root, x[1], scalars.Sin(x[2])}
 		}, []num{k(-1), x[2], x[1]})
 	}, 1e-15},
+	{"a loop with a carry that a When changes and nothing reads then", func(x []num) []num {
+		k, add, mul := scalars.Known, scalars.Add, scalars.Mul
+		touches := scalars.Lt(x[1], x[2])
+		weight := scalars.Select(touches, x[5], k(0))
+		out := scalars.Repeat(9, []num{x[0], k(1), x[3], k(0)}, func(c []num) ([]num, scalars.Cond) {
+			sums := scalars.WhenAny(touches, func() []num {
+				return []num{add(c[0], mul(weight, c[2])), add(x[4], mul(weight, c[0])), add(x[4], weight)}
+			}, []num{c[0], x[4], x[4]})
+			half := mul(k(.5), sums[0])
+			far := scalars.When(touches, func() []num { return []num{add(c[2], half), scalars.Min(half, c[2])} },
+				[]num{c[2], half})
+			return []num{half, add(c[1], k(1)), far[0], add(far[1], mul(sums[1], sums[2]))},
+				scalars.Gt(scalars.Abs(half), k(1))
+		})
+		return []num{out[0], out[1], out[3]}
+	}, 1e-13},
 	{"a sum reads what a When would change", func(x []num) []num {
 		a := scalars.Abs(x[5])
 		minus := scalars.Neg(a)
@@ -737,6 +753,59 @@ func TestTapeSines(t *testing.T) {
 				narrow := of.want(float64(float32(x)))
 				within := 1.3e-7 * math.Max(math.Abs(narrow), 1e-3)
 				require.InDelta(t, narrow, single[k][i], within, "%s of float32 %v", name, x)
+			}
+		}
+	}
+}
+
+// Members that are left out have zeros, and the others what they have alone: in the kernel, which runs the latter in
+// full registers and then in narrower ones, as by ops.
+func TestCallOfSomeMembers(t *testing.T) {
+	c := always(open(t, Options{}))
+	p := scalars.Record([]int{2}, func(in [][]num) [][]num {
+		return [][]num{rungeKutta(acrobot(in[0][1]), []num{in[0][0], in[0][1], in[0][0], in[0][1]}, .05, 2), in[0]}
+	})
+	const members = 150
+	type args struct{ Only, X *array }
+	f := func(a args) [2]*array {
+		return graph.VMap(func(a args) [2]*array {
+			out := p.CallOnly(a.Only, a.X)
+			return [2]*array{out[0], out[1]}
+		})(a)
+	}
+	x := make([]float64, 2*members)
+	for i := range x {
+		x[i] = math.Sin(float64(i))
+	}
+	run := Jit(c, f)
+	for _, d := range []graph.DType{graph.Float32, graph.Float64} {
+		in := graph.Float64s(x, members, 2).Convert(d)
+		all, err := run(args{graph.Ones(graph.ShapeOf(graph.Bool, members)), in})
+		require.NoError(t, err)
+		for _, count := range []int{0, 1, 70, 149} {
+			only := make([]bool, members)
+			for k := range count {
+				only[k*37%members] = true
+			}
+			a := args{graph.Of(only), in}
+			got, err := run(a)
+			require.NoError(t, err)
+			ops, err := graph.Eval(f(a))
+			require.NoError(t, err)
+			for i := range got {
+				xs, err := graph.Floats(got[i])
+				require.NoError(t, err)
+				of, err := graph.Floats(all[i])
+				require.NoError(t, err)
+				near, err := graph.Floats(ops[i])
+				require.NoError(t, err)
+				for k := range xs {
+					if !only[k*members/len(xs)] {
+						of[k] = 0
+					}
+				}
+				require.Equal(t, of, xs)
+				require.InDeltaSlice(t, near, xs, 1e-4)
 			}
 		}
 	}

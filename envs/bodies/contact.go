@@ -103,6 +103,7 @@ type contact struct {
 	normal   vec
 	tangents []vec
 	alone    bool
+	touches  scalars.Cond
 }
 
 // chain is a row of a contact of two bodies that both move.
@@ -111,6 +112,7 @@ type chain struct {
 	along, point  vec   // the direction, and the point from the origin of a body's tree
 	tree          int   // that body
 	first, second num   // the bodies' numbers
+	touches       scalars.Cond
 }
 
 type limit struct {
@@ -118,8 +120,8 @@ type limit struct {
 	sign num
 }
 
-// below is an acceleration that no row stays below.
-const below = -1e10
+// below is an acceleration that no row stays below, and mostRows are the most rows of a contact.
+const below, mostRows = -1e10, 4
 
 // never reports whether a constraint is known not to exist.
 func never(pos num) bool {
@@ -135,6 +137,32 @@ func (c *constraints) push(r rule, pos, velocity, diagonal, pyramid num) {
 	c.weight = append(c.weight, div(pyramid, regular))
 	reference := sub(mul(k(-r.damping), velocity), mul(mul(k(r.stiffness), d), pos))
 	c.reference = append(c.reference, choose(less(pos, k(0)), reference, k(below)))
+}
+
+// pushWhen adds the rows that f pushes where pos is below 0, at most mostRows of them, and returns what f returns as
+// far as it is wanted: what is known stays known, the rest is 0 elsewhere.
+func (c *constraints) pushWhen(touches scalars.Cond, wanted int, f func(c *constraints) []num) []num {
+	var own constraints
+	otherwise := make([]num, wanted+2*mostRows)
+	out := scalars.When(touches, func() []num {
+		out := append(make([]num, 0, len(otherwise)), f(&own)...)
+		out = append(out, make([]num, wanted-len(out))...)
+		for _, rows := range [][]num{own.weight, own.reference} {
+			out = append(append(out, rows...), make([]num, mostRows-len(rows))...)
+		}
+		for i, x := range out {
+			if _, known := x.Value(); known {
+				otherwise[i] = x
+			} else if i >= wanted+mostRows {
+				otherwise[i] = k(below)
+			}
+		}
+		return out
+	}, otherwise)
+	n := len(own.weight)
+	c.weight = append(c.weight, out[wanted:wanted+n]...)
+	c.reference = append(c.reference, out[wanted+mostRows:wanted+mostRows+n]...)
+	return out[:wanted]
 }
 
 // constrain is mj_makeConstraint, with velocities of bodies and of degrees of freedom.
@@ -179,12 +207,12 @@ func (s *dynamics) constrain(f *frames, q, rate []num, v []motion) *constraints 
 }
 
 // meeting is where two geoms are nearest: the point, which lies half way, from the origin of the second body's tree;
-// the normal from the first to the second; the first tangent, and the violation.
+// the normal from the first to the second; an axis that the first tangent is along, or none, and the violation.
 type meeting struct {
 	body     [2]int
 	point    vec
 	normal   vec
-	tangents [2]vec
+	axis     vec
 	pos      num
 	dim      int
 	friction num
@@ -193,28 +221,43 @@ type meeting struct {
 	pyramid  num // the weight of an edge of the pyramid, as a part of a normal's; 1 without friction
 }
 
+// tangents are none without friction.
+func (x meeting) tangents() []vec {
+	if x.dim != 3 {
+		return nil
+	}
+	first := tangent(x.normal, x.axis)
+	return []vec{first, x.normal.cross(first)}
+}
+
 // ground adds a contact of which one body does not move.
 func (c *constraints) ground(s *dynamics, f *frames, x meeting, v []motion) {
 	t := contact{body: x.body[1], point: x.point, normal: x.normal, alone: x.dim == 1}
 	if s.last[t.body] < 0 {
 		t.body, t.point, t.normal = x.body[0], x.point.add(f.apart(x.body[1], x.body[0])), x.normal.scale(k(-1))
 	}
-	if x.dim == 3 {
-		for _, tangent := range x.tangents {
+	t.touches = less(x.pos, k(0))
+	tangents := c.pushWhen(t.touches, 6, func(c *constraints) (out []num) {
+		for _, tangent := range x.tangents() {
 			if s.planar[t.body] && tangent[0].Is(0) && tangent[2].Is(0) {
 				t.alone = true // the body cannot move along it: its two rows are one of twice the weight
 				continue
 			}
 			t.tangents = append(t.tangents, tangent.scale(x.friction))
+			out = append(out, t.tangents[len(t.tangents)-1][:]...)
 		}
+		for i, velocity := range t.rows(v[t.body]) {
+			if x.dim == 3 && i == 2*len(t.tangents) {
+				x.pyramid = mul(x.pyramid, k(float64(4-2*len(t.tangents))))
+			}
+			c.push(x.rule, x.pos, velocity, x.diagonal, x.pyramid)
+		}
+		return out
+	})
+	for i := range t.tangents {
+		t.tangents[i] = vec(tangents[3*i : 3*i+3])
 	}
 	c.contacts = append(c.contacts, t)
-	for i, velocity := range t.rows(v[t.body]) {
-		if x.dim == 3 && i == 2*len(t.tangents) {
-			x.pyramid = mul(x.pyramid, k(float64(4-2*len(t.tangents))))
-		}
-		c.push(x.rule, x.pos, velocity, x.diagonal, x.pyramid)
-	}
 }
 
 // between adds a contact of two bodies that both move.
@@ -222,7 +265,7 @@ func (c *constraints) between(s *dynamics, f *frames, x meeting, rate []num) {
 	directions := []vec{x.normal}
 	if x.dim == 3 {
 		directions = nil
-		for _, t := range x.tangents {
+		for _, t := range x.tangents() {
 			t = t.scale(x.friction)
 			directions = append(directions, x.normal.add(t), x.normal.sub(t))
 		}
@@ -239,7 +282,8 @@ func (c *constraints) between(s *dynamics, f *frames, x meeting, rate []num) {
 				row[d] = neg(f.axes[d].dot(wrench(along, first)))
 			}
 		})
-		c.chains = append(c.chains, chain{row, along, x.point, b, k(float64(a)), k(float64(b))})
+		c.chains = append(c.chains, chain{row, along, x.point, b, k(float64(a)), k(float64(b)),
+			less(x.pos, k(0))})
 		c.push(x.rule, x.pos, dot(row, rate), x.diagonal, x.pyramid)
 	}
 }
@@ -306,11 +350,7 @@ func (s *dynamics) meet(f *frames, segments []segment, p Pair) (out []meeting) {
 	}
 	end := func(point, normal, axis vec, dist num) {
 		x := base
-		x.point, x.normal, x.pos = point, normal, sub(dist, k(margin))
-		if x.dim == 3 {
-			x.tangents[0] = tangent(normal, axis)
-			x.tangents[1] = normal.cross(x.tangents[0])
-		}
+		x.point, x.normal, x.axis, x.pos = point, normal, axis, sub(dist, k(margin))
 		out = append(out, x)
 	}
 	first, second := segments[a], segments[b]

@@ -109,7 +109,8 @@ func (c *constraints) nearest(s *dynamics, f *frames, segments []segment, group 
 		number1, number2 := ranked[1], ranked[2]
 		otherwise := make([]num, 9+len(s.dofs))
 		otherwise[8] = k(1)
-		out := scalars.When(less(pos, k(0)), func() []num {
+		touches := less(pos, k(0))
+		out := scalars.When(touches, func() []num {
 			a, first, weight1 := group.pick(s, segments, number1)
 			b, second, weight2 := group.pick(s, segments, number2)
 			t := a.nearest(b)
@@ -132,7 +133,7 @@ func (c *constraints) nearest(s *dynamics, f *frames, segments []segment, group 
 			return append(append(append(t.normal[:], t.point[:]...), first, second, add(weight1, weight2)), row...)
 		}, otherwise)
 		row := out[9:]
-		c.chains = append(c.chains, chain{row, vec(out[:3]), vec(out[3:6]), tree, out[6], out[7]})
+		c.chains = append(c.chains, chain{row, vec(out[:3]), vec(out[3:6]), tree, out[6], out[7], touches})
 		c.push(group.rule, pos, dot(row, rate), out[8], k(1))
 	}
 }

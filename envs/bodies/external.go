@@ -20,7 +20,7 @@ func (s *dynamics) outputs(x state, control []num) (out outputs) {
 	smooth, actuator, velocity := s.smooth(f, x.q, x.v, control)
 	p := &problem{s, s.constrain(f, x.q, x.v, velocity), f, nil, smooth}
 	excess := along(p.jacobian(x.warm), k(-1), p.reference)
-	rows := pushes(p.active(excess), excess)
+	rows := pushes(active(p.weight, excess), excess)
 	on := p.external(rows)
 	out.constraint, out.actuator = p.forces(rows), actuator
 	all := s.composite(f)

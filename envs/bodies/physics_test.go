@@ -68,23 +68,23 @@ func TestContactsAreComplementary(t *testing.T) {
 		x := taskOf(t, name)
 		s := x.Model.dynamics(x.Model.values(), 4)
 		q, v, u := rows(x.Qpos), rows(x.Qvel), rows(x.Control)
-		active := 0
+		pushing := 0
 		for i := 0; i < len(q); i += 20 {
 			p, acc, force := s.forward(state{knowns(q[i]), knowns(v[i]), make([]num, len(s.dofs))}, knowns(u[i]))
 			excess := along(p.jacobian(acc), k(-1), p.reference)
-			push := numbers(pushes(p.active(excess), excess))
+			push := numbers(pushes(active(p.weight, excess), excess))
 			for n, x := range numbers(excess) {
 				require.GreaterOrEqual(t, push[n], 0.)
 				require.Equal(t, x < 0, push[n] > 0)
 				if push[n] > 0 {
-					active++
+					pushing++
 				}
 			}
 			pushed := along(p.smooth, k(1), p.forces(knowns(push)))
 			require.LessOrEqual(t, oracles.Apart(numbers(pushed), numbers(force)), 1e-9)
 			require.LessOrEqual(t, oracles.Apart(numbers(p.mass.times(acc)), numbers(force)), 1e-9)
 		}
-		require.Greater(t, active, 20, name)
+		require.Greater(t, pushing, 20, name)
 	}
 }
 

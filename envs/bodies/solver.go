@@ -1,6 +1,8 @@
 package bodies
 
 import (
+	"slices"
+
 	"xlarun/graph/scalars"
 )
 
@@ -20,15 +22,13 @@ type problem struct {
 
 // jacobian is J x.
 func (p *problem) jacobian(x []num) (rows []num) {
-	if len(p.contacts) > 0 {
-		v := p.motions(p.f, x)
-		for _, t := range p.contacts {
-			rows = append(rows, t.rows(v[t.body])...)
-		}
-	}
-	for _, c := range p.chains {
-		rows = append(rows, dot(c.row, x))
-	}
+	v := p.motions(p.f, x)
+	p.parts(func(_, _ int, of func(v []motion, x []num) []num, _ scalars.Cond) { rows = append(rows, of(v, x)...) })
+	return append(rows, p.limited(x)...)
+}
+
+// limited are the rows of limits.
+func (p *problem) limited(x []num) (rows []num) {
 	for _, l := range p.limits {
 		rows = append(rows, mul(l.sign, x[l.dof]))
 	}
@@ -123,25 +123,42 @@ func (t contact) stiffness(w []num) (out stiff) {
 	return out
 }
 
-// hessian is M + J' diag(w) J. Contacts with what does not move add to the inertia of their bodies, so it has no more
-// entries than the tree.
-func (p *problem) hessian(w []num) symmetric {
-	h := p.mass.clone()
-	of, first := make([]stiff, len(p.Bodies)), make([]int, len(p.contacts)+1)
+// parts calls f for each contact and chain: its first row, the number of its rows, what they are of motions of bodies
+// and of the degrees of freedom, and where there are any.
+func (p *problem) parts(f func(first, n int, rows func(v []motion, x []num) []num, touches scalars.Cond)) {
+	first := 0
+	for _, t := range p.contacts {
+		f(first, t.count(), func(v []motion, _ []num) []num { return t.rows(v[t.body]) }, t.touches)
+		first += t.count()
+	}
+	for _, c := range p.chains {
+		f(first, 1, func(_ []motion, x []num) []num { return []num{dot(c.row, x)} }, c.touches)
+		first++
+	}
+}
+
+// newton is M + J' D J, with the weights D of the rows that are active, and the rows' forces. Contacts with what does
+// not move add to the inertia of their bodies, so the matrix has no more entries than the tree.
+func (p *problem) newton(excess []num) (h symmetric, force []num) {
+	h = p.mass.clone()
+	of, on := make([]stiff, len(p.Bodies)), make([]motion, len(p.Bodies))
+	first, d := make([]int, len(p.contacts)+1), len(h)-1
 	for i, t := range p.contacts {
 		first[i+1] = first[i] + t.count()
 	}
-	d := len(h) - 1
 	for b := len(of) - 1; b > 0; b-- {
 		for i, t := range p.contacts {
 			if t.body != b {
 				continue
 			}
-			own, before := w[first[i]:first[i+1]], of[b]
-			of[b] = stiff(scalars.When(less(k(0), sum(own...)), func() []num {
-				x := before.add(t.stiffness(own))
-				return x[:]
-			}, before[:]))
+			rows, weight := excess[first[i]:first[i+1]], p.weight[first[i]:first[i+1]]
+			before, pushed := of[b], on[b]
+			out := scalars.WhenAny(t.touches, func() []num {
+				w := active(weight, rows)
+				x, push := before.add(t.stiffness(w)), pushed.add(t.pushes(pushes(w, rows)))
+				return slices.Concat(x[:], push.ang[:], push.lin[:])
+			}, slices.Concat(before[:], pushed.ang[:], pushed.lin[:]))
+			of[b], on[b] = stiff(out[:21]), motion{vec(out[21:24]), vec(out[24:])}
 		}
 		for ; d >= 0 && p.dofs[d].body == b; d-- {
 			axis := append(p.f.axes[d].ang[:], p.f.axes[d].lin[:]...)
@@ -158,29 +175,33 @@ func (p *problem) hessian(w []num) symmetric {
 			of[above] = of[above].add(of[b])
 		}
 	}
-	w = w[first[len(p.contacts)]:]
-	for n, c := range p.chains {
-		var flat []num
-		for _, row := range h {
-			flat = append(flat, row...)
-		}
-		flat = scalars.When(less(k(0), w[n]), func() (out []num) {
+	force = p.project(p.f, on)
+	at := first[len(p.contacts)]
+	for _, c := range p.chains {
+		row, weight := excess[at:at+1], p.weight[at:at+1]
+		out := scalars.WhenAny(c.touches, func() (out []num) {
+			w := active(weight, row)
 			for i := range c.row {
-				x := mul(w[n], c.row[i])
+				x := mul(w[0], c.row[i])
 				for j := range i + 1 {
 					out = append(out, add(h[i][j], mul(x, c.row[j])))
 				}
 			}
-			return out
-		}, flat)
+			return append(out, along(force, pushes(w, row)[0], c.row)...)
+		}, append(slices.Concat(h...), force...))
 		for i := range h {
-			h[i], flat = flat[:i+1], flat[i+1:]
+			h[i] = cut(&out, i+1)
 		}
+		force = out
+		at++
 	}
-	for n, l := range p.limits {
-		h[l.dof][l.dof] = add(h[l.dof][l.dof], w[len(p.chains)+n])
+	w := active(p.weight[at:], excess[at:])
+	for i, push := range pushes(w, excess[at:]) {
+		l := p.limits[i]
+		h[l.dof][l.dof] = add(h[l.dof][l.dof], w[i])
+		force[l.dof] = add(force[l.dof], mul(l.sign, push))
 	}
-	return h
+	return h, force
 }
 
 // mostTurns bounds the Newton steps of a substep. Models here need one or two, seldom six.
@@ -192,39 +213,75 @@ func (p *problem) solve(warm []num) (acc, force []num) {
 	if len(p.weight) == 0 {
 		return p.mass.factor().solve(p.smooth), p.smooth
 	}
-	// The carry is a, what M a is beyond the smooth force, and what J a is beyond the reference.
+	// The carry is a, what M a is beyond the smooth force, and what J a is beyond the reference. The last is not wanted
+	// of contacts that do not touch.
+	motions := func(x []num) []motion {
+		if len(p.contacts) == 0 {
+			return nil
+		}
+		return p.motions(p.f, x)
+	}
 	minus := k(-1)
 	carry := append(append([]num(nil), warm...), along(p.mass.times(warm), minus, p.smooth)...)
-	carry = append(carry, along(p.jacobian(warm), minus, p.reference)...)
+	v := motions(warm)
+	p.parts(func(first, n int, rows func(v []motion, x []num) []num, touches scalars.Cond) {
+		carry = append(carry, scalars.When(touches, func() []num {
+			return along(rows(v, warm), minus, p.reference[first:first+n])
+		}, knowns(slices.Repeat([]float64{-below}, n)))...)
+	})
+	ends := len(carry) - 2*nv
+	carry = append(carry, along(p.limited(warm), minus, p.reference[ends:])...)
 	carry = scalars.Repeat(mostTurns, carry, func(c []num) ([]num, scalars.Cond) {
 		a, rest, excess := c[:nv], c[nv:2*nv], c[2*nv:]
-		w := p.active(excess)
-		step := p.hessian(w).factor().solve(along(p.forces(pushes(w, excess)), minus, rest))
-		massStep, rowStep := p.mass.times(step), p.jacobian(step)
+		h, force := p.newton(excess)
+		step := h.factor().solve(along(force, minus, rest))
+		massStep, v := p.mass.times(step), motions(step)
 		// The derivatives of the cost along the step, after all of it.
-		full := along(excess, k(1), rowStep)
 		first, second := add(dot(step, rest), dot(step, massStep)), dot(step, massStep)
-		for i, weight := range p.active(full) {
-			x := mul(weight, rowStep[i])
-			first, second = add(first, mul(x, full[i])), add(second, mul(x, rowStep[i]))
+		derivatives := func(weight, excess, rows []num) []num {
+			first, second := first, second
+			full := along(excess, k(1), rows)
+			for i, w := range active(weight, full) {
+				x := mul(w, rows[i])
+				first, second = add(first, mul(x, full[i])), add(second, mul(x, rows[i]))
+			}
+			return []num{first, second}
 		}
-		length := sub(k(1), div(first, scalars.Max(second, k(1e-30))))
+		p.parts(func(at, n int, rows func(v []motion, x []num) []num, touches scalars.Cond) {
+			out := scalars.WhenAny(touches, func() []num {
+				return derivatives(p.weight[at:at+n], excess[at:at+n], rows(v, step))
+			}, []num{first, second})
+			first, second = out[0], out[1]
+		})
+		limits := p.limited(step)
+		out := derivatives(p.weight[ends:], excess[ends:], limits)
+		length := sub(k(1), div(out[0], scalars.Max(out[1], k(1e-30))))
 		next := append(along(a, length, step), along(rest, length, massStep)...)
-		next = append(next, along(excess, length, rowStep)...)
 		change := k(1)
-		for i, x := range next[2*nv:] {
-			change = scalars.Min(change, mul(x, excess[i]))
+		moved := func(excess, rows []num) []num {
+			out := append(along(excess, length, rows), change)
+			for i, x := range excess {
+				out[len(excess)] = scalars.Min(out[len(excess)], mul(out[i], x))
+			}
+			return out
 		}
-		return next, less(change, k(0))
+		p.parts(func(at, n int, rows func(v []motion, x []num) []num, touches scalars.Cond) {
+			before := excess[at : at+n : at+n]
+			out := scalars.When(touches, func() []num { return moved(before, rows(v, step)) }, append(before, change))
+			next, change = append(next, out[:n]...), out[n]
+		})
+		out = moved(excess[ends:], limits)
+		n := len(out) - 1
+		return append(next, out[:n]...), less(out[n], k(0))
 	})
 	return carry[:nv], along(p.smooth, k(1), carry[nv:2*nv])
 }
 
 // active are the weights of the rows that are active, 0 for others.
-func (p *problem) active(excess []num) []num {
+func active(weight, excess []num) []num {
 	w := make([]num, len(excess))
 	for i, x := range excess {
-		w[i] = choose(less(x, k(0)), p.weight[i], k(0))
+		w[i] = choose(less(x, k(0)), weight[i], k(0))
 	}
 	return w
 }

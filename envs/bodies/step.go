@@ -55,6 +55,8 @@ type Options struct {
 	Frames Part // what is computed beside the state
 	Ops    bool // by graph's ops, which have derivatives, on CPUs too, where there would be a tape
 	Plain  bool // in float64 by this process, without a program: arrays have data
+	// Only says which members are computed, bool[]; nil: all. Results of others are 0. On CPUs they cost nothing.
+	Only *graph.Array
 }
 
 // Step plays a control [nu] for some substeps. Model.Check says what is not computed.
@@ -102,7 +104,12 @@ func (m *Model) call(op string, record func(x state, control []num, numbers [][]
 	case o.Ops:
 		out = scalars.Record(widths, step).Ops(in...)
 	default:
-		out = scalars.Record(widths, step).Call(in...)
+		out = scalars.Record(widths, step).CallOnly(o.Only, in...)
+	}
+	if o.Only != nil && (o.Plain || o.Ops) {
+		for i := range out {
+			out[i] = graph.Select(o.Only, out[i], 0)
+		}
 	}
 	f := Frames{Travel: out[3]}
 	next := Data{out[0], out[1], out[2]}

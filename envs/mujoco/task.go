@@ -52,6 +52,9 @@ type Task struct {
 	Width       func(t Task) int
 	// Reward is of a step, and whether the task ended.
 	Reward func(x Transition) (reward, terminated *graph.Array)
+	// Healthy reports whether a state is, if Params has HealthyReward and TerminateWhenUnhealthy. A step from a state
+	// that ended the episode changes nothing, and costs nothing on CPUs.
+	Healthy func(s State, p Params) *graph.Array
 	// Factors makes FrictionFactor, MassFactor, GearFactor and GravityFactor parameters, of tasks without Design: those
 	// that change something.
 	Factors bool
@@ -257,7 +260,17 @@ func (t Task) Step(_ random.Key, s State, action *graph.Array,
 		_, _, nu := t.Model().Sizes()
 		action, next.Design = cut(action, 0, nu), cut(action, nu, nu+t.Designs)
 	}
-	next.Data, next.Frames = t.Model().Step(s.Data, action, t.numbers(p, next.Design), t.options())
+	o := t.options()
+	if t.Healthy != nil {
+		t.reads("Healthy", p, func(p Params) {
+			o.Only = s.Time.Eq(0).Or(t.Healthy(s, p)).Or(p.TerminateWhenUnhealthy.Le(0))
+		})
+	}
+	next.Data, next.Frames = t.Model().Step(s.Data, action, t.numbers(p, next.Design), o)
+	if o.Only != nil {
+		next.Data = graph.SelectTree(o.Only, next.Data, s.Data)
+		next.Frames = graph.SelectTree(o.Only, next.Frames, s.Frames)
+	}
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
 	obs, reward, terminated = t.outcome(s, next, action, p)
 	return next, obs, reward, terminated, truncated
@@ -379,11 +392,8 @@ func (t Task) resize(name string, value int) (envs.Environment, error) {
 		}
 		ok := value == 0 || value == 1
 		switch name {
-		case "engine":
-			t.Engine = value
-			ok = t.check() == nil
-		case "frame-skip":
-			t.FrameSkip = value
+		case "engine", "frame-skip":
+			*map[string]*int{"engine": &t.Engine, "frame-skip": &t.FrameSkip}[name] = value
 			ok = t.check() == nil
 		case "main-body":
 			ok = value >= 1 && value < len(t.Model().Bodies)
@@ -392,11 +402,7 @@ func (t Task) resize(name string, value int) (envs.Environment, error) {
 			t.Factors = value == 1
 		default:
 			t.Flags = slices.Clone(t.Flags)
-			for k := range t.Flags {
-				if t.Flags[k].Name == name {
-					t.Flags[k].On = value == 1
-				}
-			}
+			t.Flags[slices.IndexFunc(t.Flags, func(f Flag) bool { return f.Name == name })].On = value == 1
 		}
 		if !ok {
 			return nil, fmt.Errorf("envs: %s: got %s %d, want %s", t.ID, name, value, s.Wants)
@@ -466,8 +472,8 @@ func (x Transition) effort() *graph.Array {
 }
 
 // alive is the reward of a healthy state, and whether an unhealthy one ends the episode.
-func (x Transition) alive(healthy *graph.Array) (reward, terminated *graph.Array) {
-	p := x.Params
+func (x Transition) alive() (reward, terminated *graph.Array) {
+	p, healthy := x.Params, x.Task.Healthy(x.After, x.Params)
 	return graph.Select(healthy, p.HealthyReward, graph.Scalar(0)), healthy.Not().And(p.TerminateWhenUnhealthy.Gt(0))
 }
 

@@ -2,10 +2,12 @@ package mujoco
 
 import (
 	"image"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/envs"
 	"xlarun/envs/draw"
 	"xlarun/graph"
 	"xlarun/graph/graphtest"
@@ -29,6 +31,30 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// A step from the state that ended the episode changes nothing but the time. The first step goes from any state, and so
+// do all if an unhealthy state ends nothing.
+func TestStepsAfterTheEnd(t *testing.T) {
+	p := Hopper.DefaultParams()
+	start, _ := Hopper.Reset(random.New(3), p)
+	start.Data.Q = graph.Of([]float32{0, .3, 0, 0, 0, 0})
+	for _, c := range []struct {
+		time int
+		ends float64
+		want bool
+	}{{3, 1, false}, {0, 1, true}, {3, 0, true}} {
+		start.Time, p.TerminateWhenUnhealthy = envs.Steps(c.time), graph.Scalar(c.ends)
+		next, _, _, terminated, _ := Hopper.Step(random.New(0), start, zeros(3), p)
+		before, err := graph.Floats(start.Data.Q)
+		require.NoError(t, err)
+		after, err := graph.Floats(next.Data.Q)
+		require.NoError(t, err)
+		require.Equal(t, c.want, !slices.Equal(before, after), c)
+		ended, err := graph.Floats(terminated.Convert(graph.Float32))
+		require.NoError(t, err)
+		require.Equal(t, []float64{c.ends}, ended)
+	}
+}
+
 // A parameter that a function reads and the task lacks is named; other errors stay as they are.
 func TestMissingParameter(t *testing.T) {
 	task := Hopper
@@ -41,10 +67,10 @@ func TestMissingParameter(t *testing.T) {
 	}
 	require.NoError(t, play())
 	task.Params.HealthyZMax = nil
-	require.ErrorContains(t, play(), "Hopper-v5: Reward reads the parameter HealthyZMax, which the task's Params lack")
+	require.ErrorContains(t, play(), "Hopper-v5: Healthy reads the parameter HealthyZMax, which the task's Params lack")
 	task.Params.ResetNoiseScale = nil
 	require.ErrorContains(t, play(), "Hopper-v5: Start reads the parameter ResetNoiseScale, which")
-	task.Start = nil
+	task.Start, task.Healthy = nil, nil
 	task.Reward = func(x Transition) (reward, terminated *graph.Array) { return x.Action.Add(zeros(2)), nil }
 	require.ErrorContains(t, play(), "add: shapes [[3] [2]] do not broadcast")
 }

@@ -237,9 +237,14 @@ func (a *assembler) block(b *block) {
 		}
 		wanted := a.slot[b.again.v]
 		a.emit(tapeSkip, -1, wanted)
+		start := len(a.code)
 		a.region(b.body)
 		for i, x := range b.next {
 			own := a.slot[b.result[i]]
+			if b.equal {
+				a.into(own, x, b.body, start)
+				continue
+			}
 			a.emit(tapeSelect, own, wanted, a.operand(x), own)
 		}
 		a.emit(tapeEnd, -1)
@@ -292,7 +297,7 @@ func (a *assembler) block(b *block) {
 	for i, own := range carry {
 		switch {
 		case next[i] == own:
-		case running >= 0: // members that are ready keep their carry
+		case running >= 0 && a.readers[b.result[i]] > 0: // members that are ready keep what is read of their carry
 			a.emit(tapeSelect, own, running, next[i], own)
 		default:
 			a.emit(tapeMove, own, next[i])
@@ -304,6 +309,19 @@ func (a *assembler) block(b *block) {
 	} else {
 		a.emit(tapeNext, -1)
 	}
+}
+
+// into makes own the slot of a value of a body whose code begins at start.
+func (a *assembler) into(own int, x Num, body *region, start int) {
+	if x.v != nil && x.v.home == body && a.readers[x.v] == 1 && x.v.op != opResult && x.v.op != opParam {
+		for i := start; i < len(a.code); i++ {
+			if in := &a.code[i]; in.out == a.slot[x.v] {
+				in.out = own
+				return
+			}
+		}
+	}
+	a.emit(tapeMove, own, a.operand(x))
 }
 
 // removeUnread removes instructions whose results nothing reads.
@@ -331,12 +349,15 @@ func (a *assembler) removeUnread() {
 }
 
 // removeCopies removes a copy that a When changes, if nothing reads the original from then on: it changes that one.
+// Where the original is of a loop's carry, the copy back at the end of an iteration is removed, too.
 func (a *assembler) removeCopies() {
 	never := len(a.code)
 	// The loop that a slot is written in, -1 for none and for several, its first, second and last write, its last read.
 	type use struct{ loop, first, second, last, read int }
 	uses := slices.Repeat([]use{{-1, never, never, -1, -1}}, a.slots)
 	loops, open := 0, []int{0}
+	type copied struct{ from, to, loop int }
+	back := map[copied]int{}
 	for i, in := range a.code {
 		switch in.op {
 		case tapeLoop:
@@ -353,6 +374,9 @@ func (a *assembler) removeCopies() {
 		}
 		u := &uses[in.out]
 		loop := open[len(open)-1]
+		if in.op == tapeMove {
+			back[copied{in.in[0], in.out, loop}] = i
+		}
 		switch {
 		case u.first == never:
 			u.loop, u.first = loop, i
@@ -378,11 +402,16 @@ func (a *assembler) removeCopies() {
 		rename(in.in, same)
 		rename(in.carry, same)
 		if in.op == tapeMove {
-			x, copied := &uses[in.in[0]], uses[in.out]
-			if x.loop >= 0 && x.loop == copied.loop && x.last < i && copied.first == i && copied.second < never &&
-				x.read < copied.second {
+			x, own := &uses[in.in[0]], uses[in.out]
+			end, carried := back[copied{in.out, in.in[0], own.loop}]
+			carried = carried && x.second == end && x.last == end
+			if (carried || x.loop >= 0 && x.loop == own.loop && x.last < i) && own.first == i && own.second < never &&
+				x.read <= own.second {
 				same[in.out] = in.in[0]
-				x.last, x.read = copied.last, copied.read
+				x.last, x.read = own.last, own.read
+				continue
+			}
+			if in.in[0] == in.out {
 				continue
 			}
 		}

@@ -1,6 +1,6 @@
 // The kernel xlarun_tape: a program of instructions over registers of lanes, one lane a member (graph/scalars).
-// In: vectors [members…, width] of f32 or f64, the code s32[], the numbers f64[].
-// Out: vectors of the same members and type.
+// In: vectors [members…, width] of f32 or f64, perhaps pred[members…], the code s32[], the numbers f64[].
+// Out: vectors of the same members and type. Where a pred is false, they are 0, and nothing is computed.
 //
 // A lane's results do not depend on the other lanes. Each instruction rounds as IEEE 754 says. Whether denormal numbers
 // are zero is left to the caller; in XLA's threads they are.
@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ffi.h"
 #include "vectors.h"
@@ -117,7 +118,8 @@ xf_error *xb_tape_call(xf_frame *frame) {
   if (ins < 1 || results < 1)
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_tape takes vectors, a tape and its numbers, and gives vectors");
   xf_buffer **in = (xf_buffer **)frame->args.values, **out = (xf_buffer **)frame->results.values;
-  const xf_buffer *code = in[ins], *numbers = in[ins + 1];
+  const xf_buffer *code = in[ins], *numbers = in[ins + 1], *only = NULL;
+  if (ins > 1 && in[ins - 1]->dtype == XF_PRED) only = in[--ins];
   xb_tape_vector *v = malloc(sizeof *v * (size_t)(ins + results));
   if (!v) return xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_tape has no memory for so many vectors");
   xb_tape t = {.ins = ins, .results = results, .in = v, .out = v + ins, .members = -1};
@@ -126,6 +128,9 @@ xf_error *xb_tape_call(xf_frame *frame) {
   bool right = (dtype == XF_F32 || dtype == XF_F64) && code->dtype == XF_S32 && code->rank == 1 &&
                numbers->dtype == XF_F64 && numbers->rank == 1 && vectors(in, ins, dtype, v, &t.members, &given) &&
                vectors(out, results, dtype, v + ins, &t.members, &wanted);
+  int64_t all = 1;
+  for (int64_t i = 0; only && i < only->rank; i++) all *= only->dims[i];
+  right = right && (!only || all == t.members);
   if (!right) {
     free(v);
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_tape got arrays of wrong shapes or types");
@@ -145,12 +150,22 @@ xf_error *xb_tape_call(xf_frame *frame) {
     free(v);
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_tape got a tape that is damaged or for vectors of other widths");
   }
+  int64_t *which = malloc(sizeof *which * (size_t)(t.members + 1)), left = 0;
+  for (int64_t m = 0; which && m < t.members; m++)
+    if (!only || ((const bool *)only->data)[m]) which[left++] = m;
+  for (int64_t k = 0; left < t.members && k < results; k++)
+    memset(t.out[k].data, 0, (size_t)(t.members * t.out[k].width) * (dtype == XF_F32 ? 4 : 8));
   size_t bytes;
-  xb_tape_run *run = choose(dtype, t.members, &bytes);
+  choose(dtype, left, &bytes);
   void *registers = aligned_alloc(WIDEST, ((size_t)(t.values + t.constants) * bytes / WIDEST + 1) * WIDEST);
-  if (registers && t.members > 0) run(&t, registers);
+  for (t.which = which, t.members = left; registers && which && t.members > 0;) {
+    int64_t ran = choose(dtype, t.members, &bytes)(&t, registers);
+    t.which += ran, t.members -= ran;
+  }
   free(registers);
+  free(which);
   free(v);
-  if (!registers) return xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_tape has no memory for the tape's registers");
+  if (!registers || !which)
+    return xf_fail(frame, XF_RESOURCE_EXHAUSTED, "xlarun_tape has no memory for the tape's registers");
   return NULL;
 }

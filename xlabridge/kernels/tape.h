@@ -55,6 +55,7 @@ typedef struct {
   int64_t ins, results;        // vectors
   const xb_tape_vector *in, *out;
   int64_t members;
+  const int64_t *which;  // their rows in the vectors
 } xb_tape;
 
 // A loop that runs.
@@ -63,8 +64,9 @@ typedef struct {
   int32_t trips, done;
 } xb_tape_loop;
 
-// Runs a tape for all members with the memory for its registers and for narrower ones, aligned to 64 bytes.
-typedef void xb_tape_run(const xb_tape *, void *registers);
+// Runs a tape for the first members, as many as a register has lanes, and returns how many. Memory for its registers
+// and for narrower ones is aligned to 64 bytes.
+typedef int64_t xb_tape_run(const xb_tape *, void *registers);
 
 // By type, vectors of a register and instruction set.
 #define XB_TAPE_RUNS(type, set) \

@@ -206,30 +206,29 @@ static void NAMED(code)(const xb_tape *t, void *restrict memory, const xb_tape_l
 #undef TERM
 }
 
-// Members go to lanes, as many at a time as a register has. Lanes that are left over are copies of the last member.
-void NAMED(run)(const xb_tape *t, void *memory) {
+// Members go to lanes. Lanes that are left over are copies of the last member.
+int64_t NAMED(run)(const xb_tape *t, void *memory) {
   enum { LANES = V * W };
   vec *registers = memory;
   T *lanes = memory;
   for (int64_t k = 0; k < t->constants; k++)
     ALL REGISTER(t->values + k)[i] = EVERY((T)t->numbers[k]);
-  for (int64_t start = 0; start < t->members; start += LANES) {
-    int64_t n = t->members - start < LANES ? t->members - start : LANES, r = 0;
-    for (int64_t k = 0; k < t->ins; k++) {
-      int64_t width = t->in[k].width;
-      const T *x = (const T *)t->in[k].data + start * width;
-      for (int64_t j = 0; j < width; j++, r++)
-        for (int64_t l = 0; l < LANES; l++) lanes[r * LANES + l] = x[(l < n ? l : n - 1) * width + j];
-    }
-    NAMED(code)(t, memory, NULL);
-    const int32_t *out = t->outs;
-    for (int64_t k = 0; k < t->results; k++) {
-      int64_t width = t->out[k].width;
-      T *x = (T *)t->out[k].data + start * width;
-      for (int64_t j = 0; j < width; j++, out++)
-        for (int64_t l = 0; l < n; l++) x[l * width + j] = lanes[*out * LANES + l];
-    }
+  int64_t n = t->members < LANES ? t->members : LANES, r = 0;
+  for (int64_t k = 0; k < t->ins; k++) {
+    int64_t width = t->in[k].width;
+    const T *x = t->in[k].data;
+    for (int64_t j = 0; j < width; j++, r++)
+      for (int64_t l = 0; l < LANES; l++) lanes[r * LANES + l] = x[t->which[l < n ? l : n - 1] * width + j];
   }
+  NAMED(code)(t, memory, NULL);
+  const int32_t *out = t->outs;
+  for (int64_t k = 0; k < t->results; k++) {
+    int64_t width = t->out[k].width;
+    T *x = t->out[k].data;
+    for (int64_t j = 0; j < width; j++, out++)
+      for (int64_t l = 0; l < n; l++) x[t->which[l] * width + j] = lanes[*out * LANES + l];
+  }
+  return n;
 }
 
 #undef vec
