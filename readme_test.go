@@ -1,6 +1,10 @@
 package xlarun_test
 
 import (
+	"go/doc"
+	"go/parser"
+	"go/printer"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"xlarun/envs"
@@ -151,4 +156,52 @@ func requireOutput(t *testing.T, page string) {
 	out, err := goRun(file)
 	require.NoError(t, err, "%s", out)
 	require.Equal(t, m[2], string(out))
+}
+
+// TestTutorialExamples finds an example with its output, as pkg.go.dev shows it, for each function that the tutorial
+// calls, in the function's package.
+func TestTutorialExamples(t *testing.T) {
+	pages, err := filepath.Glob("docs/tutorial/[0-9]-*.md")
+	require.NoError(t, err)
+	sources, err := filepath.Glob("examples/extend/*.go")
+	require.NoError(t, err)
+	var code strings.Builder // of the tutorial, of which examples/extend has the imports
+	folders := map[string]string{}
+	for _, name := range append(pages, sources...) {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`"xlarun/((?:\w+/)*(\w+))"`).FindAllStringSubmatch(string(text), -1) {
+			folders[m[2]] = m[1]
+		}
+		for _, m := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+			code.WriteString(m[1])
+		}
+	}
+	shown := map[string]string{} // the examples of each package
+	for name, folder := range folders {
+		files, err := filepath.Glob(folder + "/*_test.go")
+		require.NoError(t, err)
+		var b strings.Builder
+		for _, file := range files {
+			fset := token.NewFileSet()
+			parsed, err := parser.ParseFile(fset, file, nil, parser.ParseComments)
+			require.NoError(t, err)
+			for _, e := range doc.Examples(parsed) {
+				if whole := e.Play; e.Output != "" && whole != nil {
+					require.NoError(t, printer.Fprint(&b, fset, whole))
+				} else if e.Output != "" {
+					require.NoError(t, printer.Fprint(&b, fset, e.Code))
+				}
+			}
+		}
+		shown[name] = b.String()
+	}
+	functions := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*)\(`).FindAllStringSubmatch(code.String(), -1) {
+		if folders[m[1]] != "" && !functions[m[0]] {
+			functions[m[0]] = true
+			assert.Contains(t, shown[m[1]], m[0], "an example of %s", folders[m[1]])
+		}
+	}
+	require.Greater(t, len(functions), 35)
 }
