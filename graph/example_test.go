@@ -39,3 +39,22 @@ func ExampleGrad() {
 	fmt.Println(slope.Slope, slope.Offset)
 	// Output: f32[] -8 f32[] -4
 }
+
+// SelectTree chooses between two trees by a scalar, which may be computed. Go's own if cannot do that in a trace.
+func ExampleSelectTree() {
+	type ball struct{ Height, Speed *graph.Array }
+	rising := ball{graph.Scalar(2), graph.Scalar(3)}
+	landed := ball{graph.Scalar(0), graph.Scalar(0)}
+	next := graph.SelectTree(rising.Height.Le(0), landed, rising)
+	fmt.Println(next.Height, next.Speed, graph.Select(next.Speed.Gt(0), 1., -1.))
+	// Output: f32[] 2 f32[] 3 f32[] 1
+}
+
+// DynamicIndex takes the element at an index that is computed.
+func ExampleDynamicIndex() {
+	parabola := graph.Linspace(-1, 2, 4).Square()
+	fmt.Println(parabola, graph.DynamicIndex(parabola, parabola.ArgMax(0), 0))
+	fmt.Println(graph.Stack([]*graph.Array{graph.Iota(4).Sum(), parabola.Mean()}, 0))
+	// Output: f32[4] {1 0 1 4} f32[] 4
+	// f32[2] {6 1.5}
+}
