@@ -248,7 +248,7 @@ def test_mlflow_follows(tmp_path, monkeypatch):
     mlflow = pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"file:{tmp_path}/mlflow")
-    run = xlarun.evolve("CartPole-v1", pop=8, generations=3, out=tmp_path / "run", track="mlflow").wait()
+    run = xlarun.evolve("CartPole-v1", pop=64, rounds=3, out=tmp_path / "run", track="mlflow").wait()
     client = mlflow.MlflowClient()
     sent, = client.search_runs([client.get_experiment_by_name("xlarun").experiment_id])
     history = {m.step: m.value for m in client.get_metric_history(sent.info.run_id, "mean_fitness")}
@@ -257,7 +257,7 @@ def test_mlflow_follows(tmp_path, monkeypatch):
 
 def test_a_tracker_that_hangs(tmp_path, monkeypatch, caplog):
     """It leaves the run alone: a wait with timeout ends in time, and one without after a while."""
-    run = xlarun.evolve("CartPole-v1", pop=8, generations=1, out=tmp_path / "run").wait()
+    run = xlarun.evolve("CartPole-v1", pop=64, rounds=1, out=tmp_path / "run").wait()
     run._tracker = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:
         start = time.monotonic()
