@@ -40,21 +40,12 @@ func ExampleGrad() {
 	// Output: f32[] -8 f32[] -4
 }
 
-// SelectTree chooses between two trees by a scalar, which may be computed. Go's own if cannot do that in a trace.
+// Go's own if and index know no number that is computed in a trace: SelectTree, Select and DynamicIndex do.
 func ExampleSelectTree() {
 	type ball struct{ Height, Speed *graph.Array }
-	rising := ball{graph.Scalar(2), graph.Scalar(3)}
-	landed := ball{graph.Scalar(0), graph.Scalar(0)}
-	next := graph.SelectTree(rising.Height.Le(0), landed, rising)
-	fmt.Println(next.Height, next.Speed, graph.Select(next.Speed.Gt(0), 1., -1.))
-	// Output: f32[] 2 f32[] 3 f32[] 1
-}
-
-// DynamicIndex takes the element at an index that is computed.
-func ExampleDynamicIndex() {
-	parabola := graph.Linspace(-1, 2, 4).Square()
-	fmt.Println(parabola, graph.DynamicIndex(parabola, parabola.ArgMax(0), 0))
-	fmt.Println(graph.Stack([]*graph.Array{graph.Iota(4).Sum(), parabola.Mean()}, 0))
-	// Output: f32[4] {1 0 1 4} f32[] 4
-	// f32[2] {6 1.5}
+	heights := graph.Linspace(-1, 2, 4).Square()
+	top := graph.DynamicIndex(heights, heights.ArgMax(0), 0)
+	b := graph.SelectTree(top.Gt(3), ball{top, graph.Scalar(0)}, ball{graph.Scalar(0), top})
+	fmt.Println(b.Height, graph.Stack([]*graph.Array{graph.Select(b.Speed.Eq(0), 1., 2.), graph.Iota(4).Mean()}, 0))
+	// Output: f32[] 4 f32[2] {1 1.5}
 }

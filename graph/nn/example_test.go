@@ -41,14 +41,3 @@ func Example() {
 	// total                       448   1792
 	// f32[4,64] f32[64,2]
 }
-
-// A gated recurrent unit of 2 inputs and 3 units: its state goes from step to step.
-func ExampleNewGRU() {
-	cell := nn.NewGRU(random.New(42), 2, 3)
-	memory := cell.Start()
-	for range 2 {
-		memory = cell.Step(memory, graph.Of([]float32{1, -1}))
-	}
-	fmt.Println(memory.Shape(), memory.Abs().Lt(1).All())
-	// Output: f32[3] bool[] true
-}

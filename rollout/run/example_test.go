@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
@@ -17,9 +16,6 @@ type Doubling struct {
 	Steps int `set:"steps" program:"no" resume:"any" min:"1" help:"steps at most"`
 }
 
-// State is what a checkpoint has.
-type State struct{ Number, Step *graph.Array }
-
 func (d *Doubling) Job() *run.Job {
 	return &run.Job{Title: "number", Last: int64(d.Steps), Start: d.Start,
 		Board: func() []run.DisplayRow { return run.Curves("number") }}
@@ -28,16 +24,12 @@ func (d *Doubling) Job() *run.Job {
 func (d *Doubling) Start(_ context.Context, b xlabridge.Backend) (run.Run, error) {
 	loop, err := run.NewLoop(b, run.LoopOptions{Name: "double", Purpose: "double " + settings.Words(d), Work: 1,
 		Metrics: []string{"number"}, Goal: run.Value{Name: "number", Number: 4},
-	}, State{graph.Scalar(1), envs.Steps(0)}, graph.None{}, func(s State, _ graph.None) (State, *graph.Array) {
-		next := State{s.Number.Mul(2), s.Step.Add(1)}
-		return next, next.Number.Reshape(1)
+	}, graph.Scalar(1), graph.None{}, func(number *graph.Array, _ graph.None) (state, metrics *graph.Array) {
+		return number.Mul(2), number.Mul(2).Reshape(1)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return run.WithCandidates(loop, func(s State) []run.Candidate {
-		return []run.Candidate{{Name: "last", Params: s.Number}}
-	}), nil
+	return run.WithCandidates(loop, func(number *graph.Array) []run.Candidate {
+		return []run.Candidate{{Name: "last", Params: number}}
+	}), err
 }
 
 // What is registered is a command of the program. The reference backend runs it without compiling.
@@ -46,14 +38,12 @@ func ExampleMustRegister() {
 		Work: "multiplications", New: func() run.Experiment { return &Doubling{Steps: 10} }})
 	kind, _ := run.Lookup("double")
 	doubling, err := kind.New().Job().Start(context.Background(), &xlabridge.Reference{})
-	if err != nil {
-		panic(err)
+	for err == nil {
+		var m run.Metrics
+		if m, err = doubling.Step(context.Background()); m.Over(2) {
+			fmt.Println(m.Step, m.Values, m.Done, err)
+			break
+		}
 	}
-	for range 2 {
-		metrics, err := doubling.Step(context.Background())
-		fmt.Println(metrics.Step, metrics.Values, metrics.Done, err)
-	}
-	// Output:
-	// 1 [{number 2}] false <nil>
-	// 2 [{number 4}] true <nil>
+	// Output: 2 [{number 4}] true <nil>
 }
