@@ -1,8 +1,13 @@
 package xlarun_test
 
 import (
+	"go/doc"
+	"go/parser"
+	"go/printer"
+	"go/token"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -10,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"xlarun/envs"
@@ -151,4 +157,47 @@ func requireOutput(t *testing.T, page string) {
 	out, err := goRun(file)
 	require.NoError(t, err, "%s", out)
 	require.Equal(t, m[2], string(out))
+}
+
+// TestTutorialExamples finds each function that the tutorial calls in an example with output, as pkg.go.dev shows it, of
+// its package, or of the one above if it has no tests.
+func TestTutorialExamples(t *testing.T) {
+	pages, err := filepath.Glob("docs/tutorial/[0-9]-*.md")
+	require.NoError(t, err)
+	sources, err := filepath.Glob("examples/extend/*.go")
+	require.NoError(t, err)
+	var code strings.Builder // of the tutorial, of which examples/extend has the imports
+	folders := map[string]string{}
+	for _, name := range append(pages, sources...) {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`"xlarun/((?:\w+/)*(\w+))"`).FindAllStringSubmatch(string(text), -1) {
+			folders[m[2]] = m[1]
+		}
+		for _, m := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+			code.WriteString(m[1])
+		}
+	}
+	functions := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*)\(`).FindAllStringSubmatch(code.String(), -1) {
+		folder := folders[m[1]]
+		if folder == "" || functions[m[0]] {
+			continue
+		}
+		functions[m[0]] = true
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, folder+"/example_test.go", nil, parser.ParseComments)
+		if err != nil { // a package without tests
+			file, err = parser.ParseFile(fset, path.Dir(folder)+"/example_test.go", nil, parser.ParseComments)
+			require.NoError(t, err)
+		}
+		var shown strings.Builder
+		for _, e := range doc.Examples(file) {
+			if e.Output != "" {
+				require.NoError(t, printer.Fprint(&shown, fset, e.Code))
+			}
+		}
+		assert.Contains(t, shown.String(), m[0], "an example of %s", folder)
+	}
+	require.Greater(t, len(functions), 35)
 }

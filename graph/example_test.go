@@ -39,3 +39,13 @@ func ExampleGrad() {
 	fmt.Println(slope.Slope, slope.Offset)
 	// Output: f32[] -8 f32[] -4
 }
+
+// Go's own if and index know no number that is computed in a trace: SelectTree, Select and DynamicIndex do.
+func ExampleSelectTree() {
+	type ball struct{ Height, Speed *graph.Array }
+	heights := graph.Linspace(-1, 2, 4).Square()
+	top := graph.DynamicIndex(heights, heights.ArgMax(0), 0)
+	b := graph.SelectTree(top.Gt(3), ball{top, graph.Scalar(0)}, ball{graph.Scalar(0), top})
+	fmt.Println(b.Height, graph.Stack([]*graph.Array{graph.Select(b.Speed.Eq(0), 1., 2.), graph.Iota(4).Mean()}, 0))
+	// Output: f32[] 4 f32[2] {1 1.5}
+}

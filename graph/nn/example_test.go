@@ -33,6 +33,10 @@ func Example() {
 	}
 	grads := graph.Grad2(loss)(net, graph.Zeros(graph.ShapeOf(graph.Float32, 8, 4)))
 	fmt.Println(grads.Hidden.W.Shape(), grads.Out.W.Shape())
+
+	cell := nn.NewGRU(random.New(43), 2, 3) // a gated recurrent unit, whose state goes from step to step
+	memory := cell.Step(cell.Start(), net.Apply(graph.Ones(graph.ShapeOf(graph.Float32, 4))))
+	fmt.Println(memory.Shape())
 	// Output:
 	// parameter  dtype  shape   count  bytes
 	// Hidden.W   f32    [4,64]    256   1024
@@ -40,4 +44,5 @@ func Example() {
 	// Out.W      f32    [64,2]    128    512
 	// total                       448   1792
 	// f32[4,64] f32[64,2]
+	// f32[3]
 }

@@ -57,3 +57,10 @@ func ExampleCheckKeys() {
 	// {random.Randint example_test.go:43, called at example_test.go:46}
 	// {random.Randint example_test.go:43, called at example_test.go:47}
 }
+
+// A key is used once. Split2 makes two of it, FoldIn one for a number, such as that of a generation.
+func ExampleSplit2() {
+	first, rest := random.Split2(random.New(42))
+	fmt.Println(random.Bernoulli(first, .5), random.Bernoulli(random.FoldIn(rest, 1), .5))
+	// Output: bool[] false bool[] true
+}

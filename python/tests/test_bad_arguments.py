@@ -176,22 +176,28 @@ def test_genome_without_layers():
         xlarun.Member(genome, member.metadata)
 
 
-@pytest.mark.parametrize("form, library, want", [
-    ("jax", "jax", "jax needs JAX: pip install jax"),
-    ("nnx", "flax", "nnx needs JAX and Flax: pip install jax flax"),
-    ("torch", "torch", "torch needs PyTorch: pip install torch"),
+@pytest.mark.parametrize("use, module, library, want", [
+    (lambda: xlarun.load(DATA / "cartpole.safetensors").jax(), "jax_function", "jax",
+     "Member.jax needs JAX: pip install jax"),
+    (lambda: xlarun.load(DATA / "cartpole.safetensors").nnx(), "nnx_module", "flax",
+     "Member.nnx needs JAX and Flax: pip install jax flax"),
+    (lambda: xlarun.load(DATA / "cartpole.safetensors").torch(), "torch_module", "torch",
+     "Member.torch needs PyTorch: pip install torch"),
+    (lambda: xlarun.from_jax(abs, "folder", {"n": 2}), "", "jax", "xlarun.from_jax needs JAX: pip install jax"),
+    (lambda: xlarun.make_vec("CartPole-v1", 2), "vector", "gymnasium",
+     "xlarun.make_vec needs Gymnasium 1.1 or newer: pip install 'gymnasium>=1.1'"),
+    (lambda: xlarun.sb3, "sb3", "stable_baselines3",
+     "xlarun.sb3 needs Stable-Baselines3: pip install stable-baselines3"),
+    *[(lambda to=to: xlarun.track(DATA, to), "", to, f"xlarun.track needs {to}: pip install {to}")
+      for to in ("mlflow", "wandb", "trackio", "aim")],
 ])
-def test_members_without_a_library(monkeypatch, form, library, want):
-    for module in ("jax_function", "nnx_module", "torch_module"):
-        monkeypatch.delitem(sys.modules, f"xlarun.{module}", raising=False)
+def test_without_a_library(monkeypatch, use, module, library, want):
+    """What is not installed is one sentence, which says what to install."""
+    monkeypatch.delitem(sys.modules, f"xlarun.{module}", raising=False)
+    monkeypatch.delitem(vars(xlarun), module, raising=False)
+    for name in [name for name in sys.modules if name.startswith(library + ".")]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ImportError, match=want):
-        getattr(xlarun.load(DATA / "cartpole.safetensors"), form)()
-
-
-def test_vectors_without_stable_baselines3(monkeypatch):
-    monkeypatch.delitem(sys.modules, "xlarun.sb3", raising=False)
-    monkeypatch.delitem(vars(xlarun), "sb3", raising=False)
-    monkeypatch.setitem(sys.modules, "stable_baselines3.common.vec_env", None)
-    with pytest.raises(ImportError, match="xlarun.sb3 needs Stable-Baselines3: pip install stable-baselines3"):
-        xlarun.sb3.VecEnv
+    with pytest.raises((ImportError, xlarun.Error)) as e:
+        use()
+    assert str(e.value) == want

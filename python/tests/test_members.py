@@ -36,9 +36,9 @@ def test_batches(name):
     member = xlarun.load(DATA / name)
     if member.metadata.get("encoder") in ("rate", "population"):
         pytest.skip("its inputs are drawn")
-    episodes = decode(CASES[name]["observations"]).reshape(4, 5, *member.observation_space["shape"])
-    rewards = np.linspace(-1, 1, 20).reshape(4, 5)
-    states, singles = member.start(4), [member.start() for _ in range(4)]
+    episodes = decode(CASES[name]["observations"]).reshape(4, 5, *member.observation_space["shape"])[::2]
+    rewards = np.linspace(-1, 1, 10).reshape(2, 5)
+    states, singles = member.start(2), [member.start() for _ in range(2)]
     for step in range(5):
         actions, after = member.act(episodes[:, step], states, actions="greedy")
         outputs, _ = member.outputs(episodes[:, step], states)
@@ -110,12 +110,18 @@ def test_learning_by_rewards():
         xlarun.Member(unknown.arrays, {**unknown.metadata, "plasticity": "hebb"})
 
 
+def drawn(member, observation, rng):
+    """Actions for an observation alone, and for many at a time."""
+    alone = [member.act(observation, actions="sampled", rng=rng)[0] for _ in range(1000)]
+    return np.concatenate([alone, member.act(np.stack([observation] * 19_000), actions="sampled", rng=rng)[0]])
+
+
 def test_draws_follow_the_distribution():
     member, rng = xlarun.load(DATA / "lander.safetensors"), np.random.default_rng(1)
     assert member.actions == "sampled"
     observation = decode(CASES["lander.safetensors"]["observations"])[0]
     logits, _ = member.outputs(observation)
-    draws = np.array([member.act(observation, rng=rng)[0] for _ in range(20_000)])
+    draws = drawn(member, observation, rng)
     first = 0
     for i, n in enumerate(member.action_space["nvec"]):
         own = np.exp(logits[first:first + n] - logits[first:first + n].max())
@@ -127,7 +133,7 @@ def test_draws_of_a_box():
     member, rng = xlarun.load(DATA / "ppo-pendulum.safetensors"), np.random.default_rng(1)
     observation = decode(CASES["ppo-pendulum.safetensors"]["observations"])[0]
     mean, _ = member.outputs(observation)
-    draws = np.array([member.act(observation, actions="sampled", rng=rng)[0] for _ in range(20_000)])
+    draws = drawn(member, observation, rng)
     before = np.arctanh(np.clip(draws / 2, -1 + 1e-6, 1 - 1e-6))  # the action is 2 tanh of the draw
     deviation = np.exp(member.arrays["Distribution.Log"])
     assert abs(np.median(before) - mean[0]) < 0.05 * deviation[0]

@@ -20,8 +20,11 @@ def from_jax(env: Any, folder: str | os.PathLike[str], action: dict[str, Any],
     bounds. max_steps is the step limit of an episode, threshold the mean return that solves the task. ValueError says
     what is wrong with an action.
     """
-    import jax
-    import jax.numpy as jnp
+    try:
+        import jax
+        import jax.numpy as jnp
+    except ModuleNotFoundError:
+        raise ImportError("xlarun.from_jax needs JAX: pip install jax") from None
 
     def reset_objective(key):
         return jnp.zeros(1), ()

@@ -3,7 +3,7 @@ try:
     import jax
     import jax.numpy as jnp
 except ModuleNotFoundError:
-    raise ImportError("jax needs JAX: pip install jax") from None
+    raise ImportError("Member.jax needs JAX: pip install jax") from None
 
 
 def function(member):

@@ -4,7 +4,7 @@ try:
     import jax.numpy as jnp
     from flax import nnx
 except ModuleNotFoundError:
-    raise ImportError("nnx needs JAX and Flax: pip install jax flax") from None
+    raise ImportError("Member.nnx needs JAX and Flax: pip install jax flax") from None
 
 
 class Module(nnx.Module):

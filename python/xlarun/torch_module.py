@@ -2,7 +2,7 @@
 try:
     import torch
 except ModuleNotFoundError:
-    raise ImportError("torch needs PyTorch: pip install torch") from None
+    raise ImportError("Member.torch needs PyTorch: pip install torch") from None
 
 
 class Module(torch.nn.Module):

@@ -174,7 +174,7 @@ def check(to: str) -> None:
         raise Error(f"got the tracker {to!r}, want one of {', '.join(_trackers)}", 2)
     spec = importlib.util.find_spec(to)
     if spec is None or spec.origin is None:  # a mere folder, such as the ./wandb of earlier runs, has no origin
-        raise Error(f"{to} is not installed: pip install {to}", 1, "not_installed")
+        raise Error(f"xlarun.track needs {to}: pip install {to}", 1, "not_installed")
 
 
 def _send(tracker, row):

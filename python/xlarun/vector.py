@@ -6,7 +6,7 @@ try:
     from gymnasium.vector import AutoresetMode, VectorEnv
     from gymnasium.vector.utils import batch_space
 except ImportError:
-    raise ImportError("environments need Gymnasium 1.1 or newer: pip install 'gymnasium>=1.1'") from None
+    raise ImportError("xlarun.make_vec needs Gymnasium 1.1 or newer: pip install 'gymnasium>=1.1'") from None
 
 from .process import Object, child, plain
 from .program import Error
