@@ -159,8 +159,8 @@ func requireOutput(t *testing.T, page string) {
 	require.Equal(t, m[2], string(out))
 }
 
-// TestTutorialExamples finds each function that the tutorial calls in an example with output, as pkg.go.dev shows it, of
-// its package, or of the one above if it has no tests.
+// TestTutorialExamples finds each function that the tutorial calls in an example with output, as pkg.go.dev shows it.
+// The example is of its package, or of the one above if it has no tests.
 func TestTutorialExamples(t *testing.T) {
 	pages, err := filepath.Glob("docs/tutorial/[0-9]-*.md")
 	require.NoError(t, err)

@@ -64,8 +64,8 @@ func wantsFunctions(g *graph.Graph, t graph.Target) bool {
 type functionsPass struct {
 	target graph.Target
 	number int // of functions so far
-	// once: the body is the program's own, which runs once. Its hashes are calls of a kernel (hashcalls.go): they take a
-	// sixth of the time to compile an update of PPO, and a call costs less than a microsecond.
+	// once: the body is the program's own, which runs once. Its hashes are calls of a kernel (hashcalls.go): they take
+	// a sixth of the time to compile an update of PPO, and a call costs less than a microsecond.
 	once bool
 }
 
