@@ -475,8 +475,8 @@ func (x Transition) effort() *graph.Array {
 }
 
 // alive is the reward of a healthy state, and whether an unhealthy one ends the episode.
-func (x Transition) alive() (reward, terminated *graph.Array) {
-	p, healthy := x.Params, x.Task.Healthy(x.After, x.Params)
+func (x Transition) alive(healthy *graph.Array) (reward, terminated *graph.Array) {
+	p := x.Params
 	return graph.Select(healthy, p.HealthyReward, graph.Scalar(0)), healthy.Not().And(p.TerminateWhenUnhealthy.Gt(0))
 }
 
