@@ -20,22 +20,23 @@ type num = scalars.Num
 // Sizes of the one program that runs all tapes of these tests: vectors of tapeWidth numbers, tapes that are filled up.
 const tapeWidth, tapeWords, tapeNumbers = 8, 1 << 14, 600
 
-// tapeRunner runs tapes in float32 and float64.
-type tapeRunner func(t *testing.T, p *scalars.Program, members [][]float64) (single, double [][]float64)
+// tapeRunner runs tapes in float32 and float64, for members for which only holds; nil: all.
+type tapeRunner func(t *testing.T, p *scalars.Program, members [][]float64, only []bool) (single, double [][]float64)
 
 func newTapeRunner(c *Client) tapeRunner {
-	type args struct{ Single, Double, Code, Numbers *array }
+	type args struct{ Single, Double, Only, Code, Numbers *array }
 	type results struct{ Single, Double *array }
 	kernel := &graph.Kernel{Target: "xlarun_tape", Shared: 2}
 	run := Jit(c, func(a args) results {
 		call := func(x *array) *array {
-			return graph.VMap(func(x *array) *array {
-				return graph.WithKernel(kernel, func(in []*array) []*array { return in[:1] }, x, a.Code, a.Numbers)[0]
-			})(x)
+			return graph.VMap(func(in [2]*array) *array {
+				return graph.WithKernel(kernel, func(in []*array) []*array { return in[:1] }, in[0], in[1], a.Code,
+					a.Numbers)[0]
+			})([2]*array{x, a.Only})
 		}
 		return results{call(a.Single), call(a.Double)}
 	})
-	return func(t *testing.T, p *scalars.Program, members [][]float64) (single, double [][]float64) {
+	return func(t *testing.T, p *scalars.Program, members [][]float64, only []bool) (single, double [][]float64) {
 		tape := p.Tape()
 		code := make([]int32, tapeWords)
 		numbers := make([]float64, tapeNumbers)
@@ -49,7 +50,11 @@ func newTapeRunner(c *Client) tapeRunner {
 			flat = append(flat, m...)
 		}
 		x := graph.Float64s(flat, len(members), tapeWidth)
-		got, err := run(args{graph.Convert(x, graph.Float32), x, graph.Of(code), graph.Float64s(numbers, len(numbers))})
+		if only == nil {
+			only = slices.Repeat([]bool{true}, len(members))
+		}
+		got, err := run(args{graph.Convert(x, graph.Float32), x, graph.Of(only), graph.Of(code),
+			graph.Float64s(numbers, len(numbers))})
 		require.NoError(t, err)
 		rows := func(a *array) (out [][]float64) {
 			all := floats(t, a)
@@ -299,7 +304,7 @@ func (f tapeFloat) interpret(tape *scalars.Tape, in []float64) []float64 {
 // check compares a program's tape, for some members in tiles, with the interpretation of each member.
 func (run tapeRunner) check(t *testing.T, name string, p *scalars.Program, members [][]float64) {
 	t.Helper()
-	single, double := run(t, p, members)
+	single, double := run(t, p, members, nil)
 	tape := p.Tape()
 	for k, x := range members {
 		for i, have := range [][]float64{single[k], double[k]} {
@@ -460,7 +465,7 @@ var tapeSystems = []struct {
 		touches := scalars.Lt(x[1], x[2])
 		weight := scalars.Select(touches, x[5], k(0))
 		out := scalars.Repeat(9, []num{x[0], k(1), x[3], k(0)}, func(c []num) ([]num, scalars.Cond) {
-			sums := scalars.WhenAny(touches, func() []num {
+			sums := scalars.When(touches, func() []num {
 				return []num{add(c[0], mul(weight, c[2])), add(x[4], mul(weight, c[0])), add(x[4], weight)}
 			}, []num{c[0], x[4], x[4]})
 			half := mul(k(.5), sums[0])
@@ -523,7 +528,7 @@ func TestTapeOfTiles(t *testing.T) {
 	})
 	for _, s := range tapeSystems {
 		turns := map[float64]bool{}
-		_, double := run(t, ofWidth(s.f), all)
+		_, double := run(t, ofWidth(s.f), all, nil)
 		for k, x := range all {
 			for i, want := range s.f(knownNums(x)) {
 				want, known := want.Value()
@@ -616,7 +621,7 @@ func randomScalars(seed uint64, whole bool) func(x []num) []num {
 		few := func() []num { return []num{pick(), pick(), pick()} }
 		for range 4 + r.IntN(12) {
 			inner := r.Uint64()
-			kinds := 13
+			kinds := 14
 			if depth == 2 {
 				kinds = 10
 			}
@@ -670,6 +675,16 @@ func randomScalars(seed uint64, whole bool) func(x []num) []num {
 					out := grow(inner, depth+1, pool)
 					return out[len(out)-3:]
 				}, few())...)
+			case 13: // a carry that a When changes, some of it by a choice, and that not all is read of then
+				changes, other := condition(), pick()
+				pool = append(pool, scalars.Repeat(1+r.IntN(4), few(), func(carry []num) ([]num, scalars.Cond) {
+					out := scalars.When(changes, func() []num {
+						out := grow(inner, depth+1, append(append([]num{}, pool...), carry...))
+						x, y := out[len(out)-1], out[len(out)-2]
+						return []num{bound(scalars.Sub(x, carry[0])), scalars.Select(scalars.Lt(x, y), x, carry[1]), y}
+					}, carry)
+					return out, scalars.Lt(bound(scalars.Add(out[0], out[2])), other)
+				})[r.IntN(3):]...)
 			}
 		}
 		return pool
@@ -677,6 +692,48 @@ func randomScalars(seed uint64, whole bool) func(x []num) []num {
 	return func(x []num) []num {
 		out := grow(seed, 0, x)
 		return out[len(out)-tapeWidth:]
+	}
+}
+
+// withSpecials is members of which three in four have a number that is special.
+func withSpecials(members [][]float64) [][]float64 {
+	special := []float64{math.Copysign(0, -1), math.Inf(1), math.NaN(), math.Inf(-1), 0}
+	for k, m := range members {
+		if k%4 > 0 {
+			m[k/4%tapeWidth] = special[k%len(special)]
+		}
+	}
+	return members
+}
+
+// A member has the same bytes alone, among 300 others, and where others are left out, which come to zeros.
+func TestTapeOfAMemberAlone(t *testing.T) {
+	run := newTapeRunner(always(open(t, Options{})))
+	functions := 8
+	if long.On() {
+		functions = 100
+	}
+	members := withSpecials(tapeStarts(301))
+	only := make([]bool, len(members))
+	for k := range only {
+		only[k] = k%3 == 0
+	}
+	for seed := range uint64(functions) {
+		p := ofWidth(randomScalars(seed, false))
+		single, double := run(t, p, members, nil)
+		single2, double2 := run(t, p, members, only)
+		for k := range members {
+			if !only[k] {
+				single[k], double[k] = make([]float64, tapeWidth), make([]float64, tapeWidth)
+			}
+			requireBits(t, single[k], single2[k], "function %d, float32, member %d", seed, k)
+			requireBits(t, double[k], double2[k], "function %d, float64, member %d", seed, k)
+			if k%60 == 0 {
+				single, double := run(t, p, members[k:k+1], nil)
+				requireBits(t, single[0], single2[k], "function %d, float32, member %d alone", seed, k)
+				requireBits(t, double[0], double2[k], "function %d, float64, member %d alone", seed, k)
+			}
+		}
 	}
 }
 
@@ -695,12 +752,13 @@ func TestTapeOfRandomFunctions(t *testing.T) {
 			whole[k] = append(whole[k], math.Round(math.Mod(x, 8)))
 		}
 	}
+	members = withSpecials(members)
 	for seed := range uint64(functions) {
 		name := fmt.Sprintf("function %d", seed)
 		run.check(t, name, ofWidth(randomScalars(seed, false)), members)
 		f := randomScalars(seed, true)
 		p := ofWidth(f)
-		single, double := run(t, p, whole)
+		single, double := run(t, p, whole, nil)
 		ops, err := graph.Eval(graph.VMap(func(x *array) *array { return p.Ops(x)[0] })(graph.Float64s(
 			slices.Concat(whole[:8]...), 8, tapeWidth)))
 		require.NoError(t, err)
@@ -746,7 +804,7 @@ func TestTapeSines(t *testing.T) {
 				out[i] = of.f(x[i])
 			}
 			return out
-		}), members)
+		}), members, nil)
 		for k, m := range members {
 			for i, x := range m {
 				require.InDelta(t, of.want(x), double[k][i], 2.5e-16, "%s of %v", name, x)

@@ -153,7 +153,7 @@ func (p *problem) newton(excess []num) (h symmetric, force []num) {
 			}
 			rows, weight := excess[first[i]:first[i+1]], p.weight[first[i]:first[i+1]]
 			before, pushed := of[b], on[b]
-			out := scalars.WhenAny(t.touches, func() []num {
+			out := scalars.When(t.touches, func() []num {
 				w := active(weight, rows)
 				x, push := before.add(t.stiffness(w)), pushed.add(t.pushes(pushes(w, rows)))
 				return slices.Concat(x[:], push.ang[:], push.lin[:])
@@ -179,7 +179,7 @@ func (p *problem) newton(excess []num) (h symmetric, force []num) {
 	at := first[len(p.contacts)]
 	for _, c := range p.chains {
 		row, weight := excess[at:at+1], p.weight[at:at+1]
-		out := scalars.WhenAny(c.touches, func() (out []num) {
+		out := scalars.When(c.touches, func() (out []num) {
 			w := active(weight, row)
 			for i := range c.row {
 				x := mul(w[0], c.row[i])
@@ -248,7 +248,7 @@ func (p *problem) solve(warm []num) (acc, force []num) {
 			return []num{first, second}
 		}
 		p.parts(func(at, n int, rows func(v []motion, x []num) []num, touches scalars.Cond) {
-			out := scalars.WhenAny(touches, func() []num {
+			out := scalars.When(touches, func() []num {
 				return derivatives(p.weight[at:at+n], excess[at:at+n], rows(v, step))
 			}, []num{first, second})
 			first, second = out[0], out[1]

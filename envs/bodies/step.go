@@ -55,7 +55,7 @@ type Options struct {
 	Frames Part // what is computed beside the state
 	Ops    bool // by graph's ops, which have derivatives, on CPUs too, where there would be a tape
 	Plain  bool // in float64 by this process, without a program: arrays have data
-	// Only says which members are computed, bool[]; nil: all. Results of others are 0. On CPUs they cost nothing.
+	// Only says which members' results are read, bool[]; nil: all. On CPUs others cost nothing.
 	Only *graph.Array
 }
 
@@ -105,11 +105,6 @@ func (m *Model) call(op string, record func(x state, control []num, numbers [][]
 		out = scalars.Record(widths, step).Ops(in...)
 	default:
 		out = scalars.Record(widths, step).CallOnly(o.Only, in...)
-	}
-	if o.Only != nil && (o.Plain || o.Ops) {
-		for i := range out {
-			out[i] = graph.Select(o.Only, out[i], 0)
-		}
 	}
 	f := Frames{Travel: out[3]}
 	next := Data{out[0], out[1], out[2]}

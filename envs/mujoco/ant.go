@@ -29,13 +29,11 @@ var Ant = Task{ID: "Ant-v5", Model: model("ant.xml"), Engine: 4, FrameSkip: 5, M
 	Width: func(t Task) int { return jointsWidth(2)(t) + t.seenWidth("include-cfrc-ext-in-observation", 6) },
 	Feet:  []string{"left_ankle_geom", "right_ankle_geom", "third_ankle_geom", "fourth_ankle_geom"},
 	View:  [2]draw.Point{draw.At(-2, -.3), draw.At(2, 2)},
-	Healthy: func(s State, p Params) *graph.Array {
-		z, finite := s.Data.Q.Index(2), graph.IsFinite(graph.Concatenate(0, s.Data.Q, s.Data.V)).All()
-		return finite.And(p.HealthyZMin.Le(z)).And(z.Le(p.HealthyZMax))
-	},
 	Reward: func(x Transition) (reward, terminated *graph.Array) {
 		p := x.Params
-		reward, terminated = x.alive()
+		z := x.After.Data.Q.Index(2)
+		finite := graph.IsFinite(graph.Concatenate(0, x.After.Data.Q, x.After.Data.V)).All()
+		reward, terminated = x.alive(finite.And(p.HealthyZMin.Le(z)).And(z.Le(p.HealthyZMax)))
 		main := x.Task.MainBody
 		speed := x.moved(x.After.Frames.Pos.Index(main), x.Before.Frames.Pos.Index(main)).Mul(p.ForwardRewardWeight)
 		contact := graph.Clamp(p.ContactForceMin, x.After.Frames.Force, p.ContactForceMax).Square().Sum()

@@ -21,13 +21,11 @@ var Hopper = Task{ID: "Hopper-v5", Model: model("hopper.xml"), Engine: 4, FrameS
 		HealthyStateMax: graph.Scalar(100), HealthyZMin: graph.Scalar(.7), HealthyZMax: graph.Scalar(envs.Unbounded),
 		HealthyAngleMin: graph.Scalar(-.2), HealthyAngleMax: graph.Scalar(.2), ResetNoiseScale: graph.Scalar(5e-3)},
 	Feet: []string{"foot_geom"}, View: [2]draw.Point{draw.At(-1.2, -.2), draw.At(1.2, 1.8)},
-	Healthy: func(s State, p Params) *graph.Array {
-		q, v := s.Data.Q, s.Data.V
+	Reward: func(x Transition) (reward, terminated *graph.Array) {
+		q, v, p := x.After.Data.Q, x.After.Data.V, x.Params
 		healthy := between(p.HealthyStateMin, graph.Concatenate(0, cut(q, 2, q.Dim(0)), v), p.HealthyStateMax)
 		healthy = healthy.And(between(p.HealthyZMin, q.Index(1), p.HealthyZMax))
-		return healthy.And(between(p.HealthyAngleMin, q.Index(2), p.HealthyAngleMax))
-	},
-	Reward: func(x Transition) (reward, terminated *graph.Array) {
-		reward, terminated = x.alive()
+		healthy = healthy.And(between(p.HealthyAngleMin, q.Index(2), p.HealthyAngleMax))
+		reward, terminated = x.alive(healthy)
 		return x.forward().Add(reward).Sub(x.effort()), terminated
 	}}

@@ -54,10 +54,9 @@ var Humanoid = Task{ID: "Humanoid-v5", Model: model("humanoid.xml"), Engine: 4, 
 		HealthyZMin: graph.Scalar(1), HealthyZMax: graph.Scalar(2), ResetNoiseScale: graph.Scalar(.01)},
 	Observation: humanoidObservation, Width: humanoidWidth,
 	Feet: []string{"right_foot", "left_foot"}, View: [2]draw.Point{draw.At(-1.2, -.2), draw.At(1.2, 1.8)},
-	Healthy: func(s State, p Params) *graph.Array { return between(p.HealthyZMin, s.Data.Q.Index(2), p.HealthyZMax) },
 	Reward: func(x Transition) (reward, terminated *graph.Array) {
 		p := x.Params
-		reward, terminated = x.alive()
+		reward, terminated = x.alive(between(p.HealthyZMin, x.After.Data.Q.Index(2), p.HealthyZMax))
 		speed := x.moved(x.Task.centre(x.After), x.Task.centre(x.Before)).Mul(p.ForwardRewardWeight)
 		contact := x.After.Frames.Force.Square().Sum().Mul(p.ContactCostWeight)
 		contact = graph.Clamp(p.ContactCostMin, contact, p.ContactCostMax)

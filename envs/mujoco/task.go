@@ -50,11 +50,8 @@ type Task struct {
 	// Observation lists the parts of an observation, vectors of Width elements in all.
 	Observation func(t Task, s State) []*graph.Array
 	Width       func(t Task) int
-	// Reward is of a step, and whether the task ended.
+	// Reward is of a step, and whether the task ended. Then further steps move Time alone, and cost nothing on CPUs.
 	Reward func(x Transition) (reward, terminated *graph.Array)
-	// Healthy reports whether a state is, if Params has HealthyReward and TerminateWhenUnhealthy. A step from a state
-	// that ended the episode changes nothing, and costs nothing on CPUs.
-	Healthy func(s State, p Params) *graph.Array
 	// Factors makes FrictionFactor, MassFactor, GearFactor and GravityFactor parameters, of tasks without Design: those
 	// that change something.
 	Factors bool
@@ -110,12 +107,13 @@ type Params struct {
 }
 
 // State is f32: the model's state, and what was seen of the last evaluation. Time, the steps played, is an int32
-// scalar.
+// scalar, and Ended, whether a step terminated, a bool scalar.
 type State struct {
 	Data   bodies.Data
 	Frames bodies.Frames
 	Design *graph.Array `tree:"optional"` // of the last action, f32[Designs]; nil: the task has none
 	Time   *graph.Array
+	Ended  *graph.Array `tree:"optional"` // nil: steps go on after the end
 }
 
 // Transition is a step: Travel of After's Frames is how far joints went in it.
@@ -236,7 +234,7 @@ func (t Task) Reset(key random.Key, p Params) (State, *graph.Array) {
 	if t.Start != nil {
 		t.reads("Start", p, func(p Params) { q, v = t.Start(t, key, p) })
 	}
-	s := State{Data: bodies.Data{Q: q, V: v, Warm: zeros(nv)}, Time: envs.Steps(0)}
+	s := State{Data: bodies.Data{Q: q, V: v, Warm: zeros(nv)}, Time: envs.Steps(0), Ended: envs.False()}
 	s.Frames.Travel = zeros(nv)
 	if t.Design != nil {
 		s.Design = zeros(t.Designs)
@@ -261,18 +259,20 @@ func (t Task) Step(_ random.Key, s State, action *graph.Array,
 		action, next.Design = cut(action, 0, nu), cut(action, nu, nu+t.Designs)
 	}
 	o := t.options()
-	if t.Healthy != nil {
-		t.reads("Healthy", p, func(p Params) {
-			o.Only = s.Time.Eq(0).Or(t.Healthy(s, p)).Or(p.TerminateWhenUnhealthy.Le(0))
-		})
+	if s.Ended != nil {
+		o.Only = s.Ended.Not()
 	}
 	next.Data, next.Frames = t.Model().Step(s.Data, action, t.numbers(p, next.Design), o)
-	if o.Only != nil {
-		next.Data = graph.SelectTree(o.Only, next.Data, s.Data)
-		next.Frames = graph.SelectTree(o.Only, next.Frames, s.Frames)
+	if s.Ended != nil {
+		next.Time, next.Ended = s.Time, s.Ended
+		next = graph.SelectTree(s.Ended, s, next)
 	}
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
 	obs, reward, terminated = t.outcome(s, next, action, p)
+	if s.Ended != nil {
+		next.Ended = s.Ended.Or(terminated)
+		terminated = next.Ended
+	}
 	return next, obs, reward, terminated, truncated
 }
 
@@ -392,8 +392,11 @@ func (t Task) resize(name string, value int) (envs.Environment, error) {
 		}
 		ok := value == 0 || value == 1
 		switch name {
-		case "engine", "frame-skip":
-			*map[string]*int{"engine": &t.Engine, "frame-skip": &t.FrameSkip}[name] = value
+		case "engine":
+			t.Engine = value
+			ok = t.check() == nil
+		case "frame-skip":
+			t.FrameSkip = value
 			ok = t.check() == nil
 		case "main-body":
 			ok = value >= 1 && value < len(t.Model().Bodies)
@@ -472,8 +475,8 @@ func (x Transition) effort() *graph.Array {
 }
 
 // alive is the reward of a healthy state, and whether an unhealthy one ends the episode.
-func (x Transition) alive() (reward, terminated *graph.Array) {
-	p, healthy := x.Params, x.Task.Healthy(x.After, x.Params)
+func (x Transition) alive(healthy *graph.Array) (reward, terminated *graph.Array) {
+	p := x.Params
 	return graph.Select(healthy, p.HealthyReward, graph.Scalar(0)), healthy.Not().And(p.TerminateWhenUnhealthy.Gt(0))
 }
 

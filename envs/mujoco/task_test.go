@@ -31,27 +31,30 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// A step from the state that ended the episode changes nothing but the time. The first step goes from any state, and so
-// do all if an unhealthy state ends nothing.
+// Steps after the one that terminated change nothing but the time, whatever the reason; if none did, they go on.
 func TestStepsAfterTheEnd(t *testing.T) {
-	p := Hopper.DefaultParams()
-	start, _ := Hopper.Reset(random.New(3), p)
-	start.Data.Q = graph.Of([]float32{0, .3, 0, 0, 0, 0})
-	for _, c := range []struct {
-		time int
+	never, once := Hopper, Hopper
+	never.Reward = func(x Transition) (reward, terminated *graph.Array) { return x.forward(), envs.False() }
+	once.Reward = func(x Transition) (reward, terminated *graph.Array) { return x.forward(), x.Before.Time.Eq(0) }
+	goesOn := Hopper.DefaultParams()
+	goesOn.TerminateWhenUnhealthy = graph.Scalar(0)
+	for i, c := range []struct {
+		task Task
+		p    Params
 		ends float64
-		want bool
-	}{{3, 1, false}, {0, 1, true}, {3, 0, true}} {
-		start.Time, p.TerminateWhenUnhealthy = envs.Steps(c.time), graph.Scalar(c.ends)
-		next, _, _, terminated, _ := Hopper.Step(random.New(0), start, zeros(3), p)
-		before, err := graph.Floats(start.Data.Q)
-		require.NoError(t, err)
-		after, err := graph.Floats(next.Data.Q)
-		require.NoError(t, err)
-		require.Equal(t, c.want, !slices.Equal(before, after), c)
-		ended, err := graph.Floats(terminated.Convert(graph.Float32))
-		require.NoError(t, err)
-		require.Equal(t, []float64{c.ends}, ended)
+	}{{Hopper, Hopper.DefaultParams(), 1}, {Hopper, goesOn, 0}, {never, never.DefaultParams(), 0},
+		{once, once.DefaultParams(), 1}} {
+		start, _ := c.task.Reset(random.New(3), c.p)
+		start.Data.Q = graph.Of([]float32{0, .3, 0, 0, 0, 0})
+		action := graph.Of([]float32{.5, -.5, .5})
+		first, _, _, terminated, _ := c.task.Step(random.New(0), start, action, c.p)
+		require.Equal(t, []float64{c.ends}, graphtest.Floats(t, terminated), i)
+		require.NotEqual(t, graphtest.Floats(t, start.Data.Q), graphtest.Floats(t, first.Data.Q), i)
+		second, _, _, terminated, _ := c.task.Step(random.New(0), first, action, c.p)
+		require.Equal(t, []float64{c.ends}, graphtest.Floats(t, terminated), i)
+		require.Equal(t, []float64{2}, graphtest.Floats(t, second.Time), i)
+		moved := !slices.Equal(graphtest.Floats(t, first.Data.Q), graphtest.Floats(t, second.Data.Q))
+		require.Equal(t, c.ends == 0, moved, i)
 	}
 }
 
@@ -67,10 +70,10 @@ func TestMissingParameter(t *testing.T) {
 	}
 	require.NoError(t, play())
 	task.Params.HealthyZMax = nil
-	require.ErrorContains(t, play(), "Hopper-v5: Healthy reads the parameter HealthyZMax, which the task's Params lack")
+	require.ErrorContains(t, play(), "Hopper-v5: Reward reads the parameter HealthyZMax, which the task's Params lack")
 	task.Params.ResetNoiseScale = nil
 	require.ErrorContains(t, play(), "Hopper-v5: Start reads the parameter ResetNoiseScale, which")
-	task.Start, task.Healthy = nil, nil
+	task.Start = nil
 	task.Reward = func(x Transition) (reward, terminated *graph.Array) { return x.Action.Add(zeros(2)), nil }
 	require.ErrorContains(t, play(), "add: shapes [[3] [2]] do not broadcast")
 }

@@ -19,11 +19,9 @@ var Walker2d = Task{ID: "Walker2d-v5", Model: model("walker2d.xml"), Engine: 4, 
 		HealthyZMax: graph.Scalar(2), HealthyAngleMin: graph.Scalar(-1), HealthyAngleMax: graph.Scalar(1),
 		ResetNoiseScale: graph.Scalar(5e-3)},
 	Feet: []string{"foot_geom", "foot_left_geom"}, View: [2]draw.Point{draw.At(-1.2, -.2), draw.At(1.2, 1.8)},
-	Healthy: func(s State, p Params) *graph.Array {
-		upright := between(p.HealthyAngleMin, s.Data.Q.Index(2), p.HealthyAngleMax)
-		return between(p.HealthyZMin, s.Data.Q.Index(1), p.HealthyZMax).And(upright)
-	},
 	Reward: func(x Transition) (reward, terminated *graph.Array) {
-		reward, terminated = x.alive()
+		q, p := x.After.Data.Q, x.Params
+		healthy := between(p.HealthyZMin, q.Index(1), p.HealthyZMax)
+		reward, terminated = x.alive(healthy.And(between(p.HealthyAngleMin, q.Index(2), p.HealthyAngleMax)))
 		return x.forward().Add(reward).Sub(x.effort()), terminated
 	}}

@@ -136,7 +136,6 @@ type block struct {
 	next   []Num       // the carry after an iteration; when: the values
 	last   []Num       // scan: further values of the last iteration
 	again  Cond        // repeat: whether another iteration follows; when: whether the values are wanted
-	equal  bool        // when: the values are those otherwise where they are not wanted
 	result []*value    // next and last
 	head   *value      // the block itself
 }
@@ -295,19 +294,14 @@ func Repeat(most int, init []Num, body func(carry []Num) (next []Num, again Cond
 
 // When is f() where c holds, and otherwise elsewhere. Unlike by Select, f's operations are skipped if c holds for none
 // of the members that a kernel computes together.
-func When(c Cond, f func() []Num, otherwise []Num) []Num { return when(c, false, f, otherwise) }
-
-// WhenAny is When for an f() that is otherwise where c does not hold, but for the sign of zeros: nothing is selected.
-func WhenAny(c Cond, f func() []Num, otherwise []Num) []Num { return when(c, true, f, otherwise) }
-
-func when(c Cond, equal bool, f func() []Num, otherwise []Num) []Num {
+func When(c Cond, f func() []Num, otherwise []Num) []Num {
 	if c.v == nil {
 		if c.c {
 			return f()
 		}
 		return otherwise
 	}
-	b := &block{kind: whenBlock, again: c, equal: equal, body: c.v.home.enter(false)}
+	b := &block{kind: whenBlock, again: c, body: c.v.home.enter(false)}
 	out := slices.Clone(f())
 	b.body.leave()
 	if len(out) != len(otherwise) {

@@ -25,9 +25,8 @@
 //
 // # Loops
 //
-// Scan runs a body for each row of a tableau of known numbers, Repeat until a member is ready, When and WhenAny compute
-// what few members need. A carry is a list of numbers, and the loops may be in each other. Of known numbers they are
-// Go's loops.
+// Scan runs a body for each row of a tableau of known numbers, Repeat until a member is ready, When computes what few
+// members need. A carry is a list of numbers, and the loops may be in each other. Of known numbers they are Go's loops.
 //
 // # Rounding
 //

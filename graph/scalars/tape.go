@@ -237,14 +237,9 @@ func (a *assembler) block(b *block) {
 		}
 		wanted := a.slot[b.again.v]
 		a.emit(tapeSkip, -1, wanted)
-		start := len(a.code)
 		a.region(b.body)
 		for i, x := range b.next {
 			own := a.slot[b.result[i]]
-			if b.equal {
-				a.into(own, x, b.body, start)
-				continue
-			}
 			a.emit(tapeSelect, own, wanted, a.operand(x), own)
 		}
 		a.emit(tapeEnd, -1)
@@ -309,19 +304,6 @@ func (a *assembler) block(b *block) {
 	} else {
 		a.emit(tapeNext, -1)
 	}
-}
-
-// into makes own the slot of a value of a body whose code begins at start.
-func (a *assembler) into(own int, x Num, body *region, start int) {
-	if x.v != nil && x.v.home == body && a.readers[x.v] == 1 && x.v.op != opResult && x.v.op != opParam {
-		for i := start; i < len(a.code); i++ {
-			if in := &a.code[i]; in.out == a.slot[x.v] {
-				in.out = own
-				return
-			}
-		}
-	}
-	a.emit(tapeMove, own, a.operand(x))
 }
 
 // removeUnread removes instructions whose results nothing reads.
