@@ -2,6 +2,7 @@ package strategy_test
 
 import (
 	"fmt"
+	"sync"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -33,9 +34,13 @@ func (r *Recombination) Tell(mean any, e strategy.Evaluation, z strategy.Draws[a
 
 func (*Recombination) Mean(mean any) any { return mean }
 
+var once sync.Once // examples may run again: go test -count=2
+
 // What is registered, --strategy knows.
 func ExampleMustRegister() {
-	strategy.MustRegister("recombination", &Recombination{Parents: 2, Sigma: settings.Num(.5)})
+	once.Do(func() {
+		strategy.MustRegister("recombination", &Recombination{Parents: 2, Sigma: settings.Num(.5)})
+	})
 	s, err := strategy.Make("recombination", settings.Values{"parents": "3"})
 	fmt.Println(err, strategy.LogWeights(graph.Of([]float32{3, 1, 2, 0}), 2))
 	mean := s.Init(graph.Of([]float32{1, 2}), 4)
