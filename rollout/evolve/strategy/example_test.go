@@ -17,8 +17,7 @@ type Recombination struct {
 }
 
 func (*Recombination) Traits() (t strategy.Traits[any, any, any]) { return t }
-
-func (*Recombination) Init(genome any, _ int) any { return genome }
+func (*Recombination) Init(genome any, _ int) any                 { return genome }
 
 func (*Recombination) Sample(key random.Key, mean any, _ *graph.Array) any {
 	return strategy.Noise(key, mean)
@@ -38,9 +37,7 @@ var once sync.Once // examples may run again: go test -count=2
 
 // What is registered, --strategy knows.
 func ExampleMustRegister() {
-	once.Do(func() {
-		strategy.MustRegister("recombination", &Recombination{Parents: 2, Sigma: settings.Num(.5)})
-	})
+	once.Do(func() { strategy.MustRegister("recombination", &Recombination{Parents: 2, Sigma: settings.Num(.5)}) })
 	s, err := strategy.Make("recombination", settings.Values{"parents": "3"})
 	fmt.Println(err, strategy.LogWeights(graph.Of([]float32{3, 1, 2, 0}), 2))
 	mean := s.Init(graph.Of([]float32{1, 2}), 4)
