@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"fmt"
+	"sync"
 
 	"xlarun/envs"
 	"xlarun/graph"
@@ -31,9 +32,11 @@ func (p *OneLayer) Act(params nn.Dense, _ graph.None, observation *graph.Array,
 	return graph.None{}, policy.Output{Action: params.Apply(policy.Flat(p.observation, observation))}
 }
 
+var once sync.Once // examples may run again: go test -count=2
+
 // What is registered, --policy knows.
 func ExampleMustRegister() {
-	policy.MustRegister("one-layer", &OneLayer{})
+	once.Do(func() { policy.MustRegister("one-layer", &OneLayer{}) })
 	maker, _ := policy.MakerOf("one-layer", nil)
 	network, err := maker.Make(envs.Symmetric(1, 2), 3)
 	key := random.New(0)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -388,7 +389,9 @@ func TestFaultyTraits(t *testing.T) {
 
 func TestRegister(t *testing.T) {
 	maker := &own{Level: settings.Num(.5), Times: 1}
-	MustRegister("test-own", maker)
+	if !slices.Contains(Names(), "test-own") { // not with go test -count=2, again
+		MustRegister("test-own", maker)
+	}
 	require.Contains(t, Names(), "test-own")
 	unbounded := envs.Box{Low: []float64{-math.MaxFloat32}, High: []float64{math.MaxFloat32}, Dims: []int{1},
 		DType: graph.Float32}

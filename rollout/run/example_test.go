@@ -3,6 +3,7 @@ package run_test
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"xlarun/graph"
 	"xlarun/rollout/run"
@@ -32,10 +33,14 @@ func (d *Doubling) Start(_ context.Context, b xlabridge.Backend) (run.Run, error
 	}), err
 }
 
+var once sync.Once // examples may run again: go test -count=2
+
 // What is registered is a command of the program. The reference backend runs it without compiling.
 func ExampleMustRegister() {
-	run.MustRegister(run.Kind{Name: "double", Short: "Double a number", Version: 1, Unit: "step", Length: "steps",
-		Work: "multiplications", New: func() run.Experiment { return &Doubling{Steps: 10} }})
+	once.Do(func() {
+		run.MustRegister(run.Kind{Name: "double", Short: "Double a number", Version: 1, Unit: "step", Length: "steps",
+			Work: "multiplications", New: func() run.Experiment { return &Doubling{Steps: 10} }})
+	})
 	kind, _ := run.Lookup("double")
 	doubling, err := kind.New().Job().Start(context.Background(), &xlabridge.Reference{})
 	for err == nil {

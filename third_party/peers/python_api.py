@@ -1,7 +1,8 @@
 """What xlarun's Python package does, and other libraries for the same, for `xlarun bench python`.
 usage: python_api.py strategy WHO POP SIZE              ask and tell of OpenES, fitness given; WHO: xlarun, evosax
        python_api.py archive WHO POP SIZE               ask and tell of MAP-Elites with 2,500 cells; WHO: xlarun, ribs
-       python_api.py vector WHO ENVIRONMENTS            a step of CartPole-v1; WHO: xlarun, CartPoleVectorEnv, SyncVectorEnv, envpool
+       python_api.py vector WHO ENVIRONMENTS            a step of CartPole-v1; WHO: xlarun, CartPoleVectorEnv,
+                                                        SyncVectorEnv, envpool
        python_api.py trials WHO TRIALS WORKERS SECONDS  programs that sleep; WHO: optuna, joblib, ray
 xlarun's package must be importable, and XLARUN name the program."""
 import sys
@@ -26,7 +27,8 @@ def strategy(who, pop, size):
         import jax.numpy as jnp
         import optax
         from evosax.algorithms import Open_ES
-        es = Open_ES(population_size=pop, solution=jnp.zeros(size), optimizer=optax.adam(0.02), std_schedule=optax.constant_schedule(0.1))
+        es = Open_ES(population_size=pop, solution=jnp.zeros(size), optimizer=optax.adam(0.02),
+                     std_schedule=optax.constant_schedule(0.1))
         p, key = es.default_params, jax.random.key(0)
         ask, tell, split = jax.jit(es.ask), jax.jit(es.tell), jax.jit(lambda k: jax.random.split(k, 3))
         state = es.init(key, jnp.zeros(size), p)
@@ -46,8 +48,8 @@ def archive(who, pop, size):
     first = rng.uniform(-1, 1, (pop, size)).astype(np.float32)
     if who == "xlarun":
         import xlarun
-        s = xlarun.Strategy("map-elites", popsize=pop, x0=first, ranges=[(-1, 1), (-1, 1)], archive="grid:50,50", emitter_iso_sigma=0.05,
-                            emitter_line_sigma=0.1)
+        s = xlarun.Strategy("map-elites", popsize=pop, x0=first, ranges=[(-1, 1), (-1, 1)], archive="grid:50,50",
+                            emitter_iso_sigma=0.05, emitter_line_sigma=0.1)
 
         def once(_):
             xs = s.ask()
@@ -72,11 +74,15 @@ def vector(who, n):
         import xlarun
         env = xlarun.make_vec("CartPole-v1", n, seed=0)
     elif who == "envpool":
-        import envpool
+        try:
+            import envpool
+        except ImportError:
+            sys.exit("EnvPool is not among the requirements, for its 600 MB: pip install envpool==1.2.5")
         env = envpool.make_gymnasium("CartPole-v1", num_envs=n, num_threads=1)  # two are slower
     else:
         import gymnasium
-        env = gymnasium.make_vec("CartPole-v1", num_envs=n, vectorization_mode="sync" if who == "SyncVectorEnv" else "vector_entry_point")
+        mode = "sync" if who == "SyncVectorEnv" else "vector_entry_point"
+        env = gymnasium.make_vec("CartPole-v1", num_envs=n, vectorization_mode=mode)
     env.reset()
     return env.step, actions, 1 if who == "SyncVectorEnv" else 16
 
@@ -85,7 +91,8 @@ def trials(who, count, workers, seconds):
     import subprocess
 
     def one(i):
-        out = subprocess.run(["sh", "-c", f"sleep {seconds}; echo '{{\"value\": {i}}}'"], capture_output=True, check=True).stdout
+        command = ["sh", "-c", f"sleep {seconds}; echo '{{\"value\": {i}}}'"]
+        out = subprocess.run(command, capture_output=True, check=True).stdout
         return float(out.split(b":")[1].strip(b" }\n"))
     if who == "optuna":
         import optuna
@@ -109,7 +116,8 @@ def trials(who, count, workers, seconds):
 
         def all():
             tune.Tuner(tune.with_resources(lambda config: {"value": one(config["x"])}, {"cpu": 1}),
-                       param_space={"x": tune.uniform(0, 1)}, run_config=tune.RunConfig(verbose=0, storage_path=folder.name),
+                       param_space={"x": tune.uniform(0, 1)},
+                       run_config=tune.RunConfig(verbose=0, storage_path=folder.name),
                        tune_config=tune.TuneConfig(num_samples=count, max_concurrent_trials=workers)).fit()
     return lambda _: all(), [None], 1
 

@@ -116,6 +116,18 @@ func TestBudgetForNothing(t *testing.T) {
 	require.Contains(t, b.out.String(), "not measured: qd/whole: the time of 600ms of the suite qd was over\n")
 }
 
+// A row whose own side is a script made an environment of Python packages, without --peers.
+func TestOursInPython(t *testing.T) {
+	b, args := allBed(t, func(name string, _ *time.Time) { t.Errorf("%s was started", name) })
+	b.suites = []Suite{{Name: "python", Turn: time.Second, Workloads: func(Options) []Workload {
+		return []Workload{{Name: "step", Script: Peer{Script: "slow.py"}}}
+	}}}
+	require.NotEqual(t, 0, b.do("python/step"))
+	require.Contains(t, b.out.String(), "not measured: step: it needs --peers\n")
+	require.Equal(t, 0, b.do(args...), b.err)
+	require.Equal(t, .02, b.rows(t)[0].Ours)
+}
+
 // An interrupt lost all rows.
 func TestInterrupt(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())

@@ -271,7 +271,7 @@ func TestSuites(t *testing.T) {
 			require.False(t, names[w.Name], "%s %s", s.Name, w.Name)
 			names[w.Name] = true
 			require.NotEmpty(t, w.What, w.Name)
-			require.True(t, w.Open != nil || w.Script.Script != "", w.Name)
+			require.NotEqual(t, w.Open != nil, w.Script.Script != "", w.Name)
 		}
 		for _, w := range all {
 			for _, p := range w.Peers {

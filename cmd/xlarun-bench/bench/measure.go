@@ -238,7 +238,7 @@ func agree(w Workload, p Peer, ours, theirs *side) error {
 // ours starts a process of ours for a workload, with an empty cache of programs where none is given.
 func (b *bench) ours(s Suite, w Workload) starter {
 	return func(ctx context.Context, cache string) (*process, func(), error) {
-		if w.Open == nil {
+		if w.Script.Script != "" {
 			start, err := b.peer(ctx, s, w.Script)
 			if err != nil {
 				return nil, nil, err
@@ -350,10 +350,15 @@ func (b *bench) run(ctx context.Context, jobs []*job) (err error) {
 		}
 	}
 	var failed []error
-	ordered := jobs
+	// A script of ours needs the peers' Python.
+	ordered := slices.DeleteFunc(slices.Clone(jobs), func(j *job) bool {
+		if j.workload.Script.Script != "" && !b.flags.peers {
+			j.reason = "it needs --peers"
+		}
+		return j.reason != ""
+	})
 	if b.budget.all > 0 {
-		rank(jobs)
-		ordered = slices.Clone(jobs)
+		rank(ordered)
 		slices.SortStableFunc(ordered, func(x, y *job) int { return cmp.Compare(x.rank, y.rank) })
 	}
 	const interrupted = "the run was interrupted"
@@ -419,7 +424,7 @@ func (b *bench) run(ctx context.Context, jobs []*job) (err error) {
 		}
 	}
 	if err = errors.Join(failed...); err == nil && len(table) == 0 {
-		err = errors.New("no row was measured: name a row, or give --budget more time")
+		err = errors.New("no row was measured: name a row, or give --budget more time, or --peers")
 	}
 	if b.flags.json {
 		return b.EndJSON(result, err)

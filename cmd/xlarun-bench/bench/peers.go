@@ -36,7 +36,7 @@ func jaxPlatform(backend string) string {
 }
 
 // startScript starts a peer's script that speaks the protocol, on the devices of a backend. cache is the folder where
-// JAX keeps compiled programs, "" for none.
+// JAX keeps compiled programs, "" for none. In the root of a checkout it imports the Python package from there.
 func startScript(ctx context.Context, p *peers.Python, backend, script, cache string, limit time.Duration,
 	args ...string) (*process, error) {
 	self, err := os.Executable()
@@ -45,6 +45,9 @@ func startScript(ctx context.Context, p *peers.Python, backend, script, cache st
 	}
 	cmd := p.Command(ctx, script, args...)
 	cmd.Env = append(cmd.Env, "JAX_PLATFORMS="+jaxPlatform(backend), "XLARUN="+self)
+	if folder, err := filepath.Abs("python"); err == nil && console.Exists(filepath.Join(folder, "xlarun")) {
+		cmd.Env = append(cmd.Env, "PYTHONPATH="+folder+":"+os.Getenv("PYTHONPATH"))
+	}
 	if cache != "" {
 		cmd.Env = append(cmd.Env, "JAX_COMPILATION_CACHE_DIR="+filepath.Join(cache, "jax"),
 			"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1")

@@ -9,8 +9,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// pythonWorkloads are what Python programs do with our package, which PYTHONPATH or the peers' Python must have, and
-// with others.
+// pythonWorkloads are what Python programs do with our package, of this checkout or of the peers' Python, and with
+// others.
 func pythonWorkloads(Options) (all []Workload) {
 	api := func(name, what, args string, peers ...string) {
 		script := func(who string) Peer {
@@ -42,7 +42,7 @@ func pythonWorkloads(Options) (all []Workload) {
 	}
 	api("trials", "40 programs that sleep 0.2 s, 8 at a time", "trials %s 40 8 0.2", "optuna", "joblib", "ray")
 	w := &all[len(all)-1]
-	w.Open = ownStudies(func(s *ownStudy) (float64, error) {
+	w.Script, w.Open = Peer{}, ownStudies(func(s *ownStudy) (float64, error) {
 		return s.run(`name = "bench"
 kind = "exec"
 metric = "value"

@@ -20,7 +20,7 @@ import (
 
 // withoutPrograms are suites that compile no program of one process, or run programs of other processes, or whose
 // programs take a compiler minutes where there are no kernels.
-var withoutPrograms = []string{"study", "machines", "bodies"}
+var withoutPrograms = []string{"study", "machines", "bodies", "python"}
 
 // ownLimits are workloads with a limit of their own that several devices pass, and what the refusal says. The state of
 // OpenES is on each device.

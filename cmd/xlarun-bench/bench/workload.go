@@ -37,7 +37,7 @@ type Workload struct {
 	// Explicit workloads run only if they are named, or as the peer of another workload.
 	Explicit bool
 	Open     openRunner
-	Script   Peer // instead of Open: ours is a script, too, which uses our Python package
+	Script   Peer // instead of Open: ours is a script, too, which uses our Python package. It needs --peers.
 	Peers    []Peer
 	There    There
 }

@@ -2,6 +2,7 @@ package strategy_test
 
 import (
 	"fmt"
+	"sync"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -16,8 +17,8 @@ type Recombination struct {
 }
 
 func (*Recombination) Traits() (t strategy.Traits[any, any, any]) { return t }
-
-func (*Recombination) Init(genome any, _ int) any { return genome }
+func (*Recombination) Init(genome any, _ int) any                 { return genome }
+func (*Recombination) Mean(mean any) any                          { return mean }
 
 func (*Recombination) Sample(key random.Key, mean any, _ *graph.Array) any {
 	return strategy.Noise(key, mean)
@@ -31,15 +32,14 @@ func (r *Recombination) Tell(mean any, e strategy.Evaluation, z strategy.Draws[a
 	return strategy.Move(mean, r.Sigma.Array(), z.Sum(strategy.LogWeights(e.Fitness, r.Parents)))
 }
 
-func (*Recombination) Mean(mean any) any { return mean }
+var once sync.Once // examples may run again: go test -count=2
 
 // What is registered, --strategy knows.
 func ExampleMustRegister() {
-	strategy.MustRegister("recombination", &Recombination{Parents: 2, Sigma: settings.Num(.5)})
+	once.Do(func() { strategy.MustRegister("recombination", &Recombination{Parents: 2, Sigma: settings.Num(.5)}) })
 	s, err := strategy.Make("recombination", settings.Values{"parents": "3"})
 	fmt.Println(err, strategy.LogWeights(graph.Of([]float32{3, 1, 2, 0}), 2))
-	mean := s.Init(graph.Of([]float32{1, 2}), 4)
-	fmt.Println(s.Member(mean, graph.Of([]float32{2, -2}), graph.Of(0)))
+	fmt.Println(s.Member(s.Init(graph.Of([]float32{1, 2}), 4), graph.Of([]float32{2, -2}), graph.Of(0)))
 	// Output: <nil> f32[4] {0.804163 0 0.195837 0}
 	// f32[2] {2 1}
 }
