@@ -136,16 +136,27 @@ func (p *Packing) Unpack(arrays []*Array) any {
 	})
 }
 
-// unpack returns the tree whose packed leaves are part(k, from, shape): elements of packed array k from one on.
-func (p *Packing) unpack(op string, arrays []*Array, part func(k, from int, s Shape) *Array) any {
-	for k, d := range p.arrays {
-		if len(arrays) < len(p.arrays) {
-			throw(op, "got %d arrays, want at least %d", len(arrays), len(p.arrays))
+// check refuses arrays that Pack does not return.
+func (p *Packing) check(op string, arrays []*Array) {
+	want := len(p.arrays)
+	for _, c := range p.class {
+		if c == NotPacked {
+			want++
 		}
+	}
+	if len(arrays) != want {
+		throw(op, "got %d arrays, want %d", len(arrays), want)
+	}
+	for k, d := range p.arrays {
 		if a := arrays[k]; a.DType() != d || a.Rank() == 0 || a.Dim(-1) != p.sizes[k] {
 			throw(op, "got %s, want %s", a.Shape(), ShapeOf(d, p.sizes[k]))
 		}
 	}
+}
+
+// unpack returns the tree whose packed leaves are part(k, from, shape): elements of packed array k from one on.
+func (p *Packing) unpack(op string, arrays []*Array, part func(k, from int, s Shape) *Array) any {
+	p.check(op, arrays)
 	leaves, others := make([]*Array, len(p.shapes)), arrays[len(p.arrays):]
 	from := make([]int, len(p.arrays))
 	for i, s := range p.shapes {
@@ -205,8 +216,12 @@ func (p *Packing) UnpackHost(arrays []*Array) (any, error) {
 	}), nil
 }
 
-// View calls visit with each leaf's number and its elements, which are valid during the call.
+// View calls visit with each leaf's number and its elements, which are valid during the call. The arrays have no
+// leading axes, and elements of leaves that were packed the item size of the array that holds them.
 func (p *Packing) View(arrays []*Array, visit func(leaf int, elements []byte)) error {
+	if err := Try(func() { p.check("View", arrays) }); err != nil {
+		return err
+	}
 	others := arrays[len(p.arrays):]
 	for i, class := range p.class {
 		if class != NotPacked {

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -76,6 +77,16 @@ func TestPackingOnTheHost(t *testing.T) {
 	back, err := p.UnpackHost(arrays)
 	require.NoError(t, err)
 	same(t, "unpacked", tree, back)
+	seen, leaves := map[int][]byte{}, Leaves(tree)
+	view := func(leaf int, elements []byte) { seen[leaf] = slices.Clone(elements) }
+	require.NoError(t, p.View(arrays, view))
+	require.Len(t, seen, len(leaves))
+	for i, a := range leaves {
+		want, err := HostBytes(a)
+		require.NoError(t, err)
+		require.Equal(t, want, seen[i], "leaf %d", i)
+	}
+	require.ErrorContains(t, p.View(arrays[:1], view), "View: got 1 arrays, want 3")
 }
 
 func TestPackingRefuses(t *testing.T) {
@@ -88,7 +99,7 @@ func TestPackingRefuses(t *testing.T) {
 		"leaf .Float is f32[1], want f32[2,2]": func() { p.Pack(other) },
 		"got a tree of 1 leaves, want 4":       func() { p.Pack(tree.Whole) },
 		"got u32[7], want u32[8]":              func() { p.Unpack([]*Array{Zeros(ShapeOf(Uint32, 7)), tree.Half}) },
-		"got 0 arrays, want at least 1":        func() { p.Unpack(nil) },
+		"got 0 arrays, want 2":                 func() { p.Unpack(nil) },
 	} {
 		require.ErrorContains(t, Try(f), want)
 	}

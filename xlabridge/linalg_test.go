@@ -11,11 +11,10 @@ import (
 )
 
 // Factorisations mapped over a batch, with their gradients, and of matrices larger than the op table's: XLA gives what
-// the interpreter gives. Of larger ones the short form compiles qr, which TestMatrixKernels lacks, and none that is
-// made of another.
+// the interpreter gives. The long form also compiles the programs of targets without kernels, larger matrices, and what
+// is made of another function.
 func TestLinalgOnXLA(t *testing.T) {
 	t.Parallel()
-	client := open(t, Options{})
 	far := func(x *graph.Array) *graph.Array { // eigenvalues and singular values well apart
 		s := graph.ShapeOf(graph.Int32, x.Dims()...)
 		row := graph.IotaAxis(s, 0)
@@ -61,7 +60,7 @@ func TestLinalgOnXLA(t *testing.T) {
 		}
 		for _, c := range functions {
 			made := c.name == "inverse" || c.name == "slogdet" // of lu
-			if (d == graph.Float32 && c.name != "qr" || made) && !long.On() {
+			if (d == graph.Float32 || made) && !long.On() {
 				continue
 			}
 			rows := 4
@@ -80,5 +79,13 @@ func TestLinalgOnXLA(t *testing.T) {
 				results{in}})
 		}
 	}
-	sameTogether(t, client, calls, 2, map[graph.DType]float64{graph.Float32: 2e-4, graph.Float64: 1e-11})
+	for _, kernels := range []graph.Kernels{graph.WithKernels, graph.NoKernels} {
+		if kernels == graph.NoKernels && !long.On() {
+			continue
+		}
+		client := open(t, Options{})
+		client.target = client.Target()
+		client.target.Kernels = min(client.target.Kernels, kernels)
+		sameTogether(t, client, calls, 2, map[graph.DType]float64{graph.Float32: 2e-4, graph.Float64: 1e-11})
+	}
 }

@@ -197,7 +197,7 @@ static int NAME(lu)(int64_t count, int64_t m, int64_t n, const void *from, void 
 }
 
 // reflect is a = (1 - tau v v^T) a for a[m, n] with rows ld apart. Elements of v are step apart, w[n] is for its use.
-// It goes along rows, so that results do not depend on the width of vectors.
+// It goes along rows, so that AVX2 and AVX-512 have the same results. Plain C has no FMA, so it rounds in another way.
 LINALG_INLINE void NAME(reflect)(T *a, int64_t ld, int64_t m, int64_t n, const T *v, int64_t step, T tau, T *w) {
   memset(w, 0, n * sizeof(T));
   for (int64_t i = 0; i < m; i++) NAME(axpyExact)(w, -v[i * step], a + i * ld, n);

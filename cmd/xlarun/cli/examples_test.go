@@ -47,14 +47,26 @@ func example(t *testing.T, kind, path string, args ...string) map[string]any {
 var stated = regexp.MustCompile(`^# [^:]+: (-?[0-9.,]+) \(500 new episodes; standard error ([0-9.]+)\)`)
 
 // Every example is a config, and states the environment, a score and what it takes; the table has a row for each. The
-// first of each kind of run, in the long form all, runs on the interpreter. The long form traces the programs of the
-// others.
+// first of each kind of run runs on the interpreter, and the programs of the first with each policy are traced: in the
+// long form all.
 func TestExamplesRun(t *testing.T) {
 	table := read(t, "../../../examples", "README.md")
 	all := examples(t)
 	require.GreaterOrEqual(t, len(all), 8)
-	ran := map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	names := slices.Sorted(maps.Keys(all))
+	sample := func(key func(c *configFile) string) []string {
+		return long.Sample(names, func(name string) string {
+			c, err := readConfig(all[name])
+			require.NoError(t, err)
+			return key(c)
+		})
+	}
+	runs := sample(func(c *configFile) string { return kindOf(c.head) })
+	traced := sample(func(c *configFile) string {
+		policy, _, _ := strings.Cut(fmt.Sprint(c.values["policy"]), ":")
+		return kindOf(c.head) + " " + policy
+	})
+	for _, name := range names {
 		path := all[name]
 		t.Run(name, func(t *testing.T) {
 			text := read(t, filepath.Dir(path), filepath.Base(path))
@@ -62,7 +74,7 @@ func TestExamplesRun(t *testing.T) {
 			require.NoError(t, err)
 			k, ok := run.Lookup(kindOf(c.head))
 			require.True(t, ok)
-			_, err = (&flagValues{inspects: !long.On()}).resolve(k, "", c)
+			_, err = (&flagValues{inspects: !slices.Contains(traced, name)}).resolve(k, "", c)
 			require.NoError(t, err)
 			if k.Name == "selfplay" {
 				checkSelfplayExample(t, text, row(table, name))
@@ -87,22 +99,21 @@ func TestExamplesRun(t *testing.T) {
 				}
 			}
 
-			if ran[k.Name] && !long.On() {
+			if !slices.Contains(runs, name) {
 				return
 			}
-			ran[k.Name] = true
 			if k.Name == "ppo" {
 				r := example(t, "ppo", path, "--backend", "reference", "--envs", "4", "--horizon", "2", "--epochs", "1",
 					"--minibatches", "1", "--steps", "16", "--eval-envs", "1", "--eval-episodes", "1", "--target", "0")
 				require.EqualValues(t, 2, r["updates"])
 				return
 			}
-			members := "--pop"
+			small := []string{"--pop", "8"} // pairs, and an elite
 			if k.Name == "qd" {
-				members = "--batch"
+				small = []string{"--batch", "2", "--tile", "2"}
 			}
-			small := []string{"--backend", "reference", "--devices", "1", members, "8", // pairs, and an elite
-				"--steps", "1", "--generations", "2", "--eval-envs", "1", "--eval-episodes", "1", "--target", "0"}
+			small = append(small, "--backend", "reference", "--devices", "1", "--steps", "1", "--generations", "2",
+				"--eval-envs", "1", "--eval-episodes", "1", "--target", "0")
 			if k.Name == "islands" {
 				small = append(small, "--migrants", "2")
 			}

@@ -28,7 +28,7 @@ type flagValues struct {
 	// resumed is the folder of the run whose settings these are. It has a state and, where that is needed, a copy of
 	// the policy's file. "": the settings are of a new run, which reads that file itself.
 	resumed  string
-	inspects bool // nothing starts: the config in a folder names no server, which a run needs
+	inspects bool // nothing starts: Kind.Check is left out, which traces programs and wants a server
 	// opening is called as soon as it is known which backend will be opened; nil: it is not.
 	opening func(console.BackendFlags)
 }

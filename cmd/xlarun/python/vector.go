@@ -165,7 +165,9 @@ func (x *vector) next(lanes lane, done *graph.Array) lane {
 	}
 	numbers, room := lanes.Episode.Add(1), max(x.lanes/16, leastRoom)
 	begin := graph.VMap2(func(seed, number *graph.Array) start { return x.begin(random.Key{Data: seed}, number) })
-	rank := ranks(done)
+	// Number the lanes of the mask from 1 on. CumSum calls a kernel, which keeps the step from being one function.
+	add := func(a, b *graph.Array) *graph.Array { return graph.Once(a.Add(b)) }
+	rank := graph.AssociativeScan(add, done.Convert(graph.Int32))
 	total := graph.ReduceMax(rank)
 	lanes.Start = graph.While(func(l loop) *graph.Array { return l.From.Lt(total) }, func(l loop) loop {
 		seeds, numbers, place := lanes.Seed.Data, numbers, rank.Sub(1).Sub(l.From)
@@ -192,24 +194,6 @@ func (x *vector) next(lanes lane, done *graph.Array) lane {
 
 // leastRoom is the number of lanes that are always worth resetting at once.
 const leastRoom = 64
-
-// ranks numbers the true elements of a mask from 1 on, i32[lanes]: others have the number of the last one. It is
-// CumSum, but calls no kernel, which would keep the step from being one function.
-func ranks(mask *graph.Array) *graph.Array {
-	rank, n := mask.Convert(graph.Int32), mask.Dim(0)
-	if n > mostShifted {
-		return graph.CumSum(rank, 0)
-	}
-	for shift := 1; shift < n; shift *= 2 {
-		before := graph.Zeros(graph.ShapeOf(graph.Int32, shift))
-		rank = graph.Once(rank.Add(graph.Concatenate(0, before, graph.SliceAxis(rank, 0, 0, n-shift))))
-	}
-	return rank
-}
-
-// mostShifted is the greatest number of lanes that are counted without a kernel. With more, so many begin at once that
-// their draws are kernels.
-const mostShifted = 1 << 13
 
 // move steps one lane with an action.
 func (x *vector) move(l lane, action *graph.Array) stepped {
@@ -342,7 +326,7 @@ func (x *vector) compile() error {
 		func(args []any) any {
 			// As one function, a step has no operations that XLA's runtime hands to other threads.
 			state := args[0].([]*graph.Array)
-			time := graph.SliceAxis(x.packing.Unpack(state).(stepped).Lanes.Time, 0, 0, 1).Reshape()
+			time := x.packing.Unpack(state).(stepped).Lanes.Time.Index(0)
 			return graph.Isolate(time.Add(1), state, args[1].(*graph.Array),
 				func(state []*graph.Array, actions *graph.Array) []*graph.Array {
 					last := x.packing.Unpack(state).(stepped)
@@ -375,7 +359,7 @@ func (x *vector) compile() error {
 
 // mostPacked is the size of a state and its results, in bytes, above which copying them into few arrays takes longer
 // than the calls with more arrays.
-const mostPacked = 1 << 19
+var mostPacked int64 = 1 << 19
 
 // pack returns the arrays of a step.
 func (x *vector) pack(s stepped) []*graph.Array {

@@ -1,6 +1,7 @@
 package python
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"testing"
@@ -179,10 +180,7 @@ func follow(t *testing.T, c *client, id string, given settings.Pairs, mode strin
 
 // More lanes than are reset at a time, and fewer, have equal episodes: the lanes of one seed do not differ.
 func TestResetsOfManyLanes(t *testing.T) {
-	lanes := 2048
-	if long.On() {
-		lanes = 2 * mostShifted // which are not packed
-	}
+	const lanes = 2048
 	c := connect(t)
 	o := c.object("vector", vectorArgument{ID: "CartPole-v1", Lanes: lanes, Autoreset: nextStep})
 	for i := range lanes {
@@ -213,6 +211,38 @@ func TestResetsOfManyLanes(t *testing.T) {
 		}
 	}
 	require.Greater(t, resets, 3)
+}
+
+// Steps of a state that is not packed, as that of many lanes, have the same bytes.
+func TestStatesThatAreNotPacked(t *testing.T) {
+	const lanes = 2048 // as above, so that half of the programs are there
+	most := mostPacked
+	t.Cleanup(func() { mostPacked = most })
+	c := connect(t)
+	var objects []*shared
+	for range 2 {
+		o := c.object("vector", vectorArgument{ID: "CartPole-v1", Lanes: lanes, Autoreset: nextStep})
+		for i := range lanes {
+			o.at(0, "seed")[8*i+4], o.at(0, "mask")[i], o.at(0, "new")[i] = byte(i), 1, 1
+		}
+		o.call("reset", 0)
+		objects = append(objects, o)
+		mostPacked = 0
+	}
+	ended := 0
+	for n := range 40 {
+		for _, o := range objects {
+			for i := range lanes {
+				o.at(0, "action")[4*i] = byte(n * i / 3 % 2)
+			}
+			o.call("step", 0)
+		}
+		for _, name := range []string{"observation", "reward", "terminated", "truncated", "bad"} {
+			require.Equal(t, objects[0].at(0, name), objects[1].at(0, name), "step %d: %s", n, name)
+		}
+		ended += bytes.Count(objects[0].at(0, "terminated"), []byte{1})
+	}
+	require.Greater(t, ended, lanes)
 }
 
 // An action that is none is reported.
