@@ -50,7 +50,8 @@ type Task struct {
 	// Observation lists the parts of an observation, vectors of Width elements in all.
 	Observation func(t Task, s State) []*graph.Array
 	Width       func(t Task) int
-	// Reward is of a step, and whether the task ended. Then further steps move Time alone, and cost nothing on CPUs.
+	// Reward is of a step, and whether the task ended. Then further steps move Time alone, have the reward 0,
+	// and cost nothing on CPUs.
 	Reward func(x Transition) (reward, terminated *graph.Array)
 	// Factors makes FrictionFactor, MassFactor, GearFactor and GravityFactor parameters, of tasks without Design: those
 	// that change something.
@@ -270,6 +271,7 @@ func (t Task) Step(_ random.Key, s State, action *graph.Array,
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
 	obs, reward, terminated = t.outcome(s, next, action, p)
 	if s.Ended != nil {
+		reward = graph.Select(s.Ended, 0, reward)
 		next.Ended = s.Ended.Or(terminated)
 		terminated = next.Ended
 	}

@@ -131,6 +131,9 @@ def test_parameters_and_masks():
     short = xlarun.make_vec("CartPole-v1", 2, seed=0, max_steps=3)
     short.reset()
     assert [short.step([0, 1])[3].tolist() for _ in range(3)][-1] == [True, True]
+    once = xlarun.make_vec("CartPole-v1", 1, seed=0, max_steps=True)  # a bool is a number, as in Gymnasium
+    once.reset()
+    assert once.step([0])[3].tolist() == [True]
     drawn = xlarun.make_vec("CartPole-v1", 2, gravity="1..20")
     drawn.reset()
     drawn.step([0, 1])
@@ -172,7 +175,7 @@ def test_bad_calls():
             env.step(np.array([0, action], action.dtype))
     with pytest.raises(xlarun.Error, match="seed: got 3 seeds"):
         env.reset(seed=[1, 2, 3])
-    for seed in (10**20, [1, 10**20], "a", object()):
+    for seed in (10**20, [1, 10**20], "a", 1.7, object()):
         with pytest.raises(xlarun.Error, match="seed: got .*, want whole numbers of 64 bits"):
             env.reset(seed=seed)
     with pytest.raises(xlarun.Error, match="reset_mask: got the shape"):

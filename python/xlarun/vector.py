@@ -1,4 +1,6 @@
 """xlarun's environments as those of Gymnasium. Importing this registers them: gymnasium.make("xlarun/CartPole-v1")."""
+from operator import index
+
 import numpy as np
 
 try:
@@ -38,7 +40,8 @@ class Vector(VectorEnv):
         mode = autoreset_mode if isinstance(autoreset_mode, AutoresetMode) else AutoresetMode(autoreset_mode)
         self.num_envs, self._seed = int(num_envs), seed
         self._object = Object("vector", id=env_id, num_envs=int(num_envs), autoreset=mode.value,
-                              params={key: plain(key, value) for key, value in params.items()})
+                              params={key: int(value) if isinstance(value, (bool, np.bool_)) else plain(key, value)
+                                      for key, value in params.items()})
         description = self._object.description
         self.single_observation_space = space(description["observation"])
         self.single_action_space = space(description["action"])
@@ -71,7 +74,7 @@ class Vector(VectorEnv):
             if several and len(seed) != self.num_envs:
                 raise Error(f"seed: got {len(seed)} seeds, want one or {self.num_envs}", 2)
             try:
-                seeds = [0 if s is None else int(s) for s in seed] if several else int(seed)
+                seeds = [0 if s is None else index(s) for s in seed] if several else index(seed)
                 seeds = np.array(seeds, np.int64) if several else seeds + np.arange(self.num_envs, dtype=np.int64)
             except (OverflowError, TypeError, ValueError):
                 raise Error(f"seed: got {seed!r}, want whole numbers of 64 bits", 2) from None

@@ -236,7 +236,7 @@ func meansOf(suite string, all []row) string {
 		if r.Ratio != nil && r.CompileRatio > 0 {
 			compile = append(compile, r.CompileRatio)
 		}
-		if r.Goal != (Goal{}) {
+		if r.Goal != (Goal{}) && r.Ratio != nil {
 			goals++
 		}
 		if len(r.Below) > 0 {

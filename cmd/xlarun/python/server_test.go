@@ -140,6 +140,7 @@ func TestBadRequests(t *testing.T) {
 		{vector(`,"id":"CartPol-v1"`), `id: envs: there is no environment "CartPol-v1", did you mean CartPole-v1?`},
 		{vector(`,"id":"TicTacToe-v1"`), `id: got TicTacToe-v1, a game of 2 players, want an environment of one`},
 		{vector(`,"num_envs":0`), `num_envs: got 0, want 1 to 16777216`},
+		{vector(`,"id":"Humanoid-v5","num_envs":16777216`), `num_envs: got 16777216, want at most `},
 		{vector(`,"params":{"gravit":1}`),
 			`params: got "gravit=1", want one of the parameters that CartPole-v1 has`},
 	} {
