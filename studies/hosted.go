@@ -43,7 +43,7 @@ func (r *Hosted) watch(conn *nats.Conn) error {
 	r.mu.Lock()
 	r.conn, r.runs = conn, map[string]*hostedRun{}
 	r.mu.Unlock()
-	_, err := conn.Subscribe(hostsSubject, func(m *nats.Msg) {
+	if _, err := conn.Subscribe(hostsSubject, func(m *nats.Msg) {
 		x, err := hosts.Decode(m.Data)
 		if err != nil {
 			return
@@ -51,8 +51,10 @@ func (r *Hosted) watch(conn *nats.Conn) error {
 		if alone := r.take(strings.Split(m.Subject, ".")[2], x, time.Now()); alone && m.Reply != "" {
 			_ = m.Respond(nil) // as the server says of a greeting that nobody gets, see hosts.Bus
 		}
-	})
-	return err
+	}); err != nil {
+		return err
+	}
+	return conn.Flush() // the server has the subscription
 }
 
 // take learns from a message, and reports whether its sender is the only host.

@@ -45,9 +45,6 @@ func (m Messages) Serve(ctx context.Context) error {
 		return err
 	}
 	defer b.close()
-	if m.Listening != nil {
-		m.Listening(b.address())
-	}
 	return m.untilEnd(ctx, b)
 }
 
@@ -62,6 +59,9 @@ func (m Messages) untilEnd(ctx context.Context, b *bus) error {
 		if err := m.Hosted.watch(conn); err != nil {
 			return err
 		}
+	}
+	if m.Listening != nil {
+		m.Listening(b.address()) // now, so that Hosted knows of the first greeting
 	}
 	clients := func() int { return b.server.NumClients() - 1 }
 	look := time.NewTicker(lookEvery)
