@@ -12,9 +12,14 @@ type Packing struct {
 	tree   *Tree
 	shapes []Shape // of the leaves, without leading axes
 	class  []DType // per leaf: dtype of the packed array that holds it, or NotPacked
+	places []place // of the leaves
 	arrays []DType // of the packed arrays, in the order in which leaves first name them
 	sizes  []int   // elements of each packed array
+	count  int     // of the arrays that Pack returns
 }
+
+// place is where a leaf lies: in Pack's array of this number, its elements from this one on.
+type place struct{ array, from int }
 
 // NotPacked is the class of a leaf that stays an array of its own.
 const NotPacked DType = 0
@@ -24,7 +29,7 @@ const NotPacked DType = 0
 // and shorter integers, an integer of 32 bits; or NotPacked.
 func NewPacking(tree any, class func(leaf Shape) DType) *Packing {
 	leaves, t := Flatten(tree)
-	p := &Packing{tree: t}
+	p := &Packing{tree: t, places: make([]place, len(leaves))}
 	for i, a := range leaves {
 		c := class(a.Shape())
 		p.shapes, p.class = append(p.shapes, a.Shape()), append(p.class, c)
@@ -39,7 +44,15 @@ func NewPacking(tree any, class func(leaf Shape) DType) *Packing {
 			k = len(p.arrays)
 			p.arrays, p.sizes = append(p.arrays, c), append(p.sizes, 0)
 		}
+		p.places[i] = place{k, p.sizes[k]}
 		p.sizes[k] += a.Size()
+	}
+	p.count = len(p.arrays)
+	for i, c := range p.class {
+		if c == NotPacked {
+			p.places[i] = place{array: p.count}
+			p.count++
+		}
 	}
 	return p
 }
@@ -128,24 +141,18 @@ func (p *Packing) leaves(op string, tree any) []*Array {
 
 // Unpack returns the tree of arrays that Pack returned. They may have other leading axes than the tree had.
 func (p *Packing) Unpack(arrays []*Array) any {
-	return p.unpack("Unpack", arrays, func(k, from int, s Shape) *Array {
-		packed := arrays[k]
+	return p.unpack("Unpack", arrays, func(at place, s Shape) *Array {
+		packed := arrays[at.array]
 		last := packed.Rank() - 1
-		part := recast(SliceAxis(packed, last, from, from+s.Size()), s.DType)
+		part := recast(SliceAxis(packed, last, at.from, at.from+s.Size()), s.DType)
 		return Reshape(part, slices.Concat(packed.Dims()[:last], s.Dims)...)
 	})
 }
 
 // check refuses arrays that Pack does not return.
 func (p *Packing) check(op string, arrays []*Array) {
-	want := len(p.arrays)
-	for _, c := range p.class {
-		if c == NotPacked {
-			want++
-		}
-	}
-	if len(arrays) != want {
-		throw(op, "got %d arrays, want %d", len(arrays), want)
+	if len(arrays) != p.count {
+		throw(op, "got %d arrays, want %d", len(arrays), p.count)
 	}
 	for k, d := range p.arrays {
 		if a := arrays[k]; a.DType() != d || a.Rank() == 0 || a.Dim(-1) != p.sizes[k] {
@@ -154,19 +161,16 @@ func (p *Packing) check(op string, arrays []*Array) {
 	}
 }
 
-// unpack returns the tree whose packed leaves are part(k, from, shape): elements of packed array k from one on.
-func (p *Packing) unpack(op string, arrays []*Array, part func(k, from int, s Shape) *Array) any {
+// unpack returns the tree whose packed leaves are part(place, shape).
+func (p *Packing) unpack(op string, arrays []*Array, part func(at place, s Shape) *Array) any {
 	p.check(op, arrays)
-	leaves, others := make([]*Array, len(p.shapes)), arrays[len(p.arrays):]
-	from := make([]int, len(p.arrays))
-	for i, s := range p.shapes {
+	leaves := make([]*Array, len(p.shapes))
+	for i, at := range p.places {
 		if p.class[i] == NotPacked {
-			leaves[i], others = others[0], others[1:]
-			continue
+			leaves[i] = arrays[at.array]
+		} else {
+			leaves[i] = part(at, p.shapes[i])
 		}
-		k := slices.Index(p.arrays, p.class[i])
-		leaves[i] = part(k, from[k], s)
-		from[k] += s.Size()
 	}
 	return p.tree.Unflatten(leaves)
 }
@@ -210,9 +214,9 @@ func (p *Packing) UnpackHost(arrays []*Array) (any, error) {
 			return nil, err
 		}
 	}
-	return p.unpack("UnpackHost", arrays, func(k, from int, s Shape) *Array {
+	return p.unpack("UnpackHost", arrays, func(at place, s Shape) *Array {
 		size := ItemSize(s.DType)
-		return FromBytes(s, slices.Clone(packed[k][size*from:size*(from+s.Size())]))
+		return FromBytes(s, slices.Clone(packed[at.array][size*at.from:size*(at.from+s.Size())]))
 	}), nil
 }
 
@@ -222,22 +226,12 @@ func (p *Packing) View(arrays []*Array, visit func(leaf int, elements []byte)) e
 	if err := Try(func() { p.check("View", arrays) }); err != nil {
 		return err
 	}
-	others := arrays[len(p.arrays):]
-	for i, class := range p.class {
-		if class != NotPacked {
-			continue
-		}
-		if err := View(others[0], func(b []byte) error { visit(i, b); return nil }); err != nil {
-			return err
-		}
-		others = others[1:]
-	}
-	for k, class := range p.arrays {
-		if err := View(arrays[k], func(b []byte) error {
-			for i, s := range p.shapes {
-				if size := s.Size() * ItemSize(class); p.class[i] == class {
-					visit(i, b[:size])
-					b = b[size:]
+	for k, a := range arrays {
+		if err := View(a, func(b []byte) error {
+			size := ItemSize(a.DType())
+			for i, at := range p.places {
+				if at.array == k {
+					visit(i, b[size*at.from:size*(at.from+p.shapes[i].Size())])
 				}
 			}
 			return nil

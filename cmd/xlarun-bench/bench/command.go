@@ -237,8 +237,12 @@ func (h *host) runSuites(ctx context.Context, suites []Suite, o flags, names []s
 	var jobs []*job
 	for _, s := range suites {
 		if s.Devices > 0 && o.Devices > 0 && o.Devices != s.Devices {
+			other := ""
+			if len(suites) > 1 {
+				other = ", or name a suite"
+			}
 			return console.BadInput("--devices got %d, wants %d for the suite %s, which is timed on one: leave it "+
-				"out%s", o.Devices, s.Devices, s.Name, map[bool]string{true: ", or name a suite"}[len(suites) > 1])
+				"out%s", o.Devices, s.Devices, s.Name, other)
 		}
 		chosen, err := choose(names, s.Workloads(options))
 		if err != nil {

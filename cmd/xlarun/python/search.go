@@ -8,7 +8,6 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
 	"xlarun/rollout/plan"
-	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
@@ -70,6 +69,9 @@ type search struct {
 // searchSlots are two generations of members that Python may hold without a copy, and one that it copies.
 const searchSlots = 3
 
+// heldMembers counts members in two slots and on the device, and about as much noise.
+const heldMembers = 4
+
 // searchOf makes a search, whose function fills in the names of its settings.
 func (s *Server) searchOf(argument []byte,
 	build func(in *searchArgument, names keywords) (object, map[string]any, error)) (any, error) {
@@ -105,23 +107,20 @@ func (in *searchArgument) members() (member []*graph.Array, err error) {
 	return member, nil
 }
 
-// checkMemory returns an error if a population of members like this one, and the other bytes that its search keeps, do
-// not fit into the free memory.
-func (s *Server) checkMemory(population, group int, member any, other int64) error {
+// checkMemory returns an error if n of what an argument counts do not fit into the free memory: with other bytes beside
+// each bytes of one. The count is a multiple of group.
+func (s *Server) checkMemory(argument string, n, group int, each, other int64) error {
 	b, err := s.device()
 	if err != nil {
 		return err
 	}
-	// members in two slots and on the device, and about as much noise
-	const heldMembers = 4
-	free, size := plan.FreeOn(b, 1), graph.TreeBytes(member)
-	need := float64(size)*float64(population)*heldMembers + float64(other)
+	free, need := plan.FreeOn(b, 1), float64(each)*float64(n)+float64(other)
 	if free <= 0 || need <= float64(free) { // 0: it is unknown
 		return nil
 	}
-	most := max(0, int((float64(free)-float64(other))/float64(size*heldMembers))/group*group)
-	return settings.Wrong("popsize", population, "%s", plan.TooLarge(fmt.Sprintf("%d members of %s",
-		population, plan.BytesText(size)), int64(min(need, 1<<62)), need < 1<<62, free, false, most))
+	most := max(0, int((float64(free)-float64(other))/float64(each))/group*group)
+	return console.BadInput("%s: got %d, want at most %d: these take about %s%s", argument, n, most,
+		plan.BytesText(int64(min(need, 1<<62))), plan.MoreThan(free, false))
 }
 
 // search makes a search by an algorithm whose members are like member, each with some measures.

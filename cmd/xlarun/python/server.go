@@ -60,8 +60,9 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			_ = s.backend.Close()
 		}
 	}()
-	lines := bufio.NewReader(in)
+	lines, spinner := bufio.NewReader(in), newSpinner(in)
 	for {
+		spinner.wait()
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
 			return nil // Python has ended

@@ -67,7 +67,7 @@ func (s *Server) strategy(in *searchArgument, names keywords) (o object, descrip
 	if err != nil {
 		return o, nil, err
 	}
-	if err := s.checkMemory(in.Popsize, e.GroupSize, g.member, 0); err != nil {
+	if err := s.checkMemory("popsize", in.Popsize, e.GroupSize, heldMembers*graph.TreeBytes(g.member), 0); err != nil {
 		return o, nil, err
 	}
 	purpose := fmt.Sprintf("%T, %d members", e.Settings, in.Popsize)

@@ -10,7 +10,6 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
-	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
@@ -301,7 +300,9 @@ func (x *vector) compile() error {
 	}); err != nil {
 		return err
 	}
-	if err := x.checkMemory(graph.TreeBytes(result)); err != nil {
+	// before and after a step, zeros on the host at first, and what is seen in two slots
+	const heldStates = 4
+	if err := x.server.checkMemory("num_envs", n, 1, heldStates*graph.TreeBytes(result)/int64(n), 0); err != nil {
 		return err
 	}
 	small := graph.TreeBytes(result) <= mostPacked
@@ -368,21 +369,6 @@ var mostPacked int64 = 1 << 19
 // pack returns the arrays of a step.
 func (x *vector) pack(s stepped) []*graph.Array {
 	return x.packing.Pack(graph.Once(s)) // else the compiler would compute them element by element
-}
-
-// checkMemory returns an error if states and results of so many bytes do not fit into the free memory.
-func (x *vector) checkMemory(size int64) error {
-	b, err := x.server.device()
-	if err != nil {
-		return err
-	}
-	// before and after a step, zeros on the host at first, and what is seen in two slots
-	const heldStates = 4
-	if free := plan.FreeOn(b, 1); free > 0 && float64(size)*heldStates > float64(free) {
-		return console.BadInput("num_envs: got %d, want at most %d: these take about %s%s", x.lanes,
-			free/heldStates*int64(x.lanes)/size, plan.BytesText(heldStates*size), plan.MoreThan(free, false))
-	}
-	return nil
 }
 
 // resetLanes begins episodes of the lanes of the mask in a slot.
