@@ -28,7 +28,8 @@ func TestRank(t *testing.T) {
 	require.Equal(t, []int{1, 0, 2, 0, 1, 0}, got)
 }
 
-// A job's share is that of its rows in what is left of all time, and of its suite's. What others do not use is left.
+// The time that is left, in all and of a suite, is divided by the rows that are left. So what a row does not use serves
+// the others.
 func TestShares(t *testing.T) {
 	a, b := Suite{Name: "a"}, Suite{Name: "b"}
 	jobs := []*job{{suite: a}, {suite: a}, {suite: a}, {suite: b}, {suite: b, rank: 1}}
@@ -50,7 +51,7 @@ func TestShares(t *testing.T) {
 	require.Equal(t, "the time of 20m0s was over", reason)
 }
 
-// fakes are workloads of these names, each with a peer.
+// fakes returns workloads of these names, each with a peer.
 func fakes(names string) func(Options) []Workload {
 	return func(Options) []Workload {
 		return each(strings.Fields(names), func(name string) Workload {

@@ -91,7 +91,8 @@ func (s *Server) archive(in *searchArgument, names keywords) (o object, descript
 	}
 	// the archive in the state, as elites returns it, and in memory that Python sees
 	const heldArchives = 3
-	if err := s.checkMemory("popsize", in.Popsize, 1, heldMembers*graph.TreeBytes(member), heldArchives*q.Bytes); err != nil {
+	each := heldMembers * graph.TreeBytes(member)
+	if err := s.checkMemory("popsize", in.Popsize, 1, each, heldArchives*q.Bytes); err != nil {
 		return o, nil, err
 	}
 	x, err := s.search(a, fmt.Sprintf("%s, %s, %d members", c.Archive, c.Emitter, in.Popsize), in.Popsize, member,

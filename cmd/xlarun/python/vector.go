@@ -52,7 +52,7 @@ type vector struct {
 	reset   *xlabridge.Compiled
 	step    *xlabridge.Compiled
 	inputs  []*graph.Array // parameters
-	packing *graph.Packing // of what a step returns, stepped
+	packing *graph.Packing // of a stepResult
 
 	action, seeds, mask, results int // fields
 	kept
@@ -64,8 +64,8 @@ const vectorSlots = 4
 // maxLanes bounds the number of environments.
 const maxLanes = 1 << 24
 
-// seen is the result of a step or a reset for Python.
-type seen struct {
+// timestep is the result of a step or a reset for Python.
+type timestep struct {
 	Observation *graph.Array `tree:"optional"` // of the state from which the next step goes
 	Reward      *graph.Array // f32[]
 	Terminated  *graph.Array // bool[]
@@ -75,10 +75,10 @@ type seen struct {
 	Bad         *graph.Array // bool[]: the action is not in the space
 }
 
-// stepped is the result of a step of one lane, or of all lanes.
-type stepped struct {
-	Lanes lane
-	Seen  seen
+// stepResult is what a step of one lane returns, or a step of all lanes.
+type stepResult struct {
+	Lanes    lane
+	Timestep timestep
 }
 
 // playable lists the environments of one player.
@@ -143,28 +143,28 @@ func (x *vector) bound(in any) *vector {
 	return &bound
 }
 
-// begin returns the start of an episode of a seed.
-func (x *vector) begin(seed random.Key, number *graph.Array) start {
+// newEpisode returns the start of an episode of a seed.
+func (x *vector) newEpisode(seed random.Key, number *graph.Array) start {
 	key := random.FoldIn(seed, number)
 	params, _ := x.rollout.ParamsOf(key)
 	state, _ := x.rollout.Env.Reset(random.FoldIn(key, 0), params)
 	return start{state, key}
 }
 
-// first returns a lane at the start of an episode.
-func (x *vector) first(seed random.Key, number *graph.Array) lane {
-	return lane{x.begin(seed, number), seed, number, graph.Scalar(0, graph.Int32), graph.Scalar(false)}
+// firstEpisode returns a lane at the start of an episode.
+func (x *vector) firstEpisode(seed random.Key, number *graph.Array) lane {
+	return lane{x.newEpisode(seed, number), seed, number, graph.Scalar(0, graph.Int32), graph.Scalar(false)}
 }
 
-// next begins the next episodes of the lanes in the mask done, bool[lanes]. A reset costs more than a step, and most
-// steps end few episodes. So up to room lanes at a time are gathered, reset and put back.
-func (x *vector) next(lanes lane, done *graph.Array) lane {
+// autoreset begins the next episode of each lane in the mask done, bool[lanes]. A reset costs more than a step, and
+// few lanes are done at a time. So up to room lanes at a time are gathered, reset and put back.
+func (x *vector) autoreset(lanes lane, done *graph.Array) lane {
 	type loop struct {
 		Start start
 		From  *graph.Array // i32[]: so many lanes of the mask have begun
 	}
 	numbers, room := lanes.Episode.Add(1), max(x.lanes/16, leastRoom)
-	begin := graph.VMap2(func(seed, number *graph.Array) start { return x.begin(random.Key{Data: seed}, number) })
+	begin := graph.VMap2(func(seed, number *graph.Array) start { return x.newEpisode(random.Key{Data: seed}, number) })
 	// Number the lanes of the mask from 1 on. CumSum calls a kernel, which keeps the step from being one function.
 	add := func(a, b *graph.Array) *graph.Array { return graph.Once(a.Add(b)) }
 	rank := graph.AssociativeScan(add, done.Convert(graph.Int32))
@@ -192,14 +192,14 @@ func (x *vector) next(lanes lane, done *graph.Array) lane {
 	return lanes
 }
 
-// leastRoom is the number of lanes that are always worth resetting at once.
+// leastRoom is the least number of lanes that are reset at once.
 const leastRoom = 64
 
-// move steps one lane with an action.
-func (x *vector) move(l lane, action *graph.Array) stepped {
+// stepOne steps one lane with an action.
+func (x *vector) stepOne(l lane, action *graph.Array) stepResult {
 	env, space := x.rollout.Env, x.rollout.Env.Spec().Action
 	params, _ := x.rollout.ParamsOf(l.Start.Key)
-	next, out := l, seen{Bad: graph.Scalar(false)}
+	next, out := l, timestep{Bad: graph.Scalar(false)}
 	if _, box := space.(envs.Box); !box {
 		out.Bad = space.Contains(action).Not()
 	}
@@ -207,11 +207,11 @@ func (x *vector) move(l lane, action *graph.Array) stepped {
 	next.Start.Env, out.Final, out.Reward, out.Terminated, out.Truncated =
 		env.Step(random.FoldIn(l.Start.Key, next.Time), l.Start.Env, action, params)
 	next.Done = out.Terminated.Or(out.Truncated)
-	return stepped{next, out}
+	return stepResult{next, out}
 }
 
 // observe adds the observations and the legal actions of the lanes to a result.
-func (x *vector) observe(lanes lane, out seen) seen {
+func (x *vector) observe(lanes lane, out timestep) timestep {
 	type shown struct {
 		Observation *graph.Array `tree:"optional"`
 		Legal       *graph.Array `tree:"optional"`
@@ -233,45 +233,45 @@ func (x *vector) observe(lanes lane, out seen) seen {
 }
 
 // play steps all lanes.
-func (x *vector) play(lanes lane, actions *graph.Array) stepped {
-	moved := graph.VMap2(x.move)(lanes, actions)
-	after, out := moved.Lanes, moved.Seen
+func (x *vector) stepAll(lanes lane, actions *graph.Array) stepResult {
+	moved := graph.VMap2(x.stepOne)(lanes, actions)
+	after, out := moved.Lanes, moved.Timestep
 	switch x.mode {
 	case sameStep:
-		after = x.next(after, after.Done)
+		after = x.autoreset(after, after.Done)
 	case nextStep:
 		// A lane that was done only begins its next episode.
 		kept := graph.VMap2(func(was, after lane) lane { return graph.SelectTree(was.Done, was, after) })(lanes, after)
-		after = x.next(kept, lanes.Done)
+		after = x.autoreset(kept, lanes.Done)
 		out.Reward = graph.Select(lanes.Done, 0, out.Reward)
 		out.Terminated = out.Terminated.And(lanes.Done.Not())
 		out.Truncated = out.Truncated.And(lanes.Done.Not())
 		out.Bad = out.Bad.And(lanes.Done.Not())
 	}
-	return stepped{after, x.observe(after, out)}
+	return stepResult{after, x.observe(after, out)}
 }
 
-// orders say which lanes a reset concerns.
-type orders struct {
+// resetOptions say which lanes are reset, and to which episodes.
+type resetOptions struct {
 	Seed *graph.Array // u32[2]
 	Mask *graph.Array // bool[]: begin an episode
 	New  *graph.Array // bool[]: the first one of Seed, not the next one
 }
 
-// restart begins episodes as the orders of all lanes say.
-func (x *vector) restart(lanes lane, o orders) stepped {
-	lanes = graph.VMap2(func(l lane, o orders) lane {
+// resetAll begins episodes by the options of all lanes.
+func (x *vector) resetAll(lanes lane, o resetOptions) stepResult {
+	lanes = graph.VMap2(func(l lane, o resetOptions) lane {
 		seed := graph.Select(o.New, run.EpisodesKeyOf(random.Key{Data: o.Seed}).Data, l.Seed.Data)
 		number := graph.Select(o.New, 0, l.Episode.Add(1))
-		return graph.SelectTree(o.Mask, x.first(random.Key{Data: seed}, number), l)
+		return graph.SelectTree(o.Mask, x.firstEpisode(random.Key{Data: seed}, number), l)
 	})(lanes, o)
 	none := graph.Zeros(graph.ShapeOf(graph.Bool, x.lanes))
-	out := x.observe(lanes, seen{Reward: graph.Zeros(graph.ShapeOf(graph.Float32, x.lanes)), Terminated: none,
+	out := x.observe(lanes, timestep{Reward: graph.Zeros(graph.ShapeOf(graph.Float32, x.lanes)), Terminated: none,
 		Truncated: none, Bad: none})
 	if x.mode == sameStep {
 		out.Final = out.Observation
 	}
-	return stepped{lanes, out}
+	return stepResult{lanes, out}
 }
 
 // compile compiles both programs and lays out the memory.
@@ -284,18 +284,18 @@ func (x *vector) compile() error {
 	in := x.rollout.Inputs()
 	x.inputs = graph.Leaves(in)
 	if err := graph.Try(func() {
-		one := graph.EvalShape(func() lane { return x.first(random.New(0), graph.Scalar(0, graph.Int32)) })
+		one := graph.EvalShape(func() lane { return x.firstEpisode(random.New(0), graph.Scalar(0, graph.Int32)) })
 		lanes = graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Abstract(ofEach(a.Shape())) }, one)
 	}); err != nil {
 		return err
 	}
 	actions, seeds := ofEach(spec.Action.Shape()), graph.ShapeOf(graph.Uint32, n, 2)
 	flags := graph.ShapeOf(graph.Bool, n)
-	given := orders{graph.Abstract(seeds), graph.Abstract(flags), graph.Abstract(flags)}
-	var result stepped
+	given := resetOptions{graph.Abstract(seeds), graph.Abstract(flags), graph.Abstract(flags)}
+	var result stepResult
 	if err := graph.Try(func() {
-		result = graph.EvalShape(func() stepped {
-			return x.restart(graph.ZerosLikeTree(lanes), graph.ZerosLikeTree(given))
+		result = graph.EvalShape(func() stepResult {
+			return x.resetAll(graph.ZerosLikeTree(lanes), graph.ZerosLikeTree(given))
 		})
 	}); err != nil {
 		return err
@@ -321,8 +321,8 @@ func (x *vector) compile() error {
 	var err error
 	purpose := fmt.Sprintf("%d x %s", n, spec.ID)
 	x.reset, err = x.program("reset", purpose, []any{x.state, given, in}, []int{0}, func(args []any) any {
-		last := x.packing.Unpack(args[0].([]*graph.Array)).(stepped)
-		return x.pack(x.bound(args[2]).restart(last.Lanes, args[1].(orders)))
+		last := x.packing.Unpack(args[0].([]*graph.Array)).(stepResult)
+		return x.pack(x.bound(args[2]).resetAll(last.Lanes, args[1].(resetOptions)))
 	})
 	if err != nil {
 		return err
@@ -331,11 +331,11 @@ func (x *vector) compile() error {
 		func(args []any) any {
 			// As one function, a step has no operations that XLA's runtime hands to other threads.
 			state := args[0].([]*graph.Array)
-			time := x.packing.Unpack(state).(stepped).Lanes.Time.Index(0)
+			time := x.packing.Unpack(state).(stepResult).Lanes.Time.Index(0)
 			return graph.Isolate(time.Add(1), state, args[1].(*graph.Array),
 				func(state []*graph.Array, actions *graph.Array) []*graph.Array {
-					last := x.packing.Unpack(state).(stepped)
-					return x.pack(x.bound(args[2]).play(last.Lanes, actions))
+					last := x.packing.Unpack(state).(stepResult)
+					return x.pack(x.bound(args[2]).stepAll(last.Lanes, actions))
 				})
 		})
 	if err != nil {
@@ -352,7 +352,7 @@ func (x *vector) compile() error {
 			*f.to, err = m.add(f.name, f.shape)
 		}
 	}
-	leaves, tree := graph.Flatten(result.Seen)
+	leaves, tree := graph.Flatten(result.Timestep)
 	x.results = len(m.fields)
 	for i, a := range leaves {
 		if err == nil {
@@ -367,13 +367,13 @@ func (x *vector) compile() error {
 var mostPacked int64 = 1 << 19
 
 // pack returns the arrays of a step.
-func (x *vector) pack(s stepped) []*graph.Array {
+func (x *vector) pack(s stepResult) []*graph.Array {
 	return x.packing.Pack(graph.Once(s)) // else the compiler would compute them element by element
 }
 
 // resetLanes begins episodes of the lanes of the mask in a slot.
 func (x *vector) resetLanes(slot int) error {
-	var given []*graph.Array // orders
+	var given []*graph.Array // resetOptions
 	for f := x.seeds; f <= x.mask+1; f++ {
 		given = append(given, x.memory.read(slot, f))
 	}
