@@ -1,4 +1,4 @@
-package machine_test
+package cli_test
 
 import (
 	"runtime"

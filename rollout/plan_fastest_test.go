@@ -1,4 +1,4 @@
-package plan
+package rollout_test
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/rollout/plan"
 )
 
 func TestFastest(t *testing.T) {
@@ -20,10 +22,10 @@ func TestFastest(t *testing.T) {
 	}{
 		{"the first one warms up", later, []float64{1, 5, 4, 6}, 4, nil},
 		{"broken", later, []float64{1, 5}, 0, broken},
-		{"too late", time.Now().Add(-1), []float64{1, 5, 4, 6}, 0, ErrTime},
+		{"too late", time.Now().Add(-1), []float64{1, 5, 4, 6}, 0, plan.ErrTime},
 	} {
 		n := 0
-		got, err := Fastest(0, func() bool { return time.Now().After(c.deadline) }, func() (float64, error) {
+		got, err := plan.Fastest(0, func() bool { return time.Now().After(c.deadline) }, func() (float64, error) {
 			if n == len(c.seconds) {
 				return 0, broken
 			}

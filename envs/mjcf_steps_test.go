@@ -1,4 +1,4 @@
-package mjcf_test
+package envs_test
 
 import (
 	"os"
@@ -22,7 +22,7 @@ type stepped struct {
 
 // Models are read and step as MuJoCo's do. If XLARUN_MJCF names a folder, so do those in it that are not refused.
 func TestSteps(t *testing.T) {
-	folders := []string{"testdata/steps"}
+	folders := []string{"bodies/mjcf/testdata/steps"}
 	if more := os.Getenv("XLARUN_MJCF"); more != "" {
 		folders = append(folders, more)
 	}

@@ -1,4 +1,4 @@
-package hostsim_test
+package rollout_test
 
 import (
 	"errors"

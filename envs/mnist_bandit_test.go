@@ -1,4 +1,4 @@
-package mnist
+package envs_test
 
 import (
 	"encoding/binary"
@@ -12,12 +12,13 @@ import (
 	"xlarun/envs"
 	"xlarun/envs/envtest"
 	"xlarun/envs/gymnaxtest"
+	_ "xlarun/envs/mnist"
 	"xlarun/graph"
 	"xlarun/graph/random"
 )
 
-// folder writes two IDX files.
-func folder(t *testing.T, dims []uint32, pictures, labels []byte) string {
+// digitsIn writes two IDX files.
+func digitsIn(t *testing.T, dims []uint32, pictures, labels []byte) string {
 	t.Helper()
 	dir := t.TempDir()
 	file := func(name string, data []byte, dims ...uint32) {
@@ -32,8 +33,8 @@ func folder(t *testing.T, dims []uint32, pictures, labels []byte) string {
 	return dir
 }
 
-// pictures writes the pictures of third_party/oracles/gymnax_games.py, 40 of 6 x 5 pixels, into a folder.
-func pictures(t *testing.T) string {
+// digits writes the pictures of third_party/oracles/gymnax_games.py, 40 of 6 x 5 pixels, into a folder.
+func digits(t *testing.T) string {
 	var data, labels []byte
 	for i := range 40 {
 		labels = append(labels, byte(3*i%10))
@@ -43,19 +44,19 @@ func pictures(t *testing.T) string {
 			}
 		}
 	}
-	return folder(t, []uint32{40, 6, 5}, data, labels)
+	return digitsIn(t, []uint32{40, 6, 5}, data, labels)
 }
 
 // Transitions and resets equal gymnax's.
-func TestMatchesGymnax(t *testing.T) {
-	b, err := read(pictures(t))
+func TestMNISTMatchesGymnax(t *testing.T) {
+	env, err := envs.Make("mnist:" + digits(t))
 	require.NoError(t, err)
-	gymnaxtest.Match(t, envs.Erase[State, Params](b), "testdata/MNISTBandit-bsuite-v1.json.gz", nil)
+	gymnaxtest.Match(t, env, "mnist/testdata/MNISTBandit-bsuite-v1.json.gz", nil)
 }
 
 // It keeps its Spec, and is drawn.
-func TestKeepsItsSpec(t *testing.T) {
-	dir := pictures(t)
+func TestMNISTKeepsItsSpec(t *testing.T) {
+	dir := digits(t)
 	env, err := envs.Make("mnist:" + dir)
 	require.NoError(t, err)
 	require.Equal(t, "mnist:"+dir, env.Spec().ID)
@@ -77,12 +78,12 @@ func TestKeepsItsSpec(t *testing.T) {
 }
 
 // Pictures that are missing or damaged are one sentence.
-func TestRefusals(t *testing.T) {
+func TestMNISTRefusals(t *testing.T) {
 	for _, c := range []struct{ name, folder, want string }{
 		{"no folder", filepath.Join(t.TempDir(), "none"), "cannot be read"},
-		{"no picture", folder(t, []uint32{0, 6, 5}, nil, nil), "there is no picture in it"},
-		{"labels", folder(t, []uint32{1, 1, 1}, []byte{1}, []byte{1, 2}), "it has 2 labels for 1 pictures"},
-		{"no digit", folder(t, []uint32{1, 1, 1}, []byte{1}, []byte{10}), "label 0 is 10, want a digit"},
+		{"no picture", digitsIn(t, []uint32{0, 6, 5}, nil, nil), "there is no picture in it"},
+		{"labels", digitsIn(t, []uint32{1, 1, 1}, []byte{1}, []byte{1, 2}), "it has 2 labels for 1 pictures"},
+		{"no digit", digitsIn(t, []uint32{1, 1, 1}, []byte{1}, []byte{10}), "label 0 is 10, want a digit"},
 	} {
 		_, err := envs.Make("mnist:" + c.folder)
 		require.ErrorContains(t, err, c.want, c.name)

@@ -1,4 +1,4 @@
-package spiking
+package rollout_test
 
 import (
 	"testing"
@@ -10,6 +10,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/nn"
 	"xlarun/graph/random"
+	"xlarun/rollout/policy/spiking"
 )
 
 // The first grade of parity: neurons of package neuron spike like the fast ones, spike by spike, at the same dt, with
@@ -31,8 +32,8 @@ func TestMechanisticLIFSpikesAsFastDoes(t *testing.T) {
 			return state.(nn.CuBaLIFState).V
 		}},
 	} {
-		dynamics := func(name string) (s Settings, d Dynamics) {
-			s = Defaults()
+		dynamics := func(name string) (s spiking.Settings, d spiking.Dynamics) {
+			s = spiking.Defaults()
 			s.Dynamics = name
 			d, err := s.Check("")
 			require.NoError(t, err)
@@ -47,7 +48,7 @@ func TestMechanisticLIFSpikesAsFastDoes(t *testing.T) {
 			genes.B, genes.Threshold = graph.Mul(.3, random.Normal(k[1], each)), random.Normal(k[2], each)
 			trains := random.Bernoulli(k[3], .3, steps, in).Convert(graph.Float32)
 			arrives := s.Weight(trains.Dot(graph.Mul(1.5, genes.W)))
-			play := func(s Settings, d Dynamics,
+			play := func(s spiking.Settings, d spiking.Dynamics,
 				potential func(state any) *graph.Array) (spikes, nearest *graph.Array) {
 				p := d.Prepare(&s, s.Neurons(genes))
 				type out struct{ Spikes, Nearest *graph.Array }
@@ -57,7 +58,7 @@ func TestMechanisticLIFSpikesAsFastDoes(t *testing.T) {
 					if potential != nil {
 						o.Nearest = potential(state).Sub(1).Abs()
 					}
-					return d.Step(p, state, now, Input{Sum: x}), o
+					return d.Step(p, state, now, spiking.Input{Sum: x}), o
 				}, d.Start(p), arrives)
 				return all.Spikes, all.Nearest.ReduceMin()
 			}

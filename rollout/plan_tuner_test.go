@@ -1,4 +1,4 @@
-package plan
+package rollout_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/rollout/plan"
 )
 
 func soon() time.Time { return time.Now().Add(time.Hour) }
@@ -35,23 +37,23 @@ func TestTuner(t *testing.T) {
 	add := func(best int) []int { return []int{best + 1, best} }
 	for i, c := range []struct {
 		seconds map[int]float64
-		stages  []Stage[int]
+		stages  []plan.Stage[int]
 		best    int
 		asked   []int
 		err     string
 	}{
 		{map[int]float64{8: 1}, nil, 8, []int{8}, ""},
-		{map[int]float64{8: 1, 16: 2, 4: .5, 5: .4}, []Stage[int]{twice, add}, 5, []int{8, 16, 4, 5}, ""},
-		{map[int]float64{8: 1, 16: .98, 4: .98}, []Stage[int]{twice}, 8, []int{8, 16, 4}, ""},
+		{map[int]float64{8: 1, 16: 2, 4: .5, 5: .4}, []plan.Stage[int]{twice, add}, 5, []int{8, 16, 4, 5}, ""},
+		{map[int]float64{8: 1, 16: .98, 4: .98}, []plan.Stage[int]{twice}, 8, []int{8, 16, 4}, ""},
 		// 4 is less than 3 % faster than 16
-		{map[int]float64{8: 1, 16: .97, 4: .95}, []Stage[int]{twice}, 16, []int{8, 16, 4}, ""},
-		{map[int]float64{8: 1, 16: .5, 32: .1, 4: 2}, []Stage[int]{twice, twice}, 32, []int{8, 16, 4, 32}, ""},
-		{map[int]float64{}, []Stage[int]{twice}, 8, []int{8}, "plan 8 is broken"},
-		{map[int]float64{8: 1, 16: .5}, []Stage[int]{twice}, 16, []int{8, 16, 4}, "plan 4 is broken"},
-		{map[int]float64{8: 1}, []Stage[int]{func(int) []int { return nil }}, 8, []int{8}, ""},
+		{map[int]float64{8: 1, 16: .97, 4: .95}, []plan.Stage[int]{twice}, 16, []int{8, 16, 4}, ""},
+		{map[int]float64{8: 1, 16: .5, 32: .1, 4: 2}, []plan.Stage[int]{twice, twice}, 32, []int{8, 16, 4, 32}, ""},
+		{map[int]float64{}, []plan.Stage[int]{twice}, 8, []int{8}, "plan 8 is broken"},
+		{map[int]float64{8: 1, 16: .5}, []plan.Stage[int]{twice}, 16, []int{8, 16, 4}, "plan 4 is broken"},
+		{map[int]float64{8: 1}, []plan.Stage[int]{func(int) []int { return nil }}, 8, []int{8}, ""},
 	} {
 		m := &table{seconds: c.seconds}
-		tuner := &Tuner[int]{Deadline: soon(), Stages: c.stages, Measure: m.measure, Words: strconv.Itoa}
+		tuner := &plan.Tuner[int]{Deadline: soon(), Stages: c.stages, Measure: m.measure, Words: strconv.Itoa}
 		best, tried, err := tuner.Run(t.Context(), 8)
 		if c.err == "" {
 			require.NoError(t, err, "%d", i)
@@ -62,7 +64,7 @@ func TestTuner(t *testing.T) {
 		require.Equal(t, c.best, best, "%d", i)
 		require.Equal(t, c.asked, m.asked, "%d", i)
 		for k, x := range tried {
-			require.Equal(t, MeasuredPlan{strconv.Itoa(c.asked[k]), c.seconds[c.asked[k]]}, x, "%d", i)
+			require.Equal(t, plan.MeasuredPlan{strconv.Itoa(c.asked[k]), c.seconds[c.asked[k]]}, x, "%d", i)
 		}
 	}
 }
@@ -72,8 +74,8 @@ func TestTunerIsOver(t *testing.T) {
 	var late sync.WaitGroup
 	release := make(chan struct{})
 	var ended atomic.Bool
-	tuner := &Tuner[int]{Deadline: time.Now().Add(50 * time.Millisecond), Late: &late, Words: strconv.Itoa,
-		Stages: []Stage[int]{func(int) []int { return []int{2, 3} }}, Measure: func(n int) (float64, error) {
+	tuner := &plan.Tuner[int]{Deadline: time.Now().Add(50 * time.Millisecond), Late: &late, Words: strconv.Itoa,
+		Stages: []plan.Stage[int]{func(int) []int { return []int{2, 3} }}, Measure: func(n int) (float64, error) {
 			if n == 1 {
 				return 1, nil
 			}
@@ -84,7 +86,7 @@ func TestTunerIsOver(t *testing.T) {
 	best, tried, err := tuner.Run(t.Context(), 1)
 	require.NoError(t, err)
 	require.Equal(t, 1, best)
-	require.Equal(t, []MeasuredPlan{{"1", 1}}, tried)
+	require.Equal(t, []plan.MeasuredPlan{{"1", 1}}, tried)
 	require.False(t, ended.Load())
 	close(release)
 	late.Wait()
@@ -104,7 +106,7 @@ func TestTunersTakeTurns(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 4 {
 		wait.Go(func() {
-			tuner := &Tuner[int]{Deadline: soon(), Words: strconv.Itoa, Stages: []Stage[int]{func(int) []int {
+			tuner := &plan.Tuner[int]{Deadline: soon(), Words: strconv.Itoa, Stages: []plan.Stage[int]{func(int) []int {
 				return []int{2, 3, 4}
 			}}, Measure: func(int) (float64, error) {
 				n := busy.Add(1)
@@ -127,7 +129,7 @@ func TestTunerIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	release := make(chan struct{})
 	defer close(release)
-	tuner := &Tuner[int]{Deadline: time.Now().Add(time.Hour), Words: strconv.Itoa,
+	tuner := &plan.Tuner[int]{Deadline: time.Now().Add(time.Hour), Words: strconv.Itoa,
 		Measure: func(int) (float64, error) { cancel(); <-release; return 1, nil }}
 	_, tried, err := tuner.Run(ctx, 8)
 	require.ErrorIs(t, err, context.Canceled)

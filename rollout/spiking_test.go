@@ -1,4 +1,4 @@
-package spiking
+package rollout_test
 
 import (
 	"math"
@@ -7,20 +7,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
-	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
+	"xlarun/rollout/policy/spiking"
 	"xlarun/rollout/settings"
 )
 
-// floats returns the numbers of an array.
-var floats = graphtest.Floats
-
 // Settings.Neurons equals its formulas in plain Go. Any float32 is mapped within bounds.
 func TestGenesAreMappedByTheFormula(t *testing.T) {
-	s := Defaults()
+	s := spiking.Defaults()
 	values := []float32{0, 1, -1.5, 30, -30, 3e38}
 	genes := graph.Float32s(values)
-	n := s.Neurons(Genes{B: genes, Membrane: genes, Synapse: genes, Adaptation: genes, Threshold: genes, Jump: genes})
+	n := s.Neurons(spiking.Genes{B: genes, Membrane: genes, Synapse: genes, Adaptation: genes, Threshold: genes,
+		Jump: genes})
 	for _, c := range []struct {
 		name        string
 		got         *graph.Array
@@ -48,20 +46,20 @@ func TestFastDynamicsAreLoopsInMillivolts(t *testing.T) {
 	const units, steps = 7, 200
 	for _, name := range []string{"fast", "fast:alif", "fast:cubalif"} {
 		t.Run(name, func(t *testing.T) {
-			s := Defaults()
+			s := spiking.Defaults()
 			s.Dynamics = name
 			d, err := s.Check("")
 			require.NoError(t, err)
 			k := random.SplitN(random.New(3), 7)
 			each := graph.ShapeOf(graph.Float32, units)
 			draw := func(i int) *graph.Array { return random.Normal(k[i], each) }
-			n := s.Neurons(Genes{B: draw(0), Membrane: draw(1), Synapse: draw(2), Adaptation: draw(3),
+			n := s.Neurons(spiking.Genes{B: draw(0), Membrane: draw(1), Synapse: draw(2), Adaptation: draw(3),
 				Threshold: draw(4), Jump: draw(5)})
 			in := random.Normal(k[6], graph.ShapeOf(graph.Float32, steps, units)).Mul(9)
 			p := d.Prepare(&s, n)
 			_, spikes := graph.Scan(func(state any, x *graph.Array) (any, *graph.Array) {
 				now := d.Spikes(p, state)
-				return d.Step(p, state, now, Input{Sum: x}), now
+				return d.Step(p, state, now, spiking.Input{Sum: x}), now
 			}, d.Start(p), in)
 			got, x := floats(t, spikes), floats(t, in)
 			keep := func(tau float64) float64 { return math.Exp(-1 / tau) }
@@ -102,31 +100,31 @@ func TestFastDynamicsAreLoopsInMillivolts(t *testing.T) {
 func TestBadSettings(t *testing.T) {
 	for _, c := range []struct {
 		number int
-		change func(s *Settings)
+		change func(s *spiking.Settings)
 		want   string
 	}{
-		{1, func(s *Settings) { s.Dynamics = "fast:alff" }, `p.dynamics: got "fast:alff", want one of `},
-		{2, func(s *Settings) {
+		{1, func(s *spiking.Settings) { s.Dynamics = "fast:alff" }, `p.dynamics: got "fast:alff", want one of `},
+		{2, func(s *spiking.Settings) {
 			s.DT = settings.Num(6)
 			s.SynapseMin = settings.Num(6)
 			s.SynapseMax = settings.Num(6)
 		},
 			`p.dt: got 6, want at most p.tau-min, 5: a substep that is longer than a time constant oversteps it`},
-		{3, func(s *Settings) {
+		{3, func(s *spiking.Settings) {
 			s.DT = settings.Num(2)
 		}, `p.dt: got 2, want at most p.synapse-min, 1.25: a substep that is longer than a time constant oversteps it`},
-		{101, func(s *Settings) {
+		{101, func(s *spiking.Settings) {
 			s.DT = settings.Num(1e-7)
 		},
 			`p.tau-max: got 80, want at most 0.1, a million substeps of p.dt: float32 does not tell what is left of ` +
 				`a longer one after a substep from all of it`},
-		{102, func(s *Settings) {
+		{102, func(s *spiking.Settings) {
 			s.Rest, s.Reset = settings.Num(-1e9), settings.Num(-1e9)
 		}, `p.rest: got -1e+09, want at most 10000 mV from 0: no neuron is as far, and float32 has few digits there`},
-		{103, func(s *Settings) {
+		{103, func(s *spiking.Settings) {
 			s.Refractory = 1e300
 		}, `p.refractory: got 1e+300, want at most 1e+06 ms, a million substeps of p.dt`},
-		{104, func(s *Settings) {
+		{104, func(s *spiking.Settings) {
 			s.Dynamics = "mechanistic:hh"
 			s.DT = settings.Num(1e9)
 			for _, tau := range []*settings.Number{&s.TauMin, &s.TauMax, &s.SynapseMin, &s.SynapseMax, &s.AdaptationMin,
@@ -134,25 +132,26 @@ func TestBadSettings(t *testing.T) {
 				*tau = settings.Num(1e9)
 			}
 		}, `p.dt: got 1e+09, want at most `},
-		{4, func(s *Settings) { s.TauMax = settings.Num(4) }, `p.tau-max: got 4, want at least p.tau-min, 5`},
-		{5, func(s *Settings) { s.JumpMax = settings.Num(.1) }, `p.jump-max: got 0.1, want at least p.jump-min, 0.5`},
-		{6, func(s *Settings) {
+		{4, func(s *spiking.Settings) { s.TauMax = settings.Num(4) }, `p.tau-max: got 4, want at least p.tau-min, 5`},
+		{5, func(s *spiking.Settings) { s.JumpMax = settings.Num(.1) },
+			`p.jump-max: got 0.1, want at least p.jump-min, 0.5`},
+		{6, func(s *spiking.Settings) {
 			s.Reset = settings.Num(-70)
 		},
 			`p.reset: got -70, want p.rest, -65: with the dynamics fast a spike takes off the way from rest to ` +
 				`threshold`},
-		{7, func(s *Settings) {
+		{7, func(s *spiking.Settings) {
 			s.Reset = settings.Num(-50)
 		},
 			`p.reset: got -50, want less than the least threshold, p.rest + p.threshold-min = -60: a neuron above it ` +
 				`spikes without end`},
 	} {
-		s := Defaults()
+		s := spiking.Defaults()
 		c.change(&s)
 		_, err := s.Check("p.")
 		require.ErrorContains(t, err, c.want, "case %d", c.number)
 		require.IsType(t, &settings.Error{}, err)
 	}
-	require.ErrorContains(t, Register("fast", lif), "fast is registered already")
-	require.ErrorContains(t, Register("", nil), "want a name and a dynamics")
+	require.ErrorContains(t, spiking.Register("fast", struct{ spiking.Dynamics }{}), "fast is registered already")
+	require.ErrorContains(t, spiking.Register("", nil), "want a name and a dynamics")
 }

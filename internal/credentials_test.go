@@ -1,4 +1,4 @@
-package credentials
+package internal_test
 
 import (
 	"os"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/internal/credentials"
 )
 
 // A file has one token, or one of each role. What is neither is an error: a misspelt role, a blank line or a comment
@@ -14,12 +16,13 @@ func TestTokens(t *testing.T) {
 	t.Parallel()
 	const a, b = "0123456789abcdef", "fedcba9876543210"
 	const some = "# of some\nworker " + a + "\n\n\tserver\t" + b + "\r\n"
+	type tokens = map[credentials.Role]string
 	for text, want := range map[string]struct {
-		tokens map[Role]string
+		tokens tokens
 		err    string
 	}{
-		"# of all\n\n  " + a + "\n":     {map[Role]string{Any: a}, ""},
-		some:                            {map[Role]string{Worker: a, Server: b}, ""},
+		"# of all\n\n  " + a + "\n":     {tokens{credentials.Any: a}, ""},
+		some:                            {tokens{credentials.Worker: a, credentials.Server: b}, ""},
 		"worker " + a + "\nraeder " + b: {nil, `has a line of the role "raeder", wants worker, server `},
 		a + " " + b:                     {nil, `has a line of the role "0123456789", wants worker, server `},
 		"worker " + a + " " + b:         {nil, "has a token of a worker with white space"},
@@ -32,13 +35,13 @@ func TestTokens(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "token")
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		all, err := Files{TokenFile: file}.Tokens()
+		all, err := credentials.Files{TokenFile: file}.Tokens()
 		require.Equal(t, want.tokens, all, text)
 		if want.err == "" {
 			require.NoError(t, err, text)
 			continue
 		}
 		require.ErrorContains(t, err, "--token-file "+file+" "+want.err)
-		require.ErrorAs(t, err, new(*Error))
+		require.ErrorAs(t, err, new(*credentials.Error))
 	}
 }

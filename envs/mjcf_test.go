@@ -1,4 +1,4 @@
-package mjcf_test
+package envs_test
 
 import (
 	"bytes"
@@ -18,11 +18,11 @@ import (
 // What a document says becomes the numbers that MuJoCo compiles it to.
 func TestFeatures(t *testing.T) {
 	var file struct{ Models map[string]*bodies.Model }
-	require.NoError(t, oracles.Read("testdata/features.json.gz", &file))
+	require.NoError(t, oracles.Read("bodies/mjcf/testdata/features.json.gz", &file))
 	require.Greater(t, len(file.Models), 15)
 	for name, want := range file.Models {
 		t.Run(name, func(t *testing.T) {
-			got, err := mjcf.Read(os.DirFS("testdata/features"), name)
+			got, err := mjcf.Read(os.DirFS("bodies/mjcf/testdata/features"), name)
 			require.NoError(t, err)
 			mjcftest.Equal(t, want, got, name)
 		})
@@ -41,7 +41,7 @@ func body(inside, after string) string {
 }
 
 // A document that is not computed is refused by one sentence: where, what it got, what it wants.
-func TestRefusals(t *testing.T) {
+func TestMJCFRefusals(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                     `m.xml:1: the document has no element: want <mujoco>`,
 		`hello`:                `m.xml:1: the document has no element: want <mujoco>`,
@@ -199,11 +199,11 @@ func TestRefusals(t *testing.T) {
 
 // No document panics, and what is read can be computed with.
 func FuzzRead(f *testing.F) {
-	names, err := os.ReadDir("testdata/features")
+	names, err := os.ReadDir("bodies/mjcf/testdata/features")
 	require.NoError(f, err)
 	for _, n := range names {
 		if !n.IsDir() {
-			text, err := os.ReadFile("testdata/features/" + n.Name())
+			text, err := os.ReadFile("bodies/mjcf/testdata/features/" + n.Name())
 			require.NoError(f, err)
 			f.Add(text)
 		}

@@ -1,4 +1,4 @@
-package kernels_test
+package xlabridge_test
 
 import (
 	"path/filepath"
@@ -30,8 +30,11 @@ func TestListMatchesTheFolder(t *testing.T) {
 			want = append(want, base+"_"+set+".c")
 		}
 	}
-	have, err := filepath.Glob("*.c")
+	have, err := filepath.Glob("kernels/*.c")
 	require.NoError(t, err)
+	for i, name := range have {
+		have[i] = filepath.Base(name)
+	}
 	slices.Sort(want)
 	slices.Sort(have)
 	require.Equal(t, slices.Compact(want), have)
@@ -40,8 +43,9 @@ func TestListMatchesTheFolder(t *testing.T) {
 
 // A plugin learns of the kernels of this package and of those that others register.
 func TestRegister(t *testing.T) {
-	require.Equal(t, kernels.All, kernels.Registered())
+	before := kernels.Registered()
+	require.Equal(t, kernels.All, before[:len(kernels.All)])
 	kernels.Register("another", kernels.All[0].Handler)
 	all := kernels.Registered()
-	require.Equal(t, kernels.Kernel{Name: "another", Handler: kernels.All[0].Handler}, all[len(kernels.All)])
+	require.Equal(t, kernels.Kernel{Name: "another", Handler: kernels.All[0].Handler}, all[len(before)])
 }
