@@ -21,7 +21,7 @@ type stepped struct {
 }
 
 // Models are read and step as MuJoCo's do. If XLARUN_MJCF names a folder, so do those in it that are not refused.
-func TestSteps(t *testing.T) {
+func TestMJCFSteps(t *testing.T) {
 	folders := []string{"bodies/mjcf/testdata/steps"}
 	if more := os.Getenv("XLARUN_MJCF"); more != "" {
 		folders = append(folders, more)
