@@ -109,7 +109,6 @@ var rooms = []room{
 		"internal/messaging"}, nil},
 	{"cmd/xlarun/machine", []string{"graph", "xlabridge", "cmd/xlarun/console", "internal/hardware",
 		"internal/quantity"}, nil},
-	{"cmd/xlarun/handover", []string{"xlabridge/fetch", "cmd/xlarun/console"}, []string{"github.com/gofrs/flock"}},
 	{"cmd/xlarun/play/onnx", []string{"graph", "internal/protobuf"}, []string{}},
 	{"cmd/xlarun/play", []string{"graph/...", "xlabridge", "envs/...", "rollout/...", "cmd/xlarun/console",
 		"cmd/xlarun/play/onnx",
@@ -126,7 +125,7 @@ var rooms = []room{
 		"internal/chart", "internal/network", "internal/quantity"}, nil},
 	// The command line links neither databases nor benchmarks: they are in other programs.
 	{"cmd/xlarun/cli", []string{"graph/...", "xlabridge/...", "envs/...", "rollout/...", "cmd/xlarun/boardgame",
-		"cmd/xlarun/console", "cmd/xlarun/display", "cmd/xlarun/handover", "cmd/xlarun/machine", "cmd/xlarun/play",
+		"cmd/xlarun/console", "cmd/xlarun/display", "cmd/xlarun/machine", "cmd/xlarun/play",
 		"cmd/xlarun/plots", "cmd/xlarun/python", "cmd/internal/peers", "internal/credentials", "internal/hardware",
 		"internal/messaging", "internal/quantity"}, nil},
 	{"cmd/xlarun", []string{"cmd/xlarun/cli"}, []string{}},

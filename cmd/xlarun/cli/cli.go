@@ -26,7 +26,6 @@ import (
 
 	"xlarun/cmd/xlarun/boardgame"
 	"xlarun/cmd/xlarun/console"
-	"xlarun/cmd/xlarun/handover"
 	"xlarun/cmd/xlarun/machine"
 	"xlarun/cmd/xlarun/plots"
 	"xlarun/cmd/xlarun/python"
@@ -146,7 +145,7 @@ func untilSignal() context.Context {
 func Run(ctx context.Context, args []string, s Streams) int {
 	a := &App{Streams: s, program: otherProgram(os.Args[0]), OpenBackend: openBackend, preload: console.Preload,
 		now: time.Now, patience: 2 * time.Second,
-		find: func(program string) (string, error) { return handover.Find(program, s.Err) }, exec: handover.Exec,
+		find: func(program string) (string, error) { return findProgram(program, s.Err) }, exec: execProgram,
 		output: func(ctx context.Context, path string, args ...string) ([]byte, error) {
 			text, err := exec.CommandContext(ctx, path, args...).Output()
 			if failed, ok := errors.AsType[*exec.ExitError](err); ok && len(failed.Stderr) > 0 {

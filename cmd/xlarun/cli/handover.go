@@ -1,6 +1,4 @@
-// Package handover finds the other programs of xlarun and replaces this process by one of them, as git and cargo do for
-// their external commands.
-package handover
+package cli
 
 import (
 	"bytes"
@@ -21,10 +19,11 @@ import (
 	"xlarun/xlabridge/fetch"
 )
 
-// The other programs. Each is built from the package cmd/NAME.
+// The other programs. Each is built from the package cmd/NAME. This process is replaced by one of them, as git and cargo
+// do for their external commands.
 const (
-	Study = "xlarun-study"
-	Bench = "xlarun-bench"
+	studyProgram = "xlarun-study"
+	benchProgram = "xlarun-bench"
 )
 
 // envHanded holds the name of the last program that a command line was handed over to, and the process.
@@ -33,9 +32,9 @@ const envHanded = "XLARUN_HANDED_OVER"
 // quietBuild is the time after which a repeated build is reported on stderr.
 const quietBuild = 2 * time.Second
 
-// Find returns the path of a program. It looks beside this executable. Else, in the checkout that this executable was
+// findProgram returns the path of a program. It looks beside this executable. Else, in the checkout that this executable was
 // built from, it builds the program and reports that on stderr. Else it looks on PATH.
-func Find(name string, stderr io.Writer) (string, error) {
+func findProgram(name string, stderr io.Writer) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
@@ -44,7 +43,7 @@ func Find(name string, stderr io.Writer) (string, error) {
 		return path, nil
 	}
 	if root := checkout(sourceRoot()); root != "" {
-		return build(root, name, stderr)
+		return buildProgram(root, name, stderr)
 	}
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil
@@ -54,8 +53,8 @@ func Find(name string, stderr io.Writer) (string, error) {
 			"checkout of xlarun", name, self, name)
 }
 
-// Exec replaces this process by a program with the same command line. It returns only if that fails.
-func Exec(program string, args []string) error {
+// execProgram replaces this process by a program with the same command line. It returns only if that fails.
+func execProgram(program string, args []string) error {
 	handed := fmt.Sprintf("%s %d", filepath.Base(program), os.Getpid())
 	if os.Getenv(envHanded) == handed {
 		return fmt.Errorf("the program %s does not have this command: it is of another version, or another program",
@@ -101,14 +100,14 @@ func checkout(root string) string {
 	return root
 }
 
-// buildLock is the lock of the program that build has built. A lock that nothing refers to is closed by the garbage
+// buildLock is the lock of the program that buildProgram has built. A lock that nothing refers to is closed by the garbage
 // collector.
 var buildLock *flock.Flock
 
-// build builds a program of a checkout into the user's cache folder and returns its path. Go does nothing if the
+// buildProgram builds a program of a checkout into the user's cache folder and returns its path. Go does nothing if the
 // program is newer than its source. The lock is held until this process ends or becomes the program, so no other
 // process replaces the file before it is started.
-func build(root, name string, stderr io.Writer) (string, error) {
+func buildProgram(root, name string, stderr io.Writer) (string, error) {
 	folder, err := fetch.CacheDir()
 	if err != nil {
 		return "", err

@@ -1,4 +1,4 @@
-package handover
+package cli
 
 import (
 	"bytes"
@@ -28,12 +28,12 @@ func TestCheckout(t *testing.T) {
 	t.Chdir(filepath.Join(root, "docs"))
 	require.Equal(t, root, checkout(root))
 
-	for _, program := range []string{Study, Bench} {
+	for _, program := range []string{studyProgram, benchProgram} {
 		require.FileExists(t, filepath.Join(root, "cmd", program, "main.go"))
 	}
 	if !long.On() { // a program that takes less time to link
 		root = t.TempDir()
-		main := filepath.Join(root, "cmd", Study, "main.go")
+		main := filepath.Join(root, "cmd", studyProgram, "main.go")
 		require.NoError(t, os.MkdirAll(filepath.Dir(main), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte("module xlarun\n"), 0o600))
 		require.NoError(t, os.WriteFile(main, []byte("package main\n\nfunc main() { println(help) }\n\nconst help = "+
@@ -42,7 +42,7 @@ func TestCheckout(t *testing.T) {
 	}
 	t.Setenv(fetch.EnvCache, t.TempDir())
 	var stderr bytes.Buffer
-	path, err := build(checkout(root), Study, &stderr)
+	path, err := buildProgram(checkout(root), studyProgram, &stderr)
 	require.NoError(t, err)
 	require.Equal(t, "xlarun: building xlarun-study from "+root+"\n", stderr.String())
 	help, err := exec.Command(path, "study", "show", "--help").CombinedOutput()
