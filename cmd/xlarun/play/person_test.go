@@ -1,4 +1,4 @@
-package boardgame
+package play
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/xlarun/console"
-	"xlarun/cmd/xlarun/play"
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/graph/safetensors"
@@ -29,7 +28,7 @@ func interpreter(context.Context, console.BackendFlags, console.Listener) (xlabr
 }
 
 // untrained is a network of the clique game on n vertices, k = 3, that has learned nothing.
-func untrained(t *testing.T, n int, variant string) *play.Saved {
+func untrained(t *testing.T, n int, variant string) *Saved {
 	t.Helper()
 	edges := n * (n - 1) / 2
 	g := network.Game{Observation: []int{edges, 3}, Actions: edges, Vertices: n}
@@ -38,8 +37,8 @@ func untrained(t *testing.T, n int, variant string) *play.Saved {
 	}
 	net, err := network.Make("mlp:4", nil, g)
 	require.NoError(t, err)
-	saved := &play.Saved{Path: "untrained.safetensors", Arrays: map[string]*graph.Array{}, Metadata: map[string]string{
-		"kind": Kind, "game": "Clique", "setting.vertices": fmt.Sprint(n), "setting.k": "3", "setting.variant": variant,
+	saved := &Saved{Path: "untrained.safetensors", Arrays: map[string]*graph.Array{}, Metadata: map[string]string{
+		"kind": GameKind, "game": "Clique", "setting.vertices": fmt.Sprint(n), "setting.k": "3", "setting.variant": variant,
 		"setting.network": "mlp:4"}}
 	params, err := graph.Eval(net.Init(random.New(1)))
 	require.NoError(t, err)
@@ -51,9 +50,9 @@ func untrained(t *testing.T, n int, variant string) *play.Saved {
 }
 
 // opened is a network in the interpreter, ready to be asked, with the options that ask it.
-func opened(t *testing.T, saved *play.Saved, simulations int) (*options, *selfplay.Viewer) {
+func opened(t *testing.T, saved *Saved, simulations int) (*gameOptions, *selfplay.Viewer) {
 	t.Helper()
-	o := &options{saved: saved, simulations: simulations}
+	o := &gameOptions{saved: saved, simulations: simulations}
 	o.Backend = "cpu"
 	v, b, err := o.open(t.Context(), console.Streams{Out: io.Discard}, interpreter)
 	require.NoError(t, err)
@@ -62,7 +61,7 @@ func opened(t *testing.T, saved *play.Saved, simulations int) (*options, *selfpl
 }
 
 // sits plays one game with the lines of a person, and gives what the person saw.
-func sits(t *testing.T, o *options, v *selfplay.Viewer, in string) string {
+func sits(t *testing.T, o *gameOptions, v *selfplay.Viewer, in string) string {
 	t.Helper()
 	var out bytes.Buffer
 	require.NoError(t, o.person(console.Streams{In: strings.NewReader(in), Out: &out}, v))
@@ -211,7 +210,7 @@ func (m master) Read(p []byte) (int, error) {
 
 // Two who make no mistake draw, whoever begins, and the board is full then.
 func TestPerfectPersonAndTrainedNetworkDraw(t *testing.T) {
-	saved, ok := Saved(tictactoe)
+	saved, ok := gameNetwork(tictactoe)
 	require.True(t, ok)
 	for i, second := range []bool{false, true} {
 		o, v := opened(t, saved, 32)

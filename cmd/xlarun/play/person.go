@@ -1,4 +1,4 @@
-package boardgame
+package play
 
 import (
 	"bufio"
@@ -11,13 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"xlarun/cmd/xlarun/console"
-	"xlarun/cmd/xlarun/play"
 	"xlarun/rollout/selfplay"
 )
 
-// Command is `xlarun selfplay play`.
-func Command(streams console.Streams, open console.Opener) *cobra.Command {
-	o := options{}
+// GameCommand is `xlarun selfplay play`.
+func GameCommand(streams console.Streams, open console.Opener) *cobra.Command {
+	o := gameOptions{}
 	cmd := &cobra.Command{
 		Use:   "play RUN|FILE.safetensors",
 		Short: "Play against a network that selfplay has trained",
@@ -28,7 +27,7 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 		Args:    console.OneArgument("the folder of a run, or a network's file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
-			if o.saved, err = play.Open(args[0], ""); err != nil {
+			if o.saved, err = Open(args[0], ""); err != nil {
 				return err
 			}
 			v, b, err := o.open(cmd.Context(), streams, open)
@@ -47,7 +46,7 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 }
 
 // person plays one game against the user of the streams.
-func (o *options) person(streams console.Streams, v *selfplay.Viewer) error {
+func (o *gameOptions) person(streams console.Streams, v *selfplay.Viewer) error {
 	in, out := bufio.NewScanner(streams.In), streams.Out
 	p, err := v.Start()
 	if err != nil {

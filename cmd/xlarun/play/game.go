@@ -1,24 +1,21 @@
-// Package boardgame plays with the networks of selfplay runs, against a person in the terminal or a random player, and
-// draws their games.
-package boardgame
+package play
 
 import (
 	"context"
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
-	"xlarun/cmd/xlarun/play"
 	"xlarun/rollout/selfplay"
 	"xlarun/xlabridge"
 )
 
-// Kind is the kind of run that saves these networks.
-const Kind = "selfplay"
+// GameKind is the kind of run that saves these networks.
+const GameKind = "selfplay"
 
-// options holds the flags.
-type options struct {
+// gameOptions holds the flags.
+type gameOptions struct {
 	console.BackendFlags
-	saved       *play.Saved
+	saved       *Saved
 	simulations int
 	second      bool
 	seed        int64
@@ -28,7 +25,7 @@ type options struct {
 }
 
 // open loads the network.
-func (o *options) open(ctx context.Context, streams console.Streams,
+func (o *gameOptions) open(ctx context.Context, streams console.Streams,
 	open console.Opener) (*selfplay.Viewer, xlabridge.Backend, error) {
 	o.Devices = 1
 	if err := o.Check(); err != nil {
@@ -54,10 +51,11 @@ func (o *options) open(ctx context.Context, streams console.Streams,
 	return v, b, nil
 }
 
-// Saved reads the network of a run's folder or a file. ok is false if it cannot be read or is of another kind of run.
-func Saved(path string) (saved *play.Saved, ok bool) {
-	s, err := play.Open(path, "")
-	if err != nil || s.Metadata["kind"] != Kind {
+// gameNetwork reads the network of a run's folder or a file. ok is false if it cannot be read or is of another kind of
+// run.
+func gameNetwork(path string) (saved *Saved, ok bool) {
+	s, err := Open(path, "")
+	if err != nil || s.Metadata["kind"] != GameKind {
 		return nil, false
 	}
 	return s, true

@@ -1,4 +1,4 @@
-package boardgame
+package play
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"xlarun/rollout/selfplay"
 )
 
-// Result is the line that --json ends with.
-type Result struct {
+// MatchResult is the line that --json ends with.
+type MatchResult struct {
 	File  string `json:"file"`
 	Kind  string `json:"kind"`
 	Game  string `json:"game"`
@@ -32,7 +32,7 @@ type Result struct {
 }
 
 // addGame adds the score of a game for the first player. second means that the network was the second player.
-func (r *Result) addGame(score float64, puzzle, second bool) {
+func (r *MatchResult) addGame(score float64, puzzle, second bool) {
 	if puzzle {
 		r.Score += console.Number(score / float64(r.Games))
 		return
@@ -51,22 +51,22 @@ func (r *Result) addGame(score float64, puzzle, second bool) {
 	r.Score += console.Number((1 + score) / 2 / float64(r.Games))
 }
 
-// MatchCommand extends the command play or render to networks of selfplay runs. With draws, the command draws a game of
+// withGames extends the command play or render to networks of selfplay runs. With draws, the command draws a game of
 // the network against itself; else it plays a match against a random player.
-func MatchCommand(cmd *cobra.Command, streams console.Streams, open console.Opener, draws bool) *cobra.Command {
+func withGames(cmd *cobra.Command, streams console.Streams, open console.Opener, draws bool) *cobra.Command {
 	others := cmd.RunE
 	if f := cmd.Flags().Lookup("episodes"); f != nil {
 		f.Usage += fmt.Sprintf("; of a selfplay run, games against a random player, %d if not given", defaultGames)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		saved, ok := Saved(args[0])
+		saved, ok := gameNetwork(args[0])
 		if !ok {
 			return others(cmd, args)
 		}
 		if err := refuseFlags(cmd, draws); err != nil {
 			return err
 		}
-		o := options{saved: saved, games: 1, json: text(cmd, "json") == "true", gif: text(cmd, "gif")}
+		o := gameOptions{saved: saved, games: 1, json: text(cmd, "json") == "true", gif: text(cmd, "gif")}
 		o.Backend, o.Plugin = text(cmd, "backend"), text(cmd, "plugin")
 		if _, err := fmt.Sscan(text(cmd, "seed"), &o.seed); err != nil {
 			return err
@@ -124,9 +124,9 @@ func text(cmd *cobra.Command, flag string) string {
 
 // match plays games of the network against a random player and reports the result. The network begins every other game.
 // With itself, it plays one game against itself. The picture shows the first game.
-func (o *options) match(ctx context.Context, streams console.Streams, v *selfplay.Viewer, itself bool) error {
+func (o *gameOptions) match(ctx context.Context, streams console.Streams, v *selfplay.Viewer, itself bool) error {
 	puzzle := isPuzzle(v)
-	r := Result{File: o.saved.Path, Kind: Kind, Game: o.saved.Metadata["game"], Games: o.games}
+	r := MatchResult{File: o.saved.Path, Kind: GameKind, Game: o.saved.Metadata["game"], Games: o.games}
 	rng := rand.New(rand.NewPCG(uint64(o.seed), 5))
 	var frames []image.Image
 	for game := range o.games {

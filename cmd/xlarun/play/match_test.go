@@ -1,4 +1,4 @@
-package boardgame
+package play
 
 import (
 	"bytes"
@@ -18,10 +18,10 @@ import (
 // A match's line adds up, the same seed is the same match, and its picture has a frame for each position of the first
 // game.
 func TestMatchAgainstChance(t *testing.T) {
-	saved, ok := Saved(tictactoe)
+	saved, ok := gameNetwork(tictactoe)
 	require.True(t, ok)
 	dir := t.TempDir()
-	match := func(name string) (r Result) {
+	match := func(name string) (r MatchResult) {
 		o, v := opened(t, saved, 8)
 		o.games, o.json, o.seed, o.gif = 6, true, 3, filepath.Join(dir, name)
 		var out bytes.Buffer
@@ -47,7 +47,7 @@ func TestMatchAgainstChance(t *testing.T) {
 // What cannot be done is said, and an interrupted match ends.
 func TestMatchRefusals(t *testing.T) {
 	saved := untrained(t, 4, "maker")
-	o := options{saved: saved, simulations: -1}
+	o := gameOptions{saved: saved, simulations: -1}
 	o.Backend = "cpu"
 	_, _, err := o.open(t.Context(), console.Streams{Out: &bytes.Buffer{}}, interpreter)
 	require.EqualError(t, err, "--num-simulations got -1, wants 1 or more, or 0 for as many as in the run")
@@ -58,7 +58,7 @@ func TestMatchRefusals(t *testing.T) {
 	require.ErrorContains(t, err, "untrained.safetensors: ")
 	require.ErrorContains(t, err, "as the network mlp:5 wants")
 
-	_, ok := Saved(filepath.Join(t.TempDir(), "none"))
+	_, ok := gameNetwork(filepath.Join(t.TempDir(), "none"))
 	require.False(t, ok)
 
 	p, v := opened(t, untrained(t, 4, "maker"), 2)
