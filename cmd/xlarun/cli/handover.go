@@ -19,8 +19,8 @@ import (
 	"xlarun/xlabridge/fetch"
 )
 
-// The other programs. Each is built from the package cmd/NAME. This process is replaced by one of them, as git and cargo
-// do for their external commands.
+// The other programs. Each is built from the package cmd/NAME. One of them replaces this process, as external commands
+// of git and cargo do.
 const (
 	studyProgram = "xlarun-study"
 	benchProgram = "xlarun-bench"
@@ -32,8 +32,8 @@ const envHanded = "XLARUN_HANDED_OVER"
 // quietBuild is the time after which a repeated build is reported on stderr.
 const quietBuild = 2 * time.Second
 
-// findProgram returns the path of a program. It looks beside this executable. Else, in the checkout that this executable was
-// built from, it builds the program and reports that on stderr. Else it looks on PATH.
+// findProgram returns the path of a program. It looks beside this executable. Else, in the checkout that this
+// executable was built from, it builds the program and reports that on stderr. Else it looks on PATH.
 func findProgram(name string, stderr io.Writer) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -100,8 +100,8 @@ func checkout(root string) string {
 	return root
 }
 
-// buildLock is the lock of the program that buildProgram has built. A lock that nothing refers to is closed by the garbage
-// collector.
+// buildLock is the lock of the program that buildProgram has built. A lock that nothing refers to is closed by the
+// garbage collector.
 var buildLock *flock.Flock
 
 // buildProgram builds a program of a checkout into the user's cache folder and returns its path. Go does nothing if the

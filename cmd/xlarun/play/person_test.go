@@ -38,8 +38,8 @@ func untrained(t *testing.T, n int, variant string) *Saved {
 	net, err := network.Make("mlp:4", nil, g)
 	require.NoError(t, err)
 	saved := &Saved{Path: "untrained.safetensors", Arrays: map[string]*graph.Array{}, Metadata: map[string]string{
-		"kind": GameKind, "game": "Clique", "setting.vertices": fmt.Sprint(n), "setting.k": "3", "setting.variant": variant,
-		"setting.network": "mlp:4"}}
+		"kind": GameKind, "game": "Clique", "setting.vertices": fmt.Sprint(n), "setting.k": "3",
+		"setting.variant": variant, "setting.network": "mlp:4"}}
 	params, err := graph.Eval(net.Init(random.New(1)))
 	require.NoError(t, err)
 	leaves, tree := graph.Flatten(params)

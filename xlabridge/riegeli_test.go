@@ -1,4 +1,4 @@
-package riegeli
+package xlabridge_test
 
 import (
 	"bytes"
@@ -9,10 +9,15 @@ import (
 	"github.com/golang/snappy"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"xlarun/xlabridge/internal/riegeli"
 )
 
-// file writes records as a file with one chunk, packed as kind says: 's' or 0. Checksums are zeros.
-func file(kind byte, records ...[]byte) []byte {
+// Sizes of the file format.
+const blockSize, blockHeader, chunkHeader = 1 << 16, 24, 40
+
+// recordsFile writes records as a file with one chunk, packed as kind says: 's' or 0. Checksums are zeros.
+func recordsFile(kind byte, records ...[]byte) []byte {
 	pack := func(b []byte) []byte {
 		if kind == 0 {
 			return b
@@ -37,7 +42,7 @@ func file(kind byte, records ...[]byte) []byte {
 	for at := 0; at < len(stream); at += blockSize - blockHeader {
 		block := make([]byte, blockHeader)
 		if at == 0 {
-			copy(block, magic)
+			copy(block, "\x83\xafp\xd1\r\x88J?")
 		}
 		out = slices.Concat(out, block, stream[at:min(at+blockSize-blockHeader, len(stream))])
 	}
@@ -48,9 +53,9 @@ func file(kind byte, records ...[]byte) []byte {
 func TestRecords(t *testing.T) {
 	long := bytes.Repeat([]byte("abcdefg"), 30000)
 	for _, kind := range []byte{0, 's'} {
-		inner := file(kind, []byte("inside"), nil)
+		inner := recordsFile(kind, []byte("inside"), nil)
 		first, outer := []byte("first"), append([]byte("head "), inner...)
-		got, err := Records(file(kind, first, long, outer))
+		got, err := riegeli.Records(recordsFile(kind, first, long, outer))
 		require.NoError(t, err)
 		require.Len(t, got, 5)
 		require.Equal(t, [][]byte{first, long, outer}, got[:3])
@@ -61,21 +66,21 @@ func TestRecords(t *testing.T) {
 
 // What is not whole is an error, wherever it ends.
 func TestBrokenRecords(t *testing.T) {
-	whole := file('s', bytes.Repeat([]byte("xyz"), 100), []byte("end"))
+	whole := recordsFile('s', bytes.Repeat([]byte("xyz"), 100), []byte("end"))
 	for n := range len(whole) {
 		if n == blockHeader || n == blockHeader+chunkHeader { // a file without chunks, or with the first one alone
 			continue
 		}
-		_, err := Records(whole[:n])
+		_, err := riegeli.Records(whole[:n])
 		require.Error(t, err, "%d of %d bytes", n, len(whole))
 	}
 	for at := blockHeader + chunkHeader + 8; at < len(whole); at++ { // no change makes it crash
 		broken := slices.Clone(whole)
 		broken[at] ^= 0xff
-		_, _ = Records(broken)
+		_, _ = riegeli.Records(broken)
 	}
-	_, err := Records(nil)
+	_, err := riegeli.Records(nil)
 	require.EqualError(t, err, "it is no file of records")
-	_, err = Records(file('b', []byte("x")))
+	_, err = riegeli.Records(recordsFile('b', []byte("x")))
 	require.ErrorContains(t, err, "compressed in a way that is not known here")
 }
