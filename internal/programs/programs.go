@@ -30,7 +30,7 @@ const Env = "XLARUN_PROGRAMS"
 // record holds what this process has seen.
 var record = struct {
 	sync.Mutex
-	lengths map[string]int // of programs' texts, by digest
+	lengths map[string]int  // of programs' texts, by digest
 	lines   map[string]bool // with the file before them
 }{lengths: map[string]int{}, lines: map[string]bool{}}
 
