@@ -1,10 +1,12 @@
-package genome
+package rollout_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/rollout/policy/genome"
 )
 
 func TestDocumentsThatCannotBeRead(t *testing.T) {
@@ -12,7 +14,7 @@ func TestDocumentsThatCannotBeRead(t *testing.T) {
 {"number": 1, "kind": "output", "bias": 0.5, "response": 1, "activation": "tanh", "aggregation": "sum"},
 {"number": 2, "kind": "hidden", "bias": 0, "response": 1, "activation": "tanh", "aggregation": "sum"}],
 "connections": [{"innovation": 0, "from": 0, "to": 1, "weight": 2.5, "enabled": true}]}`
-	_, err := ReadDocument([]byte(good))
+	_, err := genome.ReadDocument([]byte(good))
 	require.NoError(t, err)
 	for _, c := range []struct{ name, old, new, want string }{
 		{"misspelt key of a connection", `"weight"`, `"wieght"`,
@@ -51,7 +53,7 @@ func TestDocumentsThatCannotBeRead(t *testing.T) {
 	} {
 		require.Contains(t, good, c.old, c.name)
 		t.Run(c.name, func(t *testing.T) {
-			_, err := ReadDocument([]byte(strings.Replace(good, c.old, c.new, 1)))
+			_, err := genome.ReadDocument([]byte(strings.Replace(good, c.old, c.new, 1)))
 			require.ErrorContains(t, err, c.want)
 		})
 	}

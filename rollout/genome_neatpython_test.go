@@ -1,4 +1,4 @@
-package genome
+package rollout_test
 
 import (
 	"compress/gzip"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/rollout/policy/genome"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
@@ -22,7 +23,7 @@ type pythonCase struct {
 
 func pythonCases(t *testing.T) []pythonCase {
 	t.Helper()
-	f, err := os.Open("testdata/neat_python.json.gz")
+	f, err := os.Open("policy/genome/testdata/neat_python.json.gz")
 	require.NoError(t, err)
 	defer func() { _ = f.Close() }()
 	z, err := gzip.NewReader(f)
@@ -49,7 +50,7 @@ func TestNetworksOfNeatPython(t *testing.T) {
 			var inputs []float32
 			var own []pythonCase
 			for i, c := range cases {
-				d, err := ReadDocument([]byte(c.File))
+				d, err := genome.ReadDocument([]byte(c.File))
 				require.NoError(t, err, "network %d", i)
 				if d.Recurrent != recurrent {
 					continue
@@ -73,7 +74,7 @@ func TestNetworksOfNeatPython(t *testing.T) {
 				}
 				stacked[k] = graph.Stack(column, 0)
 			}
-			run := xlabridge.Jit2(client, graph.VMap2(func(g Genome, x *graph.Array) *graph.Array {
+			run := xlabridge.Jit2(client, graph.VMap2(func(g genome.Genome, x *graph.Array) *graph.Array {
 				r := n.Prepare(g)
 				if !recurrent {
 					return n.FeedForward(r, x)
@@ -84,7 +85,7 @@ func TestNetworksOfNeatPython(t *testing.T) {
 				}, n.Start(r), graph.Iota(steps))
 				return graph.Flatten1D(all)
 			}))
-			y, err := run(tree.Unflatten(stacked).(Genome), graph.Float32s(inputs, len(own), n.Inputs))
+			y, err := run(tree.Unflatten(stacked).(genome.Genome), graph.Float32s(inputs, len(own), n.Inputs))
 			require.NoError(t, err)
 			got := floats(t, y)
 			for i, c := range own {
@@ -111,7 +112,7 @@ func TestFilesOfNeatPythonThatCannotBeRead(t *testing.T) {
 			"not a network of neat-python in JSON: line 1: nodes.bias is of the type string, want a number"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := ReadDocument([]byte(c.text))
+			_, err := genome.ReadDocument([]byte(c.text))
 			require.ErrorContains(t, err, c.want)
 		})
 	}

@@ -1,4 +1,4 @@
-package genome
+package rollout_test
 
 import (
 	"math"
@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
-	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
 	"xlarun/internal/long"
+	"xlarun/rollout/policy/genome"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
 )
@@ -26,7 +26,7 @@ type plain struct {
 }
 
 // drawn returns a random genome of a network, without cycles if it is feed-forward, and its arrays.
-func drawn(n *Network, r *rand.Rand) (plain, Genome) {
+func drawn(n *genome.Network, r *rand.Rand) (plain, genome.Genome) {
 	ends := n.Inputs + n.Outputs
 	p := plain{nodes: ends + r.IntN(n.Nodes-ends+1)}
 	f32 := func(x float64) float64 { return float64(float32(x)) }
@@ -35,7 +35,7 @@ func drawn(n *Network, r *rand.Rand) (plain, Genome) {
 	act, agg := make([]int32, n.Nodes), make([]int32, n.Nodes)
 	order := r.Perm(p.nodes) // a connection goes up in this order
 	for i := range n.Nodes {
-		if number[i] = None; i >= p.nodes {
+		if number[i] = genome.None; i >= p.nodes {
 			continue
 		}
 		number[i] = int32(i)
@@ -50,8 +50,8 @@ func drawn(n *Network, r *rand.Rand) (plain, Genome) {
 	weight, enabled := make([]float32, n.Connections), make([]bool, n.Connections)
 	taken := map[[2]int]bool{}
 	for i, want := 0, r.IntN(n.Connections+1); i < n.Connections; i++ {
-		numbers[i] = None
-		for tries := 0; i < want && tries < 20 && numbers[i] == None; tries++ {
+		numbers[i] = genome.None
+		for tries := 0; i < want && tries < 20 && numbers[i] == genome.None; tries++ {
 			a, b := r.IntN(p.nodes), n.Inputs+r.IntN(p.nodes-n.Inputs)
 			up := a < n.Inputs || order[a] < order[b]
 			if taken[[2]int{a, b}] || !n.Recurrent && !up {
@@ -64,12 +64,25 @@ func drawn(n *Network, r *rand.Rand) (plain, Genome) {
 			p.weight, p.enabled = append(p.weight, float64(weight[i])), append(p.enabled, enabled[i])
 		}
 	}
-	return p, Genome{
-		Nodes{graph.Int32s(number), graph.Float32s(bias), graph.Float32s(response), graph.Int32s(act),
+	return p, genome.Genome{
+		genome.Nodes{graph.Int32s(number), graph.Float32s(bias), graph.Float32s(response), graph.Int32s(act),
 			graph.Int32s(agg)},
-		Connections{graph.Int32s(numbers), graph.Int32s(from), graph.Int32s(to), graph.Float32s(weight),
+		genome.Connections{graph.Int32s(numbers), graph.Int32s(from), graph.Int32s(to), graph.Float32s(weight),
 			graph.Of(enabled)},
 	}
+}
+
+// activated are the activations in plain Go.
+var activated = map[string]func(x float64) float64{
+	"tanh": math.Tanh, "sin": math.Sin, "cos": math.Cos, "abs": math.Abs,
+	"sigmoid":  func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
+	"steep":    func(x float64) float64 { return 1 / (1 + math.Exp(-4.9*x)) },
+	"relu":     func(x float64) float64 { return max(x, 0) },
+	"identity": func(x float64) float64 { return x },
+	"gauss":    func(x float64) float64 { return math.Exp(-x * x) },
+	"square":   func(x float64) float64 { return x * x },
+	"clamped":  func(x float64) float64 { return max(-1, min(x, 1)) },
+	"hat":      func(x float64) float64 { return max(0, 1-math.Abs(x)) },
 }
 
 // join is an aggregation in plain Go.
@@ -108,11 +121,11 @@ func (p plain) value(i int, source func(int) float64) float64 {
 			terms = append(terms, p.weight[k]*source(p.from[k]))
 		}
 	}
-	return activation(p.activation[i]).plain(p.bias[i] + p.response[i]*join(p.aggregation[i], terms))
+	return activated[p.activation[i]](p.bias[i] + p.response[i]*join(p.aggregation[i], terms))
 }
 
 // feedForward computes each output from its sources.
-func (p plain) feedForward(n *Network, x []float64) (out []float64) {
+func (p plain) feedForward(n *genome.Network, x []float64) (out []float64) {
 	var of func(i int) float64
 	of = func(i int) float64 {
 		if i < n.Inputs {
@@ -126,8 +139,8 @@ func (p plain) feedForward(n *Network, x []float64) (out []float64) {
 	return out
 }
 
-var every = Network{Inputs: 3, Outputs: 2, Nodes: 12, Connections: 20, Activations: ActivationNames(),
-	Hidden: len(ActivationNames()), Aggregations: AggregationNames()}
+var every = genome.Network{Inputs: 3, Outputs: 2, Nodes: 12, Connections: 20, Activations: genome.ActivationNames(),
+	Hidden: len(genome.ActivationNames()), Aggregations: genome.AggregationNames()}
 
 // within checks that outputs are equal to 1e-6 of their size.
 func within(t *testing.T, want, got []float64, what string) {
@@ -137,11 +150,8 @@ func within(t *testing.T, want, got []float64, what string) {
 	}
 }
 
-// floats returns the numbers of an array.
-var floats = graphtest.Floats
-
-// population returns random genomes, each leaf with the members in front, and their inputs.
-func population(n *Network, members int, seed uint64) (all []plain, stacked Genome, inputs *graph.Array) {
+// genomes returns random genomes, each leaf with the members in front, and their inputs.
+func genomes(n *genome.Network, members int, seed uint64) (all []plain, stacked genome.Genome, inputs *graph.Array) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var leaves [][]*graph.Array
 	var tree *graph.Tree
@@ -160,7 +170,7 @@ func population(n *Network, members int, seed uint64) (all []plain, stacked Geno
 		}
 		stack[k] = graph.Stack(column, 0)
 	}
-	return all, tree.Unflatten(stack).(Genome), random.Normal(random.New(int64(seed)),
+	return all, tree.Unflatten(stack).(genome.Genome), random.Normal(random.New(int64(seed)),
 		graph.ShapeOf(graph.Float32, members, 3))
 }
 
@@ -182,17 +192,17 @@ func TestNetworksEqualPlainGo(t *testing.T) {
 	onlySums.Aggregations = []string{"sum"}
 	for _, c := range []struct {
 		name string
-		Network
+		genome.Network
 	}{{"sums", onlySums}, {"all aggregations", every}} {
 		t.Run(c.name, func(t *testing.T) {
 			n := c.Network
-			all, g, x := population(&n, members, 7)
+			all, g, x := genomes(&n, members, 7)
 			for name, option := range map[string][]graph.VMapOption{"first": nil, "last": {graph.BatchLast()}} {
 				b := reference
 				if len(n.Aggregations) > 1 && name == "last" {
 					b = client
 				}
-				run := xlabridge.Jit2(b, graph.VMap2(func(g Genome, x *graph.Array) *graph.Array {
+				run := xlabridge.Jit2(b, graph.VMap2(func(g genome.Genome, x *graph.Array) *graph.Array {
 					return n.FeedForward(n.Prepare(g), x)
 				}, option...))
 				y, err := run(g, x)
@@ -207,9 +217,9 @@ func TestNetworksEqualPlainGo(t *testing.T) {
 	t.Run("recurrent", func(t *testing.T) {
 		n := every
 		n.Recurrent = true
-		all, g, x := population(&n, members, 8)
+		all, g, x := genomes(&n, members, 8)
 		const steps = 4
-		run := xlabridge.Jit2(reference, graph.VMap2(func(g Genome, x *graph.Array) *graph.Array {
+		run := xlabridge.Jit2(reference, graph.VMap2(func(g genome.Genome, x *graph.Array) *graph.Array {
 			r := n.Prepare(g)
 			end, _ := graph.Scan(func(v, _ *graph.Array) (*graph.Array, graph.None) {
 				return n.Step(r, v, x), graph.None{}
@@ -239,24 +249,24 @@ func TestNetworksEqualPlainGo(t *testing.T) {
 // A value that overflows reaches the nodes that are connected with it, and no others, whatever the other lanes
 // connect.
 func TestOverflowStaysOnItsPath(t *testing.T) {
-	n := Network{Inputs: 1, Outputs: 2, Nodes: 5, Connections: 4, Activations: []string{"square"},
+	n := genome.Network{Inputs: 1, Outputs: 2, Nodes: 5, Connections: 4, Activations: []string{"square"},
 		Aggregations: []string{"sum"}}
-	one := func(from, to []int32) Genome {
+	one := func(from, to []int32) genome.Genome {
 		const room = 4
 		g := n.First(random.New(0))
 		g.Nodes.Number = graph.Iota(n.Nodes)
 		place := graph.Iota(room)
 		exists := place.Lt(len(from))
 		pad := func(x []int32) *graph.Array { return graph.Int32s(append(x, make([]int32, room-len(x))...)) }
-		g.Connections = Connections{Number: graph.Select(exists, place, int32(None)), From: pad(from), To: pad(to),
-			Weight: graph.Full(graph.ShapeOf(graph.Float32, room), 1e30), Enabled: exists}
+		g.Connections = genome.Connections{Number: graph.Select(exists, place, int32(genome.None)), From: pad(from),
+			To: pad(to), Weight: graph.Full(graph.ShapeOf(graph.Float32, room), 1e30), Enabled: exists}
 		return g
 	}
 	// The first overflows in nodes 3 and 1 and has nothing at output 2, which the second connects with node 3.
-	genomes := []Genome{one([]int32{0, 3}, []int32{3, 1}), one([]int32{3}, []int32{2})}
+	genomes := []genome.Genome{one([]int32{0, 3}, []int32{3, 1}), one([]int32{3}, []int32{2})}
 	stacked := graph.MapTree2(func(a, b *graph.Array) *graph.Array { return graph.Stack([]*graph.Array{a, b}, 0) },
 		genomes[0], genomes[1])
-	y := graph.VMap(func(g Genome) *graph.Array {
+	y := graph.VMap(func(g genome.Genome) *graph.Array {
 		return n.FeedForward(n.Prepare(g), graph.Float32s([]float32{1}))
 	})(stacked)
 	require.Equal(t, []float64{math.Inf(1), 0, 0, 0}, floats(t, y))
@@ -266,13 +276,13 @@ func TestOverflowStaysOnItsPath(t *testing.T) {
 // form compiles it.
 func TestWider(t *testing.T) {
 	_, b := backends(t)
-	n := Network{Inputs: 3, Outputs: 2, Nodes: 9, Connections: 20, Activations: ActivationNames(),
-		Aggregations: AggregationNames()}
+	n := genome.Network{Inputs: 3, Outputs: 2, Nodes: 9, Connections: 20, Activations: genome.ActivationNames(),
+		Aggregations: genome.AggregationNames()}
 	wide := n
 	wide.Nodes, wide.Connections = 40, 31
 	r := rand.New(rand.NewPCG(21, 0))
 	x := graph.Float32s([]float32{.3, -1, 2})
-	outputs := func(g Genome) *graph.Array { return n.FeedForward(n.Prepare(g), x) }
+	outputs := func(g genome.Genome) *graph.Array { return n.FeedForward(n.Prepare(g), x) }
 	small, large := xlabridge.Jit(b, outputs), xlabridge.Jit(b, outputs)
 	for range 20 {
 		_, g := drawn(&n, r)
@@ -290,7 +300,7 @@ func TestWider(t *testing.T) {
 		after, err := n.Document(wider)
 		require.NoError(t, err)
 		require.Equal(t, before, after)
-		reach, err := graph.Eval(wide.WiderReach(FirstReach(g, n.Inputs)))
+		reach, err := graph.Eval(wide.WiderReach(genome.FirstReach(g, n.Inputs)))
 		require.NoError(t, err)
 		require.Equal(t, []int{40, 2}, reach.Dims())
 	}
@@ -298,13 +308,13 @@ func TestWider(t *testing.T) {
 
 // A NaN among a node's terms makes the node NaN, whatever its aggregation is and wherever the term stands.
 func TestNaNStays(t *testing.T) {
-	for _, aggregation := range AggregationNames() {
-		n := Network{Inputs: 2, Outputs: 1, Nodes: 3, Connections: 2, Activations: []string{"identity"},
+	for _, aggregation := range genome.AggregationNames() {
+		n := genome.Network{Inputs: 2, Outputs: 1, Nodes: 3, Connections: 2, Activations: []string{"identity"},
 			Aggregations: []string{aggregation}}
 		zero := []int32{0, 0, 0}
-		g := Genome{Nodes{graph.Int32s([]int32{0, 1, 2}), graph.Float32s([]float32{0, 0, 0}),
+		g := genome.Genome{genome.Nodes{graph.Int32s([]int32{0, 1, 2}), graph.Float32s([]float32{0, 0, 0}),
 			graph.Float32s([]float32{1, 1, 1}), graph.Int32s(zero), graph.Int32s(zero)},
-			Connections{graph.Int32s([]int32{0, 1}), graph.Int32s([]int32{0, 1}), graph.Int32s([]int32{2, 2}),
+			genome.Connections{graph.Int32s([]int32{0, 1}), graph.Int32s([]int32{0, 1}), graph.Int32s([]int32{2, 2}),
 				graph.Float32s([]float32{1, 1}), graph.Of([]bool{true, true})}}
 		nan := float32(math.NaN())
 		for _, x := range [][]float32{{nan, 2}, {2, nan}, {nan, nan}} {
