@@ -65,10 +65,12 @@ func drawn(n *genome.Network, r *rand.Rand) (plain, genome.Genome) {
 		}
 	}
 	return p, genome.Genome{
-		genome.Nodes{graph.Int32s(number), graph.Float32s(bias), graph.Float32s(response), graph.Int32s(act),
-			graph.Int32s(agg)},
-		genome.Connections{graph.Int32s(numbers), graph.Int32s(from), graph.Int32s(to), graph.Float32s(weight),
-			graph.Of(enabled)},
+		Nodes: genome.Nodes{Number: graph.Int32s(number), Bias: graph.Float32s(bias), Response: graph.Float32s(response),
+			Activation:  graph.Int32s(act),
+			Aggregation: graph.Int32s(agg)},
+		Connections: genome.Connections{Number: graph.Int32s(numbers), From: graph.Int32s(from), To: graph.Int32s(to),
+			Weight:  graph.Float32s(weight),
+			Enabled: graph.Of(enabled)},
 	}
 }
 
@@ -312,10 +314,13 @@ func TestNaNStays(t *testing.T) {
 		n := genome.Network{Inputs: 2, Outputs: 1, Nodes: 3, Connections: 2, Activations: []string{"identity"},
 			Aggregations: []string{aggregation}}
 		zero := []int32{0, 0, 0}
-		g := genome.Genome{genome.Nodes{graph.Int32s([]int32{0, 1, 2}), graph.Float32s([]float32{0, 0, 0}),
-			graph.Float32s([]float32{1, 1, 1}), graph.Int32s(zero), graph.Int32s(zero)},
-			genome.Connections{graph.Int32s([]int32{0, 1}), graph.Int32s([]int32{0, 1}), graph.Int32s([]int32{2, 2}),
-				graph.Float32s([]float32{1, 1}), graph.Of([]bool{true, true})}}
+		g := genome.Genome{Nodes: genome.Nodes{Number: graph.Int32s([]int32{0, 1, 2}),
+			Bias:     graph.Float32s([]float32{0, 0, 0}),
+			Response: graph.Float32s([]float32{1, 1, 1}), Activation: graph.Int32s(zero),
+			Aggregation: graph.Int32s(zero)},
+			Connections: genome.Connections{Number: graph.Int32s([]int32{0, 1}), From: graph.Int32s([]int32{0, 1}),
+				To:     graph.Int32s([]int32{2, 2}),
+				Weight: graph.Float32s([]float32{1, 1}), Enabled: graph.Of([]bool{true, true})}}
 		nan := float32(math.NaN())
 		for _, x := range [][]float32{{nan, 2}, {2, nan}, {nan, nan}} {
 			y, err := graph.Eval(n.FeedForward(n.Prepare(g), graph.Float32s(x)))

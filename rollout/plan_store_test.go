@@ -25,11 +25,11 @@ func TestStore(t *testing.T) {
 	store := plan.StoreOf[method](b, "sparse, 3 networks", 1)
 	_, err = store.Get()
 	require.ErrorIs(t, err, plan.ErrNone)
-	quick := plan.Stored[method]{plan.TuneQuick, method{"block", 32}}
+	quick := plan.Stored[method]{Tune: plan.TuneQuick, Plan: method{"block", 32}}
 	require.NoError(t, store.Put(quick, "kernel block, 32 wide", 1.5))
 	got, err := store.Get()
 	require.NoError(t, err)
-	require.Equal(t, plan.Stored[method]{plan.TuneQuick, method{"block", 32}}, got)
+	require.Equal(t, plan.Stored[method]{Tune: plan.TuneQuick, Plan: method{"block", 32}}, got)
 	for _, other := range []*plan.Store[method]{plan.StoreOf[method](b, "sparse, 4 networks", 1),
 		plan.StoreOf[method](b, "sparse, 3 networks", 2)} {
 		_, err = other.Get()
@@ -50,10 +50,10 @@ func TestStore(t *testing.T) {
 	require.NoError(t, os.Truncate(path, entries[0].Bytes-1))
 	_, err = store.Get()
 	require.ErrorContains(t, err, "the stored plan is not used: entry is damaged")
-	require.NoError(t, store.Put(plan.Stored[method]{plan.TuneFull, method{"plain", 8}}, "kernel plain", 1))
+	require.NoError(t, store.Put(plan.Stored[method]{Tune: plan.TuneFull, Plan: method{"plain", 8}}, "kernel plain", 1))
 	got, err = store.Get()
 	require.NoError(t, err)
-	require.Equal(t, plan.Stored[method]{plan.TuneFull, method{"plain", 8}}, got)
+	require.Equal(t, plan.Stored[method]{Tune: plan.TuneFull, Plan: method{"plain", 8}}, got)
 
 	require.Nil(t, plan.StoreOf[method](&xlabridge.Reference{}, "sparse, 3 networks", 1))
 }

@@ -64,7 +64,8 @@ func TestTuner(t *testing.T) {
 		require.Equal(t, c.best, best, "%d", i)
 		require.Equal(t, c.asked, m.asked, "%d", i)
 		for k, x := range tried {
-			require.Equal(t, plan.MeasuredPlan{strconv.Itoa(c.asked[k]), c.seconds[c.asked[k]]}, x, "%d", i)
+			want := plan.MeasuredPlan{Plan: strconv.Itoa(c.asked[k]), Seconds: c.seconds[c.asked[k]]}
+			require.Equal(t, want, x, "%d", i)
 		}
 	}
 }
@@ -86,7 +87,7 @@ func TestTunerIsOver(t *testing.T) {
 	best, tried, err := tuner.Run(t.Context(), 1)
 	require.NoError(t, err)
 	require.Equal(t, 1, best)
-	require.Equal(t, []plan.MeasuredPlan{{"1", 1}}, tried)
+	require.Equal(t, []plan.MeasuredPlan{{Plan: "1", Seconds: 1}}, tried)
 	require.False(t, ended.Load())
 	close(release)
 	late.Wait()

@@ -1,4 +1,4 @@
-package rollout_test
+package hostsim_test
 
 import (
 	"errors"
