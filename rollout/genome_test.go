@@ -65,12 +65,10 @@ func drawn(n *genome.Network, r *rand.Rand) (plain, genome.Genome) {
 		}
 	}
 	return p, genome.Genome{
-		Nodes: genome.Nodes{Number: graph.Int32s(number), Bias: graph.Float32s(bias), Response: graph.Float32s(response),
-			Activation:  graph.Int32s(act),
-			Aggregation: graph.Int32s(agg)},
+		Nodes: genome.Nodes{Number: graph.Int32s(number), Bias: graph.Float32s(bias),
+			Response: graph.Float32s(response), Activation: graph.Int32s(act), Aggregation: graph.Int32s(agg)},
 		Connections: genome.Connections{Number: graph.Int32s(numbers), From: graph.Int32s(from), To: graph.Int32s(to),
-			Weight:  graph.Float32s(weight),
-			Enabled: graph.Of(enabled)},
+			Weight: graph.Float32s(weight), Enabled: graph.Of(enabled)},
 	}
 }
 
