@@ -1,4 +1,4 @@
-package board
+package all_test
 
 import (
 	"crypto/sha256"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/envs"
+	"xlarun/envs/board"
 	"xlarun/envs/envtest"
 	"xlarun/graph"
 	"xlarun/graph/graphtest"
@@ -21,25 +22,25 @@ import (
 // games of six vertices.
 func TestSolutions(t *testing.T) {
 	for number, c := range []struct {
-		variant  Variant
+		variant  board.Variant
 		vertices int
 		k        []int
 		value    int
 		digest   string
 	}{
-		{Maker, 3, []int{3}, 0, "652655ea8a839085"},
-		{Maker, 4, []int{3}, 0, "ed8486df5fbf9d67"},
-		{Maker, 5, []int{3}, 1, "74687460fb2d8a6b"},
-		{Maker, 6, []int{3}, 1, "c39bc1907b3c9add"},
-		{Maker, 6, []int{4}, 0, "06bb580d096868e4"},
-		{Avoid, 5, []int{3}, 0, "490cace873a7dfd0"},
-		{Avoid, 6, []int{3}, -1, "b78b877b383ae06c"},
-		{Avoid, 6, []int{3, 4}, -1, "fa6b9478895bad26"},
+		{board.Maker, 3, []int{3}, 0, "652655ea8a839085"},
+		{board.Maker, 4, []int{3}, 0, "ed8486df5fbf9d67"},
+		{board.Maker, 5, []int{3}, 1, "74687460fb2d8a6b"},
+		{board.Maker, 6, []int{3}, 1, "c39bc1907b3c9add"},
+		{board.Maker, 6, []int{4}, 0, "06bb580d096868e4"},
+		{board.Avoid, 5, []int{3}, 0, "490cace873a7dfd0"},
+		{board.Avoid, 6, []int{3}, -1, "b78b877b383ae06c"},
+		{board.Avoid, 6, []int{3, 4}, -1, "fa6b9478895bad26"},
 	} {
 		if c.vertices == 6 && number != 6 && !long.On() {
 			continue
 		}
-		s, err := Solve(c.variant, c.vertices, c.k...)
+		s, err := board.Solve(c.variant, c.vertices, c.k...)
 		require.NoError(t, err)
 		text := make([]byte, len(s.Table()))
 		for i, v := range s.Table() {
@@ -56,13 +57,13 @@ func TestSolutions(t *testing.T) {
 // plain is a simple implementation of a clique game: a matrix of colors.
 type plain struct {
 	n     int
-	k     [2]int
 	color [][]int // -1: none
 	moves int
+	sets  [2][][]int // the cliques of each player
 }
 
 func newPlain(n int, k ...int) *plain {
-	p := &plain{n: n, k: [2]int{k[0], k[len(k)-1]}}
+	p := &plain{n: n, sets: [2][][]int{subsets(n, k[0]), subsets(n, k[len(k)-1])}}
 	for range n {
 		row := make([]int, n)
 		for i := range row {
@@ -74,39 +75,57 @@ func newPlain(n int, k ...int) *plain {
 }
 
 func (p *plain) play(edge, color int) {
-	a, b := Ends(p.n, edge)
+	a, b := board.Ends(p.n, edge)
 	p.color[a][b], p.color[b][a] = color, color
 	p.moves++
 }
 
+// subsets are the sets of k of n numbers.
+func subsets(n, k int) (all [][]int) {
+	if k == 0 {
+		return [][]int{nil}
+	}
+	for last := range n {
+		for _, others := range subsets(last, k-1) {
+			all = append(all, append(others, last))
+		}
+	}
+	return all
+}
+
+// number is a coloring's index in a Table.
+func number(first, second uint32) (n int) {
+	for e, power := 0, 1; e < 15; e, power = e+1, 3*power {
+		n += power * int(first>>e&1+2*(second>>e&1))
+	}
+	return n
+}
+
 // hasClique checks all sets of vertices.
 func (p *plain) hasClique(color int) bool {
-	found := false
-	all := make([]int, p.n)
-	for i := range all {
-		all[i] = i
-	}
-	choices(all, p.k[color], func(set []int) {
+	for _, set := range p.sets[color] {
 		whole := true
 		for i, a := range set {
 			for _, b := range set[i+1:] {
 				whole = whole && p.color[a][b] == color
 			}
 		}
-		found = found || whole
-	})
-	return found
+		if whole {
+			return true
+		}
+	}
+	return false
 }
 
 // The values of all positions of a small game equal those of a plain search: in the short form of two games.
 func TestSolutionsByRulesAlone(t *testing.T) {
-	for _, variant := range []Variant{Maker, Avoid} {
+	for _, variant := range []board.Variant{board.Maker, board.Avoid} {
 		for _, k := range [][]int{{3}, {3, 4}} {
 			const n, edges = 5, 10
-			if (variant == Maker) != (len(k) == 1) && !long.On() {
+			if (variant == board.Maker) != (len(k) == 1) && !long.On() {
 				continue
 			}
-			s, err := Solve(variant, n, k...)
+			s, err := board.Solve(variant, n, k...)
 			require.NoError(t, err)
 			known := map[string]int{}
 			var value func(p *plain) int
@@ -118,14 +137,14 @@ func TestSolutionsByRulesAlone(t *testing.T) {
 				best, player := -1, p.moves%2
 				var set [2]uint32
 				for e := range edges {
-					a, b := Ends(n, e)
+					a, b := board.Ends(n, e)
 					if c := p.color[a][b]; c >= 0 {
 						set[c] |= 1 << e
 						continue
 					}
 					p.play(e, player)
 					switch {
-					case p.hasClique(player) && variant == Maker:
+					case p.hasClique(player) && variant == board.Maker:
 						best = 1
 					case p.hasClique(player):
 					case p.moves == edges:
@@ -145,7 +164,7 @@ func TestSolutionsByRulesAlone(t *testing.T) {
 			value(newPlain(n, k...))
 			count := 0
 			for _, v := range s.Table() {
-				if v != unreached {
+				if v != 2 { // not reachable
 					count++
 				}
 			}
@@ -158,13 +177,14 @@ func TestSolutionsByRulesAlone(t *testing.T) {
 func TestCliqueGamesByRulesAlone(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 3))
 	for _, c := range []struct {
-		variant Variant
+		variant board.Variant
 		n       int
 		k       []int
 		games   int
-	}{{Maker, 6, []int{3}, 8}, {Avoid, 6, []int{3}, 8}, {Maker, 9, []int{3, 4}, 6}, {Avoid, 9, []int{5, 4}, 3},
-		{Maker, 14, []int{4}, 2}, {Maker, 4, []int{4}, 2}} {
-		g, err := Clique(c.variant, c.n, c.k...)
+	}{{board.Maker, 6, []int{3}, 8}, {board.Avoid, 6, []int{3}, 8}, {board.Maker, 9, []int{3, 4}, 6},
+		{board.Avoid, 9, []int{5, 4}, 3},
+		{board.Maker, 14, []int{4}, 2}, {board.Maker, 4, []int{4}, 2}} {
+		g, err := board.Clique(c.variant, c.n, c.k...)
 		require.NoError(t, err)
 		edges := g.Spec().MaxSteps
 		for range c.games {
@@ -175,9 +195,9 @@ func TestCliqueGamesByRulesAlone(t *testing.T) {
 			}
 			type seen struct{ Reward, Over, Player *graph.Array }
 			f := func(actions *graph.Array) seen {
-				s, _ := g.Reset(random.New(0), Params{})
-				_, out := graph.Scan(func(s State[Edges], a *graph.Array) (State[Edges], seen) {
-					next, _, reward, over, _ := g.Step(random.New(0), s, a, Params{})
+				s, _ := g.Reset(random.New(0), board.Params{})
+				_, out := graph.Scan(func(s board.State[board.Edges], a *graph.Array) (board.State[board.Edges], seen) {
+					next, _, reward, over, _ := g.Step(random.New(0), s, a, board.Params{})
 					return next, seen{reward, over, s.Player}
 				}, s, actions)
 				return out
@@ -195,7 +215,7 @@ func TestCliqueGamesByRulesAlone(t *testing.T) {
 				if !ended {
 					rules.play(e, i%2)
 					if rules.hasClique(i % 2) {
-						ended, want = true, map[Variant]float64{Maker: 1, Avoid: -1}[c.variant]
+						ended, want = true, map[board.Variant]float64{board.Maker: 1, board.Avoid: -1}[c.variant]
 					}
 					ended = ended || i == edges-1
 				}
@@ -215,7 +235,7 @@ func TestRamseyByPlainLoops(t *testing.T) {
 			for a := range n {
 				for b := a + 1; b < n; b++ {
 					for c := b + 1; c < n; c++ {
-						x, y, z := set>>Edge(n, a, b)&1, set>>Edge(n, a, c)&1, set>>Edge(n, b, c)&1
+						x, y, z := set>>board.Edge(n, a, b)&1, set>>board.Edge(n, a, c)&1, set>>board.Edge(n, b, c)&1
 						mono = mono || x == y && y == z
 					}
 				}
@@ -232,14 +252,14 @@ func TestRamseyByPlainLoops(t *testing.T) {
 
 // A coloring of K_5 in two cycles solves the puzzle, a triangle ends it, and so does an edge that has its color.
 func TestRamsey(t *testing.T) {
-	g, err := Ramsey(5, 3)
+	g, err := board.Ramsey(5, 3)
 	require.NoError(t, err)
 	require.NoError(t, envtest.Check(envs.Erase(g)))
 	play := func(actions ...int) (total float64, over bool) {
-		s, _ := g.Reset(random.New(0), Params{})
+		s, _ := g.Reset(random.New(0), board.Params{})
 		for _, a := range actions {
 			var reward, terminated *graph.Array
-			s, _, reward, terminated, _ = g.Step(random.New(0), s, graph.Of(int32(a)), Params{})
+			s, _, reward, terminated, _ = g.Step(random.New(0), s, graph.Of(int32(a)), board.Params{})
 			x, err := graph.Float(reward)
 			require.NoError(t, err)
 			y, err := graph.Float(terminated.Convert(graph.Float32))
@@ -250,7 +270,7 @@ func TestRamsey(t *testing.T) {
 	}
 	var cycles []int
 	for e := range 10 {
-		if a, b := Ends(5, e); b-a == 1 || b-a == 4 {
+		if a, b := board.Ends(5, e); b-a == 1 || b-a == 4 {
 			cycles = append(cycles, e)
 		} else {
 			cycles = append(cycles, 10+e)
@@ -259,7 +279,7 @@ func TestRamsey(t *testing.T) {
 	total, over := play(cycles...)
 	require.InDelta(t, 1, total, 1e-6)
 	require.True(t, over)
-	total, over = play(Edge(5, 0, 1), Edge(5, 1, 2), Edge(5, 0, 2), 3)
+	total, over = play(board.Edge(5, 0, 1), board.Edge(5, 1, 2), board.Edge(5, 0, 2), 3)
 	require.InDelta(t, .2, total, 1e-6)
 	require.True(t, over)
 	total, over = play(4, 14)
@@ -270,7 +290,7 @@ func TestRamsey(t *testing.T) {
 // A move of a rotated puzzle is the moves at all images of its edge. It ends the puzzle if one of them closes a clique.
 func TestRotatedRamseyIsRamseyAtAllImages(t *testing.T) {
 	for number, c := range []struct{ vertices, k, step int }{{5, 3, 1}, {6, 3, 3}, {8, 3, 2}, {8, 4, 8}, {9, 4, 3}} {
-		plain, err := Ramsey(c.vertices, c.k)
+		plain, err := board.Ramsey(c.vertices, c.k)
 		require.NoError(t, err)
 		g, err := plain.Rotated(c.step)
 		require.NoError(t, err)
@@ -279,7 +299,8 @@ func TestRotatedRamseyIsRamseyAtAllImages(t *testing.T) {
 		if number < 3 {
 			require.NoError(t, envtest.Check(envs.Erase(g)))
 		}
-		s, _ := g.Reset(random.New(0), Params{})
+		s, _ := g.Reset(random.New(0), board.Params{})
+		sets := subsets(c.vertices, c.k)
 		set, moves := [2]uint64{}, 0
 		for over := false; !over; moves++ {
 			open := graphtest.Floats(t, g.Open(s).Convert(graph.Float32))
@@ -290,29 +311,25 @@ func TestRotatedRamseyIsRamseyAtAllImages(t *testing.T) {
 			color := r.IntN(2)
 			count := 0
 			for by := 0; by < c.vertices; by += c.step {
-				a, b := Ends(c.vertices, free)
+				a, b := board.Ends(c.vertices, free)
 				a, b = (a+by)%c.vertices, (b+by)%c.vertices
-				image := Edge(c.vertices, min(a, b), max(a, b))
+				image := board.Edge(c.vertices, min(a, b), max(a, b))
 				count += int(1 - set[color]>>image&1)
 				set[color] |= 1 << image
 			}
 			closed := false
-			vertices := make([]int, c.vertices)
-			for v := range vertices {
-				vertices[v] = v
-			}
-			choices(vertices, c.k, func(chosen []int) {
+			for _, chosen := range sets {
 				mono := true
 				for i, b := range chosen {
 					for _, a := range chosen[:i] {
-						mono = mono && set[color]>>Edge(c.vertices, a, b)&1 == 1
+						mono = mono && set[color]>>board.Edge(c.vertices, a, b)&1 == 1
 					}
 				}
 				closed = closed || mono
-			})
+			}
 			require.Equal(t, !closed, open[color*edges+free] == 1, "case %d, move %d", number, moves)
 			var reward, terminated *graph.Array
-			s, _, reward, terminated, _ = g.Step(random.New(0), s, graph.Of(int32(color*edges+free)), Params{})
+			s, _, reward, terminated, _ = g.Step(random.New(0), s, graph.Of(int32(color*edges+free)), board.Params{})
 			got, err := graph.Float(reward)
 			require.NoError(t, err)
 			want := float64(count) / float64(edges)
@@ -335,38 +352,38 @@ func TestRotatedRamseyIsRamseyAtAllImages(t *testing.T) {
 
 func TestSizesThatAreRefused(t *testing.T) {
 	for number, c := range []struct {
-		variant  Variant
+		variant  board.Variant
 		vertices int
 		k        []int
 		want     string
 	}{
-		{Maker, 5, []int{6}, "cliques of 6 vertices in a graph of 5"},
-		{Maker, 5, []int{2}, "cliques of 2 vertices, want 3 or more"},
-		{Maker, 5, nil, "got 0 sizes of cliques"},
-		{Maker, 5, []int{3, 3, 3}, "got 3 sizes"},
-		{Maker, 33, []int{3}, "at most 32"},
-		{Maker, 32, []int{16}, "takes"},
-		{Variant(2), 5, []int{3}, "want Maker or Avoid"},
-		{Maker, -1, []int{3}, "cliques of 3 vertices in a graph of -1"},
+		{board.Maker, 5, []int{6}, "cliques of 6 vertices in a graph of 5"},
+		{board.Maker, 5, []int{2}, "cliques of 2 vertices, want 3 or more"},
+		{board.Maker, 5, nil, "got 0 sizes of cliques"},
+		{board.Maker, 5, []int{3, 3, 3}, "got 3 sizes"},
+		{board.Maker, 33, []int{3}, "at most 32"},
+		{board.Maker, 32, []int{16}, "takes"},
+		{board.Variant(2), 5, []int{3}, "want Maker or Avoid"},
+		{board.Maker, -1, []int{3}, "cliques of 3 vertices in a graph of -1"},
 	} {
-		_, err := Clique(c.variant, c.vertices, c.k...)
+		_, err := board.Clique(c.variant, c.vertices, c.k...)
 		require.ErrorContains(t, err, c.want, "case %d", number)
 	}
-	_, err := Ramsey(5, 6)
+	_, err := board.Ramsey(5, 6)
 	require.ErrorContains(t, err, "in a graph of 5")
-	_, err = Solve(Maker, 7, 3)
+	_, err = board.Solve(board.Maker, 7, 3)
 	require.ErrorContains(t, err, "at most 6")
-	_, err = Solve(Maker, 4, 5)
+	_, err = board.Solve(board.Maker, 4, 5)
 	require.ErrorContains(t, err, "in a graph of 4")
 }
 
 // A game with other names for its vertices is the same game.
 func TestPermuted(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	s, err := Solve(Maker, 5, 3)
+	s, err := board.Solve(board.Maker, 5, 3)
 	require.NoError(t, err)
 	for range 20 {
-		to := Permuted(r.Perm(5))
+		to := board.Permuted(r.Perm(5))
 		for e := range to {
 			require.Contains(t, to, int32(e))
 		}
@@ -381,9 +398,9 @@ func TestPermuted(t *testing.T) {
 		require.Equal(t, ok, also)
 	}
 	for e := range 91 {
-		a, b := Ends(14, e)
+		a, b := board.Ends(14, e)
 		require.Less(t, a, b)
-		require.Equal(t, e, Edge(14, a, b))
+		require.Equal(t, e, board.Edge(14, a, b))
 	}
 }
 
@@ -393,9 +410,9 @@ func TestCanonical(t *testing.T) {
 	for e := range 6 {
 		for f := range 6 {
 			if e != f {
-				a, b, err := Canonical(4, 1<<e, 1<<f)
+				a, b, err := board.Canonical(4, 1<<e, 1<<f)
 				require.NoError(t, err)
-				again, too, err := Canonical(4, a, b)
+				again, too, err := board.Canonical(4, a, b)
 				require.NoError(t, err)
 				require.Equal(t, [2]uint32{a, b}, [2]uint32{again, too})
 				seen[[2]uint32{a, b}]++
@@ -406,7 +423,7 @@ func TestCanonical(t *testing.T) {
 	for _, n := range seen {
 		require.Contains(t, []int{6, 24}, n)
 	}
-	s, err := Solve(Avoid, 5, 3)
+	s, err := board.Solve(board.Avoid, 5, 3)
 	require.NoError(t, err)
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 30 {
@@ -414,14 +431,14 @@ func TestCanonical(t *testing.T) {
 		for i, e := range r.Perm(10)[:5] {
 			set[i%2] |= 1 << e
 		}
-		a, b, err := Canonical(5, set[0], set[1])
+		a, b, err := board.Canonical(5, set[0], set[1])
 		require.NoError(t, err)
-		require.LessOrEqual(t, s.number([2]uint32{a, b}), s.number(set))
+		require.LessOrEqual(t, number(a, b), number(set[0], set[1]))
 		v, ok := s.Value(set[0], set[1])
 		w, also := s.Value(a, b)
 		require.Equal(t, v, w)
 		require.Equal(t, ok, also)
 	}
-	_, _, err = Canonical(9, 0, 0)
+	_, _, err = board.Canonical(9, 0, 0)
 	require.ErrorContains(t, err, "at most 8")
 }

@@ -1,4 +1,4 @@
-package board_test
+package all_test
 
 import (
 	"testing"
@@ -44,7 +44,7 @@ func digest(env envs.Environment, s any) *graph.Array {
 // Games equal pgx's, move by move: 40 random games of each kind interpreted, in the long form 2,000 compiled.
 func TestGamesAreThoseOfPgx(t *testing.T) {
 	var v playedGames
-	require.NoError(t, oracles.Read("testdata/pgx_games.json.gz", &v))
+	require.NoError(t, oracles.Read("../board/testdata/pgx_games.json.gz", &v))
 	require.Len(t, v.Games, 4)
 	played := 40
 	var backend xlabridge.Backend = &xlabridge.Reference{}
