@@ -1,4 +1,4 @@
-package bbob
+package bench_test
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/xlarun-bench/bench/bbob"
 	"xlarun/third_party/oracles"
 )
 
@@ -23,25 +24,25 @@ func TestRankSumIsScipys(t *testing.T) {
 		}
 		Holm []struct{ P, Corrected []float64 }
 	}
-	require.NoError(t, oracles.Read("testdata/scipy_ranksum.json", &file))
+	require.NoError(t, oracles.Read("bbob/testdata/scipy_ranksum.json", &file))
 	require.Len(t, file.Cases, 10)
 	for i, c := range file.Cases {
-		p, sign := RankSum(c.A, c.B)
+		p, sign := bbob.RankSum(c.A, c.B)
 		require.InDelta(t, c.P, p, 1e-10, "case %d", i)
-		swapped, other := RankSum(c.B, c.A)
+		swapped, other := bbob.RankSum(c.B, c.A)
 		require.InDelta(t, p, swapped, 1e-12, "case %d", i)
 		require.Equal(t, sign, -other, "case %d", i)
 	}
 	require.Len(t, file.Signed, 8)
 	for i, c := range file.Signed {
-		p, sign := SignedRank(c.A, c.B)
+		p, sign := bbob.SignedRank(c.A, c.B)
 		require.InDelta(t, c.P, p, 1e-10, "pairs %d", i)
-		swapped, other := SignedRank(c.B, c.A)
+		swapped, other := bbob.SignedRank(c.B, c.A)
 		require.InDelta(t, p, swapped, 1e-12, "pairs %d", i)
 		require.Equal(t, sign, -other, "pairs %d", i)
 	}
 	for i, c := range file.Holm {
-		require.InDeltaSlice(t, c.Corrected, Holm(c.P), 1e-12, "case %d", i)
+		require.InDeltaSlice(t, c.Corrected, bbob.Holm(c.P), 1e-12, "case %d", i)
 	}
 }
 
@@ -60,11 +61,11 @@ func TestSignedRank(t *testing.T) {
 		{4, "all lower", []float64{1, 2, 3, 4, 5}, []float64{2, 4, 6, 8, 10}, .0625, -1},
 		{5, "NaN loses", []float64{nan, nan, nan, nan, nan}, []float64{1, 2, 3, 4, 5}, .0625, 1},
 	} {
-		p, sign := SignedRank(c.a, c.b)
+		p, sign := bbob.SignedRank(c.a, c.b)
 		require.InDelta(t, c.p, p, 1e-12, "case %d: %s", c.number, c.what)
 		require.Equal(t, c.sign, sign, "case %d: %s", c.number, c.what)
 	}
-	require.Panics(t, func() { SignedRank([]float64{1}, nil) })
+	require.Panics(t, func() { bbob.SignedRank([]float64{1}, nil) })
 }
 
 func TestRankSum(t *testing.T) {
@@ -85,9 +86,9 @@ func TestRankSum(t *testing.T) {
 		{7, "NaN loses", []float64{nan, nan, nan}, []float64{4, 5, 6}, .1, 1},
 		{8, "infinities", []float64{-inf, -inf, -inf}, []float64{inf, inf, inf}, .1, -1},
 	} {
-		p, sign := RankSum(c.a, c.b)
+		p, sign := bbob.RankSum(c.a, c.b)
 		require.InDelta(t, c.p, p, 1e-12, "case %d: %s", c.number, c.what)
 		require.Equal(t, c.sign, sign, "case %d: %s", c.number, c.what)
 	}
-	require.Empty(t, Holm(nil))
+	require.Empty(t, bbob.Holm(nil))
 }

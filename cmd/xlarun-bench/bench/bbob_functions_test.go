@@ -1,4 +1,4 @@
-package bbob
+package bench_test
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/xlarun-bench/bench/bbob"
 	"xlarun/graph"
 	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
@@ -34,14 +35,14 @@ type oracleFile struct {
 
 func readOracle(t *testing.T) (f oracleFile) {
 	t.Helper()
-	require.NoError(t, oracles.Read("testdata/evosax_bbob.json.gz", &f))
+	require.NoError(t, oracles.Read("bbob/testdata/evosax_bbob.json.gz", &f))
 	return f
 }
 
 // Instances are those that evosax draws of the same keys: optima to the bit, rotations to rounding.
 func TestInstancesAgreeWithEvosax(t *testing.T) {
 	for _, want := range readOracle(t).Instances {
-		in := NewInstance(random.New(want.Seed), want.Dims)
+		in := bbob.NewInstance(random.New(want.Seed), want.Dims)
 		require.Equal(t, want.Optimum.Floats(), floats(t, in.Optimum), "seed %d", want.Seed)
 		require.InDeltaSlice(t, want.R.Floats(), floats(t, in.R), 1e-5, "seed %d", want.Seed)
 		require.InDeltaSlice(t, want.Q.Floats(), floats(t, in.Q), 1e-5, "seed %d", want.Seed)
@@ -79,15 +80,15 @@ func relative(name string) float64 {
 // The functions have the values that evosax's have, to 1e-4 of the value beside what float32 loses near the optimum.
 func TestFunctionsAgreeWithEvosax(t *testing.T) {
 	file := readOracle(t)
-	functions := map[string]Function{}
-	for _, f := range Functions() {
+	functions := map[string]bbob.Function{}
+	for _, f := range bbob.Functions() {
 		functions[f.Name] = f
 	}
 	require.Len(t, functions, 24)
 	tested := map[string]int{}
 	for _, want := range file.Values {
 		f, inst := functions[want.Function], file.Instances[want.Instance]
-		in := NewInstance(random.New(inst.Seed), inst.Dims)
+		in := bbob.NewInstance(random.New(inst.Seed), inst.Dims)
 		in.Optimum, in.R, in.Q = array(inst.Optimum), array(inst.R), array(inst.Q)
 		in = in.For(f)
 		got := floats(t, graph.VMap(func(x *graph.Array) *graph.Array { return f.Value(x, in) })(array(inst.X)))
@@ -106,8 +107,8 @@ func TestFunctionsAgreeWithEvosax(t *testing.T) {
 // The optimum of the functions that have it at Instance.Optimum has the value 0 and its surroundings more; of those of
 // the others that are known.
 func TestOptimum(t *testing.T) {
-	in := NewInstance(random.New(11), 5)
-	for _, f := range Functions() {
+	in := bbob.NewInstance(random.New(11), 5)
+	for _, f := range bbob.Functions() {
 		at := in.For(f)
 		x := at.Optimum
 		switch f.Name {
@@ -136,8 +137,8 @@ func TestOptimum(t *testing.T) {
 
 // What no function can work with is refused; NaN stays NaN, and no place gives less than the optimum.
 func TestStrangePlaces(t *testing.T) {
-	in := NewInstance(random.New(3), 4)
-	for _, f := range Functions() {
+	in := bbob.NewInstance(random.New(3), 4)
+	for _, f := range bbob.Functions() {
 		err := graph.Try(func() { f.Value(graph.Zeros(graph.ShapeOf(graph.Float32, 3)), in) })
 		require.ErrorContains(t, err, "want two vectors of one length", f.Name)
 		for _, x := range []float32{0, -0, 1e-30, 5, 100} {
