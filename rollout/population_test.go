@@ -163,3 +163,18 @@ func TestPairSum(t *testing.T) {
 		}
 	}
 }
+
+// Draws that are whole on a device add up as a loop does.
+func TestWholeDraws(t *testing.T) {
+	d := population.Whole(graph.Float32s([]float32{1, 2, 3, 4, 5, 6}, 3, 2))
+	w := graph.Float32s([]float32{1, -1, .5})
+	require.Equal(t, 3, d.Items())
+	require.Equal(t, []float64{.5, 1}, floats(t, d.Sum(w, nil).(*graph.Array)))
+	double := func(draw any) any { return graph.Mul(2, draw.(*graph.Array)) }
+	require.Equal(t, []float64{1, 2}, floats(t, d.Sum(w, double).(*graph.Array)))
+	require.Equal(t, []float64{2, 4, 6, 8, 10, 12}, floats(t, d.Map(double).(*graph.Array)))
+	require.Equal(t, []float64{1 - 9 + 12.5, 2 - 12 + 15, 2 - 12 + 15, 4 - 16 + 18},
+		floats(t, d.Outer(w, func(draw any) *graph.Array {
+			return draw.(*graph.Array)
+		})))
+}

@@ -246,6 +246,9 @@ func TestDropout(t *testing.T) {
 		require.Equal(t, make([]float64, 10000), floats(t, nn.Dropout(key, x, all)))
 		require.Equal(t, make([]float64, 10000), slope(all))
 	}
+	require.ErrorContains(t, random.CheckKeys(func() {
+		random.Categorical(key, nn.Dropout(key, graph.Ones(graph.ShapeOf(f32, 4)), .5), -1)
+	}), "random.Categorical: it gets the key that nn.Dropout")
 }
 
 // In float64 the draws of a VarianceScaling are jax.nn.initializers' in 64-bit mode, not scaled by a float32.

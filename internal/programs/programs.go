@@ -30,8 +30,8 @@ const Env = "XLARUN_PROGRAMS"
 // record holds what this process has seen.
 var record = struct {
 	sync.Mutex
-	lengths map[string]int // of programs' texts, by digest
-	lines   map[string]bool
+	lengths map[string]int  // of programs' texts, by digest
+	lines   map[string]bool // with the file before them
 }{lengths: map[string]int{}, lines: map[string]bool{}}
 
 // Total counts different programs.
@@ -95,10 +95,10 @@ func Observe(name, text, options string, compiled bool) {
 		from = "compiled"
 	}
 	line := fmt.Sprintf("%s\t%s\t%s\t%d\t%s\t%s\n", Binary(), running(), name, len(text), digest, from)
-	if record.lines[line] {
+	if record.lines[file+line] {
 		return
 	}
-	record.lines[line] = true
+	record.lines[file+line] = true
 	if err := appendTo(file, line); err != nil {
 		panic(fmt.Sprintf("programs: %s: %v", Env, err))
 	}

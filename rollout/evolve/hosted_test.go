@@ -242,10 +242,10 @@ func TestHostsAreOneRun(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			one, each, devices := 0, 0, [2]int{1, 1}
 			if x.compiled || long.On() {
-				one, each, devices = 1, 2, [2]int{2, 2}
+				one, each, devices = 1, 8, [2]int{8, 8} // as in TestDeterminismMatrix
 			}
 			if long.On() {
-				devices[0] = 1
+				each, devices = 2, [2]int{1, 2}
 			}
 			want, err := metricsOf(t, smallRun(x.change), one, nil)
 			require.NoError(t, err)

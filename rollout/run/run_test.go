@@ -35,6 +35,11 @@ func (*clashing) Job() *Job { return nil }
 
 func TestRegister(t *testing.T) {
 	before := Kinds()
+	t.Cleanup(func() {
+		registry.Lock()
+		defer registry.Unlock()
+		registry.kinds = before
+	})
 	good := Kind{Name: "walk-2", Unit: "step", Version: 1, New: func() Experiment { return nil }}
 	for i, c := range []struct {
 		change func(k *Kind)

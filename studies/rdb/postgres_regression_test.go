@@ -41,6 +41,10 @@ func TestReadersMakeNothing(t *testing.T) {
 	_, err := a.write.Exec(
 		`CREATE ROLE onlyreads LOGIN PASSWORD 'x'; GRANT SELECT ON ALL TABLES IN SCHEMA public TO onlyreads`)
 	require.NoError(t, err)
+	t.Cleanup(func() { // a role is the server's, not the database's
+		_, err := a.write.Exec(`DROP OWNED BY onlyreads; DROP ROLE onlyreads`)
+		require.NoError(t, err)
+	})
 	p, err := parse(at)
 	require.NoError(t, err)
 	tx, err := a.write.Begin() // has written a trial, and goes on

@@ -24,10 +24,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"xlarun/cmd/xlarun/boardgame"
 	"xlarun/cmd/xlarun/console"
-	"xlarun/cmd/xlarun/handover"
 	"xlarun/cmd/xlarun/machine"
+	"xlarun/cmd/xlarun/play"
 	"xlarun/cmd/xlarun/plots"
 	"xlarun/cmd/xlarun/python"
 	_ "xlarun/envs/all" // environments
@@ -146,7 +145,7 @@ func untilSignal() context.Context {
 func Run(ctx context.Context, args []string, s Streams) int {
 	a := &App{Streams: s, program: otherProgram(os.Args[0]), OpenBackend: openBackend, preload: console.Preload,
 		now: time.Now, patience: 2 * time.Second,
-		find: func(program string) (string, error) { return handover.Find(program, s.Err) }, exec: handover.Exec,
+		find: func(program string) (string, error) { return findProgram(program, s.Err) }, exec: execProgram,
 		output: func(ctx context.Context, path string, args ...string) ([]byte, error) {
 			text, err := exec.CommandContext(ctx, path, args...).Output()
 			if failed, ok := errors.AsType[*exec.ExitError](err); ok && len(failed.Stderr) > 0 {
@@ -215,12 +214,13 @@ func newRoot(a *App) *cobra.Command {
 	root.SetHelpCommand(helpCommand(a))
 	for _, k := range allKinds() {
 		cmd := kindCommand(a, k)
-		if k.Name == boardgame.Kind {
-			cmd.AddCommand(boardgame.Command(a.Streams, a.OpenBackend))
+		if k.Name == play.GameKind {
+			cmd.AddCommand(play.GameCommand(a.Streams, a.OpenBackend))
 		}
 		root.AddCommand(cmd)
 	}
-	root.AddCommand(playCommand(a), renderCommand(a), sampleCommand(a), exportCommand(a), plots.Command(a.Streams),
+	root.AddCommand(play.Command(a.Streams, a.OpenBackend), play.RenderCommand(a.Streams, a.OpenBackend),
+		sampleCommand(a), exportCommand(a), plots.Command(a.Streams),
 		plots.Compare(a.Streams), profileCommand(a), inspectCommand(a), warmupCommand(a), pluginCommand(a),
 		cacheCommand(a), doctorCommand(a), devicesCommand(a), versionCommand(a), manCommand(a),
 		python.Command(a.Streams, a.OpenBackend))

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"xlarun/cmd/xlarun/cli"
 	"xlarun/envs"
@@ -38,12 +39,11 @@ func (c Corridor) Step(_ random.Key, x, action *graph.Array,
 		graph.Scalar(false)
 }
 
+var once sync.Once // examples may run again: go test -count=2
+
 // A main function of one's own: what it registers, every command knows. Instead of Run it would call cli.Main().
 func Example() {
-	if err := envs.Register("Corridor-v0", func() envs.Environment { return envs.Erase(Corridor{}) }); err != nil {
-		fmt.Println(err)
-		return
-	}
+	once.Do(func() { envs.MustRegister(Corridor{}) })
 	status := cli.Run(context.Background(), strings.Fields("evolve Corridor-v0 --backend reference --policy mlp:4 "+
 		"--pop 16 --steps 8 --generations 20 --out none"), cli.Streams{Out: io.Discard, Err: os.Stdout})
 	fmt.Println("status", status)

@@ -15,9 +15,6 @@ import (
 	"xlarun/rollout/run"
 )
 
-// studyProgram is the program that reads databases of studies.
-const studyProgram = "xlarun-study"
-
 // lastPart matches the part after the last colon of FILE:STUDY and FILE:N. That part has no slash, unlike the rest of a
 // path or of a server's address after a colon.
 var lastPart = regexp.MustCompile(`^(.+):([^:/]+)$`)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,8 +23,13 @@ func (e spoiled) Step(key random.Key, s classic.CartPoleState, action *graph.Arr
 	return next, e.Observe(next, p), reward, terminated, truncated
 }
 
+// registerSpoiled registers it once, however often its test runs.
+var registerSpoiled = sync.OnceValue(func() error {
+	return envs.Register("Spoiled-v0", func() envs.Environment { return envs.Erase(spoiled{}) })
+})
+
 func TestEvolveStopsAtTheFirstNaN(t *testing.T) {
-	require.NoError(t, envs.Register("Spoiled-v0", func() envs.Environment { return envs.Erase(spoiled{}) }))
+	require.NoError(t, registerSpoiled())
 	b := newBed(t)
 	b.App.OpenBackend = openBackend
 	require.Equal(t, StatusFailed, b.do("evolve", "Spoiled-v0", "--jit=false", "--pop", "8", "--steps", "5", "--policy",

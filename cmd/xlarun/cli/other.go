@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"xlarun/cmd/xlarun/console"
-	"xlarun/cmd/xlarun/handover"
 )
 
 // other is a command of another program.
@@ -24,11 +23,11 @@ const ownStudies = "import xlarun/cmd/xlarun-study/command in its main package"
 // others are the commands of the other programs. Those programs show them with the same text.
 var others = []other{
 	{"study", "Search hyper-parameters: trials in worker processes or vectorized in one program, kept in a database " +
-		"that Optuna opens", handover.Study, ownStudies},
-	{"serve", "Run a study that workers of other machines join", handover.Study, ownStudies},
-	{"work", "Run trials of a study that is served, until it is over", handover.Study, ownStudies},
-	{"copy", "Copy a run's folder to its mirror in a bucket, or back", handover.Study, ownStudies},
-	{"bench", console.BenchHelp, handover.Bench, "run xlarun bench"},
+		"that Optuna opens", studyProgram, ownStudies},
+	{"serve", "Run a study that workers of other machines join", studyProgram, ownStudies},
+	{"work", "Run trials of a study that is served, until it is over", studyProgram, ownStudies},
+	{"copy", "Copy a run's folder to its mirror in a bucket, or back", studyProgram, ownStudies},
+	{"bench", console.BenchHelp, benchProgram, "run xlarun bench"},
 }
 
 // addOthers adds the commands of other programs, unless this program has them itself.

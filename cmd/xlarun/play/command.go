@@ -105,7 +105,7 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 	f.IntVar(&o.frames, "frames", 0, "frames of the picture at most; 0 for one a step")
 	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")
 	o.AddBackend(f)
-	return cmd
+	return withGames(cmd, streams, open, false)
 }
 
 // resolve checks the flags and sets the defaults of those that are not given.

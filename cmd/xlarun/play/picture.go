@@ -1,5 +1,5 @@
 // Package play reads the members that runs have saved, plays them on new episodes, draws episodes, and exports
-// members for other programs.
+// members for other programs. Networks of selfplay runs play against a person in the terminal or a random player.
 package play
 
 import (

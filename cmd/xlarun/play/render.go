@@ -88,7 +88,7 @@ func RenderCommand(streams console.Streams, open console.Opener) *cobra.Command 
 	f.StringVar(&o.size, "size", o.size, "pixels of a frame, WIDTHxHEIGHT")
 	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")
 	o.AddBackend(f)
-	return cmd
+	return withGames(cmd, streams, open, true)
 }
 
 // resolve checks the flags and returns the member.

@@ -10,6 +10,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/internal/long"
+	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -117,7 +118,7 @@ func cling(t *testing.T, b xlabridge.Backend, s *Erased, name string, n, members
 			return graph.Switch(function, branches...)
 		})(all, graph.Iota(members))
 		fitness = graph.Select(fitness.IsFinite(), fitness, math.NaN())
-		next := tell(s, l.State, fitness, fixedDraws{draws})
+		next := tell(s, l.State, fitness, population.Whole(draws))
 		x := seen{Member: all.IsNaN().Any(),
 			Mean: s.Mean(next).(*graph.Array).Sub(1).Abs().ReduceMax()}
 		for _, leaf := range graph.Leaves(next) {

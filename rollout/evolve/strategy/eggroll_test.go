@@ -8,6 +8,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
@@ -31,7 +32,7 @@ func TestEggroll(t *testing.T) {
 		require.Len(t, draws, 3)
 
 		fitness := []float32{1, 5, -2, 0, 2, 2}
-		told := tell(e, state, graph.Float32s(fitness), fixedDraws{draws}).(EggrollState)
+		told := tell(e, state, graph.Float32s(fitness), population.Whole(draws)).(EggrollState)
 		require.Equal(t, floatsOf(t, start.N), floatsOf(t, told.Mean.(genome).N))
 		sum := make([]float64, 35)
 		for g := range members / 2 {
@@ -69,7 +70,7 @@ func TestEggrollFollowsTheGradientItself(t *testing.T) {
 	state := e.Init(start, 6)
 	require.Empty(t, state.(EggrollState).Mu)
 	draws := drawn(e, state, 6, 3).([]factors)
-	told := tell(e, state, graph.Float32s([]float32{1, 5, -2, 0, 2, 2}), fixedDraws{draws}).(EggrollState)
+	told := tell(e, state, graph.Float32s([]float32{1, 5, -2, 0, 2, 2}), population.Whole(draws)).(EggrollState)
 	require.Empty(t, told.Nu)
 	noise := graph.VMap(func(leaves []factors) []*graph.Array {
 		return []*graph.Array{leaves[0].noise(), leaves[1].noise()}
@@ -98,7 +99,8 @@ func TestEggrollOfVectorsIsOpenES(t *testing.T) {
 	for generation := range 3 {
 		noise := random.Normal(random.New(int64(generation)), graph.ShapeOf(graph.Float32, 4, 3))
 		fitness := graph.Float32s([]float32{3, 1, 4, 1, 5, 9, 2, 6})
-		es, os = tell(e, es, fitness, fixedDraws{[]factors{{A: noise}}}), tell(o, os, fitness, fixedDraws{noise})
+		es = tell(e, es, fitness, population.Whole([]factors{{A: noise}}))
+		os = tell(o, os, fitness, population.Whole(noise))
 	}
 	require.Equal(t, floatsOf(t, o.Mean(os).(*graph.Array)), floatsOf(t, e.Mean(es).(*graph.Array)))
 }

@@ -11,6 +11,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/linalg"
 	"xlarun/graph/random"
+	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 	"xlarun/third_party/oracles"
 )
@@ -257,7 +258,7 @@ func TestStrategiesAgreeWithEvosax(t *testing.T) {
 				asked := genomesOf(s, state, noise).Reshape(step["asked"].Shape...)
 				near(t, step["asked"], asked, 1e-4, "population", i)
 				var err error
-				state, err = graph.Eval(tell(s, state, returns(step["told"]), fixedDraws{noise}))
+				state, err = graph.Eval(tell(s, state, returns(step["told"]), population.Whole(noise)))
 				require.NoError(t, err)
 				for name, got := range c.names(state) {
 					want := step[name]
@@ -303,7 +304,7 @@ func TestGeneticAlgorithmsAgreeWithEvosax(t *testing.T) {
 		for i, step := range tr.Steps {
 			tested++
 			if tr.Strategy == "mr15ga" {
-				state = tell(s, state, returns(step["told"]), fixedDraws{array(step["asked"])})
+				state = tell(s, state, returns(step["told"]), population.Whole(array(step["asked"])))
 				next := state.(MR15GAState)
 				near(t, step["population"], next.Parents, 0, "population", i)
 				near(t, step["std"], next.Sigma, 0, "std", i)
@@ -314,7 +315,7 @@ func TestGeneticAlgorithmsAgreeWithEvosax(t *testing.T) {
 			pad := func(x *graph.Array) *graph.Array { return graph.Pad(x, 0, []int{0}, []int{5}) }
 			children := gesmrChild{array(step["asked"]), returns(step["before"]), pad(places.Add(.5).Div(2)),
 				pad(array(step["factors"]))}
-			state = tell(s, state, returns(step["told"]), fixedDraws{children})
+			state = tell(s, state, returns(step["told"]), population.Whole(children))
 			near(t, step["std"], state.(GESMRGAState).Sigma, 1e-6, "std", i)
 		}
 	}
@@ -361,7 +362,7 @@ func TestPSOAgreesWithEvosax(t *testing.T) {
 			})(
 				keys, graph.Iota(tr.Config.Population))
 			near(t, step["asked"], moves.Position, 1e-5, "population", i)
-			next, err := graph.Eval(tell(erased, state, returns(step["told"]), fixedDraws{moves}))
+			next, err := graph.Eval(tell(erased, state, returns(step["told"]), population.Whole(moves)))
 			require.NoError(t, err)
 			state = next.(PSOState)
 			for name, got := range map[string]*graph.Array{"velocity": state.Velocity, "population_best": state.Best,
@@ -384,7 +385,7 @@ func TestDEAgreesWithEvosax(t *testing.T) {
 		var state any = DEState{array(tr.Start["population"]), returns(tr.Start["fitness"]), graph.Of(int32(1))}
 		for i, step := range tr.Steps {
 			tested++
-			next := tell(s, state, returns(step["told"]), fixedDraws{array(step["asked"])}).(DEState)
+			next := tell(s, state, returns(step["told"]), population.Whole(array(step["asked"]))).(DEState)
 			near(t, step["population"], next.Members, 0, "population", i)
 			state = next
 		}

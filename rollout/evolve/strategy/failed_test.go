@@ -11,6 +11,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/graphtest"
 	"xlarun/graph/random"
+	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
@@ -59,7 +60,7 @@ func TestFailedMembersAreNoParents(t *testing.T) {
 						fitness[i] = nan
 					}
 					state, err = graph.Eval(tell(s, state, graph.Float32s(fitness),
-						fixedDraws{drawn(s, state, members, int64(generation))}))
+						population.Whole(drawn(s, state, members, int64(generation)))))
 					require.NoError(t, err)
 					for _, leaf := range graph.Leaves(state) {
 						for _, x := range floatsOf(t, leaf) {
@@ -179,7 +180,7 @@ func TestSAMRGA(t *testing.T) {
 		require.True(t, s >= least && s <= most, "child %d: %g", i, s)
 	}
 	require.True(t, of[true] > 10 && of[false] > 10, "%v", of)
-	told := tell(Erase(g), state, graph.Iota(40), fixedDraws{children}).(SAMRGAState)
+	told := tell(Erase(g), state, graph.Iota(40), population.Whole(children)).(SAMRGAState)
 	require.Equal(t, sigma[38:], []float64{floatsOf(t, told.Sigma)[1], floatsOf(t, told.Sigma)[0]})
 	require.Equal(t, x[78:], floatsOf(t, told.Elites)[:2])
 }
@@ -194,7 +195,7 @@ func TestRandomSearch(t *testing.T) {
 		best    []float64
 	}{{[]float32{0, 1, float32(math.NaN())}, []float64{7, 9}}, {[]float32{1, 1, 1}, []float64{7, 9}},
 		{[]float32{0, 2, 3}, []float64{11, 13}}} {
-		state = tell(s, state, graph.Float32s(c.fitness), fixedDraws{noise})
+		state = tell(s, state, graph.Float32s(c.fitness), population.Whole(noise))
 		require.Equal(t, c.best, floatsOf(t, s.Mean(state).(*graph.Array)))
 	}
 }
@@ -206,7 +207,7 @@ func TestCMAESDecomposesWhenItIsDue(t *testing.T) {
 	before := floatsOf(t, state.Scale)
 	for generation := range 6 {
 		next, err := graph.Eval(tell(s, state, graph.Float32s([]float32{1, 5, 2, 4, 3, 0}),
-			fixedDraws{drawn(s, state, 6, int64(generation))}))
+			population.Whole(drawn(s, state, 6, int64(generation)))))
 		require.NoError(t, err)
 		state = next.(CMAESState)
 		now := floatsOf(t, state.Scale)
@@ -226,7 +227,7 @@ func TestCMAESDecomposesWhenItIsDue(t *testing.T) {
 // A fitness that is not finite counts as the worst finite one, with every shaping.
 func TestShaping(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
-	draws := DrawsOf[*graph.Array](fixedDraws{graph.Zeros(graph.ShapeOf(graph.Float32, 2, 1))})
+	draws := DrawsOf[*graph.Array](population.Whole(graph.Zeros(graph.ShapeOf(graph.Float32, 2, 1))))
 	for _, c := range []struct {
 		number  int
 		shaping string
@@ -261,7 +262,7 @@ func TestSmallestPopulations(t *testing.T) {
 			for generation := range 4 {
 				fitness := graph.Float32s([]float32{float32(generation), 1, 3, 2})
 				next, err := graph.Eval(tell(s, state, graph.SliceAxis(fitness, 0, 0, members),
-					fixedDraws{drawn(s, state, members, int64(generation))}))
+					population.Whole(drawn(s, state, members, int64(generation)))))
 				require.NoError(t, err, name)
 				state = next
 			}

@@ -9,6 +9,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/internal/long"
+	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -69,7 +70,7 @@ func climb(t *testing.T, b xlabridge.Backend, s *Erased, n, members, generations
 			fitness = graph.Select(graph.Iota(members).Add(generation).Rem(5).Eq(0), math.NaN(),
 				fitness)
 		}
-		state := tell(s, in.State, fitness, fixedDraws{draws})
+		state := tell(s, in.State, fitness, population.Whole(draws))
 		return reached{state, function(in.Number, graph.Flatten1D(s.Mean(state).(*graph.Array)))}
 	})
 	return func(number int32, seed int64) (start, end float64) {

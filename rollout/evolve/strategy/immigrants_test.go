@@ -8,12 +8,13 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/population"
 )
 
 // An immigrant's draw makes its member. For a distant one, the member lies in the same direction, as far as likely
 // noise reaches.
 func TestImmigrantsAreMembers(t *testing.T) {
-	const n, population = 7, 8
+	const n, members = 7, 8
 	receiving := 0
 	for _, name := range Names() {
 		s, err := Make(name, nil)
@@ -23,9 +24,9 @@ func TestImmigrantsAreMembers(t *testing.T) {
 		}
 		receiving++
 		start := random.Normal(random.New(1), graph.ShapeOf(graph.Float32, n))
-		state := s.Init(start, population)
+		state := s.Init(start, members)
 		// A told generation makes scales and bases that are no identities.
-		keys := random.SplitN(random.New(2), population/s.GroupSize)
+		keys := random.SplitN(random.New(2), members/s.GroupSize)
 		draws := make([]any, len(keys))
 		for i, key := range keys {
 			draws[i] = s.Sample(key, state, graph.Of(int32(i)))
@@ -39,7 +40,7 @@ func TestImmigrantsAreMembers(t *testing.T) {
 			leaves[j] = graph.Stack(rows, 0)
 		}
 		fitness := graph.Float32s([]float32{3, 1, 4, 1.5, 9, 2.6, 5, 3.5})
-		state = tell(s, state, fitness, fixedDraws{tree.Unflatten(leaves)})
+		state = tell(s, state, fitness, population.Whole(tree.Unflatten(leaves)))
 		mean := s.Mean(state).(*graph.Array)
 		if several, ok := state.(SVCMAESState); ok { // side 0 belongs to the first search
 			mean = several.Searches.Mean.Index(0)

@@ -18,6 +18,7 @@ import (
 	"xlarun/internal/long"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/policy/genome"
+	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/xlatest"
@@ -640,7 +641,7 @@ func generations(t *testing.T, client xlabridge.Backend, e *NEAT, count int,
 		Draw    neatDraw
 	}
 	tell := xlabridge.Jit(client, func(t told) NEATState {
-		return e.Tell(t.State, Evaluation{Fitness: t.Fitness}, DrawsOf[neatDraw](fixedDraws{t.Draw}))
+		return e.Tell(t.State, Evaluation{Fitness: t.Fitness}, DrawsOf[neatDraw](population.Whole(t.Draw)))
 	})
 	s, err := graph.Eval(e.Init(e.network.First(random.New(0)), members))
 	require.NoError(t, err)
@@ -828,7 +829,7 @@ func TestNEATOfExtremeFitness(t *testing.T) {
 	tell := xlabridge.Jit(client, func(t told) NEATState {
 		children := graph.VMap2(func(key random.Key, i *graph.Array) neatDraw { return e.Sample(key, t.State, i) })(
 			random.Split(t.Key, members), graph.Iota(members))
-		return e.Tell(t.State, Evaluation{Fitness: t.Fitness}, DrawsOf[neatDraw](fixedDraws{children}))
+		return e.Tell(t.State, Evaluation{Fitness: t.Fitness}, DrawsOf[neatDraw](population.Whole(children)))
 	})
 	for what, one := range map[string][]float32{"all failed": {nan}, "some failed": {nan, 1, 2},
 		"huge": {math.MaxFloat32, -math.MaxFloat32, 0}, "below zero": {-500, -499}, "equal": {7},

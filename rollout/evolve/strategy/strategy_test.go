@@ -75,30 +75,6 @@ func near(t *testing.T, want oracles.Array, got *graph.Array, tol float64, what 
 	}
 }
 
-// fixedDraws implements population.Draws with known draws, leaves [groups, …].
-type fixedDraws struct{ noise any }
-
-func (g fixedDraws) Items() int                      { return graph.Leaves(g.noise)[0].Dim(0) }
-func (g fixedDraws) All() any                        { return g.noise }
-func (g fixedDraws) Map(term func(draw any) any) any { return graph.VMap(term)(g.noise) }
-
-func (g fixedDraws) Each(f func(item *graph.Array) any) any {
-	return graph.VMap(f)(graph.Iota(g.Items()))
-}
-
-func (g fixedDraws) Sum(weights *graph.Array, term func(any) any) any {
-	z := g.noise
-	if term != nil {
-		z = g.Map(term)
-	}
-	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Tensordot(weights, a, 1) }, z)
-}
-
-func (g fixedDraws) Outer(weights *graph.Array, term func(any) *graph.Array) *graph.Array {
-	v := graph.VMap(term)(g.noise)
-	return v.Mul(weights.ExpandDims(1)).Transpose(1, 0).Dot(v)
-}
-
 // returns converts evosax's fitness, which it minimizes, to returns.
 func returns(a oracles.Array) *graph.Array { return array(a).Neg() }
 
@@ -176,7 +152,7 @@ func TestOpenESAgreesWithEvosax(t *testing.T) {
 		for i, s := range tr.Steps {
 			noise := array(s.Noise)
 			asked := genomesOf(es, state, noise).Reshape(s.Population.Shape...)
-			state = tell(es, state, returns(s.Fitness), fixedDraws{noise})
+			state = tell(es, state, returns(s.Fitness), population.Whole(noise))
 			told := state.(GaussianState)
 			sigma, err := graph.Float(told.Sigma)
 			require.NoError(t, err)
@@ -213,7 +189,7 @@ func TestPGPEAgreesWithEvosax(t *testing.T) {
 		for i, s := range tr.Steps {
 			noise := array(s.Noise)
 			near(t, s.Population, genomesOf(es, state, noise).Reshape(s.Population.Shape...), 1e-6, "population", i)
-			state = tell(es, state, returns(s.Fitness), fixedDraws{noise})
+			state = tell(es, state, returns(s.Fitness), population.Whole(noise))
 			near(t, s.Mean, state.(PGPEState).Mean, 1e-6, "mean", i)
 			near(t, s.Std, state.(PGPEState).Std, 1e-6, "std", i)
 		}
@@ -230,12 +206,12 @@ func TestSimpleGA(t *testing.T) {
 	state := ga.Init(graph.Float32s([]float32{1, 2}), 5)
 	children := graph.Float32s([]float32{0, 0, 1, 10, 2, 20, 3, 30, 4, 40}, 5, 2)
 	fitness := graph.Float32s([]float32{float32(math.NaN()), 5, 7, 5, -1})
-	state = tell(ga, state, fitness, fixedDraws{children})
+	state = tell(ga, state, fitness, population.Whole(children))
 	kept, err := graph.Floats(state.(SimpleGAState).Elites)
 	require.NoError(t, err)
 	require.Equal(t, []float64{2, 20, 1, 10, 3, 30}, kept)
 	still := Erase(&SimpleGA{elitist: elites, SigmaDecay: settings.Num(1)})
-	state = tell(still, state, fitness, fixedDraws{children}) // σ is 0 from here on
+	state = tell(still, state, fitness, population.Whole(children)) // σ is 0 from here on
 	parents := map[float64]int{}
 	for seed := range int64(60) {
 		child, err := graph.Floats(still.Sample(random.New(seed), state, nil).(*graph.Array))

@@ -1,7 +1,6 @@
 package genome
 
 import (
-	"math"
 	"slices"
 
 	"xlarun/graph"
@@ -11,37 +10,28 @@ import (
 type function struct {
 	name string
 	of   func(x *graph.Array) *graph.Array
-	// plain is the same in plain Go, for files and tests.
-	plain func(x float64) float64
 }
 
 // activations are the functions that nodes can have, those of NEAT and of CPPNs (Stanley, "Compositional pattern
 // producing networks", 2007).
 var activations = []function{
-	{"tanh", (*graph.Array).Tanh, math.Tanh},
-	{"sigmoid", sigmoid(1), plainSigmoid(1)},
+	{"tanh", (*graph.Array).Tanh},
+	{"sigmoid", sigmoid(1)},
 	// The steepened sigmoid of Stanley and Miikkulainen (2002).
-	{"steep", sigmoid(4.9), plainSigmoid(4.9)},
-	{"relu", func(x *graph.Array) *graph.Array { return x.Max(0.) }, func(x float64) float64 { return max(x, 0) }},
-	{"identity", func(x *graph.Array) *graph.Array { return x }, func(x float64) float64 { return x }},
-	{"sin", (*graph.Array).Sin, math.Sin},
-	{"cos", (*graph.Array).Cos, math.Cos},
-	{"gauss", func(x *graph.Array) *graph.Array { return x.Square().Neg().Exp() },
-		func(x float64) float64 { return math.Exp(-x * x) }},
-	{"abs", (*graph.Array).Abs, math.Abs},
-	{"square", (*graph.Array).Square, func(x float64) float64 { return x * x }},
-	{"clamped", func(x *graph.Array) *graph.Array { return graph.Clamp(-1., x, 1.) },
-		func(x float64) float64 { return max(-1, min(x, 1)) }},
-	{"hat", func(x *graph.Array) *graph.Array { return graph.Sub(1., x.Abs()).Max(0.) },
-		func(x float64) float64 { return max(0, 1-math.Abs(x)) }},
+	{"steep", sigmoid(4.9)},
+	{"relu", func(x *graph.Array) *graph.Array { return x.Max(0.) }},
+	{"identity", func(x *graph.Array) *graph.Array { return x }},
+	{"sin", (*graph.Array).Sin},
+	{"cos", (*graph.Array).Cos},
+	{"gauss", func(x *graph.Array) *graph.Array { return x.Square().Neg().Exp() }},
+	{"abs", (*graph.Array).Abs},
+	{"square", (*graph.Array).Square},
+	{"clamped", func(x *graph.Array) *graph.Array { return graph.Clamp(-1., x, 1.) }},
+	{"hat", func(x *graph.Array) *graph.Array { return graph.Sub(1., x.Abs()).Max(0.) }},
 }
 
 func sigmoid(slope float32) func(x *graph.Array) *graph.Array {
 	return func(x *graph.Array) *graph.Array { return graph.Logistic(x.Mul(slope)) }
-}
-
-func plainSigmoid(slope float64) func(x float64) float64 {
-	return func(x float64) float64 { return 1 / (1 + math.Exp(-slope*x)) }
 }
 
 // ActivationNames lists the activations.

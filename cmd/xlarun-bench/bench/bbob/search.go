@@ -6,6 +6,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/population"
 )
 
 // Search runs a strategy on functions: a run on each instance of each function, all at a time.
@@ -121,35 +122,5 @@ type told struct {
 func (s Search) tell(t told) any {
 	fitness := graph.Select(graph.IsFinite(t.Values), graph.Neg(t.Values), math.NaN())
 	return s.Strategy.Tell(t.State, strategy.Evaluation{Fitness: fitness, Length: graph.ZerosLike(fitness)},
-		drawn{t.Draws})
-}
-
-// drawn implements population.Draws for draws in one tree, leaves [groups, …], on one device.
-type drawn struct{ rows any }
-
-// Items returns the number of groups.
-func (d drawn) Items() int { return graph.Leaves(d.rows)[0].Dim(0) }
-
-// All returns the draws.
-func (d drawn) All() any { return d.rows }
-
-// Map returns term of every draw.
-func (d drawn) Map(term func(draw any) any) any { return graph.VMap(term)(d.rows) }
-
-// Each returns f of every group's number.
-func (d drawn) Each(f func(item *graph.Array) any) any { return graph.VMap(f)(graph.Iota(d.Items())) }
-
-// Sum returns the weighted sum of the draws, or of a term of them.
-func (d drawn) Sum(weights *graph.Array, term func(draw any) any) any {
-	rows := d.rows
-	if term != nil {
-		rows = d.Map(term)
-	}
-	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Tensordot(weights, a, 1) }, rows)
-}
-
-// Outer returns the weighted sum of v·vᵀ, where v is a term of the draws.
-func (d drawn) Outer(weights *graph.Array, term func(draw any) *graph.Array) *graph.Array {
-	v := graph.VMap(term)(d.rows)
-	return graph.Dot(graph.Transpose(graph.Mul(v, graph.ExpandDims(weights, 1)), 1, 0), v)
+		population.Whole(t.Draws))
 }
