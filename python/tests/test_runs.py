@@ -132,6 +132,7 @@ def test_errors(fake, monkeypatch):
 
 
 def test_ctrl_c_stops_the_run(fake):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
     run = xlarun.evolve("waits")
     timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()

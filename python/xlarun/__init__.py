@@ -1,5 +1,7 @@
 """Runs xlarun from Python, asks its strategies, steps its environments, and plays the members that it saves
 (docs/how-to/python.md)."""
+from typing import TYPE_CHECKING, Any
+
 from . import runs
 from .board_member import BoardMember
 from .card import card
@@ -13,11 +15,17 @@ from .sparse import SparseMember, read_idx
 from .study import Study, report
 from .track import track
 
+if TYPE_CHECKING:
+    from . import sb3
+    from .strategy import Strategy
+    from .vector import make_vec
+
 __all__ = ["BoardMember", "Error", "Member", "Run", "SparseMember", "Strategy", "Study", "card", "from_jax", "load",
-           "make_vec", "networks", "read_idx", "report", "track"] + runs.__all__
+           "make_vec", "networks", "read_idx", "report", "track"]
+__all__ += runs.__all__  # type checkers read no other sum
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     # What needs a child process or Gymnasium is imported when it is used.
     if name == "Strategy":
         from .strategy import Strategy

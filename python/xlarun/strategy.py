@@ -1,8 +1,13 @@
 """Ask and tell: xlarun's strategies and archives for an objective in Python."""
+from __future__ import annotations
+
 import json
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 from .genomes import Genomes, Network
 from .process import Object, plain
@@ -64,7 +69,8 @@ class Strategy:
     generation, named as the metrics of runs.
     """
 
-    def __init__(self, name, *, popsize, x0=None, seed=0, inputs=0, outputs=0, ranges=(), **hyperparameters):
+    def __init__(self, name: str, *, popsize: int, x0: Any = None, seed: int = 0, inputs: int = 0, outputs: int = 0,
+                 ranges: ArrayLike = (), **hyperparameters: Any):
         if not isinstance(name, str):
             raise Error(f"name: got {name!r}, want the name of a strategy: xlarun help strategies lists them", 2)
         hyperparameters = {key: plain(key, value) for key, value in hyperparameters.items()}
@@ -92,7 +98,9 @@ class Strategy:
         if ranges.size and not archive:
             raise Error(f"ranges: got some for {name}, want none: only {' and '.join(searches)} have measures", 2)
         self.name, self.popsize, self.generation, self._like = name, int(popsize), 0, x0
-        self.best = self.best_fitness = self._asked = None
+        self.best: Any = None
+        self.best_fitness: float | None = None
+        self._asked = None
         self.stats: dict[str, float] = {}
         self._object = o = Object("archive" if archive else "strategy", name=name, popsize=int(popsize), seed=int(seed),
                                   settings={**searches.get(name, {}), **hyperparameters}, inputs=int(inputs),
@@ -118,7 +126,7 @@ class Strategy:
     def _member(self, leaves):
         return Network(dict(zip(self._names, leaves)), self._network) if self._network else self._members(leaves)
 
-    def ask(self):
+    def ask(self) -> Any:
         """The members of the next generation: a tree like x0, whose arrays have an axis of members in front. Those of
         neat are Genomes, of which each is a function. The arrays are read-only: copy what you want to change."""
         o, self._asked = self._object, None
@@ -130,7 +138,7 @@ class Strategy:
         self._asked = asked
         return self._members(asked)
 
-    def tell(self, xs, fitness, measures=None):
+    def tell(self, xs: Any, fitness: ArrayLike, measures: ArrayLike | None = None) -> None:
         """Learns from the fitness of the members that ask returned last: larger is better. NaN is the worst, and
         so are infinities, also of numbers that float32 cannot hold.
 
@@ -186,7 +194,7 @@ class Strategy:
                     f"fitness above threshold_min {self._threshold}: give one below the fitness that you expect", 2)
 
     @property
-    def mean(self):
+    def mean(self) -> Any:
         """The mean of the distribution, or the best of the members that a strategy keeps: a tree like x0."""
         o = self._object
         if "mean0" not in o.fields:
@@ -195,7 +203,7 @@ class Strategy:
         return self._member([o.input(f"mean{i}").copy() for i in range(len(self._names))])
 
     @property
-    def archive(self):
+    def archive(self) -> Archive:
         """The Archive of a search that fills one."""
         if self.name not in searches:
             raise AttributeError(f"{self.name} fills no archive: {' and '.join(searches)} do")
@@ -208,6 +216,6 @@ class Strategy:
         leaves = [part.reshape(-1, *shape[1:]) for part, shape in zip(np.split(flat, ends[:-1], 1), shapes)]
         return Archive(self._members(leaves), objective, measures, index, self.stats)
 
-    def close(self):
+    def close(self) -> None:
         """Frees what the strategy has in the program. Letting go of the strategy does it later."""
         self._object.close()

@@ -1,5 +1,8 @@
 """xlarun's environments as those of Gymnasium. Importing this registers them: gymnasium.make("xlarun/CartPole-v1")."""
+from __future__ import annotations
+
 from operator import index
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +57,8 @@ class Vector(VectorEnv):
         self._legal, self._final = "legal" in self._object.fields, "final" in self._object.fields
         self._new = True
 
-    def reset(self, *, seed=None, options=None):
+    def reset(self, *, seed: int | list[int] | None = None,
+              options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begins episodes: the first ones of a seed (environment i has seed + i) or of one seed for each environment,
         or else the next ones. options={"reset_mask": mask} resets some of the environments."""
         if seed is None and self._new:
@@ -87,7 +91,7 @@ class Vector(VectorEnv):
             info["action_mask"] = o.output("legal")
         return o.output("observation"), info
 
-    def step(self, actions):
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Plays an action in each environment."""
         o = self._object
         try:
@@ -120,12 +124,12 @@ class Vector(VectorEnv):
                 info["final_info"], info["_final_info"] = {}, ended
         return o.output("observation"), o.output("reward"), terminated, truncated, info
 
-    def close_extras(self, **_):
+    def close_extras(self, **_: Any) -> None:
         """Frees the environments in the program."""
         self._object.close()
 
 
-def make_vec(id, num_envs=1, **arguments):
+def make_vec(id: str, num_envs: int = 1, **arguments: Any) -> Vector:
     """A gymnasium.vector.VectorEnv of num_envs environments of `xlarun help environments`.
 
     Episode e of the environment with seed s is episode e that `xlarun play` plays with that seed: its first state to

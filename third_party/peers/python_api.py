@@ -3,7 +3,7 @@ usage: python_api.py strategy WHO POP SIZE              ask and tell of OpenES, 
        python_api.py archive WHO POP SIZE               ask and tell of MAP-Elites with 2,500 cells; WHO: xlarun, ribs
        python_api.py vector WHO ENVIRONMENTS            a step of CartPole-v1; WHO: xlarun, CartPoleVectorEnv,
                                                         SyncVectorEnv, envpool
-       python_api.py trials WHO TRIALS WORKERS SECONDS  programs that sleep; WHO: optuna, joblib, ray
+       python_api.py trials WHO TRIALS WORKERS SECONDS  programs that sleep; WHO: optuna, joblib, ray, tune
 xlarun's package must be importable, and XLARUN name the program."""
 import sys
 import tempfile
@@ -110,9 +110,14 @@ def trials(who, count, workers, seconds):
             pool(joblib.delayed(one)(x) for x in xs)
     else:
         import ray
+        ray.init(num_cpus=workers, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+        task = ray.remote(num_cpus=1)(one)
+
+        def all():
+            ray.get([task.remote(x) for x in np.random.default_rng(0).uniform(size=count)])
+    if who == "tune":
         from ray import tune
         folder = tempfile.TemporaryDirectory()
-        ray.init(num_cpus=workers, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
 
         def all():
             tune.Tuner(tune.with_resources(lambda config: {"value": one(config["x"])}, {"cpu": 1}),
@@ -133,4 +138,4 @@ if __name__ == "__main__":
             asked += 1
             once(given[asked % len(given)])
         return 0
-    serve(run, per=repeats, known=who not in ("xlarun", "ray"))
+    serve(run, per=repeats, known=who not in ("xlarun", "ray", "tune"))

@@ -40,7 +40,7 @@ func pythonWorkloads(Options) (all []Workload) {
 		}
 		api("vector-"+n, "a step of a vector of "+n+" CartPole-v1", "vector %s "+n, peers...)
 	}
-	api("trials", "40 programs that sleep 0.2 s, 8 at a time", "trials %s 40 8 0.2", "optuna", "joblib", "ray")
+	api("trials", "40 programs that sleep 0.2 s, 8 at a time", "trials %s 40 8 0.2", "optuna", "joblib", "ray", "tune")
 	w := &all[len(all)-1]
 	w.Script, w.Open = Peer{}, ownStudies(func(s *ownStudy) (float64, error) {
 		return s.run(`name = "bench"
