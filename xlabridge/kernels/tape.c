@@ -15,14 +15,8 @@
 
 enum { WIDEST = 64 };  // bytes of a vector, and what registers are aligned to
 
-// What follows an instruction: o the register of a result, x one that is read, n a number.
-static const char *const words_of[XB_TAPE_OPS] = {
-    [XB_ADD] = "oxx",     [XB_SUB] = "oxx",    [XB_MUL] = "oxx",  [XB_DIV] = "oxx",  [XB_MIN] = "oxx",
-    [XB_MAX] = "oxx",     [XB_NEG] = "ox",     [XB_ABS] = "ox",   [XB_SQRT] = "ox",  [XB_SIN] = "ox",
-    [XB_COS] = "ox",      [XB_LT] = "oxx",     [XB_LE] = "oxx",   [XB_EQ] = "oxx",   [XB_AND] = "oxx",
-    [XB_OR] = "oxx",      [XB_NOT] = "ox",     [XB_SELECT] = "oxxx", [XB_FMA] = "oxxx", [XB_FMS] = "oxxx",
-    [XB_FNMA] = "oxxx",   [XB_DOT] = "on",     [XB_MOVE] = "ox",  [XB_TRUE] = "o",   [XB_ROW] = "onn",
-    [XB_LOOP] = "n",      [XB_NEXT] = "",      [XB_WHILE] = "xnn",  [XB_SKIP] = "xn"};
+#define WORDS(name, words) words,
+static const char *const words_of[] = {XB_TAPE_OPS(WORDS)};
 
 // sound reports whether the instructions read and write registers and numbers that there are, and whether their blocks
 // lie in each other.
@@ -32,7 +26,7 @@ static bool sound(const xb_tape *t, int64_t numbers) {
   int depth = 0;
   for (int64_t at = 0; at < t->words;) {
     const int32_t *c = t->code + at;
-    if (*c < 0 || *c >= XB_TAPE_OPS) return false;
+    if (*c < 0 || *c >= XB_TAPE_COUNT) return false;
     int64_t left = t->words - at, next = 1;
     for (const char *w = words_of[*c]; *w; w++, next++)
       if (next >= left || c[next] < 0 || (*w == 'o' && c[next] >= t->values) || (*w == 'x' && c[next] >= readable))
@@ -58,7 +52,7 @@ static bool sound(const xb_tape *t, int64_t numbers) {
     case XB_WHILE:
       if (c[3] > c[2] || c[2] > left - next) return false;
       for (int64_t k = 0; k < c[2]; k++)
-        if (c[next + k] < 0 || c[next + k] >= t->values) return false;
+        if (c[next + k] < 0 || c[next + k] >= (k < c[3] ? t->values : readable)) return false;
       at += c[2];  // falls through
     case XB_NEXT:
       if (depth == 0 || ends[--depth] >= 0) return false;
