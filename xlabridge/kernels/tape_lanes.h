@@ -1,5 +1,4 @@
-// tape_widths.h includes this with V, the vectors of a register, and NARROWER, the functions for fewer vectors, the
-// fewest first.
+// tape_widths.h includes this with V, the vectors of a register, and NARROWER, the function for two vectors, or NULL.
 
 typedef T NAMED(vector) __attribute__((vector_size(W * sizeof(T)), may_alias));
 typedef BITS NAMED(truths) __attribute__((vector_size(W * sizeof(T)), may_alias));
@@ -45,10 +44,7 @@ static inline bool NAMED(any)(const vec *x) {
 
 // Runs the iterations that are left of a loop, or without one the tape. The registers of narrower functions follow.
 static void NAMED(code)(const xb_tape *t, void *restrict memory, const xb_tape_loop *open) {
-  static const struct {
-    int vectors;
-    void (*run)(const xb_tape *, void *, const xb_tape_loop *);
-  } narrower[] = {NARROWER{0, NULL}};
+  void (*const narrower)(const xb_tape *, void *, const xb_tape_loop *) = NARROWER;
   vec *restrict registers = memory;
   xb_tape_loop loops[XB_TAPE_DEPTH], *loop = loops - 1;
   const int32_t *c = t->code, *end = c + t->words;
@@ -165,19 +161,19 @@ static void NAMED(code)(const xb_tape *t, void *restrict memory, const xb_tape_l
     const T *running = (const T *)REGISTER(c[1]);
     const int32_t *list = c + 4;
     bool ended = ++loop->done == loop->trips || !NAMED(any)(REGISTER(c[1]));
-    if (!ended && narrower->run) {
-      // Members that are ready would cost as much as those that are not: the latter go on in narrower registers.
+    if (!ended && narrower) {
+      // Members that are ready would cost as much as those that are not: the latter go on in narrower registers, once
+      // they are few. To bring what they read costs about as much as an iteration.
+      enum { to = 2 * W };
       int16_t lanes[V * W];
-      int n = 0, k = 0;
+      int n = 0;
       for (int l = 0; l < V * W; l++) lanes[n] = l, n += ((const BITS *)running)[l] != 0;
-      while (narrower[k].run && n > narrower[k].vectors * W) k++;
-      if (narrower[k].run) {
-        int to = narrower[k].vectors * W;
+      if (n <= to) {
         T *wide = (T *)registers, *narrow = (T *)(registers + (t->values + t->constants) * V);
         for (int l = n; l < to; l++) lanes[l] = lanes[n - 1];
         for (int32_t r = 0; r < c[2]; r++)
           for (int l = 0; l < to; l++) narrow[(int64_t)list[r] * to + l] = wide[(int64_t)list[r] * V * W + lanes[l]];
-        narrower[k].run(t, narrow, loop);
+        narrower(t, narrow, loop);
         for (int32_t r = 0; r < c[3]; r++)
           for (int l = 0; l < n; l++) wide[(int64_t)list[r] * V * W + lanes[l]] = narrow[(int64_t)list[r] * to + l];
         ended = true;

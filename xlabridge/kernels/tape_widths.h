@@ -1,13 +1,13 @@
 // tape_types.h includes this for each type. It makes the functions for registers of 1, 2, 4 and 8 vectors.
 #define V 1
-#define NARROWER
+#define NARROWER NULL
 #include "tape_lanes.h"
 #define V 2
-#define NARROWER {1, OF(1, code)},
+#define NARROWER NULL
 #include "tape_lanes.h"
 #define V 4
-#define NARROWER {1, OF(1, code)}, {2, OF(2, code)},
+#define NARROWER OF(2, code)
 #include "tape_lanes.h"
 #define V 8
-#define NARROWER {1, OF(1, code)}, {2, OF(2, code)}, {4, OF(4, code)},
+#define NARROWER OF(2, code)
 #include "tape_lanes.h"
