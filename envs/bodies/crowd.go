@@ -12,9 +12,6 @@ const far = 1e10
 // mostNear is how many contacts of a crowd are computed: those of its nearest pairs. 7 at once were seen.
 const mostNear = 8
 
-// mostFew is how many of them most members have at most. Later ranks cost little where none of the members has more.
-const mostFew = 3
-
 // crowd is many pairs of spheres and capsules of one tree whose contacts have no friction and one rule, such as
 // Humanoid's 109. A member has few of these contacts at once, so rows are made for its nearest pairs only.
 type crowd struct {
@@ -96,17 +93,13 @@ func (c *constraints) nearest(s *dynamics, f *frames, segments []segment, group 
 			return []num{a.nearest(b).dist}
 		}, none[:1])[0]
 		x := []num{dist, k(float64(p[0])*base + float64(p[1]))}
-		for _, room := range [][]num{ranked[:2*mostFew], ranked[2*mostFew:]} {
-			out := scalars.When(less(x[0], k(group.margin)), func() (out []num) {
-				x := x
-				for y := range slices.Chunk(room, 2) {
-					before := less(x[0], y[0])
-					out, x = append(out, each(before, x, y)...), each(before, y, x)
-				}
-				return append(out, x...)
-			}, slices.Concat(room, none))
-			x = out[copy(room, out):]
-		}
+		ranked = scalars.When(less(dist, k(group.margin)), func() (out []num) {
+			for y := range slices.Chunk(ranked, 2) {
+				before := less(x[0], y[0])
+				out, x = append(out, each(before, x, y)...), each(before, y, x)
+			}
+			return out
+		}, ranked)
 	}
 	tree := s.Geoms[group.geoms[0]].Body
 	for ; len(ranked) > 0; ranked = ranked[2:] {
