@@ -206,14 +206,13 @@ func (s *dynamics) constrain(f *frames, q, rate []num, v []motion) *constraints 
 	return c
 }
 
-// meeting is where two geoms are nearest: the point, which lies half way, from the origin of the second body's tree;
-// the normal from the first to the second; an axis that the first tangent is along, or none, and the violation.
+// meeting is where two geoms are nearest.
 type meeting struct {
 	body     [2]int
-	point    vec
-	normal   vec
-	axis     vec
-	pos      num
+	point    vec // half way between the geoms, from the origin of the second body's tree
+	normal   vec // from the first geom to the second
+	axis     vec // of the first tangent; zero: any
+	pos      num // the distance beyond the margin
 	dim      int
 	friction num
 	rule     rule

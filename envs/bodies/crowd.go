@@ -83,17 +83,18 @@ func (s *dynamics) root(b int) int {
 // nearest adds the contacts of a crowd's nearest pairs. Pairs whose spheres around both are apart are left out, and so
 // are the rows of the later ranks, where none of the members has so many.
 func (c *constraints) nearest(s *dynamics, f *frames, segments []segment, group crowd, rate []num) {
-	ranked := make([]num, 3*mostNear) // the nearest first: distance and geoms' numbers
-	for i := 0; i < len(ranked); i += 3 {
-		ranked[i], ranked[i+1], ranked[i+2] = k(far), k(float64(group.pairs[0][0])), k(float64(group.pairs[0][1]))
-	}
+	none := []num{k(far), k(0)} // distance, and the geoms' numbers as one
+	base := float64(len(s.Geoms))
+	ranked := slices.Repeat(none, mostNear) // the nearest first
 	for _, p := range group.pairs {
 		a, b := segments[p[0]], segments[p[1]]
 		way, reach := a.centre.sub(b.centre), sum(a.half, a.radius, b.half, b.radius, k(group.margin))
-		ranked = scalars.When(less(way.dot(way), mul(k(1.001), sq(reach))), func() []num {
-			out, x := ranked[:0:0], []num{a.nearest(b).dist, k(float64(p[0])), k(float64(p[1]))}
-			for i := 0; i < len(ranked); i += 3 {
-				y := ranked[i : i+3]
+		dist := scalars.When(less(way.dot(way), mul(k(1.001), sq(reach))), func() []num {
+			return []num{a.nearest(b).dist}
+		}, none[:1])[0]
+		x := []num{dist, k(float64(p[0])*base + float64(p[1]))}
+		ranked = scalars.When(less(dist, k(group.margin)), func() (out []num) {
+			for y := range slices.Chunk(ranked, 2) {
 				before := less(x[0], y[0])
 				out, x = append(out, each(before, x, y)...), each(before, y, x)
 			}
@@ -101,18 +102,18 @@ func (c *constraints) nearest(s *dynamics, f *frames, segments []segment, group 
 		}, ranked)
 	}
 	tree := s.Geoms[group.geoms[0]].Body
-	for ; len(ranked) > 0; ranked = ranked[3:] {
+	for ; len(ranked) > 0; ranked = ranked[2:] {
 		pos := sub(ranked[0], k(group.margin))
 		if never(pos) {
 			continue
 		}
-		number1, number2 := ranked[1], ranked[2]
+		numbers := ranked[1]
 		otherwise := make([]num, 9+len(s.dofs))
 		otherwise[8] = k(1)
 		touches := less(pos, k(0))
 		out := scalars.When(touches, func() []num {
-			a, first, weight1 := group.pick(s, segments, number1)
-			b, second, weight2 := group.pick(s, segments, number2)
+			a, first, weight1, geom := group.pick(s, segments, numbers, base)
+			b, second, weight2, _ := group.pick(s, segments, sub(numbers, mul(geom, k(base))), 1)
 			t := a.nearest(b)
 			row := make([]num, len(s.dofs))
 			for d, dof := range s.dofs {
@@ -138,20 +139,22 @@ func (c *constraints) nearest(s *dynamics, f *frames, segments []segment, group 
 	}
 }
 
-// pick is the geom of that number: its segment, its body's number and inverse weight.
-func (c crowd) pick(s *dynamics, segments []segment, number num) (x segment, body, weight num) {
+// pick is the last geom whose number times base is not above a number: its segment, its body's number and inverse
+// weight, and its own number.
+func (c crowd) pick(s *dynamics, segments []segment, number num, base float64) (x segment, body, weight, geom num) {
 	for i, g := range c.geoms {
 		y, its := segments[g], c.bodies[i]
 		if i == 0 {
-			x, body, weight = y, k(float64(its)), s.bodyWeight[its]
+			x, body, weight, geom = y, k(float64(its)), s.bodyWeight[its], k(float64(g))
 			continue
 		}
-		is := scalars.Eq(number, k(float64(g)))
+		is := scalars.Le(k(float64(g)*base), number)
+		geom = choose(is, k(float64(g)), geom)
 		for j := range 3 {
 			x.centre[j], x.axis[j] = choose(is, y.centre[j], x.centre[j]), choose(is, y.axis[j], x.axis[j])
 		}
 		x.radius, x.half = choose(is, y.radius, x.radius), choose(is, y.half, x.half)
 		body, weight = choose(is, k(float64(its)), body), choose(is, s.bodyWeight[its], weight)
 	}
-	return x, body, weight
+	return x, body, weight, geom
 }

@@ -177,23 +177,32 @@ func (p *problem) newton(excess []num) (h symmetric, force []num) {
 	}
 	force = p.project(p.f, on)
 	at := first[len(p.contacts)]
-	for _, c := range p.chains {
-		row, weight := excess[at:at+1], p.weight[at:at+1]
-		out := scalars.When(c.touches, func() (out []num) {
-			w := active(weight, row)
-			for i := range c.row {
-				x := mul(w[0], c.row[i])
-				for j := range i + 1 {
-					out = append(out, add(h[i][j], mul(x, c.row[j])))
+	for some := range slices.Chunk(p.chains, 4) { // so that an entry is a sum of several products
+		rows, weight := excess[at:at+len(some)], p.weight[at:at+len(some)]
+		touches := scalars.Truth(false)
+		for _, c := range some {
+			touches = scalars.Or(touches, c.touches)
+		}
+		out := scalars.When(touches, func() (out []num) {
+			w, pushed := active(weight, rows), force
+			for i := range h {
+				for j, x := range h[i] {
+					for n, c := range some {
+						x = add(x, mul(mul(w[n], c.row[i]), c.row[j]))
+					}
+					out = append(out, x)
 				}
 			}
-			return append(out, along(force, pushes(w, row)[0], c.row)...)
+			for n, push := range pushes(w, rows) {
+				pushed = along(pushed, push, some[n].row)
+			}
+			return append(out, pushed...)
 		}, append(slices.Concat(h...), force...))
 		for i := range h {
 			h[i] = cut(&out, i+1)
 		}
 		force = out
-		at++
+		at += len(some)
 	}
 	w := active(p.weight[at:], excess[at:])
 	for i, push := range pushes(w, excess[at:]) {

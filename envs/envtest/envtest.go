@@ -174,8 +174,8 @@ func (c *checker) keys() (err error) {
 	return reused
 }
 
-// repeats plays the beginning of the episodes of lives once more, from another trace, and two of them alone: the first
-// and the last lane, as a mistake with an index mostly gives the values of one of them to all.
+// repeats plays the first steps of the episodes of lives again, from another trace. Then it plays the first and the
+// last lane alone. A wrong index often gives the values of one lane to all.
 func (c *checker) repeats(episodes visit) error {
 	keys, steps := random.Split(random.New(livesSeed), lanes), min(short, episodes.Reward.Dim(1))
 	played := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.SliceAxis(a, 1, 0, steps) }, episodes)

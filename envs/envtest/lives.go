@@ -131,9 +131,9 @@ func (c *checker) want(method, what string, got *graph.Array, shape graph.Shape)
 	}
 }
 
-const livesSeed = 7 // of the episodes of lives
+const livesSeed = 7 // seed of the episodes that lives plays
 
-// lives checks every step of whole episodes, and returns them: [lanes, steps, …].
+// lives plays one episode in each lane, checks every step, and returns the steps: [lanes, steps, …].
 func (c *checker) lives() (visit, error) {
 	steps := min(c.spec.MaxSteps, c.steps)
 	if c.raw && c.traits.Player != nil {

@@ -446,12 +446,12 @@ func (a *assembler) lifetimes() (first, last []int) {
 	return first, last
 }
 
-// brought are the slots that the iterations of a loop read of before: its carry, and then others. The kernel brings
-// them to other registers, and the carry back, when few members are left in the loop.
+// brought are the slots that the iterations of a loop read of before: its carry, and then others, also of numbers. The
+// kernel brings them to other registers, and the carry back, when few members are left in the loop.
 func (a *assembler) brought(first []int, start, end int) []int {
 	all := slices.Clone(a.code[end].carry)
 	known := make([]bool, a.slots)
-	for _, s := range slices.Concat(a.ofNumber, all) {
+	for _, s := range all {
 		known[s] = true
 	}
 	for _, in := range a.code[start : end+1] {

@@ -8,16 +8,17 @@ import "xlarun/graph"
 // device computes one tile after the other. The number of lanes does not depend on the number of devices, and all tiles
 // are computed by the same code: this makes results equal to the byte on any number of devices.
 //
-// A second list of extra items may have tiles of its own. For 9 items and 5 extra ones, 9 to 13, in tiles of 2 lanes on
-// 2 devices, the items of each tile are these. A device counts its tiles as in the first line; · is padding.
+// A second list of extra items may have tiles of its own. An example has 9 items, 0 to 8, and 5 extra ones, 9 to 13. It
+// has 2 devices and tiles of 2 lanes. The table shows the items of each tile, where · is padding:
 //
-//	local       0       1       2       3       4
-//	device 0    0 1     2 3     4 5     11 12   · ·
-//	device 1    6 7     8 ·     · ·     9 10    13 ·
-//	            PerDevice = 3 of items  2 of extra items
+//	tile of a device   0       1       2       3       4
+//	device 0           0 1     2 3     4 5     11 12   · ·
+//	device 1           6 7     8 ·     · ·     9 10    13 ·
+//	                   PerDevice = 3 of items  2 of extra items
 //
-// Over all devices, tiles 0 to 4 have the items, and tiles 5 to 7 the extra ones: 5 and 7 are on device 1, 6 on device
-// 0. Tiles of padding alone are not computed. A lane of padding is computed, and nothing reads its result.
+// Tiles also have numbers over all devices. Tiles 0 to 4 have the items, and tiles 5 to 7 the extra ones. Tiles 5 and 7
+// are on device 1, and tile 6 is on device 0. A tile of padding alone is not computed. A lane of padding is computed,
+// and nothing reads its result.
 type Tiles struct {
 	Items     int // length of the list
 	Lanes     int // items of a tile

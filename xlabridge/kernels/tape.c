@@ -15,14 +15,8 @@
 
 enum { WIDEST = 64 };  // bytes of a vector, and what registers are aligned to
 
-// What follows an instruction: o the register of a result, x one that is read, n a number.
-static const char *const words_of[XB_TAPE_OPS] = {
-    [XB_ADD] = "oxx",     [XB_SUB] = "oxx",    [XB_MUL] = "oxx",  [XB_DIV] = "oxx",  [XB_MIN] = "oxx",
-    [XB_MAX] = "oxx",     [XB_NEG] = "ox",     [XB_ABS] = "ox",   [XB_SQRT] = "ox",  [XB_SIN] = "ox",
-    [XB_COS] = "ox",      [XB_LT] = "oxx",     [XB_LE] = "oxx",   [XB_EQ] = "oxx",   [XB_AND] = "oxx",
-    [XB_OR] = "oxx",      [XB_NOT] = "ox",     [XB_SELECT] = "oxxx", [XB_FMA] = "oxxx", [XB_FMS] = "oxxx",
-    [XB_FNMA] = "oxxx",   [XB_DOT] = "on",     [XB_MOVE] = "ox",  [XB_TRUE] = "o",   [XB_ROW] = "onn",
-    [XB_LOOP] = "n",      [XB_NEXT] = "",      [XB_WHILE] = "xnn",  [XB_SKIP] = "xn"};
+#define WORDS(name, words) words,
+static const char *const words_of[] = {XB_TAPE_OPS(WORDS)};
 
 // sound reports whether the instructions read and write registers and numbers that there are, and whether their blocks
 // lie in each other.
@@ -32,7 +26,7 @@ static bool sound(const xb_tape *t, int64_t numbers) {
   int depth = 0;
   for (int64_t at = 0; at < t->words;) {
     const int32_t *c = t->code + at;
-    if (*c < 0 || *c >= XB_TAPE_OPS) return false;
+    if (*c < 0 || *c >= XB_TAPE_COUNT) return false;
     int64_t left = t->words - at, next = 1;
     for (const char *w = words_of[*c]; *w; w++, next++)
       if (next >= left || c[next] < 0 || (*w == 'o' && c[next] >= t->values) || (*w == 'x' && c[next] >= readable))
@@ -58,7 +52,7 @@ static bool sound(const xb_tape *t, int64_t numbers) {
     case XB_WHILE:
       if (c[3] > c[2] || c[2] > left - next) return false;
       for (int64_t k = 0; k < c[2]; k++)
-        if (c[next + k] < 0 || c[next + k] >= t->values) return false;
+        if (c[next + k] < 0 || c[next + k] >= (k < c[3] ? t->values : readable)) return false;
       at += c[2];  // falls through
     case XB_NEXT:
       if (depth == 0 || ends[--depth] >= 0) return false;
@@ -74,6 +68,24 @@ static bool sound(const xb_tape *t, int64_t numbers) {
   }
   return depth == 0;
 }
+
+// hashed is a hash of a tape's words and of how many numbers it has: in eight lanes, which the compiler makes vectors
+// of, their sums and the sums of the sums so far.
+static uint64_t hashed(const int32_t *words, int64_t n, int64_t numbers) {
+  uint64_t sums[8] = {0}, of[8] = {0}, block[8] = {0};
+  for (int64_t k = 0; k < n; k += 16) {
+    if (n - k >= 16) memcpy(block, words + k, sizeof block);
+    else memcpy(block, words + k, (size_t)(n - k) * 4);
+    for (int i = 0; i < 8; i++) sums[i] += block[i], of[i] += sums[i];
+  }
+  uint64_t hash = (uint64_t)n + (uint64_t)numbers * 0x9e3779b97f4a7c15;
+  for (int i = 0; i < 8; i++)
+    hash = ((hash << 29 | hash >> 35) ^ sums[i]) * 0x9e3779b97f4a7c15, hash = (hash << 29 | hash >> 35) + of[i];
+  return hash * 0x9e3779b97f4a7c15;
+}
+
+// Hashes of tapes that were found sound. The check takes up to as long as a step of one member.
+static uint64_t checked[64];
 
 static int chosen = -1;
 
@@ -144,7 +156,11 @@ xf_error *xb_tape_call(xf_frame *frame) {
     t.values = words[0], t.constants = words[1], t.words = words[2], t.numbers = numbers->data;
     for (int64_t k = 0; k < wanted; k++)
       right = right && t.outs[k] >= 0 && t.outs[k] < t.values + t.constants;
-    right = right && sound(&t, numbers->dims[0]);
+    uint64_t hash = hashed(words, code->dims[0], numbers->dims[0]), *same = checked + (hash >> 58);
+    if (right && __atomic_load_n(same, __ATOMIC_RELAXED) != hash) {
+      right = sound(&t, numbers->dims[0]);
+      if (right) __atomic_store_n(same, hash, __ATOMIC_RELAXED);
+    }
   }
   if (!right) {
     free(v);

@@ -5,39 +5,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The instructions, in the order of graph/scalars/tape.go, which says what follows each.
-enum {
-  XB_ADD,
-  XB_SUB,
-  XB_MUL,
-  XB_DIV,
-  XB_MIN,
-  XB_MAX,
-  XB_NEG,
-  XB_ABS,
-  XB_SQRT,
-  XB_SIN,
-  XB_COS,
-  XB_LT,
-  XB_LE,
-  XB_EQ,
-  XB_AND,
-  XB_OR,
-  XB_NOT,
-  XB_SELECT,
-  XB_FMA,
-  XB_FMS,
-  XB_FNMA,
-  XB_DOT,
-  XB_MOVE,
-  XB_TRUE,
-  XB_ROW,
-  XB_LOOP,
-  XB_NEXT,
-  XB_WHILE,
-  XB_SKIP,
-  XB_TAPE_OPS
-};
+// The instructions in the order of graph/scalars/tape.go, and the words that follow each: o the register of a result, x
+// one that is read, n a number.
+#define XB_TAPE_OPS(OP) \
+  OP(ADD, "oxx") OP(SUB, "oxx") OP(MUL, "oxx") OP(DIV, "oxx") OP(MIN, "oxx") OP(MAX, "oxx") \
+  OP(NEG, "ox") OP(ABS, "ox") OP(SQRT, "ox") OP(SIN, "ox") OP(COS, "ox") \
+  OP(LT, "oxx") OP(LE, "oxx") OP(EQ, "oxx") OP(AND, "oxx") OP(OR, "oxx") OP(NOT, "ox") OP(SELECT, "oxxx") \
+  OP(FMA, "oxxx") OP(FMS, "oxxx") OP(FNMA, "oxxx") OP(DOT, "on") OP(MOVE, "ox") OP(TRUE, "o") OP(ROW, "onn") \
+  OP(LOOP, "n") OP(NEXT, "") OP(WHILE, "xnn") OP(SKIP, "xn")
+#define XB_TAPE_OP(name, words) XB_##name,
+enum { XB_TAPE_OPS(XB_TAPE_OP) XB_TAPE_COUNT };
 
 enum { XB_TAPE_HEAD = 3, XB_TAPE_DEPTH = 8 };  // words before the instructions; blocks in each other
 

@@ -1,11 +1,9 @@
-// A file includes this with NAMED, the functions' names, T, the type of a lane, BITS, the integer of its size, W, the
-// lanes of a vector, V, the vectors of a register, NARROWER, the functions for fewer vectors, the fewest first, and
-// FMA, SQRT and the constants of sines below.
+// tape_widths.h includes this with V, the vectors of a register, and NARROWER, the function for two vectors, or NULL.
 
-typedef T NAMED(vec) __attribute__((vector_size(W * sizeof(T)), may_alias));
-typedef BITS NAMED(mask) __attribute__((vector_size(W * sizeof(T)), may_alias));
-#define vec NAMED(vec)
-#define mask NAMED(mask)
+typedef T NAMED(vector) __attribute__((vector_size(W * sizeof(T)), may_alias));
+typedef BITS NAMED(truths) __attribute__((vector_size(W * sizeof(T)), may_alias));
+#define vec NAMED(vector)
+#define mask NAMED(truths)
 
 #define SIGN ((mask)(-(vec){0}))
 #define EVERY(number) (-(vec){0} + (number))  // keeps the sign of zero
@@ -14,22 +12,22 @@ typedef BITS NAMED(mask) __attribute__((vector_size(W * sizeof(T)), may_alias));
 // The sine of x, or its cosine, which is the sine a quarter of a turn ahead: x is r and a number of half turns, the
 // cosine's less a half. Sums of products are FMA everywhere, so that the compiler has none to choose.
 static inline vec NAMED(sine)(vec x, bool cosine) {
-  vec turned = FMA(x, EVERY((T)0.31830988618379067), EVERY(cosine ? (T).5 : (T)0)) + ROUNDER;
-  vec n = turned - ROUNDER;
+  vec turned = FMA(x, EVERY((T)0.31830988618379067), EVERY(cosine ? (T).5 : (T)0)) + SIZED(rounder);
+  vec n = turned - SIZED(rounder);
   mask odd = (mask)turned << (8 * sizeof(T) - 1);
   if (cosine) n = n - (T).5;
   vec r = x;
-  for (int i = 0; i < 3; i++) r = FMA(-n, EVERY(HALF_TURN[i]), r);
-  vec z = r * r, p = EVERY(SINE[0]);
-  for (int i = 1; i < (int)(sizeof SINE / sizeof *SINE); i++) p = FMA(p, z, EVERY(SINE[i]));
+  for (int i = 0; i < 3; i++) r = FMA(-n, EVERY(SIZED(parts)[i]), r);
+  vec z = r * r, p = EVERY(SIZED(sine)[0]);
+  for (int i = 1; i < (int)(sizeof SIZED(sine) / sizeof *SIZED(sine)); i++) p = FMA(p, z, EVERY(SIZED(sine)[i]));
   vec y = (vec)((mask)FMA(r * z, p, r) ^ odd);
   if (!cosine) y = PICK(x == 0, x, y);  // keeps the sign of zero
-  mask far = ~(mask)((vec)((mask)x & ~SIGN) <= FAR);
+  mask far = ~(mask)((vec)((mask)x & ~SIGN) <= SIZED(far));
   BITS any = 0;
   for (int l = 0; l < W; l++) any |= far[l];
   if (any)
     for (int l = 0; l < W; l++)
-      if (far[l]) y[l] = cosine ? LIBRARY_COS(x[l]) : LIBRARY_SIN(x[l]);
+      if (far[l]) y[l] = cosine ? SIZED(COS)(x[l]) : SIZED(SIN)(x[l]);
   return y;
 }
 
@@ -46,10 +44,7 @@ static inline bool NAMED(any)(const vec *x) {
 
 // Runs the iterations that are left of a loop, or without one the tape. The registers of narrower functions follow.
 static void NAMED(code)(const xb_tape *t, void *restrict memory, const xb_tape_loop *open) {
-  static const struct {
-    int vectors;
-    void (*run)(const xb_tape *, void *, const xb_tape_loop *);
-  } narrower[] = {NARROWER{0, NULL}};
+  void (*const narrower)(const xb_tape *, void *, const xb_tape_loop *) = NARROWER;
   vec *restrict registers = memory;
   xb_tape_loop loops[XB_TAPE_DEPTH], *loop = loops - 1;
   const int32_t *c = t->code, *end = c + t->words;
@@ -88,12 +83,8 @@ static void NAMED(code)(const xb_tape *t, void *restrict memory, const xb_tape_l
     NEXT; \
   }
   // A jump of its own behind each instruction, which the processor foresees better than one jump for all.
-#define LABEL(op) [XB_##op] = &&do_##op
-  static const void *const labels[] = {
-      LABEL(ADD), LABEL(SUB), LABEL(MUL), LABEL(DIV), LABEL(MIN), LABEL(MAX), LABEL(NEG), LABEL(ABS),
-      LABEL(SQRT), LABEL(SIN), LABEL(COS), LABEL(LT), LABEL(LE), LABEL(EQ), LABEL(AND), LABEL(OR), LABEL(NOT),
-      LABEL(SELECT), LABEL(FMA), LABEL(FMS), LABEL(FNMA), LABEL(DOT), LABEL(MOVE), LABEL(TRUE), LABEL(ROW),
-      LABEL(LOOP), LABEL(NEXT), LABEL(SKIP), LABEL(WHILE)};
+#define LABEL(name, words) &&do_##name,
+  static const void *const labels[] = {XB_TAPE_OPS(LABEL)};
 #define NEXT \
   if (c >= end) return; \
   goto *labels[*c]
@@ -170,21 +161,19 @@ static void NAMED(code)(const xb_tape *t, void *restrict memory, const xb_tape_l
     const T *running = (const T *)REGISTER(c[1]);
     const int32_t *list = c + 4;
     bool ended = ++loop->done == loop->trips || !NAMED(any)(REGISTER(c[1]));
-    if (!ended && narrower->run) {
-      // Members that are ready would cost as much as those that are not: the latter go on in narrower registers.
+    if (!ended && narrower) {
+      // Members that are ready would cost as much as those that are not: the latter go on in narrower registers, once
+      // they are few. To bring what they read costs about as much as an iteration.
+      enum { to = 2 * W };
       int16_t lanes[V * W];
-      int n = 0, k = 0;
+      int n = 0;
       for (int l = 0; l < V * W; l++) lanes[n] = l, n += ((const BITS *)running)[l] != 0;
-      while (narrower[k].run && n > narrower[k].vectors * W) k++;
-      if (narrower[k].run) {
-        int to = narrower[k].vectors * W;
+      if (n <= to) {
         T *wide = (T *)registers, *narrow = (T *)(registers + (t->values + t->constants) * V);
         for (int l = n; l < to; l++) lanes[l] = lanes[n - 1];
         for (int32_t r = 0; r < c[2]; r++)
           for (int l = 0; l < to; l++) narrow[(int64_t)list[r] * to + l] = wide[(int64_t)list[r] * V * W + lanes[l]];
-        for (int64_t r = 0; r < t->constants; r++)
-          for (int l = 0; l < to; l++) narrow[(t->values + r) * to + l] = (T)t->numbers[r];
-        narrower[k].run(t, narrow, loop);
+        narrower(t, narrow, loop);
         for (int32_t r = 0; r < c[3]; r++)
           for (int l = 0; l < n; l++) wide[(int64_t)list[r] * V * W + lanes[l]] = narrow[(int64_t)list[r] * to + l];
         ended = true;
@@ -198,12 +187,6 @@ static void NAMED(code)(const xb_tape *t, void *restrict memory, const xb_tape_l
     loop--, c = list + c[2];
     NEXT;
   }
-#undef ONE
-#undef TWO
-#undef THREE
-#undef LABEL
-#undef NEXT
-#undef TERM
 }
 
 // Members go to lanes. Lanes that are left over are copies of the last member.
@@ -231,10 +214,5 @@ int64_t NAMED(run)(const xb_tape *t, void *memory) {
   return n;
 }
 
-#undef vec
-#undef mask
-#undef SIGN
-#undef PICK
-#undef EVERY
-#undef REGISTER
-#undef ALL
+#undef V
+#undef NARROWER

@@ -1,32 +1,13 @@
-// A file includes this with TYPE and what tape_lanes.h needs for it. It makes the functions for registers of 1, 2, 4
-// and 8 vectors.
-#define PASTE(type, v, x, set) xb_tape_##type##_##x##v##_##set
-#define PASTED(type, v, x, set) PASTE(type, v, x, set)
-#define OF(v, x) PASTED(TYPE, v, x, SET)
-#define NAMED(x) OF(V, x)
-
+// tape_types.h includes this for each type. It makes the functions for registers of 1, 2, 4 and 8 vectors.
 #define V 1
-#define NARROWER
+#define NARROWER NULL
 #include "tape_lanes.h"
-#undef V
-#undef NARROWER
 #define V 2
-#define NARROWER {1, OF(1, code)},
+#define NARROWER NULL
 #include "tape_lanes.h"
-#undef V
-#undef NARROWER
 #define V 4
-#define NARROWER {1, OF(1, code)}, {2, OF(2, code)},
+#define NARROWER OF(2, code)
 #include "tape_lanes.h"
-#undef V
-#undef NARROWER
 #define V 8
-#define NARROWER {1, OF(1, code)}, {2, OF(2, code)}, {4, OF(4, code)},
+#define NARROWER OF(2, code)
 #include "tape_lanes.h"
-#undef V
-#undef NARROWER
-
-#undef PASTE
-#undef PASTED
-#undef OF
-#undef NAMED
