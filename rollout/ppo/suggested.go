@@ -7,8 +7,8 @@ import (
 )
 
 // walking are settings of MuJoCo's walking tasks for a million steps, with minibatches of 256 steps. They were measured
-// with five agents, Humanoid's with one (docs/notes/ppo.md). CleanRL's values (8 environments of 256 steps, 10 epochs
-// of 32 minibatches, 3e-4) were measured up to 200,000 steps only.
+// with five seeds (docs/notes/ppo.md). CleanRL's values (8 environments of 256 steps, 10 epochs of 32 minibatches,
+// 3e-4) were measured up to 200,000 steps only.
 func walking(environments, horizon, epochs int, rate float64) settings.Values {
 	v := settings.Values{"envs": environments, "minibatches": environments * horizon / 256, "learning-rate": rate,
 		"entropy-coef": 0., "normalize-observations": true, "normalize-rewards": true, "steps": 1_000_000}
