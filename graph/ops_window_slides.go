@@ -28,21 +28,20 @@ func lowerWindow(l *Cursor, n *Node, in []*Array) []*Array {
 			return nil
 		}
 	}
-	if !slides || out.DType == Bool || isComplex(out.DType) || !l.target.paysKernel(out.Size(), leastWindows) ||
+	// A sum of few digits depends on its order.
+	rough := a.kind == "sum" && isFloat(out.DType) && ItemSize(out.DType) < 4
+	if !slides || rough || out.DType == Bool || isComplex(out.DType) || !l.target.paysKernel(out.Size(), leastWindows) ||
 		!l.target.paysKernel(out.Dims[out.Rank()-1], leastSlide) {
 		return nil
 	}
-	s := slider{overlap: true}
+	s := slider{overlap: a.kind != "sum"}
 	switch a.kind {
 	case "max":
 		s.combine = func(x, y *Array) *Array { return Max(x, y) }
 	case "min":
 		s.combine = func(x, y *Array) *Array { return Min(x, y) }
 	case "sum":
-		if isFloat(out.DType) && ItemSize(out.DType) < 4 {
-			return nil // a sum of few digits depends on its order
-		}
-		s = slider{combine: func(x, y *Array) *Array { return Add(x, y) }}
+		s.combine = func(x, y *Array) *Array { return Add(x, y) }
 	default:
 		return nil
 	}
@@ -83,8 +82,8 @@ func (s slider) slide(x *Array, size int) *Array {
 	}
 	half := Barrier(s.slide(x, size/2))[0]
 	all := s.combine(shifted(half, 0), shifted(half, size/2))
-	if size%2 == 1 {
-		all = s.combine(all, shifted(x, size-1))
+	if size%2 == 0 {
+		return all
 	}
-	return all
+	return s.combine(all, shifted(x, size-1))
 }

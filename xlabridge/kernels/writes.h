@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 // A run combines n elements of from with those of to. Strides are in elements. A spray combines element i of from with
-// to[at[i]], unless at[i] is negative. Rows of width elements are sprayed the same way. A direct spray computes the places: element i goes to
-// i * step + index[i] * scale, unless index[i] is negative or above last.
+// to[at[i]], unless at[i] is negative. Rows of width elements are sprayed the same way. A direct spray computes the
+// places: element i goes to i * step + index[i] * scale, unless index[i] is negative or above last.
 typedef void xb_run(void *restrict to, const void *restrict from, int64_t n, int64_t to_stride, int64_t from_stride);
 typedef void xb_spray(void *restrict to, const void *restrict from, int64_t n, const int64_t *restrict at,
                       int64_t from_stride);
