@@ -28,10 +28,9 @@ func lowerWindow(l *Cursor, n *Node, in []*Array) []*Array {
 			return nil
 		}
 	}
-	// A sum of few digits depends on its order.
-	rough := a.kind == "sum" && isFloat(out.DType) && ItemSize(out.DType) < 4
-	if !slides || rough || out.DType == Bool || isComplex(out.DType) || !l.target.paysKernel(out.Size(), leastWindows) ||
-		!l.target.paysKernel(out.Dims[out.Rank()-1], leastSlide) {
+	rough := a.kind == "sum" && isFloat(out.DType) && ItemSize(out.DType) < 4 // its order counts
+	if !slides || rough || out.DType == Bool || isComplex(out.DType) ||
+		!l.target.paysKernel(out.Size(), leastWindows) || !l.target.paysKernel(out.Dims[out.Rank()-1], leastSlide) {
 		return nil
 	}
 	s := slider{overlap: a.kind != "sum"}
