@@ -124,6 +124,13 @@ var _ = register(&Op{
 						Padding([2]int{-1, 1}, [2]int{0, 1}))
 				}})
 		}
+		for _, kind := range []string{"sum", "max"} { // windows that slide by one, along axes that are padded
+			cases = append(cases, Case{Name: kind + " slides", Inputs: []Shape{ShapeOf(Float32, 4, 19)}, Tol: 1e-5,
+				Fn: func(x []*Array) *Array {
+					return ReduceWindow(x[0], kind, []int{2, 7}, Padding([2]int{1, 0}, [2]int{3, 2}),
+						WindowDilation(2, 2))
+				}})
+		}
 		pool := []Shape{ShapeOf(Float32, 5, 4, 2)}
 		return append(cases,
 			Case{Name: "i32", Inputs: []Shape{ShapeOf(Int32, 6)}, Lo: -9, Hi: 9, Rough: true,

@@ -11,8 +11,11 @@ import (
 
 func TestPlanInWords(t *testing.T) {
 	require.Equal(t, "1 device, tiles of 48, batch first, unroll 1", plan.Plan{Devices: 1, Tile: 48}.String())
-	require.Equal(t, "8 devices, tiles of 128, batch last, unroll 4, 512-bit vectors",
-		plan.Plan{Devices: 8, Tile: 128, BatchLast: true, Unroll: 4, VectorWidth: 512}.String())
+	require.Equal(t, "8 devices, tiles of 128, batch last, unroll 4, 128-bit vectors",
+		plan.Plan{Devices: 8, Tile: 128, BatchLast: true, Unroll: 4, VectorWidth: 128}.String())
+	widest := plan.Plan{Tile: 48, VectorWidth: plan.VectorBits()}
+	wider := plan.Plan{Tile: 48, VectorWidth: 2 * plan.VectorBits()}
+	require.Equal(t, widest.Layout(), wider.Layout(), "no wider than the processor's, as plans said")
 	require.Empty(t, plan.Plan{}.Compile().XLA)
 	require.Equal(t, map[string]any{"xla_cpu_prefer_vector_width": 256}, plan.Plan{VectorWidth: 256}.Compile().XLA)
 }

@@ -388,6 +388,8 @@ func TestFlags(t *testing.T) {
 		{lower.Codegen{Modules: true}, map[string]any{codegenSplit: min(runtime.GOMAXPROCS(0), 8)}},
 		{lower.Codegen{WholeLoops: true},
 			map[string]any{extraOptions: older + ",xla_cpu_disable_loop_unrolling," + whole}},
+		{lower.Codegen{WholeLoops: true, Unroll: true, Reloads: true},
+			map[string]any{extraOptions: older + "," + whole + "," + reloads}},
 		{lower.Codegen{WholeLoops: true, Unroll: true}, map[string]any{extraOptions: older + "," + whole}},
 		{lower.Codegen{WholeLoops: true, Unroll: true, Tiles: true, NoLibraryConv: true},
 			map[string]any{extraOptions: older + "," + whole + "," + tiledProducts, libraryFusions: ""}},

@@ -34,6 +34,9 @@ type Codegen struct {
 	// NoTrees reduces long axes in one loop. The compiler's default is trees: three kernels, and three more for each
 	// level, where one would do.
 	NoTrees bool
+	// Reloads reads an element again in the next iteration of a loop. LLVM's default keeps it in a register. In loops
+	// of vectors that takes shuffles.
+	Reloads bool
 	// NoLibraryConv writes convolutions itself. The compiler's default hands them to a library of kernels, as it does
 	// products and sums.
 	NoLibraryConv bool
@@ -77,6 +80,11 @@ var Policy = []Rule{
 		},
 		Then: func(c *Codegen) { c.NoTrees = true },
 		Why:  "a generation of NEAT compiles in four fifths of the time; only sums of floats gain digits by trees"},
+
+	{Group: "elements", Name: "read again",
+		When: func(f Facts, u Use) bool { return u.Alone && f.Kernels },
+		Then: func(c *Codegen) { c.Reloads = true },
+		Why:  "0.4 to 0.75 of the time of filters whose slices overlap along the last axis, with AVX2"},
 
 	{Group: "loops", Name: "no kernels",
 		When: func(f Facts, _ Use) bool { return !f.Kernels },

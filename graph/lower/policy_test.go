@@ -70,7 +70,8 @@ func TestPolicyOfLoops(t *testing.T) {
 		"products of matrices": {func(x *graph.Array) *graph.Array { return graph.Dot(x, graph.Transpose(x)) },
 			x(90, 50), "whole"},
 	} {
-		_, rules := decision(t, name, c.f, c.x, Use{Alone: true})
+		alone, rules := decision(t, name, c.f, c.x, Use{Alone: true})
+		require.True(t, alone.Reloads, name)
 		require.Equal(t, c.want, rules["loops"], name)
 		codegen, rules := decision(t, name, c.f, c.x, Use{})
 		require.Equal(t, "whole", rules["loops"], name)

@@ -52,7 +52,7 @@ func TestPlansAreStored(t *testing.T) {
 		for _, tune := range []string{plan.TuneAuto, plan.TuneQuick} {
 			choice := got(b, tune)
 			require.Equal(t, plan.Present, choice.Source)
-			require.Equal(t, "1 device, tiles of 32, batch last, unroll 2, 512-bit vectors", choice.Plan)
+			require.Equal(t, "1 device, "+layout.Layout(), choice.Plan)
 		}
 	}
 	require.Equal(t, plan.Present, start(t, one, c).Profile().Source)

@@ -23,11 +23,12 @@ type Plan struct {
 	// EpisodeBatch is the number of a member's episodes that run side by side, a divisor of their number; 0: all.
 	// Batches run one after the other.
 	EpisodeBatch int `json:"episode_batch"`
-	// VectorWidth is the width in bits that the compiler prefers on CPU; 0: its own choice, half the width of AVX-512.
+	// VectorWidth is the width in bits that the compiler prefers on CPU, up to VectorBits; 0: its own choice, half the
+	// width of AVX-512.
 	VectorWidth int `json:"vector_width"`
 }
 
-// String returns "2 devices, tiles of 48, batch first, unroll 1, 512-bit vectors".
+// String returns "2 devices, tiles of 48, batch first, unroll 1, 256-bit vectors".
 func (p Plan) String() string {
 	if p.Devices == 1 {
 		return "1 device, " + p.Layout()
@@ -35,7 +36,7 @@ func (p Plan) String() string {
 	return fmt.Sprintf("%d devices, %s", p.Devices, p.Layout())
 }
 
-// Layout describes the plan without its devices: "tiles of 48, batch first, unroll 1, 512-bit vectors".
+// Layout describes the plan without its devices: "tiles of 48, batch first, unroll 1, 256-bit vectors".
 func (p Plan) Layout() string {
 	batch := "first"
 	if p.BatchLast {
@@ -46,7 +47,7 @@ func (p Plan) Layout() string {
 		text += fmt.Sprintf(", %d episodes side by side", p.EpisodeBatch)
 	}
 	if p.VectorWidth > 0 {
-		text += fmt.Sprintf(", %d-bit vectors", p.VectorWidth)
+		text += fmt.Sprintf(", %d-bit vectors", min(p.VectorWidth, VectorBits()))
 	}
 	return text
 }

@@ -1,6 +1,10 @@
 package plan
 
-import "math"
+import (
+	"math"
+
+	"xlarun/xlabridge/kernels"
+)
 
 const (
 	// tileBytes is how much of a tile's parameters stays in a core's second-level cache between steps.
@@ -34,6 +38,9 @@ const (
 // VectorWidth is the width in bits of vectors on CPU, or the widest that the processor has. The compiler's default is
 // half the width of AVX-512.
 const VectorWidth = 512
+
+// VectorBits returns the width in bits of this processor's vector registers.
+func VectorBits() int { return 128 << max(0, len(kernels.VectorSets())-1) }
 
 // Tiling chooses the size of a tile.
 type Tiling struct {

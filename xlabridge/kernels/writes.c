@@ -291,6 +291,8 @@ static void scatter_inner(const scattering *s, int64_t first, int64_t source, in
     } else if (windows == 1 && window[0].to != 1) {  // lanes that share the indices, say
       for (int64_t k = 0; k < window[0].n; k++)
         s->combiner.spray(out + k * window[0].to * bytes, from + k * window[0].from * bytes, n, at, inner.from);
+    } else if (windows == 1 && window[0].from == 1) {
+      s->combiner.rows(out, from, n, at, window[0].n, inner.from);
     } else {
       for (int64_t j = 0; j < n; j++)
         if (at[j] >= 0)

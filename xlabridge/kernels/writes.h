@@ -5,17 +5,20 @@
 #include <stdint.h>
 
 // A run combines n elements of from with those of to. Strides are in elements. A spray combines element i of from with
-// to[at[i]], unless at[i] is negative. A direct spray computes the places: element i goes to
-// i * step + index[i] * scale, unless index[i] is negative or above last.
+// to[at[i]], unless at[i] is negative. Rows of width elements are sprayed the same way. A direct spray computes the
+// places: element i goes to i * step + index[i] * scale, unless index[i] is negative or above last.
 typedef void xb_run(void *restrict to, const void *restrict from, int64_t n, int64_t to_stride, int64_t from_stride);
 typedef void xb_spray(void *restrict to, const void *restrict from, int64_t n, const int64_t *restrict at,
                       int64_t from_stride);
+typedef void xb_rows(void *restrict to, const void *restrict from, int64_t n, const int64_t *restrict at, int64_t width,
+                     int64_t from_stride);
 typedef void xb_direct(void *restrict to, const void *restrict from, int64_t n, const int32_t *restrict index,
                        uint32_t last, int64_t scale, int64_t step, int64_t from_stride);
 
 typedef struct {
   xb_run *run;
   xb_spray *spray;
+  xb_rows *rows;
   xb_direct *direct;
 } xb_combiner;
 

@@ -35,6 +35,19 @@
       x[at[i]] = VALUE; \
     } \
   } \
+  static void rows_##NAME(void *restrict to, const void *restrict from, int64_t n, const int64_t *restrict at, \
+                          int64_t width, int64_t fs) { \
+    const T *y = from; \
+    for (int64_t k = 0; k < n; k++, y += fs) { \
+      if (at[k] < 0) continue; \
+      T *restrict x = (T *)to + at[k]; \
+      for (int64_t i = 0; i < width; i++) { \
+        T a = x[i], b = y[i]; \
+        (void)a; \
+        x[i] = VALUE; \
+      } \
+    } \
+  } \
   static void direct_##NAME(void *restrict to, const void *restrict from, int64_t n, const int32_t *restrict index, \
                             uint32_t last, int64_t scale, int64_t step, int64_t fs) { \
     T *restrict x = to; \
@@ -126,7 +139,7 @@ RUN(set_uint32_t, uint32_t, b)
 RUN(set_uint64_t, uint64_t, b)
 
 xb_combiner NAME(int64_t kind, int dtype, int64_t width) {
-#define BOTH(NAME) {NAME, spray_##NAME, direct_##NAME}
+#define BOTH(NAME) {NAME, spray_##NAME, rows_##NAME, direct_##NAME}
 #define KINDS(T, U) {BOTH(sum_##U), BOTH(prod_##U), BOTH(max_##T), BOTH(min_##T)}
   static const xb_combiner set[] = {
       [1] = BOTH(set_uint8_t), [2] = BOTH(set_uint16_t), [4] = BOTH(set_uint32_t), [8] = BOTH(set_uint64_t)};
@@ -139,6 +152,6 @@ xb_combiner NAME(int64_t kind, int dtype, int64_t width) {
   };
   if (kind == SET) return set[width];
   if (kind < SET || kind > MIN || dtype < 0 || dtype >= (int)(sizeof others / sizeof others[0]))
-    return (xb_combiner){NULL, NULL, NULL};
+    return (xb_combiner){NULL, NULL, NULL, NULL};
   return others[dtype][kind - SUM];
 }

@@ -128,7 +128,7 @@ func (x *Setup) stages(full bool) []plan.Stage[plan.Plan] {
 		return []plan.Stage[plan.Plan]{last, batches, unrolls(1, 2, 4), last}
 	}
 	narrow := func(best plan.Plan) []plan.Plan {
-		if best.VectorWidth == 0 {
+		if best.VectorWidth == 0 || plan.VectorBits() <= 256 {
 			return nil
 		}
 		best.VectorWidth = 256

@@ -45,7 +45,7 @@ func TestTunerTakesTheFastest(t *testing.T) {
 	require.NoError(t, err)
 	want := plan.Plan{Devices: 1, Tile: 64, BatchLast: true, Unroll: 1, EpisodeBatch: 1, VectorWidth: 512}
 	require.Equal(t, want, best)
-	require.Equal(t, "tiles of 32, batch first, unroll 1, 512-bit vectors", tried[0].Plan)
+	require.Equal(t, plan.Plan{Tile: 32, VectorWidth: 512}.Layout(), tried[0].Plan)
 	seen := map[string]bool{}
 	for _, p := range tried {
 		require.False(t, seen[p.Plan], p.Plan)
