@@ -28,7 +28,8 @@ const (
 	loopThreshold = "xla_cpu_small_while_loop_byte_threshold=1000000000000000"
 	// tiledProducts is rows x contracted x columns: 6 x 2 registers of sums fit into 16 registers.
 	tiledProducts = "xla_force_enable_experimental_llvm_ir_gemm=true,xla_llvm_ir_gemm_tile_size=6:4:2*vectwidth"
-	// reloads is an option of LLVM, for the program that has it only. LLVM ends the process if it does not know it.
+	// reloads is an option of LLVM, for the program that has it only. LLVM ends the process if it does not know an
+	// option, but has had this one for longer than PJRT has had plugins.
 	reloads = "--enable-load-in-loop-pre=false"
 	// disabledPasses lists compiler passes, separated by commas.
 	disabledPasses = "xla_disable_hlo_passes"
