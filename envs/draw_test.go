@@ -36,7 +36,7 @@ func TestNewCanvasRefuses(t *testing.T) {
 	}
 }
 
-func TestRead(t *testing.T) {
+func TestCanvasReads(t *testing.T) {
 	type state struct{ X, Board *graph.Array }
 	s := state{graph.Scalar(3), graph.Iota(6).Reshape(2, 3).Eq(4)}
 	x := func(s state) []*graph.Array { return []*graph.Array{s.X} }

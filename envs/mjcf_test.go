@@ -16,7 +16,7 @@ import (
 )
 
 // What a document says becomes the numbers that MuJoCo compiles it to.
-func TestFeatures(t *testing.T) {
+func TestMJCFFeatures(t *testing.T) {
 	var file struct{ Models map[string]*bodies.Model }
 	require.NoError(t, oracles.Read("bodies/mjcf/testdata/features.json.gz", &file))
 	require.Greater(t, len(file.Models), 15)
@@ -198,7 +198,7 @@ func TestMJCFRefusals(t *testing.T) {
 }
 
 // No document panics, and what is read can be computed with.
-func FuzzRead(f *testing.F) {
+func FuzzMJCF(f *testing.F) {
 	names, err := os.ReadDir("bodies/mjcf/testdata/features")
 	require.NoError(f, err)
 	for _, n := range names {

@@ -9,7 +9,7 @@ import (
 	"xlarun/rollout/policy/genome"
 )
 
-func TestDocumentsThatCannotBeRead(t *testing.T) {
+func TestGenomeDocumentsThatCannotBeRead(t *testing.T) {
 	const good = `{"recurrent": false, "nodes": [{"number": 0, "kind": "input"},
 {"number": 1, "kind": "output", "bias": 0.5, "response": 1, "activation": "tanh", "aggregation": "sum"},
 {"number": 2, "kind": "hidden", "bias": 0, "response": 1, "activation": "tanh", "aggregation": "sum"}],

@@ -33,7 +33,7 @@ func pythonCases(t *testing.T) []pythonCase {
 	return all.Networks
 }
 
-func TestNetworksOfNeatPython(t *testing.T) {
+func TestGenomeNetworksOfNeatPython(t *testing.T) {
 	client := xlatest.Open(t, 1)
 	cases := pythonCases(t)
 	require.Len(t, cases, 1000)
@@ -98,7 +98,7 @@ func TestNetworksOfNeatPython(t *testing.T) {
 	}
 }
 
-func TestFilesOfNeatPythonThatCannotBeRead(t *testing.T) {
+func TestGenomeFilesOfNeatPythonThatCannotBeRead(t *testing.T) {
 	const start = `{"format_version":"1.0","network_type":"feedforward","topology":{"input_keys":[-1],` +
 		`"output_keys":[0]},"connections":[{"from":-1,"to":0,"weight":1,"enabled":true}],"nodes":[{"id":0,`
 	for _, c := range []struct{ name, text, want string }{

@@ -184,8 +184,8 @@ func backends(t *testing.T) (compiled, other xlabridge.Backend) {
 }
 
 // Networks compute what loops in plain Go do. The short form compiles those of all aggregations with batch last;
-// TestNetworksOfNeatPython compiles the rest.
-func TestNetworksEqualPlainGo(t *testing.T) {
+// TestGenomeNetworksOfNeatPython compiles the rest.
+func TestGenomeNetworksEqualPlainGo(t *testing.T) {
 	client, reference := backends(t)
 	const members = 300
 	onlySums := every
@@ -248,7 +248,7 @@ func TestNetworksEqualPlainGo(t *testing.T) {
 
 // A value that overflows reaches the nodes that are connected with it, and no others, whatever the other lanes
 // connect.
-func TestOverflowStaysOnItsPath(t *testing.T) {
+func TestGenomeOverflowStaysOnItsPath(t *testing.T) {
 	n := genome.Network{Inputs: 1, Outputs: 2, Nodes: 5, Connections: 4, Activations: []string{"square"},
 		Aggregations: []string{"sum"}}
 	one := func(from, to []int32) genome.Genome {
@@ -274,7 +274,7 @@ func TestOverflowStaysOnItsPath(t *testing.T) {
 
 // A network computes genomes with more room than its own, as Wider returns them, to the same bits. The long
 // form compiles it.
-func TestWider(t *testing.T) {
+func TestGenomeWider(t *testing.T) {
 	_, b := backends(t)
 	n := genome.Network{Inputs: 3, Outputs: 2, Nodes: 9, Connections: 20, Activations: genome.ActivationNames(),
 		Aggregations: genome.AggregationNames()}
@@ -307,7 +307,7 @@ func TestWider(t *testing.T) {
 }
 
 // A NaN among a node's terms makes the node NaN, whatever its aggregation is and wherever the term stands.
-func TestNaNStays(t *testing.T) {
+func TestGenomeNaNStays(t *testing.T) {
 	for _, aggregation := range genome.AggregationNames() {
 		n := genome.Network{Inputs: 2, Outputs: 1, Nodes: 3, Connections: 2, Activations: []string{"identity"},
 			Aggregations: []string{aggregation}}

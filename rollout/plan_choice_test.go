@@ -16,7 +16,7 @@ import (
 
 // A plan is given, stored, measured or the rule's, in this order, as Tune allows. Each case may find what an earlier
 // one has stored.
-func TestChoose(t *testing.T) {
+func TestPlanChoose(t *testing.T) {
 	client, err := xlabridge.Open(t.Context(), xlabridge.Options{
 		Devices: 1, CacheDir: filepath.Join(t.TempDir(), "programs")})
 	require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 )
 
 // Narrow networks play few episodes one after the other on a CPU. Batches to measure divide the episodes.
-func TestEpisodeBatch(t *testing.T) {
+func TestPlanEpisodeBatch(t *testing.T) {
 	const wideMember = 20 << 10 // from so many bytes on, products of several episodes are faster
 	for _, c := range []struct{ episodes, bytes, want int }{
 		{1, 1000, 1}, {2, 1000, 1}, {16, 1000, 1}, {31, wideMember - 1, 1}, {1, wideMember, 1}, {2, wideMember, 1},
@@ -27,7 +27,7 @@ func TestEpisodeBatch(t *testing.T) {
 }
 
 // An accelerator takes two steps of an episode in an iteration, if their number is even; a CPU takes one.
-func TestDefaultUnroll(t *testing.T) {
+func TestPlanDefaultUnroll(t *testing.T) {
 	for steps, want := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 499: 1, 500: 2} {
 		assert.Equal(t, want, plan.DefaultUnroll(steps, true), "%d steps", steps)
 		assert.Equal(t, 1, plan.DefaultUnroll(steps, false), "%d steps", steps)

@@ -10,7 +10,7 @@ import (
 	"xlarun/rollout/plan"
 )
 
-func TestFastest(t *testing.T) {
+func TestPlanFastest(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	broken := errors.New("broken")
 	for _, c := range []struct {

@@ -13,7 +13,7 @@ import (
 )
 
 // A stored plan is found by purpose and format, and is described in the cache's listing. A damaged one is a miss.
-func TestStore(t *testing.T) {
+func TestPlanStore(t *testing.T) {
 	type method struct {
 		Kernel string `json:"kernel"`
 		Width  int    `json:"width"`
@@ -58,10 +58,11 @@ func TestStore(t *testing.T) {
 	require.Nil(t, plan.StoreOf[method](&xlabridge.Reference{}, "sparse, 3 networks", 1))
 }
 
-// A plan is stored under these names. Other names need another storeFormat: else plans of before are damaged,
-// and that is reported, where they should be measured anew.
-func TestStoredNames(t *testing.T) {
+// A plan is stored under these names. Other names need another format, here too: else plans of before are damaged, and
+// that is reported, where they should be measured anew.
+func TestPlanStoredNames(t *testing.T) {
 	text, err := json.Marshal(plan.Plan{Tile: 48, BatchLast: true, Unroll: 4, EpisodeBatch: 2, VectorWidth: 512})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"tile":48,"batch_last":true,"unroll":4,"episode_batch":2,"vector_width":512}`, string(text))
+	require.Equal(t, 4, plan.StoreFormat)
 }

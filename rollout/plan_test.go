@@ -21,7 +21,7 @@ func TestPlanInWords(t *testing.T) {
 }
 
 // A size is larger than what is free or allowed, and one byte is one.
-func TestMoreThan(t *testing.T) {
+func TestPlanMoreThan(t *testing.T) {
 	require.Equal(t, ", which is more than the 1 byte that --memory allows", plan.MoreThan(1, true))
 	require.Equal(t, ", which is more than the 1.5 GiB that is free", plan.MoreThan(3<<29, false))
 	require.Equal(t, "a run that fits in memory: the compiled program takes 2.0 KiB, which is more than the 1.0 KiB "+

@@ -9,7 +9,7 @@ import (
 )
 
 // Sizes of tiles for networks of CartPole, by the bytes that a step reads: mlp:16,16, mlp:64,64 and larger ones.
-func TestTileSizes(t *testing.T) {
+func TestPlanTileSizes(t *testing.T) {
 	for _, c := range []struct{ population, group, params, episodes, want int }{
 		{256, 2, 386, 1, 64},      // four: eight would cost two cores a tenth by the rule
 		{1024, 2, 386, 1, 128},    // eight
@@ -36,7 +36,7 @@ func TestTileSizes(t *testing.T) {
 
 // Tiles of members that share their matrices do not shrink with the network: a product of 26 rows took half as
 // long again as one of 64.
-func TestSharedTileSizes(t *testing.T) {
+func TestPlanSharedTileSizes(t *testing.T) {
 	for _, c := range []struct{ population, group, episodes, want int }{
 		{1024, 2, 1, 128},  // eight
 		{256, 2, 1, 128},   // two: four would cost two cores a tenth
@@ -50,7 +50,7 @@ func TestSharedTileSizes(t *testing.T) {
 }
 
 // A step that computes 128 members together has tiles of about so many, however large the network is.
-func TestTileSizesOfLanes(t *testing.T) {
+func TestPlanTileSizesOfLanes(t *testing.T) {
 	for _, c := range []struct{ population, episodes, want int }{
 		{256, 1, 128}, {128, 1, 64}, {1024, 1, 128}, {4096, 1, 160}, {40, 1, 20}, {24, 1, 24}, {1024, 16, 19},
 	} {
@@ -63,7 +63,7 @@ func TestTileSizesOfLanes(t *testing.T) {
 
 // A list of connections that a tile's members share is worth larger tiles. Tiles of 128 genomes of 34 nodes and
 // 352 connections were faster than tiles of 72.
-func TestTileSizesOfGenomes(t *testing.T) {
+func TestPlanTileSizesOfGenomes(t *testing.T) {
 	for _, c := range []struct{ population, nodes, connections, want int }{
 		{1000, 34, 352, 128},
 		{1000, 7, 20, 128},
@@ -81,10 +81,10 @@ func TestTileSizesOfGenomes(t *testing.T) {
 
 // For all sizes, tiles have whole groups and at most an eighth of padding, are not too many for two cores, and can be
 // shared evenly by two cores.
-func TestTilesPadLittle(t *testing.T) {
+func TestPlanTilesPadLittle(t *testing.T) {
 	for _, params := range []int{6, 386, 2690, 4610, 17154, 1 << 20} {
 		for _, episodes := range []int{1, 3, 16} {
-			most := float64(max(plan.TileLeast, min(plan.TileMost, 1<<18/(4*params))/episodes)) // of the cache's size
+			most := float64(max(plan.TileLeast, min(plan.TileMost, plan.TileBytes/(4*params))/episodes))
 			for _, group := range []int{1, 2} {
 				for population := 16; population < 5000; population += 1 + population/64 {
 					population := population / group * group
@@ -93,10 +93,10 @@ func TestTilesPadLittle(t *testing.T) {
 					tiles := (population + size - 1) / size
 					require.Zero(t, size%group)
 					require.LessOrEqual(t, 8*(tiles*size-population), tiles*size, "%+v: %d tiles of %d", x, tiles, size)
-					if population >= 2*plan.TileLeast && tiles < 8 {
+					if population >= 2*plan.TileLeast && tiles < plan.TilesWanted {
 						require.Zero(t, tiles%2, "%+v: %d tiles of %d", x, tiles, size)
 					}
-					require.LessOrEqual(t, float64(size), max(plan.TileLeast*2, 1.25*most+8), "%+v", x)
+					require.LessOrEqual(t, float64(size), max(plan.TileLeast*2, plan.TileSlack*most+8), "%+v", x)
 				}
 			}
 		}

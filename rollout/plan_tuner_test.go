@@ -32,7 +32,7 @@ func (m *table) measure(n int) (float64, error) {
 }
 
 // Stages start from the best so far. No plan is measured twice. Less than 3 % is noise.
-func TestTuner(t *testing.T) {
+func TestPlanTuner(t *testing.T) {
 	twice := func(best int) []int { return []int{2 * best, best / 2} }
 	add := func(best int) []int { return []int{best + 1, best} }
 	for i, c := range []struct {
@@ -71,7 +71,7 @@ func TestTuner(t *testing.T) {
 }
 
 // A measurement that runs past the deadline is ignored, and Late waits for it.
-func TestTunerIsOver(t *testing.T) {
+func TestPlanTunerIsOver(t *testing.T) {
 	var late sync.WaitGroup
 	release := make(chan struct{})
 	var ended atomic.Bool
@@ -102,7 +102,7 @@ func TestTunerIsOver(t *testing.T) {
 }
 
 // Tuners of one process measure one after the other.
-func TestTunersTakeTurns(t *testing.T) {
+func TestPlanTunersTakeTurns(t *testing.T) {
 	var busy, most atomic.Int32
 	var wait sync.WaitGroup
 	for range 4 {
@@ -126,7 +126,7 @@ func TestTunersTakeTurns(t *testing.T) {
 }
 
 // A tuner whose context ends does not wait for a measurement under way. An interrupt waited for that, or left it alone.
-func TestTunerIsInterrupted(t *testing.T) {
+func TestPlanTunerIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	release := make(chan struct{})
 	defer close(release)

@@ -97,7 +97,7 @@ func TestFastDynamicsAreLoopsInMillivolts(t *testing.T) {
 }
 
 // Settings that do not fit are refused.
-func TestBadSettings(t *testing.T) {
+func TestSpikingBadSettings(t *testing.T) {
 	for _, c := range []struct {
 		number int
 		change func(s *spiking.Settings)

@@ -13,7 +13,7 @@ import (
 )
 
 // What a killed process left of a file goes when the next one is written beside it; what may still be written stays.
-func TestWriteJSONSweeps(t *testing.T) {
+func TestFetchWriteJSONSweeps(t *testing.T) {
 	dir := t.TempDir()
 	old := time.Now().Add(-20 * time.Minute)
 	dead, young := filepath.Join(dir, ".new-1"), filepath.Join(dir, ".new-2")
@@ -29,7 +29,7 @@ func TestWriteJSONSweeps(t *testing.T) {
 	require.Equal(t, "3\n", string(text))
 }
 
-func TestCacheDir(t *testing.T) {
+func TestFetchCacheDir(t *testing.T) {
 	t.Setenv(fetch.EnvCache, "/somewhere/else")
 	dir, err := fetch.CacheDir()
 	require.NoError(t, err)

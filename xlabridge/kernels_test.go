@@ -13,7 +13,7 @@ import (
 )
 
 // The list has every C file of the folder, with its instruction sets, and no name twice.
-func TestListMatchesTheFolder(t *testing.T) {
+func TestKernelsMatchTheFolder(t *testing.T) {
 	want, names := []string{"ffi.c", "sparse_handler.c", "narrowdot_sets.c"}, map[string]bool{}
 	for _, k := range kernels.All {
 		require.False(t, names[k.Name], "%s is listed twice", k.Name)
@@ -41,11 +41,14 @@ func TestListMatchesTheFolder(t *testing.T) {
 	require.Regexp(t, regexp.MustCompile(`^plain`), kernels.VectorSets()[0])
 }
 
-// A plugin learns of the kernels of this package and of those that others register.
-func TestRegister(t *testing.T) {
-	before := kernels.Registered()
-	require.Equal(t, kernels.All, before[:len(kernels.All)])
-	kernels.Register("another", kernels.All[0].Handler)
+// another is a kernel that this binary registers before it opens a plugin.
+const another = "another"
+
+func init() { kernels.Register(another, kernels.All[0].Handler) }
+
+// A plugin learns of the kernels of package kernels and of those that others register.
+func TestKernelsOfOthers(t *testing.T) {
 	all := kernels.Registered()
-	require.Equal(t, kernels.Kernel{Name: "another", Handler: kernels.All[0].Handler}, all[len(before)])
+	require.Equal(t, kernels.All, all[:len(kernels.All)])
+	require.Equal(t, []kernels.Kernel{{Name: another, Handler: kernels.All[0].Handler}}, all[len(kernels.All):])
 }

@@ -50,7 +50,7 @@ func recordsFile(kind byte, records ...[]byte) []byte {
 }
 
 // Records are read through the headers of blocks, packed and plain, and in files within records.
-func TestRecords(t *testing.T) {
+func TestRiegeliRecords(t *testing.T) {
 	long := bytes.Repeat([]byte("abcdefg"), 30000)
 	for _, kind := range []byte{0, 's'} {
 		inner := recordsFile(kind, []byte("inside"), nil)
@@ -65,7 +65,7 @@ func TestRecords(t *testing.T) {
 }
 
 // What is not whole is an error, wherever it ends.
-func TestBrokenRecords(t *testing.T) {
+func TestRiegeliBrokenRecords(t *testing.T) {
 	whole := recordsFile('s', bytes.Repeat([]byte("xyz"), 100), []byte("end"))
 	for n := range len(whole) {
 		if n == blockHeader || n == blockHeader+chunkHeader { // a file without chunks, or with the first one alone

@@ -35,7 +35,7 @@ func wrapped(module []byte) []byte {
 
 // The body of a fusion is left out, and those of fusions inside of it. The body of a fusion of a library stays as it
 // is, with all that is inside.
-func TestWithoutFusions(t *testing.T) {
+func TestSlimWithoutFusions(t *testing.T) {
 	text := func(n protowire.Number, s string) protobuf.Field {
 		return protobuf.Field{Number: n, Kind: protowire.BytesType, Bytes: []byte(s)}
 	}
@@ -65,7 +65,7 @@ func TestWithoutFusions(t *testing.T) {
 }
 
 // What is no program of the plugin stays as it is.
-func TestWithoutFusionsOfOther(t *testing.T) {
+func TestSlimWithoutFusionsOfOther(t *testing.T) {
 	for _, other := range [][]byte{nil, {}, {0}, {0xff, 0xff}, []byte("program"), {10, 3, 10, 1, 7}, {10, 2, 8, 1}} {
 		require.Equal(t, other, slim.WithoutFusions(other), fmt.Sprint(other))
 	}

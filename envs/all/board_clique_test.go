@@ -93,14 +93,6 @@ func subsets(n, k int) (all [][]int) {
 	return all
 }
 
-// number is a coloring's index in a Table.
-func number(first, second uint32) (n int) {
-	for e, power := 0, 1; e < 15; e, power = e+1, 3*power {
-		n += power * int(first>>e&1+2*(second>>e&1))
-	}
-	return n
-}
-
 // hasClique checks all sets of vertices.
 func (p *plain) hasClique(color int) bool {
 	for _, set := range p.sets[color] {
@@ -164,7 +156,7 @@ func TestSolutionsByRulesAlone(t *testing.T) {
 			value(newPlain(n, k...))
 			count := 0
 			for _, v := range s.Table() {
-				if v != 2 { // not reachable
+				if v != board.Unreached {
 					count++
 				}
 			}
@@ -433,7 +425,7 @@ func TestCanonical(t *testing.T) {
 		}
 		a, b, err := board.Canonical(5, set[0], set[1])
 		require.NoError(t, err)
-		require.LessOrEqual(t, number(a, b), number(set[0], set[1]))
+		require.LessOrEqual(t, s.Number(a, b), s.Number(set[0], set[1]))
 		v, ok := s.Value(set[0], set[1])
 		w, also := s.Value(a, b)
 		require.Equal(t, v, w)

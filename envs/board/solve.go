@@ -12,12 +12,13 @@ const MostSolved = 6
 type Solution struct {
 	c       coloring
 	variant Variant
-	value   []int8 // by number of the coloring, for the player to move; or unreached
+	value   []int8 // by Number of the coloring, for the player to move; or Unreached
 	ternary []int  // by set of edges: the sum of 3^e
 	through [2][][]uint32
 }
 
-const unreached = 2
+// Unreached is the value in a Table of positions that no game reaches or where the game is over.
+const Unreached = 2
 
 // Solve searches all positions of Clique(v, vertices, k...), of at most 6 vertices.
 func Solve(v Variant, vertices int, k ...int) (*Solution, error) {
@@ -43,7 +44,7 @@ func Solve(v Variant, vertices int, k ...int) (*Solution, error) {
 	}
 	s.value = make([]int8, pow3(r.edges))
 	for i := range s.value {
-		s.value[i] = unreached
+		s.value[i] = Unreached
 	}
 	s.search([2]uint32{})
 	return s, nil
@@ -57,10 +58,9 @@ func pow3(n int) int {
 	return p
 }
 
-// number is the number of a coloring: the sum of 3^e times 1 or 2.
-func (s *Solution) number(colored [2]uint32) int {
-	return s.ternary[colored[0]] + 2*s.ternary[colored[1]]
-}
+// Number is the index of a coloring in Table: the sum over the edges of 3^e times 1 (first player) or 2 (second
+// player). Bit e of first and second is 1 if edge e has that player's color.
+func (s *Solution) Number(first, second uint32) int { return s.ternary[first] + 2*s.ternary[second] }
 
 // mover is the player to move.
 func mover(colored [2]uint32) int {
@@ -94,8 +94,8 @@ func (s *Solution) worth(colored [2]uint32, edge int) int8 {
 }
 
 func (s *Solution) search(colored [2]uint32) int8 {
-	at := s.number(colored)
-	if v := s.value[at]; v != unreached {
+	at := s.Number(colored[0], colored[1])
+	if v := s.value[at]; v != Unreached {
 		return v
 	}
 	best := int8(-1)
@@ -115,8 +115,8 @@ func (s *Solution) Value(first, second uint32) (value int, ok bool) {
 	if (first|second)>>s.c.edges != 0 || first&second != 0 {
 		return 0, false
 	}
-	v := s.value[s.number([2]uint32{first, second})]
-	return int(v), v != unreached
+	v := s.value[s.Number(first, second)]
+	return int(v), v != Unreached
 }
 
 // Variant is the variant of the game.
@@ -137,6 +137,5 @@ func (s *Solution) Best(first, second uint32) []int {
 	return moves
 }
 
-// Table is the values of all colorings. The index is the sum over the edges of 3^e times 1 (first player) or 2 (second
-// player). The value is 2 for positions that are not reachable or where the game is over.
+// Table is the values of all colorings by Number, or Unreached.
 func (s *Solution) Table() []int8 { return s.value }

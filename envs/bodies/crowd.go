@@ -83,37 +83,39 @@ func (s *dynamics) root(b int) int {
 // nearest adds the contacts of a crowd's nearest pairs. Pairs whose spheres around both are apart are left out, and so
 // are the rows of the later ranks, where none of the members has so many.
 func (c *constraints) nearest(s *dynamics, f *frames, segments []segment, group crowd, rate []num) {
-	none := []num{k(far), k(0)} // distance, and the geoms' numbers as one
+	// A pair's number is first*base + second for the numbers of its geoms. It is below base², and float32 has all whole
+	// numbers below 2^24: so for up to 4,096 geoms.
 	base := float64(len(s.Geoms))
-	ranked := slices.Repeat(none, mostNear) // the nearest first
+	empty := []num{k(far), k(0)}            // distance and number of a pair
+	ranks := slices.Repeat(empty, mostNear) // the nearest first
 	for _, p := range group.pairs {
 		a, b := segments[p[0]], segments[p[1]]
 		way, reach := a.centre.sub(b.centre), sum(a.half, a.radius, b.half, b.radius, k(group.margin))
 		dist := scalars.When(less(way.dot(way), mul(k(1.001), sq(reach))), func() []num {
 			return []num{a.nearest(b).dist}
-		}, none[:1])[0]
+		}, empty[:1])[0]
 		x := []num{dist, k(float64(p[0])*base + float64(p[1]))}
-		ranked = scalars.When(less(dist, k(group.margin)), func() (out []num) {
-			for y := range slices.Chunk(ranked, 2) {
+		ranks = scalars.When(less(dist, k(group.margin)), func() (out []num) {
+			for y := range slices.Chunk(ranks, 2) {
 				before := less(x[0], y[0])
 				out, x = append(out, each(before, x, y)...), each(before, y, x)
 			}
 			return out
-		}, ranked)
+		}, ranks)
 	}
 	tree := s.Geoms[group.geoms[0]].Body
-	for ; len(ranked) > 0; ranked = ranked[2:] {
-		pos := sub(ranked[0], k(group.margin))
+	for ; len(ranks) > 0; ranks = ranks[2:] {
+		pos := sub(ranks[0], k(group.margin))
 		if never(pos) {
 			continue
 		}
-		numbers := ranked[1]
+		number := ranks[1]
 		otherwise := make([]num, 9+len(s.dofs))
 		otherwise[8] = k(1)
 		touches := less(pos, k(0))
 		out := scalars.When(touches, func() []num {
-			a, first, weight1, geom := group.pick(s, segments, numbers, base)
-			b, second, weight2, _ := group.pick(s, segments, sub(numbers, mul(geom, k(base))), 1)
+			a, first, weight1, geom := group.pick(s, segments, number, base)
+			b, second, weight2, _ := group.pick(s, segments, sub(number, mul(geom, k(base))), 1)
 			t := a.nearest(b)
 			row := make([]num, len(s.dofs))
 			for d, dof := range s.dofs {
@@ -139,22 +141,23 @@ func (c *constraints) nearest(s *dynamics, f *frames, segments []segment, group 
 	}
 }
 
-// pick is the last geom whose number times base is not above a number: its segment, its body's number and inverse
-// weight, and its own number.
-func (c crowd) pick(s *dynamics, segments []segment, number num, base float64) (x segment, body, weight, geom num) {
+// pick finds a geom of a pair: the last one whose number times unit is not above number. With base as the unit it is
+// the first geom of the pair with that number. With 1 it is the second one, if number is what is left. It returns the
+// geom's segment, its body's number and inverse weight, and its own number.
+func (c crowd) pick(s *dynamics, segments []segment, number num, unit float64) (x segment, body, weight, geom num) {
 	for i, g := range c.geoms {
-		y, its := segments[g], c.bodies[i]
+		y, owner := segments[g], c.bodies[i]
 		if i == 0 {
-			x, body, weight, geom = y, k(float64(its)), s.bodyWeight[its], k(float64(g))
+			x, body, weight, geom = y, k(float64(owner)), s.bodyWeight[owner], k(float64(g))
 			continue
 		}
-		is := scalars.Le(k(float64(g)*base), number)
-		geom = choose(is, k(float64(g)), geom)
+		match := scalars.Le(k(float64(g)*unit), number)
+		geom = choose(match, k(float64(g)), geom)
 		for j := range 3 {
-			x.centre[j], x.axis[j] = choose(is, y.centre[j], x.centre[j]), choose(is, y.axis[j], x.axis[j])
+			x.centre[j], x.axis[j] = choose(match, y.centre[j], x.centre[j]), choose(match, y.axis[j], x.axis[j])
 		}
-		x.radius, x.half = choose(is, y.radius, x.radius), choose(is, y.half, x.half)
-		body, weight = choose(is, k(float64(its)), body), choose(is, s.bodyWeight[its], weight)
+		x.radius, x.half = choose(match, y.radius, x.radius), choose(match, y.half, x.half)
+		body, weight = choose(match, k(float64(owner)), body), choose(match, s.bodyWeight[owner], weight)
 	}
 	return x, body, weight, geom
 }

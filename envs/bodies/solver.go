@@ -152,12 +152,12 @@ func (p *problem) newton(excess []num) (h symmetric, force []num) {
 				continue
 			}
 			rows, weight := excess[first[i]:first[i+1]], p.weight[first[i]:first[i+1]]
-			before, pushed := of[b], on[b]
+			x, push := of[b], on[b]
 			out := scalars.When(t.touches, func() []num {
 				w := active(weight, rows)
-				x, push := before.add(t.stiffness(w)), pushed.add(t.pushes(pushes(w, rows)))
+				x, push := x.add(t.stiffness(w)), push.add(t.pushes(pushes(w, rows)))
 				return slices.Concat(x[:], push.ang[:], push.lin[:])
-			}, slices.Concat(before[:], pushed.ang[:], pushed.lin[:]))
+			}, slices.Concat(x[:], push.ang[:], push.lin[:]))
 			of[b], on[b] = stiff(out[:21]), motion{vec(out[21:24]), vec(out[24:])}
 		}
 		for ; d >= 0 && p.dofs[d].body == b; d-- {
@@ -177,32 +177,32 @@ func (p *problem) newton(excess []num) (h symmetric, force []num) {
 	}
 	force = p.project(p.f, on)
 	at := first[len(p.contacts)]
-	for some := range slices.Chunk(p.chains, 4) { // so that an entry is a sum of several products
-		rows, weight := excess[at:at+len(some)], p.weight[at:at+len(some)]
+	for group := range slices.Chunk(p.chains, 4) { // so that an entry is a sum of several products
+		rows, weight := excess[at:at+len(group)], p.weight[at:at+len(group)]
 		touches := scalars.Truth(false)
-		for _, c := range some {
+		for _, c := range group {
 			touches = scalars.Or(touches, c.touches)
 		}
 		out := scalars.When(touches, func() (out []num) {
-			w, pushed := active(weight, rows), force
+			w, total := active(weight, rows), force
 			for i := range h {
 				for j, x := range h[i] {
-					for n, c := range some {
+					for n, c := range group {
 						x = add(x, mul(mul(w[n], c.row[i]), c.row[j]))
 					}
 					out = append(out, x)
 				}
 			}
 			for n, push := range pushes(w, rows) {
-				pushed = along(pushed, push, some[n].row)
+				total = along(total, push, group[n].row)
 			}
-			return append(out, pushed...)
+			return append(out, total...)
 		}, append(slices.Concat(h...), force...))
 		for i := range h {
 			h[i] = cut(&out, i+1)
 		}
 		force = out
-		at += len(some)
+		at += len(group)
 	}
 	w := active(p.weight[at:], excess[at:])
 	for i, push := range pushes(w, excess[at:]) {

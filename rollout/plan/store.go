@@ -13,8 +13,8 @@ import (
 	"xlarun/xlabridge/cache"
 )
 
-// storeFormat changes when the meaning of all stored plans changes.
-const storeFormat = 4
+// StoreFormat changes when the meaning or the names of all stored plans change.
+const StoreFormat = 4
 
 // Stored is a tuner's choice in a Store.
 type Stored[P any] struct {
@@ -50,7 +50,7 @@ func StoreOf[P any](b xlabridge.Backend, purpose string, format int) *Store[P] {
 		platform = client.Platform()
 		devices = []any{client.PlatformVersion(), hardware.Fingerprint(), Cores()}
 	}
-	parts, _ := json.Marshal([]any{"plan", storeFormat, format, purpose, client.Platform(), client.Fingerprint(),
+	parts, _ := json.Marshal([]any{"plan", StoreFormat, format, purpose, client.Platform(), client.Fingerprint(),
 		devices}) // plain values: it cannot fail
 	return &Store[P]{client.Cache().Plans(), cache.NewKey(parts),
 		cache.Metadata{Purpose: purpose, Plugin: client.Fingerprint(), Platform: platform}}

@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// tileBytes is how much of a tile's parameters stays in a core's second-level cache between steps.
-	tileBytes = 1 << 18
+	// TileBytes is how much of a tile's parameters stays in a core's second-level cache between steps.
+	TileBytes = 1 << 18
 	// TileMost is the largest tile. Longer loops over the members gain nothing on a core.
 	TileMost = 128
 	// TileLeast is the number of members in a vector register.
 	TileLeast = 16
-	// tileSlack is how much a tile may exceed the wanted size if the population is then cut better.
-	tileSlack = 1.25
+	// TileSlack is how much a tile may exceed the wanted size if the population is then cut better.
+	TileSlack = 1.25
 	// startMost is the time in which a core starts a step, measured in members with a narrow network. For larger
 	// networks it is less.
 	startMost = 4
-	// tilesWanted is the number of tiles that keeps a machine with as many cores busy. For it, the rule accepts a cost
+	// TilesWanted is the number of tiles that keeps a machine with as many cores busy. For it, the rule accepts a cost
 	// of tilesCost on fewer cores; measured was at most 5 % on two cores.
-	tilesWanted = 8
+	TilesWanted = 8
 	tilesCost   = 1.06
 	// listCost is the time for a byte of a list that members share, beside that for a byte of a member: an element of
 	// the list is an address and an iteration of a loop. Tiles of 64, 128 and 256 genomes of 34 nodes and 352
@@ -64,8 +64,8 @@ func (r Reads) Member() int { return max(1, r.Params+r.Carry) }
 // TilingOf returns the Tiling for a population sampled in groups.
 func TilingOf(population, group int, reads Reads, episodes int, accelerator bool) Tiling {
 	bytes := reads.Member()
-	most := min(TileMost, max(TileLeast, tileBytes/bytes))
-	start := min(startMost, tileBytes/64/float64(bytes)) + listCost*float64(reads.Shared)/float64(bytes)
+	most := min(TileMost, max(TileLeast, TileBytes/bytes))
+	start := min(startMost, TileBytes/64/float64(bytes)) + listCost*float64(reads.Shared)/float64(bytes)
 	if reads.Lanes > 0 {
 		// A step of fewer takes longer for a member, whatever the network reads: Walker2d's 1.26 times in tiles of 32,
 		// and 2.2 times in tiles of 16.
@@ -93,13 +93,13 @@ func newTiling(population, group, most int, start float64, episodes int) Tiling 
 // number of devices, so that results do not either.
 //
 // Tiles are nearly equal. On accelerators they are as few as fit. On CPUs their number is even, so that two devices end
-// at the same time. Among such cuts it is the one with the lowest cost, or one of up to tilesWanted tiles whose cost is
+// at the same time. Among such cuts it is the one with the lowest cost, or one of up to TilesWanted tiles whose cost is
 // hardly higher.
 func (t Tiling) Tile() int {
 	if t.population < 2*TileLeast {
 		return t.cut(1)
 	}
-	fewest := int(math.Ceil(float64(t.population) / (tileSlack * float64(t.most))))
+	fewest := int(math.Ceil(float64(t.population) / (TileSlack * float64(t.most))))
 	if t.few && fewest == 1 {
 		return t.cut(1)
 	}
@@ -108,8 +108,8 @@ func (t Tiling) Tile() int {
 	}
 	fewest = evenUp(fewest)
 	best, bestCost := fewest, t.cost(fewest)
-	for n := fewest + 2; n <= max(fewest+8, tilesWanted) && t.cut(n) >= TileLeast; n += 2 {
-		if c := t.cost(n); c < bestCost || n <= tilesWanted && c <= tilesCost*bestCost {
+	for n := fewest + 2; n <= max(fewest+8, TilesWanted) && t.cut(n) >= TileLeast; n += 2 {
+		if c := t.cost(n); c < bestCost || n <= TilesWanted && c <= tilesCost*bestCost {
 			best, bestCost = n, min(c, bestCost)
 		}
 	}

@@ -18,9 +18,10 @@ enum { WIDEST = 64 };  // bytes of a vector, and what registers are aligned to
 #define WORDS(name, words) words,
 static const char *const words_of[] = {XB_TAPE_OPS(WORDS)};
 
-// sound reports whether the instructions read and write registers and numbers that there are, and whether their blocks
-// lie in each other.
-static bool sound(const xb_tape *t, int64_t numbers) {
+// sound reports whether the instructions read and write registers and numbers that there are, whether their blocks lie
+// in each other, and whether each WHILE lists what its iterations read before they write it. Bit d of a register's
+// writes and reads is of the loop in d blocks: whether an iteration has written it, and whether one reads it before.
+static bool sound(const xb_tape *t, int64_t numbers, uint8_t *writes, uint8_t *reads) {
   int64_t readable = t->values + t->constants, rows = 0;
   int64_t ends[XB_TAPE_DEPTH], trips[XB_TAPE_DEPTH];  // of blocks; -1: it is a loop
   int depth = 0;
@@ -28,21 +29,27 @@ static bool sound(const xb_tape *t, int64_t numbers) {
     const int32_t *c = t->code + at;
     if (*c < 0 || *c >= XB_TAPE_COUNT) return false;
     int64_t left = t->words - at, next = 1;
-    for (const char *w = words_of[*c]; *w; w++, next++)
+    for (const char *w = words_of[*c]; *w; w++, next++) {
       if (next >= left || c[next] < 0 || (*w == 'o' && c[next] >= t->values) || (*w == 'x' && c[next] >= readable))
         return false;
+      if (*w == 'x') reads[c[next]] |= ~writes[c[next]];
+    }
     at += next;
     switch (*c) {
     case XB_DOT:
       if (c[2] < 1 || 2 * (int64_t)c[2] > left - next) return false;
       for (int64_t k = 0; k < c[2]; k++) {
         int32_t x = c[next + 2 * k], y = c[next + 2 * k + 1];
-        if ((x < 0 ? ~x : x) >= readable || y >= readable || y < (k == 0 ? -1 : 0)) return false;
+        if (x < 0) x = ~x;
+        if (x >= readable || y >= readable || y < (k == 0 ? -1 : 0)) return false;
+        reads[x] |= ~writes[x];
+        if (y >= 0) reads[y] |= ~writes[y];
       }
       at += 2 * (int64_t)c[2];
       break;
     case XB_LOOP:
       if (depth == XB_TAPE_DEPTH || c[1] < 1) return false;
+      for (int64_t r = 0; r < readable; r++) writes[r] &= ~(1 << depth), reads[r] &= ~(1 << depth);
       ends[depth] = -1, trips[depth++] = c[1];
       break;
     case XB_SKIP:
@@ -50,9 +57,13 @@ static bool sound(const xb_tape *t, int64_t numbers) {
       ends[depth++] = at + c[2];
       break;
     case XB_WHILE:
-      if (c[3] > c[2] || c[2] > left - next) return false;
-      for (int64_t k = 0; k < c[2]; k++)
+      if (depth == 0 || c[3] > c[2] || c[2] > left - next) return false;
+      for (int64_t k = 0; k < c[2]; k++) {
         if (c[next + k] < 0 || c[next + k] >= (k < c[3] ? t->values : readable)) return false;
+        reads[c[next + k]] &= ~(1 << (depth - 1));
+      }
+      for (int64_t r = 0; r < readable; r++)
+        if (reads[r] >> (depth - 1) & 1) return false;
       at += c[2];  // falls through
     case XB_NEXT:
       if (depth == 0 || ends[--depth] >= 0) return false;
@@ -63,29 +74,33 @@ static bool sound(const xb_tape *t, int64_t numbers) {
       if (rows > numbers) return false;
       break;
     }
+    if (*words_of[*c] == 'o') writes[c[1]] = UINT8_MAX;
     while (depth > 0 && ends[depth - 1] >= 0 && ends[depth - 1] <= at)
       if (ends[--depth] != at) return false;
   }
   return depth == 0;
 }
 
-// hashed is a hash of a tape's words and of how many numbers it has: in eight lanes, which the compiler makes vectors
-// of, their sums and the sums of the sums so far.
-static uint64_t hashed(const int32_t *words, int64_t n, int64_t numbers) {
-  uint64_t sums[8] = {0}, of[8] = {0}, block[8] = {0};
-  for (int64_t k = 0; k < n; k += 16) {
-    if (n - k >= 16) memcpy(block, words + k, sizeof block);
-    else memcpy(block, words + k, (size_t)(n - k) * 4);
-    for (int i = 0; i < 8; i++) sums[i] += block[i], of[i] += sums[i];
-  }
-  uint64_t hash = (uint64_t)n + (uint64_t)numbers * 0x9e3779b97f4a7c15;
-  for (int i = 0; i < 8; i++)
-    hash = ((hash << 29 | hash >> 35) ^ sums[i]) * 0x9e3779b97f4a7c15, hash = (hash << 29 | hash >> 35) + of[i];
-  return hash * 0x9e3779b97f4a7c15;
+static uint64_t mix(uint64_t x, uint64_t y) {
+  unsigned __int128 product = (unsigned __int128)(x ^ y) * 0x9e3779b97f4a7c15;
+  return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-// Hashes of tapes that were found sound. The check takes up to as long as a step of one member.
-static uint64_t checked[64];
+// hash returns a hash of a tape's words and of how many numbers it has, never 0: in eight lanes, which the processor
+// computes side by side. Changes of several words do not cancel out, as they would in sums.
+static uint64_t hash(const int32_t *words, int64_t n, int64_t numbers) {
+  uint64_t lanes[8], block[8] = {0}, all = (uint64_t)n ^ (uint64_t)numbers << 32;
+  for (int i = 0; i < 8; i++) lanes[i] = 0xa0761d6478bd642f * (uint64_t)(i + 1);
+  for (int64_t k = 0; k < n; k += 16) {
+    memcpy(block, words + k, n - k >= 16 ? sizeof block : (size_t)(n - k) * 4);
+    for (int i = 0; i < 8; i++) lanes[i] = mix(lanes[i], block[i]);
+  }
+  for (int i = 0; i < 8; i++) all = mix(all, lanes[i]);
+  return all | 1;
+}
+
+// Hashes of tapes that were found sound; 0: none. The check takes up to as long as a step of one member.
+static uint64_t hashes[64];
 
 static int chosen = -1;
 
@@ -149,17 +164,20 @@ xf_error *xb_tape_call(xf_frame *frame) {
   }
   const int32_t *words = code->data;
   int64_t n = code->dims[0] - XB_TAPE_HEAD;
-  right = n >= 0 && words[0] >= given && words[1] >= 0 && words[1] <= numbers->dims[0] && words[2] >= 0 &&
-          words[2] + wanted <= n;
+  right = n >= 0 && words[2] >= 0 && words[2] + wanted <= n && words[0] >= given && words[0] - given <= words[2] &&
+          words[1] >= 0 && words[1] <= numbers->dims[0];
   if (right) {
     t.code = words + XB_TAPE_HEAD, t.outs = t.code + words[2];
     t.values = words[0], t.constants = words[1], t.words = words[2], t.numbers = numbers->data;
     for (int64_t k = 0; k < wanted; k++)
       right = right && t.outs[k] >= 0 && t.outs[k] < t.values + t.constants;
-    uint64_t hash = hashed(words, code->dims[0], numbers->dims[0]), *same = checked + (hash >> 58);
-    if (right && __atomic_load_n(same, __ATOMIC_RELAXED) != hash) {
-      right = sound(&t, numbers->dims[0]);
-      if (right) __atomic_store_n(same, hash, __ATOMIC_RELAXED);
+    uint64_t number = hash(words, code->dims[0], numbers->dims[0]), *slot = hashes + (number >> 58);
+    if (right && __atomic_load_n(slot, __ATOMIC_RELAXED) != number) {
+      size_t registers = (size_t)(t.values + t.constants);
+      uint8_t *bits = calloc(2, registers);
+      right = bits && sound(&t, numbers->dims[0], bits, bits + registers);
+      free(bits);
+      if (right) __atomic_store_n(slot, number, __ATOMIC_RELAXED);
     }
   }
   if (!right) {

@@ -7,7 +7,8 @@
 
 // The parts of half a turn, the coefficients of (sin r - r)/r³ in r² within a quarter of a turn from the highest
 // power down, and the number whose sum with another one rounds that. The first coefficients are those of
-// graph/ops_unary_trig.go, the second ones Taylor's. The parts reach as far as far.
+// graph/ops_unary_trig.go, the second ones Taylor's. The sum of the parts is exact enough for numbers up to far; the
+// library computes those of larger ones.
 static const float parts32[] = {0x1.921fb6p+1f, -0x1.777a5cp-24f, -0x1.ee59dap-49f};
 static const float sine32[] = {2.605780537e-6f, -1.980960224e-4f, 8.333066478e-3f, -1.666665971e-1f};
 static const float rounder32 = 0x1.8p23f, far32 = 8192;

@@ -62,7 +62,9 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	}()
 	lines, spinner := bufio.NewReader(in), newSpinner(in)
 	for {
-		spinner.wait()
+		if lines.Buffered() == 0 {
+			spinner.wait()
+		}
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
 			return nil // Python has ended

@@ -31,13 +31,16 @@ func newSpinner(in io.Reader) *spinner {
 	return s
 }
 
-// wait returns when the pipe has input, or has had none for a while.
+// wait returns when the pipe has input or has ended, or has had none for a while.
 func (s *spinner) wait() {
 	start := time.Now()
 	if s.pipe == nil || start.Before(s.pause) {
 		return
 	}
-	for ready := 0; ready == 0; ready, _ = unix.Poll(s.pipe, 0) {
+	for {
+		if ready, _ := unix.Poll(s.pipe, 0); ready != 0 {
+			return
+		}
 		if time.Since(start) > spinTime {
 			s.pause = time.Now().Add(pauseTime)
 			return
