@@ -138,7 +138,6 @@ All rows: machine m, commit `+"`0123abcd`"+`.
 var constants = []struct{ page, text, why string }{
 	{"install.md", "63 MB", "size of a pinned download"}, {"accelerators.md", "240 MB", "the same"},
 	{"accelerators.md", "137 MB", "the same"}, {"accelerators.md", "3.0 GB", "the same"},
-	{"accelerators.md", "NVIDIA H100 80GB", "name of a device"},
 }
 
 var (

@@ -72,8 +72,8 @@ func drawn(n *genome.Network, r *rand.Rand) (plain, genome.Genome) {
 	}
 }
 
-// activated are the activations in plain Go.
-var activated = map[string]func(x float64) float64{
+// activations are the activations in plain Go.
+var activations = map[string]func(x float64) float64{
 	"tanh": math.Tanh, "sin": math.Sin, "cos": math.Cos, "abs": math.Abs,
 	"sigmoid":  func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
 	"steep":    func(x float64) float64 { return 1 / (1 + math.Exp(-4.9*x)) },
@@ -121,7 +121,7 @@ func (p plain) value(i int, source func(int) float64) float64 {
 			terms = append(terms, p.weight[k]*source(p.from[k]))
 		}
 	}
-	return activated[p.activation[i]](p.bias[i] + p.response[i]*join(p.aggregation[i], terms))
+	return activations[p.activation[i]](p.bias[i] + p.response[i]*join(p.aggregation[i], terms))
 }
 
 // feedForward computes each output from its sources.

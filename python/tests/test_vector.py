@@ -35,22 +35,22 @@ def play(env, steps, action=lambda env, i: env.action_space.sample()):
 
 def test_seeds():
     """Environment i of seed s is the environment of seed s + i."""
-    env, one = xlarun.make_vec("CartPole-v1", 3, seed=5), xlarun.make_vec("CartPole-v1", 1)
+    env, single_env = xlarun.make_vec("CartPole-v1", 3, seed=5), xlarun.make_vec("CartPole-v1", 1)
     first, _ = env.reset()
     again, _ = env.reset(seed=5)
     np.testing.assert_array_equal(first, again)
     rows = play(env, 60)
-    observation, _ = one.reset(seed=7)
+    observation, _ = single_env.reset(seed=7)
     np.testing.assert_array_equal(observation[0], first[2])
     for action, observation, reward, terminated, truncated, _ in rows:
-        single = one.step(action[2:])
+        single = single_env.step(action[2:])
         np.testing.assert_array_equal(observation[2], single[0][0])
         assert (reward[2], terminated[2], truncated[2]) == (single[1][0], single[2][0], single[3][0])
-    each, _ = env.reset(seed=[7, 5, None])
-    np.testing.assert_array_equal(each[:2], first[[2, 0]])
+    observations, _ = env.reset(seed=[7, 5, None])
+    np.testing.assert_array_equal(observations[:2], first[[2, 0]])
     assert not np.array_equal(env.reset()[0][0], first[2]), "the next episode"
-    other, another = (xlarun.make_vec("CartPole-v1", 1).reset()[0] for _ in range(2))
-    assert not np.array_equal(other, another), "without a seed"
+    a, b = (xlarun.make_vec("CartPole-v1", 1).reset()[0] for _ in range(2))
+    assert not np.array_equal(a, b), "without a seed"
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -74,57 +74,57 @@ def test_modes(mode):
                 np.testing.assert_array_equal(info["_final_obs"], done)
                 assert (np.abs(info["final_obs"][done]) > 0.05).any(1).all()
         elif done.any():
-            kept = observation.copy()
+            copy = observation.copy()
             observation, _ = env.reset(options={"reset_mask": done})
             assert (np.abs(observation[done]) <= 0.05).all()
-            np.testing.assert_array_equal(observation[~done], kept[~done])
+            np.testing.assert_array_equal(observation[~done], copy[~done])
         over, ended = over + done.sum(), done
     assert over > 8
 
 
 def test_arrays_that_somebody_holds_stay():
     env = xlarun.make_vec("CartPole-v1", 2, seed=0)
-    held = [env.reset()[0]]
-    then = [held[0].copy()]
+    results = [env.reset()[0]]
+    copies = [results[0].copy()]
     for _ in range(8):
-        held.append(env.step([0, 1])[0])
-        then.append(held[-1].copy())
-    np.testing.assert_array_equal(held, then)
+        results.append(env.step([0, 1])[0])
+        copies.append(results[-1].copy())
+    np.testing.assert_array_equal(results, copies)
 
 
 def test_beside_gymnasium():
     """The dynamics of CartPole are Gymnasium's, with the same meaning of each mode."""
-    theirs = gymnasium.make_vec("CartPole-v1", 1, vectorization_mode="sync")
-    ours = xlarun.make_vec("CartPole-v1", 1, seed=3)
-    observation, _ = ours.reset()
-    theirs.reset(seed=0)
-    theirs.envs[0].unwrapped.state = observation[0].astype(float)
+    reference = gymnasium.make_vec("CartPole-v1", 1, vectorization_mode="sync")
+    env = xlarun.make_vec("CartPole-v1", 1, seed=3)
+    observation, _ = env.reset()
+    reference.reset(seed=0)
+    reference.envs[0].unwrapped.state = observation[0].astype(float)
     for i in range(9):
         action = [i % 2]
-        for a, b in zip(ours.step(action)[:4], theirs.step(action)[:4]):
+        for a, b in zip(env.step(action)[:4], reference.step(action)[:4]):
             np.testing.assert_allclose(a, b, atol=1e-5)
-    assert ours.single_action_space == theirs.single_action_space or ours.single_action_space.n == 2
+    assert env.single_action_space == reference.single_action_space or env.single_action_space.n == 2
 
 
 @pytest.mark.parametrize("how", ["vector_entry_point", "sync"])
 def test_gymnasium_makes_them(how):
     """Gymnasium's own vector of single environments sees what ours do."""
     import xlarun.vector
-    made = gymnasium.make_vec("xlarun/CartPole-v1", num_envs=3, vectorization_mode=how)
-    assert isinstance(made.unwrapped, xlarun.vector.Vector) == (how != "sync")
-    counted = gymnasium.wrappers.vector.RecordEpisodeStatistics(made)
-    counted.action_space.seed(0)
-    ours = xlarun.make_vec("CartPole-v1", 3)
-    np.testing.assert_array_equal(counted.reset(seed=4)[0], ours.reset(seed=4)[0])
+    vector = gymnasium.make_vec("xlarun/CartPole-v1", num_envs=3, vectorization_mode=how)
+    assert isinstance(vector.unwrapped, xlarun.vector.Vector) == (how != "sync")
+    recorder = gymnasium.wrappers.vector.RecordEpisodeStatistics(vector)
+    recorder.action_space.seed(0)
+    env = xlarun.make_vec("CartPole-v1", 3)
+    np.testing.assert_array_equal(recorder.reset(seed=4)[0], env.reset(seed=4)[0])
     lengths = []
     for _ in range(50):
-        action = counted.action_space.sample()
-        theirs, mine = counted.step(action), ours.step(action)
-        for a, b in zip(theirs[:4], mine[:4]):
+        action = recorder.action_space.sample()
+        want, got = recorder.step(action), env.step(action)
+        for a, b in zip(want[:4], got[:4]):
             np.testing.assert_array_equal(a, b)
-        lengths += list(theirs[4].get("episode", {"l": []})["l"])
+        lengths += list(want[4].get("episode", {"l": []})["l"])
     assert max(lengths) > 8
-    made.close()
+    vector.close()
 
 
 def test_parameters_and_masks():
@@ -134,9 +134,9 @@ def test_parameters_and_masks():
     once = xlarun.make_vec("CartPole-v1", 1, seed=0, max_steps=True)  # a bool is a number, as in Gymnasium
     once.reset()
     assert once.step([0])[3].tolist() == [True]
-    drawn = xlarun.make_vec("CartPole-v1", 2, gravity="1..20")
-    drawn.reset()
-    drawn.step([0, 1])
+    env = xlarun.make_vec("CartPole-v1", 2, gravity="1..20")
+    env.reset()
+    env.step([0, 1])
 
 
 @pytest.mark.parametrize("arguments, want", [

@@ -18,7 +18,7 @@ def function(member):
         else:
             x = jnp.asarray(observation, jnp.float32).reshape(space["shape"])
         x = member._normalized(x, kept)[None]
-        outputs, state = network.step(x, network.start(1) if state is None else network.one(state), None)
-        return outputs[0], network.first(state)
+        outputs, state = network.step(x, network.start(1) if state is None else network.batch_of_one(state), None)
+        return outputs[0], network.member_of_one(state)
 
     return apply, params

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import safetensors
 from .board_member import BoardMember
-from .networks import Batched, Each, Stateless, networks
+from .networks import Batched, Loop, Stateless, networks
 from .sparse import SparseMember
 
 
@@ -56,7 +56,7 @@ class Member:
             raise NotImplementedError(f"the policy {name} is not among {', '.join(networks)}: if it is your own, set "
                                       f'xlarun.networks["{name}"] to a class with start() and step(x, state, rng)')
         network = networks[name](arrays, metadata)
-        return network if isinstance(network, Batched) else Each(network)
+        return network if isinstance(network, Batched) else Loop(network)
 
     def jax(self) -> tuple[Any, dict[str, Any]]:
         """The network as a pure function of JAX and its parameters: (apply, params).
@@ -90,13 +90,13 @@ class Member:
         if not isinstance(self.network, Batched):
             raise NotImplementedError(f"the policy {self.metadata['policy']} runs in NumPy only: its steps are loops "
                                       "over single numbers, not products of arrays")
-        others = ("Observation.", "Critic.", "Connections.", "Nodes.")  # the last two are genomes, which draw layers
-        return ({name: a for name, a in self.arrays.items() if not name.startswith(others)},
+        prefixes = ("Observation.", "Critic.", "Connections.", "Nodes.")  # the last two are genomes, which draw layers
+        return ({name: a for name, a in self.arrays.items() if not name.startswith(prefixes)},
                 {name: a for name, a in self.arrays.items() if name.startswith("Observation.")})
 
     def start(self, n: int | None = None) -> Any:
         """The state at the start of an episode, or of n: what a member with memory remembers; None without memory."""
-        return self.network.start(n) if n is not None else self.network.first(self.network.start(1))
+        return self.network.start(n) if n is not None else self.network.member_of_one(self.network.start(1))
 
     def outputs(self, observation: ArrayLike, state: Any = None,
                 rng: np.random.Generator | None = None) -> tuple[NDArray[np.float32], Any]:
@@ -105,13 +105,13 @@ class Member:
         if state is None:
             state = self.network.start(len(x))
         elif not batch:
-            state = self.network.one(state)
+            state = self.network.batch_of_one(state)
         elif self.network.size(state) != len(x):
             raise ValueError(f"the state is of {self.network.size(state)} episodes, want one for each of the {len(x)} "
                              f"observations: begin with start({len(x)})")
         out, state = self.network.step(x, state, rng or np.random.default_rng())
         out = np.asarray(out, np.float32)
-        return (out, state) if batch else (out[0], self.network.first(state))
+        return (out, state) if batch else (out[0], self.network.member_of_one(state))
 
     def learn(self, state: Any, reward: ArrayLike) -> Any:
         """The state after the reward of a step, given the state that act returned in it.
@@ -126,7 +126,7 @@ class Member:
             if reward is not None and np.shape(reward) == ():
                 raise ValueError("state is None: give the state that act returned")
         elif isinstance(state, list) and np.shape(reward) == (len(state),):
-            return [network.learn(each, r) for each, r in zip(state, reward)]
+            return [network.learn(memory, r) for memory, r in zip(state, reward)]
         elif not isinstance(state, list) and reward is not None and np.shape(reward) == ():
             return network.learn(state, reward)
         got = "is None" if reward is None else f"has the shape {list(np.shape(reward))}"

@@ -25,25 +25,25 @@ class Batched:
 
     def of(self, arrays, np):
         """The policy with other arrays, which are of np: numpy, jax.numpy or torch."""
-        other = copy.copy(self)
-        other.arrays, other.np = arrays, np
-        return other
+        policy = copy.copy(self)
+        policy.arrays, policy.np = arrays, np
+        return policy
 
     def activation(self, x):
         return activations[self.metadata["activation"]](x, self.np)
 
-    def one(self, state):
-        """A state of one observation as a state of n = 1; first is the reverse."""
+    def batch_of_one(self, state):
+        """A state of one observation as a state of n = 1; member_of_one is the reverse."""
         return tuple(a[None] for a in state) if isinstance(state, tuple) else None if state is None else state[None]
 
-    def first(self, state):
+    def member_of_one(self, state):
         return tuple(a[0] for a in state) if isinstance(state, tuple) else None if state is None else state[0]
 
     def size(self, state):
         return len(state[0] if isinstance(state, tuple) else state)
 
 
-class Each:
+class Loop:
     """A policy that steps one observation at a time, for n of them. Its state is a list."""
 
     def __init__(self, network):
@@ -56,10 +56,10 @@ class Each:
         outputs, states = zip(*(self.network.step(row, state, rng) for row, state in zip(x, states)))
         return numpy.stack(outputs), list(states)
 
-    def one(self, state):
+    def batch_of_one(self, state):
         return [state]
 
-    def first(self, states):
+    def member_of_one(self, states):
         return states[0]
 
     def size(self, states):
@@ -85,7 +85,7 @@ class MLP(Stateless):
         return perceptron(self.arrays, "Layers", flat(x), self.activation)
 
 
-class Drawn(MLP):
+class GenomeMLP(MLP):
     """The perceptron that a genome draws; xlarun export writes it beside the genome."""
 
     def __init__(self, arrays, metadata):
@@ -221,4 +221,4 @@ class CTRNN(Recurrent):
 networks = {"mlp": MLP, "linear": MLP, "normedmlp": NormedMLP, "cnn": CNN, "blockmlp": BlockMLP, "elman": Elman,
             "gru": GRU, "lstm": LSTM, "mingru": MinGRU, "ctrnn": CTRNN, "vector": Vector, "genome": Genome,
             "spiking": Spiking, "nir": NIR, "transformer": Transformer,
-            "hyperneat": Drawn, "multispatial": Drawn}
+            "hyperneat": GenomeMLP, "multispatial": GenomeMLP}

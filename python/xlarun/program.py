@@ -32,20 +32,20 @@ def _beside() -> str | None:
 def program() -> str:
     """The path of the program: the variable XLARUN, such as for one with environments of your own; else the one beside
     the package, or on PATH."""
-    given = os.environ.get("XLARUN")
-    found = shutil.which(given) if given else _beside() or shutil.which("xlarun")
-    if not found:
-        raise Error(f"XLARUN is {given}, which is no program: give the path of one" if given else
+    path = os.environ.get("XLARUN")
+    executable = shutil.which(path) if path else _beside() or shutil.which("xlarun")
+    if not executable:
+        raise Error(f"XLARUN is {path}, which is no program: give the path of one" if path else
                     "the program xlarun is neither beside the package nor on PATH: install the wheel that python/wheel "
                     "of a checkout makes, or set XLARUN to its path", 2, "not_installed")
-    return found
+    return executable
 
 
 def failure(status: int, last: str, stderr: str) -> Error:
     """The error of a program that ended with a status, from its last line of stdout and its stderr."""
     try:
-        said: dict[str, Any] = json.loads(last)
-        return Error(said["message"], status, said["error"])
+        record: dict[str, Any] = json.loads(last)
+        return Error(record["message"], status, record["error"])
     except (ValueError, KeyError, TypeError):
         text = " ".join(stderr.split())
         if status < 0:

@@ -319,7 +319,7 @@ def start(kind: str, known: Any, argument: Any, settings: Mapping[str, Any]) -> 
 
 
 def _near(name, names):
-    near = [other for other in names if other.endswith("_" + name)] or difflib.get_close_matches(name, names, 1)
+    near = [key for key in names if key.endswith("_" + name)] or difflib.get_close_matches(name, names, 1)
     return f". Did you mean {near[0]!r}?" if near else ""
 
 
@@ -328,7 +328,7 @@ def _text(value):
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value)).lower()
     if isinstance(value, Mapping):
-        return ",".join(f"{name}={_text(each)}" for name, each in value.items())
+        return ",".join(f"{name}={_text(item)}" for name, item in value.items())
     if isinstance(value, (list, tuple, np.ndarray)):
         return ",".join(map(_text, value))
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)

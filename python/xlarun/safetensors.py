@@ -60,17 +60,17 @@ def digest(header, metadata, data):
 
 def crc32c(data):
     """The CRC-32C (Castagnoli) of bytes, two at a time."""
-    one = np.arange(256, dtype=np.uint32)
+    table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
-        one = (one >> 1) ^ np.where(one & 1, np.uint32(0x82F63B78), np.uint32(0))
+        table = (table >> 1) ^ np.where(table & 1, np.uint32(0x82F63B78), np.uint32(0))
     words = np.arange(65536, dtype=np.uint32)
     for _ in range(2):
-        words = one[words & 255] ^ (words >> 8)
+        words = table[words & 255] ^ (words >> 8)
     words, crc, even = words.tolist(), 0xFFFFFFFF, len(data) // 2 * 2
     for word in np.frombuffer(data[:even], "<u2").tolist():
         crc = words[(crc ^ word) & 0xFFFF] ^ (crc >> 16)
     for byte in data[even:]:
-        crc = int(one[(crc ^ byte) & 255]) ^ (crc >> 8)
+        crc = int(table[(crc ^ byte) & 255]) ^ (crc >> 8)
     return crc ^ 0xFFFFFFFF
 
 

@@ -86,8 +86,8 @@ class Spiking:
                 spikes = self.substep(layer, s, spikes)
             last.append(spikes)
             if self.decoder == "membrane":
-                arrived = spikes @ self.arrays["Out.W"] + self.arrays["Out.B"]
-                out = arrived + self.keep * (out - arrived)
+                current = spikes @ self.arrays["Out.W"] + self.arrays["Out.B"]
+                out = current + self.keep * (out - current)
         state = {"layers": layers, "out": out, "changed": changed}
         return self.decode(out, np.array(last)), state
 
@@ -96,7 +96,7 @@ class Spiking:
         layers = [{**s, "plastic": self.plastic.reward(s["plastic"], reward)} for s in state["layers"]]
         return {**state, "layers": layers}
 
-    def substep(self, layer, s, arriving):
+    def substep(self, layer, s, spikes_in):
         """Changes the layer's state s, and returns the spikes that arrive at the next layer."""
         if self.mechanistic:
             fired = s["spikes"]
@@ -112,13 +112,13 @@ class Spiking:
         w = layer["W"]
         if self.plastic:  # by the weights before this substep, and the spikes that arrive and leave, before their delay
             w = w + s["plastic"]["w"]
-            s["plastic"] = self.plastic.step(s["plastic"], arriving, fired)
-        arrives = lambda part: np.float32(self.weight_scale) * (
-            arriving @ part(w) + (spikes @ part(layer["Wh"]) if layer["Wh"] is not None else 0))
+            s["plastic"] = self.plastic.step(s["plastic"], spikes_in, fired)
+        drive = lambda part: np.float32(self.weight_scale) * (
+            spikes_in @ part(w) + (spikes @ part(layer["Wh"]) if layer["Wh"] is not None else 0))
         if self.mechanistic and layer["neurons"].by_sign:
-            layer["neurons"].step(s, arrives(lambda w: np.maximum(w, 0)), arrives(lambda w: np.maximum(-w, 0)))
+            layer["neurons"].step(s, drive(lambda w: np.maximum(w, 0)), drive(lambda w: np.maximum(-w, 0)))
             return spikes
-        total = arrives(lambda w: w)
+        total = drive(lambda w: w)
         if self.mechanistic:
             layer["neurons"].step(s, total, None)
             return spikes

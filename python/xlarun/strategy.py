@@ -30,8 +30,8 @@ def flatten(tree, path=""):
 def unflatten(like, leaves):
     """A tree like another one, of the next leaves of an iterator."""
     if isinstance(like, dict):
-        made = {name: unflatten(like[name], leaves) for name in sorted(like)}
-        return {name: made[name] for name in like}
+        parts = {name: unflatten(like[name], leaves) for name in sorted(like)}
+        return {name: parts[name] for name in like}
     if isinstance(like, (list, tuple)):
         items = [unflatten(item, leaves) for item in like]
         return type(like)(*items) if hasattr(like, "_fields") else type(like)(items)
@@ -150,12 +150,13 @@ class Strategy:
         """
         if self._asked is None:
             raise Error("tell: got the fitness of members that were not asked for, want ask before each tell", 2)
-        told, asked = list(xs.arrays.values()) if isinstance(xs, Genomes) else [a for _, a in flatten(xs)], self._asked
-        if len(told) != len(asked) or not all(x is y or np.array_equal(x, y) for x, y in zip(told, asked)):
+        asked = self._asked
+        leaves = list(xs.arrays.values()) if isinstance(xs, Genomes) else [a for _, a in flatten(xs)]
+        if len(leaves) != len(asked) or not all(x is y or np.array_equal(x, y) for x, y in zip(leaves, asked)):
             raise Error("tell: got other members than ask returned last, want those: the strategy knows how it drew "
                         "them and learns nothing from others", 2)
-        o, given = self._object, {"fitness": fitness, "measures": measures}
-        for name, numbers in given.items():
+        o, scores = self._object, {"fitness": fitness, "measures": measures}
+        for name, numbers in scores.items():
             if (name in o.fields) != (numbers is not None):
                 raise Error(f"{name}: got {'none' if numbers is None else 'some'} for {self.name}, want "
                             f"{'none' if name == 'measures' and name not in o.fields else 'numbers'}", 2)
@@ -163,15 +164,15 @@ class Strategy:
                 continue
             shape = tuple(o.fields[name]["shape"])
             try:
-                given[name] = np.asarray(numbers, np.float32)
+                scores[name] = np.asarray(numbers, np.float32)
             except (TypeError, ValueError):
                 raise Error(f"{name}: got {type(numbers).__name__}, want {shape} numbers", 2) from None
-            if given[name].shape != shape:
-                raise Error(f"{name}: got the shape {given[name].shape}, want {shape}, a row for each member", 2)
-        for name, numbers in given.items():
+            if scores[name].shape != shape:
+                raise Error(f"{name}: got the shape {scores[name].shape}, want {shape}, a row for each member", 2)
+        for name, numbers in scores.items():
             if numbers is not None:
                 o.input(name)[...] = numbers
-        fitness = given["fitness"]
+        fitness = scores["fitness"]
         o.call("tell")
         if "stats" in o.fields:
             self.stats = dict(zip(o.description["stats"], o.input("stats").tolist()))
@@ -209,8 +210,8 @@ class Strategy:
             raise AttributeError(f"{self.name} fills no archive: {' and '.join(searches)} do")
         places, shapes = self._object.shown("archive"), [f["shape"] for f in self._object.fields.values()
                                                          if f["name"].startswith("member")]
-        filled = places["objective"] > -np.inf
-        index, objective, measures, flat = (places[name][filled] for name in ("index", "objective", "measures",
+        occupied = places["objective"] > -np.inf
+        index, objective, measures, flat = (places[name][occupied] for name in ("index", "objective", "measures",
                                                                               "solution"))
         ends = np.cumsum([np.prod(shape[1:], dtype=int) for shape in shapes])
         leaves = [part.reshape(-1, *shape[1:]) for part, shape in zip(np.split(flat, ends[:-1], 1), shapes)]

@@ -40,7 +40,7 @@ class Study:
         self._head = {"name": name, "kind": "exec", "direction": ",".join(directions), "metric": "value"
                       if self._single else ",".join(f"value_{i}" for i in range(len(directions))),
                       **{key.replace("_", "-"): value for key, value in settings.items()}}
-        self._params = [_parameter(name, given) for name, given in params.items()]
+        self._params = [_parameter(name, spec) for name, spec in params.items()]
 
     def optimize(self, objective: Callable[..., Any], n_trials: int = 100, n_jobs: int = -1, quiet: bool = False,
                  fork: bool = False, **settings: Any) -> dict[str, Any] | list[dict[str, Any]]:
@@ -64,7 +64,7 @@ class Study:
     def _run(self, near: pathlib.Path, where: str, fork: bool, quiet: bool, settings: dict[str, Any]) -> None:
         """Runs the study of the objective at a place. A folder near has its file until the program takes the settings:
         those that it refuses must not replace the study's own."""
-        given, at = near / "study.toml", str(near / "socket") if fork else ""
+        config, at = near / "study.toml", str(near / "socket") if fork else ""
         trial = str(pathlib.Path(__file__).with_name("trial.py").resolve())
         path = os.pathsep.join(dict.fromkeys(os.path.abspath(p) for p in sys.path))
         words = [sys.executable, *(["-IS"] if at else []), trial, where, path, "{params}", "{values}",
@@ -73,7 +73,7 @@ class Study:
         lines = [f"{key} = {_toml(value)}" for key, value in head.items() if value is not None]
         for p in self._params:
             lines += ["", "[[param]]", *(f"{key} = {_toml(value)}" for key, value in p.items())]
-        given.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        config.write_text("\n".join(lines) + "\n", encoding="utf-8")
         threads = {"OMP_NUM_THREADS": str(self._head.get("threads", 1)), **os.environ}
         last, own = "", {"env": threads, "preexec_fn": os.setpgrp}  # the same session, and no Ctrl-C
         with tempfile.TemporaryFile("w+", encoding="utf-8") as stderr, contextlib.ExitStack() as ends:
@@ -83,13 +83,13 @@ class Study:
                 ends.enter_context(server)  # it ends when its stdin is closed
                 server.stdout.read(1)  # it has imported the objective, or has failed, as trials will say
             running = ends.enter_context(subprocess.Popen(
-                [program(), "study", "run", str(given), "--json"], stdin=subprocess.DEVNULL,
+                [program(), "study", "run", str(config), "--json"], stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=stderr, text=True, encoding="utf-8",
                 **{**own, "env": {**threads, "XLARUN_WORKER_PARENT": str(os.getpid())}}))
             try:
                 for last in running.stdout:
                     if last.startswith(f"study {self.name}: "):  # it is open
-                        shutil.copyfile(given, self._file)
+                        shutil.copyfile(config, self._file)
                     if not quiet and not last.startswith("{"):
                         print(last, end="", flush=True)
                 running.wait()
@@ -98,7 +98,7 @@ class Study:
                 raise
             if running.returncode:
                 stderr.seek(0)
-                raise failure(running.returncode, *(said.replace(f"{given}: ", "") for said in (last, stderr.read())))
+                raise failure(running.returncode, *(text.replace(f"{config}: ", "") for text in (last, stderr.read())))
 
     @property
     def trials(self) -> list[dict[str, Any]]:
@@ -170,26 +170,26 @@ def _guarded(main: Any) -> None:
                         'put the line under if __name__ == "__main__":', 2)
 
 
-def _parameter(name: str, given: Any) -> dict[str, Any]:
+def _parameter(name: str, spec: Any) -> dict[str, Any]:
     """A parameter as a table of a study's file."""
-    if isinstance(given, list):
-        given = {"choices": given}
-    if isinstance(given, tuple) and len(given) == 2:
-        given = {"low": given[0], "high": given[1]}
-    if not isinstance(given, Mapping):
-        raise Error(f"the parameter {name} got {given!r}, wants (low, high), a list of choices, or a dict such as "
+    if isinstance(spec, list):
+        spec = {"choices": spec}
+    if isinstance(spec, tuple) and len(spec) == 2:
+        spec = {"low": spec[0], "high": spec[1]}
+    if not isinstance(spec, Mapping):
+        raise Error(f"the parameter {name} got {spec!r}, wants (low, high), a list of choices, or a dict such as "
                     "{'low': 1e-5, 'high': 0.1, 'log': True}", 2)
-    given = {key: _plain(value) for key, value in given.items()}
-    wrong = [x for x in given.get("choices", []) if not (isinstance(x, str) or _finite(x))]
+    spec = {key: _plain(value) for key, value in spec.items()}
+    wrong = [x for x in spec.get("choices", []) if not (isinstance(x, str) or _finite(x))]
     if wrong:
         raise Error(f"the parameter {name} got the choice {wrong[0]!r}, wants texts, finite numbers, True or False: "
                     "name it, such as 'none', and let the objective look it up", 2)
-    for key in {"low", "high", "step"}.intersection(given):
-        if not _finite(given[key]):
-            raise Error(f"the parameter {name} got {key} {given[key]!r}, wants a finite number", 2)
-    bounds = [given.get("low"), given.get("high")]
-    kind = "categorical" if "choices" in given else "int" if all(isinstance(x, int) for x in bounds) else "float"
-    return {"name": name, "type": kind, **given}
+    for key in {"low", "high", "step"}.intersection(spec):
+        if not _finite(spec[key]):
+            raise Error(f"the parameter {name} got {key} {spec[key]!r}, wants a finite number", 2)
+    bounds = [spec.get("low"), spec.get("high")]
+    kind = "categorical" if "choices" in spec else "int" if all(isinstance(x, int) for x in bounds) else "float"
+    return {"name": name, "type": kind, **spec}
 
 
 def _toml(value: Any) -> str:

@@ -40,9 +40,9 @@ def evaluate(objective, params, values, wanted):
     if "seed" in inspect.signature(objective).parameters and "seed" not in arguments:
         arguments["seed"] = int(os.environ["XLARUN_SEED"])
     got = objective(**arguments)
-    every = list(got) if isinstance(got, (tuple, list)) else [got]
+    results = list(got) if isinstance(got, (tuple, list)) else [got]
     try:
-        numbers = [float(x) for x in every]
+        numbers = [float(x) for x in results]
     except (TypeError, ValueError):
         numbers = [float("nan")]
     if any(x != x for x in numbers):

@@ -25,8 +25,8 @@ def space(description):
     if "nvec" in d:
         return gymnasium.spaces.MultiDiscrete(d["nvec"], dtype=np.int32)
     dtype, limits = np.dtype(d["dtype"]), []
-    for bounds, none in ((d["low"], -np.inf), (d["high"], np.inf)):
-        bounds = np.array([none if x is None else x for x in bounds])
+    for bounds, limit in ((d["low"], -np.inf), (d["high"], np.inf)):
+        bounds = np.array([limit if x is None else x for x in bounds])
         limits.append(np.broadcast_to(bounds.reshape(d["shape"] if bounds.size > 1 else ()), d["shape"]).astype(dtype))
     return gymnasium.spaces.Box(*limits, shape=tuple(d["shape"]), dtype=dtype)
 
