@@ -81,6 +81,7 @@ func TestSpecs(t *testing.T) {
 		{"a bound missing", "low = 1e-3\n", "", `key "param.x.low" is missing`},
 		{"a bound that is a text", "high = 10", "high = '10'", `key "param.x.high" got 10, wants a number`},
 		{"bounds turned round", "high = 10\n", "high = 1e-4\n", `key "param.x" is wrong: it has low`},
+		{"a step too far", "step = 2", "step = 9", `key "param.y" is wrong: it has step 9, want one of at most 8`},
 		{"log of nothing", "low = 1e-3", "low = 0", `key "param.x" is wrong`},
 		{"a key of another type", "step = 2", "choices = [2]", `key "param.y.choices" is not known`},
 		{"a condition on nothing", `{ how = "well" }`, `{ z = 3 }`, `key "param.x" is wrong: its condition names "z"`},

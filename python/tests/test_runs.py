@@ -206,6 +206,11 @@ def test_a_run(solved, tmp_path):
         assert solved.config == leaves
     action, _ = solved.best.act(np.zeros(4))
     assert action in (0, 1) and solved.member("final").metadata["member"] == "mean"
+    (tmp_path / "config.toml").touch()
+    with pytest.raises(xlarun.Error, match="^run.best: the run .* has saved no member yet: wait"):
+        xlarun.Run(tmp_path).best
+    with pytest.raises(xlarun.Error, match="^run.member.'x'.: the name got .x., wants best, final"):
+        solved.member("x")
     folder = xlarun.Run(solved.folder)
     assert folder.wait() is folder and not folder.running and [row["generation"] for row in folder] == solved.first
     assert {"mean_fitness", "steps_per_second"} <= set(folder.rows[0]) and "<svg" in folder._repr_html_()

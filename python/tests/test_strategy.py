@@ -223,6 +223,22 @@ def test_bad_archives():
         search().archive
 
 
+def test_the_best_of_an_archive():
+    """Members that were dropped are never the best; in later generations all may be."""
+    s = Strategy("map-elites", popsize=4, x0=np.zeros((4, 3)), ranges=[(0, 1)], archive="grid:8")
+    for fitness, measures, best, dropped in (([7, 2, np.inf, 1], [np.nan, .5, .5, np.inf], 2, 3),
+                                             ([np.nan] * 4, [.5] * 4, 2, 4), ([9] * 4, [np.nan] * 4, 2, 4),
+                                             ([1, 3, 9, 3], [.5, .1, np.nan, .9], 3, 1)):
+        xs = s.ask()
+        s.tell(xs, fitness, np.array(measures)[:, None])
+        assert (s.best_fitness, s.stats["best_fitness"], s.stats["dropped"]) == (best, best, dropped)
+    np.testing.assert_array_equal(s.best, xs[1])
+    s = Strategy("cma-me", popsize=4, x0=np.zeros((4, 3)), ranges=[(0, 1)], archive="grid:8", learning_rate=0.1,
+                 threshold_min=5, emitter_searches=1)
+    s.tell(s.ask(), [4, 4, 4, 6], np.full((4, 1), .5))
+    assert s.best_fitness == 6
+
+
 def test_archives_that_stay_empty():
     """cma-me with a learning rate asked for the first generation for ever; threshold_min alone did nothing."""
     def first(fitness, measures=0.0, **more):
@@ -269,6 +285,7 @@ def test_pickles(tmp_path):
     ({"popsize": 7}, "popsize: got 7, want an even number"),
     ({"popsize": True}, "popsize: got True, want a whole number"),
     ({"popsize": 2**24, "x0": np.zeros(10**6)}, "these take about"),
+    ({"name": "iamalgam", "x0": np.zeros(10**6)}, "want fewer or smaller members: the search takes about 21.8 TiB"),
     ({"seed": 1.5}, "seed: got 1.5"),
     ({"sigma": -1}, "sigma: got -1, want a number above 0"),
     ({"learning_rat": 1}, "did you mean learning_rate"),

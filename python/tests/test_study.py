@@ -32,6 +32,14 @@ def objective(x, how, seed):
         xlarun.report(x + 3 - step, step)
     if how == "raise":
         raise ValueError("no such x")
+    if how == "long":
+        raise ValueError("no " * 1000)
+    if how == "lines":
+        raise ValueError("no\n" * 10)
+    if how == "digits":
+        return 10**400
+    if how == "number as text":
+        return "3"
     if how == "text":
         return "low"
     if how == "two":
@@ -61,7 +69,8 @@ def test_every_end_of_an_objective(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(os.path.dirname(__file__))
     objective.__module__ = "test_study"
-    ways = ["well", "raise", "text", "exit", "crash", "noisy", "two", "inf", "nan"]
+    ways = ["well", "raise", "text", "exit", "crash", "noisy", "two", "inf", "nan", "long", "lines", "digits",
+            "number as text"]
     s = xlarun.Study("ends", {"x": (0.0, 1.0), "how": ways}, "minimize", sampler="grid", grid_points=1, seeds=2,
                      window=20)
     monkeypatch.setenv("PATH_BEFORE", os.environ.get("PYTHONPATH", ""))
@@ -75,6 +84,9 @@ def test_every_end_of_an_objective(tmp_path, monkeypatch):
     printed = tmp_path / "runs" / "study-ends" / "trials" / str(trials["crash"]["number"]) / "seed-0" / "stdout"
     assert printed.read_text() == "before\n"
     assert "ValueError: no such x" in reasons["raise"]
+    assert "ValueError: no no no" in reasons["long"] and "ValueError: no no no" in reasons["lines"]
+    assert "the objective returned a whole number that no float holds, want a number" in reasons["digits"]
+    assert "the objective returned '3', want a number" in reasons["number as text"]
     assert "the objective returned 'low', want a number" in reasons["text"]
     assert "the objective returned nan, want a number" in reasons["nan"]
     assert "the objective returned 2 numbers, want 1: give a direction for each, direction=[...]" in reasons["two"]
@@ -252,6 +264,8 @@ def test_what_a_study_refuses(monkeypatch, tmp_path):
     for bounds, want in (((math.nan, 1.0), "low nan"), ((0.0, np.inf), "high inf"), ((0, "1"), "high '1'")):
         with pytest.raises(Error, match=f"the parameter lr got {want}, wants a finite number"):
             xlarun.Study("a", {"lr": bounds})
+    with pytest.raises(Error, match="step 0.3 of whole numbers from 0 to 1, wants a whole step: write 0.0 for a float"):
+        xlarun.Study("a", {"lr": {"low": 0, "high": 1, "step": 0.3}})
     with pytest.raises(Error, match="n_jobs got '2', wants a whole number"):
         xlarun.Study("a", {"lr": (0, 1)}).optimize(math.sin, n_jobs="2")
     for choices in (["a", None], {"choices": [None]}, [[1, 2]], [np.inf]):

@@ -146,6 +146,7 @@ def test_parameters_and_masks():
     ({"num_envs": 2.0}, "num_envs: got 2.0"),
     ({"gravit": 1}, "did you mean gravity"),
     ({"gravity": "x"}, "gravity"),
+    ({"length": (0.1, 0.3)}, r'or two with \.\. between them, "0\.1\.\.0\.3"'),
     ({"gravity": float("nan")}, "gravity: got nan, want a finite number"),
     ({"gravity": None}, "gravity: got None, want a finite number"),
     ({"id": 5}, "id: got 5, want the name of an environment"),
@@ -173,6 +174,16 @@ def test_bad_calls():
     for action in (np.int64(2**32), np.int64(-2**32), np.uint64(2**64 - 2**32)):  # int32 makes 0 of it
         with pytest.raises(xlarun.Error, match=f"got {action} for environment 1"):
             env.step(np.array([0, action], action.dtype))
+    box = xlarun.make_vec("HalfCheetah-v5", 3)
+    box.reset(seed=1)
+    for wrong in (np.nan, np.inf, -np.inf, 1e300):  # was taken
+        actions = np.full((3, 6), 2.0)  # clipped, as in Gymnasium
+        with np.errstate(over="ignore"):
+            box.step(actions)
+            actions[2, 4] = wrong
+            with pytest.raises(xlarun.Error, match="(?s)actions: got .* for environment 2, want finite float32 numbers"):
+                box.step(actions)
+        box.reset(seed=1)
     with pytest.raises(xlarun.Error, match="seed: got 3 seeds"):
         env.reset(seed=[1, 2, 3])
     for seed in (10**20, [1, 10**20], "a", 1.7, object()):

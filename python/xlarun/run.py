@@ -232,7 +232,12 @@ class Run:
             raise Error('the run has no members: it was started with out="none"', 2)
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "member.safetensors")
-            command("export", str(self.folder), "--out", file, *([] if name is None else ["--member", name]))
+            try:
+                command("export", str(self.folder), "--out", file, *([] if name is None else ["--member", name]))
+            except Error as e:  # in the words of who called
+                called = "run.best" if name is None else f"run.member({name!r})"
+                said = str(e).replace("xlarun export", called, 1).replace("--member", "the name")
+                raise Error(said, e.status, e.code) from None
             return load(file)
 
     @property

@@ -143,8 +143,9 @@ class Strategy:
         so are infinities, also of numbers that float32 cannot hold.
 
         measures, an array of a row for each member, say where in an archive it belongs. A member without finite fitness
-        and measures does not. Measures beyond their range are clipped to it, and stats["clipped"] counts such members.
-        Error: the archive is still empty after the first generation.
+        and measures is dropped: stats["dropped"] counts such members. Measures beyond their range are clipped to it,
+        and stats["clipped"] counts such members. Error: the archive is still empty after the first generation, which
+        is told only there.
 
         The strategy knows how it drew the members: it learns nothing from other ones, so xs must be what ask returned.
         """
@@ -177,7 +178,10 @@ class Strategy:
         if "stats" in o.fields:
             self.stats = dict(zip(o.description["stats"], o.input("stats").tolist()))
         self.generation, self._asked = self.generation + 1, None
-        finite = np.where(np.isfinite(fitness), fitness, -np.inf)
+        told = np.isfinite(fitness)
+        if self.name in searches:  # no member that the archive has refused is the best
+            told &= np.isfinite(given["measures"]).all(1) & (fitness <= np.float32(self.stats["best_fitness"]))
+        finite = np.where(told, fitness, -np.inf)
         i = int(finite.argmax())
         if finite[i] > (-np.inf if self.best_fitness is None else self.best_fitness):
             self.best_fitness = float(finite[i])

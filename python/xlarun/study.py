@@ -189,6 +189,9 @@ def _parameter(name: str, spec: Any) -> dict[str, Any]:
             raise Error(f"the parameter {name} got {key} {spec[key]!r}, wants a finite number", 2)
     bounds = [spec.get("low"), spec.get("high")]
     kind = "categorical" if "choices" in spec else "int" if all(isinstance(x, int) for x in bounds) else "float"
+    if kind == "int" and not float(spec.get("step", 1)).is_integer():
+        raise Error(f"the parameter {name} got step {spec['step']!r} of whole numbers from {bounds[0]} to {bounds[1]}, "
+                    f"wants a whole step: write {float(bounds[0])} for a float", 2)
     return {"name": name, "type": kind, **spec}
 
 

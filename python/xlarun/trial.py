@@ -35,14 +35,23 @@ def evaluate(objective, params, values, wanted):
     """Calls the objective, and writes its value, or as many as are wanted."""
     import inspect
     import json
+    import traceback
     with open(params) as f:
         arguments = json.load(f)
     if "seed" in inspect.signature(objective).parameters and "seed" not in arguments:
         arguments["seed"] = int(os.environ["XLARUN_SEED"])
-    got = objective(**arguments)
+    try:
+        got = objective(**arguments)
+    except Exception as e:
+        if "\n" not in str(e):
+            raise
+        traceback.print_exc()
+        sys.exit(f"{type(e).__name__}: {' '.join(str(e).split())}")  # the last line is the reason of the failure
     results = list(got) if isinstance(got, (tuple, list)) else [got]
     try:
-        numbers = [float(x) for x in results]
+        numbers = [float("nan" if isinstance(x, (str, bytes, bytearray)) else x) for x in results]
+    except OverflowError:
+        sys.exit("the objective returned a whole number that no float holds, want a number up to 1.8e308")
     except (TypeError, ValueError):
         numbers = [float("nan")]
     if any(x != x for x in numbers):

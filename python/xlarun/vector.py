@@ -112,7 +112,8 @@ class Vector(VectorEnv):
         bad = o.input("bad")
         if bad.any():
             i = int(bad.argmax())
-            raise Error(f"actions: got {actions[i]} for environment {i}, want one of {self.single_action_space}", 2)
+            wants = f"one of {self.single_action_space}" if self._kind.kind != "f" else "finite float32 numbers"
+            raise Error(f"actions: got {actions[i]} for environment {i}, want {wants}", 2)
         info = {}
         terminated, truncated = o.output("terminated"), o.output("truncated")
         if self._legal:

@@ -103,7 +103,7 @@ func readData(env envs.Environment, given settings.Pairs) (all []EnvParam, err e
 		}
 		wrong := func(wants string) error {
 			return settings.Wrong(settings.EnvParam, name+"="+text, "%s for %s of %s, or two with %s between them, "+
-				"from which each episode draws one", wants, name, env.Spec().ID, rangeMark)
+				"\"0.1%s0.3\", from which each episode draws one", wants, name, env.Spec().ID, rangeMark, rangeMark)
 		}
 		whole := leaves[index].DType().IsInt()
 		within := ranges[index]

@@ -40,7 +40,7 @@ func TestReadEnvParams(t *testing.T) {
 		{5, "max-steps", "3", ""},
 		{6, "max-steps", "3..1e2", ""},
 		{7, "mass-cart", "", "want a number above 0 that a float32 holds for mass-cart of CartPole-v1, or two with " +
-			".. between them"},
+			`.. between them, "0.1..0.3", from which each episode draws one`},
 		{8, "mass-cart", "NaN", "want a number above 0 that a float32 holds"},
 		{9, "mass-cart", "Inf", "want a number above 0 that a float32 holds"},
 		{10, "mass-cart", "1e39", "want a number above 0 that a float32 holds"},

@@ -99,21 +99,28 @@ func (p *process) failure(folder string) error {
 		return nil
 	}
 	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(tail(filepath.Join(folder, errFile)), "?")), "\n")
-	said := strings.Join(lines[max(0, len(lines)-3):], " / ")
+	lines = lines[max(0, len(lines)-3):]
+	const most = 300
+	for i, line := range lines { // a long message begins with its kind
+		if r := []rune(line); len(r) > most {
+			lines[i] = string(r[:most]) + "…"
+		}
+	}
+	said := strings.Join(lines, " / ")
 	if said == "" {
 		said = "it wrote nothing to stderr"
 	}
 	return fmt.Errorf("the program ended with %v: %s", p.ProcessState, said)
 }
 
-// tail returns the last 500 bytes of a file; "" if it cannot be read.
+// tail returns the last 16 KiB of a file; "" if it cannot be read.
 func tail(path string) string {
 	f, err := os.Open(path)
 	if err != nil {
 		return ""
 	}
 	defer func() { _ = f.Close() }()
-	const most = 500
+	const most = 1 << 14
 	if _, err := f.Seek(-most, io.SeekEnd); err != nil { // it is shorter
 		_, _ = f.Seek(0, io.SeekStart)
 	}

@@ -17,7 +17,6 @@ type Search struct {
 	program *Program
 	Inputs  SearchInputs
 	Metrics []string // of a generation
-	Bytes   int64    // of the archive
 }
 
 // SearchInputs are inputs that do not change.
@@ -53,10 +52,7 @@ func (c *Config) Search(space envs.Box, genomes *population.Layout) (*Search, er
 	// nobody tells lengths, the last of memberMetrics
 	names := slices.Concat(p.Container.Metrics(),
 		memberMetrics[:len(memberMetrics)-1])
-	q := &Search{p, SearchInputs{Tables: p.Container.Tables(), Numbers: p.numbers()}, names, 0}
-	return q, graph.Try(func() {
-		q.Bytes = graph.TreeBytes(graph.EvalShape(func() any { return p.Container.Empty(genomes.Size(), c.Scoring) }))
-	})
+	return &Search{p, SearchInputs{Tables: p.Container.Tables(), Numbers: p.numbers()}, names}, nil
 }
 
 // Start returns the state before the first generation, whose members are first, f32[batch, n]. key is of the seed.

@@ -30,6 +30,10 @@ func (s Space) Check() error {
 		if err := p.Distribution.Check(); err != nil {
 			return &ParamError{p.Name, "it has " + err.Error()}
 		}
+		if d := p.Distribution; d.Kind != Categorical && d.Low < d.High && d.single() {
+			return &ParamError{p.Name, fmt.Sprintf("it has step %v, want one of at most %v: low is its only value",
+				d.Step, d.High-d.Low)}
+		}
 		for _, on := range slices.Sorted(maps.Keys(p.When)) {
 			d, ok := before[on]
 			if !ok {

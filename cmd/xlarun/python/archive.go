@@ -89,10 +89,7 @@ func (s *Server) archive(in *searchArgument, names keywords) (o object, descript
 	a.tell = func(state, draws, numbers any, told []*graph.Array) (any, *graph.Array) {
 		return q.Tell(state.(qd.SearchState), numbers.(qd.SearchInputs), draws.(qd.Child), told[0], told[1])
 	}
-	// the archive in the state, as elites returns it, and in memory that Python sees
-	const heldArchives = 3
-	each := heldMembers * graph.TreeBytes(member)
-	if err := s.checkMemory("popsize", in.Popsize, 1, each, heldArchives*q.Bytes); err != nil {
+	if err := s.checkMemory("popsize", in.Popsize, 1, heldMembers*graph.TreeBytes(member), 0); err != nil {
 		return o, nil, err
 	}
 	x, err := s.search(a, fmt.Sprintf("%s, %s, %d members", c.Archive, c.Emitter, in.Popsize), in.Popsize, member,

@@ -72,6 +72,9 @@ const searchSlots = 3
 // heldMembers counts members in two slots and on the device, and about as much noise.
 const heldMembers = 4
 
+// heldStates counts a state, its update, and about as much between them. Python may see an archive twice instead.
+const heldStates = 3
+
 // searchOf makes a search, whose function fills in the names of its settings.
 func (s *Server) searchOf(argument []byte,
 	build func(in *searchArgument, names keywords) (object, map[string]any, error)) (any, error) {
@@ -108,7 +111,7 @@ func (in *searchArgument) members() (member []*graph.Array, err error) {
 }
 
 // checkMemory returns an error if n of what an argument counts do not fit into the free memory: with other bytes beside
-// each bytes of one. The count is a multiple of group.
+// each bytes of one. The count is a multiple of group. other may depend on n, so with it no count is known that fits.
 func (s *Server) checkMemory(argument string, n, group int, each, other int64) error {
 	b, err := s.device()
 	if err != nil {
@@ -118,8 +121,11 @@ func (s *Server) checkMemory(argument string, n, group int, each, other int64) e
 	if free <= 0 || need <= float64(free) { // 0: it is unknown
 		return nil
 	}
-	most := max(0, int((float64(free)-float64(other))/float64(each))/group*group)
-	return console.BadInput("%s: got %d, want at most %d: these take about %s%s", argument, n, most,
+	wants := "fewer or smaller members: the search takes"
+	if other == 0 {
+		wants = fmt.Sprintf("at most %d: these take", int(float64(free)/float64(each))/group*group)
+	}
+	return console.BadInput("%s: got %d, want %s about %s%s", argument, n, wants,
 		plan.BytesText(int64(min(need, 1<<62))), plan.MoreThan(free, false))
 }
 
@@ -141,6 +147,13 @@ func (s *Server) search(a algorithm, purpose string, population int, member any,
 	if err := graph.Try(func() {
 		state = graph.EvalShape(func() any { return a.start(zeros(x.fields.start)) })
 	}); err != nil {
+		return nil, err
+	}
+	if err := s.checkMemory("popsize", population, 1, heldMembers*graph.TreeBytes(member),
+		heldStates*graph.TreeBytes(state)); err != nil {
+		return nil, err
+	}
+	if err := m.open(); err != nil {
 		return nil, err
 	}
 	_, x.tree = graph.Flatten(state)
@@ -211,7 +224,7 @@ func (x *search) share(population int, member any, measures int) error {
 			return err
 		}
 	}
-	return m.open()
+	return nil
 }
 
 // object is what Python holds, and its description.

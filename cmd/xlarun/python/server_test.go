@@ -111,6 +111,13 @@ func TestBadRequests(t *testing.T) {
 			`members in groups of 2`},
 		{strategy(`,"popsize":16777216,"leaves":[{"path":"","dtype":"float32","shape":[1000000]}]`),
 			`popsize: got 16777216, want at most `},
+		{strategy(`,"name":"cmaes","leaves":[{"path":"","dtype":"float32","shape":[1000000]}]`), // was out of memory
+			`popsize: got 4, want fewer or smaller members: the search takes about 21.8 TiB, which is more than`},
+		{strategy(`,"name":"xnes","leaves":[{"path":"","dtype":"float32","shape":[1000000]}]`),
+			`popsize: got 4, want fewer or smaller members: the search takes about 10.9 TiB, which is more than`},
+		{archive(`,"ranges":[[0,1]],"leaves":[{"path":"","dtype":"float32","shape":[1000000]}],"settings":{"archive":` +
+			`"grid:100000"}`),
+			`popsize: got 4, want fewer or smaller members: the search takes about `},
 		{strategy(`,"settings":{"learning_rat":1}`), `learning_rat: got a value, want one of the settings that the ` +
 			`strategy openes has: learning_rate, sigma`},
 		{strategy(`,"settings":{"sigma":-1}`), `sigma: got -1, want a number above 0`},

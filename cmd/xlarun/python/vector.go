@@ -72,7 +72,7 @@ type timestep struct {
 	Truncated   *graph.Array // bool[]
 	Legal       *graph.Array `tree:"optional"` // of the actions
 	Final       *graph.Array `tree:"optional"` // the last observation of the episode that ended in this step
-	Bad         *graph.Array // bool[]: the action is not in the space
+	Bad         *graph.Array // bool[]: the action is not in the space, or a box's is not finite
 }
 
 // stepResult is what a step of one lane returns, or a step of all lanes.
@@ -202,6 +202,8 @@ func (x *vector) stepOne(l lane, action *graph.Array) stepResult {
 	next, out := l, timestep{Bad: graph.Scalar(false)}
 	if _, box := space.(envs.Box); !box {
 		out.Bad = space.Contains(action).Not()
+	} else if action.DType().IsFloat() { // environments clip what is beyond the bounds
+		out.Bad = action.IsFinite().All().Not()
 	}
 	next.Time = l.Time.Add(1)
 	next.Start.Env, out.Final, out.Reward, out.Terminated, out.Truncated =
