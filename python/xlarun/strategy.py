@@ -180,7 +180,7 @@ class Strategy:
         self.generation, self._asked = self.generation + 1, None
         told = np.isfinite(fitness)
         if self.name in searches:  # no member that the archive has refused is the best
-            told &= np.isfinite(given["measures"]).all(1) & (fitness <= np.float32(self.stats["best_fitness"]))
+            told &= np.isfinite(scores["measures"]).all(1) & (fitness <= np.float32(self.stats["best_fitness"]))
         finite = np.where(told, fitness, -np.inf)
         i = int(finite.argmax())
         if finite[i] > (-np.inf if self.best_fitness is None else self.best_fitness):
