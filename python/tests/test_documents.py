@@ -58,7 +58,10 @@ def test_document(block, solved, tmp_path, monkeypatch):  # noqa: F811
         server = [arg for arg in args if arg.startswith("--join=")]  # the plugin comes after it
         output = subprocess.run([program(), *args, "--plugin", MISSING] + ["--wait=1s"] * len(server),
                                 capture_output=True, text=True).stderr
-        assert ("nats://head:4222 cannot be reached" if server else MISSING) in output, output
+        stops = ["nats://head:4222 cannot be reached"] if server else [MISSING]
+        if args[0] == "sparse":  # before the plugin, and without npm there is none
+            stops.append("cannot get the data set mnist")
+        assert any(stop in output for stop in stops), output
         for out in (arg[6:] for arg in args if arg.startswith("--out=")):
             shutil.copytree(solved.folder, out)
         return solved
