@@ -75,7 +75,7 @@ type timestep struct {
 	Bad         *graph.Array // bool[]: the action is not in the space, or a box's is not finite
 }
 
-// stepResult is what a step of one lane returns, or a step of all lanes.
+// stepResult is the result of a step: of one lane, or of all lanes.
 type stepResult struct {
 	Lanes    lane
 	Timestep timestep
@@ -192,7 +192,7 @@ func (x *vector) autoreset(lanes lane, done *graph.Array) lane {
 	return lanes
 }
 
-// leastRoom is the least number of lanes that are reset at once.
+// leastRoom is the least number of lanes that autoreset gathers.
 const leastRoom = 64
 
 // stepOne steps one lane with an action.
@@ -302,9 +302,9 @@ func (x *vector) compile() error {
 	}); err != nil {
 		return err
 	}
-	// before and after a step, zeros on the host at first, and what is seen in two slots
-	const heldStates = 4
-	if err := x.server.checkMemory("num_envs", n, 1, heldStates*graph.TreeBytes(result)/int64(n), 0); err != nil {
+	// before and after a step, zeros on the host at first, and the timesteps in two slots
+	const heldResults = 4
+	if err := x.server.checkMemory("num_envs", n, 1, heldResults*graph.TreeBytes(result)/int64(n), 0); err != nil {
 		return err
 	}
 	small := graph.TreeBytes(result) <= mostPacked
