@@ -86,34 +86,40 @@ func gatherDims(a gatherAttrs, indices Shape) []int {
 	return out
 }
 
-// gatherPlace gives, for an index of the result or updates, the operand index: window start plus offset.
-func gatherPlace(a gatherAttrs, idx []int, indices *Tensor, operand []int, clip bool) (at []int, inside bool) {
-	outer := dropAxes(idx, a.Offset)
+// gatherPlaces gives, for an index of the result or updates, the operand index: window start plus offset. The next call
+// writes over it.
+func gatherPlaces(a gatherAttrs, rank int, indices *Tensor, operand []int, clip bool) func(idx []int) ([]int, bool) {
+	outer, window := dropAxes(rangeInts(0, rank), a.Offset), gatherWindow(a)
 	st := strides(indices.Shape.Dims)
-	at = make([]int, len(operand))
-	inside = true
-	for k, axis := range a.IndexMap {
-		i := dot(outer, st[:len(outer)]) + k
-		var x int64
-		if isUnsigned(indices.Shape.DType) {
-			x = int64(min(indices.U(i), 1<<40))
-		} else {
-			x = indices.I(i)
+	at := make([]int, len(operand))
+	return func(idx []int) ([]int, bool) {
+		clear(at)
+		first, inside := 0, true
+		for i, axis := range outer {
+			first += idx[axis] * st[i]
 		}
-		limit := int64(operand[axis] - a.Sizes[axis])
-		if clip {
-			x = min(max(x, 0), limit)
+		for k, axis := range a.IndexMap {
+			var x int64
+			if isUnsigned(indices.Shape.DType) {
+				x = int64(min(indices.U(first+k), 1<<40))
+			} else {
+				x = indices.I(first + k)
+			}
+			limit := int64(operand[axis] - a.Sizes[axis])
+			if clip {
+				x = min(max(x, 0), limit)
+			}
+			inside = inside && x >= 0 && x <= limit
+			at[axis] = int(x)
 		}
-		inside = inside && x >= 0 && x <= limit
-		at[axis] = int(x)
+		for i, axis := range a.Batch {
+			at[axis] = idx[outer[a.IndexBatch[i]]]
+		}
+		for i, axis := range window {
+			at[axis] += idx[a.Offset[i]]
+		}
+		return at, inside
 	}
-	for i, axis := range a.Batch {
-		at[axis] = outer[a.IndexBatch[i]]
-	}
-	for i, axis := range gatherWindow(a) {
-		at[axis] += idx[a.Offset[i]]
-	}
-	return at, inside
 }
 
 func gatherText(a gatherAttrs, kind string, indexRank int) string {
@@ -186,8 +192,9 @@ var _ = register(&Op{
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(gatherAttrs)
 		st := strides(in[0].Shape.Dims)
+		place := gatherPlaces(a, n.Outs[0].shape.Rank(), in[1], in[0].Shape.Dims, true)
 		return []*Tensor{moveTensor(n.Outs[0].shape, in[0], func(idx []int) int {
-			at, _ := gatherPlace(a, idx, in[1], in[0].Shape.Dims, true)
+			at, _ := place(idx)
 			return dot(at, st)
 		})}
 	},
@@ -358,8 +365,9 @@ func scatter(a gatherAttrs, in []*Tensor) *Tensor {
 	}
 	out := &Tensor{in[0].Shape.with(d), slices.Clone(in[0].V)}
 	st := strides(out.Shape.Dims)
+	place := gatherPlaces(a, in[2].Shape.Rank(), in[1], out.Shape.Dims, false)
 	forEach(in[2].Shape.Dims, func(i int, idx []int) {
-		if at, inside := gatherPlace(a, idx, in[1], out.Shape.Dims, false); inside {
+		if at, inside := place(idx); inside {
 			combine(out, dot(at, st), in[2], i)
 		}
 	})

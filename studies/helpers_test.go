@@ -245,7 +245,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	ramdisk.Use()
-	if err := flag.Set("test.parallel", "4"); err != nil { // tests wait more than they compute; -parallel goes before
+	if err := flag.Set("test.parallel", "8"); err != nil { // tests wait more than they compute; -parallel goes before
 		panic(err)
 	}
 	code := m.Run()

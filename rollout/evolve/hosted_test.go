@@ -738,7 +738,8 @@ func TestHostsThatAreDone(t *testing.T) {
 		require.ErrorContains(t, err, "the other hosts were done ")
 		require.ErrorContains(t, err, "after generation 6, and no more hosts join: give another name after the server")
 	}
-	own := smallRun(nil) // a run that is resumed goes on
+	c.Wait = "1ms"
+	own := smallRun(nil) // a run that is resumed goes on, alone after --wait
 	r, err := own.Start(t.Context(), &xlabridge.Reference{})
 	require.NoError(t, err)
 	_, err = r.Step(t.Context())
@@ -751,7 +752,7 @@ func TestHostsThatAreDone(t *testing.T) {
 	m, err := r.Step(t.Context())
 	require.NoError(t, errors.Join(err, r.Close()))
 	require.EqualValues(t, 2, m.Step)
-	c.Hosts, c.Generations = 2, 7 // both wait until the other one is there
+	c.Hosts, c.Generations, c.Wait = 2, 7, "1m" // both wait until the other one is there
 	var both sync.WaitGroup
 	errs := [2]error{}
 	for i := range 2 {
