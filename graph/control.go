@@ -59,9 +59,9 @@ func unknownLoop(body *Graph, unknown []bool, consts, carry int) (out, carryUnkn
 }
 
 // growCarry adds to live the parts of a loop's carry that its live results need.
-func growCarry(body *Graph, live []bool, consts, carry int) (g *Graph, used []bool) {
+func growCarry(p pruned, body *Graph, live []bool, consts, carry int) (g *Graph, used []bool) {
 	for {
-		g, used = body.with(choose(body.Results, live))
+		g, used = p.with(body, choose(body.Results, live))
 		grown := false
 		for i := range carry {
 			if used[consts+i] && !live[i] {

@@ -42,6 +42,9 @@ func types(arrays []*Array) string {
 func (e *emitter) refs(arrays []*Array) string { return joined(arrays, e.ref) }
 
 func joined(arrays []*Array, text func(*Array) string) string {
+	if len(arrays) == 1 {
+		return text(arrays[0])
+	}
 	parts := make([]string, len(arrays))
 	for i, a := range arrays {
 		parts[i] = text(a)

@@ -29,7 +29,7 @@ type Op struct {
 	// to l; nil: n itself is added. in are the values of the other inputs.
 	Split func(l *linear, n *Node, in []*Array, unknown []bool)
 	// Prune returns n without the results that live does not mark, and without what only they need; nil: n keeps all.
-	Prune func(n *Node, live []bool) *Node
+	Prune func(p pruned, n *Node, live []bool) *Node
 	// Loop describes a node as a loop over a carry; nil: the op is no loop. Carries are split (split.go), and work in
 	// loops counts more (lower/facts.go).
 	Loop func(n *Node) loopForm
@@ -67,6 +67,8 @@ type Op struct {
 	// Effect reports that nodes are not to be merged or dropped.
 	Effect   bool
 	distinct bool // not to be merged
+	// elementwise: Batch is batchElementwise. It is set for all ops at once.
+	elementwise bool
 }
 
 // loopForm describes how a loop passes its carry on: inputs[at:at+carry] is the carry before the first step, and the
@@ -168,18 +170,18 @@ func apply(op *Op, attrs any, inputs []*Array, bodies ...*Graph) []*Array {
 	in := ShapesOf(inputs)
 	refuseComplex(op, attrs, in)
 	shapes := op.Shape(&call{op: op, attrs: attrs, in: in, inputs: inputs, bodies: bodies})
-	n := &Node{Op: op, Attrs: attrs, Inputs: inputs, Bodies: bodies}
-	n.Outs = make([]*Array, len(shapes))
+	var n *Node
 	s := scopeOf(op.Name, inputs)
 	depth := 0
 	if s != nil {
-		n.Inputs = make([]*Array, len(inputs))
+		n = s.trace.node(op, attrs, s.trace.pos, len(inputs), len(shapes))
+		n.Bodies = bodies
 		for i, a := range inputs {
 			n.Inputs[i] = s.use(a)
 		}
-		n.pos = s.trace.pos
 		s.nodes = append(s.nodes, n)
 	} else {
+		n = &Node{Op: op, Attrs: attrs, Inputs: inputs, Bodies: bodies, Outs: make([]*Array, len(shapes))}
 		if t := currentTrace(); t != nil {
 			n.pos = t.pos
 		}
@@ -195,7 +197,7 @@ func apply(op *Op, attrs any, inputs []*Array, bodies ...*Graph) []*Array {
 		}
 	}
 	if n.pos == unknown {
-		n.pos = capture(2)
+		n.pos = capture()
 	}
 	refuseComplex(op, attrs, shapes)
 	for i, sh := range shapes {
@@ -209,7 +211,11 @@ func apply(op *Op, attrs any, inputs []*Array, bodies ...*Graph) []*Array {
 			panic(&Error{Where: userLine(), Op: op.Name, Msg: fmt.Sprintf("the result would be %s, whose bytes no "+
 				"int64 counts: want smaller sizes", sh), TooLarge: true})
 		}
-		n.Outs[i] = &Array{shape: sh, node: n, index: i, scope: s, depth: depth}
+		if s != nil {
+			n.Outs[i] = s.trace.array(sh, n, i, s)
+		} else {
+			n.Outs[i] = &Array{shape: sh, node: n, index: i, depth: depth}
+		}
 	}
 	return n.Outs
 }

@@ -134,7 +134,7 @@ func (e *emitter) deviceIndex(a collectiveAttrs) string {
 func AxisIndex(axis string) *Array {
 	a := collective("AxisIndex", axis, nil)
 	s := currentTrace().cur
-	n := &Node{Op: op("axis_index"), Attrs: a, pos: capture(1)}
+	n := &Node{Op: op("axis_index"), Attrs: a, pos: capture()}
 	out := &Array{shape: Shape{DType: Int32}, node: n, scope: s}
 	n.Outs = []*Array{out}
 	s.nodes = append(s.nodes, n)

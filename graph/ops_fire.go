@@ -72,7 +72,7 @@ var _ = register(&Op{
 		return outs[:k], []*Array{d[1], Mul(g, distance), d[0]}[:k]
 	},
 	NotLinear: "a threshold is not linear",
-	Prune: func(n *Node, live []bool) *Node {
+	Prune: func(_ pruned, n *Node, live []bool) *Node {
 		a := n.Attrs.(fireAttrs)
 		if !a.before || live[2] {
 			return n

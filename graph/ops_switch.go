@@ -366,12 +366,12 @@ func transposeSwitch(n *Node, in []*Array, lin []bool, cts []*Array) []*Array {
 	return append([]*Array{nil}, spread(outs, lo)...)
 }
 
-func pruneSwitch(n *Node, live []bool) *Node {
+func pruneSwitch(p pruned, n *Node, live []bool) *Node {
 	bodies := make([]*Graph, len(n.Bodies))
 	used := make([]bool, len(n.Inputs)-1)
 	for i, g := range n.Bodies {
 		var u []bool
-		bodies[i], u = g.with(choose(g.Results, live))
+		bodies[i], u = p.with(g, choose(g.Results, live))
 		for k := range u {
 			used[k] = used[k] || u[k]
 		}

@@ -281,15 +281,15 @@ func splitWhile(l *linear, n *Node, in []*Array, unknown []bool) {
 	l.nodes = append(l.nodes, whole)
 }
 
-func pruneWhile(n *Node, live []bool) *Node {
+func pruneWhile(p pruned, n *Node, live []bool) *Node {
 	a := n.Attrs.(whileAttrs)
 	live = slices.Clone(live)
-	cond, condUsed := n.Bodies[0].with(n.Bodies[0].Results)
+	cond, condUsed := p.with(n.Bodies[0], n.Bodies[0].Results)
 	condConsts, carryUsed := cut(condUsed, a.CondConsts)
 	for i, u := range carryUsed {
 		live[i] = live[i] || u
 	}
-	body, bodyUsed := growCarry(n.Bodies[1], live, a.BodyConsts, len(live))
+	body, bodyUsed := growCarry(p, n.Bodies[1], live, a.BodyConsts, len(live))
 	keep := whileParts[bool]{condConsts, bodyUsed[:a.BodyConsts], live}
 	cond = &Graph{Params: choose(cond.Params, keep.ofCond()), Nodes: cond.Nodes, Results: cond.Results}
 	body = &Graph{Params: choose(body.Params, keep.ofBody()), Nodes: body.Nodes, Results: body.Results}

@@ -27,7 +27,8 @@ type Cursor struct {
 	target  Target
 	program *Graph // before it is rewritten
 	rule    func(*Op) LoweringRule
-	done    map[*Node]bool // nodes that stay as they are, bodies included
+	done    map[*Node]bool  // nodes that stay as they are, bodies included
+	inside  map[*Graph]bool // whether nodes of a closed graph have to be looked at
 	trace   *trace
 }
 
@@ -81,14 +82,25 @@ func (l *Cursor) concerns(n *Node) bool {
 	if l.done[n] {
 		return false
 	}
-	return l.rule(n.Op) != nil || slices.ContainsFunc(n.Bodies, func(g *Graph) bool {
-		return slices.ContainsFunc(g.Nodes, l.concerns)
-	})
+	return l.rule(n.Op) != nil || slices.ContainsFunc(n.Bodies, l.concernsAny)
+}
+
+// concernsAny reports whether a node of a closed graph has to be looked at.
+func (l *Cursor) concernsAny(g *Graph) bool {
+	is, known := l.inside[g]
+	if !known {
+		is = slices.ContainsFunc(g.Nodes, l.concerns)
+		if l.inside == nil {
+			l.inside = map[*Graph]bool{}
+		}
+		l.inside[g] = is
+	}
+	return is
 }
 
 // graph rewrites a closed graph.
 func (l *Cursor) graph(g *Graph) *Graph {
-	if !slices.ContainsFunc(g.Nodes, l.concerns) {
+	if !l.concernsAny(g) {
 		return g
 	}
 	return closedGraph("Lower", ShapesOf(g.Params), func(p []*Array) []*Array {
@@ -150,9 +162,10 @@ func (l *Cursor) node(n *Node, in []*Array) []*Array {
 
 // copyOf adds a copy of a node with other inputs and bodies.
 func (s *scope) copyOf(n *Node, in []*Array, bodies []*Graph) *Node {
-	c := &Node{Op: n.Op, Attrs: n.Attrs, Inputs: in, Outs: make([]*Array, len(n.Outs)), Bodies: bodies, pos: n.pos}
+	c := s.trace.node(n.Op, n.Attrs, n.pos, 0, len(n.Outs))
+	c.Inputs, c.Bodies = in, bodies
 	for i, o := range n.Outs {
-		c.Outs[i] = &Array{shape: o.shape, node: c, index: i, scope: s}
+		c.Outs[i] = s.trace.array(o.shape, c, i, s)
 	}
 	s.nodes = append(s.nodes, c)
 	return c

@@ -342,10 +342,10 @@ func (t *scanTransposition) step(p scanParts[*Array]) (r scanResults[*Array]) {
 	return r
 }
 
-func pruneScan(n *Node, live []bool) *Node {
+func pruneScan(p pruned, n *Node, live []bool) *Node {
 	a := n.Attrs.(scanAttrs)
 	live = slices.Clone(live)
-	body, used := growCarry(n.Bodies[0], live, a.Consts, a.Carry)
+	body, used := growCarry(p, n.Bodies[0], live, a.Consts, a.Carry)
 	keep := splitScanParts(a, used)
 	keep.carry = splitScanResults(a, live).carry
 	params := map2ScanParts(splitScanParts(a, body.Params), keep, choose)

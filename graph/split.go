@@ -19,12 +19,16 @@ const mostPieces = 16
 
 // splitAxes returns the graph with short axes in pieces, bodies included.
 func (g *Graph) splitAxes() *Graph {
-	out, _ := g.split(nil, nil)
+	out, _ := g.split(carried{}, nil, nil)
 	return out
 }
 
 // axes holds the axis along which an array is wanted in pieces.
 type axes map[*Array]int
+
+// carried has the axes along which the carries of loops are split; see wants. A loop is asked once for each walk over
+// what is around it.
+type carried map[*Node][]int
 
 // want records that a is wanted in pieces along axis, if the axis is short. The first call for an array counts.
 func (w axes) want(a *Array, axis int) {
@@ -35,21 +39,21 @@ func (w axes) want(a *Array, axis int) {
 
 // wants walks g backwards. results are the axes along which its results are wanted in pieces (nil: whole). A sum over
 // an axis reads pieces if there are some, but is no reason for a loop to carry them; sums is whether it counts.
-func (g *Graph) wants(results []int, sums bool) axes {
-	w := axes{}
+func (c carried) wants(g *Graph, results []int, sums bool) axes {
+	w := make(axes, len(g.Nodes)/4)
 	for i, axis := range results {
 		w.want(g.Results[i], axis)
 	}
 	for _, n := range slices.Backward(g.Nodes) {
-		w.node(n, sums)
+		w.node(c, n, sums)
 	}
 	return w
 }
 
 // node records what n wants of its inputs.
-func (w axes) node(n *Node, sums bool) {
+func (w axes) node(c carried, n *Node, sums bool) {
 	if n.Op.Loop != nil {
-		carry := n.carryWants()
+		carry := c.loop(n)
 		at := n.Op.Loop(n).at
 		for i, axis := range carry {
 			w.want(n.Inputs[at+i], axis)
@@ -103,9 +107,13 @@ func (w axes) node(n *Node, sums bool) {
 	}
 }
 
-// carryWants returns the axes along which the carry of a loop is split (-1: whole). A part of the carry is split if a
+// loop returns the axes along which the carry of a loop is split (-1: whole). A part of the carry is split if a
 // body wants it so; its next value is then split too.
-func (n *Node) carryWants() (carry []int) {
+func (c carried) loop(n *Node) (carry []int) {
+	if known, ok := c[n]; ok {
+		return known
+	}
+	defer func() { c[n] = carry }()
 	l := n.Op.Loop(n)
 	step, consts := n.Bodies[l.step], l.consts[l.step]
 	carry = slices.Repeat([]int{-1}, l.carry)
@@ -113,7 +121,7 @@ func (n *Node) carryWants() (carry []int) {
 		if k == l.step {
 			continue
 		}
-		wants := b.wants(nil, false)
+		wants := c.wants(b, nil, false)
 		for i := range carry {
 			if axis, ok := wants[b.Params[l.consts[k]+i]]; ok && carry[i] < 0 {
 				carry[i] = axis
@@ -121,7 +129,7 @@ func (n *Node) carryWants() (carry []int) {
 		}
 	}
 	for {
-		body := step.wants(carry, false)
+		body := c.wants(step, carry, false)
 		grown := false
 		for i := range carry {
 			if axis, ok := body[step.Params[consts+i]]; ok && carry[i] < 0 {
@@ -135,16 +143,16 @@ func (n *Node) carryWants() (carry []int) {
 }
 
 // Elementwise reports whether n computes each element of its one result from the same element of its inputs.
-func (n *Node) Elementwise() bool {
-	return len(n.Outs) == 1 && reflect.ValueOf(n.Op.Batch).Pointer() == elementwiseRule && len(n.Bodies) == 0
-}
-
-var elementwiseRule = reflect.ValueOf(batchElementwise).Pointer()
+func (n *Node) Elementwise() bool { return len(n.Outs) == 1 && n.Op.elementwise && len(n.Bodies) == 0 }
 
 // pairwise are the ops that combine two elements of a reduction; init fills it, as functions call ops.
 var pairwise map[string]func(x, y any) *Array
 
 func init() {
+	rule := reflect.ValueOf(batchElementwise).Pointer()
+	for _, o := range Table {
+		o.elementwise = reflect.ValueOf(o.Batch).Pointer() == rule
+	}
 	pairwise = map[string]func(x, y any) *Array{"sum": Add, "max": Max, "min": Min, "prod": Mul, "and": And, "or": Or}
 }
 
@@ -176,6 +184,7 @@ type pieceList struct {
 // splitter rewrites one graph into the open scope.
 type splitter struct {
 	wants axes
+	carried
 	whole map[*Array]*Array    // by arrays of the graph
 	parts map[*Array]pieceList // likewise
 }
@@ -183,7 +192,7 @@ type splitter struct {
 // split rewrites g as a new graph. Parameters with an axis in params (-1 or nil: none) become one new parameter for
 // each piece, and results with an axis in results one new result for each piece. whole are the numbers of the results
 // that came whole and had to be cut.
-func (g *Graph) split(params, results []int) (out *Graph, whole []int) {
+func (g *Graph) split(c carried, params, results []int) (out *Graph, whole []int) {
 	var shapes []Shape
 	for i, p := range g.Params {
 		if params != nil && params[i] >= 0 {
@@ -193,7 +202,8 @@ func (g *Graph) split(params, results []int) (out *Graph, whole []int) {
 		}
 	}
 	out = closedGraph("split", shapes, func(in []*Array) []*Array {
-		s := &splitter{g.wants(results, true), map[*Array]*Array{}, map[*Array]pieceList{}}
+		s := &splitter{c.wants(g, results, true), c, make(map[*Array]*Array, len(g.Params)+len(g.Nodes)),
+			map[*Array]pieceList{}}
 		for i, p := range g.Params {
 			if params != nil && params[i] >= 0 {
 				k := p.shape.Dims[params[i]]
@@ -297,7 +307,7 @@ func (s *splitter) node(n *Node) {
 	}
 	bodies := make([]*Graph, len(n.Bodies))
 	for i, b := range n.Bodies {
-		bodies[i] = b.splitAxes()
+		bodies[i], _ = b.split(s.carried, nil, nil)
 	}
 	s.put(n, apply(n.Op, n.Attrs, each(n.Inputs, s.get), bodies...))
 }
@@ -421,15 +431,15 @@ func each(in []*Array, f func(x *Array) *Array) []*Array {
 // several parts.
 func (s *splitter) loop(n *Node) {
 	l := n.Op.Loop(n)
-	carry := n.carryWants()
+	carry := slices.Clone(s.carried.loop(n))
 	none := func(k int) []int { return slices.Repeat([]int{-1}, k) }
 	split := func(k int) (*Graph, []int) {
 		b := n.Bodies[k]
 		params := slices.Concat(none(l.consts[k]), carry, none(len(b.Params)-l.consts[k]-l.carry))
 		if k != l.step {
-			return b.split(params, nil)
+			return b.split(s.carried, params, nil)
 		}
-		return b.split(params, slices.Concat(carry, none(len(b.Results)-l.carry)))
+		return b.split(s.carried, params, slices.Concat(carry, none(len(b.Results)-l.carry)))
 	}
 	step, whole := split(l.step)
 	for len(whole) > 0 {

@@ -14,6 +14,45 @@ type trace struct {
 	cur       *scope
 	unset     int      // arrays that are left unset so far; see the op unset
 	pos       position // where set, transforms give this position to the nodes they make
+	made
+}
+
+// made hands out the nodes and arrays of a trace, from allocations of many: one for each took a quarter of the time of
+// tracing.
+type made struct {
+	nodes  []Node
+	arrays []Array
+	lists  []*Array
+}
+
+// chunk is the number of elements of such an allocation.
+const chunk = 64
+
+// take cuts n elements off a list, which is made anew where it is too short.
+func take[T any](from *[]T, n int) []T {
+	if n > len(*from) {
+		*from = make([]T, max(n, chunk))
+	}
+	out := (*from)[:n:n]
+	*from = (*from)[n:]
+	return out
+}
+
+// list is a list of n arrays.
+func (m *made) list(n int) []*Array { return take(&m.lists, n) }
+
+// node returns a node with room for inputs and results, which it does not have yet.
+func (m *made) node(op *Op, attrs any, pos position, inputs, outs int) *Node {
+	n := &take(&m.nodes, 1)[0]
+	n.Op, n.Attrs, n.pos, n.Inputs, n.Outs = op, attrs, pos, m.list(inputs), m.list(outs)
+	return n
+}
+
+// array returns a result of a node.
+func (m *made) array(shape Shape, n *Node, index int, s *scope) *Array {
+	a := &take(&m.arrays, 1)[0]
+	a.shape, a.node, a.index, a.scope = shape, n, index, s
+	return a
 }
 
 // scope collects the nodes of one function. When the function returns it is closed into a Graph.
@@ -93,23 +132,22 @@ func (s *scope) useAt(a *Array, pos position) *Array {
 		if err != nil {
 			throw("use", "cannot read a captured %s: %v", a.shape, err)
 		}
-		n := &Node{Op: constantOp, Attrs: constantAttrs{a.shape, string(b)}, pos: pos}
+		n := s.trace.node(constantOp, constantAttrs{a.shape, string(b)}, pos, 0, 1)
 		if n.pos == unknown {
-			n.pos = capture(2)
+			n.pos = capture()
 		}
-		out = &Array{shape: a.shape, node: n, scope: s}
-		n.Outs = []*Array{out}
+		out = s.trace.array(a.shape, n, 0, s)
+		n.Outs[0] = out
 		s.nodes = append(s.nodes, n)
 	case a.node != nil:
-		in := make([]*Array, len(a.node.Inputs))
+		n := s.trace.node(a.node.Op, a.node.Attrs, a.node.pos, len(a.node.Inputs), len(a.node.Outs))
+		n.Bodies = a.node.Bodies
 		for i, x := range a.node.Inputs {
-			in[i] = s.useAt(x, cmp.Or(pos, a.node.pos))
+			n.Inputs[i] = s.useAt(x, cmp.Or(pos, a.node.pos))
 		}
-		n := &Node{Op: a.node.Op, Attrs: a.node.Attrs, Inputs: in, Bodies: a.node.Bodies, pos: a.node.pos}
 		for i, o := range a.node.Outs {
-			c := &Array{shape: o.shape, node: n, index: i, scope: s}
-			n.Outs = append(n.Outs, c)
-			s.remember(o, c)
+			n.Outs[i] = s.trace.array(o.shape, n, i, s)
+			s.remember(o, n.Outs[i])
 		}
 		s.nodes = append(s.nodes, n)
 		return n.Outs[a.index]
@@ -162,7 +200,7 @@ func buildGraph(params []Shape, axes []*axis, f func(params []*Array) []*Array) 
 	}
 	s := &scope{trace: t, parent: t.cur, axes: axes, pos: t.pos}
 	if s.pos == unknown {
-		s.pos = capture(1)
+		s.pos = capture()
 	}
 	t.cur = s
 	defer func() {

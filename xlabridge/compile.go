@@ -3,6 +3,7 @@
 package xlabridge
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,13 +30,14 @@ type request struct {
 	extra       string         // the value of extraOptions
 	store       *cache.Cache
 	noStore     string
-	renew       bool   // see Options.Renew
-	keepFusions bool   // the plugin could not load the entry, so the next one is stored as the plugin wrote it
-	text        string // identifies the program in Metadata.Program; set by key
-	host        string // identifies the kind of CPU
-	slow        string // see CompileOptions.slow
+	renew       bool          // see Options.Renew
+	keepFusions bool          // the plugin could not load the entry, so the next one is stored as the plugin wrote it
+	text        func() string // identifies the program in Metadata.Program; set by key
+	host        string        // identifies the kind of CPU
+	slow        func() string // see CompileOptions.slow
 
-	info CompileInfo // out
+	info   CompileInfo    // out
+	memory *ProgramMemory // out; nil: the plugin has to be asked
 }
 
 // CompileText compiles a StableHLO module, or loads it from the cache. The name appears in errors and in the cache's
@@ -132,7 +134,9 @@ func (c *Client) compile(r *request, code []byte, replicas int) (*pjrt.Program, 
 			}
 			options = with
 		}
-		c.tell(r.slow)
+		if r.slow != nil {
+			c.tell(r.slow())
+		}
 		start := time.Now()
 		program, err := c.inner.Compile(code, options, replicas)
 		if err != nil {
@@ -147,6 +151,9 @@ func (c *Client) compile(r *request, code []byte, replicas int) (*pjrt.Program, 
 			continue
 		}
 		r.info.Reason += omitted
+		if m, err := memoryOf(program); err == nil {
+			r.memory = &m
+		}
 		if r.store != nil {
 			meta := c.lib.metadata(r, c.platformKey(), time.Since(start))
 			payload, err := program.Serialize()
@@ -181,8 +188,13 @@ func platformKey(platform, version, kind string) string {
 
 // metadata describes a program that took the given time to compile.
 func (l *library) metadata(r *request, platform string, compiling time.Duration) cache.Metadata {
+	var memory json.RawMessage
+	if r.memory != nil {
+		memory, _ = json.Marshal(r.memory) // numbers alone
+	}
 	return cache.Metadata{Name: r.name, Purpose: r.purpose, Created: time.Now().UTC(),
-		CompileSeconds: compiling.Seconds(), Plugin: l.fingerprint, Platform: platform, Program: r.text}
+		CompileSeconds: compiling.Seconds(), Plugin: l.fingerprint, Platform: platform, Program: r.text(),
+		Memory: memory}
 }
 
 // stored notes whether the program was written to the cache.
@@ -238,7 +250,7 @@ func (r *request) key(l *library, code []byte, format string, options []byte, pl
 		delete(overrides, cudaDataDir) // a folder of this machine
 	}
 	added, _ := appendOverrides(options, overrides) // checked by compileText
-	r.text = cache.NewKey(code, []byte(format), added, []byte(r.extra)).String()
+	r.text = func() string { return cache.NewKey(code, []byte(format), added, []byte(r.extra)).String() }
 	key := cache.NewKey(code, []byte(format), added, []byte(r.extra), []byte(l.fingerprint), []byte(platform),
 		[]byte(host), []byte(os.Getenv("XLA_FLAGS")))
 	r.info.Key = key.String()
@@ -261,14 +273,15 @@ func (r *request) similarEntry(l *library, platform string, err error) string {
 	if err != nil {
 		return ""
 	}
+	own := r.text()
 	for _, e := range entries {
-		if e.Meta.Program != r.text || e.Meta.Program == "" {
+		if e.Meta.Program != own || e.Meta.Program == "" {
 			continue
 		}
-		_, own, _ := strings.Cut(platform, "\n")
+		_, device, _ := strings.Cut(platform, "\n")
 		switch {
 		case e.Meta.Platform != platform:
-			return fmt.Sprintf("; the same program is there for %s, this device is %s", e.Meta.Device(), own)
+			return fmt.Sprintf("; the same program is there for %s, this device is %s", e.Meta.Device(), device)
 		case e.Meta.Plugin != l.fingerprint:
 			return fmt.Sprintf("; the same program is there from another plugin (%.12s, this is %.12s)", e.Meta.Plugin,
 				l.fingerprint)
@@ -315,6 +328,9 @@ func (c *Client) fromCache(r *request, key cache.Key, replicas int) (*pjrt.Progr
 		return nil, fmt.Errorf("%w: %w", errNotLoaded, err)
 	}
 	r.info.Bytes = len(payload)
+	if len(meta.Memory) > 0 {
+		_ = json.Unmarshal(meta.Memory, &r.memory) // else the plugin is asked
+	}
 	return program, nil
 }
 

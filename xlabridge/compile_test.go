@@ -42,6 +42,10 @@ func TestCompileCache(t *testing.T) {
 	require.Equal(t, t.Name(), entries[0].Meta.Name)
 	require.Equal(t, first.Fingerprint(), entries[0].Meta.Plugin)
 	require.Contains(t, entries[0].Meta.Platform, "cpu")
+	needs, err := e.Memory()
+	require.NoError(t, err)
+	require.Positive(t, needs.Outputs)
+	require.NotEmpty(t, entries[0].Meta.Memory)
 
 	// Another client with more devices finds the same program.
 	second := openAlone(t, Options{CacheDir: dir, Devices: 2})
@@ -50,6 +54,9 @@ func TestCompileCache(t *testing.T) {
 	require.Empty(t, again.Info().Reason)
 	require.Equal(t, e.Info().Key, again.Info().Key)
 	require.Equal(t, e.Info().Bytes, again.Info().Bytes)
+	kept, err := again.Memory()
+	require.NoError(t, err)
+	require.Equal(t, needs, kept)
 	runAxpy(t, second, again)
 
 	// What the compiled program depends on gives another key.

@@ -23,6 +23,7 @@ type Executable struct {
 	info     CompileInfo
 	replicas int
 	outputs  int
+	memory   *ProgramMemory          // nil: the plugin has to be asked
 	ahead    *ahead                  // of a topology's program; nil for one that is loaded on devices
 	sizes    atomic.Pointer[[]int64] // see resultSizes
 
@@ -36,7 +37,7 @@ func (c *Client) newExecutable(name string, inner *pjrt.Program, r *request) (*E
 		_ = inner.Close()
 		return nil, fmt.Errorf("xlabridge: compile %s: the program returns nothing; return at least one array", name)
 	}
-	e := &Executable{name: name, client: c, inner: inner, info: r.info, replicas: inner.Replicas,
+	e := &Executable{name: name, client: c, inner: inner, info: r.info, memory: r.memory, replicas: inner.Replicas,
 		outputs: inner.Outputs}
 	return e.owned(inner.Close)
 }

@@ -18,6 +18,9 @@ func (e *Executable) Memory() (ProgramMemory, error) {
 	if e.ahead != nil {
 		return e.ahead.Memory, nil
 	}
+	if e.memory != nil {
+		return *e.memory, nil
+	}
 	m, err := memoryOf(e.inner)
 	if err != nil {
 		err = fmt.Errorf("xlabridge: memory of program %s: %w", e.name, err)

@@ -127,8 +127,8 @@ type CompileOptions struct {
 
 	// alone is set by ForJit (lower.Use).
 	alone bool
-	// slow says why it takes minutes to compile the program, if it does.
-	slow string
+	// slow says why it takes minutes to compile the program, if it does; nil: nobody looks.
+	slow func() string
 }
 
 // ForJit returns the options with which Jit compiles a program: it uses all cores if there is enough work for each, and

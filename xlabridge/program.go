@@ -94,7 +94,7 @@ func (c *Client) Compile(p *graph.Program, o CompileOptions) (*Compiled, error) 
 		return nil, err
 	}
 	if c.Platform() == "cpu" {
-		o.slow = lower.Repeated(l.Graph)
+		o.slow = func() string { return lower.Repeated(l.Graph) }
 	}
 	exe, err := c.compileText(p.Name, l.StableHLO, c.programOptions(l, o), o)
 	if err != nil {

@@ -181,7 +181,7 @@ func TestOtherEntries(t *testing.T) {
 	h200 := cache.AcceleratorPlatform("cuda", "NVIDIA H200")
 	r.overrides = map[string]any{cudaDataDir: "/home/one/cuda"}
 	key := r.key(l, code, "mlir", pjrt.CompileOptions(0), h100)
-	require.NoError(t, store.Put(key, cache.Metadata{Name: "m", Platform: h100, Plugin: "b1", Program: r.text},
+	require.NoError(t, store.Put(key, cache.Metadata{Name: "m", Platform: h100, Plugin: "b1", Program: r.text()},
 		[]byte("program")))
 	other := &request{store: store, overrides: map[string]any{cudaDataDir: "/home/two/cuda"}}
 	require.Equal(t, key, other.key(l, code, "mlir", pjrt.CompileOptions(0), h100),

@@ -98,10 +98,14 @@ type Lowered struct {
 	// Facts are measured of Graph, but Work, Grain and LargestArray of the program before, in which loops know their
 	// iterations.
 	Facts Facts
-	// Fingerprint identifies the text (hex sha256).
-	Fingerprint string
 	// Seconds is the time to lower and write it.
 	Seconds float64
+}
+
+// Fingerprint identifies the text (hex sha256).
+func (l *Lowered) Fingerprint() string {
+	sum := sha256.Sum256([]byte(l.StableHLO))
+	return hex.EncodeToString(sum[:])
 }
 
 // Lower returns the program for a target. The result is kept for later calls.
@@ -122,8 +126,6 @@ func lower(p *graph.Program, t graph.Target) *Lowered {
 	l.Facts = Measure(l.Graph, t)
 	l.Facts.Work, l.Facts.Grain, l.Facts.LargestArray = before.Work, before.Grain, before.LargestArray
 	l.StableHLO = l.Graph.StableHLO(p.Name, aliases(p, t), p.Replicas)
-	sum := sha256.Sum256([]byte(l.StableHLO))
-	l.Fingerprint = hex.EncodeToString(sum[:])
 	l.Seconds = time.Since(start).Seconds()
 	return l
 }

@@ -68,64 +68,87 @@ func eachGraph(g *graph.Graph, f func(g *graph.Graph)) {
 	}
 }
 
-// reader is where an array is computed: in the loop of an array that is stored, or where a node reads one of its inputs
-// by another index than its own.
-type reader struct {
-	stored *graph.Array
-	by     *graph.Node
-	input  int
+// readers are the readers of an array, by their numbers in ascending order, with the number of copies in each. They do
+// not change: arrays share them.
+type readers []read
+
+type read struct {
+	reader int
+	copies float64
 }
 
-// readers are the readers of an array with the number of copies in each.
-type readers map[reader]float64
-
 func (p readers) total() (sum float64) {
-	for _, copies := range p {
-		sum += copies
+	for _, c := range p {
+		sum += c.copies
 	}
 	return sum
+}
+
+// and returns the readers of both. One that is in both has the larger number of copies.
+func (p readers) and(q readers) readers {
+	if len(p) == 0 {
+		return q
+	}
+	all := make(readers, 0, len(p)+len(q))
+	for _, c := range p {
+		for ; len(q) > 0 && q[0].reader < c.reader; q = q[1:] {
+			all = append(all, q[0])
+		}
+		if len(q) > 0 && q[0].reader == c.reader {
+			c.copies, q = max(c.copies, q[0].copies), q[1:]
+		}
+		all = append(all, c)
+	}
+	return append(all, q...)
 }
 
 // copies calls f for the nodes of a graph, from the last one on, with the number of places in which a compiler writes
 // the node again. If times is set, it is the number of times that an element is computed: a broadcast reads the same
 // one for many. f returns whether the node is stored.
 func copies(g *graph.Graph, times bool, f func(n *graph.Node, copies float64) (once bool)) {
-	of := map[*graph.Array]readers{}
-	add := func(a *graph.Array, at reader, copies float64) {
-		if of[a] == nil {
-			of[a] = readers{}
+	// A reader is where an array is computed: in the loop of an array that is stored, or where a node reads one of its
+	// inputs by another index than its own.
+	of := make(map[*graph.Array]readers, len(g.Params)+len(g.Nodes))
+	stored := map[*graph.Array]int{}
+	next := 0
+	another := func(copies float64) readers {
+		next++
+		return readers{{next, copies}}
+	}
+	store := func(a *graph.Array) readers {
+		if stored[a] == 0 {
+			next++
+			stored[a] = next
 		}
-		of[a][at] = max(of[a][at], copies)
+		return readers{{stored[a], 1}}
 	}
 	for _, r := range g.Results {
-		add(r, reader{stored: r}, 1)
+		of[r] = of[r].and(store(r))
 	}
 	for _, n := range slices.Backward(g.Nodes) {
-		all := readers{}
+		var all readers
 		for _, o := range n.Outs {
-			for at, k := range of[o] {
-				all[at] = max(all[at], k)
-			}
+			all = all.and(of[o])
 		}
-		once := f(n, all.total())
-		for i, in := range n.Inputs {
-			other := reader{by: n, input: i}
+		total := all.total()
+		once := f(n, total)
+		for _, in := range n.Inputs {
+			var by readers
 			switch {
 			case once:
-				add(in, reader{stored: n.Outs[0]}, 1)
+				by = store(n.Outs[0])
 			case keeps(n):
-				add(in, reader{stored: in}, 1)
+				by = store(in)
 			case n.Elementwise() || isHash(n) || n.Op.Name == "reshape" || n.Op.Name == "transpose":
-				for at, k := range all { // in the same loop, by the same index
-					add(in, at, k)
-				}
+				by = all // in the same loop, by the same index
 			case n.Op.Name == "concatenate": // each place reads some of the parts
-				add(in, other, max(1, all.total()*float64(in.Size())/float64(max(1, n.Outs[0].Size()))))
+				by = another(max(1, total*float64(in.Size())/float64(max(1, n.Outs[0].Size()))))
 			case times && n.Op.Name == "broadcast_in_dim":
-				add(in, other, all.total()*float64(n.Outs[0].Size())/float64(max(1, in.Size())))
+				by = another(total * float64(n.Outs[0].Size()) / float64(max(1, in.Size())))
 			default: // each place reads other elements
-				add(in, other, all.total())
+				by = another(total)
 			}
+			of[in] = of[in].and(by)
 		}
 	}
 }

@@ -73,6 +73,8 @@ type Metadata struct {
 	Platform string `json:"platform"`
 	// Program identifies the program's text and options, without the plugin and the device. It may be empty.
 	Program string `json:"program,omitempty"`
+	// Memory is what the compiler said of the program's memory. Empty: the plugin has to be asked.
+	Memory json.RawMessage `json:"memory,omitempty"`
 	// Ahead is not empty for a program that was compiled without its device: what the compiler said about it.
 	Ahead json.RawMessage `json:"ahead,omitempty"`
 }

@@ -233,7 +233,7 @@ func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) (inspectio
 	i := inspection{Experiment: name, Backend: b.Backend(), Devices: p.Replicas,
 		Ops: lower.Ops(p.Graph), Total: p.Graph.Count(), Counted: p.Graph.Cost(nil)}
 	if x.Executable != nil {
-		i.Fingerprint, i.Target = x.Lowered.Fingerprint, x.Lowered.Target
+		i.Fingerprint, i.Target = x.Lowered.Fingerprint(), x.Lowered.Target
 		if cost, err := x.Executable.Cost(); err == nil {
 			i.Compiler = map[string]float64{}
 			for _, k := range compilerNumbers {

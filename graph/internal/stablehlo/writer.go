@@ -10,7 +10,7 @@ import (
 
 // Writer collects the text of a function's body and of the private functions that it calls.
 type Writer struct {
-	text      *strings.Builder
+	text      []byte
 	indent    string
 	next      int               // of the numbered names
 	functions map[string]string // private functions by name
@@ -19,7 +19,7 @@ type Writer struct {
 
 // NewWriter returns a Writer for the body of a function of a module.
 func NewWriter() *Writer {
-	return &Writer{text: new(strings.Builder), indent: "    ", functions: map[string]string{}}
+	return &Writer{indent: "    ", functions: map[string]string{}}
 }
 
 // Fresh returns an SSA name that is not used yet.
@@ -30,11 +30,11 @@ func (w *Writer) Fresh() string {
 
 // Print writes one line.
 func (w *Writer) Print(parts ...string) {
-	w.text.WriteString(w.indent)
+	w.text = append(w.text, w.indent...)
 	for _, p := range parts {
-		w.text.WriteString(p)
+		w.text = append(w.text, p...)
 	}
-	w.text.WriteByte('\n')
+	w.text = append(w.text, '\n')
 }
 
 // Op writes an operation with one result and returns the result's name. args are the operands' names and in their
@@ -99,11 +99,11 @@ func (w *Writer) Select(on, yes, no, mask, t string) string {
 func (w *Writer) Block(f func()) string { return w.blockAt(w.indent+"  ", f) }
 
 func (w *Writer) blockAt(indent string, f func()) string {
-	text, outside := w.text, w.indent
-	w.text, w.indent = new(strings.Builder), indent
+	from, outside := len(w.text), w.indent
+	w.indent = indent
 	f()
-	inside := w.text.String()
-	w.text, w.indent = text, outside
+	inside := string(w.text[from:])
+	w.text, w.indent = w.text[:from], outside
 	return inside
 }
 
@@ -120,9 +120,9 @@ func (w *Writer) Region(argTypes []string, f func(args []string)) string {
 	}
 	end := w.indent + "}"
 	return w.Block(func() {
-		w.text.WriteString(header)
+		w.text = append(w.text, header...)
 		f(args)
-		w.text.WriteString(end)
+		w.text = append(w.text, end...)
 	})
 }
 
@@ -149,7 +149,7 @@ func (w *Writer) Function(name, params, results, body string) {
 func (w *Writer) Module(name string, replicas int, params, results string) string {
 	parts := []string{fmt.Sprintf("module @%s attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = %d : i32}",
 		moduleName(name), replicas), " {\n", "  func.func public @main(", params, ") -> (", results, ") {\n",
-		w.text.String(), "  }\n"}
+		string(w.text), "  }\n"}
 	for _, f := range w.order {
 		parts = append(parts, w.functions[f])
 	}
