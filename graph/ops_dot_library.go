@@ -53,13 +53,8 @@ func libraryProduct(l *Cursor, op *Op, a dotAttrs, x, y *Array) []*Array {
 // turned is a transpose that the compiler folds into no product.
 func turned(l *Cursor, x *Array, perm []int) *Array {
 	out := x.shape.dims(attr.At(x.shape.Dims, perm)...)
-	lead := 0
-	for lead < len(perm) && perm[lead] == lead {
-		lead++
-	}
-	cut := perm[lead] // the axes from lead to cut change places with those behind
-	swapped := slices.Concat(rangeInts(0, lead), rangeInts(cut, len(perm)), rangeInts(lead, cut))
-	if !l.target.HasKernels() || x.DType() != Float32 || !slices.Equal(perm, swapped) {
+	lead, cut, swaps := swappedAxes(perm)
+	if !l.target.HasKernels() || !transposable(x.DType()) || !swaps {
 		return Barrier(Transpose(Barrier(x)[0], perm...))[0]
 	}
 	n, rows, columns := product(x.shape.Dims[:lead]), product(x.shape.Dims[lead:cut]), product(x.shape.Dims[cut:])
@@ -67,7 +62,19 @@ func turned(l *Cursor, x *Array, perm []int) *Array {
 	return Reshape(y[0], out.Dims...)
 }
 
-// transposeKernel transposes float32 matrices [n, rows, columns].
+// swappedAxes reports whether a permutation swaps the axes from lead to cut with those behind.
+func swappedAxes(perm []int) (lead, cut int, swaps bool) {
+	for lead < len(perm) && perm[lead] == lead {
+		lead++
+	}
+	if lead == len(perm) {
+		return lead, lead, false
+	}
+	cut = perm[lead]
+	return lead, cut, slices.Equal(perm[lead:], slices.Concat(rangeInts(cut, len(perm)), rangeInts(lead, cut)))
+}
+
+// transposeKernel transposes matrices [n, rows, columns] of float32, int32 or uint32.
 var transposeKernel = &Kernel{Target: attr.Transposes, Eval: func(in, out []*Tensor) {
 	rows, columns := in[0].Shape.Dims[1], in[0].Shape.Dims[2]
 	for i, v := range in[0].V {
@@ -75,14 +82,6 @@ var transposeKernel = &Kernel{Target: attr.Transposes, Eval: func(in, out []*Ten
 		out[0].V[i-at+at%columns*rows+at/columns] = v
 	}
 }}
-
-// lowerTranspose keeps the compiler from making a product of swapped operands of a product's transpose.
-func lowerTranspose(l *Cursor, n *Node, in []*Array) []*Array {
-	if !l.target.IsCPU() || !ofSplitProduct(in[0]) {
-		return nil
-	}
-	return []*Array{turned(l, in[0], n.Attrs.(permAttrs).perm)}
-}
 
 // realProducts is a product of complex numbers.
 func realProducts(a dotAttrs, x, y *Array) *Array {

@@ -172,6 +172,7 @@ var _ = register(&Op{
 		}
 		return out
 	},
+	Lower: lowerPad,
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(padAttrs)
 		e.generic(n, "stablehlo.pad",

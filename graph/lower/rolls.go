@@ -80,15 +80,24 @@ func sliceRolls(rolls map[*graph.Node]rolled, borders map[*graph.Array]*border) 
 // pays reports whether the border takes less than the rolls.
 func (b *border) pays() bool { return b.rolls > 1 }
 
-// around returns the array with its border.
+// around returns the array with its border. Parts of a vector lie behind barriers: a concatenation with them inside
+// asks for each element in which part it lies, while one of several axes copies rows.
 func (b *border) around(x *graph.Array) *graph.Array {
 	for axis := range b.before {
+		from := x
+		part := func(start, limit int) *graph.Array {
+			p := graph.SliceAxis(from, axis, start, limit)
+			if p.Rank() == 1 {
+				p = graph.Barrier(p)[0]
+			}
+			return p
+		}
 		n, all := x.Dim(axis), []*graph.Array{x}
 		if places := b.before[axis]; places > 0 {
-			all = append([]*graph.Array{graph.SliceAxis(x, axis, n-places, n)}, x)
+			all = append([]*graph.Array{part(n-places, n)}, x)
 		}
 		if places := b.after[axis]; places > 0 {
-			all = append(all, graph.SliceAxis(x, axis, 0, places))
+			all = append(all, part(0, places))
 		}
 		x = graph.Concatenate(axis, all...)
 	}

@@ -1,4 +1,7 @@
 // The transposes of matrices.
+#include <stdbool.h>
+#include <string.h>
+
 #include "ffi.h"
 
 // Squares of 4 by 4 numbers are transposed in registers. The squares of a block of 16 by 16 numbers follow each other,
@@ -27,6 +30,15 @@ static inline void transpose_square(const float *from, int64_t columns, float *t
 static void transpose(const float *from, int64_t rows, int64_t columns, float *to) {
   for (int64_t i = 0; i < rows; i += BLOCK)
     for (int64_t j = 0; j < columns; j += BLOCK) {
+      if (rows - i >= BLOCK && columns - j >= BLOCK) {
+        // By way of an array of its own: rows that are a power of two apart share their places in the cache.
+        float block[BLOCK * BLOCK];
+        for (int64_t r = 0; r < BLOCK; r += SQUARE)
+          for (int64_t c = 0; c < BLOCK; c += SQUARE)
+            transpose_square(from + (i + r) * columns + j + c, columns, block + c * BLOCK + r, BLOCK);
+        for (int64_t c = 0; c < BLOCK; c++) memcpy(to + (j + c) * rows + i, block + c * BLOCK, sizeof(float) * BLOCK);
+        continue;
+      }
       int64_t row_end = i + BLOCK < rows ? i + BLOCK : rows, column_end = j + BLOCK < columns ? j + BLOCK : columns;
       // The ends of the rows and columns that whole squares cover.
       int64_t square_rows = (row_end - i) / SQUARE * SQUARE + i,
@@ -41,11 +53,12 @@ static void transpose(const float *from, int64_t rows, int64_t columns, float *t
 }
 
 xf_error *xb_transpose(xf_frame *frame) {
-  static const char wrong[] = "xlarun_transpose takes f32[n, a, b] and gives f32[n, b, a]";
+  static const char wrong[] = "xlarun_transpose takes float32, int32 or uint32[n, a, b] and gives [n, b, a]";
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
   if (frame->args.size != 1 || frame->results.size != 1) return xf_fail(frame, XF_INVALID_ARGUMENT, wrong);
   const xf_buffer *in = frame->args.values[0], *out = frame->results.values[0];
-  if (in->dtype != XF_F32 || in->rank != 3 || out->dtype != XF_F32 || out->rank != 3 || in->dims[0] != out->dims[0] ||
+  bool known = in->dtype == XF_F32 || in->dtype == XF_S32 || in->dtype == XF_U32;
+  if (!known || in->rank != 3 || out->dtype != in->dtype || out->rank != 3 || in->dims[0] != out->dims[0] ||
       in->dims[1] != out->dims[2] || in->dims[2] != out->dims[1])
     return xf_fail(frame, XF_INVALID_ARGUMENT, wrong);
   int64_t rows = in->dims[1], columns = in->dims[2];
