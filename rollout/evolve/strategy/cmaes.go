@@ -5,6 +5,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/linalg"
+	"xlarun/graph/random"
 	"xlarun/rollout/settings"
 )
 
@@ -41,8 +42,12 @@ type CMAESState struct {
 
 func (s CMAESState) mean() *graph.Array { return s.Mean }
 
+// CMAESDraw is a member's noise z and its step B·(D·z), both f32[n]. A product with B takes a large part of a
+// generation, and Tell needs each step again.
+type CMAESDraw struct{ Noise, Step *graph.Array }
+
 // Traits say that it ranks members and takes immigrants.
-func (e *CMAES) Traits() (t Traits[CMAESState, *graph.Array, *graph.Array]) {
+func (e *CMAES) Traits() (t Traits[CMAESState, *graph.Array, CMAESDraw]) {
 	t.LeastPopulation, t.Steady, t.Immigrant = 2, true, e.Immigrant
 	return t
 }
@@ -54,22 +59,30 @@ func (e *CMAES) Init(mean *graph.Array, _ int) CMAESState {
 		graph.Scalar(0, graph.Int32)}
 }
 
+// Sample draws z.
+func (e *CMAES) Sample(key random.Key, s CMAESState, group *graph.Array) CMAESDraw {
+	return s.draw(e.normal.Sample(key, s, group))
+}
+
+// draw returns the draw with noise z.
+func (s CMAESState) draw(z *graph.Array) CMAESDraw { return CMAESDraw{z, s.Basis.Dot(s.Scale.Mul(z))} }
+
 // Member returns mean + σ·B·(D·z).
-func (*CMAES) Member(s CMAESState, noise, _ *graph.Array) *graph.Array {
-	return s.Mean.Add(s.Sigma.Mul(s.Basis.Dot(s.Scale.Mul(noise))))
+func (*CMAES) Member(s CMAESState, d CMAESDraw, _ *graph.Array) *graph.Array {
+	return s.Mean.Add(s.Sigma.Mul(d.Step))
 }
 
 // Tell recombines the better half and moves paths, step size and covariance.
-func (e *CMAES) Tell(state CMAESState, v Evaluation, noise Draws[*graph.Array]) CMAESState {
-	return e.tell(state, v.Fitness, noise, nil)
+func (e *CMAES) Tell(state CMAESState, v Evaluation, draws Draws[CMAESDraw]) CMAESState {
+	return e.tell(state, v.Fitness, draws, nil)
 }
 
 // tell is Tell with a drift, f32[n] in units of sigma, that is added to the mean's step; nil for none.
-func (e *CMAES) tell(s CMAESState, fitness *graph.Array, noise Draws[*graph.Array], drift *graph.Array) CMAESState {
+func (e *CMAES) tell(s CMAESState, fitness *graph.Array, draws Draws[CMAESDraw], drift *graph.Array) CMAESState {
 	n := s.Mean.Dim(0)
 	r := recombine(fitness.Dim(0), n, true)
 	w := r.weights.apply(fitness)
-	sum := noise.Sum(w.Max(0))
+	sum := SumOf(draws, w.Max(0), func(d CMAESDraw) *graph.Array { return d.Noise })
 	step, white := s.Basis.Dot(s.Scale.Mul(sum)), s.Basis.Dot(sum)
 	if drift != nil {
 		step = step.Add(drift)
@@ -78,12 +91,11 @@ func (e *CMAES) tell(s CMAESState, fitness *graph.Array, noise Draws[*graph.Arra
 	p := r.advance(s.Sigma, s.SigmaPath, s.Path, step, white, s.Generation)
 
 	// A negative weight is divided by the member's squared length (equation 46), so that the covariance stays positive.
-	lengths := MapOf(noise, func(z *graph.Array) *graph.Array { return z.Square().Sum() })
+	lengths := MapOf(draws, func(d CMAESDraw) *graph.Array { return d.Noise.Square().Sum() })
 	w = w.Mul(graph.Select(w.Ge(0), graph.OnesLike(w),
 		graph.Div(float32(n), lengths.Max(float32(1e-8)))))
-	// Of the members' steps, not of their noise: devices share that, but not products with the frame.
-	frame := s.Basis.Mul(s.Scale.ExpandDims(0)) // B·diag(D)
-	mu := noise.Outer(w, frame.Dot)
+	// Of the members' steps, not of their noise: devices share that, but not products with B·diag(D).
+	mu := draws.Outer(w, func(d CMAESDraw) *graph.Array { return d.Step })
 	covariance := conditioned(r.covariance(s.Covariance, graph.Outer(p.path, p.path), mu, p.stalled))
 
 	generations := s.Generation.Add(1)
@@ -130,8 +142,8 @@ func (e *CMAES) decompose(every int, covariance *graph.Array, s CMAESState,
 	return end.Basis, end.Scale
 }
 
-// Immigrant is D⁻¹·Bᵀ·(genome - mean)/σ.
-func (*CMAES) Immigrant(s CMAESState, genome *graph.Array) *graph.Array {
+// Immigrant has the noise D⁻¹·Bᵀ·(genome - mean)/σ.
+func (*CMAES) Immigrant(s CMAESState, genome *graph.Array) CMAESDraw {
 	offset := genome.Sub(s.Mean).Div(s.Sigma)
-	return likely(graph.MatrixTranspose(s.Basis).Dot(offset).Div(s.Scale))
+	return s.draw(likely(graph.MatrixTranspose(s.Basis).Dot(offset).Div(s.Scale)))
 }

@@ -86,9 +86,10 @@ func evosaxCases() map[string]evosaxCase {
 		},
 		"cmaes": {
 			make: func(evosaxTrace) *Erased { return Erase(&CMAES{Sigma: half, EigenEvery: 1}) },
-			noise: noiseOfState(func(s CMAESState, x *graph.Array) *graph.Array {
-				return div(div(sub(x, s.Mean), s.Sigma).Dot(s.Basis), s.Scale)
-			}),
+			draws: func(state any, step map[string]oracles.Array) any {
+				s := state.(CMAESState)
+				return graph.VMap(s.draw)(div(div(sub(array(step["asked"]), s.Mean), s.Sigma).Dot(s.Basis), s.Scale))
+			},
 			names: namesOfState(func(s CMAESState) map[string]*graph.Array {
 				return map[string]*graph.Array{"mean": s.Mean, "std": s.Sigma, "p_std": s.SigmaPath, "p_c": s.Path,
 					"C": s.Covariance}

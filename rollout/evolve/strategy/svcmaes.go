@@ -30,7 +30,7 @@ type SVCMAESState struct {
 }
 
 // Traits say that a group has a member of each search.
-func (e *SVCMAES) Traits() (t Traits[SVCMAESState, *graph.Array, *graph.Array]) {
+func (e *SVCMAES) Traits() (t Traits[SVCMAESState, *graph.Array, CMAESDraw]) {
 	t.GroupSize, t.LeastPopulation, t.Steady = e.Searches, 2*e.Searches, true
 	t.Keeps, t.Immigrant = everyone, e.Immigrant // each search needs the noise of its own members
 	return t
@@ -45,31 +45,31 @@ func (e *SVCMAES) Init(mean *graph.Array, population int) SVCMAESState {
 	return SVCMAESState{all, graph.Scalar(0, graph.Int32)}
 }
 
-// Sample draws z for each search, f32[searches, n].
-func (e *SVCMAES) Sample(key random.Key, state SVCMAESState, _ *graph.Array) *graph.Array {
-	return random.Normal(key, state.Searches.Mean.Shape())
+// Sample draws for each search: leaves [searches, n].
+func (e *SVCMAES) Sample(key random.Key, state SVCMAESState, _ *graph.Array) CMAESDraw {
+	return graph.VMap2(CMAESState.draw)(state.Searches, random.Normal(key, state.Searches.Mean.Shape()))
 }
 
 // Member returns mean + σ·B·(D·z) of a search.
-func (e *SVCMAES) Member(state SVCMAESState, noise, search *graph.Array) *graph.Array {
-	s := population.At(state.Searches, search)
-	return e.CMAES.Member(s, graph.Take(noise, search, 0), nil)
+func (e *SVCMAES) Member(state SVCMAESState, draws CMAESDraw, search *graph.Array) *graph.Array {
+	return e.CMAES.Member(population.At(state.Searches, search), population.At(draws, search), nil)
 }
 
 // Tell updates each search by its members.
-func (e *SVCMAES) Tell(s SVCMAESState, v Evaluation, noise Draws[*graph.Array]) SVCMAESState {
+func (e *SVCMAES) Tell(s SVCMAESState, v Evaluation, draws Draws[CMAESDraw]) SVCMAESState {
 	type search struct {
-		State          CMAESState
-		Fitness, Noise *graph.Array
+		State   CMAESState
+		Fitness *graph.Array
+		Draws   CMAESDraw
 	}
-	fitness := v.Fitness.SplitAxis(0, e.Searches, noise.Items())
-	all := noise.All().Transpose(1, 0, 2) // [searches, groups, n]
+	fitness := v.Fitness.SplitAxis(0, e.Searches, draws.Items())
+	all := graph.MapTree(func(a *graph.Array) *graph.Array { return a.Transpose(1, 0, 2) }, draws.All())
 	next := graph.VMap(func(one search) CMAESState {
 		own := one.State
 		// A step size that is 0 would make the drift infinite.
 		drift := e.repulsion(s.Searches.Mean, own.Mean).Div(own.Sigma.Max(minVariance))
-		noise := DrawsOf[*graph.Array](population.Whole(one.Noise))
-		return graph.SelectTree(saysNothing(one.Fitness), own, e.tell(own, one.Fitness, noise, drift))
+		draws := DrawsOf[CMAESDraw](population.Whole(one.Draws))
+		return graph.SelectTree(saysNothing(one.Fitness), own, e.tell(own, one.Fitness, draws, drift))
 	})(search{s.Searches, fitness, all})
 	best := WorstIfNaN(fitness).ReduceMax(1)
 	return SVCMAESState{next, best.ArgMax(0)}
@@ -89,8 +89,9 @@ func (*SVCMAES) Mean(s SVCMAESState) *graph.Array {
 }
 
 // Immigrant is D⁻¹·Bᵀ·(genome - mean)/σ of the first search, for all of them.
-func (e *SVCMAES) Immigrant(state SVCMAESState, genome *graph.Array) *graph.Array {
-	s := state.Searches
-	one := e.CMAES.Immigrant(population.At(s, graph.Scalar(0, graph.Int32)), genome)
-	return one.ExpandDims(0).BroadcastTo(e.Searches, one.Dim(0))
+func (e *SVCMAES) Immigrant(state SVCMAESState, genome *graph.Array) CMAESDraw {
+	one := e.CMAES.Immigrant(population.At(state.Searches, graph.Scalar(0, graph.Int32)), genome)
+	return graph.MapTree(func(a *graph.Array) *graph.Array {
+		return a.ExpandDims(0).BroadcastTo(e.Searches, a.Dim(0))
+	}, one)
 }
