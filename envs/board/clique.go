@@ -3,6 +3,7 @@ package board
 import (
 	"fmt"
 	"image"
+	"math"
 
 	"xlarun/envs"
 	"xlarun/envs/draw"
@@ -74,7 +75,7 @@ func (r cliqueRules) legal(b Edges, _ *graph.Array) *graph.Array { return r.free
 
 func (r cliqueRules) move(b Edges, player, action *graph.Array) moved[Edges] {
 	next, closed := r.color(b, player, action)
-	m := moved[Edges]{board: next, ends: closed.Or(r.free(next).Any().Not()), wins: closed}
+	m := moved[Edges]{board: next, ends: closed.Or(r.full(next)), wins: closed}
 	if r.variant == Avoid {
 		m.wins, m.loses = envs.False(), closed
 	}
@@ -82,11 +83,11 @@ func (r cliqueRules) move(b Edges, player, action *graph.Array) moved[Edges] {
 }
 
 func (r cliqueRules) observe(b Edges, player *graph.Array) *graph.Array {
-	first, second := r.has(b, 0), r.has(b, 1)
-	isFirst := player.Eq(0)
-	own, other := graph.Select(isFirst, first, second), graph.Select(isFirst, second, first)
-	isSecond := isFirst.Not().BroadcastTo(r.edges)
-	return graph.Stack([]*graph.Array{own, other, isSecond}, 1).Convert(graph.Float32)
+	second := player.Ne(0)
+	colors := graph.Select(second, graph.Reverse(b.Colored, 0), b.Colored)
+	all := graph.Select(second, graph.Uint32s([]uint32{math.MaxUint32}), graph.Uint32s([]uint32{0}))
+	words := graph.Once(graph.Concatenate(0, colors, all.BroadcastTo(1, r.words)))
+	return graph.VMap(r.bits)(words).Transpose(1, 0).Convert(graph.Float32)
 }
 
 func (r cliqueRules) draw(id string, state any, size image.Point) (image.Image, error) {
@@ -144,7 +145,7 @@ func (r RamseyGame) Step(_ random.Key, s RamseyState, action *graph.Array,
 	board, closed := r.color(s.Board, second.Convert(graph.Int32), edge)
 	fails := free.Not().Or(closed)
 	next = RamseyState{Board: graph.SelectTree(s.Over, s.Board, board), Time: s.Time.Add(1)}
-	full := r.free(next.Board).Any().Not()
+	full := r.full(next.Board)
 	next.Over = s.Over.Or(fails.Or(full))
 	reward = graph.Select(s.Over.Or(fails), 0., r.share(edge))
 	return next, r.Observe(next, p), reward, next.Over, envs.False()

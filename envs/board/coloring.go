@@ -86,7 +86,8 @@ func Ends(vertices, edge int) (a, b int) {
 
 // incidence lists for each edge the cliques of k vertices through it, each as the bits of its other edges.
 func (c coloring) incidence(k int) []uint32 {
-	var table []uint32
+	table := make([]uint32, 0, c.edges*c.throughEdge(k)*c.words)
+	clique := make([]int, k)
 	for e := range c.edges {
 		a, b := Ends(c.vertices, e)
 		var others []int
@@ -96,22 +97,23 @@ func (c coloring) incidence(k int) []uint32 {
 			}
 		}
 		choices(others, k-2, func(chosen []int) {
-			bits := make([]uint32, c.words)
-			clique := append([]int{a, b}, chosen...)
+			row := table[len(table) : len(table)+c.words]
+			table = table[:len(table)+c.words]
+			clique[0], clique[1] = a, b
+			copy(clique[2:], chosen)
 			for i, x := range clique {
 				for _, y := range clique[i+1:] {
 					if other := Edge(c.vertices, min(x, y), max(x, y)); other != e {
-						bits[other/32] |= 1 << (other % 32)
+						row[other/32] |= 1 << (other % 32)
 					}
 				}
 			}
-			table = append(table, bits...)
 		})
 	}
 	return table
 }
 
-// choices calls f with each subset of n numbers.
+// choices calls f with each subset of n numbers, which the next one overwrites.
 func choices(numbers []int, n int, f func(chosen []int)) {
 	var choose func(from int, chosen []int)
 	choose = func(from int, chosen []int) {
@@ -120,10 +122,10 @@ func choices(numbers []int, n int, f func(chosen []int)) {
 			return
 		}
 		for i := from; i < len(numbers); i++ {
-			choose(i+1, append(chosen[:len(chosen):len(chosen)], numbers[i]))
+			choose(i+1, append(chosen, numbers[i]))
 		}
 	}
-	choose(0, nil)
+	choose(0, make([]int, 0, n))
 }
 
 func (c coloring) noEdges() Edges {
@@ -149,13 +151,24 @@ func (c coloring) free(b Edges) *graph.Array {
 	return c.bits(b.Colored.Index(0).Or(b.Colored.Index(1))).Not()
 }
 
+// full reports whether every edge has a color: by words, because single bits cost more.
+func (c coloring) full(b Edges) *graph.Array {
+	every := make([]uint32, c.words)
+	for e := range c.edges {
+		every[e/32] |= 1 << (e % 32)
+	}
+	all := graph.Uint32s(every)
+	return b.Colored.Index(0).Or(b.Colored.Index(1)).And(all).Eq(all).All()
+}
+
 // color colors an edge, and reports whether this closes a clique. It checks only the cliques through the edge.
 func (c coloring) color(b Edges, color, edge *graph.Array) (Edges, *graph.Array) {
 	set := c.image(edge)
 	second := color.Eq(1)
 	own := graph.Select(second, b.Colored.Index(1), b.Colored.Index(0)).Or(set)
 	first := graph.Iota(2).Eq(color).Reshape(2, 1)
-	next := graph.Select(first, own.Reshape(1, c.words).BroadcastTo(2, c.words), b.Colored)
+	// Once: what unpacks the words would make them again for each of their bits.
+	next := graph.Once(graph.Select(first, own.Reshape(1, c.words).BroadcastTo(2, c.words), b.Colored))
 
 	closed := func(i int) *graph.Array {
 		n := c.throughEdge(c.k[i])

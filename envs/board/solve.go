@@ -3,6 +3,7 @@ package board
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 )
 
 // MostSolved is the largest number of vertices for Solve: 15 edges, 3^15 colorings.
@@ -12,9 +13,9 @@ const MostSolved = 6
 type Solution struct {
 	c       coloring
 	variant Variant
-	value   []int8 // by Number of the coloring, for the player to move; or Unreached
-	ternary []int  // by set of edges: the sum of 3^e
-	through [2][][]uint32
+	value   []int8    // by Number of the coloring, for the player to move; or Unreached
+	ternary []int     // by set of edges: the sum of 3^e
+	cliques [2][]bool // by color and set of edges: it has a clique that counts
 }
 
 // Unreached is the value in a Table of positions that no game reaches or where the game is over.
@@ -36,17 +37,20 @@ func Solve(v Variant, vertices int, k ...int) (*Solution, error) {
 		low := bits.TrailingZeros(uint(set))
 		s.ternary[set] = s.ternary[set&(set-1)] + pow3(low)
 	}
-	for color := range 2 {
+	for color := range s.cliques {
+		s.cliques[color] = make([]bool, 1<<r.edges)
 		n := r.throughEdge(r.k[color])
-		for e := range r.edges {
-			s.through[color] = append(s.through[color], r.closes[color][e*n:(e+1)*n])
+		for set := uint32(1); int(set) < len(s.ternary); set++ {
+			low, rest := bits.TrailingZeros32(set), set&(set-1)
+			s.cliques[color][set] = s.cliques[color][rest] || slices.ContainsFunc(r.closes[color][low*n:(low+1)*n],
+				func(others uint32) bool { return others&^rest == 0 })
 		}
 	}
 	s.value = make([]int8, pow3(r.edges))
 	for i := range s.value {
 		s.value[i] = Unreached
 	}
-	s.search([2]uint32{})
+	s.fill([2]uint32{}, 0, r.edges)
 	return s, nil
 }
 
@@ -67,46 +71,49 @@ func mover(colored [2]uint32) int {
 	return (bits.OnesCount32(colored[0]) + bits.OnesCount32(colored[1])) % 2
 }
 
-// after colors an edge, and reports whether this closes a clique.
-func (s *Solution) after(colored [2]uint32, edge int) (next [2]uint32, closed bool) {
-	p := mover(colored)
-	for _, others := range s.through[p][edge] {
-		if others&^colored[p] == 0 {
-			closed = true
-		}
-	}
+// worth is the value of a move for its player p, in the position with a number.
+func (s *Solution) worth(colored [2]uint32, number, p, edge int) int8 {
 	colored[p] |= 1 << edge
-	return colored, closed
-}
-
-// worth is the value of a move for its player.
-func (s *Solution) worth(colored [2]uint32, edge int) int8 {
-	next, closed := s.after(colored, edge)
-	switch {
+	switch closed := s.cliques[p][colored[p]]; {
 	case closed && s.variant == Maker:
 		return 1
 	case closed:
 		return -1
-	case next[0]|next[1] == 1<<s.c.edges-1:
+	case colored[0]|colored[1] == 1<<s.c.edges-1:
 		return 0
 	}
-	return -s.search(next)
+	return -s.value[number+(1+p)*s.ternary[1<<edge]]
 }
 
-func (s *Solution) search(colored [2]uint32) int8 {
-	at := s.Number(colored[0], colored[1])
-	if v := s.value[at]; v != Unreached {
-		return v
+// fill computes the values of the positions in which the edges from one on are colored so, from the largest number to
+// the smallest: what a move leads to has a larger number. Any position of a game that is not over can be reached: the
+// players have as many edges, or the first has one more, and none has a clique.
+func (s *Solution) fill(colored [2]uint32, number, from int) {
+	ahead := bits.OnesCount32(colored[0]) - bits.OnesCount32(colored[1])
+	if ahead-from > 1 || ahead+from < 0 {
+		return
 	}
-	best := int8(-1)
-	for edge := range s.c.edges {
-		// No early exit: the table has every reachable position.
-		if (colored[0]|colored[1])>>edge&1 == 0 {
-			best = max(best, s.worth(colored, edge))
+	if from > 0 {
+		edge := from - 1
+		for player := 1; player >= 0; player-- {
+			next := colored
+			next[player] |= 1 << edge
+			if !s.cliques[player][next[player]] {
+				s.fill(next, number+(1+player)*s.ternary[1<<edge], edge)
+			}
 		}
+		s.fill(colored, number, edge)
+		return
 	}
-	s.value[at] = best
-	return best
+	free := ^(colored[0] | colored[1]) & (1<<s.c.edges - 1)
+	if free == 0 {
+		return
+	}
+	best := int8(-1) // of the first player, or of the second if the first is one edge ahead
+	for ; free != 0; free &= free - 1 {
+		best = max(best, s.worth(colored, number, ahead, bits.TrailingZeros32(free)))
+	}
+	s.value[number] = best
 }
 
 // Value is the value of a position for the player to move: 1, 0 or -1. ok is false for positions that are not reachable
@@ -129,8 +136,9 @@ func (s *Solution) Best(first, second uint32) []int {
 		return nil
 	}
 	var moves []int
+	colored, number := [2]uint32{first, second}, s.Number(first, second)
 	for edge := range s.c.edges {
-		if colored := [2]uint32{first, second}; (first|second)>>edge&1 == 0 && int(s.worth(colored, edge)) == v {
+		if (first|second)>>edge&1 == 0 && int(s.worth(colored, number, mover(colored), edge)) == v {
 			moves = append(moves, edge)
 		}
 	}

@@ -18,7 +18,7 @@ type Machine struct {
 
 // MachineOf returns the machine of a backend's first n devices (0: all).
 func MachineOf(b xlabridge.Backend, n int) Machine {
-	m := machineOfKind(b.Backend())
+	m := OfKind(b.Backend())
 	m.Devices, m.Free = b.NumDevices(), FreeOn(b, n)
 	return m
 }
@@ -26,7 +26,7 @@ func MachineOf(b xlabridge.Backend, n int) Machine {
 // Expected returns what is known of the machine before a backend of a kind ("cpu", "cuda", …) is opened with n devices
 // (0: unknown).
 func Expected(kind string, n int) Machine {
-	m := machineOfKind(kind)
+	m := OfKind(kind)
 	m.Devices = n
 	if m.CPU || kind == reference {
 		m.Free = hardware.FreeMemory()
@@ -39,7 +39,9 @@ const reference = "reference"
 // accelerators are the kinds of backends whose devices need many members at a time.
 var accelerators = []string{"cuda", "rocm", "tpu"}
 
-func machineOfKind(kind string) Machine {
+// OfKind returns what the kind of a backend tells of its machine: all but its devices and what is free, which takes a
+// millisecond to find out.
+func OfKind(kind string) Machine {
 	m := Machine{CPU: kind == "cpu", Accelerator: slices.Contains(accelerators, kind)}
 	if m.CPU {
 		m.Cores = Cores()

@@ -18,7 +18,7 @@ const leastTerms = 150
 // number of devices. Accelerators take bf16. CPUs take it if they have instructions for its products and if the
 // products are long enough.
 func Precision(b xlabridge.Backend, terms float64) string {
-	if MachineOf(b, 1).Accelerator {
+	if OfKind(b.Backend()).Accelerator {
 		return "bf16"
 	}
 	if c, ok := b.(interface{ BF16Method() string }); ok && c.BF16Method() != "" &&

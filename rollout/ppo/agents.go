@@ -31,7 +31,7 @@ func (c *Config) agentTiles(b xlabridge.Backend) (population.Tiles, error) {
 	lanes := c.Tile
 	if lanes == 0 {
 		lanes = c.Agents
-		if !plan.MachineOf(b, 1).Accelerator {
+		if !plan.OfKind(b.Backend()).Accelerator {
 			lanes = agentsPerTile
 		}
 	}
@@ -54,7 +54,7 @@ func (c *Config) perAgent() map[string][]float64 {
 // layout returns the plan of the program.
 func layout(b xlabridge.Backend, devices int) plan.Plan {
 	p := plan.Plan{Devices: devices}
-	if plan.MachineOf(b, 1).CPU {
+	if plan.OfKind(b.Backend()).CPU {
 		p.VectorWidth = plan.VectorWidth
 	}
 	return p

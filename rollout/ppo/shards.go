@@ -61,7 +61,7 @@ func (c *Config) shards(b xlabridge.Backend, rows int) (shards, error) {
 	if err != nil {
 		return shards{}, err
 	}
-	if plan.MachineOf(b, 1).Accelerator {
+	if plan.OfKind(b.Backend()).Accelerator {
 		if c.Devices > 1 {
 			return shards{}, settings.Wrong("devices", c.Devices, "1: on %s one agent is trained on one device, "+
 				"--agents on several", b.Backend())

@@ -5,32 +5,35 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+	"sync"
 
 	"xlarun/envs/board"
 )
 
 // perfect is a player who knows the value of every position, for clique games of few vertices.
 type perfect struct {
-	solution *board.Solution
+	solution func() *board.Solution // solves the game at its first call
 	vertices int
 	k        [2]int
 }
 
-// newPerfect solves the game of a config. It returns nil if the game is too large, or not a clique game for two
-// players.
-func newPerfect(c *Config) (*perfect, error) {
+// newPerfect returns the perfect player of a checked config. It returns nil if the game is too large, or not a clique
+// game for two players.
+func newPerfect(c *Config) *perfect {
 	if c.Game != clique || c.Variant == ramsey || c.Vertices > board.MostSolved {
-		return nil, nil
+		return nil
 	}
 	v := board.Maker
 	if c.Variant == "avoid" {
 		v = board.Avoid
 	}
-	s, err := board.Solve(v, c.Vertices, c.K...)
-	if err != nil {
-		return nil, err
-	}
-	return &perfect{s, c.Vertices, [2]int{c.K[0], c.K[len(c.K)-1]}}, nil
+	return &perfect{sync.OnceValue(func() *board.Solution {
+		s, err := board.Solve(v, c.Vertices, c.K...)
+		if err != nil {
+			panic(err) // the config was checked
+		}
+		return s
+	}), c.Vertices, [2]int{c.K[0], c.K[len(c.K)-1]}}
 }
 
 // colors is a position: the edges of both players, as bits.
@@ -88,7 +91,7 @@ func (p *perfect) won(n int, seed uint64) (all []colors) {
 			}
 			c = next
 		}
-		if v, goesOn := p.solution.Value(c[0], c[1]); goesOn && v == 1 {
+		if v, goesOn := p.solution().Value(c[0], c[1]); goesOn && v == 1 {
 			all = append(all, c)
 		}
 	}
@@ -102,7 +105,7 @@ func (p *perfect) classes() (all []colors, err error) {
 	for level := map[colors]bool{{}: true}; len(level) > 0; {
 		next := map[colors]bool{}
 		for c := range level {
-			if v, _ := p.solution.Value(c[0], c[1]); v == 1 {
+			if v, _ := p.solution().Value(c[0], c[1]); v == 1 {
 				all = append(all, c)
 			}
 			for e := range edges {
@@ -142,11 +145,11 @@ func nth(c colors, n int) int {
 // reply returns a move that keeps the position's value. Of these it takes one after which the opponent has the fewest
 // moves that keep theirs.
 func (p *perfect) reply(c colors, r *rand.Rand) int {
-	moves := p.solution.Best(c[0], c[1])
+	moves := p.solution().Best(c[0], c[1])
 	best, fewest := moves[0], 1<<30
 	for _, i := range r.Perm(len(moves)) {
 		next := c.with(moves[i])
-		if n := len(p.solution.Best(next[0], next[1])); n < fewest {
+		if n := len(p.solution().Best(next[0], next[1])); n < fewest {
 			best, fewest = moves[i], n
 		}
 	}
@@ -185,7 +188,7 @@ func (p *perfect) exchange(c colors, move int, r *rand.Rand) (next colors, over,
 	if (c[0]|c[1])>>move&1 == 1 {
 		return c, true, false
 	}
-	player, avoid := c.mover(), p.solution.Variant() == board.Avoid
+	player, avoid := c.mover(), p.solution().Variant() == board.Avoid
 	if c = c.with(move); p.over(c) {
 		return c, true, !avoid && p.closed(c, player)
 	}
@@ -197,6 +200,6 @@ func (p *perfect) exchange(c colors, move int, r *rand.Rand) (next colors, over,
 
 // over reports whether the game is over.
 func (p *perfect) over(c colors) bool {
-	_, goesOn := p.solution.Value(c[0], c[1])
+	_, goesOn := p.solution().Value(c[0], c[1])
 	return !goesOn
 }

@@ -47,8 +47,7 @@ func TestWonPositionsAreWon(t *testing.T) {
 		n = 500
 	}
 	v := loaded(t, "clique-6-3.safetensors", func(c *Config) { c.NumSimulations = 50 })
-	p, err := newPerfect(v.program.config)
-	require.NoError(t, err)
+	p := newPerfect(v.program.config)
 	keeps := func(all []colors, name string) {
 		t.Helper()
 		for chunk := range slices.Chunk(all, n) {
@@ -104,7 +103,7 @@ func TestWonPositionsAreWon(t *testing.T) {
 	require.Less(t, won, n*2/3)
 	won, err = p.gamesWon(positions, func(at []colors) (moves []int, err error) {
 		for _, c := range at {
-			moves = append(moves, p.solution.Best(c[0], c[1])[0])
+			moves = append(moves, p.solution().Best(c[0], c[1])[0])
 		}
 		return moves, nil
 	})
@@ -181,8 +180,7 @@ func TestSecondPlayerWinsAvoid(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, -1, value)
 	v := loaded(t, "avoid-6-3.safetensors", nil)
-	p, err := newPerfect(v.program.config)
-	require.NoError(t, err)
+	p := newPerfect(v.program.config)
 	var positions []colors
 	for e := range 15 {
 		positions = append(positions, colors{}.with(e))
