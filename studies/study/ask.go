@@ -58,7 +58,7 @@ func (s *Study) AskSpaces(n int, space Space, sees func(number int64) int64) ([]
 		}
 		for _, t := range asked {
 			t.written = len(t.frozen.Params)
-			s.putAsked(t.frozen, space)
+			s.putAsked(t.frozen)
 		}
 		return asked, nil
 	}
@@ -149,7 +149,7 @@ func (s *Study) waiting(sees int64, space Space) (*Trial, error) {
 			return nil, err
 		}
 		if ok {
-			s.putAsked(f, space)
+			s.putAsked(f)
 			return t, nil
 		}
 	}

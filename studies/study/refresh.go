@@ -16,7 +16,7 @@ func (s *Study) Trials() ([]*FrozenTrial, error) {
 }
 
 // TrialsFrom returns all trials after the first n, without the intermediate values of running trials that this study
-// has asked with a space. Its cost depends on the number of returned trials and of new results.
+// has asked. Its cost depends on the number of returned trials and of new results.
 func (s *Study) TrialsFrom(after int) ([]*FrozenTrial, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,7 +31,7 @@ func (s *Study) refresh() error {
 	var listed, running []int64
 	s.open = slices.DeleteFunc(s.open, func(id int64) bool { return s.trials[s.byID[id]].State.Finished() })
 	for _, id := range s.open {
-		if s.complete[id] {
+		if s.own[id] {
 			running = append(running, id)
 		} else {
 			listed = append(listed, id)
@@ -48,7 +48,7 @@ func (s *Study) take(listed, running []int64) error {
 	}
 	for _, t := range news {
 		if t.State.Finished() {
-			delete(s.complete, t.ID)
+			delete(s.own, t.ID)
 		}
 		s.put(t)
 	}
@@ -61,14 +61,19 @@ func (s *Study) take(listed, running []int64) error {
 func (s *Study) MarkFinished(trial int64, r Result) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.complete[trial] {
+	if !s.own[trial] {
 		return nil // it is read
 	}
-	t := s.trials[s.byID[trial]].clone()
+	return s.end(s.trials[s.byID[trial]], r)
+}
+
+// end puts a trial of this study, with the result that it has written, into the list.
+func (s *Study) end(t *FrozenTrial, r Result) error {
+	t = t.clone()
 	if err := t.end(r, time.Now()); err != nil {
 		return err
 	}
-	delete(s.complete, trial)
+	delete(s.own, t.ID)
 	s.put(t)
 	return nil
 }
@@ -83,11 +88,8 @@ func (s *Study) put(t *FrozenTrial) {
 	s.trials, s.open, s.after = append(s.trials, t), append(s.open, t.ID), max(s.after, t.ID)
 }
 
-// putAsked stores a trial that was just asked. If it was asked with a space, others see no change of it until it has
-// finished.
-func (s *Study) putAsked(f *FrozenTrial, space Space) {
+// putAsked stores a trial that was just asked.
+func (s *Study) putAsked(f *FrozenTrial) {
 	s.put(f.clone())
-	if space != nil {
-		s.complete[f.ID] = true
-	}
+	s.own[f.ID] = true
 }

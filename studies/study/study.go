@@ -18,17 +18,17 @@ type Options struct {
 
 // Study is a search for the best parameters. Its methods may be called by several goroutines.
 type Study struct {
-	Name     string
-	options  Options
-	id       StudyID
-	mu       sync.Mutex
-	trials   []*FrozenTrial // by ID, as of the last refresh
-	byID     map[int64]int  // places in trials
-	open     []int64        // IDs of those that were not over
-	after    int64          // the highest ID
-	claimed  map[int64]bool // waiting ones that are asked
-	prefix   finishedPrefix // the first trials
-	complete map[int64]bool // of open ones, those that this study asked with all their parameters
+	Name    string
+	options Options
+	id      StudyID
+	mu      sync.Mutex
+	trials  []*FrozenTrial // by ID, as of the last refresh
+	byID    map[int64]int  // places in trials
+	open    []int64        // IDs of those that were not over
+	after   int64          // the highest ID
+	claimed map[int64]bool // waiting ones that are asked
+	prefix  finishedPrefix // the first trials
+	own     map[int64]bool // open ones that this study asked and that are in trials as it wrote them
 }
 
 // orDefault returns the value of an option, for which 0 stands for the default.
@@ -70,7 +70,7 @@ func New(name string, o Options) (*Study, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Study{Name: name, options: o, id: id, byID: map[int64]int{}, complete: map[int64]bool{}}, nil
+	return &Study{Name: name, options: o, id: id, byID: map[int64]int{}, own: map[int64]bool{}}, nil
 }
 
 // ID returns the identifier of the study in its storage.

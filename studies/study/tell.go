@@ -34,9 +34,25 @@ func (s *Study) TellFailed(t *Trial, reason string) error {
 
 func (s *Study) finish(t *Trial, r Result) error {
 	r.Intermediate = t.frozen.Intermediate
+	var err error
 	if t.written == len(t.frozen.Params) {
-		return s.options.Storage.Finish(t.frozen.ID, r)
+		err = s.options.Storage.Finish(t.frozen.ID, r)
+	} else {
+		t.written = len(t.frozen.Params)
+		err = s.options.Storage.End(t.frozen, r)
 	}
-	t.written = len(t.frozen.Params)
-	return s.options.Storage.End(t.frozen, r)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range t.frozen.Distributions {
+		if d.Kind == Categorical { // choices have other types in a storage: it is read from there
+			return nil
+		}
+	}
+	if !s.own[t.frozen.ID] { // it was read
+		return nil
+	}
+	return s.end(t.frozen, r)
 }

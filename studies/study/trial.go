@@ -95,7 +95,15 @@ func (t *Trial) flush() error {
 		return nil
 	}
 	t.written = len(t.frozen.Params)
-	return t.study.options.Storage.Suggest(t.frozen)
+	if err := t.study.options.Storage.Suggest(t.frozen); err != nil {
+		return err
+	}
+	t.study.mu.Lock()
+	defer t.study.mu.Unlock()
+	if t.study.own[t.frozen.ID] { // other trials see its parameters from here on
+		t.study.put(t.frozen.clone())
+	}
+	return nil
 }
 
 // Report reports the objective at a step. Of two reports for one step the first counts.
