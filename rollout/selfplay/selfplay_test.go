@@ -99,6 +99,15 @@ func same(t testing.TB, want, got run.Snapshot, words string) {
 	runtest.SameBytes(t, bytesOf(t, want), bytesOf(t, got), words)
 }
 
+// Only an iteration with an arena says how long it took: the one after the last iteration is not part of it.
+func TestSecondsOfAnArena(t *testing.T) {
+	all := runtest.Steps(t, startedOn(t, &xlabridge.Reference{}, small()), 2)
+	for i, m := range all {
+		at := slices.IndexFunc(m.Timings, func(v run.Value) bool { return v.Name == "arena_seconds" })
+		require.Equal(t, i == 1, at >= 0, "iteration %d", i+1)
+	}
+}
+
 // The same seed is the same games, the same learning and the same ratings, to the byte: on one device and on two, and
 // after going on from the middle. The short form has two devices and no arena; TestGolden of cmd/xlarun keeps the bytes
 // on two devices, with an arena.

@@ -195,9 +195,7 @@ func (t *Training) compileTraining(s state) (err error) {
 }
 
 func (t *Training) compileArena(s state) (err error) {
-	if t.perfect, err = newPerfect(&t.config); err != nil {
-		return err
-	}
+	t.perfect = newPerfect(&t.config)
 	games := t.config.ArenaGames
 	if t.perfect != nil {
 		advice, err := t.watch.compileAdvice(games)
@@ -279,14 +277,16 @@ func (t *Training) Step(context.Context) (run.Metrics, error) {
 			return m, err
 		}
 		m.Values = append(m.Values, values...)
+		m.Timings = []run.Value{{Name: "arena_seconds", Number: time.Since(trainEnd).Seconds()}}
 	}
 	playSeconds, trainSeconds := playEnd.Sub(start).Seconds(), trainEnd.Sub(playEnd).Seconds()
-	m.Timings = []run.Value{{Name: "games_per_second", Number: float64(t.config.NumEpisodes) / playSeconds},
-		{Name: "simulations_per_second", Number: m.Work / playSeconds},
-		{Name: "training_steps_per_second", Number: float64(steps) / trainSeconds},
-		{Name: "selfplay_seconds", Number: playSeconds}, {Name: "training_seconds", Number: trainSeconds},
-		{Name: "arena_seconds", Number: time.Since(trainEnd).Seconds()},
-		{Name: "busy_share", Number: min(1, t.busy.Seconds()/time.Since(start).Seconds())}}
+	m.Timings = append(m.Timings,
+		run.Value{Name: "games_per_second", Number: float64(t.config.NumEpisodes) / playSeconds},
+		run.Value{Name: "simulations_per_second", Number: m.Work / playSeconds},
+		run.Value{Name: "training_steps_per_second", Number: float64(steps) / trainSeconds},
+		run.Value{Name: "selfplay_seconds", Number: playSeconds},
+		run.Value{Name: "training_seconds", Number: trainSeconds},
+		run.Value{Name: "busy_share", Number: min(1, t.busy.Seconds()/time.Since(start).Seconds())})
 	return m, nil
 }
 

@@ -199,14 +199,21 @@ func TestResumedLearningWhoseGoalIsReached(t *testing.T) {
 	b := onInterpreter(t)
 	for _, c := range []struct{ kind, agents string }{{"ppo", "1"}, {"ppo", "2"}, {"pqn", "1"}} {
 		out := c.kind + c.agents
+		rate := "1e-4..1e-3"
+		if c.agents == "1" {
+			rate = "1e-3"
+		}
 		b.ok(t, c.kind, "CartPole-v1", "--policy", "linear", "--agents", c.agents, "--envs", "8", "--horizon", "40",
 			"--epochs", "1", "--minibatches", "2", "--eval-episodes", "1", "--backend", "reference", "--eval-envs", "2",
-			"--eval-every", "2", "--target", "400", "--rounds", "2", "--out", out)
+			"--eval-every", "2", "--target", "400", "--rounds", "2", "--out", out, "--learning-rate", rate)
 		rows := read(t, out, "metrics.jsonl")
 		b.ok(t, c.kind, "--resume", out, "--rounds", "0", "--target", "2", "--json")
 		require.Equal(t, "goal", result(t, b)["ended_by"], out)
 		require.Equal(t, rows, read(t, out, "metrics.jsonl"), out)
 		require.Contains(t, b.out.String(), "nothing was left to do: the run had ended with update 2 (it had reached")
+		if c.agents == "2" { // one agent has one rate: what is refused is the flag, not the run's file
+			b.refused(t, "--agents got 1, but the run in ppo2 was started with 2", "ppo --resume ppo2 --agents 1")
+		}
 	}
 }
 

@@ -240,6 +240,12 @@ func (g *flagValues) readResume(k run.Kind, arg string, values map[string]any) (
 		err = g.checkTune(t)
 	}
 	if err != nil {
+		for _, f := range settings.Fields(k.New()) { // a setting of the run may contradict one that must not change
+			text, given := g.values[f.Name]
+			if given && f.Set(text) == nil && f.Text() != was[f.Name].Text() && !before.mayChange(f) {
+				return nil, changed(f.Name, text)
+			}
+		}
 		return nil, err
 	}
 	t.stored = stored

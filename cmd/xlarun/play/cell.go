@@ -39,9 +39,6 @@ func (cellFlag) Wants() string { return "a cell such as 17, or an elite of its f
 
 // openCell reads the elite of a cell from the archive of a run of qd.
 func openCell(folder, which string) (*Saved, error) {
-	number, inFront, _ := strings.Cut(strings.TrimPrefix(which, "cell-"), ".")
-	cell, _ := strconv.Atoi(number)
-	place, _ := strconv.Atoi(inFront) // 0 if it is not given
 	path := filepath.Join(folder, runfolder.ArchiveFile)
 	if !console.Exists(path) {
 		return nil, console.BadInput("the run %s has no %s, from which --cell takes an elite: give a run of qd "+
@@ -51,7 +48,7 @@ func openCell(folder, which string) (*Saved, error) {
 	if err := all.read(); err != nil {
 		return nil, err
 	}
-	row, err := all.rowOf(cell, place)
+	row, err := all.rowOf(strings.TrimPrefix(which, "cell-"))
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +88,12 @@ func (s *Saved) dropResults() {
 	})
 }
 
-// rowOf returns the row of an elite of a cell in an archive. The elites of a cell have the places 0, 1, … in its front.
-func (s *Saved) rowOf(cell, place int) (row int, err error) {
+// rowOf returns the row of an elite of a cell in an archive, such as 17 or 17.2. The elites of a cell have the places
+// 0, 1, … in its front.
+func (s *Saved) rowOf(text string) (row int, err error) {
+	number, inFront, _ := strings.Cut(text, ".")
+	cell, _ := strconv.Atoi(number)
+	place, _ := strconv.Atoi(inFront) // 0 if it is not given
 	if s.Metadata["format"] != "xlarun archive" {
 		return 0, console.BadInput("%s is no archive of a run of qd", s.Path)
 	}
@@ -114,17 +115,17 @@ func (s *Saved) rowOf(cell, place int) (row int, err error) {
 			}
 		}
 		if place >= elites {
-			return 0, console.BadInput("--cell got %d.%d, wants an elite of the cell's front: it has %d, counted from "+
-				"0", cell, place, elites)
+			return 0, console.BadInput("--cell got %s, wants an elite of the cell's front: it has %d, counted from 0",
+				text, elites)
 		}
 		return i + place, nil
 	}
 	centers, ok := s.Arrays["centers"]
 	switch {
 	case ok && cell >= centers.Dim(0):
-		return 0, console.BadInput("--cell got %d, wants a cell from 0 to %d", cell, centers.Dim(0)-1)
+		return 0, console.BadInput("--cell got %s, wants a cell from 0 to %d", text, centers.Dim(0)-1)
 	case len(cells) == 0:
-		return 0, console.BadInput("--cell got %d, a cell without an elite: the archive is empty", cell)
+		return 0, console.BadInput("--cell got %s, a cell without an elite: the archive is empty", text)
 	}
 	const listed = 8
 	var some []string
@@ -134,7 +135,7 @@ func (s *Saved) rowOf(cell, place int) (row int, err error) {
 	if len(cells) > listed {
 		some = append(some, "…")
 	}
-	return 0, console.BadInput("--cell got %d, a cell without an elite; these have one (%d): %s", cell, len(cells),
+	return 0, console.BadInput("--cell got %s, a cell without an elite; these have one (%d): %s", text, len(cells),
 		strings.Join(some, ", "))
 }
 

@@ -101,13 +101,15 @@ func TestBadCells(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"a place beyond a front", []string{"run", "--cell", "7.1"}, "it has 1, counted from 0"},
+		{"a place beyond a front", []string{"run", "--cell", "7.1"}, "--cell got 7.1, wants an elite of " +
+			"the cell's front: it has 1, counted from 0"},
 		{"a word", []string{"run", "--cell", "x"},
 			`--cell got "x", wants a cell such as 17, or an elite of its front such as 17.2`},
 		{"a number below 0", []string{"run", "--cell=-1"}, "wants a cell such as 17"},
 		{"two members", []string{"run", "--cell", "2", "--member", "best"}, "leave one of them out"},
 		{"an empty archive", []string{"empty", "--cell", "2"}, "a cell without an elite: the archive is empty\n"},
-		{"all elites are listed", []string{"run", "--cell", "3"}, "these have one (3): 2, 7, 9\n"},
+		{"all elites are listed", []string{"run", "--cell", "3.2"}, "--cell got 3.2, a cell " +
+			"without an elite; these have one (3): 2, 7, 9\n"},
 		{"some are listed", []string{"full", "--cell", "9"}, "these have one (9): 0, 1, 2, 3, 4, 5, 6, 7, …\n"},
 		{"beyond the last cell", []string{"run", "--cell", "12"}, "wants a cell from 0 to 11"},
 		{"another kind of run", []string{"other", "--cell", "2"}, "give a run of qd"},

@@ -27,6 +27,10 @@ func (x *Setup) rule() plan.Plan {
 	}
 	if c.Tile == 0 {
 		layout.Tile = x.tiling().Tile()
+	} else { // more than all members of a device would be computed for nothing
+		group := x.Strategy.GroupSize
+		groups := (c.Population/group + max(1, c.Devices) - 1) / max(1, c.Devices)
+		layout.Tile = min(layout.Tile, groups*group)
 	}
 	return layout
 }

@@ -30,6 +30,22 @@ func TestEvaluationsDoNotChangeTiles(t *testing.T) {
 	}
 }
 
+// A tile that is larger than a device's members has those: others would be computed for nothing.
+func TestTilesLargerThanThePopulation(t *testing.T) {
+	for _, x := range []struct {
+		population, devices, tile int
+		strategy                  string
+		want                      int
+	}{{16, 1, 1000, "simplega", 16}, {16, 2, 1000, "simplega", 8}, {17, 2, 1000, "simplega", 9},
+		{18, 2, 1000, "openes", 10}, {16, 1, 16, "simplega", 16}, {16, 2, 4, "simplega", 4}} {
+		c := DefaultSearch()
+		c.Population, c.Devices, c.Tile, c.Strategy = x.population, x.devices, x.tile, x.strategy
+		s, err := c.NewSetup(Options{}, plan.Machine{Devices: x.devices, CPU: true})
+		require.NoError(t, err)
+		require.Equal(t, x.want, s.Layout.Tile, "%+v", x)
+	}
+}
+
 // The items of another list are computed only when they are due, also behind a single tile.
 func TestTilesOfAnotherList(t *testing.T) {
 	for _, tiles := range []population.Tiles{
